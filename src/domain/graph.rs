@@ -1,0 +1,565 @@
+//! The task graph: what may be created, claimed, completed, and what blocks what. Always a DAG.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Map;
+
+use super::ids::{Name, TaskId};
+use super::stamp::Stamp;
+use super::task::{Task, TaskStatus};
+use super::text::{clip, one_line};
+
+/// Longest subject, in characters.
+pub const SUBJECT_MAX: usize = 200;
+/// Longest description, in bytes.
+pub const DESCRIPTION_MAX: usize = 64 * 1024;
+
+/// What a new task is to be.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NewTask {
+    /// One line that says what is to be done.
+    pub subject: String,
+    /// Everything else.
+    pub description: String,
+    /// Tasks that must be completed first.
+    pub blocked_by: Vec<TaskId>,
+    /// What a claimer must be good at.
+    pub tags: Vec<String>,
+}
+
+/// What is to be changed; `None` and empty lists leave things as they are.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TaskEdit {
+    /// A new subject.
+    pub subject: Option<String>,
+    /// A new description.
+    pub description: Option<String>,
+    /// Blockers to add.
+    pub block_on: Vec<TaskId>,
+    /// Blockers to take away.
+    pub unblock: Vec<TaskId>,
+    /// New tags, in place of the old ones.
+    pub tags: Option<Vec<String>>,
+}
+
+/// Who wants to claim, and what it is good at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claimer {
+    /// Its name.
+    pub name: Name,
+    /// Its tags.
+    pub tags: Vec<String>,
+}
+
+/// Why the graph refused a change. Each text says what to do instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GraphError {
+    /// No such task.
+    #[error("task {0} does not exist{1}")]
+    Unknown(TaskId, String),
+    /// No subject.
+    #[error("a task needs a subject: one line that says what is to be done")]
+    NoSubject,
+    /// Too long.
+    #[error("the {0} is too long ({1} at most): put the rest into a file and name it")]
+    TooLong(&'static str, usize),
+    /// A task can not wait for itself.
+    #[error("task {0} can not wait for itself")]
+    SelfBlock(TaskId),
+    /// The edge would close a circle.
+    #[error("task {task} can not wait for {on}: {on} already waits for {task} ({path})")]
+    Cycle {
+        /// The task that was to wait.
+        task: TaskId,
+        /// For which one.
+        on: TaskId,
+        /// The way back, as text.
+        path: String,
+    },
+    /// A finished task blocks nothing.
+    #[error("task {0} is already completed: nothing has to wait for it")]
+    FinishedBlocker(TaskId),
+    /// A completed task takes no new blockers.
+    #[error("task {0} is completed: it can not be changed any more")]
+    Finished(TaskId),
+    /// Somebody else's.
+    #[error("task {0} belongs to {1}: only its owner can do that")]
+    Foreign(TaskId, String),
+    /// Somebody was faster.
+    #[error(
+        "task {0} has already been claimed by {1}: take another (task_list shows what is ready)"
+    )]
+    Claimed(TaskId, String),
+    /// Open blockers.
+    #[error("task {0} is blocked by {1}: complete that first")]
+    Blocked(TaskId, String),
+    /// The claimer has something open.
+    #[error("{who} already works on task {open}: complete or release it first")]
+    Busy {
+        /// The claimer.
+        who: Name,
+        /// What is open.
+        open: TaskId,
+    },
+    /// The claimer lacks tags.
+    #[error("task {0} is for agents tagged {1}")]
+    Tags(TaskId, String),
+}
+
+/// All tasks of a board, by number.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TaskGraph {
+    tasks: BTreeMap<TaskId, Task>,
+}
+
+impl TaskGraph {
+    /// A graph of tasks that were read; later ones of the same number win.
+    pub fn new(tasks: impl IntoIterator<Item = Task>) -> TaskGraph {
+        TaskGraph {
+            tasks: tasks.into_iter().map(|t| (t.id, t)).collect(),
+        }
+    }
+
+    /// The task of that number.
+    pub fn get(&self, id: TaskId) -> Option<&Task> {
+        self.tasks.get(&id)
+    }
+
+    /// All tasks in the order of their numbers.
+    pub fn tasks(&self) -> impl DoubleEndedIterator<Item = &Task> {
+        self.tasks.values()
+    }
+
+    /// How many tasks there are.
+    pub fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// How many tasks are completed.
+    pub fn done(&self) -> usize {
+        self.tasks()
+            .filter(|t| t.status == TaskStatus::Completed)
+            .count()
+    }
+
+    /// What keeps `task` from being claimed: blockers that are not completed, or not there at all.
+    pub fn open_blockers(&self, task: &Task) -> Vec<TaskId> {
+        let open = |id: &TaskId| {
+            self.get(*id)
+                .is_none_or(|b| b.status != TaskStatus::Completed)
+        };
+        task.blocked_by.iter().copied().filter(open).collect()
+    }
+
+    /// Whether `task` could be claimed by somebody with the right tags.
+    pub fn is_ready(&self, task: &Task) -> bool {
+        task.status == TaskStatus::Pending
+            && task.owner.is_empty()
+            && self.open_blockers(task).is_empty()
+    }
+
+    /// The task that `owner` works on.
+    pub fn open_task_of(&self, owner: &Name) -> Option<&Task> {
+        self.tasks().find(|t| t.is_open_for(owner.as_str()))
+    }
+
+    /// Whether anything is left to do.
+    pub fn has_open(&self) -> bool {
+        self.tasks().any(|t| t.status != TaskStatus::Completed)
+    }
+
+    /// The first task that `claimer` may claim.
+    pub fn claimable(&self, claimer: &Claimer) -> Option<&Task> {
+        if self.open_task_of(&claimer.name).is_some() {
+            return None;
+        }
+        self.tasks()
+            .find(|t| self.is_ready(t) && tags_fit(t, claimer))
+    }
+
+    /// Every task that `id` waits for or waited for, from both ends of the edges.
+    pub fn blockers(&self, id: TaskId) -> BTreeSet<TaskId> {
+        let mut all: BTreeSet<TaskId> = self
+            .tasks()
+            .filter(|t| t.blocks.contains(&id))
+            .map(|t| t.id)
+            .collect();
+        if let Some(task) = self.get(id) {
+            all.extend(&task.blocked_by);
+        }
+        all
+    }
+
+    /// Adds a task with number `id`. The ids of all changed tasks come back.
+    pub fn create(
+        &mut self,
+        id: TaskId,
+        new: NewTask,
+        now: Stamp,
+    ) -> Result<Vec<TaskId>, GraphError> {
+        let subject = checked_subject(&new.subject)?;
+        checked_description(&new.description)?;
+        let blockers = self.checked_blockers(id, &new.blocked_by)?;
+        self.tasks.insert(
+            id,
+            Task {
+                id,
+                subject,
+                description: new.description,
+                status: TaskStatus::Pending,
+                blocked_by: Vec::new(),
+                blocks: Vec::new(),
+                owner: String::new(),
+                worktree: String::new(),
+                tags: new.tags,
+                created_at: now,
+                updated_at: now,
+                attempts: 0,
+                extra: Map::new(),
+            },
+        );
+        let mut changed = vec![id];
+        for blocker in blockers {
+            changed.extend(self.connect(id, blocker, now));
+        }
+        Ok(unique(changed))
+    }
+
+    /// Gives task `id` to `claimer`, if all of promise 2 holds.
+    pub fn claim(
+        &mut self,
+        id: TaskId,
+        claimer: &Claimer,
+        now: Stamp,
+    ) -> Result<Vec<TaskId>, GraphError> {
+        let task = self.known(id)?;
+        if task.status == TaskStatus::Completed {
+            return Err(GraphError::Finished(id));
+        }
+        if !task.owner.is_empty() {
+            return Err(GraphError::Claimed(id, task.owner.clone()));
+        }
+        if task.status != TaskStatus::Pending {
+            return Err(GraphError::Claimed(id, "somebody who left no name".into()));
+        }
+        let open = self.open_blockers(task);
+        if !open.is_empty() {
+            return Err(GraphError::Blocked(id, list(&open)));
+        }
+        if !tags_fit(task, claimer) {
+            return Err(GraphError::Tags(id, task.tags.join(", ")));
+        }
+        if let Some(other) = self.open_task_of(&claimer.name) {
+            return Err(GraphError::Busy {
+                who: claimer.name.clone(),
+                open: other.id,
+            });
+        }
+        if let Some(task) = self.tasks.get_mut(&id) {
+            task.owner = claimer.name.to_string();
+            task.status = TaskStatus::InProgress;
+            task.attempts = task.attempts.saturating_add(1);
+            task.updated_at = now;
+        }
+        Ok(vec![id])
+    }
+
+    /// Completes task `id` for `who` and frees what waited for it. A task without owner becomes theirs.
+    pub fn complete(
+        &mut self,
+        id: TaskId,
+        who: &Name,
+        now: Stamp,
+    ) -> Result<Vec<TaskId>, GraphError> {
+        let task = self.known(id)?;
+        if task.status == TaskStatus::Completed {
+            return Err(GraphError::Finished(id));
+        }
+        Self::own(task, who)?;
+        let open = self.open_blockers(task);
+        if !open.is_empty() {
+            return Err(GraphError::Blocked(id, list(&open)));
+        }
+        let mut changed = vec![id];
+        if let Some(task) = self.tasks.get_mut(&id) {
+            task.owner = who.to_string();
+            task.status = TaskStatus::Completed;
+            task.blocked_by.clear();
+            task.updated_at = now;
+        }
+        for other in self
+            .tasks
+            .values_mut()
+            .filter(|t| t.blocked_by.contains(&id))
+        {
+            other.blocked_by.retain(|b| *b != id);
+            other.updated_at = now;
+            changed.push(other.id);
+        }
+        // The edge stays on the blocker's side, also where it was written on one side only.
+        let freed: Vec<TaskId> = changed[1..].to_vec();
+        if let Some(task) = self.tasks.get_mut(&id) {
+            for other in freed {
+                if !task.blocks.contains(&other) {
+                    task.blocks.push(other);
+                }
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Starts a pending task that `who` owns or that nobody owns.
+    pub fn start(
+        &mut self,
+        id: TaskId,
+        claimer: &Claimer,
+        now: Stamp,
+    ) -> Result<Vec<TaskId>, GraphError> {
+        let task = self.known(id)?;
+        if task.owner.is_empty() {
+            return self.claim(id, claimer, now);
+        }
+        if task.status == TaskStatus::Completed {
+            return Err(GraphError::Finished(id));
+        }
+        Self::own(task, &claimer.name)?;
+        let open = self.open_blockers(task);
+        if !open.is_empty() {
+            return Err(GraphError::Blocked(id, list(&open)));
+        }
+        if let Some(task) = self.tasks.get_mut(&id) {
+            task.status = TaskStatus::InProgress;
+            task.updated_at = now;
+        }
+        Ok(vec![id])
+    }
+
+    /// Puts a claimed task back on the board.
+    pub fn release(
+        &mut self,
+        id: TaskId,
+        who: &Name,
+        now: Stamp,
+    ) -> Result<Vec<TaskId>, GraphError> {
+        let task = self.known(id)?;
+        if task.status == TaskStatus::Completed {
+            return Err(GraphError::Finished(id));
+        }
+        Self::own(task, who)?;
+        if let Some(task) = self.tasks.get_mut(&id) {
+            task.owner.clear();
+            task.status = TaskStatus::Pending;
+            task.updated_at = now;
+        }
+        Ok(vec![id])
+    }
+
+    /// Changes subject, description, tags or edges; all of it or nothing.
+    pub fn edit(
+        &mut self,
+        id: TaskId,
+        edit: &TaskEdit,
+        now: Stamp,
+    ) -> Result<Vec<TaskId>, GraphError> {
+        let task = self.known(id)?;
+        if task.status == TaskStatus::Completed {
+            return Err(GraphError::Finished(id));
+        }
+        let subject = edit.subject.as_deref().map(checked_subject).transpose()?;
+        if let Some(text) = &edit.description {
+            checked_description(text)?;
+        }
+        for gone in &edit.unblock {
+            if !task.blocked_by.contains(gone) {
+                self.known(*gone)?;
+            }
+        }
+        let blockers = self.checked_blockers(id, &edit.block_on)?;
+        let mut changed = vec![id];
+        for gone in &edit.unblock {
+            changed.extend(self.disconnect(id, *gone, now));
+        }
+        for blocker in blockers {
+            changed.extend(self.connect(id, blocker, now));
+        }
+        if let Some(task) = self.tasks.get_mut(&id) {
+            if let Some(subject) = subject {
+                task.subject = subject;
+            }
+            if let Some(description) = &edit.description {
+                task.description.clone_from(description);
+            }
+            if let Some(tags) = &edit.tags {
+                task.tags.clone_from(tags);
+            }
+            task.updated_at = now;
+        }
+        Ok(unique(changed))
+    }
+
+    /// Takes a task off the board; what waited for it waits no longer. An owned open task is refused.
+    pub fn remove(&mut self, id: TaskId, now: Stamp) -> Result<Vec<TaskId>, GraphError> {
+        let task = self.known(id)?;
+        if task.status != TaskStatus::Completed && !task.owner.is_empty() {
+            return Err(GraphError::Foreign(id, task.owner.clone()));
+        }
+        self.tasks.remove(&id);
+        let mut changed = vec![id];
+        for other in self.tasks.values_mut() {
+            if other.blocked_by.contains(&id) || other.blocks.contains(&id) {
+                other.blocked_by.retain(|b| *b != id);
+                other.blocks.retain(|b| *b != id);
+                other.updated_at = now;
+                changed.push(other.id);
+            }
+        }
+        Ok(changed)
+    }
+
+    /// The task of that number, or a refusal that names what there is.
+    pub fn known(&self, id: TaskId) -> Result<&Task, GraphError> {
+        self.get(id).ok_or_else(|| {
+            let last = self.tasks.keys().next_back();
+            let hint = match last {
+                None => ": the board is empty".into(),
+                Some(last) => format!(": the board has {} tasks, the last is {last}", self.len()),
+            };
+            GraphError::Unknown(id, hint)
+        })
+    }
+
+    fn own(task: &Task, who: &Name) -> Result<(), GraphError> {
+        if task.owner.is_empty() || task.owner.eq_ignore_ascii_case(who.as_str()) {
+            Ok(())
+        } else {
+            Err(GraphError::Foreign(task.id, task.owner.clone()))
+        }
+    }
+
+    fn checked_blockers(&self, id: TaskId, on: &[TaskId]) -> Result<BTreeSet<TaskId>, GraphError> {
+        for blocker in on {
+            if *blocker == id {
+                return Err(GraphError::SelfBlock(id));
+            }
+            if self.known(*blocker)?.status == TaskStatus::Completed {
+                return Err(GraphError::FinishedBlocker(*blocker));
+            }
+            if let Some(path) = self.path(*blocker, id) {
+                return Err(GraphError::Cycle {
+                    task: id,
+                    on: *blocker,
+                    path: path_text(&path),
+                });
+            }
+        }
+        Ok(on.iter().copied().collect())
+    }
+
+    /// The way from `from` over its blockers to `to`, if there is one.
+    fn path(&self, from: TaskId, to: TaskId) -> Option<Vec<TaskId>> {
+        let mut came: BTreeMap<TaskId, TaskId> = BTreeMap::new();
+        let mut queue = std::collections::VecDeque::from([from]);
+        while let Some(at) = queue.pop_front() {
+            if at == to {
+                let mut path = vec![at];
+                let mut step = at;
+                while let Some(before) = came.get(&step).filter(|_| step != from) {
+                    path.push(*before);
+                    step = *before;
+                }
+                path.reverse();
+                return Some(path);
+            }
+            let Some(task) = self.get(at) else { continue };
+            for next in &task.blocked_by {
+                if *next != from && !came.contains_key(next) {
+                    came.insert(*next, at);
+                    queue.push_back(*next);
+                }
+            }
+        }
+        None
+    }
+
+    fn connect(&mut self, id: TaskId, blocker: TaskId, now: Stamp) -> Vec<TaskId> {
+        if let Some(task) = self
+            .tasks
+            .get_mut(&id)
+            .filter(|t| !t.blocked_by.contains(&blocker))
+        {
+            task.blocked_by.push(blocker);
+            task.blocked_by.sort_unstable();
+            task.updated_at = now;
+        }
+        if let Some(task) = self
+            .tasks
+            .get_mut(&blocker)
+            .filter(|t| !t.blocks.contains(&id))
+        {
+            task.blocks.push(id);
+            task.blocks.sort_unstable();
+            task.updated_at = now;
+        }
+        vec![id, blocker]
+    }
+
+    fn disconnect(&mut self, id: TaskId, blocker: TaskId, now: Stamp) -> Vec<TaskId> {
+        if let Some(task) = self.tasks.get_mut(&id) {
+            task.blocked_by.retain(|b| *b != blocker);
+            task.updated_at = now;
+        }
+        let Some(task) = self.tasks.get_mut(&blocker) else {
+            return vec![id];
+        };
+        task.blocks.retain(|b| *b != id);
+        task.updated_at = now;
+        vec![id, blocker]
+    }
+}
+
+fn tags_fit(task: &Task, claimer: &Claimer) -> bool {
+    task.tags
+        .iter()
+        .all(|tag| claimer.tags.iter().any(|t| t.eq_ignore_ascii_case(tag)))
+}
+
+fn checked_subject(text: &str) -> Result<String, GraphError> {
+    let subject = one_line(text.trim());
+    if subject.is_empty() {
+        return Err(GraphError::NoSubject);
+    }
+    if subject.chars().count() > SUBJECT_MAX {
+        return Err(GraphError::TooLong("subject", SUBJECT_MAX));
+    }
+    Ok(subject)
+}
+
+fn checked_description(text: &str) -> Result<(), GraphError> {
+    if text.len() > DESCRIPTION_MAX {
+        return Err(GraphError::TooLong("description", DESCRIPTION_MAX));
+    }
+    Ok(())
+}
+
+fn list(ids: &[TaskId]) -> String {
+    let texts: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    clip(&texts.join(", "), 120)
+}
+
+fn path_text(path: &[TaskId]) -> String {
+    let texts: Vec<String> = path.iter().map(ToString::to_string).collect();
+    clip(&texts.join(" waits for "), 200)
+}
+
+fn unique(mut ids: Vec<TaskId>) -> Vec<TaskId> {
+    let mut seen = BTreeSet::new();
+    ids.retain(|id| seen.insert(*id));
+    ids
+}

@@ -1,0 +1,190 @@
+//! Names and ids as types of their own, checked where they enter.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Longest name of an agent or a worktree, in characters.
+pub const NAME_MAX: usize = 32;
+
+/// Why a name was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// The name has other characters, or is empty or too long.
+    #[error(
+        "{0:?} is not a name: use 1 to 32 letters, digits, '-' or '_', starting with a letter or digit"
+    )]
+    Form(String),
+    /// `lead` and `user` are taken by the two parties that every crew has.
+    #[error("the name {0:?} is taken: choose another for this teammate")]
+    Reserved(String),
+}
+
+/// The name of a party of the crew: the lead, a teammate, or the person (`user`).
+///
+/// Teammates' names are `[A-Za-z0-9][A-Za-z0-9_-]{0,31}`, unique without regard to case.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct Name(String);
+
+impl Name {
+    /// The lead agent, with whom the person talks.
+    pub fn lead() -> Name {
+        Name("lead".into())
+    }
+
+    /// The person in front of the screen.
+    pub fn user() -> Name {
+        Name("user".into())
+    }
+
+    /// Any party's name: the form is checked, `lead` and `user` are fine.
+    pub fn party(text: &str) -> Result<Name, NameError> {
+        let mut chars = text.chars();
+        let first_ok = chars.next().is_some_and(|c| c.is_ascii_alphanumeric());
+        let rest_ok = chars.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+        if first_ok && rest_ok && text.len() <= NAME_MAX {
+            Ok(Name(text.into()))
+        } else {
+            Err(NameError::Form(text.chars().take(80).collect()))
+        }
+    }
+
+    /// A teammate's name: like [`Name::party`], and neither `lead` nor `user` in any case.
+    pub fn member(text: &str) -> Result<Name, NameError> {
+        let name = Name::party(text)?;
+        if name.same(&Name::lead()) || name.same(&Name::user()) {
+            return Err(NameError::Reserved(text.into()));
+        }
+        Ok(name)
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether both name the same party: case does not matter.
+    pub fn same(&self, other: &Name) -> bool {
+        self.0.eq_ignore_ascii_case(&other.0)
+    }
+
+    /// Whether this is the lead.
+    pub fn is_lead(&self) -> bool {
+        self.0 == "lead"
+    }
+
+    /// Whether this is the person.
+    pub fn is_user(&self) -> bool {
+        self.0 == "user"
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Name::party(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+/// The number of a task on the board; the first is 1, none is ever given twice.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct TaskId(pub u64);
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub String);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+    };
+}
+
+text_id!(
+    /// A letter's id: unique in its inbox, given by the writer or derived from its place.
+    LetterId
+);
+text_id!(
+    /// A request's id (plan, shutdown, permission); the name of its file. Letters, digits, `-`, `_`.
+    RequestId
+);
+text_id!(
+    /// A tool call's id as the model's server gave it; a tool result names it.
+    CallId
+);
+
+impl RequestId {
+    /// Whether the id is safe as a file name: it may come from a letter or a model.
+    pub fn is_safe(&self) -> bool {
+        !self.0.is_empty()
+            && self.0.len() <= 64
+            && self
+                .0
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_refused() {
+        for bad in [
+            "",
+            "-a",
+            "_a",
+            "a b",
+            "a/b",
+            "../x",
+            "a.lock",
+            "a\n",
+            "ä",
+            &"a".repeat(33),
+        ] {
+            assert!(
+                matches!(Name::member(bad), Err(NameError::Form(_))),
+                "{bad:?}"
+            );
+        }
+        for taken in ["lead", "user", "Lead", "USER"] {
+            assert!(
+                matches!(Name::member(taken), Err(NameError::Reserved(_))),
+                "{taken}"
+            );
+        }
+        for good in ["a", "alice", "Rev-2", "0_x", &"a".repeat(32)] {
+            assert!(Name::member(good).is_ok(), "{good}");
+        }
+    }
+
+    #[test]
+    fn request_ids_never_leave_their_folder() {
+        assert!(RequestId("req-1_A".into()).is_safe());
+        for bad in ["", "../x", "a/b", "a.json", &"x".repeat(65)] {
+            assert!(!RequestId(bad.into()).is_safe(), "{bad:?}");
+        }
+    }
+}

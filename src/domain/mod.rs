@@ -1,0 +1,13 @@
+//! Floor 0: plain data and rules. No IO, no clock, no async; time and ids come in as values.
+
+pub mod chat;
+pub mod graph;
+pub mod ids;
+pub mod mail;
+pub mod request;
+pub mod stamp;
+pub mod task;
+pub mod team;
+pub mod text;
+pub mod todo;
+pub mod usage;

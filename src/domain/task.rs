@@ -1,0 +1,128 @@
+//! One task of the board, with the spellings of its file.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+use super::ids::TaskId;
+use super::stamp::Stamp;
+
+/// Where a task stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStatus {
+    /// Not begun. Claimable when it has no owner and no open blocker.
+    #[default]
+    Pending,
+    /// Somebody works on it.
+    InProgress,
+    /// Finished for good. `done` is an older spelling.
+    #[serde(alias = "done")]
+    Completed,
+}
+
+impl fmt::Display for TaskStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            TaskStatus::Pending => "pending",
+            TaskStatus::InProgress => "in_progress",
+            TaskStatus::Completed => "completed",
+        })
+    }
+}
+
+/// A task as `.tasks/task_N.json` holds it. Unknown fields are kept in `extra` and written back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its number.
+    pub id: TaskId,
+    /// One line that says what is to be done. `title` is an older spelling.
+    #[serde(alias = "title")]
+    pub subject: String,
+    /// Everything else the worker should know.
+    #[serde(default, deserialize_with = "or_default")]
+    pub description: String,
+    /// Where it stands.
+    #[serde(default, deserialize_with = "or_default")]
+    pub status: TaskStatus,
+    /// Open blockers only: an id leaves the list when its task is completed.
+    #[serde(
+        rename = "blockedBy",
+        default,
+        alias = "blocked_by",
+        deserialize_with = "or_default"
+    )]
+    pub blocked_by: Vec<TaskId>,
+    /// Tasks that wait, or waited, for this one. Kept for ever, so the graph can be drawn afterwards.
+    #[serde(default, deserialize_with = "or_default")]
+    pub blocks: Vec<TaskId>,
+    /// Who works on it or did; empty: nobody. Free text, because other programs write it too.
+    #[serde(default, deserialize_with = "or_default")]
+    pub owner: String,
+    /// The worktree it is worked on in; empty: none.
+    #[serde(default, deserialize_with = "or_default")]
+    pub worktree: String,
+    /// What a claimer must be good at; empty: anybody may claim it.
+    #[serde(default, deserialize_with = "or_default")]
+    pub tags: Vec<String>,
+    /// When it was written down; zero: unknown.
+    #[serde(default, deserialize_with = "or_default")]
+    pub created_at: Stamp,
+    /// When it was last changed; zero: unknown.
+    #[serde(default, deserialize_with = "or_default")]
+    pub updated_at: Stamp,
+    /// How often it was claimed.
+    #[serde(default, deserialize_with = "or_default")]
+    pub attempts: u32,
+    /// Fields of other programs.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// Reads `null` like a missing field: the reference writes `"owner": null` in one of its programs.
+fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+impl Task {
+    /// Whether it is claimed by somebody and not yet completed.
+    pub fn is_open_for(&self, owner: &str) -> bool {
+        self.status != TaskStatus::Completed && self.owner.eq_ignore_ascii_case(owner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn older_spellings_and_missing_fields_are_read() {
+        let task: Task = serde_json::from_str(
+            r#"{"id":3,"title":"old","status":"done","owner":null,"blocked_by":[1],"color":"red"}"#,
+        )
+        .unwrap();
+        assert_eq!(
+            (task.subject.as_str(), task.status),
+            ("old", TaskStatus::Completed)
+        );
+        assert_eq!(
+            (task.owner.as_str(), task.blocked_by),
+            ("", vec![TaskId(1)])
+        );
+        assert_eq!(task.extra["color"], "red");
+    }
+
+    #[test]
+    fn unknown_fields_survive_a_rewrite() {
+        let text = r#"{"id":1,"subject":"s","zeta":{"deep":[1,2]}}"#;
+        let task: Task = serde_json::from_str(text).unwrap();
+        let back: Value = serde_json::to_value(&task).unwrap();
+        assert_eq!(back["zeta"]["deep"][1], 2);
+        assert_eq!(back["blockedBy"], Value::Array(vec![]));
+    }
+}

@@ -1,0 +1,281 @@
+//! The members of a team, and what each of them is doing.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::ids::Name;
+use super::stamp::Stamp;
+
+/// Most teammates at a time.
+pub const TEAM_MAX: usize = 16;
+
+/// Where a member stands, in the reference's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemberStatus {
+    /// In a work phase.
+    Working,
+    /// Waits for mail or a task.
+    #[default]
+    Idle,
+    /// Gone. The name may be spawned again.
+    Shutdown,
+}
+
+impl fmt::Display for MemberStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            MemberStatus::Working => "working",
+            MemberStatus::Idle => "idle",
+            MemberStatus::Shutdown => "shutdown",
+        })
+    }
+}
+
+/// Whether a member must have its plan approved before it may write or run anything.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanRule {
+    /// It may start at once.
+    #[default]
+    Free,
+    /// It reads and plans until somebody approves.
+    Required,
+}
+
+/// One member, as `.team/config.json` holds it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Member {
+    /// Its name. Unique without regard to case.
+    pub name: Name,
+    /// What it is there for, in the lead's words.
+    #[serde(default)]
+    pub role: String,
+    /// Where it stands.
+    #[serde(default)]
+    pub status: MemberStatus,
+    /// What it is good at: it may claim tasks whose tags are all among these.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// Whether its plan needs approval.
+    #[serde(default)]
+    pub plan: PlanRule,
+    /// Its model, where it is another than the lead's; empty: the lead's.
+    #[serde(default)]
+    pub model: String,
+    /// When it was last known to be alive; zero: unknown.
+    #[serde(default)]
+    pub seen_at: Stamp,
+    /// Fields of other programs.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl Member {
+    /// A new member, idle.
+    pub fn new(name: Name, role: &str) -> Member {
+        Member {
+            name,
+            role: role.into(),
+            status: MemberStatus::Idle,
+            tags: Vec::new(),
+            plan: PlanRule::Free,
+            model: String::new(),
+            seen_at: Stamp(0.0),
+            extra: Map::new(),
+        }
+    }
+}
+
+/// The roster, as `.team/config.json` holds it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Team {
+    /// The team's name.
+    #[serde(default = "default_name")]
+    pub team_name: String,
+    /// Everybody but the lead, also those who are gone.
+    #[serde(default)]
+    pub members: Vec<Member>,
+    /// Fields of other programs.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+fn default_name() -> String {
+    "default".into()
+}
+
+impl Default for Team {
+    fn default() -> Team {
+        Team {
+            team_name: default_name(),
+            members: Vec::new(),
+            extra: Map::new(),
+        }
+    }
+}
+
+/// Why the roster refused a change.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TeamError {
+    /// A member of that name is at work.
+    #[error("'{0}' is currently {1}: write to it with send_message, or choose another name")]
+    Busy(Name, MemberStatus),
+    /// Too many members that are not gone.
+    #[error("the team is full ({TEAM_MAX} teammates): shut one down first")]
+    Full,
+    /// Nobody of that name; the members that there are.
+    #[error("no teammate is called '{name}': the team has {members}")]
+    Unknown {
+        /// Who was looked for.
+        name: String,
+        /// Who is there.
+        members: String,
+    },
+}
+
+impl Team {
+    /// The member of that name, without regard to case.
+    pub fn find(&self, name: &Name) -> Option<&Member> {
+        self.members.iter().find(|m| m.name.same(name))
+    }
+
+    /// Adds a member, or takes one back in who was gone.
+    pub fn enter(&mut self, member: Member) -> Result<(), TeamError> {
+        if let Some(there) = self.members.iter_mut().find(|m| m.name.same(&member.name)) {
+            if there.status != MemberStatus::Shutdown {
+                return Err(TeamError::Busy(there.name.clone(), there.status));
+            }
+            let extra = std::mem::take(&mut there.extra);
+            *there = Member { extra, ..member };
+            return Ok(());
+        }
+        if self.present().count() >= TEAM_MAX {
+            return Err(TeamError::Full);
+        }
+        self.members.push(member);
+        Ok(())
+    }
+
+    /// Members that are not gone.
+    pub fn present(&self) -> impl Iterator<Item = &Member> {
+        self.members
+            .iter()
+            .filter(|m| m.status != MemberStatus::Shutdown)
+    }
+
+    /// The refusal for a name that is not on the roster.
+    pub fn unknown(&self, name: &str) -> TeamError {
+        let names: Vec<&str> = self.present().map(|m| m.name.as_str()).collect();
+        TeamError::Unknown {
+            name: super::text::one_line(&super::text::clip(name, 80)),
+            members: if names.is_empty() {
+                "nobody yet".into()
+            } else {
+                names.join(", ")
+            },
+        }
+    }
+}
+
+/// What an agent is doing, first-hand.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Activity {
+    /// Waits for a prompt, mail or a task.
+    #[default]
+    Idle,
+    /// The model is answering.
+    Thinking,
+    /// A tool runs.
+    Tool {
+        /// Its name.
+        tool: String,
+        /// What it works on, in one line.
+        on: String,
+    },
+    /// The model's server told it to wait; the countdown ends at `until`.
+    Backoff {
+        /// Why, in a few words.
+        cause: String,
+        /// When the next try is.
+        until: Stamp,
+        /// The number of the next try, counted from 1 for the first repeat.
+        attempt: u32,
+    },
+    /// Something of it lies in Needs you.
+    NeedsYou {
+        /// The request.
+        request: super::request::RequestKind,
+    },
+    /// It ended its turn and left its task open; only mail brings it on.
+    Stuck {
+        /// Why, in one line.
+        why: String,
+    },
+    /// Its model failed for good; only mail or a prompt brings it on.
+    Failed {
+        /// Why, in one line.
+        why: String,
+    },
+    /// It has shut down.
+    Gone,
+}
+
+impl Activity {
+    /// Whether it costs time or tokens right now.
+    pub fn is_busy(&self) -> bool {
+        match self {
+            Activity::Thinking | Activity::Tool { .. } | Activity::Backoff { .. } => true,
+            Activity::Idle
+            | Activity::NeedsYou { .. }
+            | Activity::Stuck { .. }
+            | Activity::Failed { .. }
+            | Activity::Gone => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(name: &str) -> Member {
+        Member::new(Name::member(name).unwrap(), "coder")
+    }
+
+    #[test]
+    fn a_name_is_free_again_only_after_shutdown() {
+        let mut team = Team::default();
+        team.enter(member("alice")).unwrap();
+        assert!(matches!(
+            team.enter(member("ALICE")),
+            Err(TeamError::Busy(..))
+        ));
+        team.members[0].status = MemberStatus::Shutdown;
+        team.enter(member("Alice")).unwrap();
+        assert_eq!(team.members.len(), 1);
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_members() {
+        let mut team = Team::default();
+        team.enter(member("alice")).unwrap();
+        let text = team.unknown("alcie").to_string();
+        assert_eq!(text, "no teammate is called 'alcie': the team has alice");
+    }
+
+    #[test]
+    fn a_roster_of_the_reference_is_read() {
+        let team: Team = serde_json::from_str(
+            r#"{"team_name":"t","members":[{"name":"bob","role":"r","status":"working"}],"x":1}"#,
+        )
+        .unwrap();
+        assert_eq!(team.members[0].status, MemberStatus::Working);
+        assert_eq!(serde_json::to_value(&team).unwrap()["x"], 1);
+    }
+}

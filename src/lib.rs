@@ -1,0 +1,6 @@
+//! crewdeck.
+
+pub mod domain;
+pub mod model;
+pub mod protocol;
+pub mod tools;

@@ -1,0 +1,2 @@
+//! crewdeck.
+fn main() {}

@@ -1,0 +1,137 @@
+//! Floor 2: language models. A request goes in, a stream of deltas comes out, the last is the whole reply.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use serde_json::Value;
+
+use crate::domain::chat::{Block, Message};
+use crate::domain::ids::Name;
+use crate::domain::usage::Usage;
+
+/// A tool as a model is told of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: String,
+    /// What it does, in the model's words.
+    pub text: String,
+    /// The JSON schema of its input.
+    pub schema: Value,
+}
+
+/// One call of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelRequest {
+    /// Whose turn it is; only the scripted model looks at it.
+    pub agent: Name,
+    /// The model's name.
+    pub model: String,
+    /// The system prompt.
+    pub system: String,
+    /// The conversation; valid by [`crate::domain::chat::check`].
+    pub messages: Arc<Vec<Message>>,
+    /// The tools it may call, always in the same order, so that the prompt cache holds.
+    pub tools: Arc<Vec<ToolSpec>>,
+    /// Most tokens of the answer.
+    pub max_tokens: u32,
+}
+
+/// What arrives while a model answers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Delta {
+    /// More words.
+    Text(String),
+    /// More thoughts.
+    Thinking(String),
+    /// A tool call begins: its name.
+    ToolCall(String),
+    /// The answer is whole. Always the last.
+    Done(Reply),
+}
+
+/// A whole answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// Its parts in order; may be empty.
+    pub blocks: Vec<Block>,
+    /// Why the model stopped.
+    pub stop: StopReason,
+    /// The tokens as the server counted them; zeros where it did not say.
+    pub usage: Usage,
+}
+
+/// Why a model stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StopReason {
+    /// It is done.
+    EndTurn,
+    /// It waits for tool results.
+    ToolUse,
+    /// The answer reached its limit.
+    MaxTokens,
+    /// The server paused a long turn: send the conversation again to go on.
+    PauseTurn,
+    /// The model refused.
+    Refusal,
+    /// The conversation does not fit the model's window.
+    ContextExceeded,
+    /// Something newer than this program; treated as the end of the turn.
+    Other(String),
+}
+
+/// What kind of failure it was; decides whether it is tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// There is no key.
+    NoKey,
+    /// The key is wrong or may not do this (401, 403).
+    Auth,
+    /// The server does not know the model (404).
+    UnknownModel,
+    /// Nothing answers at the address.
+    Unreachable,
+    /// Too many requests (429).
+    RateLimited,
+    /// The server is overloaded or broken (5xx, 529).
+    Server,
+    /// The conversation is too long for the model.
+    ContextTooLong,
+    /// The server refuses the request (other 4xx).
+    BadRequest,
+    /// The answer broke off: no closing event, or the connection died.
+    Cut,
+    /// The answer is not what the wire format says.
+    Garbled,
+    /// Nothing came for too long.
+    Timeout,
+    /// The script has no rule for this turn.
+    Script,
+}
+
+/// A failure of a model call: text for the person, and what to do about it.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct ModelError {
+    /// What kind.
+    pub fault: Fault,
+    /// What happened, in one line.
+    pub message: String,
+    /// What to do, in one line; may be empty.
+    pub hint: String,
+    /// How long the server asked to wait.
+    pub wait: Option<Duration>,
+    /// Whether the server said to try again (`x-should-retry`); overrides the fault's own rule.
+    pub retry: Option<bool>,
+}
+
+/// A language model behind some wire.
+pub trait Model: Send + Sync {
+    /// Calls the model. Dropping the stream ends the call.
+    fn call(&self, request: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>>;
+
+    /// The names of the models that the server offers.
+    fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>>;
+}

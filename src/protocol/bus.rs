@@ -1,0 +1,123 @@
+//! The bus: many publishers, one consumer. Deltas may be dropped under load, the rest must arrive.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::mpsc;
+
+use super::event::{Event, EventKind};
+use crate::domain::stamp::Stamp;
+
+/// Events that may wait on the bus.
+pub const BUS_CAPACITY: usize = 4096;
+
+/// Where events are put. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Publisher {
+    out: mpsc::Sender<Event>,
+    seq: Arc<AtomicU64>,
+    clock: fn() -> Stamp,
+}
+
+/// Where events come out.
+#[derive(Debug)]
+pub struct Inlet {
+    events: mpsc::Receiver<Event>,
+}
+
+/// A bus whose events are dated by `clock`.
+pub fn bus(clock: fn() -> Stamp) -> (Publisher, Inlet) {
+    let (out, events) = mpsc::channel(BUS_CAPACITY);
+    (
+        Publisher {
+            out,
+            seq: Arc::default(),
+            clock,
+        },
+        Inlet { events },
+    )
+}
+
+impl Publisher {
+    /// Publishes what happened. Waits for room, except for deltas, which are dropped when there is none:
+    /// the whole follows. Returns at once when nobody listens any more.
+    pub async fn publish(&self, kind: EventKind) {
+        if kind.is_delta() {
+            self.offer(kind);
+        } else {
+            let event = self.stamped(kind);
+            // The consumer is gone only when the program ends: then nobody is left to tell.
+            let _ = self.out.send(event).await;
+        }
+    }
+
+    /// Publishes a delta without waiting; dropped when the bus is full.
+    pub fn offer(&self, kind: EventKind) {
+        let event = self.stamped(kind);
+        let _ = self.out.try_send(event);
+    }
+
+    fn stamped(&self, kind: EventKind) -> Event {
+        Event {
+            seq: self.seq.fetch_add(1, Ordering::Relaxed) + 1,
+            at: (self.clock)(),
+            kind,
+        }
+    }
+}
+
+impl Inlet {
+    /// The next event; `None` when all publishers are gone.
+    pub async fn next(&mut self) -> Option<Event> {
+        self.events.recv().await
+    }
+
+    /// The next event if one is there already.
+    pub fn try_next(&mut self) -> Option<Event> {
+        self.events.try_recv().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::Name;
+
+    #[tokio::test]
+    async fn a_full_bus_drops_deltas_and_nothing_else() {
+        let (publisher, mut inlet) = bus(|| Stamp(1.0));
+        let delta = || EventKind::TextDelta {
+            agent: Name::lead(),
+            text: "x".into(),
+        };
+        for _ in 0..BUS_CAPACITY + 10 {
+            publisher.publish(delta()).await;
+        }
+        let last = tokio::spawn(async move { publisher.publish(EventKind::CrewAtRest).await });
+        let mut seen = Vec::new();
+        while let Some(event) = inlet.next().await {
+            seen.push(event);
+        }
+        last.await.unwrap();
+        assert_eq!(seen.len(), BUS_CAPACITY + 1);
+        assert_eq!(seen.last().unwrap().kind, EventKind::CrewAtRest);
+    }
+
+    #[test]
+    fn an_event_is_one_flat_json_object() {
+        let event = Event {
+            seq: 7,
+            at: Stamp(1.5),
+            kind: EventKind::TextDelta {
+                agent: Name::lead(),
+                text: "hi".into(),
+            },
+        };
+        let line = serde_json::to_string(&event).unwrap();
+        assert_eq!(
+            line,
+            r#"{"seq":7,"at":1.5,"type":"text_delta","agent":"lead","text":"hi"}"#
+        );
+        assert_eq!(serde_json::from_str::<Event>(&line).unwrap(), event);
+    }
+}

@@ -1,0 +1,39 @@
+//! Command: what the person wants. The front ends send nothing else down.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::ids::Name;
+use crate::domain::request::Decision;
+
+/// What the person wants. Each says which event answers it; a refusal is [`super::EventKind::Refused`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Command {
+    /// Words for an agent. To the lead: `Prompted`, now or when its turn is over. To a teammate: a
+    /// letter from `user`, so `LetterMoved`.
+    Prompt {
+        /// To whom.
+        to: Name,
+        /// The words.
+        text: String,
+    },
+    /// Stop what the agent does now, keep what it has. `TurnEnded`.
+    Interrupt {
+        /// Whom.
+        agent: Name,
+    },
+    /// Decide a request. `RequestChanged`.
+    Decide(Decision),
+    /// Ask a teammate to shut down, by the person's own wish (so nobody else is asked). `RequestChanged`.
+    AskShutdown {
+        /// Whom.
+        member: Name,
+    },
+    /// Ask the server which models it has. `ModelsListed`.
+    ListModels,
+    /// Use another model from the next call on. `CrewReady`.
+    UseModel {
+        /// Its name.
+        name: String,
+    },
+}

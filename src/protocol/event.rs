@@ -1,0 +1,288 @@
+//! Event: what happened. The screen, the headless front end and the journal live on these alone.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::domain::chat::Outcome;
+use crate::domain::graph::TaskGraph;
+use crate::domain::ids::{CallId, Name};
+use crate::domain::mail::Letter;
+use crate::domain::request::Request;
+use crate::domain::stamp::Stamp;
+use crate::domain::team::{Activity, Team};
+use crate::domain::todo::TodoList;
+use crate::domain::usage::Usage;
+
+/// Something that happened, numbered and dated. One of these is one line of `crewdeck run --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Counts up by one; a gap is a delta that was merged or dropped.
+    pub seq: u64,
+    /// When it happened.
+    pub at: Stamp,
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+/// Why a turn ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum TurnEnd {
+    /// The model has answered.
+    Done,
+    /// The person interrupted it.
+    Interrupted,
+    /// The model failed; `hint` says what to do.
+    Failed {
+        /// What went wrong, in one line.
+        error: String,
+        /// What to do about it; may be empty.
+        hint: String,
+    },
+    /// A rule of crewdeck ended it (rounds, loop, refusal); the text says which.
+    Stopped {
+        /// Which rule, in one line.
+        why: String,
+    },
+}
+
+/// How much a notice matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// Worth knowing.
+    Info,
+    /// Something is not as it should be, work goes on.
+    Warn,
+    /// Something failed.
+    Error,
+}
+
+/// What a letter has been through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LetterStep {
+    /// It lies in the inbox.
+    Sent,
+    /// The recipient's conversation holds it, on disk.
+    Delivered,
+    /// The recipient's model has answered with it in view.
+    ActedOn,
+}
+
+/// What the crew works with; sent once at the start and again when the model changes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Setup {
+    /// The session's id.
+    pub session: String,
+    /// The directory that the crew works in, as the person would write it.
+    pub root: String,
+    /// `anthropic`, `openai`, `script`, `demo`.
+    pub provider: String,
+    /// The model's name.
+    pub model: String,
+    /// Whether the model is scripted: the screen must say so.
+    pub scripted: bool,
+    /// Whether the directory is a git repository.
+    pub git: bool,
+    /// The tokens that the model can hold, where known.
+    pub window: Option<u64>,
+    /// The tools that the lead has.
+    pub tools: Vec<String>,
+}
+
+/// What happened. The crew sends all of them; where an agent is named, it happened to that agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum EventKind {
+    /// The crew is there, or its model has changed.
+    CrewReady(Setup),
+    /// The models that the server offers. Answers [`super::Command::ListModels`].
+    ModelsListed {
+        /// Their names, as the server orders them.
+        names: Vec<String>,
+    },
+    /// Words entered an agent's conversation from the person. Answers [`super::Command::Prompt`].
+    Prompted {
+        /// The agent.
+        agent: Name,
+        /// The words.
+        text: String,
+    },
+    /// Something else entered an agent's conversation: letters, a claimed task, a reminder.
+    Injected {
+        /// The agent.
+        agent: Name,
+        /// In one line: what it was.
+        what: String,
+    },
+    /// An agent began to work on an answer.
+    TurnStarted {
+        /// The agent.
+        agent: Name,
+    },
+    /// Words of an answer, as they arrive. May be merged or dropped: [`EventKind::Said`] follows whole.
+    TextDelta {
+        /// The agent.
+        agent: Name,
+        /// The words.
+        text: String,
+    },
+    /// Thoughts of an answer, as they arrive. May be merged or dropped.
+    ThinkingDelta {
+        /// The agent.
+        agent: Name,
+        /// The thoughts.
+        text: String,
+    },
+    /// The answer broke off and is tried again: what its deltas said does not count.
+    StreamReset {
+        /// The agent.
+        agent: Name,
+    },
+    /// An answer is whole (its words; its tool calls follow as events of their own).
+    Said {
+        /// The agent.
+        agent: Name,
+        /// The words; may be empty.
+        text: String,
+        /// The thoughts; may be empty.
+        thinking: String,
+    },
+    /// A tool call begins (also one that will be refused).
+    ToolStarted {
+        /// The agent.
+        agent: Name,
+        /// The call.
+        call: CallId,
+        /// The tool.
+        tool: String,
+        /// What it works on, in one line.
+        on: String,
+        /// Its input, bounded.
+        input: Value,
+    },
+    /// Output of a running tool, as it arrives. May be merged or dropped.
+    ToolOutput {
+        /// The agent.
+        agent: Name,
+        /// The call.
+        call: CallId,
+        /// The output.
+        chunk: String,
+    },
+    /// A tool call has its result.
+    ToolFinished {
+        /// The agent.
+        agent: Name,
+        /// The call.
+        call: CallId,
+        /// The tool.
+        tool: String,
+        /// How it ended.
+        outcome: Outcome,
+        /// The result as the model reads it, bounded.
+        output: String,
+        /// A unified diff of what it changed; empty: nothing or not a file.
+        diff: String,
+        /// How long it took, in milliseconds.
+        took_ms: u64,
+    },
+    /// The turn is over and the agent rests.
+    TurnEnded {
+        /// The agent.
+        agent: Name,
+        /// Why.
+        #[serde(flatten)]
+        end: TurnEnd,
+    },
+    /// An agent does something else now.
+    ActivityChanged {
+        /// The agent.
+        agent: Name,
+        /// What.
+        activity: Activity,
+    },
+    /// The server has counted tokens.
+    UsageChanged {
+        /// The agent.
+        agent: Name,
+        /// All its tokens so far.
+        total: Usage,
+        /// The tokens that its conversation takes of the model's window.
+        context: u64,
+        /// The model's window, where known.
+        window: Option<u64>,
+        /// What all its tokens cost in US dollars, where the price is known.
+        cost: Option<f64>,
+    },
+    /// An agent replaced its todo list.
+    TodoChanged {
+        /// The agent.
+        agent: Name,
+        /// The list.
+        list: TodoList,
+    },
+    /// The board on disk is another than before, whoever changed it.
+    BoardChanged {
+        /// The whole board.
+        board: Arc<TaskGraph>,
+    },
+    /// The roster on disk is another than before, whoever changed it.
+    TeamChanged {
+        /// The whole roster.
+        team: Arc<Team>,
+    },
+    /// A letter took a step.
+    LetterMoved {
+        /// The letter.
+        letter: Letter,
+        /// The step.
+        step: LetterStep,
+    },
+    /// A request was made, decided or withdrawn. Answers [`super::Command::Decide`].
+    RequestChanged {
+        /// The request as it stands.
+        request: Request,
+    },
+    /// Something the person should know, in one line.
+    Notice {
+        /// How much it matters.
+        level: Level,
+        /// The agent it is about, if any.
+        agent: Option<Name>,
+        /// What happened and what to do.
+        text: String,
+    },
+    /// A command could not be carried out; nothing changed.
+    Refused {
+        /// Why, and what to do.
+        why: String,
+    },
+    /// Nobody works, nothing is on its way, and no request waits: a headless run ends here.
+    CrewAtRest,
+}
+
+impl EventKind {
+    /// Whether it may be merged or dropped under load, because a later event says it whole.
+    pub fn is_delta(&self) -> bool {
+        matches!(
+            self,
+            EventKind::TextDelta { .. }
+                | EventKind::ThinkingDelta { .. }
+                | EventKind::ToolOutput { .. }
+        )
+    }
+
+    /// A notice for everybody.
+    pub fn notice(level: Level, text: impl Into<String>) -> EventKind {
+        EventKind::Notice {
+            level,
+            agent: None,
+            text: text.into(),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Floor 3: the tools of the agents. One file a tool; adding one adds its line to the table below.
+
+pub mod host;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::chat::Outcome;
+use crate::domain::ids::{CallId, Name};
+use crate::domain::stamp::Stamp;
+use host::Host;
+
+/// What a tool touches; the policy and the plan gate decide by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Reads only: several of them may run side by side.
+    Read,
+    /// Changes files in the work directory.
+    Write,
+    /// Runs programs.
+    Run,
+    /// Changes the crew's own state: todo, board, mail, team.
+    Crew,
+}
+
+/// Who is given a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Audience {
+    /// The lead and every teammate.
+    Everyone,
+    /// The lead alone.
+    Lead,
+    /// Teammates alone.
+    Teammates,
+}
+
+/// What a call gives back to the model and the screen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolOutput {
+    /// How it ended. An error is data for the model and never ends the turn.
+    pub outcome: Outcome,
+    /// The text for the model, bounded by the tool.
+    pub text: String,
+    /// A unified diff of what changed, for the screen; empty: none.
+    pub diff: String,
+}
+
+impl ToolOutput {
+    /// It worked.
+    pub fn ok(text: impl Into<String>) -> ToolOutput {
+        ToolOutput {
+            outcome: Outcome::Ok,
+            text: text.into(),
+            diff: String::new(),
+        }
+    }
+
+    /// It did not; `text` says why and what to do.
+    pub fn error(text: impl Into<String>) -> ToolOutput {
+        ToolOutput {
+            outcome: Outcome::Error,
+            text: text.into(),
+            diff: String::new(),
+        }
+    }
+}
+
+/// What a call works with.
+#[derive(Clone)]
+pub struct ToolContext {
+    /// Who calls.
+    pub agent: Name,
+    /// The call.
+    pub call: CallId,
+    /// The root of the crew: here lie the state folders.
+    pub root: PathBuf,
+    /// Where the agent works; its file tools stay inside.
+    pub workdir: PathBuf,
+    /// The floors above.
+    pub host: Arc<dyn Host>,
+    /// Ends the call.
+    pub cancel: CancellationToken,
+    /// How long a program may run.
+    pub timeout: Duration,
+    /// The time, asked when needed.
+    pub clock: fn() -> Stamp,
+}
+
+/// A tool: everything that the rest of the program knows of it.
+pub struct Tool {
+    /// Its name on the wire.
+    pub name: &'static str,
+    /// What the model reads about it.
+    pub text: &'static str,
+    /// The JSON schema of its input.
+    pub schema: fn() -> Value,
+    /// What it touches.
+    pub access: Access,
+    /// Who is given it.
+    pub audience: Audience,
+    /// What a call works on, in one line, for rows and cards.
+    pub show: fn(&Value) -> String,
+    /// Carries a call out.
+    pub run: fn(ToolContext, Value) -> BoxFuture<'static, ToolOutput>,
+}
+
+/// The JSON schema of an input type, as the model servers want it: no `$schema`, no title, inline.
+pub fn schema_of<T: schemars::JsonSchema>() -> Value {
+    let settings = schemars::generate::SchemaSettings::draft07().with(|s| {
+        s.meta_schema = None;
+        s.inline_subschemas = true;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    schema.remove("title");
+    schema.remove("description");
+    schema.to_value()
+}
+
+/// Reads a call's input as `T`; the error tells the model what is wrong with it.
+pub fn parse<T: DeserializeOwned>(input: Value) -> Result<T, ToolOutput> {
+    serde_json::from_value(input)
+        .map_err(|e| ToolOutput::error(format!("Error: the input does not fit the tool: {e}")))
+}

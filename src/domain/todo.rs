@@ -105,12 +105,12 @@ impl TodoList {
             };
             lines.push(format!("{mark} #{}: {}", item.id, item.text));
         }
-        out.push_str(&format!(
+        lines.push(format!(
             "\n({}/{} completed)",
             self.done(),
             self.items.len()
         ));
-        out
+        lines.join("\n")
     }
 }
 

@@ -4,3 +4,4 @@ pub mod domain;
 pub mod model;
 pub mod protocol;
 pub mod tools;
+pub mod ui;

@@ -1,0 +1,3 @@
+//! Floor 5: the screen. Sees what is said (domain and protocol) and nothing of the crew itself.
+
+pub mod theme;

@@ -1,4 +1,38 @@
 //! Floor 5: the screen. Sees what is said (domain and protocol) and nothing of the crew itself.
+//!
+//! One way round: a [`Msg`] goes into [`update`], which changes [`UiState`] and says what is to be [`Do`]ne;
+//! [`draw`] turns the state into cells. Only [`terminal`] touches the outside.
 
+mod agents;
+mod composer;
+#[cfg(test)]
+mod fixture;
+mod hints;
+pub mod keymap;
+pub mod keys;
+mod layout;
+mod letters;
+mod line_input;
+mod look;
+mod needs_card;
+mod pane;
+mod popup;
+mod readers;
+mod requests;
+mod rows;
+mod sentence;
+mod state;
+pub mod terminal;
+#[cfg(test)]
+mod tests;
+mod textual;
 pub mod theme;
 pub mod transcript;
+mod update;
+mod view;
+
+pub use pane::{Focus, Pane};
+pub use state::{Motion, MouseOwner, UiState, next_tick};
+pub use theme::{Palette, Theme};
+pub use update::{Do, Msg, update};
+pub use view::{ViewCache, draw};

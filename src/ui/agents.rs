@@ -1,0 +1,195 @@
+//! What the screen knows of each agent: its conversation, todo list, activity and tokens.
+
+use std::collections::BTreeMap;
+
+use super::transcript::Transcript;
+use crate::domain::ids::Name;
+use crate::domain::stamp::Stamp;
+use crate::domain::team::{Activity, MemberStatus, Team};
+use crate::domain::text::head_and_tail;
+use crate::domain::todo::TodoList;
+use crate::domain::usage::Usage;
+use crate::protocol::EventKind;
+
+/// Most agents whose conversation is kept, those who are gone included.
+pub const AGENTS_MAX: usize = 64;
+
+/// Longest answer that `y` copies, in bytes.
+const SAID_MAX: usize = 256 * 1024;
+
+/// One agent.
+#[derive(Debug, Default)]
+pub struct AgentView {
+    /// Its conversation.
+    pub transcript: Transcript,
+    /// Its todo list.
+    pub todo: TodoList,
+    /// What it does; `None` while it has not been heard of.
+    pub activity: Option<Activity>,
+    /// Since when it does that.
+    pub since: Stamp,
+    /// Its tokens.
+    pub usage: Usage,
+    /// The tokens of its conversation.
+    pub context: u64,
+    /// What its model can hold, where known.
+    pub window: Option<u64>,
+    /// What it cost in US dollars, where known.
+    pub cost: Option<f64>,
+    /// Its last whole answer.
+    pub last_said: String,
+    /// Whether anything has entered its conversation.
+    pub has_spoken: bool,
+    /// Whether a turn of it has begun and not ended.
+    pub in_turn: bool,
+}
+
+impl AgentView {
+    /// Takes an event in that happened to it.
+    pub fn apply(&mut self, name: &Name, at: Stamp, event: &EventKind) {
+        self.transcript.apply(name, event);
+        match event {
+            EventKind::ActivityChanged { activity, .. } => {
+                if self.activity.as_ref() != Some(activity) {
+                    self.activity = Some(activity.clone());
+                    self.since = at;
+                }
+            }
+            EventKind::UsageChanged {
+                total,
+                context,
+                window,
+                cost,
+                ..
+            } => {
+                self.usage = *total;
+                self.context = *context;
+                self.window = *window;
+                self.cost = *cost;
+            }
+            EventKind::TodoChanged { list, .. } => self.todo = list.clone(),
+            EventKind::Said { text, .. } => {
+                self.has_spoken = true;
+                if !text.trim().is_empty() {
+                    self.last_said = head_and_tail(text, SAID_MAX);
+                }
+            }
+            EventKind::TurnStarted { .. } => self.in_turn = true,
+            EventKind::TurnEnded { .. } => self.in_turn = false,
+            EventKind::Prompted { .. }
+            | EventKind::Injected { .. }
+            | EventKind::TextDelta { .. }
+            | EventKind::ThinkingDelta { .. }
+            | EventKind::ToolStarted { .. } => self.has_spoken = true,
+            EventKind::CrewReady(_)
+            | EventKind::ModelsListed { .. }
+            | EventKind::StreamReset { .. }
+            | EventKind::ToolOutput { .. }
+            | EventKind::ToolFinished { .. }
+            | EventKind::BoardChanged { .. }
+            | EventKind::TeamChanged { .. }
+            | EventKind::LetterMoved { .. }
+            | EventKind::RequestChanged { .. }
+            | EventKind::Notice { .. }
+            | EventKind::Refused { .. }
+            | EventKind::CrewAtRest => {}
+        }
+    }
+
+    /// The share of the model's window that its conversation takes, in percent, where known.
+    pub fn context_share(&self) -> Option<u64> {
+        let window = self.window.filter(|w| *w > 0)?;
+        Some(self.context.saturating_mul(100).div_ceil(window).min(999))
+    }
+}
+
+/// All agents that were heard of, by name.
+#[derive(Debug, Default)]
+pub struct Agents {
+    known: BTreeMap<Name, AgentView>,
+}
+
+impl Agents {
+    /// The agent of that name, if it was heard of.
+    pub fn get(&self, name: &Name) -> Option<&AgentView> {
+        self.known.get(name)
+    }
+
+    /// The agent of that name; a new one takes the place of one who is gone when there are too many.
+    pub fn entry(&mut self, name: &Name) -> &mut AgentView {
+        if !self.known.contains_key(name) && self.known.len() >= AGENTS_MAX {
+            let gone = |a: &AgentView| a.activity == Some(Activity::Gone);
+            let victim = self
+                .known
+                .iter()
+                .find(|(n, a)| !n.is_lead() && gone(a))
+                .or_else(|| self.known.iter().find(|(n, _)| !n.is_lead()))
+                .map(|(n, _)| n.clone());
+            if let Some(victim) = victim {
+                self.known.remove(&victim);
+            }
+        }
+        self.known.entry(name.clone()).or_default()
+    }
+
+    /// What `name` does. For one that was not heard of, the roster's word.
+    pub fn activity(&self, name: &Name, team: &Team) -> Activity {
+        if let Some(activity) = self.get(name).and_then(|a| a.activity.clone()) {
+            return activity;
+        }
+        match team.find(name).map(|m| m.status) {
+            Some(MemberStatus::Working) => Activity::Thinking,
+            Some(MemberStatus::Shutdown) => Activity::Gone,
+            Some(MemberStatus::Idle) | None => Activity::Idle,
+        }
+    }
+
+    /// The tokens of all of them.
+    pub fn tokens(&self) -> u64 {
+        self.known
+            .values()
+            .fold(0, |sum, a| sum.saturating_add(a.usage.total()))
+    }
+
+    /// What all of them cost, where the price of any is known.
+    pub fn cost(&self) -> Option<f64> {
+        let known: Vec<f64> = self.known.values().filter_map(|a| a.cost).collect();
+        (!known.is_empty()).then(|| known.iter().sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_never_too_many_and_the_lead_stays() {
+        let mut agents = Agents::default();
+        agents.entry(&Name::lead());
+        for i in 0..AGENTS_MAX * 2 {
+            agents.entry(&Name::member(&format!("a{i}")).unwrap());
+        }
+        assert_eq!(agents.known.len(), AGENTS_MAX);
+        assert!(agents.get(&Name::lead()).is_some());
+    }
+
+    #[test]
+    fn the_share_of_the_window() {
+        let cases = [
+            (0, Some(100), Some(0)),
+            (41, Some(100), Some(41)),
+            (1, Some(200), Some(1)),
+            (5, None, None),
+            (5, Some(0), None),
+            (500, Some(100), Some(500)),
+        ];
+        for (context, window, expected) in cases {
+            let agent = AgentView {
+                context,
+                window,
+                ..AgentView::default()
+            };
+            assert_eq!(agent.context_share(), expected);
+        }
+    }
+}

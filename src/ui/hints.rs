@@ -1,0 +1,185 @@
+//! Which keys do something right now: the hint line shows no others.
+
+use super::keymap::{self, Action, Binding, Context};
+use super::keys;
+use super::pane::{Focus, Pane};
+use super::popup::{Popup, Text};
+use super::rows;
+use super::state::UiState;
+use crate::domain::team::MemberStatus;
+
+/// A key and what it does, as the hint line shows them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hint {
+    /// The key.
+    pub key: String,
+    /// What it does.
+    pub words: String,
+    /// Whether it should catch the eye.
+    pub urgency: Urgency,
+}
+
+/// How much a hint matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Urgency {
+    /// One of many.
+    Usual,
+    /// Something waits.
+    Now,
+}
+
+/// The keys that do something now, the most useful first.
+pub fn hints(state: &UiState) -> Vec<Hint> {
+    if let Some(first) = &state.prefix {
+        let second = |b: &'static Binding| {
+            let keys = b.keys.iter().filter_map(|k| k.split_once(' '));
+            keys.filter(|(a, _)| a == first)
+                .map(|(_, b)| b)
+                .collect::<Vec<_>>()
+        };
+        let contexts = state.contexts();
+        let bound = contexts.iter().flat_map(|c| keymap::in_context(*c));
+        return bound
+            .flat_map(|b| second(b).into_iter().map(move |k| (k, b.words)))
+            .map(|(key, words)| Hint {
+                key: format!("{} {}", keys::shown(first), keys::shown(key)),
+                words: words.into(),
+                urgency: Urgency::Usual,
+            })
+            .collect();
+    }
+    let contexts = state.contexts();
+    let mut out: Vec<Hint> = Vec::new();
+    for binding in contexts.iter().flat_map(|c| keymap::in_context(*c)) {
+        if binding.hint.is_empty() || !does_something(state, binding) {
+            continue;
+        }
+        let hint = Hint {
+            key: binding
+                .keys
+                .first()
+                .map(|k| keys::shown(k))
+                .unwrap_or_default(),
+            words: words(state, binding),
+            urgency: if binding.action == Action::Waiting {
+                Urgency::Now
+            } else {
+                Urgency::Usual
+            },
+        };
+        // The same action in a wider context needs no second place.
+        if !out.iter().any(|h| h.words == hint.words) {
+            out.push(hint);
+        }
+    }
+    out.sort_by_key(|h| h.urgency == Urgency::Usual);
+    out
+}
+
+fn words(state: &UiState, binding: &Binding) -> String {
+    let action = binding.action;
+    let is_closing_view = state.zoom.is_some() || !state.shown.is_lead();
+    if action == Action::Waiting {
+        return match state.requests.len() {
+            1 => "1 needs you".into(),
+            n => format!("{n} need you"),
+        };
+    }
+    if action == Action::Interrupt {
+        return format!("stop {}", state.shown);
+    }
+    if action == Action::Close && is_closing_view {
+        return "close".into();
+    }
+    if action == Action::Back && binding.context == Context::Panes {
+        if state.filter.is_some() && state.focus == Focus::Pane(Pane::Board) {
+            return "clear filter".into();
+        }
+        if !state.shown.is_lead() && state.zoom.is_none() {
+            return "back to lead".into();
+        }
+    }
+    binding.hint.into()
+}
+
+/// Whether the action of `binding` would change anything now.
+fn does_something(state: &UiState, binding: &Binding) -> bool {
+    let focus = state.focus;
+    let in_panes = state.popups.is_empty();
+    match binding.action {
+        Action::Waiting => {
+            in_panes && !state.requests.is_empty() && focus != Focus::Pane(Pane::Needs)
+        }
+        Action::Interrupt => in_panes && state.is_running(&state.shown),
+        Action::Follow => match focus.pane() {
+            Pane::Inbox => state.selected.letter.is_some(),
+            Pane::Lead | Pane::Todo | Pane::Board | Pane::Team | Pane::Needs => state
+                .agents
+                .get(&state.shown)
+                .is_some_and(|a| !a.transcript.is_following()),
+        },
+        Action::Open => match focus.pane() {
+            Pane::Lead => state.agents.get(&state.shown).is_some_and(|a| a.has_spoken),
+            Pane::Todo => false,
+            Pane::Board => rows::selected_task(state).is_some(),
+            Pane::Team => rows::selected_member(state).is_some(),
+            Pane::Inbox => !state.letters.is_empty(),
+            Pane::Needs => !state.requests.is_empty(),
+        },
+        Action::Approve | Action::Reject | Action::Comment => !state.requests.is_empty(),
+        Action::Next | Action::Prev => match focus.pane() {
+            Pane::Needs => state.requests.len() > 1,
+            Pane::Lead => state.agents.get(&state.shown).is_some_and(|a| a.has_spoken),
+            Pane::Todo | Pane::Board | Pane::Team | Pane::Inbox => false,
+        },
+        Action::AskShutdown => rows::selected_member(state).is_some_and(|(_, name)| {
+            let status = state.team.find(&name).map(|m| m.status);
+            status != Some(MemberStatus::Shutdown)
+        }),
+        Action::Filter => match state.popups.last() {
+            Some(Popup::Reader(reader)) => matches!(reader.text, Text::Help(_)),
+            Some(Popup::Picker(_) | Popup::Comment(_) | Popup::ConfirmQuit) => false,
+            None => !state.board.is_empty(),
+        },
+        Action::Back if binding.context == Context::Panes => {
+            let filtered = state.filter.is_some() && focus == Focus::Pane(Pane::Board);
+            filtered || state.zoom.is_some() || !state.shown.is_lead()
+        }
+        Action::Send | Action::Newline => match state.popups.last() {
+            None => !state.composer.is_empty(),
+            Some(_) => true,
+        },
+        Action::Copy if !in_panes => true,
+        Action::Copy => match focus.pane() {
+            Pane::Lead => state
+                .agents
+                .get(&state.shown)
+                .is_some_and(|a| !a.last_said.is_empty()),
+            Pane::Todo => true,
+            Pane::Board => !state.board.is_empty(),
+            Pane::Team => !state.team.members.is_empty(),
+            Pane::Inbox => !state.letters.is_empty(),
+            Pane::Needs => !state.requests.is_empty(),
+        },
+        Action::Help
+        | Action::Palette
+        | Action::Focus(_)
+        | Action::NextPane
+        | Action::PrevPane
+        | Action::Compose
+        | Action::Move(_)
+        | Action::Back
+        | Action::Close
+        | Action::Notices
+        | Action::Models
+        | Action::Mouse
+        | Action::Suspend
+        | Action::Older
+        | Action::Newer
+        | Action::DeleteToStart
+        | Action::EditOutside
+        | Action::Accept
+        | Action::StartDemo
+        | Action::Quit => true,
+    }
+}

@@ -1,0 +1,366 @@
+//! The key map: one table of context, keys, action and words. Dispatch, help, hint line and palette read it.
+
+use super::pane::Pane;
+use super::transcript::Scroll;
+
+/// Where a key counts. A press is looked up in the contexts that hold now, the narrowest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Context {
+    /// Always, also while writing.
+    Everywhere,
+    /// The page that is shown without a model.
+    FirstRun,
+    /// While writing to an agent.
+    Composer,
+    /// In every pane.
+    Panes,
+    /// In one pane.
+    In(Pane),
+    /// While writing the board's filter.
+    Filter,
+    /// In a popup of text.
+    Reader,
+    /// In a popup with a list and a line to search in it.
+    Picker,
+    /// While writing a comment to a request.
+    Comment,
+    /// The comment is written: yes or no?
+    CommentVerdict,
+    /// A question before leaving.
+    Confirm,
+}
+
+impl Context {
+    /// The heading of its keys in the help.
+    pub fn heading(self) -> &'static str {
+        match self {
+            Context::Everywhere => "Everywhere",
+            Context::FirstRun => "First page",
+            Context::Composer => "While writing",
+            Context::Panes => "In every pane",
+            Context::In(pane) => pane.title(),
+            Context::Filter => "Filter",
+            Context::Reader => "Reading",
+            Context::Picker => "Choosing",
+            Context::Comment => "Comment",
+            Context::CommentVerdict => "Comment: yes or no",
+            Context::Confirm => "Question",
+        }
+    }
+}
+
+/// What a key does. One word for it in the table, in the help and in `update`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Show the keys.
+    Help,
+    /// Show all actions.
+    Palette,
+    /// Go to the oldest thing that waits for the person.
+    Waiting,
+    /// Give the keys to a pane; again: give it the whole screen.
+    Focus(Pane),
+    /// Give the keys to the next pane.
+    NextPane,
+    /// Give the keys to the pane before.
+    PrevPane,
+    /// Write to the agent that is shown.
+    Compose,
+    /// Move the selection or the text.
+    Move(Scroll),
+    /// The card, the tool call or the pane to the left.
+    Prev,
+    /// The card, the tool call or the pane to the right.
+    Next,
+    /// Show more of what is selected.
+    Open,
+    /// One step back.
+    Back,
+    /// Close the view; at the top, leave crewdeck.
+    Close,
+    /// Show the newest, and stay with it.
+    Follow,
+    /// Copy what is selected.
+    Copy,
+    /// Show only the tasks that have some words.
+    Filter,
+    /// Show what crewdeck had to say.
+    Notices,
+    /// Choose another model.
+    Models,
+    /// Give the mouse to crewdeck, or back to the terminal.
+    Mouse,
+    /// Stop what the shown agent does; when it does nothing: leave.
+    Interrupt,
+    /// Put crewdeck to sleep.
+    Suspend,
+    /// Say yes to the selected request.
+    Approve,
+    /// Say no to the selected request.
+    Reject,
+    /// Say yes or no with a comment.
+    Comment,
+    /// Ask the selected teammate to shut down.
+    AskShutdown,
+    /// Send what is written.
+    Send,
+    /// Begin a new line.
+    Newline,
+    /// The line above, then older messages.
+    Older,
+    /// The line below, then newer messages.
+    Newer,
+    /// Delete back to the start of the line.
+    DeleteToStart,
+    /// Write in `$EDITOR`.
+    EditOutside,
+    /// Take what is selected or written.
+    Accept,
+    /// Begin the demo.
+    StartDemo,
+    /// Leave crewdeck.
+    Quit,
+}
+
+/// One line of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct Binding {
+    /// Where it counts.
+    pub context: Context,
+    /// The keys, as `keys::parse` reads them; the first one is shown in the hint line.
+    pub keys: &'static [&'static str],
+    /// What they do.
+    pub action: Action,
+    /// What they do, for the help and the palette.
+    pub words: &'static str,
+    /// What they do, for the hint line; empty: not shown there.
+    pub hint: &'static str,
+}
+
+const fn bind(
+    context: Context,
+    keys: &'static [&'static str],
+    action: Action,
+    words: &'static str,
+    hint: &'static str,
+) -> Binding {
+    Binding {
+        context,
+        keys,
+        action,
+        words,
+        hint,
+    }
+}
+
+/// The key map. Within a context, the hint line shows the first ones first.
+#[rustfmt::skip]
+pub const TABLE: &[Binding] = &[
+    bind(Context::FirstRun, &["d", "enter"], Action::StartDemo, "start the demo", "start the demo"),
+    bind(Context::FirstRun, &["q", "esc", "ctrl+c", "ctrl+d"], Action::Quit, "quit", "quit"),
+    bind(Context::FirstRun, &["ctrl+z"], Action::Suspend, "suspend", ""),
+
+    bind(Context::Composer, &["enter"], Action::Send, "send", "send"),
+    bind(Context::Composer, &["ctrl+j", "alt+enter", "shift+enter"], Action::Newline, "begin a new line", "new line"),
+    bind(Context::Composer, &["esc"], Action::Back, "leave the composer", "to the panes"),
+    bind(Context::Composer, &["up"], Action::Older, "line above; on the first line an older message", ""),
+    bind(Context::Composer, &["down"], Action::Newer, "line below; on the last line a newer message", ""),
+    bind(Context::Composer, &["pgup"], Action::Move(Scroll::PageUp), "scroll the conversation up", ""),
+    bind(Context::Composer, &["pgdn"], Action::Move(Scroll::PageDown), "scroll the conversation down", ""),
+    bind(Context::Composer, &["ctrl+u"], Action::DeleteToStart, "delete back to the start of the line", ""),
+    bind(Context::Composer, &["ctrl+x e"], Action::EditOutside, "write in $EDITOR", ""),
+    bind(Context::Composer, &["tab"], Action::NextPane, "next pane", ""),
+    bind(Context::Composer, &["shift+tab"], Action::PrevPane, "pane before", ""),
+
+    bind(Context::In(Pane::Needs), &["a"], Action::Approve, "approve the selected request", "approve"),
+    bind(Context::In(Pane::Needs), &["r"], Action::Reject, "reject the selected request", "reject"),
+    bind(Context::In(Pane::Needs), &["c"], Action::Comment, "approve or reject with a comment", "comment"),
+    bind(Context::In(Pane::Needs), &["enter", "o"], Action::Open, "open the agent that asks", "open the agent"),
+    bind(Context::In(Pane::Needs), &["l", "right", "n"], Action::Next, "next request", "next"),
+    bind(Context::In(Pane::Needs), &["h", "left", "N"], Action::Prev, "request before", ""),
+
+    bind(Context::In(Pane::Lead), &["J", "}"], Action::Next, "select the next tool call", "tool calls"),
+    bind(Context::In(Pane::Lead), &["K", "{"], Action::Prev, "select the tool call before", ""),
+    bind(Context::In(Pane::Lead), &["enter", "space"], Action::Open, "open or fold the selected tool call", "open"),
+    bind(Context::In(Pane::Lead), &["f", "end"], Action::Follow, "follow the newest", "follow"),
+
+    bind(Context::In(Pane::Board), &["enter"], Action::Open, "show the task", "open"),
+    bind(Context::In(Pane::Board), &["/"], Action::Filter, "filter the tasks", "filter"),
+    bind(Context::In(Pane::Team), &["enter"], Action::Open, "show the teammate's live transcript", "open"),
+    bind(Context::In(Pane::Team), &["x"], Action::AskShutdown, "ask the teammate to shut down", "shut down"),
+    bind(Context::In(Pane::Inbox), &["enter"], Action::Open, "read the letter", "read"),
+    bind(Context::In(Pane::Inbox), &["f", "end"], Action::Follow, "follow the newest", "follow"),
+
+    bind(Context::Panes, &["w"], Action::Waiting, "go to the oldest request that waits for you", "needs you"),
+    bind(Context::Panes, &["i"], Action::Compose, "write to the agent that is shown", "write"),
+    bind(Context::Panes, &["esc"], Action::Back, "back: filter, whole screen, teammate", "back"),
+    bind(Context::Panes, &["tab"], Action::NextPane, "next pane", "pane"),
+    bind(Context::Panes, &["shift+tab"], Action::PrevPane, "pane before", ""),
+    bind(Context::Panes, &["l", "right"], Action::NextPane, "next pane", ""),
+    bind(Context::Panes, &["h", "left"], Action::PrevPane, "pane before", ""),
+    bind(Context::Panes, &["1"], Action::Focus(Pane::Lead), "conversation; again for the whole screen", ""),
+    bind(Context::Panes, &["2"], Action::Focus(Pane::Todo), "todo list; again for the whole screen", ""),
+    bind(Context::Panes, &["3"], Action::Focus(Pane::Board), "board; again for the whole screen", ""),
+    bind(Context::Panes, &["4"], Action::Focus(Pane::Team), "team; again for the whole screen", ""),
+    bind(Context::Panes, &["5"], Action::Focus(Pane::Inbox), "inbox; again for the whole screen", ""),
+    bind(Context::Panes, &["6"], Action::Focus(Pane::Needs), "needs you; again for the whole screen", ""),
+    bind(Context::Panes, &["j", "down"], Action::Move(Scroll::LineDown), "down", ""),
+    bind(Context::Panes, &["k", "up"], Action::Move(Scroll::LineUp), "up", ""),
+    bind(Context::Panes, &["ctrl+d"], Action::Move(Scroll::HalfDown), "half a page down", ""),
+    bind(Context::Panes, &["ctrl+u"], Action::Move(Scroll::HalfUp), "half a page up", ""),
+    bind(Context::Panes, &["pgdn", "ctrl+f"], Action::Move(Scroll::PageDown), "page down", ""),
+    bind(Context::Panes, &["pgup"], Action::Move(Scroll::PageUp), "page up", ""),
+    bind(Context::Panes, &["g", "home"], Action::Move(Scroll::Top), "to the top", ""),
+    bind(Context::Panes, &["G", "end"], Action::Move(Scroll::Bottom), "to the bottom", ""),
+    bind(Context::Panes, &["y"], Action::Copy, "copy what is selected", "copy"),
+    bind(Context::Panes, &["m"], Action::Models, "choose another model", ""),
+    bind(Context::Panes, &["@"], Action::Notices, "show the notices", ""),
+    bind(Context::Panes, &["M"], Action::Mouse, "mouse for crewdeck on or off (Shift+drag selects text)", ""),
+    bind(Context::Panes, &["?"], Action::Help, "show the keys", "help"),
+    bind(Context::Panes, &[":"], Action::Palette, "show all actions", "actions"),
+    bind(Context::Panes, &["q"], Action::Close, "close the view; at the top quit", "quit"),
+
+    bind(Context::Filter, &["enter", "down"], Action::Accept, "keep the filter", "keep"),
+    bind(Context::Filter, &["esc"], Action::Back, "clear the filter", "clear"),
+
+    bind(Context::Reader, &["esc", "q", "enter"], Action::Back, "close", "close"),
+    bind(Context::Reader, &["j", "down"], Action::Move(Scroll::LineDown), "down", "scroll"),
+    bind(Context::Reader, &["k", "up"], Action::Move(Scroll::LineUp), "up", ""),
+    bind(Context::Reader, &["ctrl+d"], Action::Move(Scroll::HalfDown), "half a page down", ""),
+    bind(Context::Reader, &["ctrl+u"], Action::Move(Scroll::HalfUp), "half a page up", ""),
+    bind(Context::Reader, &["pgdn", "space"], Action::Move(Scroll::PageDown), "page down", ""),
+    bind(Context::Reader, &["pgup"], Action::Move(Scroll::PageUp), "page up", ""),
+    bind(Context::Reader, &["g", "home"], Action::Move(Scroll::Top), "to the top", ""),
+    bind(Context::Reader, &["G", "end"], Action::Move(Scroll::Bottom), "to the bottom", ""),
+    bind(Context::Reader, &["y"], Action::Copy, "copy the text", "copy"),
+    bind(Context::Reader, &["/"], Action::Filter, "search the keys", "search"),
+
+    bind(Context::Picker, &["enter"], Action::Accept, "take the selected line", "choose"),
+    bind(Context::Picker, &["esc"], Action::Back, "close", "close"),
+    bind(Context::Picker, &["down", "ctrl+n"], Action::Move(Scroll::LineDown), "down", "select"),
+    bind(Context::Picker, &["up", "ctrl+p"], Action::Move(Scroll::LineUp), "up", ""),
+    bind(Context::Picker, &["pgdn"], Action::Move(Scroll::PageDown), "page down", ""),
+    bind(Context::Picker, &["pgup"], Action::Move(Scroll::PageUp), "page up", ""),
+
+    bind(Context::Comment, &["enter"], Action::Accept, "go on to yes or no", "go on"),
+    bind(Context::Comment, &["ctrl+j", "alt+enter", "shift+enter"], Action::Newline, "begin a new line", "new line"),
+    bind(Context::Comment, &["ctrl+u"], Action::DeleteToStart, "delete back to the start of the line", ""),
+    bind(Context::Comment, &["esc"], Action::Back, "close; nothing is decided", "cancel"),
+    bind(Context::CommentVerdict, &["a"], Action::Approve, "approve with the comment", "approve"),
+    bind(Context::CommentVerdict, &["r"], Action::Reject, "reject with the comment", "reject"),
+    bind(Context::CommentVerdict, &["esc"], Action::Back, "back to the comment", "back"),
+
+    bind(Context::Confirm, &["y", "enter", "ctrl+c"], Action::Accept, "yes", "yes"),
+    bind(Context::Confirm, &["n", "esc", "q"], Action::Back, "no", "no"),
+
+    bind(Context::Everywhere, &["alt+w", "f2"], Action::Waiting, "go to the oldest request that waits for you", "needs you"),
+    bind(Context::Everywhere, &["ctrl+c"], Action::Interrupt, "stop the shown agent; twice when it rests: quit", "stop"),
+    bind(Context::Everywhere, &["f1"], Action::Help, "show the keys", "help"),
+    bind(Context::Everywhere, &["ctrl+p"], Action::Palette, "show all actions", "actions"),
+    bind(Context::Everywhere, &["ctrl+z"], Action::Suspend, "suspend; fg brings it back", ""),
+];
+
+/// The words that the composer takes for actions when a message is nothing else.
+pub const SLASH: &[(&str, Action, &str)] = &[
+    ("/model", Action::Models, "choose another model"),
+    ("/help", Action::Help, "show the keys"),
+    ("/quit", Action::Close, "quit"),
+];
+
+/// What a key may mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// This.
+    Action(Action),
+    /// The first of two keys: wait for the second.
+    Prefix,
+    /// Nothing: in a text field it is text.
+    Nothing,
+}
+
+/// The meaning of `name` (one key, or two with a blank between) in `contexts`, the first one first.
+pub fn lookup(contexts: &[Context], name: &str) -> Found {
+    for context in contexts {
+        for binding in in_context(*context) {
+            if binding.keys.contains(&name) {
+                return Found::Action(binding.action);
+            }
+            let is_prefix = |key: &&str| key.split_once(' ').is_some_and(|(a, _)| a == name);
+            if binding.keys.iter().any(is_prefix) {
+                return Found::Prefix;
+            }
+        }
+    }
+    Found::Nothing
+}
+
+/// The lines of the table that count in `context`.
+pub fn in_context(context: Context) -> impl Iterator<Item = &'static Binding> {
+    TABLE.iter().filter(move |b| b.context == context)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::ui::keys;
+
+    #[test]
+    fn every_key_is_written_as_it_is_read() {
+        for binding in TABLE {
+            for key in binding.keys {
+                for chord in key.split(' ') {
+                    let parsed = keys::parse(chord).unwrap();
+                    assert_eq!(keys::name_of(parsed).as_deref(), Some(chord));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_key_means_two_things_in_one_context() {
+        let mut seen = HashSet::new();
+        for binding in TABLE {
+            for key in binding.keys {
+                assert!(
+                    seen.insert((binding.context, *key)),
+                    "{key} twice in {:?}",
+                    binding.context
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_narrower_context_wins_and_prefixes_wait() {
+        let composer = [Context::Composer, Context::Everywhere];
+        let board = [
+            Context::In(Pane::Board),
+            Context::Panes,
+            Context::Everywhere,
+        ];
+        let lead = [Context::In(Pane::Lead), Context::Panes, Context::Everywhere];
+        let cases = [
+            (&composer[..], "w", Found::Nothing),
+            (&composer[..], "ctrl+x", Found::Prefix),
+            (
+                &composer[..],
+                "ctrl+x e",
+                Found::Action(Action::EditOutside),
+            ),
+            (&board[..], "w", Found::Action(Action::Waiting)),
+            (&board[..], "enter", Found::Action(Action::Open)),
+            (&lead[..], "end", Found::Action(Action::Follow)),
+            (
+                &board[..],
+                "end",
+                Found::Action(Action::Move(Scroll::Bottom)),
+            ),
+            (&board[..], "Z", Found::Nothing),
+        ];
+        for (contexts, key, expected) in cases {
+            assert_eq!(lookup(contexts, key), expected, "{key}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Keys as text: `ctrl+x`, `G`, `shift+tab`. The key map, the help and the tests speak it.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// Keys with a name of their own, and how crossterm calls them.
+const NAMED: [(&str, KeyCode); 16] = [
+    ("enter", KeyCode::Enter),
+    ("esc", KeyCode::Esc),
+    ("tab", KeyCode::Tab),
+    ("space", KeyCode::Char(' ')),
+    ("backspace", KeyCode::Backspace),
+    ("delete", KeyCode::Delete),
+    ("insert", KeyCode::Insert),
+    ("up", KeyCode::Up),
+    ("down", KeyCode::Down),
+    ("left", KeyCode::Left),
+    ("right", KeyCode::Right),
+    ("home", KeyCode::Home),
+    ("end", KeyCode::End),
+    ("pgup", KeyCode::PageUp),
+    ("pgdn", KeyCode::PageDown),
+    ("null", KeyCode::Null),
+];
+
+/// Why a text is no key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no key: write a character, a name as enter, esc, pgup, f1, or ctrl+x, alt+w")]
+pub struct KeyError(pub String);
+
+/// The text of a key press; `None` for keys that nothing is bound to (media keys, lone modifiers).
+///
+/// Modifiers come in the order ctrl, alt, shift. A character carries its own shift, so `G` is never
+/// written `shift+g`; with ctrl its case does not count, because most terminals do not tell it.
+pub fn name_of(key: KeyEvent) -> Option<String> {
+    let mut modifiers = key.modifiers;
+    let base = match key.code {
+        KeyCode::BackTab => {
+            modifiers.insert(KeyModifiers::SHIFT);
+            "tab".to_string()
+        }
+        KeyCode::F(n) => format!("f{n}"),
+        KeyCode::Char(' ') => "space".to_string(),
+        KeyCode::Char(c) => {
+            modifiers.remove(KeyModifiers::SHIFT);
+            if modifiers.contains(KeyModifiers::CONTROL) {
+                c.to_lowercase().to_string()
+            } else {
+                c.to_string()
+            }
+        }
+        code => NAMED
+            .iter()
+            .find(|(_, named)| *named == code)
+            .map(|(name, _)| (*name).to_string())?,
+    };
+    let known = KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT;
+    if !(modifiers - known).is_empty() {
+        return None;
+    }
+    let mut out = String::new();
+    for (flag, name) in [
+        (KeyModifiers::CONTROL, "ctrl+"),
+        (KeyModifiers::ALT, "alt+"),
+        (KeyModifiers::SHIFT, "shift+"),
+    ] {
+        if modifiers.contains(flag) {
+            out.push_str(name);
+        }
+    }
+    Some(out + &base)
+}
+
+/// The key press that `text` names.
+pub fn parse(text: &str) -> Result<KeyEvent, KeyError> {
+    let mut rest = text;
+    let mut modifiers = KeyModifiers::NONE;
+    loop {
+        let (flag, after) = if let Some(after) = rest.strip_prefix("ctrl+") {
+            (KeyModifiers::CONTROL, after)
+        } else if let Some(after) = rest.strip_prefix("alt+") {
+            (KeyModifiers::ALT, after)
+        } else if let Some(after) = rest.strip_prefix("shift+") {
+            (KeyModifiers::SHIFT, after)
+        } else {
+            break;
+        };
+        modifiers |= flag;
+        rest = after;
+    }
+    let wrong = || KeyError(text.to_string());
+    let mut chars = rest.chars();
+    let code = match (chars.next(), chars.next()) {
+        (Some(only), None) => KeyCode::Char(only),
+        (Some('f'), Some(digit)) if digit.is_ascii_digit() => {
+            KeyCode::F(rest[1..].parse().map_err(|_| wrong())?)
+        }
+        _ => NAMED
+            .iter()
+            .find(|(name, _)| *name == rest)
+            .map(|(_, code)| *code)
+            .ok_or_else(wrong)?,
+    };
+    if code == KeyCode::Tab && modifiers.contains(KeyModifiers::SHIFT) {
+        return Ok(KeyEvent::new(KeyCode::BackTab, modifiers));
+    }
+    Ok(KeyEvent::new(code, modifiers))
+}
+
+/// The key presses of a text with blanks between them, as the tests write it: `j j enter ctrl+c`.
+pub fn parse_all(text: &str) -> Result<Vec<KeyEvent>, KeyError> {
+    text.split_whitespace().map(parse).collect()
+}
+
+/// A key as a person reads it on the screen: `Ctrl+x`, `Enter`, `G`, `PgUp`, `↑`.
+pub fn shown(name: &str) -> String {
+    let words: Vec<String> = name.split(' ').map(shown_one).collect();
+    words.join(" ")
+}
+
+fn shown_one(chord: &str) -> String {
+    let mut out = String::new();
+    let mut rest = chord;
+    for (prefix, word) in [("ctrl+", "Ctrl+"), ("alt+", "Alt+"), ("shift+", "Shift+")] {
+        if let Some(after) = rest.strip_prefix(prefix) {
+            out.push_str(word);
+            rest = after;
+        }
+    }
+    let base = match rest {
+        "up" => "↑".to_string(),
+        "down" => "↓".to_string(),
+        "left" => "←".to_string(),
+        "right" => "→".to_string(),
+        "pgup" => "PgUp".to_string(),
+        "pgdn" => "PgDn".to_string(),
+        _ if rest.chars().count() == 1 => rest.to_string(),
+        _ => {
+            let mut chars = rest.chars();
+            chars
+                .next()
+                .map(|first| first.to_uppercase().to_string() + chars.as_str())
+                .unwrap_or_default()
+        }
+    };
+    out + &base
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_read_back_as_the_same_key() {
+        for name in [
+            "a",
+            "G",
+            "?",
+            "+",
+            "ctrl+x",
+            "ctrl+j",
+            "alt+w",
+            "alt+enter",
+            "shift+enter",
+            "shift+tab",
+            "f1",
+            "f12",
+            "space",
+            "pgdn",
+            "ctrl+alt+up",
+        ] {
+            assert_eq!(name_of(parse(name).unwrap()).as_deref(), Some(name));
+        }
+        assert_eq!(parse("hyper"), Err(KeyError("hyper".into())));
+        assert_eq!(parse_all("j j").unwrap().len(), 2);
+    }
+
+    #[test]
+    fn what_terminals_send_is_named_one_way() {
+        let cases = [
+            (KeyCode::Char('G'), KeyModifiers::SHIFT, Some("G")),
+            (
+                KeyCode::Char('C'),
+                KeyModifiers::CONTROL | KeyModifiers::SHIFT,
+                Some("ctrl+c"),
+            ),
+            (KeyCode::BackTab, KeyModifiers::NONE, Some("shift+tab")),
+            (KeyCode::BackTab, KeyModifiers::SHIFT, Some("shift+tab")),
+            (KeyCode::Char('a'), KeyModifiers::SUPER, None),
+            (KeyCode::CapsLock, KeyModifiers::NONE, None),
+        ];
+        for (code, modifiers, expected) in cases {
+            assert_eq!(
+                name_of(KeyEvent::new(code, modifiers)).as_deref(),
+                expected,
+                "{code:?} {modifiers:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn keys_are_shown_as_people_write_them() {
+        let cases = [
+            ("ctrl+x e", "Ctrl+x e"),
+            ("enter", "Enter"),
+            ("pgup", "PgUp"),
+            ("up", "↑"),
+            ("shift+tab", "Shift+Tab"),
+            ("f1", "F1"),
+            ("G", "G"),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(shown(name), expected);
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! Where things lie on the screen, by its width. Views draw there, the mouse and page keys count by it.
+
+use ratatui::layout::{Margin, Position, Rect};
+
+use super::composer::ROWS_MAX;
+use super::needs_card;
+use super::pane::{Focus, Pane};
+use super::rows;
+use super::state::UiState;
+
+/// Narrowest screen with panes, in columns.
+pub const WIDTH_MIN: u16 = 60;
+/// Lowest screen with panes, in rows.
+pub const HEIGHT_MIN: u16 = 16;
+/// From here on all panes lie side by side.
+pub const WIDE: u16 = 140;
+/// From here on the conversation and one more pane lie side by side.
+pub const MIDDLE: u16 = 100;
+
+/// The panes of the right column that share one place on a middling screen, and their tab line.
+pub const TABS: [Pane; 4] = [Pane::Board, Pane::Team, Pane::Inbox, Pane::Todo];
+
+/// Which layout a screen gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Too small for panes.
+    Small,
+    /// One pane at a time.
+    Narrow,
+    /// The conversation, and a column with tabs.
+    Middle,
+    /// The conversation, and a column with all panes.
+    Wide,
+}
+
+/// The class of a screen of that size.
+pub fn class(area: Rect) -> Class {
+    if area.width < WIDTH_MIN || area.height < HEIGHT_MIN {
+        Class::Small
+    } else if area.width < MIDDLE {
+        Class::Narrow
+    } else if area.width < WIDE {
+        Class::Middle
+    } else {
+        Class::Wide
+    }
+}
+
+/// Where everything lies. What is not there is not drawn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// Which layout it is.
+    pub class: Class,
+    /// The line at the top.
+    pub status: Rect,
+    /// The line at the bottom.
+    pub hints: Rect,
+    /// The tab line and the panes that it offers.
+    pub tabs: Option<(Rect, Vec<Pane>)>,
+    /// The line that says that something waits, where its pane is not in view.
+    pub banner: Option<Rect>,
+    /// The panes in view.
+    pub panes: Vec<(Pane, Rect)>,
+    /// Where the person writes.
+    pub composer: Option<Rect>,
+}
+
+impl Layout {
+    /// Where a pane lies, if it is in view.
+    pub fn pane(&self, pane: Pane) -> Option<Rect> {
+        self.panes
+            .iter()
+            .find(|(p, _)| *p == pane)
+            .map(|(_, area)| *area)
+    }
+
+    /// What lies at a cell: who gets the keys by a click there.
+    pub fn at(&self, column: u16, row: u16) -> Option<Focus> {
+        let here = Position::new(column, row);
+        if self.composer.is_some_and(|area| area.contains(here)) {
+            return Some(Focus::Composer);
+        }
+        self.panes
+            .iter()
+            .find(|(_, area)| area.contains(here))
+            .map(|(pane, _)| Focus::Pane(*pane))
+    }
+}
+
+/// The inside of a pane's frame.
+pub fn inside(area: Rect) -> Rect {
+    area.inner(Margin::new(1, 1))
+}
+
+/// Where everything lies on a screen of size `area`.
+pub fn layout(state: &UiState, area: Rect) -> Layout {
+    let class = class(area);
+    let row = |y: u16| Rect::new(area.x, y, area.width, 1.min(area.height));
+    let mut out = Layout {
+        class,
+        status: row(area.y),
+        hints: row(area.bottom().saturating_sub(1)),
+        tabs: None,
+        banner: None,
+        panes: Vec::new(),
+        composer: None,
+    };
+    if class == Class::Small {
+        return out;
+    }
+    let body = Rect::new(area.x, area.y + 1, area.width, area.height - 2);
+    if let (Some(pane), Class::Middle | Class::Wide) = (state.zoom, class) {
+        let body = banner(state, &mut out, body, pane);
+        alone(state, &mut out, pane, body);
+        return out;
+    }
+    match class {
+        Class::Small => {}
+        Class::Narrow => narrow(state, &mut out, body),
+        Class::Middle => middle(state, &mut out, body),
+        Class::Wide => wide(state, &mut out, body),
+    }
+    out
+}
+
+fn narrow(state: &UiState, out: &mut Layout, body: Rect) {
+    let (tabs, body) = cut_top(body, 1);
+    let pane = state.focus.pane();
+    let offered = Pane::ALL
+        .into_iter()
+        .filter(|p| *p != Pane::Needs || !state.requests.is_empty() || pane == Pane::Needs)
+        .collect();
+    out.tabs = Some((tabs, offered));
+    let body = banner(state, out, body, pane);
+    alone(state, out, pane, body);
+}
+
+fn middle(state: &UiState, out: &mut Layout, body: Rect) {
+    let left_width = body.width * 58 / 100;
+    let (left, right) = cut_left(body, left_width);
+    conversation(state, out, left, Todo::Elsewhere);
+    let right = needs(state, out, right);
+    let (tabs, pane) = cut_top(right, 1);
+    out.tabs = Some((tabs, TABS.to_vec()));
+    out.panes.push((state.tab, pane));
+}
+
+fn wide(state: &UiState, out: &mut Layout, body: Rect) {
+    let left_width = body.width * 55 / 100;
+    let (left, right) = cut_left(body, left_width);
+    conversation(state, out, left, Todo::AboveComposer);
+    let right = needs(state, out, right);
+    let rows = |n: usize| u16::try_from(n).unwrap_or(u16::MAX).saturating_add(2);
+    // The team gets what it needs up to a third, the board up to three fifths of the rest.
+    let team = rows(state.team.members.len()).clamp(4, (right.height / 3).max(4));
+    let rest = right.height.saturating_sub(team);
+    let board = rows(state.board.len()).clamp(6, (rest * 3 / 5).max(6));
+    let (board, right) = cut_top(right, board);
+    let (team, inbox) = cut_top(right, team);
+    out.panes.extend([
+        (Pane::Board, board),
+        (Pane::Team, team),
+        (Pane::Inbox, inbox),
+    ]);
+}
+
+/// One pane that has the whole body.
+fn alone(state: &UiState, out: &mut Layout, pane: Pane, body: Rect) {
+    if pane == Pane::Lead {
+        conversation(state, out, body, Todo::Elsewhere);
+    } else {
+        out.panes.push((pane, body));
+    }
+}
+
+/// Where the todo list lies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Todo {
+    AboveComposer,
+    Elsewhere,
+}
+
+fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: Todo) {
+    let composer = composer_height(state, area);
+    let (upper, composer) = cut_top(area, area.height.saturating_sub(composer));
+    out.composer = Some(composer);
+    let items = state
+        .agents
+        .get(&state.shown)
+        .map_or(0, |a| a.todo.items().len());
+    let has_focus = state.focus == Focus::Pane(Pane::Todo);
+    if todo == Todo::AboveComposer && (items > 0 || has_focus) {
+        let wanted = u16::try_from(items.max(1)).unwrap_or(u16::MAX);
+        let most = (upper.height / 3).max(3);
+        let height = wanted.saturating_add(2).min(most);
+        let (talk, list) = cut_top(upper, upper.height.saturating_sub(height));
+        out.panes.push((Pane::Lead, talk));
+        out.panes.push((Pane::Todo, list));
+    } else {
+        out.panes.push((Pane::Lead, upper));
+    }
+}
+
+/// The rows of the composer with its frame: as many as its text has, up to a bound.
+fn composer_height(state: &UiState, area: Rect) -> u16 {
+    let width = area.width.saturating_sub(4);
+    let most = ROWS_MAX.min(area.height / 3).max(1);
+    let rows = state.composer.window(width, most).rows.len();
+    u16::try_from(rows).unwrap_or(most).clamp(1, most) + 2
+}
+
+/// The pane of what waits, on top of a column; what is left of the column comes back.
+fn needs(state: &UiState, out: &mut Layout, column: Rect) -> Rect {
+    let has_focus = state.focus == Focus::Pane(Pane::Needs);
+    if state.requests.is_empty() && !has_focus {
+        return column;
+    }
+    let wanted = needs_card::height(state, column.width.saturating_sub(4)).saturating_add(2);
+    let height = wanted.clamp(6, (column.height * 45 / 100).max(8));
+    let (top, rest) = cut_top(column, height);
+    out.panes.push((Pane::Needs, top));
+    rest
+}
+
+fn banner(state: &UiState, out: &mut Layout, body: Rect, pane: Pane) -> Rect {
+    if pane == Pane::Needs || rows::selected_request(state).is_none() {
+        return body;
+    }
+    let (line, rest) = cut_top(body, 1);
+    out.banner = Some(line);
+    rest
+}
+
+fn cut_top(area: Rect, height: u16) -> (Rect, Rect) {
+    let height = height.min(area.height);
+    let top = Rect { height, ..area };
+    let rest = Rect {
+        y: area.y + height,
+        height: area.height - height,
+        ..area
+    };
+    (top, rest)
+}
+
+fn cut_left(area: Rect, width: u16) -> (Rect, Rect) {
+    let width = width.min(area.width);
+    let left = Rect { width, ..area };
+    let rest = Rect {
+        x: area.x + width,
+        width: area.width - width,
+        ..area
+    };
+    (left, rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::fixture;
+
+    #[test]
+    fn the_class_follows_the_size() {
+        let cases = [
+            (59, 16, Class::Small),
+            (60, 15, Class::Small),
+            (60, 16, Class::Narrow),
+            (99, 50, Class::Narrow),
+            (100, 16, Class::Middle),
+            (139, 50, Class::Middle),
+            (140, 16, Class::Wide),
+        ];
+        for (width, height, expected) in cases {
+            assert_eq!(class(Rect::new(0, 0, width, height)), expected);
+        }
+    }
+
+    #[test]
+    fn nothing_overlaps_and_nothing_is_outside() {
+        for width in (60..200).step_by(7) {
+            for height in 16..60 {
+                let area = Rect::new(0, 0, width, height);
+                let layout = layout(&fixture::busy(width, height), area);
+                let mut parts: Vec<Rect> = layout.panes.iter().map(|(_, r)| *r).collect();
+                parts.extend([layout.status, layout.hints]);
+                parts.extend(layout.composer);
+                parts.extend(layout.banner);
+                parts.extend(layout.tabs.map(|(r, _)| r));
+                for (i, one) in parts.iter().enumerate() {
+                    assert_eq!(area.intersection(*one), *one, "{width}x{height}");
+                    for other in &parts[i + 1..] {
+                        assert!(!one.intersects(*other), "{width}x{height}: {one} {other}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_waits_is_on_top_of_its_column() {
+        for width in [100, 160] {
+            let layout = layout(&fixture::busy(width, 40), Rect::new(0, 0, width, 40));
+            let needs = layout.pane(Pane::Needs).unwrap();
+            assert_eq!(needs.y, 1);
+            assert_eq!(layout.at(needs.x, needs.y), Some(Focus::Pane(Pane::Needs)));
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The shape, the word and the style of a state: the same wherever it is shown.
+
+use ratatui::style::Style;
+
+use super::rows::{Standing, standing};
+use super::theme::Theme;
+use crate::domain::graph::TaskGraph;
+use crate::domain::request::RequestKind;
+use crate::domain::stamp::Stamp;
+use crate::domain::task::Task;
+use crate::domain::team::Activity;
+use crate::domain::text::one_line;
+use crate::domain::todo::TodoStatus;
+use crate::protocol::event::{LetterStep, Level};
+
+use super::state::{Motion, SPIN};
+
+/// A shape, a few words, a style.
+pub type Look = (&'static str, String, Style);
+
+/// How a task looks.
+pub fn task(board: &TaskGraph, task: &Task, theme: &Theme) -> Look {
+    let owner = one_line(&task.owner);
+    match standing(board, task) {
+        Standing::InProgress if owner.is_empty() => ("●", "in progress".into(), theme.working),
+        Standing::InProgress => ("●", format!("in progress @{owner}"), theme.working),
+        Standing::Ready => ("○", "ready".into(), theme.accent),
+        Standing::Assigned => ("○", format!("assigned @{owner}"), theme.accent),
+        Standing::Blocked => {
+            let ids: Vec<String> = board
+                .open_blockers(task)
+                .iter()
+                .map(ToString::to_string)
+                .collect();
+            ("◌", format!("blocked by {}", ids.join(" ")), theme.dim)
+        }
+        Standing::Done => ("✓", "done".into(), theme.ok),
+    }
+}
+
+/// How what an agent does looks, in few words.
+pub fn activity(activity: &Activity, now: Stamp, theme: &Theme) -> Look {
+    match activity {
+        Activity::Idle => ("○", "idle".into(), theme.dim),
+        Activity::Thinking => ("●", "thinking".into(), theme.working),
+        Activity::Tool { tool, .. } => ("●", one_line(tool), theme.working),
+        Activity::Backoff { until, .. } => (
+            "◔",
+            format!("retry in {} s", seconds(*until, now)),
+            theme.warn,
+        ),
+        Activity::NeedsYou { request } => (
+            "◆",
+            match request {
+                RequestKind::Plan => "plan: needs you".into(),
+                RequestKind::Shutdown => "shutdown: needs you".into(),
+                RequestKind::Permission => "needs you".into(),
+            },
+            theme.waiting,
+        ),
+        Activity::Stuck { .. } => ("▲", "stuck".into(), theme.warn),
+        Activity::Failed { .. } => ("✗", "failed".into(), theme.error),
+        Activity::Gone => ("·", "gone".into(), theme.dim),
+    }
+}
+
+/// Whole seconds until `until`, rounded up.
+pub fn seconds(until: Stamp, now: Stamp) -> u64 {
+    let left = until.since(now);
+    left.as_secs() + u64::from(left.subsec_nanos() > 0)
+}
+
+/// How a todo item looks.
+pub fn todo(status: TodoStatus, theme: &Theme) -> (&'static str, Style) {
+    match status {
+        TodoStatus::Pending => ("○", theme.text),
+        TodoStatus::InProgress => ("●", theme.working),
+        TodoStatus::Completed => ("✓", theme.dim),
+    }
+}
+
+/// How the step of a letter looks.
+pub fn step(step: LetterStep, theme: &Theme) -> (&'static str, Style) {
+    match step {
+        LetterStep::Sent => ("·", theme.warn),
+        LetterStep::Delivered => ("✓", theme.dim),
+        LetterStep::ActedOn => ("✓", theme.ok),
+    }
+}
+
+/// How a notice looks.
+pub fn level(level: Level, theme: &Theme) -> (&'static str, Style) {
+    match level {
+        Level::Info => ("·", theme.text),
+        Level::Warn => ("▲", theme.warn),
+        Level::Error => ("✗", theme.error),
+    }
+}
+
+/// The picture of the spinner at a time.
+pub fn spinner(now: Stamp, motion: Motion) -> &'static str {
+    const TURN: [&str; 8] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧"];
+    match motion {
+        Motion::Reduced => "●",
+        Motion::Full => {
+            let steps = (now.0 / SPIN.as_secs_f64()).rem_euclid(8.0);
+            TURN.get(steps as usize).copied().unwrap_or("⠋")
+        }
+    }
+}

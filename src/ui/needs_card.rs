@@ -1,0 +1,38 @@
+//! The card of a request: what is asked, wrapped to its width. Its height decides the pane's.
+
+use super::rows;
+use super::state::UiState;
+use super::textual::wrap;
+
+/// Rows of a card that are not its body: heading, blank line, buttons.
+pub const FIXED: u16 = 3;
+
+/// Most requests that are listed above the selected one.
+const LISTED_MAX: usize = 3;
+
+/// The lines of the selected request's body, at most `width` columns wide.
+pub fn body(state: &UiState, width: u16) -> Vec<String> {
+    let Some((_, request)) = rows::selected_request(state) else {
+        return Vec::new();
+    };
+    let text = if request.body.trim().is_empty() {
+        "It gave no reason."
+    } else {
+        request.body.as_str()
+    };
+    wrap(text, usize::from(width))
+}
+
+/// How many rows list the requests when there is more than one.
+pub fn listed(state: &UiState) -> u16 {
+    match state.requests.len() {
+        0 | 1 => 0,
+        n => u16::try_from(n.min(LISTED_MAX)).unwrap_or(0),
+    }
+}
+
+/// The rows that the card wants inside its frame.
+pub fn height(state: &UiState, width: u16) -> u16 {
+    let body = u16::try_from(body(state, width).len()).unwrap_or(u16::MAX);
+    body.saturating_add(FIXED).saturating_add(listed(state))
+}

@@ -1,0 +1,140 @@
+//! What lies over the panes: texts to read, lists to choose from, a comment to write, a question.
+
+use super::composer::Composer;
+use super::keymap::Context;
+use super::line_input::LineInput;
+use super::pane::Focus;
+use crate::domain::ids::{RequestId, TaskId};
+
+/// Most popups that lie over one another.
+pub const POPUPS_MAX: usize = 4;
+
+/// A text that is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Text {
+    /// The keys that count in these contexts, and all others below.
+    Help(Vec<Context>),
+    /// A task with everything that is known of it.
+    Task(TaskId),
+    /// A letter, by its number in the log.
+    Letter(u64),
+    /// What crewdeck had to say.
+    Notices,
+}
+
+/// Whether the search line has the keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Searching {
+    /// It does.
+    Typing,
+    /// It does not.
+    Rest,
+}
+
+/// A popup of text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reader {
+    /// What is read.
+    pub text: Text,
+    /// Lines that are scrolled away above.
+    pub scroll: usize,
+    /// What is searched for; only the help is searched.
+    pub search: LineInput,
+    /// Whether the search line has the keys.
+    pub searching: Searching,
+}
+
+/// What is chosen from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Choice {
+    /// All actions that mean something where the palette was opened.
+    Palette {
+        /// Where it was opened.
+        contexts: Vec<Context>,
+        /// Who had the keys.
+        focus: Focus,
+    },
+    /// The models of the server.
+    Models,
+}
+
+/// A popup with a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picker {
+    /// What is chosen from.
+    pub choice: Choice,
+    /// What is searched for.
+    pub search: LineInput,
+    /// The selected row among those that fit the search.
+    pub row: usize,
+}
+
+/// Where the writing of a comment stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommentStage {
+    /// It is written.
+    Writing,
+    /// Yes or no?
+    Verdict,
+}
+
+/// A popup for a comment to a request.
+#[derive(Debug)]
+pub struct CommentBox {
+    /// The request.
+    pub request: RequestId,
+    /// The comment.
+    pub text: Composer,
+    /// Where it stands.
+    pub stage: CommentStage,
+}
+
+/// What lies over the panes.
+#[derive(Debug)]
+pub enum Popup {
+    /// A text.
+    Reader(Reader),
+    /// A list.
+    Picker(Picker),
+    /// A comment.
+    Comment(CommentBox),
+    /// Whether to leave although agents are at work.
+    ConfirmQuit,
+}
+
+impl Popup {
+    /// A text, from its beginning.
+    pub fn read(text: Text) -> Popup {
+        Popup::Reader(Reader {
+            text,
+            scroll: 0,
+            search: LineInput::default(),
+            searching: Searching::Rest,
+        })
+    }
+
+    /// A list, with nothing searched for.
+    pub fn choose(choice: Choice) -> Popup {
+        Popup::Picker(Picker {
+            choice,
+            search: LineInput::default(),
+            row: 0,
+        })
+    }
+
+    /// The context of its keys.
+    pub fn context(&self) -> Context {
+        match self {
+            Popup::Reader(reader) => match reader.searching {
+                Searching::Typing => Context::Filter,
+                Searching::Rest => Context::Reader,
+            },
+            Popup::Picker(_) => Context::Picker,
+            Popup::Comment(comment) => match comment.stage {
+                CommentStage::Writing => Context::Comment,
+                CommentStage::Verdict => Context::CommentVerdict,
+            },
+            Popup::ConfirmQuit => Context::Confirm,
+        }
+    }
+}

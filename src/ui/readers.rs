@@ -1,0 +1,286 @@
+//! The texts of the popups that are read: the keys, a task, a letter, the notices.
+
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::keymap::{self, Context};
+use super::letters::Traced;
+use super::pane::Pane;
+use super::popup::{Reader, Text};
+use super::rows::{Standing, standing};
+use super::state::UiState;
+use super::textual::{clock, pad, width as columns, wrap};
+use super::theme::Theme;
+use super::{keys, look, rows, sentence};
+use crate::domain::ids::TaskId;
+use crate::domain::task::Task;
+use crate::domain::text::one_line;
+
+/// Widest popup of text, in columns.
+const WIDTH_MAX: u16 = 96;
+
+/// Where a popup of text lies on a screen.
+pub fn area(screen: Rect) -> Rect {
+    let width = WIDTH_MAX.min(screen.width.saturating_sub(4));
+    let height = screen.height.saturating_sub(4).min(40);
+    centered(screen, width, height)
+}
+
+/// A rectangle in the middle of another, cut to it.
+pub fn centered(screen: Rect, width: u16, height: u16) -> Rect {
+    let width = width.min(screen.width);
+    let height = height.min(screen.height);
+    Rect {
+        x: screen.x + (screen.width - width) / 2,
+        y: screen.y + (screen.height - height) / 2,
+        width,
+        height,
+    }
+}
+
+/// The title of a popup of text.
+pub fn title(state: &UiState, reader: &Reader) -> String {
+    match &reader.text {
+        Text::Help(_) => "Keys".into(),
+        Text::Task(id) => format!("Task {id}"),
+        Text::Letter(number) => state.letters.get(*number).map_or_else(
+            || "Letter".into(),
+            |t| one_line(&format!("Letter from {}", t.letter.from)),
+        ),
+        Text::Notices => "Notices".into(),
+    }
+}
+
+/// The lines of a popup of text, `width` columns wide.
+pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec<Line<'static>> {
+    let width = usize::from(width.max(1));
+    match &reader.text {
+        Text::Help(contexts) => help(contexts, reader, theme),
+        Text::Task(id) => match state.board.get(*id) {
+            Some(task) => task_lines(state, task, width, theme),
+            None => vec![plain("This task is no longer on the board.", theme.dim)],
+        },
+        Text::Letter(number) => match state.letters.get(*number) {
+            Some(traced) => letter_lines(state, traced, width, theme),
+            None => vec![plain("This letter is too old to be kept here.", theme.dim)],
+        },
+        Text::Notices => notices(state, width, theme),
+    }
+}
+
+fn plain(text: impl Into<String>, style: Style) -> Line<'static> {
+    Line::styled(text.into(), style)
+}
+
+const EVERY_CONTEXT: [Context; 9] = [
+    Context::Composer,
+    Context::In(Pane::Lead),
+    Context::In(Pane::Board),
+    Context::In(Pane::Team),
+    Context::In(Pane::Inbox),
+    Context::In(Pane::Needs),
+    Context::Panes,
+    Context::Everywhere,
+    Context::Picker,
+];
+
+fn help(contexts: &[Context], reader: &Reader, theme: &Theme) -> Vec<Line<'static>> {
+    let others = EVERY_CONTEXT.iter().filter(|c| !contexts.contains(c));
+    let mut out = Vec::new();
+    for context in contexts.iter().chain(others) {
+        let rows: Vec<Line> = keymap::in_context(*context)
+            .filter_map(|binding| {
+                let keys: Vec<String> = binding.keys.iter().map(|k| keys::shown(k)).collect();
+                let keys = keys.join(", ");
+                reader
+                    .search
+                    .matches(&format!("{keys} {}", binding.words))
+                    .then(|| {
+                        Line::from(vec![
+                            Span::styled(format!("  {} ", pad(&keys, 26)), theme.accent),
+                            Span::styled(binding.words, theme.text),
+                        ])
+                    })
+            })
+            .collect();
+        section(&mut out, context.heading(), rows, theme);
+    }
+    let slash = keymap::SLASH
+        .iter()
+        .filter(|(word, _, words)| reader.search.matches(&format!("{word} {words}")))
+        .map(|(word, _, words)| {
+            Line::from(vec![
+                Span::styled(format!("  {} ", pad(word, 26)), theme.accent),
+                Span::styled(*words, theme.text),
+            ])
+        })
+        .chain(reader.search.matches("@name address a teammate").then(|| {
+            Line::from(vec![
+                Span::styled(format!("  {} ", pad("@name …", 26)), theme.accent),
+                Span::styled("at the start of a message: write to a teammate", theme.text),
+            ])
+        }))
+        .collect();
+    section(&mut out, "Words in the composer", slash, theme);
+    if out.is_empty() {
+        out.push(plain("No key does that.", theme.dim));
+    }
+    out
+}
+
+fn section(out: &mut Vec<Line<'static>>, title: &str, rows: Vec<Line<'static>>, theme: &Theme) {
+    if rows.is_empty() {
+        return;
+    }
+    if !out.is_empty() {
+        out.push(Line::default());
+    }
+    out.push(plain(title.to_string(), theme.heading));
+    out.extend(rows);
+}
+
+fn task_lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let board = &state.board;
+    let mut out: Vec<Line> = wrap(&task.subject, width)
+        .into_iter()
+        .map(|line| plain(line, theme.heading))
+        .collect();
+    let (shape, words, style) = look::task(board, task, theme);
+    out.push(Line::from(vec![
+        Span::styled(format!("{shape} {words}"), style),
+        Span::styled(
+            match (standing(board, task), task.owner.is_empty()) {
+                (Standing::Done, false) => format!(" by {}", one_line(&task.owner)),
+                _ => String::new(),
+            },
+            theme.dim,
+        ),
+    ]));
+    out.push(Line::default());
+    let mut field = |name: &str, text: String| {
+        if !text.is_empty() {
+            out.push(Line::from(vec![
+                Span::styled(pad(name, 12), theme.dim),
+                Span::styled(text, theme.text),
+            ]));
+        }
+    };
+    field("tags", one_line(&task.tags.join(", ")));
+    field("worktree", one_line(&task.worktree));
+    if task.attempts > 1 {
+        field("claimed", format!("{} times", task.attempts));
+    }
+    if task.updated_at.0 > 0.0 {
+        field("changed", clock(task.updated_at, &state.zone));
+    }
+    let blockers: Vec<TaskId> = board.blockers(task.id).into_iter().collect();
+    edges(state, "Waits for", &blockers, theme, &mut out);
+    let blocked: Vec<TaskId> = board
+        .tasks()
+        .filter(|t| t.id != task.id && board.blockers(t.id).contains(&task.id))
+        .map(|t| t.id)
+        .collect();
+    edges(state, "Is waited for by", &blocked, theme, &mut out);
+    out.push(Line::default());
+    if task.description.trim().is_empty() {
+        out.push(plain("No description.", theme.dim));
+    } else {
+        let text = wrap(&task.description, width);
+        out.extend(text.into_iter().map(|line| plain(line, theme.text)));
+    }
+    out
+}
+
+fn edges(
+    state: &UiState,
+    title: &str,
+    ids: &[TaskId],
+    theme: &Theme,
+    out: &mut Vec<Line<'static>>,
+) {
+    if ids.is_empty() {
+        return;
+    }
+    out.push(plain(title.to_string(), theme.dim));
+    for id in ids {
+        let line = match state.board.get(*id) {
+            Some(task) => {
+                let (shape, _, style) = look::task(&state.board, task, theme);
+                Line::from(vec![
+                    Span::styled(format!("  {shape} {id} "), style),
+                    Span::styled(one_line(&task.subject), theme.text),
+                ])
+            }
+            None => plain(format!("  ? {id} is not on the board"), theme.warn),
+        };
+        out.push(line);
+    }
+}
+
+fn letter_lines(
+    state: &UiState,
+    traced: &Traced,
+    width: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let letter = &traced.letter;
+    let route = format!("{} → {}", letter.from, letter.to);
+    let mut out = vec![Line::from(vec![
+        Span::styled(
+            format!("{}  ", clock(letter.timestamp, &state.zone)),
+            theme.dim,
+        ),
+        Span::styled(one_line(&route), theme.accent),
+        Span::styled(
+            format!("  {} · {}", letter.kind, rows::step_word(traced.step)),
+            theme.dim,
+        ),
+    ])];
+    if letter.kind.is_protocol() {
+        let said = sentence::letter(letter);
+        out.extend(wrap(&said, width).into_iter().map(|l| plain(l, theme.text)));
+    } else {
+        out.push(Line::default());
+        let text = wrap(&letter.content, width);
+        out.extend(text.into_iter().map(|line| plain(line, theme.text)));
+    }
+    out
+}
+
+fn notices(state: &UiState, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    if state.notices.is_empty() {
+        return vec![plain(
+            "Nothing yet. Warnings and errors are kept here.",
+            theme.dim,
+        )];
+    }
+    let mut out = Vec::new();
+    for noted in state.notices.iter().rev() {
+        let (shape, style) = look::level(noted.level, theme);
+        let who = noted
+            .agent
+            .as_ref()
+            .map_or_else(String::new, |a| format!("{a}: "));
+        let head = format!("{} {shape} ", clock(noted.at, &state.zone));
+        let indent = columns(&head);
+        for (i, line) in wrap(
+            &format!("{who}{}", noted.text),
+            width.saturating_sub(indent),
+        )
+        .into_iter()
+        .enumerate()
+        {
+            let head = if i == 0 {
+                head.clone()
+            } else {
+                " ".repeat(indent)
+            };
+            out.push(Line::from(vec![
+                Span::styled(head, style),
+                Span::styled(line, theme.text),
+            ]));
+        }
+    }
+    out
+}

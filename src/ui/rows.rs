@@ -1,0 +1,194 @@
+//! The rows of the panes in the order in which they are shown, and which of them is selected.
+
+use super::popup::{Choice, Picker};
+use super::state::{Models, UiState};
+use super::{keymap, keys};
+use crate::domain::graph::TaskGraph;
+use crate::domain::ids::{Name, TaskId};
+use crate::domain::request::Request;
+use crate::domain::task::{Task, TaskStatus};
+use crate::domain::team::{Member, MemberStatus};
+use crate::domain::text::one_line;
+use crate::protocol::event::LetterStep;
+
+/// Where a task stands, as the board shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// Somebody works on it.
+    InProgress,
+    /// It may be claimed.
+    Ready,
+    /// It has an owner who has not begun.
+    Assigned,
+    /// It waits for others.
+    Blocked,
+    /// It is finished.
+    Done,
+}
+
+/// Where `task` stands on `board`.
+pub fn standing(board: &TaskGraph, task: &Task) -> Standing {
+    match task.status {
+        TaskStatus::Completed => Standing::Done,
+        TaskStatus::InProgress => Standing::InProgress,
+        TaskStatus::Pending if !board.open_blockers(task).is_empty() => Standing::Blocked,
+        TaskStatus::Pending if task.owner.is_empty() => Standing::Ready,
+        TaskStatus::Pending => Standing::Assigned,
+    }
+}
+
+/// The tasks that the filter lets through: what is worked on, what is ready, what waits, what is done.
+pub fn tasks(state: &UiState) -> Vec<&Task> {
+    let board = &state.board;
+    let mut rows: Vec<&Task> = board.tasks().filter(|t| fits(state, t)).collect();
+    rows.sort_by_key(|t| (standing(board, t), t.id));
+    rows
+}
+
+fn fits(state: &UiState, task: &Task) -> bool {
+    let Some(filter) = &state.filter else {
+        return true;
+    };
+    let hay = format!(
+        "{} {} @{} {} {}",
+        task.id,
+        task.subject,
+        task.owner,
+        task.tags.join(" "),
+        match standing(&state.board, task) {
+            Standing::InProgress => "in progress",
+            Standing::Ready => "ready",
+            Standing::Assigned => "assigned",
+            Standing::Blocked => "blocked",
+            Standing::Done => "done",
+        }
+    );
+    filter.words.matches(&hay)
+}
+
+/// The selected task and its row.
+pub fn selected_task(state: &UiState) -> Option<(usize, TaskId)> {
+    let rows = tasks(state);
+    let at = state
+        .selected
+        .task
+        .and_then(|id| rows.iter().position(|t| t.id == id))
+        .unwrap_or(0);
+    rows.get(at).map(|t| (at, t.id))
+}
+
+/// The teammates: those who are there in the roster's order, then those who are gone.
+pub fn members(state: &UiState) -> Vec<&Member> {
+    let mut rows: Vec<&Member> = state.team.members.iter().collect();
+    rows.sort_by_key(|m| m.status == MemberStatus::Shutdown);
+    rows
+}
+
+/// The selected teammate and its row.
+pub fn selected_member(state: &UiState) -> Option<(usize, Name)> {
+    let rows = members(state);
+    let at = state
+        .selected
+        .member
+        .as_ref()
+        .and_then(|name| rows.iter().position(|m| m.name == *name))
+        .unwrap_or(0);
+    rows.get(at).map(|m| (at, m.name.clone()))
+}
+
+/// The place of the selected letter, counted from the oldest; the newest when none is selected.
+pub fn selected_letter(state: &UiState) -> Option<usize> {
+    let newest = state.letters.len().checked_sub(1)?;
+    // A letter that fell off the log was among the oldest.
+    Some(match state.selected.letter {
+        None => newest,
+        Some(number) => state.letters.place(number).unwrap_or(0),
+    })
+}
+
+/// The selected request and its place; the oldest when none is selected.
+pub fn selected_request(state: &UiState) -> Option<(usize, &Request)> {
+    let at = state
+        .selected
+        .request
+        .as_ref()
+        .and_then(|id| state.requests.place(id))
+        .unwrap_or(0);
+    state.requests.at(at).map(|r| (at, r))
+}
+
+/// What a letter went through, as a word.
+pub fn step_word(step: LetterStep) -> &'static str {
+    match step {
+        LetterStep::Sent => "sent",
+        LetterStep::Delivered => "delivered",
+        LetterStep::ActedOn => "acted on",
+    }
+}
+
+/// A row of a picker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pick {
+    /// What it says.
+    pub words: String,
+    /// What stands at the right: a key, or a mark.
+    pub aside: String,
+    /// What it does.
+    pub does: Does,
+}
+
+/// What taking a row does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Does {
+    /// An action of the key map.
+    Action(keymap::Action),
+    /// Another model.
+    Model(String),
+}
+
+/// The rows of a picker that fit its search.
+pub fn picks(state: &UiState, picker: &Picker) -> Vec<Pick> {
+    let all: Vec<Pick> = match &picker.choice {
+        Choice::Palette { contexts, .. } => palette(contexts),
+        Choice::Models => models(state),
+    };
+    all.into_iter()
+        .filter(|p| picker.search.matches(&format!("{} {}", p.words, p.aside)))
+        .collect()
+}
+
+fn palette(contexts: &[keymap::Context]) -> Vec<Pick> {
+    let mut rows: Vec<Pick> = Vec::new();
+    for context in contexts {
+        for binding in keymap::in_context(*context) {
+            let does = Does::Action(binding.action);
+            if binding.action != keymap::Action::Palette && !rows.iter().any(|r| r.does == does) {
+                rows.push(Pick {
+                    words: binding.words.into(),
+                    aside: binding
+                        .keys
+                        .first()
+                        .map(|k| keys::shown(k))
+                        .unwrap_or_default(),
+                    does,
+                });
+            }
+        }
+    }
+    rows
+}
+
+fn models(state: &UiState) -> Vec<Pick> {
+    let Models::Listed(names) = &state.models else {
+        return Vec::new();
+    };
+    let current = state.setup.as_ref().map_or("", |s| s.model.as_str());
+    names
+        .iter()
+        .map(|name| Pick {
+            words: one_line(name),
+            aside: if name == current { "in use" } else { "" }.into(),
+            does: Does::Model(name.clone()),
+        })
+        .collect()
+}

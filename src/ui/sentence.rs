@@ -1,0 +1,137 @@
+//! Letters and requests as sentences: nobody should have to read the files' JSON.
+
+use serde_json::Value;
+
+use crate::domain::mail::{Letter, LetterKind};
+use crate::domain::request::{Request, RequestKind};
+use crate::domain::text::one_line;
+
+/// What a letter says, in one line, without sender and recipient.
+pub fn letter(letter: &Letter) -> String {
+    let words = words(&letter.content);
+    match &letter.kind {
+        LetterKind::Message => words,
+        LetterKind::Broadcast => with("to all", &words),
+        LetterKind::ShutdownRequest => with("please shut down", &words),
+        LetterKind::ShutdownResponse => match approved(letter) {
+            Some(true) => with("agrees to shut down", &words),
+            Some(false) => with("does not shut down", &words),
+            None => with("answers the shutdown request", &words),
+        },
+        LetterKind::PlanRequest => with("asks for approval of a plan", &words),
+        LetterKind::PlanApprovalResponse | LetterKind::PlanResponse => match approved(letter) {
+            Some(true) => with("plan approved", &words),
+            Some(false) => with("plan rejected", &words),
+            None => with("answers the plan", &words),
+        },
+        LetterKind::TaskAssignment => with("takes a task over", &words),
+        LetterKind::IdleNotification => with("has nothing to do", &words),
+        LetterKind::PermissionRequest => with("asks for permission", &words),
+        LetterKind::PermissionResponse => match approved(letter) {
+            Some(true) => with("permission granted", &words),
+            Some(false) => with("permission refused", &words),
+            None => with("answers the permission request", &words),
+        },
+        LetterKind::Other(kind) => with(&one_line(kind).replace('_', " "), &words),
+    }
+}
+
+/// What a request asks, as a heading: who wants what. The task is named beside it.
+pub fn request(request: &Request) -> String {
+    match request.kind {
+        RequestKind::Plan => format!("{} asks you to approve its plan", request.from),
+        RequestKind::Permission => format!("{} asks for permission", request.target),
+        RequestKind::Shutdown => {
+            format!("{} wants {} to shut down", request.from, request.target)
+        }
+    }
+}
+
+fn with(sentence: &str, words: &str) -> String {
+    if words.is_empty() {
+        sentence.into()
+    } else {
+        format!("{sentence}: {words}")
+    }
+}
+
+fn approved(letter: &Letter) -> Option<bool> {
+    ["approve", "approved"]
+        .iter()
+        .find_map(|field| letter.extra.get(*field))
+        .and_then(Value::as_bool)
+}
+
+/// The words of a letter's text. Other programs put JSON there: then its words are looked for.
+fn words(content: &str) -> String {
+    let text = content.trim();
+    if text.starts_with('{')
+        && let Ok(Value::Object(fields)) = serde_json::from_str::<Value>(text)
+    {
+        let named = [
+            "text", "message", "content", "reason", "feedback", "comment", "plan", "subject",
+        ];
+        let found: Vec<&str> = named
+            .iter()
+            .filter_map(|name| fields.get(*name).and_then(Value::as_str))
+            .collect();
+        if !found.is_empty() {
+            return one_line(&found.join(", "));
+        }
+    }
+    one_line(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> String {
+        letter(&serde_json::from_str(json).unwrap())
+    }
+
+    #[test]
+    fn every_kind_is_a_sentence() {
+        let cases = [
+            (
+                r#"{"type":"message","from":"a","content":"hi\nyou"}"#,
+                "hi⏎you",
+            ),
+            (
+                r#"{"type":"broadcast","from":"a","content":"hi"}"#,
+                "to all: hi",
+            ),
+            (
+                r#"{"type":"shutdown_request","from":"a","content":""}"#,
+                "please shut down",
+            ),
+            (
+                r#"{"type":"shutdown_response","from":"a","content":"busy","approve":false}"#,
+                "does not shut down: busy",
+            ),
+            (
+                r#"{"type":"plan_response","from":"a","content":"go","approve":true}"#,
+                "plan approved: go",
+            ),
+            (
+                r#"{"type":"task_assignment","from":"a","content":"{\"taskId\":3,\"subject\":\"Fix it\"}"}"#,
+                "takes a task over: Fix it",
+            ),
+            (
+                r#"{"type":"idle_notification","from":"a"}"#,
+                "has nothing to do",
+            ),
+            (
+                r#"{"type":"odd_kind","from":"a","content":"x"}"#,
+                "odd kind: x",
+            ),
+            (
+                r#"{"type":"message","from":"a","content":"{not json"}"#,
+                "{not json",
+            ),
+        ];
+        for (json, expected) in cases {
+            assert_eq!(read(json), expected, "{json}");
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! Everything that the screen shows, as plain data. `update` changes it, the views read it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use ratatui::layout::Rect;
+
+use super::agents::Agents;
+use super::composer::Composer;
+use super::keymap::Context;
+use super::letters::LetterLog;
+use super::line_input::LineInput;
+use super::pane::{Focus, Pane};
+use super::popup::{Popup, Searching};
+use super::requests::RequestBook;
+use crate::domain::graph::TaskGraph;
+use crate::domain::ids::{Name, RequestId, TaskId};
+use crate::domain::stamp::Stamp;
+use crate::domain::team::{Activity, Team};
+use crate::domain::text::{clip, one_line};
+use crate::protocol::event::{Level, Setup};
+
+/// Most notices that are kept.
+pub const NOTICES_MAX: usize = 200;
+/// Most messages that wait to enter a conversation.
+pub const QUEUED_MAX: usize = 50;
+/// Most models that are listed.
+pub const MODELS_MAX: usize = 1000;
+/// Longest notice, in characters.
+pub const NOTICE_MAX: usize = 2000;
+
+/// The time between two pictures of the spinner: 8 a second.
+pub const SPIN: Duration = Duration::from_millis(125);
+/// How long a second `Ctrl+c` counts.
+pub const TWICE: Duration = Duration::from_secs(2);
+/// How long a short message stays.
+const FLASH: Duration = Duration::from_secs(5);
+
+/// What fills the screen.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Page {
+    /// The panes.
+    #[default]
+    Crew,
+    /// How to set a model up, and the demo.
+    FirstRun {
+        /// Why there is no crew.
+        reason: String,
+        /// What to do about it, a line each.
+        steps: Vec<String>,
+    },
+}
+
+/// Whether the spinner turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Motion {
+    /// It turns.
+    #[default]
+    Full,
+    /// It stands still; only seconds are counted.
+    Reduced,
+}
+
+/// Who has the mouse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MouseOwner {
+    /// The terminal: it selects text.
+    #[default]
+    Terminal,
+    /// crewdeck: it scrolls and clicks.
+    Crewdeck,
+}
+
+/// The models of the server.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Models {
+    /// Not asked for.
+    #[default]
+    Unknown,
+    /// Asked for.
+    Asked,
+    /// There they are.
+    Listed(Vec<String>),
+}
+
+/// What the board is filtered by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filter {
+    /// The words.
+    pub words: LineInput,
+    /// Whether they are being written.
+    pub searching: Searching,
+}
+
+/// Something that crewdeck had to say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Noted {
+    /// When.
+    pub at: Stamp,
+    /// How much it matters.
+    pub level: Level,
+    /// About whom.
+    pub agent: Option<Name>,
+    /// What, on one line.
+    pub text: String,
+}
+
+/// A short message in place of the hints.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Flash {
+    /// How much it matters.
+    pub level: Level,
+    /// What, on one line.
+    pub text: String,
+    /// When it goes.
+    pub until: Stamp,
+}
+
+/// What is selected in each pane, by its own id: a list that changes does not move the selection.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Selected {
+    /// On the board.
+    pub task: Option<TaskId>,
+    /// In the team.
+    pub member: Option<Name>,
+    /// In the inbox, by number; `None`: the newest.
+    pub letter: Option<u64>,
+    /// In Needs you.
+    pub request: Option<RequestId>,
+    /// Since when that request is the selected one without the person's doing.
+    pub request_since: Stamp,
+    /// Lines of the selected request that are scrolled away above.
+    pub request_scroll: usize,
+    /// Lines of the todo list that are scrolled away above.
+    pub todo_scroll: usize,
+}
+
+/// Words on their way into a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Queued {
+    /// To whom.
+    pub to: Name,
+    /// The words.
+    pub text: String,
+}
+
+/// Everything that the screen shows.
+#[derive(Debug)]
+pub struct UiState {
+    pub(super) page: Page,
+    pub(super) setup: Option<Setup>,
+    pub(super) agents: Agents,
+    pub(super) board: Arc<TaskGraph>,
+    pub(super) team: Arc<Team>,
+    pub(super) letters: LetterLog,
+    pub(super) requests: RequestBook,
+    pub(super) notices: VecDeque<Noted>,
+    pub(super) models: Models,
+    pub(super) queued: Vec<Queued>,
+
+    pub(super) focus: Focus,
+    /// Who had the keys before they went to Needs you; gets them back when nothing waits any more.
+    pub(super) before_needs: Option<Focus>,
+    pub(super) shown: Name,
+    pub(super) selected: Selected,
+    pub(super) filter: Option<Filter>,
+    pub(super) zoom: Option<Pane>,
+    pub(super) tab: Pane,
+    pub(super) popups: Vec<Popup>,
+    pub(super) composer: Composer,
+    pub(super) prefix: Option<String>,
+    pub(super) mouse: MouseOwner,
+    pub(super) motion: Motion,
+
+    pub(super) now: Stamp,
+    pub(super) zone: TimeZone,
+    pub(super) size: Rect,
+    pub(super) flash: Option<Flash>,
+    pub(super) quit_armed: Option<Stamp>,
+    pub(super) interrupted: Option<Name>,
+    pub(super) dirty: bool,
+}
+
+impl UiState {
+    /// An empty screen of `width` columns and `height` rows; times of day are those of `zone`.
+    pub fn new(width: u16, height: u16, zone: TimeZone, motion: Motion) -> UiState {
+        UiState {
+            page: Page::Crew,
+            setup: None,
+            agents: Agents::default(),
+            board: Arc::default(),
+            team: Arc::default(),
+            letters: LetterLog::default(),
+            requests: RequestBook::default(),
+            notices: VecDeque::new(),
+            models: Models::Unknown,
+            queued: Vec::new(),
+            focus: Focus::Composer,
+            before_needs: None,
+            shown: Name::lead(),
+            selected: Selected::default(),
+            filter: None,
+            zoom: None,
+            tab: Pane::Board,
+            popups: Vec::new(),
+            composer: Composer::default(),
+            prefix: None,
+            mouse: MouseOwner::Terminal,
+            motion,
+            now: Stamp::default(),
+            zone,
+            size: Rect::new(0, 0, width, height),
+            flash: None,
+            quit_armed: None,
+            interrupted: None,
+            dirty: true,
+        }
+    }
+
+    /// Shows the first page instead of the panes: why there is no crew, what to do, and the demo.
+    pub fn first_run(&mut self, reason: &str, steps: &[String]) {
+        self.page = Page::FirstRun {
+            reason: one_line(reason),
+            steps: steps.iter().map(|s| one_line(s)).collect(),
+        };
+        self.dirty = true;
+    }
+
+    /// What is written in the composer, for `$EDITOR`.
+    pub fn composer_text(&self) -> String {
+        self.composer.text()
+    }
+
+    /// Whether something visible has changed since the last call: then it is time to draw.
+    pub fn take_dirty(&mut self) -> bool {
+        std::mem::take(&mut self.dirty)
+    }
+
+    /// The terminal's title.
+    pub fn title(&self) -> String {
+        match self.requests.len() {
+            0 => "crewdeck".into(),
+            1 => "crewdeck (1 needs you)".into(),
+            n => format!("crewdeck ({n} need you)"),
+        }
+    }
+
+    /// The contexts in which keys count now, the narrowest first.
+    pub fn contexts(&self) -> Vec<Context> {
+        if self.page != Page::Crew {
+            return vec![Context::FirstRun];
+        }
+        if let Some(popup) = self.popups.last() {
+            return vec![popup.context(), Context::Everywhere];
+        }
+        match self.focus {
+            Focus::Composer => vec![Context::Composer, Context::Everywhere],
+            Focus::Pane(Pane::Board) if self.is_filtering() => {
+                vec![Context::Filter, Context::Everywhere]
+            }
+            Focus::Pane(pane) => vec![Context::In(pane), Context::Panes, Context::Everywhere],
+        }
+    }
+
+    /// Whether the board's filter is being written.
+    pub(super) fn is_filtering(&self) -> bool {
+        let typing = |f: &Filter| f.searching == Searching::Typing;
+        self.filter.as_ref().is_some_and(typing)
+    }
+
+    /// Whether a comment is being written: it must not get lost.
+    pub(super) fn is_commenting(&self) -> bool {
+        let comment = |p: &Popup| matches!(p, Popup::Comment(_));
+        self.popups.iter().any(comment)
+    }
+
+    /// What `name` does.
+    pub(super) fn activity(&self, name: &Name) -> Activity {
+        self.agents.activity(name, &self.team)
+    }
+
+    /// The lead and everybody on the roster who is not gone.
+    pub(super) fn present(&self) -> Vec<Name> {
+        let members = self.team.present().map(|m| m.name.clone());
+        std::iter::once(Name::lead()).chain(members).collect()
+    }
+
+    /// Whether `name` has something that can be interrupted.
+    pub(super) fn is_running(&self, name: &Name) -> bool {
+        let in_turn = self.agents.get(name).is_some_and(|a| a.in_turn);
+        let activity = self.activity(name);
+        in_turn || activity.is_busy() || matches!(activity, Activity::NeedsYou { .. })
+    }
+
+    /// How many agents are at work.
+    pub(super) fn busy(&self) -> usize {
+        let busy = |name: &&Name| self.activity(name).is_busy();
+        self.present().iter().filter(busy).count()
+    }
+
+    /// Shows a short message in place of the hints.
+    pub(super) fn say(&mut self, level: Level, text: impl Into<String>) {
+        self.flash = Some(Flash {
+            level,
+            text: text.into(),
+            until: self.now.after(FLASH),
+        });
+        self.dirty = true;
+    }
+
+    /// Keeps a notice and shows it.
+    pub(super) fn note(&mut self, level: Level, agent: Option<Name>, text: &str) {
+        let text = clip(&one_line(text), NOTICE_MAX);
+        self.notices.push_back(Noted {
+            at: self.now,
+            level,
+            agent,
+            text: text.clone(),
+        });
+        while self.notices.len() > NOTICES_MAX {
+            self.notices.pop_front();
+        }
+        self.say(level, text);
+    }
+}
+
+/// When the screen next changes by itself; `None`: not before something happens.
+pub fn next_tick(state: &UiState) -> Option<Duration> {
+    let flash = state.flash.as_ref().map(|f| f.until.since(state.now));
+    let any = |wanted: fn(&Activity) -> bool| {
+        state
+            .present()
+            .iter()
+            .any(|name| wanted(&state.activity(name)))
+    };
+    let counting = any(Activity::is_busy);
+    let spinning = any(|a| matches!(a, Activity::Thinking | Activity::Tool { .. }));
+    let busy = match state.motion {
+        Motion::Full if spinning => Some(SPIN),
+        Motion::Full | Motion::Reduced if counting => Some(Duration::from_secs(1)),
+        Motion::Full | Motion::Reduced => None,
+    };
+    match (busy, flash) {
+        (Some(busy), Some(flash)) => Some(busy.min(flash)),
+        (Some(one), None) | (None, Some(one)) => Some(one),
+        (None, None) => None,
+    }
+}

@@ -1,0 +1,343 @@
+//! Tables of keys: what they do to the focus and what they ask of the crew.
+
+use pretty_assertions::assert_eq;
+
+use crate::domain::ids::{Name, RequestId};
+use crate::domain::request::{Decision, RequestKind, Verdict};
+use crate::protocol::{Command, EventKind};
+use crate::ui::fixture::{
+    self, busy, decided, name, permission, picture, plan, press, started, tell,
+};
+use crate::ui::pane::{Focus, Pane};
+use crate::ui::state::MouseOwner;
+use crate::ui::{Do, Msg, UiState, update};
+
+fn prompt(to: &str, text: &str) -> Do {
+    Do::Command(Command::Prompt {
+        to: name(to),
+        text: text.into(),
+    })
+}
+
+fn decision(id: &str, kind: RequestKind, target: &str, verdict: Verdict, comment: &str) -> Do {
+    Do::Command(Command::Decide(Decision {
+        id: RequestId(id.into()),
+        kind,
+        target: name(target),
+        verdict,
+        by: Name::user(),
+        comment: comment.into(),
+    }))
+}
+
+#[test]
+fn keys_move_the_focus() {
+    let pane = Focus::Pane;
+    let cases = [
+        ("", Focus::Composer),
+        ("\"j3w?\"", Focus::Composer),
+        ("esc", pane(Pane::Board)),
+        ("esc i", Focus::Composer),
+        ("esc 1", pane(Pane::Lead)),
+        ("esc 2", pane(Pane::Todo)),
+        ("esc 4", pane(Pane::Team)),
+        ("esc 5 tab", pane(Pane::Needs)),
+        ("esc 6 tab", pane(Pane::Lead)),
+        ("esc 1 shift+tab", pane(Pane::Needs)),
+        ("esc 1 l l", pane(Pane::Board)),
+        ("tab", pane(Pane::Todo)),
+        ("alt+w", pane(Pane::Needs)),
+        ("f2 esc", Focus::Composer),
+        ("esc w", pane(Pane::Needs)),
+        ("esc 4 enter", pane(Pane::Lead)),
+        ("esc 4 enter i esc", pane(Pane::Lead)),
+        ("esc 4 enter i esc esc", pane(Pane::Team)),
+        ("esc 4 j enter esc", pane(Pane::Team)),
+        ("esc 5 i esc", pane(Pane::Inbox)),
+    ];
+    for (keys, expected) in cases {
+        let mut state = busy(160, 45);
+        assert_eq!(press(&mut state, keys), [], "{keys}");
+        assert_eq!(state.focus, expected, "{keys}");
+    }
+}
+
+#[test]
+fn keys_ask_the_crew() {
+    let shutdown = |who: &str| Do::Command(Command::AskShutdown { member: name(who) });
+    let yes = Verdict::Approve;
+    let no = Verdict::Reject;
+    let by = |verdict, comment| decision("r1", RequestKind::Plan, "bob", verdict, comment);
+    let cases: Vec<(&str, Vec<Do>)> = vec![
+        ("\"do it\" enter", vec![prompt("lead", "do it")]),
+        (
+            "\"one\" ctrl+j \"two\" enter",
+            vec![prompt("lead", "one\ntwo")],
+        ),
+        (
+            "\"one\" alt+enter \"two\" enter",
+            vec![prompt("lead", "one\ntwo")],
+        ),
+        ("\"  \" enter", vec![]),
+        ("\"@BOB, look\" enter", vec![prompt("bob", "look")]),
+        ("\"@lead look\" enter", vec![prompt("lead", "look")]),
+        ("\"@zoe look\" enter", vec![]),
+        ("\"@bob\" enter", vec![]),
+        ("\"@dave: hi\" enter", vec![]),
+        (
+            "\"/usr/bin is full\" enter",
+            vec![prompt("lead", "/usr/bin is full")],
+        ),
+        ("\"/nonsense\" enter", vec![]),
+        ("esc 4 j enter i \"hi\" enter", vec![prompt("bob", "hi")]),
+        (
+            "\"again\" enter up enter",
+            vec![prompt("lead", "again"), prompt("lead", "again")],
+        ),
+        ("alt+w a", vec![by(yes, "")]),
+        ("alt+w r", vec![by(no, "")]),
+        ("alt+w a a r", vec![by(yes, "")]),
+        ("alt+w c \"use u64\" enter r", vec![by(no, "use u64")]),
+        (
+            "alt+w c \"fine\" enter esc \" so\" enter a",
+            vec![by(yes, "fine so")],
+        ),
+        ("alt+w c \"a r\" esc", vec![]),
+        ("alt+w j k pgdn G g", vec![]),
+        ("esc 3 a r", vec![]),
+        ("esc 4 x", vec![shutdown("alice")]),
+        ("esc 4 j x", vec![shutdown("bob")]),
+        ("esc 4 G x", vec![]),
+        ("esc q", vec![]),
+        ("esc q y", vec![Do::Quit]),
+        ("esc q n", vec![]),
+        ("\"/quit\" enter enter", vec![Do::Quit]),
+        ("ctrl+c ctrl+c", vec![Do::Quit]),
+        ("ctrl+c esc ctrl+c", vec![]),
+        ("\"text\" ctrl+c up enter", vec![prompt("lead", "text")]),
+        ("ctrl+z", vec![Do::Suspend]),
+        ("ctrl+x e", vec![Do::EditComposer]),
+        ("ctrl+x q", vec![]),
+        ("esc M", vec![Do::Mouse(MouseOwner::Crewdeck)]),
+        ("esc 4 y", vec![Do::Copy("alice".into())]),
+        (
+            "esc 1 y",
+            vec![Do::Copy(
+                "I split this into five tasks and spawn three teammates.".into(),
+            )],
+        ),
+        (
+            "esc 4 enter ctrl+c",
+            vec![Do::Command(Command::Interrupt {
+                agent: name("alice"),
+            })],
+        ),
+        ("\"/model\" enter", vec![Do::Command(Command::ListModels)]),
+        (
+            "esc m \"gpt-x\" enter",
+            vec![
+                Do::Command(Command::ListModels),
+                Do::Command(Command::UseModel {
+                    name: "gpt-x".into(),
+                }),
+            ],
+        ),
+        ("ctrl+p \"suspend\" enter", vec![Do::Suspend]),
+        ("esc : \"yes\" esc", vec![]),
+        ("esc 4 : \"shut down\" enter", vec![shutdown("alice")]),
+    ];
+    for (keys, expected) in cases {
+        let mut state = busy(160, 45);
+        assert_eq!(press(&mut state, keys), expected, "{keys}");
+    }
+}
+
+#[test]
+fn the_interrupt_asks_once_and_then_offers_to_quit() {
+    let mut state = busy(160, 45);
+    tell(
+        &mut state,
+        vec![EventKind::TurnStarted {
+            agent: Name::lead(),
+        }],
+    );
+    let interrupt = Do::Command(Command::Interrupt {
+        agent: Name::lead(),
+    });
+    assert_eq!(press(&mut state, "ctrl+c"), [interrupt]);
+    assert_eq!(press(&mut state, "ctrl+c"), []);
+    assert_eq!(press(&mut state, "ctrl+c"), [Do::Quit]);
+}
+
+#[test]
+fn the_second_press_counts_for_two_seconds() {
+    let mut state = started(160, 45);
+    press(&mut state, "ctrl+c");
+    let later = state.now.0 + 2.5;
+    update(
+        &mut state,
+        Msg::Tick {
+            now: crate::domain::stamp::Stamp(later),
+        },
+    );
+    assert_eq!(press(&mut state, "ctrl+c"), []);
+    assert_eq!(press(&mut state, "ctrl+c"), [Do::Quit]);
+    assert_eq!(press(&mut started(160, 45), "esc q"), [Do::Quit]);
+}
+
+#[test]
+fn a_request_that_takes_the_others_place_is_not_decided_by_the_same_press() {
+    let mut state = busy(160, 45);
+    tell(
+        &mut state,
+        vec![EventKind::RequestChanged {
+            request: permission("r2"),
+        }],
+    );
+    assert_eq!(press(&mut state, "alt+w a").len(), 1);
+    tell(&mut state, vec![decided(plan("r1", ""), "user")]);
+    let key = crate::ui::keys::parse("a").unwrap();
+    let soon = crate::domain::stamp::Stamp(state.now.0 + 0.1);
+    assert_eq!(update(&mut state, Msg::Key(key, soon)), []);
+    let expected = decision("r2", RequestKind::Permission, "alice", Verdict::Approve, "");
+    assert_eq!(press(&mut state, "a"), [expected]);
+}
+
+#[test]
+fn a_new_request_does_not_move_the_selection_and_the_last_one_gives_the_keys_back() {
+    let mut state = busy(160, 45);
+    press(&mut state, "\"draft\" alt+w");
+    let mut older = permission("r0");
+    older.created_at = crate::domain::stamp::Stamp(1.0);
+    tell(
+        &mut state,
+        vec![EventKind::RequestChanged {
+            request: older.clone(),
+        }],
+    );
+    let expected = decision("r1", RequestKind::Plan, "bob", Verdict::Reject, "");
+    assert_eq!(press(&mut state, "r"), [expected]);
+    tell(
+        &mut state,
+        vec![decided(plan("r1", ""), "user"), decided(older, "lead")],
+    );
+    assert_eq!(state.focus, Focus::Composer);
+    assert_eq!(state.composer_text(), "draft");
+}
+
+#[test]
+fn a_comment_closes_when_somebody_else_decided() {
+    let mut state = busy(160, 45);
+    press(&mut state, "alt+w c \"hm\"");
+    tell(&mut state, vec![decided(plan("r1", ""), "lead")]);
+    assert!(state.popups.is_empty());
+    assert!(picture(&state).contains("already approved by lead"));
+}
+
+#[test]
+fn the_filter_keeps_what_fits_and_esc_clears_it() {
+    let mut state = busy(160, 45);
+    press(&mut state, "esc 3 / \"header\"");
+    let shown = |state: &UiState| crate::ui::rows::tasks(state).len();
+    assert_eq!(shown(&state), 2);
+    press(&mut state, "enter j");
+    assert_eq!(state.selected.task.map(|id| id.0), Some(4));
+    press(&mut state, "esc");
+    assert_eq!(shown(&state), 5);
+    press(&mut state, "/ \"@bob progress\"");
+    assert_eq!(shown(&state), 1);
+    press(&mut state, "esc");
+    assert_eq!(shown(&state), 5);
+}
+
+#[test]
+fn popups_take_the_keys_and_give_them_back() {
+    let mut state = busy(100, 30);
+    for (keys, text) in [
+        ("esc 3 enter", "Task #2"),
+        ("esc 3 j enter", "Task #3"),
+        ("esc 5 enter", "Letter from lead"),
+        ("esc @", "Notices"),
+        ("f1", "Keys"),
+        ("esc ?", "Keys"),
+        ("ctrl+p", "Actions"),
+    ] {
+        press(&mut state, keys);
+        assert!(picture(&state).contains(text), "{keys}");
+        press(&mut state, "esc");
+        assert!(state.popups.is_empty(), "{keys}");
+        press(&mut state, "i");
+    }
+}
+
+#[test]
+fn the_models_are_chosen_from_the_servers_list() {
+    let mut state = started(100, 30);
+    press(&mut state, "\"/model\" enter");
+    assert!(picture(&state).contains("Asking the server"));
+    tell(
+        &mut state,
+        vec![EventKind::ModelsListed {
+            names: vec!["big-1".into(), "small-2".into(), "small-3".into()],
+        }],
+    );
+    let done = press(&mut state, "\"small\" down enter");
+    assert_eq!(
+        done,
+        [Do::Command(Command::UseModel {
+            name: "small-3".into()
+        })]
+    );
+    assert!(state.popups.is_empty());
+}
+
+#[test]
+fn the_first_page_offers_the_demo() {
+    let mut state = fixture::blank(100, 30);
+    state.first_run("No key was found.", &["Set ANTHROPIC_API_KEY.".into()]);
+    assert_eq!(press(&mut state, "x i enter"), [Do::StartDemo]);
+    assert_eq!(press(&mut state, "d"), [Do::StartDemo]);
+    assert_eq!(press(&mut state, "q"), [Do::Quit]);
+    tell(&mut state, vec![fixture::ready()]);
+    assert_eq!(state.focus, Focus::Composer);
+    assert!(picture(&state).contains("to lead"));
+}
+
+#[test]
+fn a_paste_is_text_and_never_a_row_of_keys() {
+    let mut state = started(100, 30);
+    update(&mut state, Msg::Paste("a\rb\nq".into()));
+    assert_eq!(state.composer_text(), "a\nb\nq");
+    press(&mut state, "esc");
+    assert_eq!(update(&mut state, Msg::Paste("q".into())), []);
+    assert_eq!(state.composer_text(), "a\nb\nq");
+    press(&mut state, "i");
+    update(&mut state, Msg::Paste("x".repeat(1_000_000)));
+    assert!(picture(&state).contains("Pasted 255 KiB of 976 KiB"));
+}
+
+#[test]
+fn what_was_sent_is_shown_until_it_has_arrived() {
+    let mut state = busy(160, 45);
+    press(&mut state, "\"next thing\" enter");
+    assert!(picture(&state).contains("on its way: next thing"));
+    tell(
+        &mut state,
+        vec![EventKind::Prompted {
+            agent: Name::lead(),
+            text: "next thing".into(),
+        }],
+    );
+    assert!(!picture(&state).contains("on its way"));
+}
+
+#[test]
+fn a_second_press_of_a_number_gives_the_whole_screen() {
+    let mut state = busy(160, 45);
+    press(&mut state, "esc 4 4");
+    assert!(!picture(&state).contains("to lead"));
+    press(&mut state, "esc");
+    assert!(picture(&state).contains("to lead"));
+    press(&mut state, "4 3");
+    assert_eq!(state.zoom, None);
+}

@@ -1,0 +1,100 @@
+//! Whole screens, to be looked at. A change of one is a change that people see.
+
+use crate::protocol::EventKind;
+use crate::ui::fixture::{blank, busy, permission, picture, press, started, tell};
+
+const SIZES: [(u16, u16); 4] = [(160, 45), (100, 30), (70, 20), (60, 16)];
+
+#[test]
+fn start() {
+    for (width, height) in SIZES {
+        let name = format!("start_{width}x{height}");
+        insta::assert_snapshot!(name, picture(&started(width, height)));
+    }
+}
+
+#[test]
+fn a_team_at_work() {
+    for (width, height) in SIZES {
+        let name = format!("busy_{width}x{height}");
+        insta::assert_snapshot!(name, picture(&busy(width, height)));
+    }
+}
+
+#[test]
+fn help() {
+    for (width, height) in SIZES {
+        let mut state = busy(width, height);
+        press(&mut state, "esc 3 ?");
+        insta::assert_snapshot!(format!("help_{width}x{height}"), picture(&state));
+    }
+}
+
+#[test]
+fn first_run() {
+    for (width, height) in SIZES {
+        let mut state = blank(width, height);
+        let steps = [
+            "ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment sets a key.".to_string(),
+            "OPENAI_BASE_URL=http://localhost:8080/v1 uses a server of your own; the model is chosen with /model.".to_string(),
+            "~/.config/crewdeck/config.toml keeps either for good; crewdeck doctor says what was found.".to_string(),
+        ];
+        state.first_run("No key and no local model server was found.", &steps);
+        insta::assert_snapshot!(format!("first_run_{width}x{height}"), picture(&state));
+    }
+}
+
+#[test]
+fn without_room() {
+    insta::assert_snapshot!("small_59x15", picture(&busy(59, 15)));
+    insta::assert_snapshot!("small_12x4", picture(&busy(12, 4)));
+}
+
+#[test]
+fn what_waits() {
+    for (width, height) in [(160, 45), (60, 16)] {
+        let mut state = busy(width, height);
+        let request = permission("r2");
+        tell(&mut state, vec![EventKind::RequestChanged { request }]);
+        press(&mut state, "alt+w");
+        insta::assert_snapshot!(format!("needs_{width}x{height}"), picture(&state));
+    }
+    let mut state = busy(100, 30);
+    press(&mut state, "alt+w c \"The version is two bytes.\" enter");
+    insta::assert_snapshot!("comment_100x30", picture(&state));
+}
+
+#[test]
+fn panes_on_a_narrow_screen() {
+    for (key, name) in [("3", "board"), ("4", "team"), ("5", "inbox"), ("2", "todo")] {
+        let mut state = busy(70, 20);
+        press(&mut state, &format!("esc {key}"));
+        insta::assert_snapshot!(format!("narrow_{name}"), picture(&state));
+    }
+}
+
+#[test]
+fn a_teammate_is_opened() {
+    let mut state = busy(160, 45);
+    press(
+        &mut state,
+        "esc 4 j enter i \"Use u64\" ctrl+j \"for the sizes\"",
+    );
+    insta::assert_snapshot!("teammate_160x45", picture(&state));
+}
+
+#[test]
+fn a_task_is_opened() {
+    let mut state = busy(100, 30);
+    press(&mut state, "esc 3 j j j enter");
+    insta::assert_snapshot!("task_100x30", picture(&state));
+}
+
+#[test]
+fn the_palette_and_leaving() {
+    let mut state = busy(100, 30);
+    press(&mut state, "esc 4 : \"sh\"");
+    insta::assert_snapshot!("palette_100x30", picture(&state));
+    press(&mut state, "esc q");
+    insta::assert_snapshot!("quit_100x30", picture(&state));
+}

@@ -1,0 +1,203 @@
+//! Nothing breaks the screen: any size, any keys, any events; what is kept stays bounded.
+
+use crossterm::event::{KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use proptest::prelude::*;
+
+use crate::domain::stamp::Stamp;
+use crate::domain::team::Activity;
+use crate::protocol::{Event, EventKind};
+use crate::ui::composer::COMPOSER_MAX;
+use crate::ui::fixture::{
+    self, blank, busy, busy_events, name, odd_events, picture, press, tell, told,
+};
+use crate::ui::letters::LETTERS_MAX;
+use crate::ui::popup::POPUPS_MAX;
+use crate::ui::state::{NOTICES_MAX, QUEUED_MAX};
+use crate::ui::{Msg, UiState, keymap, keys, next_tick, update};
+
+#[test]
+fn every_size_is_drawn() {
+    let popups = [
+        "",
+        "esc ?",
+        "ctrl+p",
+        "alt+w c",
+        "esc 3 enter",
+        "esc q",
+        "esc 3 3",
+        "esc 6 j",
+    ];
+    for keys in popups {
+        let mut state = busy(160, 45);
+        tell(&mut state, odd_events());
+        press(&mut state, keys);
+        for width in (1..=200).step_by(13) {
+            for height in 1..=60 {
+                update(&mut state, Msg::Resize(width, height));
+                picture(&state);
+            }
+        }
+    }
+    let mut first = blank(1, 1);
+    first.first_run("No key was found in the environment.", &["Set one.".into()]);
+    for width in 1..100 {
+        update(&mut first, Msg::Resize(width, width / 3 + 1));
+        picture(&first);
+    }
+}
+
+#[test]
+fn the_same_events_give_the_same_screen() {
+    for (width, height) in [(160, 45), (100, 30), (60, 16)] {
+        let one = told(width, height, odd_events());
+        let two = told(width, height, odd_events());
+        assert_eq!(picture(&one), picture(&two));
+    }
+}
+
+#[test]
+fn rest_draws_nothing_and_asks_for_no_tick() {
+    let mut state = fixture::started(160, 45);
+    assert!(state.take_dirty());
+    for second in 1..100 {
+        update(
+            &mut state,
+            Msg::Tick {
+                now: Stamp(fixture::NOON + f64::from(second)),
+            },
+        );
+        assert!(!state.take_dirty());
+    }
+    assert_eq!(next_tick(&state), None);
+    let at_work = EventKind::ActivityChanged {
+        agent: name("lead"),
+        activity: Activity::Thinking,
+    };
+    tell(&mut state, vec![at_work]);
+    state.take_dirty();
+    assert!(next_tick(&state).is_some());
+    let now = Stamp(state.now.0 + 0.2);
+    update(&mut state, Msg::Tick { now });
+    assert!(state.take_dirty());
+}
+
+#[test]
+fn a_message_goes_by_itself() {
+    let mut state = fixture::started(160, 45);
+    press(&mut state, "esc w");
+    let wait = next_tick(&state).unwrap();
+    state.take_dirty();
+    let now = state.now.after(wait);
+    update(&mut state, Msg::Tick { now });
+    assert!(state.take_dirty());
+    assert_eq!(next_tick(&state), None);
+}
+
+#[test]
+fn words_that_are_not_in_view_draw_nothing() {
+    let mut state = busy(160, 45);
+    state.take_dirty();
+    let delta = |agent: &str| EventKind::TextDelta {
+        agent: name(agent),
+        text: "x".into(),
+    };
+    tell(&mut state, vec![delta("bob")]);
+    assert!(!state.take_dirty());
+    tell(&mut state, vec![delta("lead")]);
+    assert!(state.take_dirty());
+}
+
+fn any_key() -> impl Strategy<Value = KeyEvent> {
+    let bound: Vec<KeyEvent> = keymap::TABLE
+        .iter()
+        .flat_map(|b| b.keys)
+        .flat_map(|k| k.split(' '))
+        .map(|k| keys::parse(k).unwrap())
+        .collect();
+    prop_oneof![
+        3 => prop::sample::select(bound),
+        1 => any::<char>().prop_map(|c| KeyEvent::new(
+            crossterm::event::KeyCode::Char(c),
+            KeyModifiers::NONE
+        )),
+    ]
+}
+
+fn any_msg() -> impl Strategy<Value = Msg> {
+    let events = odd_events();
+    let mouse = prop::sample::select(vec![
+        MouseEventKind::ScrollUp,
+        MouseEventKind::ScrollDown,
+        MouseEventKind::Down(MouseButton::Left),
+        MouseEventKind::Moved,
+    ]);
+    prop_oneof![
+        8 => (any_key(), 0.0..9.0f64).prop_map(|(key, s)| Msg::Key(key, Stamp(fixture::NOON + s))),
+        6 => (prop::sample::select(events), 0.0..9.0f64).prop_map(|(kind, s)| Msg::Event(Event {
+            seq: 1,
+            at: Stamp(fixture::NOON + s),
+            kind,
+        })),
+        1 => ".{0,40}".prop_map(Msg::Paste),
+        1 => ".{0,40}".prop_map(Msg::Edited),
+        1 => (0u16..220, 0u16..70).prop_map(|(w, h)| Msg::Resize(w, h)),
+        1 => (mouse, 0u16..220, 0u16..70).prop_map(|(kind, column, row)| Msg::Mouse(MouseEvent {
+            kind,
+            column,
+            row,
+            modifiers: KeyModifiers::NONE,
+        })),
+        1 => any::<f64>().prop_map(|now| Msg::Tick { now: Stamp(now) }),
+    ]
+}
+
+fn assert_bounded(state: &UiState) {
+    assert!(state.letters.len() <= LETTERS_MAX);
+    assert!(state.notices.len() <= NOTICES_MAX);
+    assert!(state.queued.len() <= QUEUED_MAX);
+    assert!(state.popups.len() <= POPUPS_MAX);
+    assert!(state.composer_text().len() <= COMPOSER_MAX);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_messages_break_it(msgs in prop::collection::vec(any_msg(), 0..120)) {
+        let mut state = told(120, 40, busy_events());
+        for msg in msgs {
+            update(&mut state, msg);
+        }
+        assert_bounded(&state);
+        if state.size.width > 0 && state.size.height > 0 {
+            picture(&state);
+        }
+        next_tick(&state);
+    }
+}
+
+#[test]
+fn a_flood_is_bounded() {
+    let mut state = blank(100, 30);
+    for i in 0..2_000 {
+        let kind = match i % 3 {
+            0 => EventKind::notice(crate::protocol::event::Level::Warn, "again"),
+            1 => EventKind::LetterMoved {
+                letter: fixture::letter(
+                    &i.to_string(),
+                    crate::domain::mail::LetterKind::Message,
+                    "lead",
+                    "bob",
+                    "x",
+                ),
+                step: crate::protocol::event::LetterStep::Sent,
+            },
+            _ => EventKind::RequestChanged {
+                request: fixture::plan(&i.to_string(), "p"),
+            },
+        };
+        tell(&mut state, vec![kind]);
+    }
+    assert_bounded(&state);
+    assert!(state.requests.len() <= crate::ui::requests::WAITING_MAX);
+}

@@ -1,0 +1,223 @@
+//! Text for cells: cut and padded by the columns that it takes, wrapped at words, numbers made short.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use crate::domain::stamp::Stamp;
+use crate::domain::text::harmless;
+
+/// The columns that `text` takes.
+pub fn width(text: &str) -> usize {
+    text.graphemes(true).map(UnicodeWidthStr::width).sum()
+}
+
+/// `text` within `max` columns: a cut ends in `…`.
+pub fn fit(text: &str, max: usize) -> String {
+    if width(text) <= max {
+        return text.into();
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for grapheme in text.graphemes(true) {
+        let wide = grapheme.width();
+        if used + wide + 1 > max {
+            break;
+        }
+        out.push_str(grapheme);
+        used += wide;
+    }
+    if max > 0 {
+        out.push('…');
+    }
+    out
+}
+
+/// `text` in exactly `columns` columns: cut or filled with blanks.
+pub fn pad(text: &str, columns: usize) -> String {
+    let mut out = fit(text, columns);
+    let missing = columns.saturating_sub(width(&out));
+    out.extend(std::iter::repeat_n(' ', missing));
+    out
+}
+
+/// `text`, harmless, in lines of at most `columns` columns, broken at blanks where there are any.
+/// A continued line keeps the indent of its first one.
+pub fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let columns = columns.max(1);
+    let mut out = Vec::new();
+    for line in harmless(text).lines() {
+        wrap_line(line.trim_end(), columns, &mut out);
+    }
+    out
+}
+
+fn wrap_line(line: &str, columns: usize, out: &mut Vec<String>) {
+    let indent: String = line.chars().take_while(|c| *c == ' ').collect();
+    let indent = if indent.len() * 2 > columns {
+        String::new()
+    } else {
+        indent
+    };
+    let mut row = String::new();
+    let mut used = 0;
+    for word in line.split_word_bounds() {
+        let wide = width(word);
+        if used + wide <= columns {
+            row.push_str(word);
+            used += wide;
+            continue;
+        }
+        if word.trim().is_empty() {
+            continue;
+        }
+        // A break goes after the last blank, so that punctuation stays with its word.
+        let at = row.trim_end().rfind(' ').map_or(0, |at| at + 1);
+        let tail = if row.ends_with(' ') || at <= indent.len() {
+            String::new()
+        } else {
+            row.split_off(at)
+        };
+        if !row.trim().is_empty() {
+            out.push(row.trim_end().to_string());
+            row.clear();
+            row.push_str(&indent);
+        }
+        row.push_str(&tail);
+        used = width(&row);
+        for grapheme in word.graphemes(true) {
+            let wide = grapheme.width();
+            if used + wide > columns && used > indent.len() {
+                out.push(std::mem::replace(&mut row, indent.clone()));
+                used = indent.len();
+            }
+            row.push_str(grapheme);
+            used += wide;
+        }
+    }
+    out.push(row.trim_end().to_string());
+}
+
+/// A count of tokens in few characters: `812`, `12.4k`, `3.1M`.
+pub fn count(n: u64) -> String {
+    let tenths = |unit: u64| (n / (unit / 10)) as f64 / 10.0;
+    match n {
+        0..1_000 => n.to_string(),
+        1_000..100_000 => format!("{:.1}k", tenths(1_000)),
+        100_000..1_000_000 => format!("{}k", n / 1_000),
+        1_000_000.. => format!("{:.1}M", tenths(1_000_000)),
+    }
+}
+
+/// US dollars: cents from a cent on, more digits below.
+pub fn dollars(cost: f64) -> String {
+    if cost > 0.0 && cost < 0.01 {
+        format!("${cost:.4}")
+    } else {
+        format!("${cost:.2}")
+    }
+}
+
+/// A time that has passed, in its largest unit: `42s`, `7m`, `3h`.
+pub fn age(passed: Duration) -> String {
+    match passed.as_secs() {
+        s @ 0..60 => format!("{s}s"),
+        s @ 60..3600 => format!("{}m", s / 60),
+        s => format!("{}h", s / 3600),
+    }
+}
+
+/// Bytes in few characters: `812 B`, `256 KiB`, `1.0 MiB`.
+pub fn bytes(n: usize) -> String {
+    const MIB: usize = 1024 * 1024;
+    match n {
+        0..1024 => format!("{n} B"),
+        1024..MIB => format!("{} KiB", n / 1024),
+        MIB.. => format!("{}.{} MiB", n / MIB, n % MIB * 10 / MIB),
+    }
+}
+
+/// The time of day, as `12:03`; blank for a time that is not known.
+pub fn clock(at: Stamp, zone: &TimeZone) -> String {
+    let known = at.0 > 0.0 && at.0 < 2e11;
+    let time = known
+        .then(|| Timestamp::from_second(at.0 as i64).ok())
+        .flatten();
+    time.map_or_else(
+        || "     ".into(),
+        |t| {
+            let local = t.to_zoned(zone.clone());
+            format!("{:02}:{:02}", local.hour(), local.minute())
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_counted_and_not_characters() {
+        assert_eq!(width("ab中文👍"), 8);
+        assert_eq!(fit("中文字", 5), "中文…");
+        assert_eq!(fit("中文字", 4), "中…");
+        assert_eq!(fit("abc", 3), "abc");
+        assert_eq!(fit("abc", 0), "");
+        assert_eq!(pad("中文字", 4), "中… ");
+        assert_eq!(pad("a", 3), "a  ");
+    }
+
+    #[test]
+    fn lines_are_broken_at_blanks_and_never_too_wide() {
+        assert_eq!(wrap("the quick brown fox", 10), ["the quick", "brown fox"]);
+        assert_eq!(
+            wrap("  - one two three", 9),
+            ["  - one", "  two", "  three"]
+        );
+        assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrap("a\n\nb", 4), ["a", "", "b"]);
+        assert_eq!(wrap("say (hello) world.", 12), ["say (hello)", "world."]);
+        for columns in 1..30 {
+            for line in wrap(
+                "  Wide 中文字符 and émoji 👍👍 in a_long_word_here, ok?",
+                columns,
+            ) {
+                assert!(width(&line) <= columns.max(2), "{columns}: {line:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let counts = [0, 999, 1_000, 12_449, 99_999, 100_000, 999_999, 3_149_999];
+        let shown = counts.map(count);
+        assert_eq!(
+            shown,
+            ["0", "999", "1.0k", "12.4k", "99.9k", "100k", "999k", "3.1M"]
+        );
+        assert_eq!(
+            [0.0, 0.0004, 1.239].map(dollars),
+            ["$0.00", "$0.0004", "$1.24"]
+        );
+        assert_eq!(
+            [5, 61, 7300].map(|s| age(Duration::from_secs(s))),
+            ["5s", "1m", "2h"]
+        );
+        assert_eq!(
+            [9, 262_144, 1_100_000].map(bytes),
+            ["9 B", "256 KiB", "1.0 MiB"]
+        );
+    }
+
+    #[test]
+    fn the_time_of_day_is_the_zones() {
+        let zone = TimeZone::fixed(jiff::tz::offset(2));
+        assert_eq!(clock(Stamp(43_380.0), &zone), "14:03");
+        for unknown in [0.0, f64::NAN, f64::INFINITY, -5.0, 1e300] {
+            assert_eq!(clock(Stamp(unknown), &zone), "     ");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Writing to an agent: sending, addressing, slash words, and stopping what it does.
+
+use super::Do;
+use crate::domain::ids::Name;
+use crate::domain::team::Activity;
+use crate::protocol::Command;
+use crate::protocol::event::Level;
+use crate::ui::composer::Pasted;
+use crate::ui::keymap::{Action, SLASH};
+use crate::ui::popup::{CommentStage, Popup};
+use crate::ui::state::{QUEUED_MAX, Queued, TWICE, UiState};
+use crate::ui::textual::bytes;
+
+/// Sends what is written; a slash word is an action instead.
+pub fn send(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
+    let text = state.composer.text();
+    let text = text.trim();
+    if text.is_empty() {
+        return None;
+    }
+    if let Some(found) = slash(text) {
+        let Ok(action) = found else {
+            let known: Vec<&str> = SLASH.iter().map(|(word, _, _)| *word).collect();
+            let text = format!("There is no {text}: try {}.", known.join(" "));
+            state.say(Level::Warn, text);
+            return None;
+        };
+        state.composer.take();
+        return Some(action);
+    }
+    let (to, words) = match addressed(state, text) {
+        Ok(found) => found,
+        Err(why) => {
+            state.say(Level::Warn, why);
+            return None;
+        }
+    };
+    if words.is_empty() {
+        state.say(
+            Level::Info,
+            format!("Write something for {to} after its name."),
+        );
+        return None;
+    }
+    if state.activity(&to) == Activity::Gone {
+        state.say(
+            Level::Warn,
+            format!("{to} has shut down: ask the lead to spawn it again."),
+        );
+        return None;
+    }
+    let command = Command::Prompt {
+        to: to.clone(),
+        text: words.into(),
+    };
+    if to != state.shown {
+        state.say(Level::Info, format!("Sent to {to}."));
+    }
+    state.queued.push(Queued {
+        to,
+        text: words.into(),
+    });
+    if state.queued.len() > QUEUED_MAX {
+        state.queued.remove(0);
+    }
+    state.composer.take();
+    out.push(Do::Command(command));
+    None
+}
+
+/// A message of one word that begins with a slash: its action, or that there is none. A path is a message.
+fn slash(text: &str) -> Option<Result<Action, ()>> {
+    let word = text.strip_prefix('/')?;
+    if word.is_empty() || !word.chars().all(|c| c.is_ascii_lowercase()) {
+        return None;
+    }
+    let found = SLASH.iter().find(|(name, _, _)| *name == text);
+    Some(found.map(|(_, action, _)| *action).ok_or(()))
+}
+
+/// To whom a message goes, and its words: `@name words`, else the agent that is shown.
+fn addressed<'a>(state: &UiState, text: &'a str) -> Result<(Name, &'a str), String> {
+    let Some(rest) = text.strip_prefix('@') else {
+        return Ok((state.shown.clone(), text));
+    };
+    let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+    let (name, words) = rest.split_at(end);
+    let name = name.trim_end_matches([',', ':']);
+    let Ok(party) = Name::party(name) else {
+        return Ok((state.shown.clone(), text));
+    };
+    if party.same(&Name::lead()) {
+        return Ok((Name::lead(), words.trim()));
+    }
+    match state.team.find(&party) {
+        Some(member) => Ok((member.name.clone(), words.trim())),
+        None => Err(format!("{}.", state.team.unknown(name))),
+    }
+}
+
+/// Begins a new line in what is written.
+pub fn newline(state: &mut UiState) {
+    match state.popups.last_mut() {
+        Some(Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
+            comment.text.newline();
+        }
+        Some(_) => {}
+        None => state.composer.newline(),
+    }
+}
+
+/// Deletes back to the start of the line in what is written.
+pub fn delete_to_start(state: &mut UiState) {
+    match state.popups.last_mut() {
+        Some(Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
+            comment.text.delete_to_start();
+        }
+        Some(_) => {}
+        None => state.composer.delete_to_start(),
+    }
+}
+
+/// Says so when a paste was cut.
+pub fn report(state: &mut UiState, pasted: Pasted) {
+    match pasted {
+        Pasted::Whole => {}
+        Pasted::Cut { kept, of } => {
+            let text = format!(
+                "Pasted {} of {}: for more, put it into a file and name the file.",
+                bytes(kept),
+                bytes(of)
+            );
+            state.say(Level::Warn, text);
+        }
+    }
+}
+
+/// Closes a popup, stops the shown agent, or, when it rests and after a hint, leaves.
+pub fn interrupt(state: &mut UiState, out: &mut Vec<Do>) {
+    if state.popups.pop().is_some() {
+        return;
+    }
+    let agent = state.shown.clone();
+    if state.is_running(&agent) && state.interrupted.as_ref() != Some(&agent) {
+        state.say(
+            Level::Info,
+            format!("Stopping {agent}. It keeps what it has."),
+        );
+        state.interrupted = Some(agent.clone());
+        out.push(Do::Command(Command::Interrupt { agent }));
+        return;
+    }
+    let again = state
+        .quit_armed
+        .is_some_and(|at| state.now.since(at) <= TWICE);
+    if again {
+        out.push(Do::Quit);
+        return;
+    }
+    if !state.composer.is_empty() {
+        state.composer.take();
+    }
+    state.quit_armed = Some(state.now);
+    let text = match state.busy() {
+        0 => "Press Ctrl+c again to quit.".to_string(),
+        1 => "Press Ctrl+c again to quit. One agent is still at work.".to_string(),
+        n => format!("Press Ctrl+c again to quit. {n} agents are still at work."),
+    };
+    state.say(Level::Info, text);
+}

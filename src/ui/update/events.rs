@@ -1,0 +1,144 @@
+//! What happened in the crew, taken into the state.
+
+use super::Do;
+use crate::domain::ids::Name;
+use crate::domain::request::Request;
+use crate::domain::text::one_line;
+use crate::protocol::event::Level;
+use crate::protocol::{Event, EventKind};
+use crate::ui::popup::Popup;
+use crate::ui::state::{MODELS_MAX, Models, Page, UiState};
+use crate::ui::{pane::Focus, pane::Pane, rows};
+
+/// Takes an event in.
+pub fn event(state: &mut UiState, event: &Event, out: &mut Vec<Do>) {
+    if event.at.0 > state.now.0 {
+        state.now = event.at;
+    }
+    // Words that nobody sees yet are no reason to draw.
+    let draws = if let EventKind::TextDelta { agent, .. }
+    | EventKind::ThinkingDelta { agent, .. }
+    | EventKind::ToolOutput { agent, .. } = &event.kind
+    {
+        *agent == state.shown
+    } else {
+        true
+    };
+    state.dirty |= draws;
+    match &event.kind {
+        EventKind::CrewReady(setup) => {
+            state.setup = Some(setup.clone());
+            state.page = Page::Crew;
+        }
+        EventKind::ModelsListed { names } => {
+            state.models = Models::Listed(names.iter().take(MODELS_MAX).cloned().collect());
+        }
+        EventKind::Prompted { agent, .. } => {
+            dequeue(state, agent);
+            agent_event(state, agent, event);
+        }
+        EventKind::TurnEnded { agent, .. } => {
+            if state.interrupted.as_ref() == Some(agent) {
+                state.interrupted = None;
+            }
+            agent_event(state, agent, event);
+        }
+        EventKind::Injected { agent, .. }
+        | EventKind::TurnStarted { agent }
+        | EventKind::TextDelta { agent, .. }
+        | EventKind::ThinkingDelta { agent, .. }
+        | EventKind::StreamReset { agent }
+        | EventKind::Said { agent, .. }
+        | EventKind::ToolStarted { agent, .. }
+        | EventKind::ToolOutput { agent, .. }
+        | EventKind::ToolFinished { agent, .. }
+        | EventKind::ActivityChanged { agent, .. }
+        | EventKind::UsageChanged { agent, .. }
+        | EventKind::TodoChanged { agent, .. } => agent_event(state, agent, event),
+        EventKind::BoardChanged { board } => state.board = board.clone(),
+        EventKind::TeamChanged { team } => state.team = team.clone(),
+        EventKind::LetterMoved { letter, step } => {
+            if let (true, Ok(to)) = (letter.from == "user", Name::party(&letter.to)) {
+                dequeue(state, &to);
+            }
+            state.letters.moved(letter, *step);
+        }
+        EventKind::RequestChanged { request } => request_changed(state, request, out),
+        EventKind::Notice { level, agent, text } => {
+            match agent {
+                Some(agent) => agent_event(state, agent, event),
+                None => {
+                    let lead = state.agents.entry(&Name::lead());
+                    lead.transcript.push_notice(*level, text);
+                }
+            }
+            state.note(*level, agent.clone(), text);
+        }
+        EventKind::Refused { why } => {
+            state.queued.clear();
+            state.requests.forget_answers();
+            if state.models == Models::Asked {
+                state.models = Models::Listed(Vec::new());
+            }
+            state.note(Level::Warn, None, why);
+        }
+        EventKind::CrewAtRest => {}
+    }
+}
+
+fn agent_event(state: &mut UiState, agent: &Name, event: &Event) {
+    // The person is no agent: nothing happens to it that a conversation would show.
+    if !agent.is_user() {
+        state
+            .agents
+            .entry(agent)
+            .apply(agent, event.at, &event.kind);
+    }
+}
+
+/// The oldest words on their way to `to` have arrived.
+fn dequeue(state: &mut UiState, to: &Name) {
+    if let Some(at) = state.queued.iter().position(|q| q.to.same(to)) {
+        state.queued.remove(at);
+    }
+}
+
+fn request_changed(state: &mut UiState, request: &Request, out: &mut Vec<Do>) {
+    let before = rows::selected_request(state).map(|(_, r)| r.id.clone());
+    let known = state.requests.get(&request.id).is_some();
+    state.requests.changed(request);
+    let waits = state.requests.get(&request.id).is_some();
+    if waits && !known {
+        out.push(Do::Bell);
+    }
+    let after = rows::selected_request(state).map(|(_, r)| r.id.clone());
+    if before != after {
+        state.selected.request.clone_from(&after);
+        state.selected.request_scroll = 0;
+        state.selected.request_since = state.now;
+    }
+    if !waits {
+        close_comment(state, request);
+    }
+    if after.is_none()
+        && state.focus == Focus::Pane(Pane::Needs)
+        && let Some(focus) = state.before_needs.take()
+    {
+        state.focus = focus;
+        state.zoom = None;
+    }
+}
+
+/// A comment to a request that waits no more has nowhere to go.
+fn close_comment(state: &mut UiState, request: &Request) {
+    let count = state.popups.len();
+    state
+        .popups
+        .retain(|p| !matches!(p, Popup::Comment(c) if c.request == request.id));
+    if state.popups.len() < count && !request.decided_by.is_empty() && request.decided_by != "user"
+    {
+        let by = one_line(&request.decided_by);
+        let text = format!("The request was already {} by {by}.", request.status);
+        state.say(Level::Info, text);
+    }
+}

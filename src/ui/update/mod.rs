@@ -1,0 +1,257 @@
+//! Pure: what a key, an event or the clock changes on the screen, and what is to be done about it.
+
+mod compose;
+mod decide;
+mod events;
+mod mouse;
+mod movement;
+mod popups;
+
+use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
+use ratatui::layout::Rect;
+
+use super::keymap::{Action, Found, lookup};
+use super::keys;
+use super::pane::{Focus, Pane};
+use super::popup::{CommentStage, Popup, Searching};
+use super::state::{Motion, MouseOwner, Page, SPIN, UiState};
+use crate::domain::stamp::Stamp;
+use crate::protocol::event::Level;
+use crate::protocol::{Command, Event};
+
+/// What reaches the screen.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Msg {
+    /// A key was pressed, at that time.
+    Key(KeyEvent, Stamp),
+    /// Text was pasted.
+    Paste(String),
+    /// The mouse did something.
+    Mouse(MouseEvent),
+    /// The screen has another size: columns, rows.
+    Resize(u16, u16),
+    /// Something happened in the crew.
+    Event(Event),
+    /// Time has passed.
+    Tick {
+        /// The time.
+        now: Stamp,
+    },
+    /// `$EDITOR` gave the message back. Answers [`Do::EditComposer`].
+    Edited(String),
+}
+
+/// What is to be done outside the screen.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Do {
+    /// Tell the crew.
+    Command(Command),
+    /// Leave crewdeck.
+    Quit,
+    /// Give the terminal back and stop, until the shell wakes the process.
+    Suspend,
+    /// Open `$EDITOR` with [`UiState::composer_text`]; the result comes back as [`Msg::Edited`].
+    EditComposer,
+    /// Begin the demo.
+    StartDemo,
+    /// Put the text into the clipboard.
+    Copy(String),
+    /// Give the mouse to somebody else.
+    Mouse(MouseOwner),
+    /// Ring the bell: something new waits for the person.
+    Bell,
+}
+
+/// Takes `msg` in and says what is to be done. No IO, no clock: the same messages give the same screen.
+pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
+    let mut out = Vec::new();
+    match msg {
+        Msg::Key(key, now) => {
+            tick(state, now);
+            if key.kind != KeyEventKind::Release {
+                press(state, key, &mut out);
+            }
+        }
+        Msg::Paste(text) => paste(state, &text),
+        Msg::Mouse(event) => mouse::mouse(state, event),
+        Msg::Resize(width, height) => {
+            state.size = Rect::new(0, 0, width, height);
+            state.dirty = true;
+        }
+        Msg::Event(event) => events::event(state, &event, &mut out),
+        Msg::Tick { now } => tick(state, now),
+        Msg::Edited(text) => {
+            state.composer.set(text.trim_end_matches('\n'));
+            state.dirty = true;
+        }
+    }
+    out
+}
+
+fn tick(state: &mut UiState, now: Stamp) {
+    let before = std::mem::replace(&mut state.now, now);
+    if state.flash.as_ref().is_some_and(|f| f.until <= now) {
+        state.flash = None;
+        state.dirty = true;
+    }
+    let step = match state.motion {
+        Motion::Full => SPIN.as_secs_f64(),
+        Motion::Reduced => 1.0,
+    };
+    if state.busy() > 0 && (before.0 / step).floor() < (now.0 / step).floor() {
+        state.dirty = true;
+    }
+}
+
+fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
+    let Some(name) = keys::name_of(key) else {
+        return;
+    };
+    state.dirty = true;
+    let contexts = state.contexts();
+    let whole = match state.prefix.take() {
+        Some(first) => format!("{first} {name}"),
+        None => name,
+    };
+    if state.page == Page::Crew && whole != "ctrl+c" {
+        state.quit_armed = None;
+    }
+    match lookup(&contexts, &whole) {
+        Found::Action(action) => act(state, action, key, out),
+        Found::Prefix => state.prefix = Some(whole),
+        // The second key of a pair that means nothing is dropped with the first one.
+        Found::Nothing if whole.contains(' ') => {}
+        Found::Nothing => text_key(state, key),
+    }
+}
+
+/// A key without another meaning: text, where there is a text field.
+fn text_key(state: &mut UiState, key: KeyEvent) {
+    if state.page != Page::Crew {
+        return;
+    }
+    match state.popups.last_mut() {
+        Some(Popup::Reader(reader)) if reader.searching == Searching::Typing => {
+            reader.search.key(key);
+            reader.scroll = 0;
+        }
+        Some(Popup::Picker(picker)) => {
+            picker.search.key(key);
+            picker.row = 0;
+        }
+        Some(Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
+            comment.text.key(key);
+        }
+        Some(Popup::Reader(_) | Popup::Comment(_) | Popup::ConfirmQuit) => {}
+        None => match state.focus {
+            Focus::Composer => state.composer.key(key),
+            Focus::Pane(Pane::Board) if state.is_filtering() => {
+                if let Some(filter) = &mut state.filter {
+                    filter.words.key(key);
+                    state.selected.task = None;
+                }
+            }
+            Focus::Pane(_) => {}
+        },
+    }
+}
+
+fn paste(state: &mut UiState, text: &str) {
+    if state.page != Page::Crew {
+        return;
+    }
+    state.dirty = true;
+    match state.popups.last_mut() {
+        Some(Popup::Reader(reader)) if reader.searching == Searching::Typing => {
+            reader.search.insert(text);
+        }
+        Some(Popup::Picker(picker)) => {
+            picker.search.insert(text);
+            picker.row = 0;
+        }
+        Some(Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
+            let pasted = comment.text.paste(text);
+            compose::report(state, pasted);
+        }
+        Some(Popup::Reader(_) | Popup::Comment(_) | Popup::ConfirmQuit) => {}
+        None => match (&mut state.filter, state.focus) {
+            (Some(filter), Focus::Pane(Pane::Board)) if filter.searching == Searching::Typing => {
+                filter.words.insert(text);
+            }
+            (_, Focus::Composer) => {
+                let pasted = state.composer.paste(text);
+                compose::report(state, pasted);
+            }
+            // A paste into the panes would be a row of single keys: nobody means that.
+            (_, Focus::Pane(_)) => {
+                state.say(Level::Info, "Press i to write, then paste.");
+            }
+        },
+    }
+}
+
+/// Carries `action` out; `key` is the press that asked for it.
+fn act(state: &mut UiState, action: Action, key: KeyEvent, out: &mut Vec<Do>) {
+    match action {
+        Action::Help => popups::help(state),
+        Action::Palette => popups::palette(state),
+        Action::Notices => popups::notices(state),
+        Action::Models => popups::models(state, out),
+        Action::Open => popups::open(state),
+        Action::Filter => popups::filter(state),
+        Action::Accept => {
+            if let Some(next) = popups::accept(state, out) {
+                act(state, next, key, out);
+            }
+        }
+        Action::Copy => popups::copy(state, out),
+        Action::Waiting => movement::waiting(state),
+        Action::Focus(pane) => movement::focus_or_zoom(state, pane),
+        Action::NextPane => movement::cycle(state, movement::Way::Forward),
+        Action::PrevPane => movement::cycle(state, movement::Way::Back),
+        Action::Compose => movement::compose(state),
+        Action::Move(by) => movement::scroll(state, by),
+        Action::Next => movement::neighbour(state, movement::Way::Forward),
+        Action::Prev => movement::neighbour(state, movement::Way::Back),
+        Action::Follow => movement::follow(state),
+        Action::Back => movement::back(state),
+        Action::Close => movement::close(state, out),
+        Action::Mouse => {
+            state.mouse = match state.mouse {
+                MouseOwner::Terminal => MouseOwner::Crewdeck,
+                MouseOwner::Crewdeck => MouseOwner::Terminal,
+            };
+            state.say(
+                Level::Info,
+                match state.mouse {
+                    MouseOwner::Crewdeck => {
+                        "The mouse scrolls and clicks. Shift+drag selects text, M gives it back."
+                    }
+                    MouseOwner::Terminal => "The mouse is the terminal's again: drag selects text.",
+                },
+            );
+            out.push(Do::Mouse(state.mouse));
+        }
+        Action::Interrupt => compose::interrupt(state, out),
+        Action::Send => {
+            if let Some(next) = compose::send(state, out) {
+                act(state, next, key, out);
+            }
+        }
+        Action::Newline => compose::newline(state),
+        Action::Older => state.composer.older(),
+        Action::Newer => state.composer.newer(),
+        Action::DeleteToStart => compose::delete_to_start(state),
+        Action::EditOutside => out.push(Do::EditComposer),
+        Action::Approve => decide::approve(state, out),
+        Action::Reject => decide::reject(state, out),
+        Action::Comment => decide::comment(state),
+        Action::AskShutdown => decide::ask_shutdown(state, out),
+        Action::StartDemo => {
+            state.say(Level::Info, "Starting the demo…");
+            out.push(Do::StartDemo);
+        }
+        Action::Suspend => out.push(Do::Suspend),
+        Action::Quit => out.push(Do::Quit),
+    }
+}

@@ -1,0 +1,327 @@
+//! Where the keys go, what is selected, what is scrolled, and the way back.
+
+use super::Do;
+use crate::domain::ids::Name;
+use crate::protocol::event::Level;
+use crate::ui::layout::{self, Class};
+use crate::ui::pane::{Focus, Pane};
+use crate::ui::popup::{CommentStage, Popup, Searching};
+use crate::ui::state::UiState;
+use crate::ui::theme::Theme;
+use crate::ui::transcript::Scroll;
+use crate::ui::{needs_card, readers, rows};
+
+/// A direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// To the next one.
+    Forward,
+    /// To the one before.
+    Back,
+}
+
+/// Gives the keys to a pane.
+pub fn focus(state: &mut UiState, pane: Pane) {
+    if pane == Pane::Needs && state.focus != Focus::Pane(Pane::Needs) {
+        state.before_needs = Some(state.focus);
+    }
+    if state.zoom.is_some_and(|zoomed| zoomed != pane) {
+        state.zoom = None;
+    }
+    if layout::TABS.contains(&pane) {
+        state.tab = pane;
+    }
+    state.focus = Focus::Pane(pane);
+}
+
+/// Gives the keys to a pane; if it has them, the whole screen, or back.
+pub fn focus_or_zoom(state: &mut UiState, pane: Pane) {
+    if state.focus != Focus::Pane(pane) {
+        focus(state, pane);
+    } else if state.zoom.is_some() {
+        state.zoom = None;
+    } else if layout::class(state.size) != Class::Narrow {
+        state.zoom = Some(pane);
+    }
+}
+
+/// Gives the keys to the next pane, round and round.
+pub fn cycle(state: &mut UiState, way: Way) {
+    let has_todo = state
+        .agents
+        .get(&state.shown)
+        .is_some_and(|a| !a.todo.items().is_empty());
+    let here = state.focus.pane();
+    let round: Vec<Pane> = Pane::ALL
+        .into_iter()
+        .filter(|pane| match pane {
+            Pane::Lead | Pane::Board | Pane::Team | Pane::Inbox => true,
+            Pane::Todo => has_todo || here == Pane::Todo,
+            Pane::Needs => !state.requests.is_empty() || here == Pane::Needs,
+        })
+        .collect();
+    let at = round.iter().position(|p| *p == here).unwrap_or(0);
+    let next = match way {
+        Way::Forward => (at + 1) % round.len(),
+        Way::Back => (at + round.len() - 1) % round.len(),
+    };
+    if let Some(pane) = round.get(next) {
+        focus(state, *pane);
+    }
+}
+
+/// Gives the keys to the composer.
+pub fn compose(state: &mut UiState) {
+    if state.zoom.is_some_and(|zoomed| zoomed != Pane::Lead) {
+        state.zoom = None;
+    }
+    state.focus = Focus::Composer;
+}
+
+/// Gives the keys to the oldest request that waits.
+pub fn waiting(state: &mut UiState) {
+    let Some(oldest) = state.requests.at(0).map(|r| r.id.clone()) else {
+        state.say(Level::Info, "Nothing waits for you.");
+        return;
+    };
+    if state.is_commenting() {
+        return;
+    }
+    state.popups.clear();
+    if state.selected.request.as_ref() != Some(&oldest) {
+        state.selected.request = Some(oldest);
+        state.selected.request_scroll = 0;
+    }
+    focus(state, Pane::Needs);
+}
+
+/// Shows the conversation of `agent` and gives it the keys.
+pub fn show(state: &mut UiState, agent: &Name) {
+    state.agents.entry(agent);
+    state.shown = agent.clone();
+    state.selected.todo_scroll = 0;
+    focus(state, Pane::Lead);
+}
+
+/// One step back: popup, composer, filter, whole screen, teammate.
+pub fn back(state: &mut UiState) {
+    match state.popups.last_mut() {
+        Some(Popup::Reader(reader)) if reader.searching == Searching::Typing => {
+            reader.searching = Searching::Rest;
+            reader.search = crate::ui::line_input::LineInput::default();
+            return;
+        }
+        Some(Popup::Comment(comment)) if comment.stage == CommentStage::Verdict => {
+            comment.stage = CommentStage::Writing;
+            return;
+        }
+        Some(Popup::Reader(_) | Popup::Picker(_) | Popup::Comment(_) | Popup::ConfirmQuit) => {
+            state.popups.pop();
+            return;
+        }
+        None => {}
+    }
+    if state.focus == Focus::Composer {
+        let narrow = layout::class(state.size) == Class::Narrow;
+        let zoomed = state.zoom == Some(Pane::Lead);
+        let pane = if narrow || zoomed || !state.shown.is_lead() {
+            Pane::Lead
+        } else {
+            state.tab
+        };
+        focus(state, pane);
+    } else if state.filter.is_some() && state.focus == Focus::Pane(Pane::Board) {
+        state.filter = None;
+    } else if state.zoom.is_some() {
+        state.zoom = None;
+    } else if !state.shown.is_lead() {
+        state.shown = Name::lead();
+        state.selected.todo_scroll = 0;
+        if state.focus == Focus::Pane(Pane::Lead) {
+            focus(state, Pane::Team);
+        }
+    } else if state.focus == Focus::Pane(Pane::Needs)
+        && let Some(before) = state.before_needs.take()
+    {
+        state.focus = before;
+    }
+}
+
+/// Closes the view; at the top leaves crewdeck, after a question when agents are at work.
+pub fn close(state: &mut UiState, out: &mut Vec<Do>) {
+    let is_view = !state.popups.is_empty() || state.zoom.is_some() || !state.shown.is_lead();
+    if is_view && state.focus != Focus::Composer {
+        back(state);
+    } else if state.busy() > 0 {
+        state.popups.push(Popup::ConfirmQuit);
+    } else {
+        out.push(Do::Quit);
+    }
+}
+
+/// Shows the newest of a conversation or of the inbox, and stays with it.
+pub fn follow(state: &mut UiState) {
+    match state.focus.pane() {
+        Pane::Lead => scroll_transcript(state, Scroll::Bottom),
+        Pane::Inbox => state.selected.letter = None,
+        Pane::Todo | Pane::Board | Pane::Team | Pane::Needs => {}
+    }
+}
+
+/// The tool call or the card beside the selected one.
+pub fn neighbour(state: &mut UiState, way: Way) {
+    match state.focus.pane() {
+        Pane::Lead => {
+            let transcript = &mut state.agents.entry(&state.shown).transcript;
+            match way {
+                Way::Forward => transcript.select_next(),
+                Way::Back => transcript.select_prev(),
+            }
+        }
+        Pane::Needs => {
+            let at = rows::selected_request(state).map_or(0, |(at, _)| at);
+            let next = match way {
+                Way::Forward => at + 1,
+                Way::Back => at.saturating_sub(1),
+            };
+            if let Some(request) = state.requests.at(next) {
+                state.selected.request = Some(request.id.clone());
+                state.selected.request_scroll = 0;
+            }
+        }
+        Pane::Todo | Pane::Board | Pane::Team | Pane::Inbox => {}
+    }
+}
+
+/// Moves what has the keys.
+pub fn scroll(state: &mut UiState, by: Scroll) {
+    if state.popups.is_empty() {
+        scroll_pane(state, state.focus.pane(), by);
+    } else {
+        scroll_popup(state, by);
+    }
+}
+
+/// Moves a pane, whether it has the keys or not.
+pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
+    let page = page_of(state, pane);
+    match pane {
+        Pane::Lead => scroll_transcript(state, by),
+        Pane::Todo => {
+            let items = state
+                .agents
+                .get(&state.shown)
+                .map_or(0, |a| a.todo.items().len());
+            let most = items.saturating_sub(page);
+            let at = state.selected.todo_scroll.min(most);
+            state.selected.todo_scroll = step(at, most + 1, by, page);
+        }
+        Pane::Board => {
+            let at = rows::selected_task(state).map_or(0, |(at, _)| at);
+            let ids: Vec<_> = rows::tasks(state).iter().map(|t| t.id).collect();
+            state.selected.task = ids.get(step(at, ids.len(), by, page)).copied();
+        }
+        Pane::Team => {
+            let at = rows::selected_member(state).map_or(0, |(at, _)| at);
+            let names: Vec<Name> = rows::members(state)
+                .iter()
+                .map(|m| m.name.clone())
+                .collect();
+            state.selected.member = names.get(step(at, names.len(), by, page)).cloned();
+        }
+        Pane::Inbox => {
+            let at = rows::selected_letter(state).unwrap_or(0);
+            let next = step(at, state.letters.len(), by, page);
+            let is_newest = next + 1 >= state.letters.len();
+            state.selected.letter = state
+                .letters
+                .at(next)
+                .filter(|_| !is_newest)
+                .map(|t| t.number);
+        }
+        Pane::Needs => {
+            let layout = layout::layout(state, state.size);
+            let Some(area) = layout.pane(Pane::Needs).map(layout::inside) else {
+                return;
+            };
+            let fixed = needs_card::FIXED + needs_card::listed(state);
+            let page = usize::from(area.height.saturating_sub(fixed)).max(1);
+            let width = area.width.saturating_sub(2);
+            let most = needs_card::body(state, width).len().saturating_sub(page);
+            let at = state.selected.request_scroll.min(most);
+            state.selected.request_scroll = step(at, most + 1, by, page);
+        }
+    }
+}
+
+fn scroll_transcript(state: &mut UiState, by: Scroll) {
+    state.agents.entry(&state.shown).transcript.scroll(by);
+}
+
+fn scroll_popup(state: &mut UiState, by: Scroll) {
+    let screen = state.size;
+    let theme = Theme::default();
+    let (len, page) = match state.popups.last() {
+        Some(Popup::Reader(reader)) => {
+            let area = readers::area(screen);
+            let width = area.width.saturating_sub(4);
+            let lines = readers::lines(state, reader, width, &theme).len();
+            let page = usize::from(area.height.saturating_sub(2)).max(1);
+            (lines.saturating_sub(page) + 1, page)
+        }
+        Some(Popup::Picker(picker)) => (rows::picks(state, picker).len(), 10),
+        Some(Popup::Comment(_) | Popup::ConfirmQuit) | None => return,
+    };
+    match state.popups.last_mut() {
+        Some(Popup::Reader(reader)) => {
+            reader.scroll = step(reader.scroll.min(len - 1), len, by, page);
+        }
+        Some(Popup::Picker(picker)) => picker.row = step(picker.row, len, by, page),
+        Some(Popup::Comment(_) | Popup::ConfirmQuit) | None => {}
+    }
+}
+
+/// The rows of a pane that are in view.
+fn page_of(state: &UiState, pane: Pane) -> usize {
+    let layout = layout::layout(state, state.size);
+    let inside = layout.pane(pane).map(layout::inside);
+    usize::from(inside.map_or(1, |area| area.height)).max(1)
+}
+
+/// The place in a list of `len` rows that `by` leads to from `at`.
+fn step(at: usize, len: usize, by: Scroll, page: usize) -> usize {
+    let half = (page / 2).max(1);
+    let to = match by {
+        Scroll::LineUp => at.saturating_sub(1),
+        Scroll::LineDown => at + 1,
+        Scroll::HalfUp => at.saturating_sub(half),
+        Scroll::HalfDown => at + half,
+        Scroll::PageUp => at.saturating_sub(page),
+        Scroll::PageDown => at + page,
+        Scroll::Top => 0,
+        Scroll::Bottom => len,
+    };
+    to.min(len.saturating_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_stay_in_the_list() {
+        let cases = [
+            (0, 5, Scroll::LineUp, 0),
+            (4, 5, Scroll::LineDown, 4),
+            (0, 5, Scroll::HalfDown, 2),
+            (0, 5, Scroll::PageDown, 4),
+            (4, 5, Scroll::PageUp, 0),
+            (2, 5, Scroll::Bottom, 4),
+            (2, 5, Scroll::Top, 0),
+            (0, 0, Scroll::Bottom, 0),
+        ];
+        for (at, len, by, expected) in cases {
+            assert_eq!(step(at, len, by, 4), expected, "{at} {len} {by:?}");
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! What lies over the panes: opening it, choosing in it, copying from it.
+
+use super::Do;
+use super::movement;
+use crate::domain::text::harmless;
+use crate::protocol::Command;
+use crate::protocol::event::Level;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::line_input::LineInput;
+use crate::ui::pane::{Focus, Pane};
+use crate::ui::popup::{Choice, CommentStage, POPUPS_MAX, Popup, Searching, Text};
+use crate::ui::rows::{self, Does};
+use crate::ui::state::{Filter, Models, UiState};
+use crate::ui::theme::Theme;
+use crate::ui::{readers, sentence};
+
+fn push(state: &mut UiState, popup: Popup) {
+    if state.popups.len() < POPUPS_MAX {
+        state.popups.push(popup);
+    }
+}
+
+/// Shows the keys, those that count here first.
+pub fn help(state: &mut UiState) {
+    let is_help = |p: &Popup| matches!(p, Popup::Reader(r) if matches!(r.text, Text::Help(_)));
+    if !state.popups.iter().any(is_help) {
+        let contexts = state.contexts();
+        push(state, Popup::read(Text::Help(contexts)));
+    }
+}
+
+/// Shows all actions.
+pub fn palette(state: &mut UiState) {
+    let is_palette = |p: &Popup| matches!(p, Popup::Picker(picker) if matches!(picker.choice, Choice::Palette { .. }));
+    if state.is_commenting() || state.popups.iter().any(is_palette) {
+        return;
+    }
+    state.popups.clear();
+    let mut contexts = state.contexts();
+    // From the composer everything that the conversation's pane can do is offered too.
+    if state.focus == Focus::Composer {
+        contexts.extend([Context::In(Pane::Lead), Context::Panes]);
+    }
+    let focus = state.focus;
+    push(state, Popup::choose(Choice::Palette { contexts, focus }));
+}
+
+/// Shows what crewdeck had to say.
+pub fn notices(state: &mut UiState) {
+    push(state, Popup::read(Text::Notices));
+}
+
+/// Asks for the models and shows them.
+pub fn models(state: &mut UiState, out: &mut Vec<Do>) {
+    if state.models == Models::Unknown {
+        state.models = Models::Asked;
+    }
+    push(state, Popup::choose(Choice::Models));
+    out.push(Do::Command(Command::ListModels));
+}
+
+/// Shows more of what is selected.
+pub fn open(state: &mut UiState) {
+    match state.focus.pane() {
+        Pane::Lead => {
+            let transcript = &mut state.agents.entry(&state.shown).transcript;
+            transcript.toggle_selected();
+        }
+        Pane::Todo => {}
+        Pane::Board => {
+            if let Some((_, id)) = rows::selected_task(state) {
+                push(state, Popup::read(Text::Task(id)));
+            }
+        }
+        Pane::Team => {
+            if let Some((_, member)) = rows::selected_member(state) {
+                movement::show(state, &member);
+            }
+        }
+        Pane::Inbox => {
+            let letter = rows::selected_letter(state).and_then(|at| state.letters.at(at));
+            if let Some(number) = letter.map(|t| t.number) {
+                push(state, Popup::read(Text::Letter(number)));
+            }
+        }
+        Pane::Needs => {
+            let asker = rows::selected_request(state).map(|(_, r)| r.target.clone());
+            if let Some(agent) = asker {
+                movement::show(state, &agent);
+            }
+        }
+    }
+}
+
+/// Begins to search the help or to filter the board.
+pub fn filter(state: &mut UiState) {
+    match state.popups.last_mut() {
+        Some(Popup::Reader(reader)) => {
+            if matches!(reader.text, Text::Help(_)) {
+                reader.searching = Searching::Typing;
+            }
+        }
+        Some(Popup::Picker(_) | Popup::Comment(_) | Popup::ConfirmQuit) => {}
+        None => {
+            let words = state
+                .filter
+                .take()
+                .map_or(LineInput::default(), |f| f.words);
+            state.filter = Some(Filter {
+                words,
+                searching: Searching::Typing,
+            });
+        }
+    }
+}
+
+/// Takes what is selected or written; an action of the palette comes back to be carried out.
+pub fn accept(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
+    match state.popups.last_mut() {
+        Some(Popup::Reader(reader)) => reader.searching = Searching::Rest,
+        Some(Popup::Comment(comment)) => comment.stage = CommentStage::Verdict,
+        Some(Popup::ConfirmQuit) => out.push(Do::Quit),
+        Some(Popup::Picker(_)) => return choose(state, out),
+        None => {
+            let filter = state.filter.take();
+            state.filter = filter
+                .filter(|f| !f.words.text().trim().is_empty())
+                .map(|f| Filter {
+                    searching: Searching::Rest,
+                    ..f
+                });
+        }
+    }
+    None
+}
+
+fn choose(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
+    let Some(Popup::Picker(picker)) = state.popups.last() else {
+        return None;
+    };
+    let picks = rows::picks(state, picker);
+    let taken = picks.get(picker.row).map(|p| p.does.clone());
+    let written = picker.search.text().trim().to_string();
+    let choice = picker.choice.clone();
+    match (choice, taken) {
+        (Choice::Palette { focus, .. }, Some(Does::Action(action))) => {
+            state.popups.pop();
+            state.focus = focus;
+            Some(action)
+        }
+        (Choice::Models, Some(Does::Model(name))) => {
+            use_model(state, name, out);
+            None
+        }
+        // A server need not list all that it has: a name may be written out.
+        (Choice::Models, None) if !written.is_empty() => {
+            use_model(state, written, out);
+            None
+        }
+        (Choice::Palette { .. } | Choice::Models, Some(_) | None) => None,
+    }
+}
+
+fn use_model(state: &mut UiState, name: String, out: &mut Vec<Do>) {
+    state.popups.pop();
+    state.say(Level::Info, format!("From the next call on: {name}."));
+    out.push(Do::Command(Command::UseModel { name }));
+}
+
+/// Copies what is selected or read.
+pub fn copy(state: &mut UiState, out: &mut Vec<Do>) {
+    let Some((what, text)) = selected_text(state) else {
+        state.say(Level::Info, "There is nothing to copy here yet.");
+        return;
+    };
+    state.say(Level::Info, format!("Copied {what}."));
+    out.push(Do::Copy(text));
+}
+
+fn selected_text(state: &UiState) -> Option<(String, String)> {
+    if let Some(Popup::Reader(reader)) = state.popups.last() {
+        let width = readers::area(state.size).width;
+        let lines = readers::lines(state, reader, width, &Theme::default());
+        let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        return Some(("the text".into(), lines.join("\n")));
+    }
+    match state.focus.pane() {
+        Pane::Lead => {
+            let said = &state.agents.get(&state.shown)?.last_said;
+            let what = format!("the last answer of {}", state.shown);
+            (!said.is_empty()).then(|| (what, harmless(said)))
+        }
+        Pane::Todo => {
+            let list = &state.agents.get(&state.shown)?.todo;
+            let text = harmless(&list.render());
+            (!list.items().is_empty()).then(|| ("the todo list".into(), text))
+        }
+        Pane::Board => {
+            let (_, id) = rows::selected_task(state)?;
+            let task = state.board.get(id)?;
+            let text = format!("{id} {}\n\n{}", task.subject, task.description);
+            Some((format!("task {id}"), harmless(text.trim_end())))
+        }
+        Pane::Team => {
+            let (_, name) = rows::selected_member(state)?;
+            Some((format!("the name {name}"), name.to_string()))
+        }
+        Pane::Inbox => {
+            let traced = state.letters.at(rows::selected_letter(state)?)?;
+            Some(("the letter".into(), harmless(&traced.letter.content)))
+        }
+        Pane::Needs => {
+            let (_, request) = rows::selected_request(state)?;
+            let text = format!("{}\n\n{}", sentence::request(request), request.body);
+            Some(("the request".into(), harmless(&text)))
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What all panes share: the frame with its title, the selected row, the words of an empty pane.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, BorderType, Widget};
+
+use crate::ui::pane::{Focus, Pane};
+use crate::ui::state::UiState;
+use crate::ui::textual::{fit, width, wrap};
+use crate::ui::theme::Theme;
+
+/// What a pane writes on its frame.
+#[derive(Debug, Clone, Default)]
+pub struct Titles {
+    /// After the pane's number.
+    pub name: String,
+    /// On the right of the upper edge.
+    pub aside: Vec<Span<'static>>,
+    /// On the right of the lower edge.
+    pub below: Vec<Span<'static>>,
+}
+
+/// Draws the frame of a pane; the place inside comes back.
+pub fn pane(
+    state: &UiState,
+    pane: Pane,
+    titles: Titles,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Rect {
+    let has_keys = state.focus == Focus::Pane(pane) && state.popups.is_empty();
+    let (border, title) = if has_keys {
+        (theme.border_focused, theme.title_focused)
+    } else {
+        (theme.border, theme.title)
+    };
+    let aside: usize = titles.aside.iter().map(|s| width(&s.content)).sum();
+    let room = usize::from(area.width).saturating_sub(aside + 8);
+    let name = vec![
+        Span::styled(format!(" {} ", pane.number()), theme.dim),
+        Span::styled(format!("{} ", fit(&titles.name, room)), title),
+    ];
+    let block = Block::bordered()
+        .border_type(BorderType::Rounded)
+        .border_style(border)
+        .title_top(Line::from(name));
+    let block = edge(block, titles.aside, Edge::Top);
+    let block = edge(block, titles.below, Edge::Bottom);
+    let inner = block.inner(area);
+    block.render(area, buffer);
+    inner
+}
+
+enum Edge {
+    Top,
+    Bottom,
+}
+
+fn edge<'a>(block: Block<'a>, mut spans: Vec<Span<'static>>, edge: Edge) -> Block<'a> {
+    if spans.is_empty() {
+        return block;
+    }
+    spans.insert(0, Span::raw(" "));
+    spans.push(Span::raw(" "));
+    let line = Line::from(spans).right_aligned();
+    match edge {
+        Edge::Top => block.title_top(line),
+        Edge::Bottom => block.title_bottom(line),
+    }
+}
+
+/// Says in an empty pane what will be there and how it comes about.
+pub fn empty(words: &str, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let inner = area.inner(ratatui::layout::Margin::new(1, 0));
+    for (line, row) in wrap(words, usize::from(inner.width))
+        .iter()
+        .zip(inner.rows())
+    {
+        Line::styled(line.as_str(), theme.dim).render(row, buffer);
+    }
+}
+
+/// The first row in view of a list, so that the selected one is in view, in the middle where it can be.
+pub fn first_row(len: usize, selected: usize, height: u16) -> usize {
+    let height = usize::from(height);
+    selected
+        .saturating_sub(height / 2)
+        .min(len.saturating_sub(height))
+}
+
+/// How much of a list lies above and below what is in view; empty when all of it is in view.
+pub fn beyond(len: usize, first: usize, height: u16, theme: &Theme) -> Vec<Span<'static>> {
+    let below = len.saturating_sub(first + usize::from(height));
+    let mut words = Vec::new();
+    if first > 0 {
+        words.push(format!("↑{first}"));
+    }
+    if below > 0 {
+        words.push(format!("↓{below}"));
+    }
+    if words.is_empty() {
+        return Vec::new();
+    }
+    vec![Span::styled(words.join(" "), theme.dim)]
+}
+
+/// Whether a row is the one that keys act on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Row {
+    /// It is, and the pane has the keys.
+    Selected,
+    /// It would be if the pane had the keys.
+    Marked,
+    /// It is not.
+    Plain,
+}
+
+impl Row {
+    /// What row `at` is in a pane with the row `selected`.
+    pub fn of(state: &UiState, pane: Pane, at: usize, selected: Option<usize>) -> Row {
+        if selected != Some(at) {
+            Row::Plain
+        } else if state.focus == Focus::Pane(pane) {
+            Row::Selected
+        } else {
+            Row::Marked
+        }
+    }
+}
+
+/// Draws a row of a list; a selected one as a bar, its shape at the left either way.
+pub fn row(row: Row, spans: Vec<Span<'static>>, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let mark = match row {
+        Row::Selected => Span::styled("›", theme.accent),
+        Row::Marked => Span::styled("›", theme.dim),
+        Row::Plain => Span::raw(" "),
+    };
+    let mut line = vec![mark];
+    line.extend(spans);
+    Line::from(line).render(area, buffer);
+    if row == Row::Selected {
+        buffer.set_style(area, theme.selection);
+    }
+}
+
+/// Two texts on one row: the right one whole if it can be, the left one cut to the rest.
+pub fn sides(
+    left: &str,
+    left_style: Style,
+    right: &str,
+    right_style: Style,
+    columns: usize,
+) -> Vec<Span<'static>> {
+    let right = fit(right, columns / 2);
+    let room = columns.saturating_sub(width(&right) + 1);
+    vec![
+        Span::styled(crate::ui::textual::pad(left, room), left_style),
+        Span::raw(" "),
+        Span::styled(right, right_style),
+    ]
+}

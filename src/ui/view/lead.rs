@@ -1,0 +1,203 @@
+//! The conversation that is shown, and where the person writes to its agent.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, BorderType, Widget};
+
+use super::ViewCache;
+use super::frame::{self, Titles};
+use crate::domain::team::Activity;
+use crate::domain::text::one_line;
+use crate::ui::look;
+use crate::ui::pane::{Focus, Pane};
+use crate::ui::state::UiState;
+use crate::ui::textual::{age, fit, pad};
+use crate::ui::theme::Theme;
+
+/// Most rows of messages that are on their way.
+const QUEUED_SHOWN: usize = 3;
+
+/// Draws the conversation.
+pub fn draw(
+    state: &UiState,
+    cache: &mut ViewCache,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
+    let agent = state.agents.get(&state.shown);
+    let titles = Titles {
+        name: name(state),
+        aside: doing(state, theme),
+        below: agent.map_or_else(Vec::new, |a| {
+            if a.transcript.is_following() {
+                return Vec::new();
+            }
+            let words = match a.transcript.unread_below() {
+                0 => "f follows the newest".to_string(),
+                n => format!("{n} new ↓  f follows"),
+            };
+            vec![Span::styled(words, theme.accent)]
+        }),
+    };
+    let inner = frame::pane(state, Pane::Lead, titles, theme, area, buffer);
+    let inner = queued(state, theme, inner, buffer);
+    match agent {
+        Some(agent) if agent.has_spoken => {
+            let cache = cache.transcript(&state.shown);
+            agent.transcript.view(cache, theme, inner, buffer);
+        }
+        Some(_) | None => frame::empty(&welcome(state), theme, inner, buffer),
+    }
+}
+
+fn name(state: &UiState) -> String {
+    if state.shown.is_lead() {
+        return "Lead".into();
+    }
+    let task = state.board.open_task_of(&state.shown);
+    let task = task.map_or_else(String::new, |t| {
+        format!(" · {} {}", t.id, one_line(&t.subject))
+    });
+    format!("{}{task}", state.shown)
+}
+
+fn doing(state: &UiState, theme: &Theme) -> Vec<Span<'static>> {
+    let activity = state.activity(&state.shown);
+    let (shape, words, style) = look::activity(&activity, state.now, theme);
+    let (shape, since) = match &activity {
+        Activity::Thinking | Activity::Tool { .. } => {
+            let since = state.agents.get(&state.shown).map(|a| a.since);
+            let passed = since.filter(|s| s.0 > 0.0).map(|s| state.now.since(s));
+            (
+                look::spinner(state.now, state.motion),
+                passed.map_or_else(String::new, |p| format!(" {}", age(p))),
+            )
+        }
+        Activity::Idle
+        | Activity::Backoff { .. }
+        | Activity::NeedsYou { .. }
+        | Activity::Stuck { .. }
+        | Activity::Failed { .. }
+        | Activity::Gone => (shape, String::new()),
+    };
+    vec![Span::styled(format!("{shape} {words}{since}"), style)]
+}
+
+fn welcome(state: &UiState) -> String {
+    if !state.shown.is_lead() {
+        return format!(
+            "{} has not said anything since crewdeck started. What it does appears here. Esc goes back.",
+            state.shown
+        );
+    }
+    let mut text = String::from(
+        "Say what you want done. The lead plans it, writes tasks on the board and spawns teammates for them.\n\n\
+         Press ? outside the composer (F1 in it) for the keys.",
+    );
+    if let Some(setup) = &state.setup {
+        text.push_str("\n\n");
+        text.push_str(&one_line(&setup.root));
+        if setup.scripted {
+            text.push_str("\nThe model is scripted: its answers are written down beforehand. Tools, files and mail are real.");
+        }
+        if !setup.git {
+            text.push_str("\nThis is no git repository: teammates share the directory.");
+        }
+    }
+    text
+}
+
+/// Draws what is on its way to the agent at the lower edge; what is left above comes back.
+fn queued(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
+    let waiting: Vec<&str> = state
+        .queued
+        .iter()
+        .filter(|q| q.to == state.shown)
+        .map(|q| q.text.as_str())
+        .collect();
+    let shown = waiting
+        .len()
+        .min(QUEUED_SHOWN)
+        .min(usize::from(area.height / 3));
+    let rows = u16::try_from(shown).unwrap_or(0);
+    let rest = Rect {
+        height: area.height - rows,
+        ..area
+    };
+    for (i, text) in waiting.iter().take(shown).enumerate() {
+        let row = Rect {
+            y: rest.bottom() + u16::try_from(i).unwrap_or(0),
+            height: 1,
+            ..area
+        };
+        let more = if i + 1 == shown && waiting.len() > shown {
+            format!(" (and {} more)", waiting.len() - shown)
+        } else {
+            String::new()
+        };
+        let text = format!(" ⋯ on its way: {}{more}", one_line(text));
+        let text = fit(&text, usize::from(row.width));
+        Line::styled(text, theme.dim).render(row, buffer);
+    }
+    rest
+}
+
+/// Draws the composer; where the cursor is to be comes back.
+pub fn composer(
+    state: &UiState,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Option<Position> {
+    let has_keys = state.focus == Focus::Composer && state.popups.is_empty();
+    let border = if has_keys {
+        theme.border_focused
+    } else {
+        theme.border
+    };
+    let to = Line::from(vec![
+        Span::styled(" to ", theme.dim),
+        Span::styled(
+            format!("{} ", state.shown),
+            if has_keys {
+                theme.title_focused
+            } else {
+                theme.title
+            },
+        ),
+    ]);
+    let block = Block::bordered()
+        .border_type(BorderType::Rounded)
+        .border_style(border)
+        .title_top(to);
+    let inner = block.inner(area);
+    block.render(area, buffer);
+    let inner = Rect {
+        x: inner.x + 1.min(inner.width),
+        width: inner.width.saturating_sub(2),
+        ..inner
+    };
+    if inner.is_empty() {
+        return None;
+    }
+    if state.composer.is_empty() {
+        let words = if !has_keys {
+            "i to write"
+        } else if state.shown.is_lead() {
+            "Say what you want done, @name to write to a teammate, /model, /help, /quit"
+        } else {
+            "Write to this teammate; Esc goes back"
+        };
+        let words = pad(words, usize::from(inner.width));
+        Line::styled(words, theme.dim).render(inner, buffer);
+        return has_keys.then_some(inner.as_position());
+    }
+    let window = state.composer.window(inner.width, inner.height);
+    for (text, row) in window.rows.iter().zip(inner.rows()) {
+        Line::styled(text.as_str(), theme.text).render(row, buffer);
+    }
+    let at = Position::new(inner.x + window.cursor.1, inner.y + window.cursor.0);
+    has_keys.then_some(at)
+}

@@ -1,0 +1,167 @@
+//! Pure: the state as cells. Each file draws one part; none changes anything.
+
+mod board;
+mod first_run;
+mod frame;
+mod hints;
+mod inbox;
+mod lead;
+mod needs;
+mod popup;
+mod status;
+mod team;
+mod todo;
+
+use std::collections::BTreeMap;
+
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use super::layout::{self, Class, Layout};
+use super::pane::{Focus, Pane};
+use super::state::{Page, UiState};
+use super::textual::width;
+use super::theme::Theme;
+use super::transcript::TranscriptCache;
+use super::{rows, sentence};
+use crate::domain::ids::Name;
+
+/// What drawing keeps between two frames; its loss changes no pixel.
+#[derive(Debug, Default)]
+pub struct ViewCache {
+    transcripts: BTreeMap<Name, TranscriptCache>,
+}
+
+impl ViewCache {
+    /// The cache of one conversation. Only the shown one is kept: the others are not drawn.
+    fn transcript(&mut self, agent: &Name) -> &mut TranscriptCache {
+        self.transcripts.retain(|name, _| name == agent);
+        self.transcripts.entry(agent.clone()).or_default()
+    }
+}
+
+/// Draws the whole screen.
+pub fn draw(state: &UiState, cache: &mut ViewCache, theme: &Theme, frame: &mut Frame) {
+    let area = frame.area();
+    let cursor = draw_on(state, cache, theme, area, frame.buffer_mut());
+    if let Some(cursor) = cursor.filter(|at| area.contains(*at)) {
+        frame.set_cursor_position(cursor);
+    }
+}
+
+/// Draws the whole screen into `buffer`; where the cursor is to be comes back.
+fn draw_on(
+    state: &UiState,
+    cache: &mut ViewCache,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Option<Position> {
+    if area.is_empty() {
+        return None;
+    }
+    let layout = layout::layout(state, area);
+    if layout.class == Class::Small {
+        first_run::too_small(area, theme, buffer);
+        return None;
+    }
+    if let Page::FirstRun { reason, steps } = &state.page {
+        first_run::draw(reason, steps, theme, area, buffer);
+        hints::draw(state, theme, layout.hints, buffer);
+        return None;
+    }
+    status::draw(state, theme, layout.status, buffer);
+    hints::draw(state, theme, layout.hints, buffer);
+    if let Some((row, offered)) = &layout.tabs {
+        tabs(state, theme, *row, offered, &layout, buffer);
+    }
+    if let Some(row) = layout.banner {
+        banner(state, theme, row, buffer);
+    }
+    for (pane, area) in &layout.panes {
+        match pane {
+            Pane::Lead => lead::draw(state, cache, theme, *area, buffer),
+            Pane::Todo => todo::draw(state, theme, *area, buffer),
+            Pane::Board => board::draw(state, theme, *area, buffer),
+            Pane::Team => team::draw(state, theme, *area, buffer),
+            Pane::Inbox => inbox::draw(state, theme, *area, buffer),
+            Pane::Needs => needs::draw(state, theme, *area, buffer),
+        }
+    }
+    let mut cursor = layout
+        .composer
+        .and_then(|area| lead::composer(state, theme, area, buffer));
+    if let Some(top) = state.popups.last() {
+        cursor = popup::draw(state, top, theme, area, buffer);
+    }
+    cursor
+}
+
+/// The line of the panes that share one place.
+fn tabs(
+    state: &UiState,
+    theme: &Theme,
+    row: Rect,
+    offered: &[Pane],
+    layout: &Layout,
+    buffer: &mut Buffer,
+) {
+    let mut spans = vec![Span::raw(" ")];
+    for pane in offered {
+        let is_shown = layout.pane(*pane).is_some();
+        let is_focused = state.focus.pane() == *pane;
+        let style = match (is_shown, is_focused) {
+            (true, true) => theme.title_focused,
+            (true, false) => theme.title,
+            (false, _) if *pane == Pane::Needs => theme.waiting,
+            (false, _) => theme.dim,
+        };
+        let count = match pane {
+            Pane::Board if !state.board.is_empty() => {
+                format!(" {}/{}", state.board.done(), state.board.len())
+            }
+            Pane::Needs => format!(" ({})", state.requests.len()),
+            Pane::Team if !state.team.members.is_empty() => {
+                format!(" {}", state.team.present().count())
+            }
+            Pane::Inbox if state.letters.unread() > 0 => format!(" {}", state.letters.unread()),
+            Pane::Todo => todo::progress(state).map_or_else(String::new, |p| format!(" {p}")),
+            Pane::Lead | Pane::Board | Pane::Team | Pane::Inbox => String::new(),
+        };
+        let mark = if is_shown { "▸" } else { " " };
+        let text = format!("{mark}{} {}{count} ", pane.number(), pane.title());
+        spans.push(Span::styled(text, style));
+    }
+    Line::from(spans).render(row, buffer);
+}
+
+/// The line that says that something waits, while its pane is not in view.
+fn banner(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    let Some((_, request)) = rows::selected_request(state) else {
+        return;
+    };
+    let more = match state.requests.len() {
+        0 | 1 => String::new(),
+        n => format!(" and {} more", n - 1),
+    };
+    let task = request
+        .task
+        .map_or_else(String::new, |id| format!(" for {id}"));
+    let key = match state.focus {
+        Focus::Composer => "Alt+w",
+        Focus::Pane(_) => "w",
+    };
+    let text = format!(" ◆ {}{task}{more}", sentence::request(request));
+    let hint = format!("{key} shows it ");
+    let room = usize::from(row.width).saturating_sub(width(&hint) + 1);
+    let text = super::textual::pad(&text, room);
+    Line::from(vec![
+        Span::styled(text, theme.waiting),
+        Span::raw(" "),
+        Span::styled(hint, theme.accent),
+    ])
+    .render(row, buffer);
+}

@@ -1,0 +1,137 @@
+//! What waits for the person: who asks, for which task, what exactly, and which key does what.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use super::frame::{self, Titles};
+use crate::domain::request::{Request, RequestKind};
+use crate::domain::text::one_line;
+use crate::ui::pane::{Focus, Pane};
+use crate::ui::state::UiState;
+use crate::ui::textual::{clock, fit, pad, width};
+use crate::ui::theme::Theme;
+use crate::ui::{needs_card, rows, sentence};
+
+/// Draws it: the list, the selected request, and its buttons on the last row whatever its length.
+pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let selected = rows::selected_request(state);
+    let mut titles = Titles {
+        name: "Needs you".into(),
+        ..Titles::default()
+    };
+    if let (Some((at, _)), n @ 2..) = (selected, state.requests.len()) {
+        titles.aside = vec![Span::styled(format!("{} of {n}", at + 1), theme.waiting)];
+    }
+    let inner = frame::pane(state, Pane::Needs, titles, theme, area, buffer);
+    let Some((at, request)) = selected else {
+        frame::empty("Nothing waits for you.", theme, inner, buffer);
+        return;
+    };
+    let inner = Rect {
+        x: inner.x + 1.min(inner.width),
+        width: inner.width.saturating_sub(2),
+        ..inner
+    };
+    let mut rest: Vec<Rect> = inner.rows().collect();
+    if let Some(row) = rest.pop() {
+        buttons(state, request, theme, row, buffer);
+    }
+    let mut rest = rest.into_iter();
+    let first = frame::first_row(state.requests.len(), at, needs_card::listed(state));
+    let listed = state.requests.waiting().enumerate().skip(first);
+    for (place, other) in listed.take(usize::from(needs_card::listed(state))) {
+        if let Some(row) = rest.next() {
+            let mark = if place == at { "›" } else { " " };
+            let style = if place == at { theme.text } else { theme.dim };
+            let text = fit(
+                &format!("{mark} {}", heading(state, other)),
+                usize::from(row.width),
+            );
+            Line::styled(text, style).render(row, buffer);
+        }
+    }
+    if let Some(row) = rest.next() {
+        let when = clock(request.created_at, &state.zone);
+        let room = usize::from(row.width).saturating_sub(width(&when) + 3);
+        Line::from(vec![
+            Span::styled("◆ ", theme.waiting),
+            Span::styled(pad(&heading(state, request), room), theme.waiting),
+            Span::raw(" "),
+            Span::styled(when, theme.dim),
+        ])
+        .render(row, buffer);
+    }
+    let rows: Vec<Rect> = rest.collect();
+    let lines = needs_card::body(state, inner.width);
+    let most = lines.len().saturating_sub(rows.len());
+    let top = state.selected.request_scroll.min(most);
+    for (line, row) in lines.iter().skip(top).zip(&rows) {
+        Line::styled(line.as_str(), body_style(request, line, theme)).render(*row, buffer);
+    }
+    // The mark lies over the end of the last row of text, so that the buttons keep theirs.
+    let below = most - top;
+    if let (Some(row), 1..) = (rows.last(), below) {
+        let mark = format!(" ↓ {below} more lines, j k scroll");
+        let wide = u16::try_from(width(&mark))
+            .unwrap_or(row.width)
+            .min(row.width);
+        let place = Rect {
+            x: row.right() - wide,
+            width: wide,
+            ..*row
+        };
+        Line::styled(mark, theme.accent).render(place, buffer);
+    }
+}
+
+fn heading(state: &UiState, request: &Request) -> String {
+    let mut text = sentence::request(request);
+    if let Some(id) = request.task {
+        text.push_str(&format!(" for {id}"));
+        if let Some(task) = state.board.get(id) {
+            text.push_str(&format!(" {}", one_line(&task.subject)));
+        }
+    }
+    text
+}
+
+fn body_style(request: &Request, line: &str, theme: &Theme) -> Style {
+    match request.kind {
+        RequestKind::Permission if line.starts_with('+') => theme.added,
+        RequestKind::Permission if line.starts_with('-') => theme.removed,
+        RequestKind::Permission | RequestKind::Plan | RequestKind::Shutdown => theme.text,
+    }
+}
+
+fn buttons(state: &UiState, request: &Request, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    if state.requests.is_answered(&request.id) {
+        Line::styled("Your answer is on its way.", theme.dim).render(row, buffer);
+        return;
+    }
+    if state.focus != Focus::Pane(Pane::Needs) {
+        let key = match state.focus {
+            Focus::Composer => "Alt+w",
+            Focus::Pane(_) => "w",
+        };
+        Line::from(vec![
+            Span::styled(format!("{key} "), theme.accent),
+            Span::styled("to decide it here", theme.dim),
+        ])
+        .render(row, buffer);
+        return;
+    }
+    let mut spans = Vec::new();
+    for (key, words, style) in [
+        ("a", "approve", theme.ok),
+        ("r", "reject", theme.error),
+        ("c", "with a comment", theme.text),
+        ("Enter", "open the agent", theme.text),
+    ] {
+        spans.push(Span::styled(format!("{key} "), theme.accent));
+        spans.push(Span::styled(format!("{words}   "), style));
+    }
+    Line::from(spans).render(row, buffer);
+}

@@ -1,0 +1,144 @@
+//! The teammates: what each of them does, on which task, how full its window is.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Span;
+
+use super::frame::{self, Row, Titles};
+use crate::domain::team::{Activity, Member, MemberStatus};
+use crate::domain::text::one_line;
+use crate::ui::agents::AgentView;
+use crate::ui::pane::Pane;
+use crate::ui::state::UiState;
+use crate::ui::textual::{age, count, fit, pad, width};
+use crate::ui::theme::Theme;
+use crate::ui::{look, rows};
+
+/// From this width on a row has tokens and time too.
+const ROOMY: usize = 60;
+
+/// Draws them.
+pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let members = rows::members(state);
+    let selected = rows::selected_member(state).map(|(at, _)| at);
+    let height = area.height.saturating_sub(2);
+    let first = frame::first_row(members.len(), selected.unwrap_or(0), height);
+    let present = state.team.present().count();
+    let titles = Titles {
+        name: "Team".into(),
+        aside: match present {
+            0 => Vec::new(),
+            n => vec![Span::styled(format!("{n} here"), theme.dim)],
+        },
+        below: frame::beyond(members.len(), first, height, theme),
+    };
+    let inner = frame::pane(state, Pane::Team, titles, theme, area, buffer);
+    if members.is_empty() {
+        let words = "No teammates yet. The lead spawns them; ask it for as many as the work needs.";
+        frame::empty(words, theme, inner, buffer);
+        return;
+    }
+    let name_width = members
+        .iter()
+        .map(|m| width(m.name.as_str()))
+        .max()
+        .unwrap_or(0)
+        .min(12);
+    for ((at, member), area) in members.iter().enumerate().skip(first).zip(inner.rows()) {
+        let columns = usize::from(area.width).saturating_sub(1);
+        let spans = row(state, member, name_width, columns, theme);
+        let row = Row::of(state, Pane::Team, at, selected);
+        frame::row(row, spans, theme, area, buffer);
+    }
+}
+
+fn row(
+    state: &UiState,
+    member: &Member,
+    name_width: usize,
+    columns: usize,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    let activity = match member.status {
+        MemberStatus::Shutdown => Activity::Gone,
+        MemberStatus::Working | MemberStatus::Idle => state.activity(&member.name),
+    };
+    let (shape, words, style) = look::activity(&activity, state.now, theme);
+    let agent = state.agents.get(&member.name);
+    let right = fit(&figures(state, agent, &activity, columns), columns / 2);
+    let head = format!("{shape} {} ", pad(member.name.as_str(), name_width));
+    let used = width(&head) + width(&right) + 1;
+    let room = columns.saturating_sub(used);
+    let state_width = words_width(room).min(room);
+    let subject_room = room.saturating_sub(state_width + 1);
+    let named = match activity {
+        Activity::Gone => theme.dim,
+        Activity::Idle
+        | Activity::Thinking
+        | Activity::Tool { .. }
+        | Activity::Backoff { .. }
+        | Activity::NeedsYou { .. }
+        | Activity::Stuck { .. }
+        | Activity::Failed { .. } => theme.text,
+    };
+    let (text, text_style) = about(state, member, &activity, theme);
+    vec![
+        Span::styled(format!("{shape} "), style),
+        Span::styled(format!("{} ", pad(member.name.as_str(), name_width)), named),
+        Span::styled(format!("{} ", pad(&words, state_width)), style),
+        Span::styled(pad(&text, subject_room), text_style),
+        Span::raw(" "),
+        Span::styled(right, theme.dim),
+    ]
+}
+
+/// The columns for what an agent does: enough for `needs you` on a narrow row, for a whole tool's name on a wide one.
+fn words_width(room: usize) -> usize {
+    if room < 36 { 9 } else { 14 }
+}
+
+/// What a row says of its task: what the agent is at, or what is wrong.
+fn about(
+    state: &UiState,
+    member: &Member,
+    activity: &Activity,
+    theme: &Theme,
+) -> (String, ratatui::style::Style) {
+    let task = state.board.open_task_of(&member.name).map_or_else(
+        || one_line(&member.role),
+        |t| format!("{} {}", t.id, one_line(&t.subject)),
+    );
+    match activity {
+        Activity::Tool { on, .. } => (format!("{task}  {}", one_line(on)), theme.text),
+        Activity::Stuck { why } => (one_line(why), theme.warn),
+        Activity::Failed { why } => (one_line(why), theme.error),
+        Activity::Backoff { cause, .. } => (format!("{task}  {}", one_line(cause)), theme.text),
+        Activity::Thinking | Activity::NeedsYou { .. } => (task, theme.text),
+        Activity::Idle | Activity::Gone => (task, theme.dim),
+    }
+}
+
+fn figures(
+    state: &UiState,
+    agent: Option<&AgentView>,
+    activity: &Activity,
+    columns: usize,
+) -> String {
+    let Some(agent) = agent else {
+        return String::new();
+    };
+    let mut parts = Vec::new();
+    if let Some(share) = agent.context_share() {
+        parts.push(format!("ctx {share:>2}%"));
+    }
+    let tokens = agent.usage.total();
+    if tokens > 0 && columns >= ROOMY {
+        parts.push(format!("{:>5} tok", count(tokens)));
+    }
+    if activity.is_busy() && agent.since.0 > 0.0 && columns >= ROOMY {
+        parts.push(format!("{:>3}", age(state.now.since(agent.since))));
+    } else if columns >= ROOMY && !parts.is_empty() {
+        parts.push("   ".into());
+    }
+    parts.join("  ")
+}

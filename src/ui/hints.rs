@@ -26,6 +26,8 @@ pub enum Urgency {
     Usual,
     /// Something waits.
     Now,
+    /// The way to all the others: it always has its place.
+    Always,
 }
 
 /// The keys that do something now, the most useful first.
@@ -63,6 +65,8 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
             words: words(state, binding),
             urgency: if binding.action == Action::Waiting {
                 Urgency::Now
+            } else if binding.action == Action::Help {
+                Urgency::Always
             } else {
                 Urgency::Usual
             },
@@ -72,7 +76,7 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
             out.push(hint);
         }
     }
-    out.sort_by_key(|h| h.urgency == Urgency::Usual);
+    out.sort_by_key(|h| h.urgency != Urgency::Now);
     out
 }
 

@@ -169,6 +169,12 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Composer, &["pgdn"], Action::Move(Scroll::PageDown), "scroll the conversation down", ""),
     bind(Context::Composer, &["ctrl+u"], Action::DeleteToStart, "delete back to the start of the line", ""),
     bind(Context::Composer, &["ctrl+x e"], Action::EditOutside, "write in $EDITOR", ""),
+    bind(Context::Composer, &["alt+1"], Action::Focus(Pane::Lead), "conversation", ""),
+    bind(Context::Composer, &["alt+2"], Action::Focus(Pane::Todo), "todo list", ""),
+    bind(Context::Composer, &["alt+3"], Action::Focus(Pane::Board), "board", ""),
+    bind(Context::Composer, &["alt+4"], Action::Focus(Pane::Team), "team", ""),
+    bind(Context::Composer, &["alt+5"], Action::Focus(Pane::Inbox), "inbox", ""),
+    bind(Context::Composer, &["alt+6"], Action::Focus(Pane::Needs), "needs you", ""),
     bind(Context::Composer, &["tab"], Action::NextPane, "next pane", ""),
     bind(Context::Composer, &["shift+tab"], Action::PrevPane, "pane before", ""),
 

@@ -5,7 +5,6 @@ use ratatui::style::Style;
 use super::rows::{Standing, standing};
 use super::theme::Theme;
 use crate::domain::graph::TaskGraph;
-use crate::domain::request::RequestKind;
 use crate::domain::stamp::Stamp;
 use crate::domain::task::Task;
 use crate::domain::team::Activity;
@@ -44,20 +43,10 @@ pub fn activity(activity: &Activity, now: Stamp, theme: &Theme) -> Look {
         Activity::Idle => ("○", "idle".into(), theme.dim),
         Activity::Thinking => ("●", "thinking".into(), theme.working),
         Activity::Tool { tool, .. } => ("●", one_line(tool), theme.working),
-        Activity::Backoff { until, .. } => (
-            "◔",
-            format!("retry in {} s", seconds(*until, now)),
-            theme.warn,
-        ),
-        Activity::NeedsYou { request } => (
-            "◆",
-            match request {
-                RequestKind::Plan => "plan: needs you".into(),
-                RequestKind::Shutdown => "shutdown: needs you".into(),
-                RequestKind::Permission => "needs you".into(),
-            },
-            theme.waiting,
-        ),
+        Activity::Backoff { until, .. } => {
+            ("◔", format!("retry {} s", seconds(*until, now)), theme.warn)
+        }
+        Activity::NeedsYou { .. } => ("◆", "needs you".into(), theme.waiting),
         Activity::Stuck { .. } => ("▲", "stuck".into(), theme.warn),
         Activity::Failed { .. } => ("✗", "failed".into(), theme.error),
         Activity::Gone => ("·", "gone".into(), theme.dim),
@@ -103,8 +92,9 @@ pub fn spinner(now: Stamp, motion: Motion) -> &'static str {
     match motion {
         Motion::Reduced => "●",
         Motion::Full => {
-            let steps = (now.0 / SPIN.as_secs_f64()).rem_euclid(8.0);
-            TURN.get(steps as usize).copied().unwrap_or("⠋")
+            let steps = now.since(Stamp(0.0)).as_millis() / SPIN.as_millis() % 8;
+            let picture = usize::try_from(steps).ok().and_then(|at| TURN.get(at));
+            picture.copied().unwrap_or("⠋")
         }
     }
 }

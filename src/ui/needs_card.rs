@@ -4,10 +4,10 @@ use super::rows;
 use super::state::UiState;
 use super::textual::wrap;
 
-/// Rows of a card that are not its body: heading, blank line, buttons.
-pub const FIXED: u16 = 3;
+/// Rows of a card that are not its body: blank line and buttons; the headings are counted apart.
+pub const FIXED: u16 = 2;
 
-/// Most requests that are listed above the selected one.
+/// Most requests that are named at a time.
 const LISTED_MAX: usize = 3;
 
 /// The lines of the selected request's body, at most `width` columns wide.
@@ -23,12 +23,9 @@ pub fn body(state: &UiState, width: u16) -> Vec<String> {
     wrap(text, usize::from(width))
 }
 
-/// How many rows list the requests when there is more than one.
+/// How many rows name the requests, the selected one among them.
 pub fn listed(state: &UiState) -> u16 {
-    match state.requests.len() {
-        0 | 1 => 0,
-        n => u16::try_from(n.min(LISTED_MAX)).unwrap_or(0),
-    }
+    u16::try_from(state.requests.len().min(LISTED_MAX)).unwrap_or(0)
 }
 
 /// The rows that the card wants inside its frame.

@@ -97,7 +97,7 @@ pub enum Popup {
     /// A list.
     Picker(Picker),
     /// A comment.
-    Comment(CommentBox),
+    Comment(Box<CommentBox>),
     /// Whether to leave although agents are at work.
     ConfirmQuit,
 }

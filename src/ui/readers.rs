@@ -56,7 +56,7 @@ pub fn title(state: &UiState, reader: &Reader) -> String {
 pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec<Line<'static>> {
     let width = usize::from(width.max(1));
     match &reader.text {
-        Text::Help(contexts) => help(contexts, reader, theme),
+        Text::Help(contexts) => help(contexts, reader, width, theme),
         Text::Task(id) => match state.board.get(*id) {
             Some(task) => task_lines(state, task, width, theme),
             None => vec![plain("This task is no longer on the board.", theme.dim)],
@@ -85,48 +85,51 @@ const EVERY_CONTEXT: [Context; 9] = [
     Context::Picker,
 ];
 
-fn help(contexts: &[Context], reader: &Reader, theme: &Theme) -> Vec<Line<'static>> {
+fn help(contexts: &[Context], reader: &Reader, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let others = EVERY_CONTEXT.iter().filter(|c| !contexts.contains(c));
+    let search = &reader.search;
     let mut out = Vec::new();
     for context in contexts.iter().chain(others) {
-        let rows: Vec<Line> = keymap::in_context(*context)
-            .filter_map(|binding| {
-                let keys: Vec<String> = binding.keys.iter().map(|k| keys::shown(k)).collect();
-                let keys = keys.join(", ");
-                reader
-                    .search
-                    .matches(&format!("{keys} {}", binding.words))
-                    .then(|| {
-                        Line::from(vec![
-                            Span::styled(format!("  {} ", pad(&keys, 26)), theme.accent),
-                            Span::styled(binding.words, theme.text),
-                        ])
-                    })
-            })
-            .collect();
+        let mut rows = Vec::new();
+        for binding in keymap::in_context(*context) {
+            let keys: Vec<String> = binding.keys.iter().map(|k| keys::shown(k)).collect();
+            let keys = keys.join(", ");
+            if search.matches(&format!("{keys} {}", binding.words)) {
+                help_row(&keys, binding.words, width, theme, &mut rows);
+            }
+        }
         section(&mut out, context.heading(), rows, theme);
     }
-    let slash = keymap::SLASH
-        .iter()
-        .filter(|(word, _, words)| reader.search.matches(&format!("{word} {words}")))
-        .map(|(word, _, words)| {
-            Line::from(vec![
-                Span::styled(format!("  {} ", pad(word, 26)), theme.accent),
-                Span::styled(*words, theme.text),
-            ])
-        })
-        .chain(reader.search.matches("@name address a teammate").then(|| {
-            Line::from(vec![
-                Span::styled(format!("  {} ", pad("@name …", 26)), theme.accent),
-                Span::styled("at the start of a message: write to a teammate", theme.text),
-            ])
-        }))
-        .collect();
-    section(&mut out, "Words in the composer", slash, theme);
+    let mut rows = Vec::new();
+    let mention = ("@name", "at the start of a message: write to a teammate");
+    let slash = keymap::SLASH.iter().map(|(word, _, words)| (*word, *words));
+    for (word, words) in slash.chain([mention]) {
+        if search.matches(&format!("{word} {words}")) {
+            help_row(word, words, width, theme, &mut rows);
+        }
+    }
+    section(&mut out, "Words in the composer", rows, theme);
     if out.is_empty() {
         out.push(plain("No key does that.", theme.dim));
     }
     out
+}
+
+fn help_row(keys: &str, words: &str, width: usize, theme: &Theme, out: &mut Vec<Line<'static>>) {
+    let column = if width < 70 { 16 } else { 30 };
+    // Keys that do not fit their column get a row of their own.
+    let mut head = format!("  {keys}");
+    if columns(&head) >= column {
+        out.push(plain(head, theme.accent));
+        head = String::new();
+    }
+    for line in wrap(words, width.saturating_sub(column)) {
+        out.push(Line::from(vec![
+            Span::styled(pad(&head, column), theme.accent),
+            Span::styled(line, theme.text),
+        ]));
+        head = String::new();
+    }
 }
 
 fn section(out: &mut Vec<Line<'static>>, title: &str, rows: Vec<Line<'static>>, theme: &Theme) {
@@ -181,7 +184,7 @@ fn task_lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<
         .filter(|t| t.id != task.id && board.blockers(t.id).contains(&task.id))
         .map(|t| t.id)
         .collect();
-    edges(state, "Is waited for by", &blocked, theme, &mut out);
+    edges(state, "Blocks", &blocked, theme, &mut out);
     out.push(Line::default());
     if task.description.trim().is_empty() {
         out.push(plain("No description.", theme.dim));

@@ -161,6 +161,8 @@ pub struct UiState {
     pub(super) queued: Vec<Queued>,
 
     pub(super) focus: Focus,
+    /// Whether the last key left the composer: the pane that got the keys was not chosen by name.
+    pub(super) left_composer: bool,
     /// Who had the keys before they went to Needs you; gets them back when nothing waits any more.
     pub(super) before_needs: Option<Focus>,
     pub(super) shown: Name,
@@ -198,6 +200,7 @@ impl UiState {
             models: Models::Unknown,
             queued: Vec::new(),
             focus: Focus::Composer,
+            left_composer: false,
             before_needs: None,
             shown: Name::lead(),
             selected: Selected::default(),

@@ -72,6 +72,13 @@ fn wrap_line(line: &str, columns: usize, out: &mut Vec<String>) {
             continue;
         }
         if word.trim().is_empty() {
+            // The blank at which the row breaks is not drawn.
+            out.push(
+                std::mem::replace(&mut row, indent.clone())
+                    .trim_end()
+                    .to_string(),
+            );
+            used = indent.len();
             continue;
         }
         // A break goes after the last blank, so that punctuation stays with its word.
@@ -98,17 +105,20 @@ fn wrap_line(line: &str, columns: usize, out: &mut Vec<String>) {
             used += wide;
         }
     }
-    out.push(row.trim_end().to_string());
+    let rest = row.trim_end();
+    if !rest.is_empty() || line.is_empty() {
+        out.push(rest.to_string());
+    }
 }
 
 /// A count of tokens in few characters: `812`, `12.4k`, `3.1M`.
 pub fn count(n: u64) -> String {
-    let tenths = |unit: u64| (n / (unit / 10)) as f64 / 10.0;
+    let tenths = |unit: u64| format!("{}.{}", n / unit, n % unit * 10 / unit);
     match n {
         0..1_000 => n.to_string(),
-        1_000..100_000 => format!("{:.1}k", tenths(1_000)),
+        1_000..100_000 => tenths(1_000) + "k",
         100_000..1_000_000 => format!("{}k", n / 1_000),
-        1_000_000.. => format!("{:.1}M", tenths(1_000_000)),
+        1_000_000.. => tenths(1_000_000) + "M",
     }
 }
 
@@ -142,10 +152,10 @@ pub fn bytes(n: usize) -> String {
 
 /// The time of day, as `12:03`; blank for a time that is not known.
 pub fn clock(at: Stamp, zone: &TimeZone) -> String {
-    let known = at.0 > 0.0 && at.0 < 2e11;
-    let time = known
-        .then(|| Timestamp::from_second(at.0 as i64).ok())
-        .flatten();
+    let seconds = i64::try_from(at.since(Stamp(0.0)).as_secs()).ok();
+    let time = seconds
+        .filter(|s| *s > 0)
+        .and_then(|s| Timestamp::from_second(s).ok());
     time.map_or_else(
         || "     ".into(),
         |t| {
@@ -179,6 +189,8 @@ mod tests {
         );
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
         assert_eq!(wrap("a\n\nb", 4), ["a", "", "b"]);
+        assert_eq!(wrap("doctor says what", 11), ["doctor says", "what"]);
+        assert_eq!(wrap("one two", 3), ["one", "two"]);
         assert_eq!(wrap("say (hello) world.", 12), ["say (hello)", "world."]);
         for columns in 1..30 {
             for line in wrap(

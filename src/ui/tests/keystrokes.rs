@@ -41,6 +41,7 @@ fn keys_move_the_focus() {
         ("esc 1", pane(Pane::Lead)),
         ("esc 2", pane(Pane::Todo)),
         ("esc 4", pane(Pane::Team)),
+        ("alt+5", pane(Pane::Inbox)),
         ("esc 5 tab", pane(Pane::Needs)),
         ("esc 6 tab", pane(Pane::Lead)),
         ("esc 1 shift+tab", pane(Pane::Needs)),
@@ -334,7 +335,9 @@ fn what_was_sent_is_shown_until_it_has_arrived() {
 #[test]
 fn a_second_press_of_a_number_gives_the_whole_screen() {
     let mut state = busy(160, 45);
-    press(&mut state, "esc 4 4");
+    press(&mut state, "esc 3");
+    assert_eq!(state.zoom, None);
+    press(&mut state, "4 4");
     assert!(!picture(&state).contains("to lead"));
     press(&mut state, "esc");
     assert!(picture(&state).contains("to lead"));

@@ -46,7 +46,9 @@ pub struct Transcript {
 
 /// What the drawing of a transcript keeps; its loss changes no pixel.
 #[derive(Debug, Default)]
-pub struct TranscriptCache;
+pub struct TranscriptCache {
+    _kept: usize,
+}
 
 impl Transcript {
     /// An empty one.
@@ -58,14 +60,14 @@ impl Transcript {
     pub fn apply(&mut self, agent: &Name, event: &EventKind) {
         match event {
             EventKind::Prompted { agent: of, text } if of == agent => {
-                self.push(format!("> {text}"));
+                self.push(&format!("> {text}"));
             }
             EventKind::TextDelta { agent: of, text } if of == agent => self.open.push_str(text),
             EventKind::Said {
                 agent: of, text, ..
             } if of == agent => {
                 self.open.clear();
-                self.push(text.clone());
+                self.push(text);
             }
             EventKind::ToolStarted {
                 agent: of,
@@ -73,7 +75,7 @@ impl Transcript {
                 on,
                 ..
             } if of == agent => {
-                self.push(format!("• {tool} {on}"));
+                self.push(&format!("• {tool} {on}"));
             }
             _ => {}
         }
@@ -81,7 +83,7 @@ impl Transcript {
 
     /// Adds a line of crewdeck's own.
     pub fn push_notice(&mut self, _level: Level, text: &str) {
-        self.push(format!("! {text}"));
+        self.push(&format!("! {text}"));
     }
 
     /// Scrolls.
@@ -138,7 +140,7 @@ impl Transcript {
         }
     }
 
-    fn push(&mut self, line: String) {
+    fn push(&mut self, line: &str) {
         for line in line.lines() {
             self.lines.push_back(one_line(line));
         }

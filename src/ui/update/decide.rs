@@ -84,11 +84,11 @@ pub fn comment(state: &mut UiState) {
     };
     let request = request.id.clone();
     if state.popups.len() < POPUPS_MAX {
-        state.popups.push(Popup::Comment(CommentBox {
+        state.popups.push(Popup::Comment(Box::new(CommentBox {
             request,
             text: Composer::default(),
             stage: CommentStage::Writing,
-        }));
+        })));
     }
 }
 

@@ -65,12 +65,11 @@ pub fn event(state: &mut UiState, event: &Event, out: &mut Vec<Do>) {
         }
         EventKind::RequestChanged { request } => request_changed(state, request, out),
         EventKind::Notice { level, agent, text } => {
-            match agent {
-                Some(agent) => agent_event(state, agent, event),
-                None => {
-                    let lead = state.agents.entry(&Name::lead());
-                    lead.transcript.push_notice(*level, text);
-                }
+            if let Some(agent) = agent {
+                agent_event(state, agent, event);
+            } else {
+                let lead = state.agents.entry(&Name::lead());
+                lead.transcript.push_notice(*level, text);
             }
             state.note(*level, agent.clone(), text);
         }

@@ -21,6 +21,7 @@ use crate::protocol::{Command, Event};
 
 /// What reaches the screen.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::large_enum_variant)] // passed on once and never stored
 pub enum Msg {
     /// A key was pressed, at that time.
     Key(KeyEvent, Stamp),
@@ -117,7 +118,10 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
         state.quit_armed = None;
     }
     match lookup(&contexts, &whole) {
-        Found::Action(action) => act(state, action, key, out),
+        Found::Action(action) => {
+            act(state, action, out);
+            state.left_composer &= action == Action::Back;
+        }
         Found::Prefix => state.prefix = Some(whole),
         // The second key of a pair that means nothing is dropped with the first one.
         Found::Nothing if whole.contains(' ') => {}
@@ -190,8 +194,8 @@ fn paste(state: &mut UiState, text: &str) {
     }
 }
 
-/// Carries `action` out; `key` is the press that asked for it.
-fn act(state: &mut UiState, action: Action, key: KeyEvent, out: &mut Vec<Do>) {
+/// Carries `action` out.
+fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
     match action {
         Action::Help => popups::help(state),
         Action::Palette => popups::palette(state),
@@ -201,7 +205,7 @@ fn act(state: &mut UiState, action: Action, key: KeyEvent, out: &mut Vec<Do>) {
         Action::Filter => popups::filter(state),
         Action::Accept => {
             if let Some(next) = popups::accept(state, out) {
-                act(state, next, key, out);
+                act(state, next, out);
             }
         }
         Action::Copy => popups::copy(state, out),
@@ -235,7 +239,7 @@ fn act(state: &mut UiState, action: Action, key: KeyEvent, out: &mut Vec<Do>) {
         Action::Interrupt => compose::interrupt(state, out),
         Action::Send => {
             if let Some(next) = compose::send(state, out) {
-                act(state, next, key, out);
+                act(state, next, out);
             }
         }
         Action::Newline => compose::newline(state),

@@ -36,7 +36,7 @@ pub fn focus(state: &mut UiState, pane: Pane) {
 
 /// Gives the keys to a pane; if it has them, the whole screen, or back.
 pub fn focus_or_zoom(state: &mut UiState, pane: Pane) {
-    if state.focus != Focus::Pane(pane) {
+    if state.focus != Focus::Pane(pane) || state.left_composer {
         focus(state, pane);
     } else if state.zoom.is_some() {
         state.zoom = None;
@@ -130,6 +130,7 @@ pub fn back(state: &mut UiState) {
             state.tab
         };
         focus(state, pane);
+        state.left_composer = true;
     } else if state.filter.is_some() && state.focus == Focus::Pane(Pane::Board) {
         state.filter = None;
     } else if state.zoom.is_some() {
@@ -204,7 +205,7 @@ pub fn scroll(state: &mut UiState, by: Scroll) {
 
 /// Moves a pane, whether it has the keys or not.
 pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
-    let page = page_of(state, pane);
+    let seen = page_of(state, pane);
     match pane {
         Pane::Lead => scroll_transcript(state, by),
         Pane::Todo => {
@@ -212,14 +213,14 @@ pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
                 .agents
                 .get(&state.shown)
                 .map_or(0, |a| a.todo.items().len());
-            let most = items.saturating_sub(page);
+            let most = items.saturating_sub(seen);
             let at = state.selected.todo_scroll.min(most);
-            state.selected.todo_scroll = step(at, most + 1, by, page);
+            state.selected.todo_scroll = step(at, most + 1, by, seen);
         }
         Pane::Board => {
             let at = rows::selected_task(state).map_or(0, |(at, _)| at);
             let ids: Vec<_> = rows::tasks(state).iter().map(|t| t.id).collect();
-            state.selected.task = ids.get(step(at, ids.len(), by, page)).copied();
+            state.selected.task = ids.get(step(at, ids.len(), by, seen)).copied();
         }
         Pane::Team => {
             let at = rows::selected_member(state).map_or(0, |(at, _)| at);
@@ -227,11 +228,11 @@ pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
                 .iter()
                 .map(|m| m.name.clone())
                 .collect();
-            state.selected.member = names.get(step(at, names.len(), by, page)).cloned();
+            state.selected.member = names.get(step(at, names.len(), by, seen)).cloned();
         }
         Pane::Inbox => {
             let at = rows::selected_letter(state).unwrap_or(0);
-            let next = step(at, state.letters.len(), by, page);
+            let next = step(at, state.letters.len(), by, seen);
             let is_newest = next + 1 >= state.letters.len();
             state.selected.letter = state
                 .letters
@@ -245,11 +246,11 @@ pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
                 return;
             };
             let fixed = needs_card::FIXED + needs_card::listed(state);
-            let page = usize::from(area.height.saturating_sub(fixed)).max(1);
+            let seen = usize::from(area.height.saturating_sub(fixed)).max(1);
             let width = area.width.saturating_sub(2);
-            let most = needs_card::body(state, width).len().saturating_sub(page);
+            let most = needs_card::body(state, width).len().saturating_sub(seen);
             let at = state.selected.request_scroll.min(most);
-            state.selected.request_scroll = step(at, most + 1, by, page);
+            state.selected.request_scroll = step(at, most + 1, by, seen);
         }
     }
 }

@@ -40,10 +40,7 @@ pub fn draw(reason: &str, steps: &[String], theme: &Theme, area: Rect, buffer: &
     lines.push(Line::default());
     lines.push(Line::from(vec![
         Span::styled("d ", theme.accent),
-        Span::styled(
-            "start the demo: a scripted model, no key, no network",
-            theme.text,
-        ),
+        Span::styled("start the demo: it needs no key and no network", theme.text),
     ]));
     lines.push(Line::from(vec![
         Span::styled("q ", theme.accent),

@@ -54,6 +54,7 @@ pub fn pane(
     inner
 }
 
+#[derive(Clone, Copy)]
 enum Edge {
     Top,
     Bottom,

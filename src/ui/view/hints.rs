@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::ui::hints::{Urgency, hints};
+use crate::ui::hints::{Hint, Urgency, hints};
 use crate::ui::look;
 use crate::ui::state::UiState;
 use crate::ui::textual::{fit, width};
@@ -20,16 +20,20 @@ pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
         Line::styled(text, style).render(row, buffer);
         return;
     }
+    let all = hints(state);
+    let wide = |hint: &Hint| width(&hint.key) + width(&hint.words) + 3;
+    let kept = |hint: &&Hint| hint.urgency == Urgency::Always;
+    let mut room = columns.saturating_sub(all.iter().filter(kept).map(wide).sum());
     let mut spans = Vec::new();
-    let mut used = 0;
-    for hint in hints(state) {
-        let wide = width(&hint.key) + width(&hint.words) + 3;
-        if used + wide > columns {
-            continue;
+    for hint in &all {
+        if hint.urgency != Urgency::Always {
+            if wide(hint) > room {
+                continue;
+            }
+            room -= wide(hint);
         }
-        used += wide;
         let words = match hint.urgency {
-            Urgency::Usual => theme.dim,
+            Urgency::Usual | Urgency::Always => theme.dim,
             Urgency::Now => theme.waiting,
         };
         spans.push(Span::styled(format!(" {}", hint.key), theme.accent));

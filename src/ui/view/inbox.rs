@@ -46,7 +46,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     for ((at, traced), area) in letters.iter().enumerate().skip(first).zip(inner.rows()) {
         let (shape, style) = look::step(traced.step, theme);
         let step = format!("{shape} {}", rows::step_word(traced.step));
-        let columns = usize::from(area.width).saturating_sub(9 + route_width);
+        let columns = usize::from(area.width).saturating_sub(10 + route_width);
         let mut spans = vec![
             Span::styled(
                 format!("{} ", clock(traced.letter.timestamp, &state.zone)),

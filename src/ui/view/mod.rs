@@ -109,33 +109,69 @@ fn tabs(
     layout: &Layout,
     buffer: &mut Buffer,
 ) {
-    let mut spans = vec![Span::raw(" ")];
-    for pane in offered {
-        let is_shown = layout.pane(*pane).is_some();
-        let is_focused = state.focus.pane() == *pane;
-        let style = match (is_shown, is_focused) {
-            (true, true) => theme.title_focused,
-            (true, false) => theme.title,
-            (false, _) if *pane == Pane::Needs => theme.waiting,
-            (false, _) => theme.dim,
+    let label = |pane: Pane, counts: Counts| {
+        let mark = if layout.pane(pane).is_some() {
+            "▸"
+        } else {
+            " "
         };
-        let count = match pane {
-            Pane::Board if !state.board.is_empty() => {
-                format!(" {}/{}", state.board.done(), state.board.len())
-            }
-            Pane::Needs => format!(" ({})", state.requests.len()),
-            Pane::Team if !state.team.members.is_empty() => {
-                format!(" {}", state.team.present().count())
-            }
-            Pane::Inbox if state.letters.unread() > 0 => format!(" {}", state.letters.unread()),
-            Pane::Todo => todo::progress(state).map_or_else(String::new, |p| format!(" {p}")),
-            Pane::Lead | Pane::Board | Pane::Team | Pane::Inbox => String::new(),
+        let count = match counts {
+            Counts::Shown => tab_count(state, pane),
+            Counts::Hidden => String::new(),
         };
-        let mark = if is_shown { "▸" } else { " " };
-        let text = format!("{mark}{} {}{count} ", pane.number(), pane.title());
-        spans.push(Span::styled(text, style));
-    }
+        format!("{mark}{} {}{count} ", pane.number(), tab_title(pane))
+    };
+    let labels = |counts| offered.iter().map(move |p| label(*p, counts));
+    let wide: usize = labels(Counts::Shown).map(|l| width(&l)).sum();
+    let counts = if wide < usize::from(row.width) {
+        Counts::Shown
+    } else {
+        Counts::Hidden
+    };
+    let spans: Vec<Span> = offered
+        .iter()
+        .zip(labels(counts))
+        .map(|(pane, label)| {
+            let is_shown = layout.pane(*pane).is_some();
+            let style = match (is_shown, state.focus.pane() == *pane) {
+                (true, true) => theme.title_focused,
+                (true, false) => theme.title,
+                (false, _) if *pane == Pane::Needs => theme.waiting,
+                (false, _) => theme.dim,
+            };
+            Span::styled(label, style)
+        })
+        .collect();
     Line::from(spans).render(row, buffer);
+}
+
+/// Whether the tabs say how much is in their panes: only where there is room.
+#[derive(Clone, Copy)]
+enum Counts {
+    Shown,
+    Hidden,
+}
+
+fn tab_title(pane: Pane) -> &'static str {
+    match pane {
+        Pane::Needs => "Needs",
+        Pane::Lead | Pane::Todo | Pane::Board | Pane::Team | Pane::Inbox => pane.title(),
+    }
+}
+
+fn tab_count(state: &UiState, pane: Pane) -> String {
+    match pane {
+        Pane::Board if !state.board.is_empty() => {
+            format!(" {}/{}", state.board.done(), state.board.len())
+        }
+        Pane::Needs => format!(" ({})", state.requests.len()),
+        Pane::Team if !state.team.members.is_empty() => {
+            format!(" {}", state.team.present().count())
+        }
+        Pane::Inbox if state.letters.unread() > 0 => format!(" {}", state.letters.unread()),
+        Pane::Todo => todo::progress(state).map_or_else(String::new, |p| format!(" {p}")),
+        Pane::Lead | Pane::Board | Pane::Team | Pane::Inbox => String::new(),
+    }
 }
 
 /// The line that says that something waits, while its pane is not in view.

@@ -11,7 +11,7 @@ use crate::domain::request::{Request, RequestKind};
 use crate::domain::text::one_line;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::state::UiState;
-use crate::ui::textual::{clock, fit, pad, width};
+use crate::ui::textual::{clock, pad, width};
 use crate::ui::theme::Theme;
 use crate::ui::{needs_card, rows, sentence};
 
@@ -43,22 +43,17 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let first = frame::first_row(state.requests.len(), at, needs_card::listed(state));
     let listed = state.requests.waiting().enumerate().skip(first);
     for (place, other) in listed.take(usize::from(needs_card::listed(state))) {
-        if let Some(row) = rest.next() {
-            let mark = if place == at { "›" } else { " " };
-            let style = if place == at { theme.text } else { theme.dim };
-            let text = fit(
-                &format!("{mark} {}", heading(state, other)),
-                usize::from(row.width),
-            );
-            Line::styled(text, style).render(row, buffer);
-        }
-    }
-    if let Some(row) = rest.next() {
-        let when = clock(request.created_at, &state.zone);
+        let Some(row) = rest.next() else { break };
+        let (shape, style) = if place == at {
+            ("◆", theme.waiting)
+        } else {
+            ("◇", theme.dim)
+        };
+        let when = clock(other.created_at, &state.zone);
         let room = usize::from(row.width).saturating_sub(width(&when) + 3);
         Line::from(vec![
-            Span::styled("◆ ", theme.waiting),
-            Span::styled(pad(&heading(state, request), room), theme.waiting),
+            Span::styled(format!("{shape} "), style),
+            Span::styled(pad(&heading(state, other), room), style),
             Span::raw(" "),
             Span::styled(when, theme.dim),
         ])
@@ -88,14 +83,14 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
 }
 
 fn heading(state: &UiState, request: &Request) -> String {
-    let mut text = sentence::request(request);
-    if let Some(id) = request.task {
-        text.push_str(&format!(" for {id}"));
-        if let Some(task) = state.board.get(id) {
-            text.push_str(&format!(" {}", one_line(&task.subject)));
-        }
+    let asks = sentence::request(request);
+    let Some(id) = request.task else {
+        return asks;
+    };
+    match state.board.get(id) {
+        Some(task) => format!("{asks} for {id} {}", one_line(&task.subject)),
+        None => format!("{asks} for {id}"),
     }
-    text
 }
 
 fn body_style(request: &Request, line: &str, theme: &Theme) -> Style {
@@ -124,12 +119,18 @@ fn buttons(state: &UiState, request: &Request, theme: &Theme, row: Rect, buffer:
         return;
     }
     let mut spans = Vec::new();
+    let mut room = usize::from(row.width);
     for (key, words, style) in [
         ("a", "approve", theme.ok),
         ("r", "reject", theme.error),
-        ("c", "with a comment", theme.text),
+        ("c", "comment", theme.text),
         ("Enter", "open the agent", theme.text),
     ] {
+        let wide = width(key) + width(words) + 1;
+        if wide > room {
+            break;
+        }
+        room = room.saturating_sub(wide + 3);
         spans.push(Span::styled(format!("{key} "), theme.accent));
         spans.push(Span::styled(format!("{words}   "), style));
     }

@@ -45,7 +45,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         .unwrap_or(0)
         .min(12);
     for ((at, member), area) in members.iter().enumerate().skip(first).zip(inner.rows()) {
-        let columns = usize::from(area.width).saturating_sub(1);
+        let columns = usize::from(area.width).saturating_sub(2);
         let spans = row(state, member, name_width, columns, theme);
         let row = Row::of(state, Pane::Team, at, selected);
         frame::row(row, spans, theme, area, buffer);
@@ -69,7 +69,7 @@ fn row(
     let head = format!("{shape} {} ", pad(member.name.as_str(), name_width));
     let used = width(&head) + width(&right) + 1;
     let room = columns.saturating_sub(used);
-    let state_width = words_width(room).min(room);
+    let state_width = words_width(columns).min(room);
     let subject_room = room.saturating_sub(state_width + 1);
     let named = match activity {
         Activity::Gone => theme.dim,
@@ -92,9 +92,10 @@ fn row(
     ]
 }
 
-/// The columns for what an agent does: enough for `needs you` on a narrow row, for a whole tool's name on a wide one.
-fn words_width(room: usize) -> usize {
-    if room < 36 { 9 } else { 14 }
+/// The columns for what an agent does: enough for `retry 42 s` on a narrow row, for the longest name of a
+/// tool on a wide one.
+fn words_width(columns: usize) -> usize {
+    if columns < 90 { 10 } else { 14 }
 }
 
 /// What a row says of its task: what the agent is at, or what is wrong.

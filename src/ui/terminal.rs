@@ -158,7 +158,9 @@ impl Screen {
         if !self.title.is_empty() {
             execute!(out, SetTitle(one_line(&self.title)))?;
         }
-        self.terminal.clear()
+        // `Terminal::clear` would ask the terminal where its cursor is, and wait for the answer.
+        let size = self.terminal.size()?;
+        self.terminal.resize(size.into())
     }
 
     /// Gives the terminal back and stops the process as Ctrl+z does; returns when the shell has woken

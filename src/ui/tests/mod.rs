@@ -2,4 +2,5 @@
 
 mod keystrokes;
 mod pictures;
+mod pty;
 mod robust;

@@ -215,8 +215,9 @@ fn needs(state: &UiState, out: &mut Layout, column: Rect) -> Rect {
     if state.requests.is_empty() && !has_focus {
         return column;
     }
-    let wanted = needs_card::height(state, column.width.saturating_sub(4)).saturating_add(2);
-    let height = wanted.clamp(6, (column.height * 45 / 100).max(8));
+    let most = (column.height * 45 / 100).max(8);
+    let wanted = needs_card::height(state, column.width.saturating_sub(4), most);
+    let height = wanted.saturating_add(2).clamp(6, most);
     let (top, rest) = cut_top(column, height);
     out.panes.push((Pane::Needs, top));
     rest

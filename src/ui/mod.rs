@@ -1,6 +1,6 @@
 //! Floor 5: the screen. Sees what is said (domain and protocol) and nothing of the crew itself.
 //!
-//! One way round: a [`Msg`] goes into [`update`], which changes [`UiState`] and says what is to be [`Do`]ne;
+//! One way round: a [`Msg`] goes into [`update()`], which changes [`UiState`] and says what is to be done ([`Do`]);
 //! [`draw`] turns the state into cells. Only [`terminal`] touches the outside.
 
 mod agents;

@@ -2,7 +2,7 @@
 
 use super::rows;
 use super::state::UiState;
-use super::textual::wrap;
+use super::textual::wrap_some;
 
 /// Rows of a card that are not its body: blank line and buttons; the headings are counted apart.
 pub const FIXED: u16 = 2;
@@ -12,6 +12,10 @@ const LISTED_MAX: usize = 3;
 
 /// The lines of the selected request's body, at most `width` columns wide.
 pub fn body(state: &UiState, width: u16) -> Vec<String> {
+    some_body(state, width, usize::MAX)
+}
+
+fn some_body(state: &UiState, width: u16, enough: usize) -> Vec<String> {
     let Some((_, request)) = rows::selected_request(state) else {
         return Vec::new();
     };
@@ -20,7 +24,7 @@ pub fn body(state: &UiState, width: u16) -> Vec<String> {
     } else {
         request.body.as_str()
     };
-    wrap(text, usize::from(width))
+    wrap_some(text, usize::from(width), enough)
 }
 
 /// How many rows name the requests, the selected one among them.
@@ -28,8 +32,9 @@ pub fn listed(state: &UiState) -> u16 {
     u16::try_from(state.requests.len().min(LISTED_MAX)).unwrap_or(0)
 }
 
-/// The rows that the card wants inside its frame.
-pub fn height(state: &UiState, width: u16) -> u16 {
-    let body = u16::try_from(body(state, width).len()).unwrap_or(u16::MAX);
+/// The rows that the card wants inside its frame; when it is more than `most`, any number above it.
+pub fn height(state: &UiState, width: u16, most: u16) -> u16 {
+    let body = some_body(state, width, usize::from(most));
+    let body = u16::try_from(body.len()).unwrap_or(u16::MAX);
     body.saturating_add(FIXED).saturating_add(listed(state))
 }

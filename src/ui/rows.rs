@@ -41,7 +41,7 @@ pub fn standing(board: &TaskGraph, task: &Task) -> Standing {
 pub fn tasks(state: &UiState) -> Vec<&Task> {
     let board = &state.board;
     let mut rows: Vec<&Task> = board.tasks().filter(|t| fits(state, t)).collect();
-    rows.sort_by_key(|t| (standing(board, t), t.id));
+    rows.sort_by_cached_key(|t| (standing(board, t), t.id));
     rows
 }
 

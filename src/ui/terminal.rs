@@ -30,6 +30,11 @@ const OUT_BUFFER: usize = 128 * 1024;
 /// Longest text that is put into the clipboard, in bytes: terminals drop longer sequences.
 const COPY_MAX: usize = 100_000;
 
+/// Puts the title on the terminal's stack and takes it back (xterm's window operations 22 and 23);
+/// terminals without a stack ignore both.
+const SAVE_TITLE: &str = "\u{1b}[22;2t";
+const RESTORE_TITLE: &str = "\u{1b}[23;2t";
+
 /// The terminal while crewdeck has it. Dropping it gives the terminal back, and so does a panic.
 #[derive(Debug)]
 pub struct Screen {
@@ -147,6 +152,7 @@ impl Screen {
         let out = self.terminal.backend_mut();
         execute!(
             out,
+            Print(SAVE_TITLE),
             EnterAlternateScreen,
             EnableBracketedPaste,
             PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES),
@@ -206,6 +212,7 @@ fn give_back(taken: &AtomicBool) -> io::Result<()> {
         LeaveAlternateScreen,
         Show,
         SetTitle(""),
+        Print(RESTORE_TITLE),
     );
     // Raw mode must end even when nothing can be written.
     disable_raw_mode().and(written)

@@ -47,10 +47,18 @@ pub fn pad(text: &str, columns: usize) -> String {
 /// `text`, harmless, in lines of at most `columns` columns, broken at blanks where there are any.
 /// A continued line keeps the indent of its first one.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
+    wrap_some(text, columns, usize::MAX)
+}
+
+/// The first lines of [`wrap`]: at least `enough` of them, if there are so many.
+pub fn wrap_some(text: &str, columns: usize, enough: usize) -> Vec<String> {
     let columns = columns.max(1);
     let mut out = Vec::new();
-    for line in harmless(text).lines() {
-        wrap_line(line.trim_end(), columns, &mut out);
+    for line in text.lines() {
+        if out.len() >= enough {
+            break;
+        }
+        wrap_line(harmless(line).trim_end(), columns, &mut out);
     }
     out
 }

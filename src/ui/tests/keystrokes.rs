@@ -1,5 +1,6 @@
 //! Tables of keys: what they do to the focus and what they ask of the crew.
 
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
 
 use crate::domain::ids::{Name, RequestId};
@@ -8,6 +9,7 @@ use crate::protocol::{Command, EventKind};
 use crate::ui::fixture::{
     self, busy, decided, name, permission, picture, plan, press, started, tell,
 };
+use crate::ui::layout::layout;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::state::MouseOwner;
 use crate::ui::{Do, Msg, UiState, update};
@@ -343,4 +345,26 @@ fn a_second_press_of_a_number_gives_the_whole_screen() {
     assert!(picture(&state).contains("to lead"));
     press(&mut state, "4 3");
     assert_eq!(state.zoom, None);
+}
+
+#[test]
+fn the_mouse_scrolls_what_lies_under_it_and_clicks_give_the_keys() {
+    let mut state = busy(160, 45);
+    let inbox = layout(&state, state.size).pane(Pane::Inbox).unwrap();
+    let mouse = |state: &mut UiState, kind| {
+        let event = MouseEvent {
+            kind,
+            column: inbox.x + 2,
+            row: inbox.y + 2,
+            modifiers: KeyModifiers::NONE,
+        };
+        assert_eq!(update(state, Msg::Mouse(event)), []);
+    };
+    mouse(&mut state, MouseEventKind::ScrollUp);
+    assert_eq!(state.selected.letter, Some(0));
+    assert_eq!(state.focus, Focus::Composer);
+    mouse(&mut state, MouseEventKind::ScrollDown);
+    assert_eq!(state.selected.letter, None);
+    mouse(&mut state, MouseEventKind::Down(MouseButton::Left));
+    assert_eq!(state.focus, Focus::Pane(Pane::Inbox));
 }

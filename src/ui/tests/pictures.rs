@@ -1,9 +1,54 @@
 //! Whole screens, to be looked at. A change of one is a change that people see.
 
+use ratatui::buffer::Cell;
+use ratatui::style::{Color, Modifier};
+
+use crate::domain::ids::Name;
+use crate::domain::stamp::Stamp;
+use crate::domain::team::Activity;
 use crate::protocol::EventKind;
-use crate::ui::fixture::{blank, busy, permission, picture, press, started, tell};
+use crate::ui::fixture::{blank, busy, cells, permission, picture, press, started, tell};
+use crate::ui::{Msg, Palette, Theme, update};
 
 const SIZES: [(u16, u16); 4] = [(160, 45), (100, 30), (70, 20), (60, 16)];
+
+#[test]
+fn without_colour_nothing_is_coloured_and_the_bar_is_there() {
+    let mut state = busy(160, 45);
+    press(&mut state, "esc 4");
+    let cells = cells(&state, &Theme::new(Palette::Mono));
+    let plain = |c: &Cell| c.fg == Color::Reset && c.bg == Color::Reset;
+    assert!(cells.content.iter().all(plain));
+    let barred: Vec<u16> = cells
+        .area
+        .rows()
+        .filter(|row| {
+            let cell = &cells[(row.right() - 3, row.y)];
+            cell.modifier.contains(Modifier::REVERSED)
+        })
+        .map(|row| row.y)
+        .collect();
+    assert_eq!(barred.len(), 1, "one row has the keys: {barred:?}");
+}
+
+#[test]
+fn what_holds_everybody_up_is_counted_down() {
+    let mut state = busy(160, 45);
+    let activity = Activity::Backoff {
+        cause: "rate limited".into(),
+        until: Stamp(state.now.0 + 43.0),
+        attempt: 1,
+    };
+    let agent = Name::lead();
+    tell(
+        &mut state,
+        vec![EventKind::ActivityChanged { agent, activity }],
+    );
+    assert!(picture(&state).contains("rate limited, retry in 42 s"));
+    let now = Stamp(state.now.0 + 2.0);
+    update(&mut state, Msg::Tick { now });
+    assert!(picture(&state).contains("rate limited, retry in 40 s"));
+}
 
 #[test]
 fn start() {

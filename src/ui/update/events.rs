@@ -27,6 +27,11 @@ pub fn event(state: &mut UiState, event: &Event, out: &mut Vec<Do>) {
     state.dirty |= draws;
     match &event.kind {
         EventKind::CrewReady(setup) => {
+            let before = state.setup.as_ref().map(|s| s.model.as_str());
+            if before.is_some_and(|model| model != setup.model) {
+                let text = format!("The model is {} now.", one_line(&setup.model));
+                state.say(Level::Info, text);
+            }
             state.setup = Some(setup.clone());
             state.page = Page::Crew;
         }

@@ -15,6 +15,9 @@ use crate::ui::textual::{fit, pad};
 use crate::ui::theme::Theme;
 use crate::ui::{look, rows};
 
+/// Below this width a row is short of columns.
+const NARROW: usize = 48;
+
 /// Draws them.
 pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let tasks = rows::tasks(state);
@@ -55,6 +58,11 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             Standing::InProgress | Standing::Ready | Standing::Assigned => theme.text,
         };
         let columns = usize::from(area.width).saturating_sub(digits + 5);
+        // On a narrow row the shape says that it is in progress.
+        let words = match words.strip_prefix("in progress ") {
+            Some(owner) if columns < NARROW => owner.to_string(),
+            Some(_) | None => words,
+        };
         let mut spans = vec![
             Span::styled(format!("{shape} "), style),
             Span::styled(format!("{} ", pad(&task.id.to_string(), digits)), theme.dim),

@@ -1,7 +1,7 @@
 //! Whole screens, to be looked at. A change of one is a change that people see.
 
 use ratatui::buffer::Cell;
-use ratatui::style::{Color, Modifier};
+use ratatui::style::Modifier;
 
 use crate::domain::ids::Name;
 use crate::domain::stamp::Stamp;
@@ -17,7 +17,8 @@ fn without_colour_nothing_is_coloured_and_the_bar_is_there() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 4");
     let cells = cells(&state, &Theme::new(Palette::Mono));
-    let plain = |c: &Cell| c.fg == Color::Reset && c.bg == Color::Reset;
+    let blank = Cell::default();
+    let plain = |c: &Cell| (c.fg, c.bg) == (blank.fg, blank.bg);
     assert!(cells.content.iter().all(plain));
     let barred: Vec<u16> = cells
         .area

@@ -1,5 +1,14 @@
 //! Floor 2: language models. A request goes in, a stream of deltas comes out, the last is the whole reply.
 
+pub mod anthropic;
+pub mod http;
+pub mod openai;
+pub mod provider;
+mod refusal;
+pub mod retry;
+pub mod script;
+pub mod sse;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -127,6 +136,19 @@ pub struct ModelError {
     pub retry: Option<bool>,
 }
 
+impl ModelError {
+    /// An error without a word of the server about trying again.
+    pub fn new(fault: Fault, message: impl Into<String>, hint: impl Into<String>) -> ModelError {
+        ModelError {
+            fault,
+            message: message.into(),
+            hint: hint.into(),
+            wait: None,
+            retry: None,
+        }
+    }
+}
+
 /// A language model behind some wire.
 pub trait Model: Send + Sync {
     /// Calls the model. Dropping the stream ends the call.
@@ -134,4 +156,59 @@ pub trait Model: Send + Sync {
 
     /// The names of the models that the server offers.
     fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>>;
+}
+
+/// Most bytes of a tool call's input that is not JSON that are kept.
+const BROKEN_MAX: usize = 4 * 1024;
+
+/// A tool call's input from the text that a model wrote. Not a JSON object: an empty object and the text,
+/// so that the conversation stays valid and the model can be told.
+pub(crate) fn input_of(text: &str) -> (Value, Option<String>) {
+    let empty = || Value::Object(serde_json::Map::new());
+    if text.trim().is_empty() {
+        return (empty(), None);
+    }
+    match serde_json::from_str::<Value>(text) {
+        Ok(value) if value.is_object() => (value, None),
+        Ok(Value::Null) => (empty(), None),
+        Ok(_) | Err(_) => (
+            empty(),
+            Some(crate::domain::text::head_and_tail(text, BROKEN_MAX)),
+        ),
+    }
+}
+
+/// Whether an address is on this machine: such a server needs no key and no proxy.
+pub fn is_local(base_url: &str) -> bool {
+    let Ok(url) = reqwest::Url::parse(base_url) else {
+        return false;
+    };
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost"
+        || host
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_local;
+
+    #[test]
+    fn local_addresses() {
+        for yes in [
+            "http://127.0.0.1:8080/v1",
+            "http://localhost/v1",
+            "http://[::1]:80",
+        ] {
+            assert!(is_local(yes), "{yes}");
+        }
+        for no in [
+            "https://api.example.com",
+            "http://127.0.0.1.example.com",
+            "nonsense",
+        ] {
+            assert!(!is_local(no), "{no}");
+        }
+    }
 }

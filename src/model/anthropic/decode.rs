@@ -1,0 +1,288 @@
+//! The events of Messages, turned into deltas and a reply. Pure, and liberal in what it reads.
+
+use serde_json::{Map, Value};
+
+use crate::domain::chat::{Block, ToolCall};
+use crate::domain::ids::CallId;
+use crate::domain::usage::Usage;
+use crate::model::http::{Decode, garbled};
+use crate::model::refusal::{error_text, is_too_long};
+use crate::model::sse::SseEvent;
+use crate::model::{Delta, Fault, ModelError, Reply, StopReason, input_of};
+
+/// Most blocks of one answer.
+const BLOCKS_MAX: usize = 1024;
+
+/// What was heard of an answer so far.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    blocks: Vec<(u64, Part)>,
+    stop: Option<StopReason>,
+    usage: Usage,
+    ended: Ended,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Ended {
+    #[default]
+    No,
+    Yes,
+}
+
+#[derive(Debug)]
+enum Part {
+    Text(String),
+    Thinking {
+        text: String,
+        signature: String,
+    },
+    Call {
+        id: String,
+        name: String,
+        input: Value,
+        json: String,
+    },
+    /// Of a kind that is newer than this program.
+    Other,
+}
+
+impl Decode for Decoder {
+    fn event(&mut self, event: &SseEvent, out: &mut Vec<Delta>) -> Result<(), ModelError> {
+        if event.data.is_empty() || event.data == "[DONE]" {
+            return Ok(());
+        }
+        let value: Value =
+            serde_json::from_str(&event.data).map_err(|_| garbled("an event that is not JSON"))?;
+        let kind = value
+            .get("type")
+            .and_then(Value::as_str)
+            .unwrap_or(&event.name);
+        match kind {
+            "message_start" => {
+                if let Some(usage) = value.pointer("/message/usage") {
+                    read_usage(&mut self.usage, usage);
+                }
+            }
+            "content_block_start" => self.start(&value, out)?,
+            "content_block_delta" => self.delta(&value, out),
+            "message_delta" => {
+                if let Some(stop) = value.pointer("/delta/stop_reason").and_then(Value::as_str) {
+                    self.stop = Some(stop_reason(stop));
+                }
+                if let Some(usage) = value.get("usage") {
+                    read_usage(&mut self.usage, usage);
+                }
+            }
+            "message_stop" => {
+                self.ended = Ended::Yes;
+                let reply = self.take();
+                out.push(Delta::Done(reply));
+            }
+            "error" => return Err(failed(&value)),
+            // ping, content_block_stop, and whatever comes in the future.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn reply(&mut self) -> Option<Reply> {
+        // The whole answer went out with its closing event; without that it is no answer.
+        None
+    }
+}
+
+impl Decoder {
+    fn start(&mut self, value: &Value, out: &mut Vec<Delta>) -> Result<(), ModelError> {
+        if self.blocks.len() >= BLOCKS_MAX {
+            return Err(garbled("an answer of too many blocks"));
+        }
+        let block = value.get("content_block").unwrap_or(&Value::Null);
+        let text = |key: &str| {
+            block
+                .get(key)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_string()
+        };
+        let part = match block.get("type").and_then(Value::as_str) {
+            Some("text") => {
+                let first = text("text");
+                if !first.is_empty() {
+                    out.push(Delta::Text(first.clone()));
+                }
+                Part::Text(first)
+            }
+            Some("thinking") => Part::Thinking {
+                text: text("thinking"),
+                signature: text("signature"),
+            },
+            Some("tool_use") => {
+                out.push(Delta::ToolCall(text("name")));
+                let input = block
+                    .get("input")
+                    .cloned()
+                    .unwrap_or_else(|| Value::Object(Map::new()));
+                Part::Call {
+                    id: text("id"),
+                    name: text("name"),
+                    input,
+                    json: String::new(),
+                }
+            }
+            Some(_) | None => Part::Other,
+        };
+        self.blocks.push((index(value), part));
+        Ok(())
+    }
+
+    fn delta(&mut self, value: &Value, out: &mut Vec<Delta>) {
+        let index = index(value);
+        let delta = value.get("delta").unwrap_or(&Value::Null);
+        let more = |key: &str| delta.get(key).and_then(Value::as_str).unwrap_or_default();
+        let Some((_, part)) = self.blocks.iter_mut().rev().find(|(i, _)| *i == index) else {
+            return;
+        };
+        match part {
+            Part::Text(text) => {
+                let more = more("text");
+                text.push_str(more);
+                if !more.is_empty() {
+                    out.push(Delta::Text(more.into()));
+                }
+            }
+            Part::Thinking { text, signature } => {
+                let thought = more("thinking");
+                text.push_str(thought);
+                signature.push_str(more("signature"));
+                if !thought.is_empty() {
+                    out.push(Delta::Thinking(thought.into()));
+                }
+            }
+            Part::Call { json, .. } => json.push_str(more("partial_json")),
+            Part::Other => {}
+        }
+    }
+
+    fn take(&mut self) -> Reply {
+        let parts = std::mem::take(&mut self.blocks);
+        let blocks: Vec<Block> = parts
+            .into_iter()
+            .filter_map(|(_, part)| block(part))
+            .collect();
+        let calls = blocks.iter().any(|b| matches!(b, Block::ToolCall(_)));
+        let fallback = if calls {
+            StopReason::ToolUse
+        } else {
+            StopReason::EndTurn
+        };
+        Reply {
+            blocks,
+            stop: self.stop.take().unwrap_or(fallback),
+            usage: self.usage,
+        }
+    }
+}
+
+fn block(part: Part) -> Option<Block> {
+    match part {
+        Part::Text(text) => (!text.is_empty()).then_some(Block::Text { text }),
+        Part::Thinking { text, signature } => {
+            let signature = (!signature.is_empty()).then_some(signature);
+            Some(Block::Thinking { text, signature })
+        }
+        Part::Call {
+            id,
+            name,
+            input,
+            json,
+        } => {
+            let (input, broken) = if json.trim().is_empty() {
+                (input, None)
+            } else {
+                input_of(&json)
+            };
+            Some(Block::ToolCall(ToolCall {
+                id: CallId(id),
+                name,
+                input,
+                broken,
+            }))
+        }
+        Part::Other => None,
+    }
+}
+
+/// A whole message, from a server that did not stream although it was asked to.
+///
+/// # Errors
+/// When it is an error, or no message.
+pub fn whole(value: &Value) -> Result<Reply, ModelError> {
+    if value.get("type").and_then(Value::as_str) == Some("error") || value.get("error").is_some() {
+        return Err(failed(value));
+    }
+    let content = value.get("content").and_then(Value::as_array);
+    let content = content.ok_or_else(|| garbled("an answer without content"))?;
+    let mut decoder = Decoder::default();
+    for (at, block) in content.iter().enumerate() {
+        let start = serde_json::json!({"index": at, "content_block": block});
+        decoder.start(&start, &mut Vec::new())?;
+    }
+    if let Some(usage) = value.get("usage") {
+        read_usage(&mut decoder.usage, usage);
+    }
+    decoder.stop = value
+        .get("stop_reason")
+        .and_then(Value::as_str)
+        .map(stop_reason);
+    Ok(decoder.take())
+}
+
+fn index(value: &Value) -> u64 {
+    value.get("index").and_then(Value::as_u64).unwrap_or(0)
+}
+
+fn stop_reason(text: &str) -> StopReason {
+    match text {
+        "end_turn" | "stop_sequence" => StopReason::EndTurn,
+        "tool_use" => StopReason::ToolUse,
+        "max_tokens" => StopReason::MaxTokens,
+        "pause_turn" => StopReason::PauseTurn,
+        "refusal" => StopReason::Refusal,
+        "model_context_window_exceeded" => StopReason::ContextExceeded,
+        other => StopReason::Other(other.into()),
+    }
+}
+
+/// Takes the figures that are there; later ones replace earlier ones.
+fn read_usage(usage: &mut Usage, value: &Value) {
+    for (key, slot) in [
+        ("input_tokens", &mut usage.input),
+        ("output_tokens", &mut usage.output),
+        ("cache_read_input_tokens", &mut usage.cache_read),
+        ("cache_creation_input_tokens", &mut usage.cache_write),
+    ] {
+        if let Some(count) = value.get(key).and_then(Value::as_u64) {
+            *slot = count;
+        }
+    }
+}
+
+/// An error in the middle of a stream.
+fn failed(value: &Value) -> ModelError {
+    let text = error_text(value);
+    let lower = text.to_lowercase();
+    let kind = value
+        .pointer("/error/type")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let fault = match kind {
+        "overloaded_error" | "api_error" | "timeout_error" | "server_error" => Fault::Server,
+        "rate_limit_error" => Fault::RateLimited,
+        "authentication_error" | "permission_error" => Fault::Auth,
+        "not_found_error" => Fault::UnknownModel,
+        _ if is_too_long(&lower) => Fault::ContextTooLong,
+        "" => Fault::Server,
+        _ => Fault::BadRequest,
+    };
+    ModelError::new(fault, format!("the server ended the answer: {text}"), "")
+}

@@ -1,0 +1,98 @@
+//! The wire of Anthropic Messages: <https://docs.anthropic.com/en/api/messages-streaming>.
+
+mod decode;
+mod request;
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt, TryStreamExt};
+use secrecy::{ExposeSecret, SecretString};
+
+use super::http::{Answer, Http, deltas};
+use super::{Delta, Model, ModelError, ModelRequest};
+
+/// What varies between servers.
+#[derive(Debug, Clone)]
+pub struct AnthropicConfig {
+    /// The address, with or without `/v1`.
+    pub base_url: String,
+    /// The key; a server on this machine may need none.
+    pub key: Option<SecretString>,
+    /// How the key is sent.
+    pub key_header: KeyHeader,
+    /// The `anthropic-version` header.
+    pub version: String,
+}
+
+/// How the key is sent. The official SDK sent `X-Api-Key` up to 1.x and sends a bearer since 2.0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KeyHeader {
+    /// `x-api-key: KEY`
+    #[default]
+    XApiKey,
+    /// `authorization: Bearer KEY`
+    Bearer,
+}
+
+impl Default for AnthropicConfig {
+    fn default() -> AnthropicConfig {
+        AnthropicConfig {
+            base_url: "https://api.anthropic.com".into(),
+            key: None,
+            key_header: KeyHeader::default(),
+            version: "2023-06-01".into(),
+        }
+    }
+}
+
+/// A server that speaks Messages.
+#[derive(Debug, Clone)]
+pub struct Anthropic {
+    http: Http,
+}
+
+impl Anthropic {
+    /// The server as configured. Nothing is asked yet.
+    ///
+    /// # Errors
+    /// When the address or a header can not be one.
+    pub fn new(config: &AnthropicConfig) -> Result<Anthropic, ModelError> {
+        let mut headers = vec![("anthropic-version", config.version.clone())];
+        if let Some(key) = &config.key {
+            headers.push(match config.key_header {
+                KeyHeader::XApiKey => ("x-api-key", key.expose_secret().to_string()),
+                KeyHeader::Bearer => ("authorization", format!("Bearer {}", key.expose_secret())),
+            });
+        }
+        let base = config.base_url.trim_end_matches('/');
+        let base = base.strip_suffix("/v1").unwrap_or(base);
+        Ok(Anthropic {
+            http: Http::new(base, headers, "ANTHROPIC_API_KEY")?,
+        })
+    }
+}
+
+impl Model for Anthropic {
+    fn call(&self, request: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>> {
+        let http = self.http.clone();
+        async move {
+            Ok(
+                match http.post("/v1/messages", request::body(&request)).await? {
+                    Answer::Events(events) => deltas(events, decode::Decoder::default()),
+                    Answer::Json(value) => {
+                        let reply = decode::whole(&value)?;
+                        futures::stream::iter([Ok(Delta::Done(reply))]).boxed()
+                    }
+                },
+            )
+        }
+        .into_stream()
+        .try_flatten()
+        .boxed()
+    }
+
+    fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>> {
+        let http = self.http.clone();
+        async move { http.models("/v1/models?limit=100").await }.boxed()
+    }
+}

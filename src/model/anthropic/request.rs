@@ -1,0 +1,85 @@
+//! A request as Messages wants it, with prompt caching. Pure.
+
+use serde_json::{Map, Value, json};
+
+use crate::domain::chat::{Block, Message, Outcome, Role};
+use crate::model::ModelRequest;
+
+/// The body of a call. The last tool, the system prompt and the last message end cached prefixes.
+pub fn body(request: &ModelRequest) -> Value {
+    let mut messages: Vec<Value> = request.messages.iter().filter_map(message).collect();
+    if let Some(block) = messages.last_mut().and_then(last_block) {
+        block.insert("cache_control".into(), json!({"type": "ephemeral"}));
+    }
+    let mut body = json!({
+        "model": request.model,
+        "max_tokens": request.max_tokens,
+        "stream": true,
+        "system": [{"type": "text", "text": request.system, "cache_control": {"type": "ephemeral"}}],
+        "messages": messages,
+    });
+    if !request.tools.is_empty() {
+        let mut tools: Vec<Value> = request
+            .tools
+            .iter()
+            .map(|t| json!({"name": t.name, "description": t.text, "input_schema": t.schema}))
+            .collect();
+        if let Some(Value::Object(last)) = tools.last_mut() {
+            last.insert("cache_control".into(), json!({"type": "ephemeral"}));
+        }
+        body["tools"] = Value::Array(tools);
+    }
+    body
+}
+
+fn last_block(message: &mut Value) -> Option<&mut Map<String, Value>> {
+    message
+        .get_mut("content")?
+        .as_array_mut()?
+        .last_mut()?
+        .as_object_mut()
+}
+
+fn message(message: &Message) -> Option<Value> {
+    let content: Vec<Value> = message.blocks.iter().filter_map(block).collect();
+    let role = match message.role {
+        Role::User => "user",
+        Role::Assistant => "assistant",
+    };
+    (!content.is_empty()).then(|| json!({"role": role, "content": content}))
+}
+
+fn block(block: &Block) -> Option<Value> {
+    match block {
+        Block::Text { text } if text.trim().is_empty() => None,
+        Block::Text { text } => Some(json!({"type": "text", "text": text})),
+        Block::Thinking {
+            text,
+            signature: Some(signature),
+        } => Some(json!({"type": "thinking", "thinking": text, "signature": signature})),
+        // Without its signature the server refuses it.
+        Block::Thinking {
+            signature: None, ..
+        } => None,
+        Block::ToolCall(call) => {
+            Some(json!({"type": "tool_use", "id": call.id, "name": call.name, "input": call.input}))
+        }
+        Block::ToolResult {
+            call,
+            content,
+            outcome,
+        } => {
+            let content = if content.is_empty() {
+                "(no output)"
+            } else {
+                content
+            };
+            let mut result =
+                json!({"type": "tool_result", "tool_use_id": call, "content": content});
+            if *outcome == Outcome::Error {
+                result["is_error"] = true.into();
+            }
+            Some(result)
+        }
+    }
+}

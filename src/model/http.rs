@@ -1,0 +1,305 @@
+//! HTTP for the wires: one client, errors in words that help, and the words of servers about waiting.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Response};
+use serde_json::Value;
+
+use super::refusal::{asked_wait, chain, refused, said};
+use super::sse::{SseDecoder, SseEvent};
+use super::{Delta, Fault, ModelError, Reply, is_local};
+use crate::domain::text::{clip, one_line};
+
+/// How long a connection may take to be made.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long a server may say nothing in the middle of an answer. Local models read long prompts slowly.
+const SILENCE: Duration = Duration::from_secs(300);
+/// Most bytes of an answer that is not a stream, and of an error.
+const BODY_MAX: usize = 4 * 1024 * 1024;
+
+/// One server.
+#[derive(Debug, Clone)]
+pub struct Http {
+    client: Client,
+    base: String,
+    headers: HeaderMap,
+    /// The option that names the address, for hints.
+    key_variable: &'static str,
+}
+
+impl Http {
+    /// A client for the server at `base` (with or without a slash at its end).
+    ///
+    /// # Errors
+    /// When the address is none, or a header can not be one.
+    pub fn new(
+        base: &str,
+        headers: Vec<(&'static str, String)>,
+        key_variable: &'static str,
+    ) -> Result<Http, ModelError> {
+        let bad = |what: String| {
+            ModelError::new(
+                Fault::BadRequest,
+                what,
+                "Check --base-url, the key and the settings.",
+            )
+        };
+        if reqwest::Url::parse(base).is_err() || !base.starts_with("http") {
+            return Err(bad(format!(
+                "'{base}' is not an address like http://127.0.0.1:11434/v1"
+            )));
+        }
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            let mut value = HeaderValue::from_str(&value).map_err(|_| {
+                bad(format!(
+                    "the header {name} has characters that headers can not have"
+                ))
+            })?;
+            value.set_sensitive(true);
+            map.insert(HeaderName::from_static(name), value);
+        }
+        // The provider of cryptography for TLS; a second call finds it there already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = Client::builder()
+            .connect_timeout(CONNECT)
+            .read_timeout(SILENCE)
+            .user_agent(concat!("crewdeck/", env!("CARGO_PKG_VERSION")));
+        if is_local(base) {
+            builder = builder.no_proxy();
+        }
+        let client = builder
+            .build()
+            .map_err(|e| bad(format!("no HTTP client can be made: {}", chain(&e))))?;
+        Ok(Http {
+            client,
+            base: base.trim_end_matches('/').into(),
+            headers: map,
+            key_variable,
+        })
+    }
+
+    /// The names of the server's models, from `path`.
+    ///
+    /// # Errors
+    /// As [`Http::stream`].
+    pub async fn models(&self, path: &str) -> Result<Vec<String>, ModelError> {
+        let request = self
+            .client
+            .get(format!("{}{path}", self.base))
+            .headers(self.headers.clone());
+        let response = request.send().await.map_err(|e| self.unreachable(&e))?;
+        let response = self.checked(response, "").await?;
+        let value = json(response).await?;
+        let list = value
+            .get("data")
+            .or_else(|| value.get("models"))
+            .and_then(Value::as_array);
+        let list = list.ok_or_else(|| garbled("a list of models that is none"))?;
+        let name = |m: &Value| {
+            let name = m
+                .get("id")
+                .or_else(|| m.get("name"))
+                .or_else(|| m.get("model"))?;
+            Some(clip(name.as_str()?, 200))
+        };
+        Ok(list.iter().filter_map(name).take(500).collect())
+    }
+
+    /// Posts `body` to `path` and gives the events of the answer, or its JSON where the server did not stream.
+    ///
+    /// # Errors
+    /// Every way in which the server did not answer, in words.
+    pub async fn post(&self, path: &str, body: Value) -> Result<Answer, ModelError> {
+        let model = body
+            .get("model")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_string();
+        let request = self
+            .client
+            .post(format!("{}{path}", self.base))
+            .headers(self.headers.clone())
+            .json(&body);
+        let response = request.send().await.map_err(|e| self.unreachable(&e))?;
+        let response = self.checked(response, &model).await?;
+        let kind = response
+            .headers()
+            .get("content-type")
+            .and_then(|v| v.to_str().ok());
+        let kind = kind.unwrap_or("text/event-stream").to_ascii_lowercase();
+        if kind.contains("json") && !kind.contains("stream") {
+            return Ok(Answer::Json(json(response).await?));
+        }
+        if kind.contains("html") {
+            return Err(ModelError::new(
+                Fault::Garbled,
+                format!("{} answered with a web page", self.base),
+                "That is not the address of a model server: check --base-url.",
+            ));
+        }
+        let decoder = SseDecoder::default();
+        let bytes = response.bytes_stream();
+        let stream = futures::stream::unfold(Some((bytes, decoder)), |state| async move {
+            let (mut bytes, mut decoder) = state?;
+            match bytes.next().await? {
+                Ok(chunk) => match decoder.feed(&chunk) {
+                    Ok(events) => Some((Ok(events), Some((bytes, decoder)))),
+                    Err(error) => Some((Err(error), None)),
+                },
+                Err(error) => Some((Err(broken(&error)), None)),
+            }
+        });
+        Ok(Answer::Events(stream.boxed()))
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> ModelError {
+        if error.is_timeout() && !error.is_connect() {
+            return silent();
+        }
+        let hint = if is_local(&self.base) {
+            "Is the server running? --base-url names another address."
+        } else {
+            "Check the network, and the address (--base-url)."
+        };
+        ModelError::new(
+            Fault::Unreachable,
+            format!(
+                "nothing answers at {} ({})",
+                self.base,
+                clip(&one_line(&chain(error)), 200)
+            ),
+            hint,
+        )
+    }
+
+    async fn checked(&self, response: Response, model: &str) -> Result<Response, ModelError> {
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let headers = response.headers().clone();
+        let body = bounded(response).await.unwrap_or_default();
+        let mut error = refused(
+            status.as_u16(),
+            &said(&body),
+            model,
+            &self.base,
+            self.key_variable,
+        );
+        error.wait = asked_wait(&headers);
+        error.retry = headers
+            .get("x-should-retry")
+            .and_then(|v| v.to_str().ok())
+            .and_then(|v| v.trim().parse().ok());
+        Err(error)
+    }
+}
+
+/// An answer as it begins.
+pub enum Answer {
+    /// A stream of events.
+    Events(BoxStream<'static, Result<Vec<SseEvent>, ModelError>>),
+    /// A whole JSON value: the server did not stream.
+    Json(Value),
+}
+
+/// What turns a wire's events into deltas. Pure.
+pub trait Decode: Send + 'static {
+    /// Takes one event; the deltas that it makes are added to `out`.
+    ///
+    /// # Errors
+    /// When the event says that the call failed, or is not what the wire format says.
+    fn event(&mut self, event: &SseEvent, out: &mut Vec<Delta>) -> Result<(), ModelError>;
+
+    /// The reply when the answer has ended by the rules of the wire, else `None`.
+    fn reply(&mut self) -> Option<Reply>;
+}
+
+/// The deltas of an answer: those of its events, then the whole reply. An answer that ends before its
+/// closing event is an error.
+pub fn deltas(
+    events: BoxStream<'static, Result<Vec<SseEvent>, ModelError>>,
+    decoder: impl Decode,
+) -> BoxStream<'static, Result<Delta, ModelError>> {
+    let state = Some((events, decoder));
+    futures::stream::unfold(state, |state| async move {
+        let (mut events, mut decoder) = state?;
+        let mut out = Vec::new();
+        match events.next().await {
+            Some(Ok(batch)) => {
+                for event in &batch {
+                    if let Err(error) = decoder.event(event, &mut out) {
+                        let items = out
+                            .into_iter()
+                            .map(Ok)
+                            .chain([Err(error)])
+                            .collect::<Vec<_>>();
+                        return Some((items, None));
+                    }
+                }
+                Some((out.into_iter().map(Ok).collect(), Some((events, decoder))))
+            }
+            Some(Err(error)) => match decoder.reply() {
+                // The closing event was there: what broke after it does not matter.
+                Some(reply) => Some((vec![Ok(Delta::Done(reply))], None)),
+                None => Some((vec![Err(error)], None)),
+            },
+            None => Some((vec![decoder.reply().map(Delta::Done).ok_or_else(cut)], None)),
+        }
+    })
+    .map(futures::stream::iter)
+    .flatten()
+    .boxed()
+}
+
+/// The answer broke off.
+pub fn cut() -> ModelError {
+    ModelError::new(
+        Fault::Cut,
+        "the answer broke off before its end",
+        "Send it again; if it goes on, check the connection and the server's log.",
+    )
+}
+
+/// The answer is not what the wire format says.
+pub fn garbled(what: &str) -> ModelError {
+    ModelError::new(
+        Fault::Garbled,
+        format!("the server sent {what}"),
+        "Check that --provider fits the server at --base-url.",
+    )
+}
+
+fn silent() -> ModelError {
+    let seconds = SILENCE.as_secs();
+    ModelError::new(
+        Fault::Timeout,
+        format!("the server said nothing for {seconds} s"),
+        "Is it overloaded?",
+    )
+}
+
+fn broken(error: &reqwest::Error) -> ModelError {
+    if error.is_timeout() { silent() } else { cut() }
+}
+
+async fn json(response: Response) -> Result<Value, ModelError> {
+    let bytes = bounded(response).await?;
+    serde_json::from_slice(&bytes).map_err(|_| garbled("something that is not JSON"))
+}
+
+async fn bounded(response: Response) -> Result<Vec<u8>, ModelError> {
+    let mut bytes = Vec::new();
+    let mut stream = response.bytes_stream();
+    while let Some(chunk) = stream.next().await {
+        bytes.extend_from_slice(&chunk.map_err(|e| broken(&e))?);
+        if bytes.len() > BODY_MAX {
+            return Err(garbled("an answer that is too large"));
+        }
+    }
+    Ok(bytes)
+}

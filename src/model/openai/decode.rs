@@ -1,0 +1,225 @@
+//! The chunks of Chat Completions, turned into deltas and a reply. Pure, and liberal in what it reads.
+
+use serde_json::Value;
+
+use crate::domain::chat::{Block, ToolCall};
+use crate::domain::ids::CallId;
+use crate::domain::usage::Usage;
+use crate::model::http::{Decode, garbled};
+use crate::model::refusal::{error_text, is_too_long};
+use crate::model::sse::SseEvent;
+use crate::model::{Delta, Fault, ModelError, Reply, StopReason, input_of};
+
+/// Most tool calls of one answer.
+const CALLS_MAX: usize = 256;
+
+/// What was heard of an answer so far.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    text: String,
+    thinking: String,
+    calls: Vec<Call>,
+    finish: Option<StopReason>,
+    usage: Usage,
+}
+
+#[derive(Debug, Default)]
+struct Call {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+impl Decode for Decoder {
+    fn event(&mut self, event: &SseEvent, out: &mut Vec<Delta>) -> Result<(), ModelError> {
+        let data = event.data.trim();
+        if data.is_empty() || data == "[DONE]" {
+            return Ok(());
+        }
+        let value: Value =
+            serde_json::from_str(data).map_err(|_| garbled("an event that is not JSON"))?;
+        if value.get("error").is_some_and(|e| !e.is_null()) {
+            return Err(failed(&value));
+        }
+        if let Some(usage) = value.get("usage") {
+            read_usage(&mut self.usage, usage);
+        }
+        let Some(choice) = value.pointer("/choices/0") else {
+            return Ok(());
+        };
+        // A server that does not stream its chunks as deltas sends messages.
+        let delta = choice
+            .get("delta")
+            .or_else(|| choice.get("message"))
+            .unwrap_or(&Value::Null);
+        self.delta(delta, out)?;
+        if let Some(finish) = choice.get("finish_reason").and_then(Value::as_str) {
+            self.finish = Some(stop_reason(finish));
+        }
+        Ok(())
+    }
+
+    fn reply(&mut self) -> Option<Reply> {
+        // The end of the stream counts only behind a finish reason: usage may follow it, so not before.
+        let finish = self.finish.take()?;
+        Some(self.take(finish))
+    }
+}
+
+impl Decoder {
+    fn delta(&mut self, delta: &Value, out: &mut Vec<Delta>) -> Result<(), ModelError> {
+        let text = |key: &str| {
+            delta
+                .get(key)
+                .and_then(Value::as_str)
+                .filter(|t| !t.is_empty())
+        };
+        if let Some(thought) = text("reasoning_content").or_else(|| text("reasoning")) {
+            self.thinking.push_str(thought);
+            out.push(Delta::Thinking(thought.into()));
+        }
+        if let Some(words) = text("content").or_else(|| text("refusal")) {
+            self.text.push_str(words);
+            out.push(Delta::Text(words.into()));
+        }
+        for part in delta
+            .get("tool_calls")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
+            self.call(part, out)?;
+        }
+        Ok(())
+    }
+
+    /// A part of a tool call. It belongs to the call of its index; servers that leave the index out begin
+    /// a new call with an id or name.
+    fn call(&mut self, part: &Value, out: &mut Vec<Delta>) -> Result<(), ModelError> {
+        let index = part.get("index").and_then(Value::as_u64);
+        let text = |path: &str| {
+            part.pointer(path)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        let (id, name) = (text("/id"), text("/function/name"));
+        let known = match index {
+            Some(_) => self.calls.iter().position(|c| c.index == index),
+            None if id.is_empty() && name.is_empty() => self.calls.len().checked_sub(1),
+            None => self.calls.iter().position(|c| !id.is_empty() && c.id == id),
+        };
+        let at = match known {
+            Some(at) => at,
+            None if self.calls.len() < CALLS_MAX => {
+                self.calls.push(Call {
+                    index,
+                    ..Call::default()
+                });
+                out.push(Delta::ToolCall(name.into()));
+                self.calls.len() - 1
+            }
+            None => return Err(garbled("an answer of too many tool calls")),
+        };
+        let call = &mut self.calls[at];
+        if call.id.is_empty() {
+            call.id = id.into();
+        }
+        // Some servers repeat the whole name in every part.
+        if call.name.is_empty() {
+            call.name = name.into();
+        }
+        match part.pointer("/function/arguments") {
+            Some(Value::String(more)) => call.arguments.push_str(more),
+            Some(Value::Null) | None => {}
+            Some(object) => call.arguments.push_str(&object.to_string()),
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, finish: StopReason) -> Reply {
+        let mut blocks = Vec::new();
+        let thinking = std::mem::take(&mut self.thinking);
+        if !thinking.is_empty() {
+            blocks.push(Block::Thinking {
+                text: thinking,
+                signature: None,
+            });
+        }
+        let text = std::mem::take(&mut self.text);
+        if !text.is_empty() {
+            blocks.push(Block::Text { text });
+        }
+        for call in std::mem::take(&mut self.calls) {
+            let (input, broken) = input_of(&call.arguments);
+            blocks.push(Block::ToolCall(ToolCall {
+                id: CallId(call.id),
+                name: call.name,
+                input,
+                broken,
+            }));
+        }
+        Reply {
+            blocks,
+            stop: finish,
+            usage: self.usage,
+        }
+    }
+}
+
+/// A whole answer, from a server that did not stream although it was asked to.
+///
+/// # Errors
+/// When it is an error, or no answer.
+pub fn whole(value: &Value) -> Result<Reply, ModelError> {
+    let mut decoder = Decoder::default();
+    let event = SseEvent {
+        name: String::new(),
+        data: value.to_string(),
+    };
+    decoder.event(&event, &mut Vec::new())?;
+    if value.pointer("/choices/0").is_none() {
+        return Err(garbled("an answer without choices"));
+    }
+    let finish = decoder.finish.take().unwrap_or(StopReason::EndTurn);
+    Ok(decoder.take(finish))
+}
+
+fn stop_reason(text: &str) -> StopReason {
+    match text {
+        "stop" => StopReason::EndTurn,
+        "tool_calls" | "function_call" => StopReason::ToolUse,
+        "length" => StopReason::MaxTokens,
+        "content_filter" => StopReason::Refusal,
+        other => StopReason::Other(other.into()),
+    }
+}
+
+fn read_usage(usage: &mut Usage, value: &Value) {
+    let count = |path: &str| value.pointer(path).and_then(Value::as_u64);
+    let cached = count("/prompt_tokens_details/cached_tokens").unwrap_or(0);
+    if let Some(prompt) = count("/prompt_tokens") {
+        usage.input = prompt.saturating_sub(cached);
+        usage.cache_read = cached;
+    }
+    if let Some(output) = count("/completion_tokens") {
+        usage.output = output;
+    }
+}
+
+/// An error in the middle of a stream.
+fn failed(value: &Value) -> ModelError {
+    let text = error_text(value);
+    let lower = text.to_lowercase();
+    let code = value.pointer("/error/code").and_then(Value::as_u64);
+    let fault = match code {
+        _ if is_too_long(&lower) => Fault::ContextTooLong,
+        _ if lower.contains("rate limit") || lower.contains("rate_limit") => Fault::RateLimited,
+        Some(429) => Fault::RateLimited,
+        Some(401 | 403) => Fault::Auth,
+        Some(404) => Fault::UnknownModel,
+        Some(400..=499) => Fault::BadRequest,
+        Some(_) | None => Fault::Server,
+    };
+    ModelError::new(fault, format!("the server ended the answer: {text}"), "")
+}

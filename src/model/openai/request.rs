@@ -1,0 +1,67 @@
+//! A request as Chat Completions wants it. Pure.
+
+use serde_json::{Value, json};
+
+use crate::domain::chat::{Block, Message, Role};
+use crate::model::ModelRequest;
+
+/// The body of a call. Servers cache the prefix by themselves: its order never changes.
+pub fn body(request: &ModelRequest, max_tokens: &str) -> Value {
+    let mut messages = vec![json!({"role": "system", "content": request.system})];
+    for message in request.messages.iter() {
+        match message.role {
+            Role::User => user(message, &mut messages),
+            Role::Assistant => messages.push(assistant(message)),
+        }
+    }
+    let mut body = json!({
+        "model": request.model,
+        "messages": messages,
+        "stream": true,
+        "stream_options": {"include_usage": true},
+    });
+    body[max_tokens] = request.max_tokens.into();
+    if !request.tools.is_empty() {
+        let tool = |t: &crate::model::ToolSpec| {
+            json!({"type": "function", "function": {
+                "name": t.name, "description": t.text, "parameters": t.schema}})
+        };
+        body["tools"] = request.tools.iter().map(tool).collect();
+    }
+    body
+}
+
+/// Results become messages of their own, directly behind the calls; words follow as the user's.
+fn user(message: &Message, out: &mut Vec<Value>) {
+    for block in &message.blocks {
+        if let Block::ToolResult { call, content, .. } = block {
+            let content = if content.is_empty() {
+                "(no output)"
+            } else {
+                content
+            };
+            out.push(json!({"role": "tool", "tool_call_id": call, "content": content}));
+        }
+    }
+    let words = message.words();
+    if !words.is_empty() {
+        out.push(json!({"role": "user", "content": words}));
+    }
+}
+
+fn assistant(message: &Message) -> Value {
+    let words = message.words();
+    let calls: Vec<Value> = message
+        .calls()
+        .map(|call| {
+            json!({"id": call.id, "type": "function", "function": {
+                "name": call.name, "arguments": call.input.to_string()}})
+        })
+        .collect();
+    // Some servers refuse null or a missing content, others an empty list of calls.
+    let mut out = json!({"role": "assistant", "content": words});
+    if !calls.is_empty() {
+        out["tool_calls"] = Value::Array(calls);
+    }
+    out
+}

@@ -1,0 +1,179 @@
+//! What servers say when they refuse, in words that help, and how long they ask to wait. Pure but for the clock
+//! that a date is compared with.
+
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+use super::{Fault, ModelError};
+use crate::domain::text::{clip, one_line};
+
+/// A refusal of the server, in words that help.
+pub fn refused(code: u16, said: &str, model: &str, base: &str, key: &str) -> ModelError {
+    let lower = said.to_lowercase();
+    let words = if said.is_empty() {
+        String::new()
+    } else {
+        format!(": {said}")
+    };
+    if let Some(setting) = header_setting(code, &lower) {
+        return ModelError::new(
+            Fault::Auth,
+            format!("the server refused the request ({code}){words}"),
+            setting,
+        );
+    }
+    if matches!(code, 400 | 413 | 422) && is_too_long(&lower) {
+        return ModelError::new(
+            Fault::ContextTooLong,
+            format!("too long for the model{words}"),
+            "",
+        );
+    }
+    let (fault, text, hint) = match code {
+        401 | 403 => (
+            Fault::Auth,
+            format!("the key was refused ({code}){words}"),
+            format!("Check {key}."),
+        ),
+        404 => (
+            Fault::UnknownModel,
+            format!("'{model}' was not found at {base} (404){words}"),
+            "/model lists what the server offers; --base-url names another address.".into(),
+        ),
+        408 | 409 => (
+            Fault::Server,
+            format!("the server asks to try again ({code}){words}"),
+            String::new(),
+        ),
+        429 => (
+            Fault::RateLimited,
+            format!("rate limited (429){words}"),
+            "Wait a while, or use another model or key.".into(),
+        ),
+        500..=599 => (
+            Fault::Server,
+            format!("the server failed ({code}){words}"),
+            "Try again later; the conversation is as it was.".into(),
+        ),
+        _ => (
+            Fault::BadRequest,
+            format!("the server refused the request ({code}){words}"),
+            field_hint(&lower),
+        ),
+    };
+    ModelError::new(fault, text, hint)
+}
+
+/// The error that a server's status stands for, as the scripted model needs it.
+pub fn error_for_status(code: u16, said: &str, model: &str, wait: Option<Duration>) -> ModelError {
+    ModelError {
+        wait,
+        ..refused(code, said, model, "the script", "the key")
+    }
+}
+
+/// What an error body says, in one line.
+pub fn said(body: &[u8]) -> String {
+    let text = match serde_json::from_slice::<Value>(body) {
+        Ok(value) => error_text(&value),
+        Err(_) => String::from_utf8_lossy(&body[..body.len().min(2000)]).into_owned(),
+    };
+    let text = if text.trim_start().starts_with('<') {
+        String::new()
+    } else {
+        text
+    };
+    clip(&one_line(text.trim()), 300)
+}
+
+/// The words of an error object, in the shapes that servers use.
+pub fn error_text(value: &Value) -> String {
+    let error = value.get("error").unwrap_or(value);
+    let text = |key: &str| error.get(key).and_then(Value::as_str).map(str::to_string);
+    let kind = text("type")
+        .or_else(|| text("code"))
+        .filter(|k| k.contains('_'));
+    match (
+        text("message").or_else(|| error.as_str().map(str::to_string)),
+        kind,
+    ) {
+        (Some(message), Some(kind)) => format!("{message} [{kind}]"),
+        (Some(message), None) => message,
+        (None, Some(kind)) => kind,
+        (None, None) => text("detail").unwrap_or_default(),
+    }
+}
+
+/// Whether the words of an error say that the conversation does not fit.
+pub fn is_too_long(lower: &str) -> bool {
+    [
+        "exceed_context_size",
+        "context_length_exceeded",
+        "context length",
+        "prompt is too long",
+        "maximum context",
+        "context window",
+        "exceeds the available context",
+    ]
+    .iter()
+    .any(|words| lower.contains(words))
+}
+
+/// The setting to change when a server complains about the key's header or the version.
+fn header_setting(code: u16, lower: &str) -> Option<&'static str> {
+    if !matches!(code, 400 | 401) {
+        return None;
+    }
+    if lower.contains("anthropic-version") {
+        return Some(
+            "Set the version that the server wants: [anthropic] version = \"…\" in the settings.",
+        );
+    }
+    let names_header = lower.contains("x-api-key")
+        || lower.contains("authorization header")
+        || lower.contains("bearer");
+    names_header.then_some("Set the other header: [anthropic] key_header = \"bearer\" (or \"x-api-key\") in the settings.")
+}
+
+fn field_hint(lower: &str) -> String {
+    if lower.contains("max_completion_tokens") || lower.contains("max_tokens") {
+        return "Set [openai] max_tokens_field (max_tokens or max_completion_tokens), or a smaller max_tokens.".into();
+    }
+    String::new()
+}
+
+/// How long a server asks to wait: `retry-after-ms`, then `retry-after` in seconds or as a date.
+pub fn asked_wait(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| {
+        headers
+            .get(name)
+            .and_then(|v| v.to_str().ok())
+            .map(str::trim)
+    };
+    if let Some(ms) = text("retry-after-ms").and_then(|t| t.parse::<f64>().ok()) {
+        return Duration::try_from_secs_f64(ms / 1000.0).ok();
+    }
+    let after = text("retry-after")?;
+    if let Ok(seconds) = after.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let date = jiff::fmt::rfc2822::parse(after).ok()?;
+    let at = SystemTime::from(date.timestamp());
+    Some(at.duration_since(SystemTime::now()).unwrap_or_default())
+}
+
+/// An error with its causes: the outermost alone says too little.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let more = inner.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = inner.source();
+    }
+    text
+}

@@ -1,0 +1,335 @@
+//! The rules of a script, read from YAML, and which of them fits. Pure.
+
+use regex::{Captures, Regex, RegexBuilder};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::domain::usage::Usage;
+
+/// Why a script can not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ScriptError {
+    /// It does not fit the format; says where.
+    #[error("the script does not fit its format: {0}")]
+    Format(String),
+    /// A rule's pattern is none.
+    #[error("rule {rule}: `when` is not a regular expression: {why}")]
+    Pattern {
+        /// The rule's number, from 1.
+        rule: usize,
+        /// Why.
+        why: String,
+    },
+}
+
+/// A script as its file holds it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// The model's name.
+    #[serde(default = "default_name")]
+    pub model: String,
+    /// Its window.
+    #[serde(default)]
+    pub window: Option<u64>,
+    /// Tokens a second.
+    #[serde(default)]
+    pub pace: f64,
+    /// The rules.
+    pub rules: Vec<RuleFile>,
+}
+
+fn default_name() -> String {
+    "script".into()
+}
+
+/// A rule as the file holds it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuleFile {
+    #[serde(default)]
+    agent: Option<String>,
+    #[serde(default)]
+    when: Option<String>,
+    #[serde(default = "once")]
+    times: u32,
+    #[serde(default)]
+    delay_ms: u64,
+    #[serde(default)]
+    think: String,
+    #[serde(default)]
+    say: String,
+    #[serde(default)]
+    calls: Vec<CallFile>,
+    #[serde(default)]
+    usage: Option<UsageFile>,
+    #[serde(default)]
+    fault: Option<FaultFile>,
+}
+
+fn once() -> u32 {
+    1
+}
+
+/// A tool call as the file holds it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallFile {
+    /// The tool.
+    pub tool: String,
+    /// Its input.
+    #[serde(default)]
+    pub input: Value,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UsageFile {
+    #[serde(default)]
+    input: u64,
+    #[serde(default)]
+    output: u64,
+    #[serde(default)]
+    cache_read: u64,
+    #[serde(default)]
+    cache_write: u64,
+}
+
+/// What goes wrong, as the file holds it: the first that is set counts.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FaultFile {
+    #[serde(default)]
+    status: Option<u16>,
+    #[serde(default)]
+    retry_after: Option<f64>,
+    #[serde(default)]
+    message: Option<String>,
+    #[serde(default)]
+    cut: Option<usize>,
+    #[serde(default)]
+    hang: Option<bool>,
+    #[serde(default)]
+    empty: Option<bool>,
+    #[serde(default)]
+    broken_json: Option<String>,
+}
+
+/// What goes wrong.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Mishap {
+    /// The server answers with an HTTP error.
+    Status {
+        /// Its code.
+        code: u16,
+        /// Seconds that it asks to wait.
+        retry_after: Option<f64>,
+        /// Its words.
+        message: String,
+    },
+    /// The answer breaks off after so many characters.
+    Cut(usize),
+    /// The answer never comes.
+    Hang,
+    /// The answer holds nothing.
+    Empty,
+    /// The first call's input is this text.
+    BrokenJson(String),
+}
+
+/// A rule, ready to be tried.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    agent: Option<String>,
+    when: Option<Regex>,
+    /// How often each agent may use it; 0: always.
+    pub times: u32,
+    /// Milliseconds before the answer.
+    pub delay_ms: u64,
+    /// What it answers.
+    pub answer: Answer,
+    /// What goes wrong instead.
+    pub mishap: Option<Mishap>,
+}
+
+/// What a rule answers, its places filled in.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Answer {
+    /// Thoughts.
+    pub think: String,
+    /// Words.
+    pub say: String,
+    /// Calls: tool and input.
+    pub calls: Vec<(String, Value)>,
+    /// Tokens, where the script says them.
+    pub usage: Option<Usage>,
+}
+
+impl File {
+    /// Reads the text of a script.
+    pub fn parse(text: &str) -> Result<File, ScriptError> {
+        serde_saphyr::from_str(text).map_err(|e| ScriptError::Format(e.to_string()))
+    }
+
+    /// The rules, ready to be tried.
+    pub fn rules(&self) -> Result<Vec<Rule>, ScriptError> {
+        self.rules
+            .iter()
+            .enumerate()
+            .map(|(at, rule)| rule.build(at + 1))
+            .collect()
+    }
+}
+
+impl RuleFile {
+    fn build(&self, number: usize) -> Result<Rule, ScriptError> {
+        let pattern = |text: &String| {
+            RegexBuilder::new(text)
+                .multi_line(true)
+                .size_limit(1 << 20)
+                .build()
+                .map_err(|e| ScriptError::Pattern {
+                    rule: number,
+                    why: e.to_string(),
+                })
+        };
+        let usage = self.usage.map(|u| Usage {
+            input: u.input,
+            output: u.output,
+            cache_read: u.cache_read,
+            cache_write: u.cache_write,
+        });
+        Ok(Rule {
+            agent: self.agent.clone(),
+            when: self.when.as_ref().map(pattern).transpose()?,
+            times: self.times,
+            delay_ms: self.delay_ms,
+            answer: Answer {
+                think: self.think.clone(),
+                say: self.say.trim_end().to_string(),
+                calls: self
+                    .calls
+                    .iter()
+                    .map(|c| (c.tool.clone(), c.input.clone()))
+                    .collect(),
+                usage,
+            },
+            mishap: self.fault.as_ref().and_then(FaultFile::mishap),
+        })
+    }
+}
+
+impl FaultFile {
+    fn mishap(&self) -> Option<Mishap> {
+        if let Some(code) = self.status {
+            let message = self
+                .message
+                .clone()
+                .unwrap_or_else(|| "said the script".into());
+            return Some(Mishap::Status {
+                code,
+                retry_after: self.retry_after,
+                message,
+            });
+        }
+        if let Some(text) = &self.broken_json {
+            return Some(Mishap::BrokenJson(text.clone()));
+        }
+        let set = |flag: Option<bool>| flag == Some(true);
+        self.cut
+            .map(Mishap::Cut)
+            .or(set(self.hang).then_some(Mishap::Hang))
+            .or(set(self.empty).then_some(Mishap::Empty))
+    }
+}
+
+impl Rule {
+    /// Its answer to `last` in the turn of `agent`, if it fits.
+    pub fn answer_to(&self, agent: &str, last: &str) -> Option<Answer> {
+        if self
+            .agent
+            .as_ref()
+            .is_some_and(|a| !a.eq_ignore_ascii_case(agent))
+        {
+            return None;
+        }
+        let captures = match &self.when {
+            Some(when) => Some(when.captures(last)?),
+            None => None,
+        };
+        let fill = |text: &str| fill(text, agent, captures.as_ref());
+        Some(Answer {
+            think: fill(&self.answer.think),
+            say: fill(&self.answer.say),
+            calls: self
+                .answer
+                .calls
+                .iter()
+                .map(|(tool, input)| (tool.clone(), fill_value(input, &fill)))
+                .collect(),
+            usage: self.answer.usage,
+        })
+    }
+}
+
+fn fill(text: &str, agent: &str, captures: Option<&Captures<'_>>) -> String {
+    let mut out = text.replace("{{agent}}", agent);
+    for (at, group) in captures
+        .into_iter()
+        .flat_map(Captures::iter)
+        .enumerate()
+        .skip(1)
+    {
+        out = out.replace(&format!("{{{{{at}}}}}"), group.map_or("", |g| g.as_str()));
+    }
+    out
+}
+
+fn fill_value(value: &Value, fill: &impl Fn(&str) -> String) -> Value {
+    match value {
+        Value::String(text) => Value::String(fill(text)),
+        Value::Array(items) => items.iter().map(|v| fill_value(v, fill)).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(k, v)| (k.clone(), fill_value(v, fill)))
+            .collect(),
+        Value::Null => Value::Object(serde_json::Map::new()),
+        Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn places_are_filled_from_the_pattern() {
+        let text = "rules:\n  - when: Fix (\\w+) in (\\S+)\n    say: '{{agent}} fixes {{1}}'\n    calls:\n      - tool: read_file\n        input: { path: '{{2}}', deep: ['{{1}}', 3] }\n";
+        let rules = File::parse(text).unwrap().rules().unwrap();
+        let answer = rules[0]
+            .answer_to("bob", "please\nFix add in a.py")
+            .unwrap();
+        assert_eq!(answer.say, "bob fixes add");
+        assert_eq!(
+            answer.calls[0].1,
+            json!({"path": "a.py", "deep": ["add", 3]})
+        );
+        assert_eq!(rules[0].answer_to("bob", "nothing"), None);
+    }
+
+    #[test]
+    fn a_script_that_does_not_fit_says_where() {
+        let unknown = File::parse("rules:\n  - sya: hello\n")
+            .unwrap_err()
+            .to_string();
+        assert!(unknown.contains("sya"), "{unknown}");
+        let pattern = File::parse("rules:\n  - when: '('\n")
+            .unwrap()
+            .rules()
+            .unwrap_err()
+            .to_string();
+        assert!(pattern.starts_with("rule 1"), "{pattern}");
+        assert!(File::parse("rules: 3").is_err());
+    }
+}

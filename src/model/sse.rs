@@ -1,0 +1,157 @@
+//! Server-sent events from bytes, split anywhere. Own code because each line and event must be bounded.
+//!
+//! The format: <https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream>.
+
+use super::{Fault, ModelError};
+
+/// Largest event, in bytes; a server that sends more is broken or hostile.
+pub const EVENT_MAX: usize = 8 * 1024 * 1024;
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SseEvent {
+    /// The event's name; empty where the server gave none.
+    pub name: String,
+    /// Its data lines, joined by newlines.
+    pub data: String,
+}
+
+/// Takes bytes as they come and gives whole events.
+#[derive(Debug, Default)]
+pub struct SseDecoder {
+    line: Vec<u8>,
+    event: SseEvent,
+    has_data: Data,
+    last: Last,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Data {
+    #[default]
+    None,
+    Some,
+}
+
+/// Whether the last byte was a carriage return: a newline behind it belongs to it.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Last {
+    #[default]
+    Other,
+    Return,
+}
+
+impl SseDecoder {
+    /// Takes the next bytes; the events that are whole now come back.
+    ///
+    /// # Errors
+    /// When an event is larger than [`EVENT_MAX`].
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<SseEvent>, ModelError> {
+        let mut events = Vec::new();
+        for byte in bytes {
+            let follows_return = self.last == Last::Return;
+            self.last = if *byte == b'\r' {
+                Last::Return
+            } else {
+                Last::Other
+            };
+            match byte {
+                b'\n' if follows_return => {}
+                b'\n' | b'\r' => events.extend(self.end_line()),
+                other => {
+                    if self.line.len() + self.event.data.len() >= EVENT_MAX {
+                        return Err(too_large());
+                    }
+                    self.line.push(*other);
+                }
+            }
+        }
+        Ok(events)
+    }
+
+    fn end_line(&mut self) -> Option<SseEvent> {
+        let line = std::mem::take(&mut self.line);
+        let text = String::from_utf8_lossy(&line);
+        if text.is_empty() {
+            let event = std::mem::take(&mut self.event);
+            let has_data = std::mem::take(&mut self.has_data);
+            return (has_data == Data::Some).then_some(event);
+        }
+        let (field, value) = text.split_once(':').unwrap_or((&text, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field.trim_start_matches('\u{feff}') {
+            "data" => {
+                if self.has_data == Data::Some {
+                    self.event.data.push('\n');
+                }
+                self.event.data.push_str(value);
+                self.has_data = Data::Some;
+            }
+            "event" => value.clone_into(&mut self.event.name),
+            // Comments, ids and reconnect times mean nothing to a single answer.
+            _ => {}
+        }
+        None
+    }
+}
+
+fn too_large() -> ModelError {
+    ModelError::new(
+        Fault::Garbled,
+        format!(
+            "the server sent an event larger than {} MiB",
+            EVENT_MAX / 1024 / 1024
+        ),
+        "Check that the address is that of a model server (--base-url).",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    const STREAM: &str = "\u{feff}: hello\r\nevent: a\r\ndata: {\"x\": \"é😀\"}\r\n\r\ndata: one\ndata:two\n\n\
+                          event: lonely\n\ndata\n\n\rdata: cr\r\rdata: [DONE]\n\n";
+
+    fn event(name: &str, data: &str) -> SseEvent {
+        SseEvent {
+            name: name.into(),
+            data: data.into(),
+        }
+    }
+
+    fn expected() -> Vec<SseEvent> {
+        vec![
+            event("a", "{\"x\": \"é😀\"}"),
+            event("", "one\ntwo"),
+            event("", ""),
+            event("", "cr"),
+            event("", "[DONE]"),
+        ]
+    }
+
+    #[test]
+    fn split_at_any_byte_the_events_are_the_same() {
+        let bytes = STREAM.as_bytes();
+        for at in 0..=bytes.len() {
+            let mut decoder = SseDecoder::default();
+            let mut events = decoder.feed(&bytes[..at]).unwrap();
+            events.extend(decoder.feed(&bytes[at..]).unwrap());
+            assert_eq!(events, expected(), "split at {at}");
+        }
+        let mut decoder = SseDecoder::default();
+        let single: Vec<_> = bytes
+            .iter()
+            .flat_map(|b| decoder.feed(&[*b]).unwrap())
+            .collect();
+        assert_eq!(single, expected());
+    }
+
+    #[test]
+    fn an_endless_line_is_refused() {
+        let mut decoder = SseDecoder::default();
+        let chunk = vec![b'x'; 1024 * 1024];
+        let error = (0..9).find_map(|_| decoder.feed(&chunk).err()).unwrap();
+        assert_eq!(error.fault, Fault::Garbled);
+    }
+}

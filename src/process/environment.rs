@@ -1,0 +1,82 @@
+//! Which environment variables a child must not see. Pure.
+
+use std::ffi::{OsStr, OsString};
+
+/// Ends of names that hold secrets.
+const ENDS: &[&str] = &[
+    "_API_KEY",
+    "_TOKEN",
+    "_SECRET",
+    "_PASSWORD",
+    "_PASSWD",
+    "_CREDENTIALS",
+    "_ACCESS_KEY",
+    "_PRIVATE_KEY",
+];
+/// Starts of names that belong to model and cloud providers.
+const STARTS: &[&str] = &[
+    "ANTHROPIC_",
+    "OPENAI_",
+    "AWS_",
+    "AZURE_",
+    "GOOGLE_APPLICATION_",
+    "GEMINI_",
+    "MISTRAL_",
+    "GROQ_",
+    "OPENROUTER_",
+];
+/// Whole names.
+const NAMES: &[&str] = &[
+    "API_KEY",
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "GH_TOKEN",
+    "GITHUB_TOKEN",
+    "CREWDECK_KEY",
+];
+
+/// The names among `all` that a child must not see.
+pub fn secrets(all: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    all.filter(|name| is_secret(name)).collect()
+}
+
+fn is_secret(name: &OsStr) -> bool {
+    let name = name.to_string_lossy().to_ascii_uppercase();
+    NAMES.contains(&name.as_str())
+        || ENDS.iter().any(|end| name.ends_with(end))
+        || STARTS.iter().any(|start| name.starts_with(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_hidden_and_what_programs_need_is_not() {
+        for hidden in [
+            "ANTHROPIC_API_KEY",
+            "OPENAI_API_KEY",
+            "openai_base_url",
+            "MY_API_KEY",
+            "NPM_TOKEN",
+            "AWS_SESSION",
+            "DB_PASSWORD",
+            "GITHUB_TOKEN",
+            "SERVICE_CREDENTIALS",
+        ] {
+            assert!(is_secret(OsStr::new(hidden)), "{hidden}");
+        }
+        for seen in [
+            "PATH",
+            "HOME",
+            "LANG",
+            "CARGO_HOME",
+            "TERM",
+            "SSH_AUTH_SOCK",
+            "TOKENIZERS_PARALLELISM",
+        ] {
+            assert!(!is_secret(OsStr::new(seen)), "{seen}");
+        }
+    }
+}

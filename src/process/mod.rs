@@ -1,0 +1,217 @@
+//! Floor 2: one child process with its whole group: bounded output, a time-out, an end without leftovers.
+
+pub mod environment;
+mod keep;
+
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::{Child, Command};
+use tokio_util::sync::CancellationToken;
+
+pub use keep::Keep;
+
+/// How long the group gets between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_millis(500);
+/// How long output is read on after the child has exited: what it wrote last is still in the pipe.
+const DRAIN: Duration = Duration::from_millis(100);
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Where.
+    pub dir: PathBuf,
+    /// How long it may run.
+    pub timeout: Duration,
+    /// Most bytes of output that are kept: half from the start, half from the end.
+    pub keep: usize,
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself, with this code.
+    Code(i32),
+    /// By a signal from elsewhere.
+    Signal(i32),
+    /// By its time-out.
+    TimedOut,
+    /// By the cancel token.
+    Cancelled,
+}
+
+/// What a job left behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// How it ended.
+    pub ended: Ended,
+    /// What it wrote to standard output and error, in the order in which it arrived, cut with a mark.
+    pub output: String,
+    /// Whether programs that it had started still ran; they were ended too.
+    pub leftovers: Leftovers,
+}
+
+/// Programs of a job's group that still ran when the job itself had ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leftovers {
+    /// None.
+    None,
+    /// Some; they were killed.
+    Killed,
+}
+
+/// Runs a job. `live` hears the output as it arrives. Dropping the future kills the whole group.
+///
+/// # Errors
+/// When the program can not be started.
+pub async fn run(
+    job: &Job,
+    cancel: &CancellationToken,
+    mut live: impl FnMut(&[u8]) + Send,
+) -> std::io::Result<Report> {
+    let Some((program, args)) = job.argv.split_first() else {
+        return Err(std::io::Error::other("no program was named"));
+    };
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .current_dir(&job.dir)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    for name in environment::secrets(std::env::vars_os().map(|(name, _)| name)) {
+        command.env_remove(name);
+    }
+    let mut child = command.spawn()?;
+    let group = Group::of(&child);
+    let mut out = child.stdout.take();
+    let mut err = child.stderr.take();
+    let mut keep = Keep::new(job.keep);
+    let deadline = tokio::time::sleep(job.timeout);
+    tokio::pin!(deadline);
+    let (mut out_bytes, mut err_bytes) = (vec![0; 16 * 1024], vec![0; 16 * 1024]);
+    let ended = loop {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => break Ended::Cancelled,
+            () = &mut deadline => break Ended::TimedOut,
+            n = read(&mut out, &mut out_bytes) => take(n, &mut out, &out_bytes, &mut keep, &mut live),
+            n = read(&mut err, &mut err_bytes) => take(n, &mut err, &err_bytes, &mut keep, &mut live),
+            status = child.wait() => break ended(status?),
+        }
+    };
+    let leftovers = match ended {
+        Ended::TimedOut | Ended::Cancelled => {
+            group.signal(Signal::TERM);
+            let _ = tokio::time::timeout(GRACE, child.wait()).await;
+            group.signal(Signal::KILL);
+            Leftovers::None
+        }
+        Ended::Code(_) | Ended::Signal(_) => {
+            drain(&mut out, &mut err, &mut keep, &mut live).await;
+            if group.is_alive() {
+                Leftovers::Killed
+            } else {
+                Leftovers::None
+            }
+        }
+    };
+    drop(group);
+    Ok(Report {
+        ended,
+        output: keep.text(),
+        leftovers,
+    })
+}
+
+/// Kills the group when dropped, whatever happened to the future that ran it.
+struct Group {
+    id: Option<Pid>,
+}
+
+impl Group {
+    fn of(child: &Child) -> Group {
+        let id = child
+            .id()
+            .and_then(|id| i32::try_from(id).ok())
+            .and_then(Pid::from_raw);
+        Group { id }
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(id) = self.id {
+            // It fails only when nobody of the group is left, and that is the wish.
+            let _ = kill_process_group(id, signal);
+        }
+    }
+
+    fn is_alive(&self) -> bool {
+        self.id
+            .is_some_and(|id| test_kill_process_group(id).is_ok())
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+    }
+}
+
+fn ended(status: ExitStatus) -> Ended {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Ended::Code(code),
+        (None, Some(signal)) => Ended::Signal(signal),
+        (None, None) => Ended::Code(-1),
+    }
+}
+
+/// Reads from a pipe that is open; never ends for one that is closed.
+async fn read(pipe: &mut Option<impl AsyncRead + Unpin>, bytes: &mut [u8]) -> usize {
+    match pipe {
+        Some(pipe) => pipe.read(bytes).await.unwrap_or(0),
+        None => std::future::pending().await,
+    }
+}
+
+fn take<P>(
+    n: usize,
+    pipe: &mut Option<P>,
+    bytes: &[u8],
+    keep: &mut Keep,
+    live: &mut impl FnMut(&[u8]),
+) {
+    if n == 0 {
+        *pipe = None;
+        return;
+    }
+    keep.push(&bytes[..n]);
+    live(&bytes[..n]);
+}
+
+/// Reads what is still in the pipes; not until they close, since a grandchild may hold them open.
+async fn drain(
+    out: &mut Option<impl AsyncRead + Unpin>,
+    err: &mut Option<impl AsyncRead + Unpin>,
+    keep: &mut Keep,
+    live: &mut impl FnMut(&[u8]),
+) {
+    let until = tokio::time::Instant::now() + DRAIN;
+    let (mut out_bytes, mut err_bytes) = (vec![0; 16 * 1024], vec![0; 16 * 1024]);
+    while out.is_some() || err.is_some() {
+        tokio::select! {
+            n = read(out, &mut out_bytes) => take(n, out, &out_bytes, keep, live),
+            n = read(err, &mut err_bytes) => take(n, err, &err_bytes, keep, live),
+            () = tokio::time::sleep_until(until) => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

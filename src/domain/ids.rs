@@ -15,7 +15,7 @@ pub enum NameError {
         "{0:?} is not a name: use 1 to 32 letters, digits, '-' or '_', starting with a letter or digit"
     )]
     Form(String),
-    /// `lead` and `user` are taken by the two parties that every crew has.
+    /// `lead` and `user` are the two parties that every crew has, `policy` signs what a rule decides.
     #[error("the name {0:?} is taken: choose another for this teammate")]
     Reserved(String),
 }
@@ -38,6 +38,11 @@ impl Name {
         Name("user".into())
     }
 
+    /// The author of decisions that a standing rule takes.
+    pub fn policy() -> Name {
+        Name("policy".into())
+    }
+
     /// Any party's name: the form is checked, `lead` and `user` are fine.
     pub fn party(text: &str) -> Result<Name, NameError> {
         let mut chars = text.chars();
@@ -50,10 +55,13 @@ impl Name {
         }
     }
 
-    /// A teammate's name: like [`Name::party`], and neither `lead` nor `user` in any case.
+    /// A teammate's name: like [`Name::party`], and neither `lead`, `user` nor `policy` in any case.
     pub fn member(text: &str) -> Result<Name, NameError> {
         let name = Name::party(text)?;
-        if name.same(&Name::lead()) || name.same(&Name::user()) {
+        if [Name::lead(), Name::user(), Name::policy()]
+            .iter()
+            .any(|taken| name.same(taken))
+        {
             return Err(NameError::Reserved(text.into()));
         }
         Ok(name)
@@ -169,7 +177,7 @@ mod tests {
                 "{bad:?}"
             );
         }
-        for taken in ["lead", "user", "Lead", "USER"] {
+        for taken in ["lead", "user", "Lead", "USER", "policy"] {
             assert!(
                 matches!(Name::member(taken), Err(NameError::Reserved(_))),
                 "{taken}"

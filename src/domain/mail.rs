@@ -75,6 +75,18 @@ impl fmt::Display for LetterKind {
     }
 }
 
+/// What a letter has been through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LetterStep {
+    /// It lies in the inbox.
+    Sent,
+    /// The recipient's conversation holds it, on disk.
+    Delivered,
+    /// The recipient's model has answered with it in view.
+    ActedOn,
+}
+
 /// One line of `.team/inbox/NAME.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Letter {

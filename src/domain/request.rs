@@ -66,6 +66,21 @@ pub enum Verdict {
     Reject,
 }
 
+/// Who decides a kind of request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decider {
+    /// The person, in Needs you.
+    #[default]
+    Ask,
+    /// The lead agent; its own requests still go to the person.
+    Lead,
+    /// Nobody: every request is approved.
+    Auto,
+    /// Nobody: every request is rejected.
+    Deny,
+}
+
 /// One request, as `.team/requests/ID.json` holds it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {

@@ -9,6 +9,7 @@ use crate::domain::chat::Outcome;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{CallId, Name};
 use crate::domain::mail::Letter;
+pub use crate::domain::mail::LetterStep;
 use crate::domain::request::Request;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Team};
@@ -59,18 +60,6 @@ pub enum Level {
     Warn,
     /// Something failed.
     Error,
-}
-
-/// What a letter has been through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LetterStep {
-    /// It lies in the inbox.
-    Sent,
-    /// The recipient's conversation holds it, on disk.
-    Delivered,
-    /// The recipient's model has answered with it in view.
-    ActedOn,
 }
 
 /// What the crew works with; sent once at the start and again when the model changes.

@@ -1,0 +1,161 @@
+//! The lines of an inbox, as pure parsing: letters, bad lines, and a tail that may still be growing.
+
+use serde_json::Value;
+
+use crate::domain::ids::{LetterId, Name};
+use crate::domain::mail::Letter;
+
+/// Most letters of one reading; the rest comes with the next.
+pub const LETTERS_MAX: usize = 200;
+/// Most bytes of letters of one reading.
+pub const BYTES_MAX: usize = 256 * 1024;
+
+/// What a stretch of an inbox holds.
+#[derive(Debug, PartialEq, Default)]
+pub struct Lines {
+    /// Its letters, in order.
+    pub letters: Vec<Letter>,
+    /// Where each letter ends in the inbox, without its newline.
+    pub ends: Vec<u64>,
+    /// Lines that are no letters; to be set aside.
+    pub bad: Vec<String>,
+    /// How many bytes were understood; the rest is read again later.
+    pub used: usize,
+}
+
+/// Parses `bytes`, which begin at `offset` in the inbox of `owner`.
+///
+/// A line ends with a newline. The last one may lack it: then it counts if it is a whole JSON object,
+/// because no part of an object is one; else it may still be growing and is left for the next reading.
+pub fn parse(bytes: &[u8], offset: u64, owner: &Name) -> Lines {
+    let mut out = Lines::default();
+    let mut taken = 0;
+    while out.used < bytes.len() && out.letters.len() < LETTERS_MAX && taken < BYTES_MAX {
+        let rest = &bytes[out.used..];
+        let (line, ended) = match rest.iter().position(|b| *b == b'\n') {
+            Some(at) => (&rest[..at], 1),
+            None => (rest, 0),
+        };
+        let at = offset + out.used as u64;
+        let text = String::from_utf8_lossy(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line));
+        let text = text.trim();
+        match letter(text, at, owner) {
+            Some(letter) => {
+                out.letters.push(letter);
+                out.ends.push(at + line.len() as u64);
+            }
+            None if text.is_empty() => {}
+            None if ended == 0 => return out,
+            None => {
+                // A writer that died left half a line, and the next one wrote behind it.
+                let glued = text
+                    .match_indices('{')
+                    .skip(1)
+                    .find_map(|(start, _)| Some((start, letter(&text[start..], at, owner)?)));
+                match glued {
+                    Some((start, letter)) => {
+                        out.bad.push(text[..start].to_string());
+                        out.letters.push(letter);
+                        out.ends.push(at + line.len() as u64);
+                    }
+                    None => out.bad.push(text.to_string()),
+                }
+            }
+        }
+        taken += line.len();
+        out.used += line.len() + ended;
+    }
+    out
+}
+
+fn letter(text: &str, at: u64, owner: &Name) -> Option<Letter> {
+    let value: Value = serde_json::from_str(text).ok()?;
+    let mut letter: Letter = serde_json::from_value(value).ok()?;
+    if letter.id.0.is_empty() {
+        letter.id = LetterId(format!("{owner}-{at}"));
+    }
+    if letter.to.is_empty() {
+        letter.to = owner.to_string();
+    }
+    Some(letter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn bob() -> Name {
+        Name::member("bob").unwrap()
+    }
+
+    fn line(n: usize) -> String {
+        format!("{{\"type\":\"message\",\"from\":\"a\",\"content\":\"{n}\",\"timestamp\":1.0}}\n")
+    }
+
+    #[test]
+    fn a_torn_tail_waits_and_a_whole_one_counts() {
+        let whole = line(1);
+        let torn = format!("{whole}{}", &line(2)[..20]);
+        let lines = parse(torn.as_bytes(), 0, &bob());
+        assert_eq!(
+            (lines.letters.len(), lines.bad.len(), lines.used),
+            (1, 0, whole.len())
+        );
+        let unended = format!("{whole}{}", line(2).trim_end());
+        let lines = parse(unended.as_bytes(), 0, &bob());
+        assert_eq!((lines.letters.len(), lines.used), (2, unended.len()));
+    }
+
+    #[test]
+    fn a_bad_line_blocks_nothing_and_what_is_glued_behind_it_is_saved() {
+        let text = format!("{}not json\n{}{}", line(1), &line(2)[..20], line(3));
+        let lines = parse(text.as_bytes(), 0, &bob());
+        let said: Vec<&str> = lines.letters.iter().map(|l| l.content.as_str()).collect();
+        assert_eq!(said, ["1", "3"]);
+        assert_eq!(
+            lines.bad,
+            ["not json".to_string(), line(2)[..20].to_string()]
+        );
+        assert_eq!(lines.used, text.len());
+    }
+
+    #[test]
+    fn letters_without_id_or_recipient_get_them_from_their_place() {
+        let text = format!("{}{}", line(1), line(2));
+        let lines = parse(text.as_bytes(), 100, &bob());
+        assert_eq!(lines.letters[0].id.0, "bob-100");
+        assert_eq!(
+            lines.letters[1].id.0,
+            format!("bob-{}", 100 + line(1).len())
+        );
+        assert_eq!(lines.letters[1].to, "bob");
+    }
+
+    #[test]
+    fn a_reading_is_bounded() {
+        let text: String = (0..500).map(line).collect();
+        let lines = parse(text.as_bytes(), 0, &bob());
+        assert_eq!(lines.letters.len(), LETTERS_MAX);
+        assert!(lines.used < text.len());
+    }
+
+    proptest! {
+        /// Whatever stretch is there when somebody looks, each letter comes once, in order.
+        #[test]
+        fn growing_in_any_steps_each_letter_comes_once(cuts in prop::collection::vec(0usize..1400, 0..30)) {
+            let text: String = (0..20).map(line).collect();
+            let mut ends: Vec<usize> = cuts.into_iter().map(|c| c.min(text.len())).collect();
+            ends.sort_unstable();
+            ends.push(text.len());
+            let (mut at, mut said) = (0, Vec::new());
+            for end in ends {
+                let lines = parse(&text.as_bytes()[at..end.max(at)], at as u64, &bob());
+                prop_assert!(lines.bad.is_empty());
+                at += lines.used;
+                said.extend(lines.letters.into_iter().map(|l| l.content));
+            }
+            prop_assert_eq!(said, (0..20).map(|n| n.to_string()).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Floor 2: the doors to the state files. Nothing else touches them; every change is made under a lock.
+//!
+//! The formats are those of the reference, so that its programs and crewdeck can share a board. Its programs
+//! take no lock that another process sees: against them, renames keep files whole and every change starts
+//! from a fresh reading, but of two changes to one task at the same instant the later one wins.
+
+pub mod atomic;
+mod board;
+mod inbox;
+mod log;
+mod post;
+mod requests;
+mod root;
+mod roster;
+mod settle;
+pub mod watch;
+
+use std::path::PathBuf;
+
+use crate::domain::graph::GraphError;
+use crate::domain::ids::RequestId;
+use crate::domain::request::RequestError;
+use crate::domain::team::TeamError;
+
+pub use board::{Board, Reading};
+pub use log::{Journal, Transcript};
+pub use post::{Cursor, Pending, Post};
+pub use requests::{Requests, RequestsReading};
+pub use root::{prepare, root_of};
+pub use roster::Roster;
+
+/// Why a door did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A file or folder can not be read or written.
+    #[error("{path}: {source}")]
+    File {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The board refuses.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// The roster refuses.
+    #[error(transparent)]
+    Team(#[from] TeamError),
+    /// The request refuses.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// There is no such request.
+    #[error("there is no request {0}: it may have been decided and cleaned up")]
+    NoRequest(RequestId),
+    /// Something is too long to be kept.
+    #[error("{0}")]
+    TooLong(String),
+    /// Anything else of the operating system.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// Something could not be put into JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+}
+
+impl StoreError {
+    /// An error at a path.
+    pub(crate) fn at(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> StoreError {
+        let path = path.into();
+        move |source| StoreError::File { path, source }
+    }
+}

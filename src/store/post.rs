@@ -1,0 +1,276 @@
+//! The Post door: letters in `.team/inbox/NAME.jsonl`, and how far each inbox was acknowledged.
+//!
+//! An inbox is only ever appended to, also by writers that take no lock, so it is never cut while somebody
+//! could be writing. How far its owner has read stands beside it in `.NAME.cursor`.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::StoreError;
+use super::atomic::{self, Lock};
+use super::inbox::{self, BYTES_MAX, Lines};
+use crate::domain::ids::Name;
+use crate::domain::mail::{LETTER_MAX, Letter, LetterStep};
+
+/// Bytes that are read at a time: more than the letters of one reading may take, so that one that is too
+/// long is seen as such.
+const READ_MAX: u64 = (BYTES_MAX + 4 * LETTER_MAX) as u64;
+/// Bytes at the end of each inbox that [`Post::recent`] looks at.
+const RECENT_MAX: u64 = 256 * 1024;
+
+/// The mail of a root. Cheap to clone; holds no state of its own.
+#[derive(Debug, Clone)]
+pub struct Post {
+    dir: PathBuf,
+}
+
+/// How far an inbox was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Cursor {
+    /// Bytes from the start of the inbox.
+    pub offset: u64,
+}
+
+/// Letters that wait, and what to acknowledge when they are safe.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pending {
+    /// The letters, oldest first.
+    pub letters: Vec<Letter>,
+    /// To be given to [`Post::acknowledge`].
+    pub upto: Cursor,
+    /// Lines that were no letters and lie in `NAME.jsonl.damaged-1` now.
+    pub set_aside: usize,
+    inbox: String,
+}
+
+impl Pending {
+    /// What the person should know, a line each.
+    pub fn notices(&self) -> Vec<String> {
+        if self.set_aside == 0 {
+            return Vec::new();
+        }
+        vec![format!(
+            "{} damaged line(s) of {} were set aside in {}.damaged-1; all other letters were read",
+            self.set_aside, self.inbox, self.inbox
+        )]
+    }
+}
+
+impl Post {
+    /// The mail below `root`.
+    pub fn open(root: &Path) -> Post {
+        Post {
+            dir: root.join(".team").join("inbox"),
+        }
+    }
+
+    /// Puts a letter into its recipient's inbox. On disk when this returns.
+    ///
+    /// # Errors
+    /// When it is too long, or the inbox can not be written.
+    pub fn send(&self, letter: &Letter) -> Result<(), StoreError> {
+        if letter.content.len() > LETTER_MAX {
+            let kib = LETTER_MAX / 1024;
+            return Err(StoreError::TooLong(format!(
+                "the letter is longer than {kib} KiB: put the text into a file and name it"
+            )));
+        }
+        let to = Name::party(&letter.to).map_err(|e| StoreError::TooLong(e.to_string()))?;
+        let path = self.path(&to);
+        let _lock = self.lock(&to)?;
+        let at = || StoreError::at(&path);
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .read(true)
+            .open(&path)
+            .map_err(at())?;
+        let mut line = serde_json::to_vec(letter)?;
+        line.push(b'\n');
+        if !ends_with_newline(&mut file).map_err(at())? {
+            line.insert(0, b'\n');
+        }
+        // One write: also a writer without lock can not get in between.
+        file.write_all(&line).map_err(at())?;
+        file.sync_data().map_err(at())
+    }
+
+    /// The letters of `name` that were not acknowledged yet. Takes nothing away; damaged lines are copied
+    /// aside when they are passed over.
+    ///
+    /// # Errors
+    /// When the inbox can not be read.
+    pub fn pending(&self, name: &Name) -> Result<Pending, StoreError> {
+        let path = self.path(name);
+        let cursor = self.cursor(name)?;
+        let (lines, from) = Self::lines(name, &path, cursor.offset)?;
+        let upto = Cursor {
+            offset: from + lines.used as u64,
+        };
+        let inbox = format!(".team/inbox/{name}.jsonl");
+        let set_aside = lines.bad.len();
+        if set_aside > 0 {
+            self.set_aside(name, &lines.bad)?;
+            if lines.letters.is_empty() {
+                self.acknowledge(name, &upto)?;
+            }
+        }
+        Ok(Pending {
+            letters: lines.letters,
+            upto,
+            set_aside,
+            inbox,
+        })
+    }
+
+    /// Remembers that everything up to `cursor` is safe in its reader's conversation.
+    ///
+    /// # Errors
+    /// When it can not be written down; then the same letters come again.
+    pub fn acknowledge(&self, name: &Name, cursor: &Cursor) -> Result<(), StoreError> {
+        if *cursor == self.cursor(name)? {
+            return Ok(());
+        }
+        let _lock = self.lock(name)?;
+        atomic::write(&self.cursor_path(name), &serde_json::to_vec(cursor)?)
+    }
+
+    /// The newest letters of all inboxes, oldest first, and whether each was delivered.
+    ///
+    /// # Errors
+    /// When an inbox can not be read.
+    pub fn recent(&self, most: usize) -> Result<Vec<(Letter, LetterStep)>, StoreError> {
+        let mut all = Vec::new();
+        for entry in fs::read_dir(&self.dir)
+            .map_err(StoreError::at(&self.dir))?
+            .flatten()
+        {
+            let file = entry.file_name().to_string_lossy().into_owned();
+            let Some(Ok(name)) = file.strip_suffix(".jsonl").map(Name::party) else {
+                continue;
+            };
+            let path = entry.path();
+            let size = fs::metadata(&path).map_or(0, |m| m.len());
+            let read_to = self.cursor(&name)?.offset;
+            let mut at = line_start(&path, size.saturating_sub(RECENT_MAX))?;
+            loop {
+                let (lines, from) = Self::lines(&name, &path, at)?;
+                if lines.used == 0 {
+                    break;
+                }
+                at = from + lines.used as u64;
+                let step = |end: u64| {
+                    if end <= read_to {
+                        LetterStep::Delivered
+                    } else {
+                        LetterStep::Sent
+                    }
+                };
+                let ends = lines.ends;
+                all.extend(
+                    lines
+                        .letters
+                        .into_iter()
+                        .zip(ends)
+                        .map(|(l, end)| (l, step(end))),
+                );
+            }
+        }
+        all.sort_by(|(a, _), (b, _)| a.timestamp.0.total_cmp(&b.timestamp.0));
+        let surplus = all.len().saturating_sub(most);
+        all.drain(..surplus);
+        Ok(all)
+    }
+
+    /// The lines of an inbox from `offset` on. A foreign reader may have cut it: then from the start.
+    fn lines(name: &Name, path: &Path, offset: u64) -> Result<(Lines, u64), StoreError> {
+        let mut file = match File::open(path) {
+            Ok(file) => file,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                return Ok((Lines::default(), 0));
+            }
+            Err(e) => return Err(StoreError::at(path)(e)),
+        };
+        let at = || StoreError::at(path);
+        let size = file.metadata().map_err(at())?.len();
+        let from = if offset <= size { offset } else { 0 };
+        file.seek(SeekFrom::Start(from)).map_err(at())?;
+        let mut bytes = Vec::new();
+        file.take(READ_MAX).read_to_end(&mut bytes).map_err(at())?;
+        let mut lines = inbox::parse(&bytes, from, name);
+        if lines.used == 0 && bytes.len() as u64 == READ_MAX {
+            // One line without end, longer than any letter: passed over, or it would block all others.
+            lines.used = bytes.len();
+            lines
+                .bad
+                .push(String::from_utf8_lossy(&bytes[..4096]).into_owned());
+        }
+        Ok((lines, from))
+    }
+
+    fn set_aside(&self, name: &Name, bad: &[String]) -> Result<(), StoreError> {
+        let path = self.dir.join(format!("{name}.jsonl.damaged-1"));
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .map_err(StoreError::at(&path))?;
+        let text = bad.join("\n") + "\n";
+        file.write_all(text.as_bytes())
+            .map_err(StoreError::at(&path))
+    }
+
+    fn cursor(&self, name: &Name) -> Result<Cursor, StoreError> {
+        let path = self.cursor_path(name);
+        match fs::read(&path) {
+            // A cursor that can not be understood is taken for none: letters come again, none is lost.
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Cursor::default()),
+            Err(e) => Err(StoreError::at(path)(e)),
+        }
+    }
+
+    fn path(&self, name: &Name) -> PathBuf {
+        self.dir.join(format!("{name}.jsonl"))
+    }
+
+    fn cursor_path(&self, name: &Name) -> PathBuf {
+        self.dir.join(format!(".{name}.cursor"))
+    }
+
+    fn lock(&self, name: &Name) -> Result<Lock, StoreError> {
+        Lock::take(&self.dir.join(format!(".{name}.lock")))
+    }
+}
+
+fn ends_with_newline(file: &mut File) -> std::io::Result<bool> {
+    if file.metadata()?.len() == 0 {
+        return Ok(true);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last == *b"\n")
+}
+
+/// The start of the first whole line at or after `offset`.
+fn line_start(path: &Path, offset: u64) -> Result<u64, StoreError> {
+    if offset == 0 {
+        return Ok(0);
+    }
+    let at = || StoreError::at(path);
+    let mut file = File::open(path).map_err(at())?;
+    file.seek(SeekFrom::Start(offset)).map_err(at())?;
+    let mut bytes = Vec::new();
+    file.take(RECENT_MAX)
+        .read_to_end(&mut bytes)
+        .map_err(at())?;
+    let skip = bytes
+        .iter()
+        .position(|b| *b == b'\n')
+        .map_or(bytes.len(), |n| n + 1);
+    Ok(offset + skip as u64)
+}

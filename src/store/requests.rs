@@ -1,0 +1,145 @@
+//! Requests in `.team/requests/ID.json`: filed once, decided once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::StoreError;
+use super::atomic::{self, Lock};
+use super::settle::{self, Found};
+use crate::domain::ids::RequestId;
+use crate::domain::request::{Decision, Request};
+use crate::domain::stamp::Stamp;
+
+/// The requests of a root. Cheap to clone; holds no state of its own.
+#[derive(Debug, Clone)]
+pub struct Requests {
+    dir: PathBuf,
+}
+
+/// All requests as they were read.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RequestsReading {
+    /// The requests, oldest first.
+    pub requests: Vec<Request>,
+    /// What could not be read or was set aside, a line each.
+    pub notices: Vec<String>,
+}
+
+impl Requests {
+    /// The requests below `root`.
+    pub fn open(root: &Path) -> Requests {
+        Requests {
+            dir: root.join(".team").join("requests"),
+        }
+    }
+
+    /// Writes a new request down.
+    ///
+    /// # Errors
+    /// When it can not be written.
+    pub fn file(&self, request: &Request) -> Result<(), StoreError> {
+        let _lock = self.lock()?;
+        self.save(request)
+    }
+
+    /// The request of that id. `None`: there is none, or the id is not one.
+    ///
+    /// # Errors
+    /// When it can not be read.
+    pub fn get(&self, id: &RequestId) -> Result<Option<Request>, StoreError> {
+        if !id.is_safe() {
+            return Ok(None);
+        }
+        Ok(match settle::read::<Request>(&self.path(id))? {
+            Found::Whole(request) if request.id == *id => Some(request),
+            Found::Whole(_) | Found::Gone | Found::Damaged(_) | Found::Foreign(_) => None,
+        })
+    }
+
+    /// All requests.
+    ///
+    /// # Errors
+    /// When the folder can not be read.
+    pub fn read_all(&self) -> Result<RequestsReading, StoreError> {
+        let mut out = RequestsReading::default();
+        for entry in fs::read_dir(&self.dir)
+            .map_err(StoreError::at(&self.dir))?
+            .flatten()
+        {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let Some(id) = name.strip_suffix(".json").map(|id| RequestId(id.into())) else {
+                continue;
+            };
+            if !id.is_safe() {
+                continue;
+            }
+            match settle::read::<Request>(&entry.path())? {
+                Found::Whole(request) if request.id == id => out.requests.push(request),
+                Found::Whole(_) => out.notices.push(format!(
+                    ".team/requests/{name} holds another request: it is left out"
+                )),
+                Found::Gone => {}
+                Found::Foreign(why) => {
+                    out.notices
+                        .push(format!(".team/requests/{name} is left out: {why}"));
+                }
+                Found::Damaged(why) => {
+                    let _lock = self.lock()?;
+                    atomic::set_aside(&entry.path())?;
+                    out.notices.push(format!(
+                        ".team/requests/{name} was damaged ({why}) and set aside"
+                    ));
+                }
+            }
+        }
+        out.requests
+            .sort_by(|a, b| a.created_at.0.total_cmp(&b.created_at.0));
+        Ok(out)
+    }
+
+    /// Decides a request, once.
+    ///
+    /// # Errors
+    /// When there is no such request, or it refuses the decision; nothing changed then.
+    pub fn decide(&self, decision: &Decision, now: Stamp) -> Result<Request, StoreError> {
+        let _lock = self.lock()?;
+        let mut request = self.known(&decision.id)?;
+        request.decide(decision, now)?;
+        self.save(&request)?;
+        Ok(request)
+    }
+
+    /// Takes a request back.
+    ///
+    /// # Errors
+    /// When there is no such request, or it was decided already.
+    pub fn withdraw(&self, id: &RequestId, why: &str, now: Stamp) -> Result<Request, StoreError> {
+        let _lock = self.lock()?;
+        let mut request = self.known(id)?;
+        request.withdraw(why, now)?;
+        self.save(&request)?;
+        Ok(request)
+    }
+
+    fn known(&self, id: &RequestId) -> Result<Request, StoreError> {
+        self.get(id)?
+            .ok_or_else(|| StoreError::NoRequest(id.clone()))
+    }
+
+    fn save(&self, request: &Request) -> Result<(), StoreError> {
+        if !request.id.is_safe() {
+            return Err(StoreError::NoRequest(request.id.clone()));
+        }
+        let mut text = serde_json::to_string_pretty(request)?;
+        text.push('\n');
+        atomic::write(&self.path(&request.id), text.as_bytes())
+    }
+
+    fn path(&self, id: &RequestId) -> PathBuf {
+        self.dir.join(format!("{id}.json"))
+    }
+
+    fn lock(&self) -> Result<Lock, StoreError> {
+        Lock::take(&self.dir.join(".lock"))
+    }
+}

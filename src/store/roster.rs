@@ -1,0 +1,101 @@
+//! The Roster door: `.team/config.json`.
+
+use std::path::{Path, PathBuf};
+
+use super::StoreError;
+use super::atomic::{self, Lock};
+use super::settle::{self, Found};
+use crate::domain::ids::Name;
+use crate::domain::stamp::Stamp;
+use crate::domain::team::{Member, MemberStatus, Team};
+
+/// The roster of a root. Cheap to clone; holds no state of its own.
+#[derive(Debug, Clone)]
+pub struct Roster {
+    dir: PathBuf,
+}
+
+impl Roster {
+    /// The roster below `root`.
+    pub fn open(root: &Path) -> Roster {
+        Roster {
+            dir: root.join(".team"),
+        }
+    }
+
+    /// The team as it stands. A damaged roster is set aside, and the team is empty then.
+    ///
+    /// # Errors
+    /// When it can not be read, or is of another make and so must not be written over.
+    pub fn read(&self) -> Result<Team, StoreError> {
+        let path = self.path();
+        match settle::read::<Team>(&path)? {
+            Found::Whole(team) => Ok(team),
+            Found::Gone => Ok(Team::default()),
+            Found::Damaged(_) => {
+                let _lock = self.lock()?;
+                if let Found::Damaged(_) = settle::read::<Team>(&path)? {
+                    atomic::set_aside(&path)?;
+                }
+                Ok(Team::default())
+            }
+            Found::Foreign(why) => Err(StoreError::File {
+                path,
+                source: std::io::Error::other(format!("{why}: mend it or move it away")),
+            }),
+        }
+    }
+
+    /// Adds a member. The team with it comes back.
+    ///
+    /// # Errors
+    /// The team's refusal, or why the file can not be written.
+    pub fn enter(&self, member: Member) -> Result<Team, StoreError> {
+        self.change(|team| Ok(team.enter(member)?))
+    }
+
+    /// Notes where a member stands and that it was alive just now. A name that is not there changes nothing.
+    ///
+    /// # Errors
+    /// When the file can not be written.
+    pub fn set_status(
+        &self,
+        name: &Name,
+        status: MemberStatus,
+        now: Stamp,
+    ) -> Result<Team, StoreError> {
+        self.change(|team| {
+            if let Some(member) = team.members.iter_mut().find(|m| m.name.same(name)) {
+                member.status = status;
+                member.seen_at = now;
+            }
+            Ok(())
+        })
+    }
+
+    fn change(
+        &self,
+        rule: impl FnOnce(&mut Team) -> Result<(), StoreError>,
+    ) -> Result<Team, StoreError> {
+        // Sets a damaged file aside before the lock is taken.
+        self.read()?;
+        let _lock = self.lock()?;
+        let mut team = match settle::read::<Team>(&self.path())? {
+            Found::Whole(team) => team,
+            Found::Gone | Found::Damaged(_) | Found::Foreign(_) => Team::default(),
+        };
+        rule(&mut team)?;
+        let mut text = serde_json::to_string_pretty(&team)?;
+        text.push('\n');
+        atomic::write(&self.path(), text.as_bytes())?;
+        Ok(team)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.join("config.json")
+    }
+
+    fn lock(&self) -> Result<Lock, StoreError> {
+        Lock::take(&self.dir.join(".lock"))
+    }
+}

@@ -1,0 +1,129 @@
+//! Reads a JSON file that other programs may be writing at this very moment.
+//!
+//! The reference truncates a file and writes it again, so a reader can see it empty or half. Such a file is
+//! whole again within a moment: it is read anew until it is, or until it has been left alone for a while.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::StoreError;
+
+/// How long a file must have been left alone to count as damaged.
+const SETTLED: Duration = Duration::from_millis(300);
+/// How often it is looked at meanwhile.
+const AGAIN: Duration = Duration::from_millis(10);
+/// Largest file that is read, in bytes.
+pub const FILE_MAX: u64 = 4 * 1024 * 1024;
+
+/// What was found at a path.
+#[derive(Debug, PartialEq)]
+pub enum Found<T> {
+    /// A whole file that fits.
+    Whole(T),
+    /// Nothing.
+    Gone,
+    /// Not JSON, and left alone for a while: to be set aside.
+    Damaged(String),
+    /// Whole, but of another make: too large, or with values that this program does not know. To be left
+    /// where it is.
+    Foreign(String),
+}
+
+/// Reads the file at `path` as a `T`.
+///
+/// # Errors
+/// When it can not be read at all, for lack of permission or a broken disk.
+pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Found<T>, StoreError> {
+    loop {
+        let meta = match fs::metadata(path) {
+            Ok(meta) => meta,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Found::Gone),
+            Err(e) => return Err(StoreError::at(path)(e)),
+        };
+        if meta.len() > FILE_MAX {
+            let mib = FILE_MAX / 1024 / 1024;
+            return Ok(Found::Foreign(format!("it is larger than {mib} MiB")));
+        }
+        let mut bytes = Vec::new();
+        match File::open(path).and_then(|f| f.take(FILE_MAX).read_to_end(&mut bytes)) {
+            Ok(_) => {}
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Found::Gone),
+            Err(e) => return Err(StoreError::at(path)(e)),
+        }
+        let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+        let why = match serde_json::from_slice::<Value>(text) {
+            Ok(value) if value.is_object() => {
+                return Ok(match serde_json::from_value(value) {
+                    Ok(fits) => Found::Whole(fits),
+                    Err(e) => Found::Foreign(e.to_string()),
+                });
+            }
+            Ok(_) => "it is not a JSON object".to_string(),
+            Err(_) if text.is_empty() => "it is empty".to_string(),
+            Err(e) => format!("it is not whole JSON ({e})"),
+        };
+        let age = meta
+            .modified()
+            .ok()
+            .and_then(|at| SystemTime::now().duration_since(at).ok());
+        if age.is_none_or(|age| age >= SETTLED) {
+            return Ok(Found::Damaged(why));
+        }
+        std::thread::sleep(AGAIN);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::task::Task;
+
+    fn found(text: &[u8]) -> Found<Task> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("task_1.json");
+        fs::write(&path, text).unwrap();
+        read(&path).unwrap()
+    }
+
+    #[test]
+    fn what_is_whole_what_is_damaged_and_what_is_of_another_make() {
+        for whole in [
+            &b"{\"id\":1,\"subject\":\"s\"}"[..],
+            b"\xef\xbb\xbf{\"id\":1,\r\n\"subject\":\"s\"}\r\n",
+        ] {
+            assert!(matches!(found(whole), Found::Whole(_)), "{whole:?}");
+        }
+        for damaged in [&b""[..], b"{\"id\":1,\"subj", b"[1]", b"\xff\xfe"] {
+            assert!(matches!(found(damaged), Found::Damaged(_)), "{damaged:?}");
+        }
+        for foreign in [
+            &b"{\"id\":1,\"subject\":\"s\",\"status\":\"banana\"}"[..],
+            b"{\"subject\":\"s\"}",
+        ] {
+            assert!(matches!(found(foreign), Found::Foreign(_)), "{foreign:?}");
+        }
+        assert!(matches!(
+            found(&vec![b' '; 5 * 1024 * 1024]),
+            Found::Foreign(_)
+        ));
+    }
+
+    #[test]
+    fn a_file_that_is_just_being_written_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("task_1.json");
+        fs::write(&path, b"").unwrap();
+        let late = path.clone();
+        let writer = std::thread::spawn(move || {
+            std::thread::sleep(AGAIN * 3);
+            fs::write(late, b"{\"id\":1,\"subject\":\"s\"}").unwrap();
+        });
+        assert!(matches!(read::<Task>(&path).unwrap(), Found::Whole(_)));
+        writer.join().unwrap();
+    }
+}

@@ -3,7 +3,7 @@
 use futures::future::BoxFuture;
 
 use crate::domain::ids::{CallId, Name};
-use crate::domain::request::{Request, RequestKind};
+use crate::domain::request::{Decision, Request, RequestKind};
 use crate::domain::team::Member;
 use crate::domain::todo::TodoList;
 
@@ -29,6 +29,9 @@ pub trait Host: Send + Sync {
         target: &'a Name,
         body: String,
     ) -> BoxFuture<'a, Result<Request, String>>;
+
+    /// Decides a request in the name of `decision.by`. The error says why nothing changed.
+    fn decide(&self, decision: Decision) -> BoxFuture<'_, Result<Request, String>>;
 
     /// Output of a running call, for the screen.
     fn output(&self, agent: &Name, call: &CallId, chunk: String);

@@ -1,6 +1,34 @@
 //! Floor 3: the tools of the agents. One file a tool; adding one adds its line to the table below.
 
+mod bash;
+mod broadcast;
+mod claim_task;
+mod decide_request;
+mod diff;
+mod edit_file;
+mod glob;
+mod grep;
 pub mod host;
+mod letters;
+mod list_teammates;
+mod loose;
+mod plan_approval;
+pub mod policy;
+mod read_file;
+mod read_inbox;
+mod send_message;
+mod shutdown_request;
+mod spawn_teammate;
+pub mod table;
+mod task_create;
+mod task_get;
+mod task_list;
+mod task_ref;
+mod task_update;
+mod todo;
+mod walk;
+mod workspace;
+mod write_file;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -126,4 +154,26 @@ pub fn schema_of<T: schemars::JsonSchema>() -> Value {
 pub fn parse<T: DeserializeOwned>(input: Value) -> Result<T, ToolOutput> {
     serde_json::from_value(input)
         .map_err(|e| ToolOutput::error(format!("Error: the input does not fit the tool: {e}")))
+}
+
+/// Carries a blocking tool out off the async threads.
+async fn blocking(
+    context: ToolContext,
+    input: Value,
+    run: fn(&ToolContext, Value) -> Result<ToolOutput, ToolOutput>,
+) -> ToolOutput {
+    match tokio::task::spawn_blocking(move || run(&context, input)).await {
+        Ok(Ok(output) | Err(output)) => output,
+        Err(error) => ToolOutput::error(format!("Error: the tool failed: {error}")),
+    }
+}
+
+/// The path that a file tool works on, in one line.
+fn path_of(input: &Value) -> String {
+    crate::domain::text::one_line(
+        input
+            .get("path")
+            .and_then(Value::as_str)
+            .unwrap_or_default(),
+    )
 }

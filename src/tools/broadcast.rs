@@ -1,0 +1,53 @@
+//! `broadcast`: a letter to everybody else in the team.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, letters, parse, schema_of};
+use crate::domain::ids::Name;
+use crate::domain::mail::LetterKind;
+use crate::domain::text::one_line;
+use crate::store::Roster;
+
+/// The tool.
+pub const TOOL: Tool = Tool {
+    name: "broadcast",
+    text: include_str!("broadcast.md"),
+    schema: schema_of::<Input>,
+    access: Access::Crew,
+    audience: Audience::Everyone,
+    show: |input| {
+        one_line(
+            input
+                .get("content")
+                .and_then(Value::as_str)
+                .unwrap_or_default(),
+        )
+    },
+    run: |context, input| Box::pin(blocking(context, input, run)),
+};
+
+#[derive(Deserialize, JsonSchema)]
+struct Input {
+    /// The text.
+    #[serde(alias = "message", alias = "text")]
+    content: String,
+}
+
+fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
+    let input: Input = parse(input)?;
+    let team = Roster::open(&context.root)
+        .read()
+        .map_err(|e| ToolOutput::error(format!("Error: {e}")))?;
+    let mut to: Vec<Name> = team.present().map(|m| m.name.clone()).collect();
+    to.push(Name::lead());
+    to.retain(|name| !name.same(&context.agent));
+    for name in &to {
+        letters::send(context, name, LetterKind::Broadcast, &input.content)?;
+    }
+    Ok(ToolOutput::ok(format!(
+        "Broadcast to {} teammates",
+        to.len()
+    )))
+}

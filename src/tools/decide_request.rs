@@ -1,0 +1,81 @@
+//! `decide_request`: the lead decides what is left to it (`--plan lead`, `--shutdown lead`, `--tool lead`).
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
+use crate::domain::ids::RequestId;
+use crate::domain::request::{Decision, Verdict};
+use crate::domain::text::{head_and_tail, one_line};
+use crate::store::Requests;
+
+/// Most bytes of a comment.
+const COMMENT_MAX: usize = 4 * 1024;
+
+/// The tool.
+pub const TOOL: Tool = Tool {
+    name: "decide_request",
+    text: include_str!("decide_request.md"),
+    schema: schema_of::<Input>,
+    access: Access::Crew,
+    audience: Audience::Lead,
+    show: |input| {
+        let approve = input.get("approve").and_then(Value::as_bool);
+        let id = input
+            .get("request_id")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let word = if approve == Some(true) {
+            "approve"
+        } else {
+            "reject"
+        };
+        one_line(&format!("{word} {id}"))
+    },
+    run: |context, input| Box::pin(run(context, input)),
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// The request's id, as the letter says it.
+    request_id: String,
+    /// Yes or no.
+    approve: bool,
+    /// What the asker should know.
+    #[serde(alias = "feedback")]
+    comment: Option<String>,
+}
+
+async fn run(context: ToolContext, input: Value) -> ToolOutput {
+    let input: Input = match parse(input) {
+        Ok(input) => input,
+        Err(output) => return output,
+    };
+    let id = RequestId(input.request_id);
+    let (requests, wanted) = (Requests::open(&context.root), id.clone());
+    let found = tokio::task::spawn_blocking(move || requests.get(&wanted)).await;
+    let Ok(Ok(Some(request))) = found else {
+        return ToolOutput::error(format!("Error: there is no request {id}"));
+    };
+    let decision = Decision {
+        id,
+        kind: request.kind,
+        target: request.target,
+        verdict: if input.approve {
+            Verdict::Approve
+        } else {
+            Verdict::Reject
+        },
+        by: context.agent,
+        comment: head_and_tail(&input.comment.unwrap_or_default(), COMMENT_MAX),
+    };
+    match context.host.decide(decision).await {
+        Ok(request) => ToolOutput::ok(format!(
+            "The {} request of '{}' is {}",
+            request.kind, request.target, request.status
+        )),
+        Err(why) => ToolOutput::error(format!("Error: {why}")),
+    }
+}

@@ -1,0 +1,79 @@
+//! `glob`: finds files by a pattern.
+
+use globset::{GlobBuilder, GlobMatcher};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::walk::{self, Walked};
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of};
+use crate::domain::text::one_line;
+
+/// Most paths of one result.
+const PATHS_MAX: usize = 500;
+
+/// The tool.
+pub const TOOL: Tool = Tool {
+    name: "glob",
+    text: include_str!("glob.md"),
+    schema: schema_of::<Input>,
+    access: Access::Read,
+    audience: Audience::Everyone,
+    show: |input| {
+        one_line(
+            input
+                .get("pattern")
+                .and_then(Value::as_str)
+                .unwrap_or_default(),
+        )
+    },
+    run: |context, input| Box::pin(blocking(context, input, run)),
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// A pattern such as **/*.rs or src/*.py.
+    pattern: String,
+    /// Look only below this folder.
+    path: Option<String>,
+}
+
+/// A pattern on paths below a folder; one without a slash fits names at any depth.
+pub fn matcher(pattern: &str) -> Result<GlobMatcher, ToolOutput> {
+    let deep = if pattern.contains('/') {
+        pattern.to_string()
+    } else {
+        format!("**/{pattern}")
+    };
+    let glob = GlobBuilder::new(deep.trim_start_matches("./"))
+        .literal_separator(true)
+        .build();
+    glob.map(|g| g.compile_matcher())
+        .map_err(|e| ToolOutput::error(format!("Error: '{pattern}' is not a pattern: {e}")))
+}
+
+fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
+    let input: Input = parse(input)?;
+    let matcher = matcher(&input.pattern)?;
+    let Walked { files, cut } = walk::files(context, input.path.as_deref())?;
+    let found: Vec<String> = files
+        .iter()
+        .filter(|f| matcher.is_match(&f.below))
+        .map(|f| f.shown.display().to_string())
+        .collect();
+    if found.is_empty() {
+        return Ok(ToolOutput::ok(format!("No files fit '{}'.", input.pattern)));
+    }
+    let mut text = found
+        .iter()
+        .take(PATHS_MAX)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join("\n");
+    if found.len() > PATHS_MAX {
+        text.push_str(&format!("\n... ({} more files)", found.len() - PATHS_MAX));
+    }
+    text.push_str(cut.mark());
+    Ok(ToolOutput::ok(text))
+}

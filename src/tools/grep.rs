@@ -1,0 +1,106 @@
+//! `grep`: finds lines by a regular expression, with ripgrep's own searcher.
+
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::sinks::Lossy;
+use grep_searcher::{BinaryDetection, SearcherBuilder};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::walk::{self, Walked};
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, glob, parse, schema_of};
+use crate::domain::text::{clip, one_line};
+
+/// Most lines of one result.
+const LINES_MAX: usize = 300;
+/// Longest line that is shown, in characters.
+const LINE_MAX: usize = 300;
+
+/// The tool.
+pub const TOOL: Tool = Tool {
+    name: "grep",
+    text: include_str!("grep.md"),
+    schema: schema_of::<Input>,
+    access: Access::Read,
+    audience: Audience::Everyone,
+    show: |input| {
+        one_line(
+            input
+                .get("pattern")
+                .and_then(Value::as_str)
+                .unwrap_or_default(),
+        )
+    },
+    run: |context, input| Box::pin(blocking(context, input, run)),
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// A regular expression.
+    pattern: String,
+    /// Look only in this file or folder.
+    path: Option<String>,
+    /// Look only in files that fit this pattern, such as *.rs.
+    glob: Option<String>,
+    /// Upper and lower case are the same.
+    ignore_case: Option<bool>,
+}
+
+fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
+    let input: Input = parse(input)?;
+    let matcher = matcher(&input)?;
+    let only = input.glob.as_deref().map(glob::matcher).transpose()?;
+    let Walked { files, cut } = walk::files(context, input.path.as_deref())?;
+    let mut searcher = SearcherBuilder::new()
+        .binary_detection(BinaryDetection::quit(0))
+        .line_number(true)
+        .build();
+    let (mut lines, mut more) = (Vec::new(), 0);
+    for file in files
+        .iter()
+        .filter(|f| only.as_ref().is_none_or(|g| g.is_match(&f.below)))
+    {
+        if context.cancel.is_cancelled() {
+            return Err(ToolOutput::error("interrupted"));
+        }
+        let shown = file.shown.display().to_string();
+        let sink = Lossy(|number, line| {
+            if lines.len() < LINES_MAX {
+                lines.push(format!(
+                    "{shown}:{number}:{}",
+                    clip(line.trim_end(), LINE_MAX)
+                ));
+            } else {
+                more += 1;
+            }
+            Ok(true)
+        });
+        // A file that can not be read (gone meanwhile, no permission) does not hide the others.
+        let _ = searcher.search_path(&matcher, &file.path, sink);
+    }
+    if lines.is_empty() {
+        return Ok(ToolOutput::ok(format!("No line fits '{}'.", input.pattern)));
+    }
+    let mut text = lines.join("\n");
+    if more > 0 {
+        text.push_str(&format!(
+            "\n... ({more} more lines: narrow it with path or glob)"
+        ));
+    }
+    text.push_str(cut.mark());
+    Ok(ToolOutput::ok(text))
+}
+
+fn matcher(input: &Input) -> Result<RegexMatcher, ToolOutput> {
+    RegexMatcherBuilder::new()
+        .case_insensitive(input.ignore_case == Some(true))
+        .size_limit(10 * 1024 * 1024)
+        .build(&input.pattern)
+        .map_err(|e| {
+            ToolOutput::error(format!(
+                "Error: '{}' is not a regular expression: {e}",
+                input.pattern
+            ))
+        })
+}

@@ -1,0 +1,39 @@
+//! `list_teammates`: the roster.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of};
+use crate::store::Roster;
+
+/// The tool.
+pub const TOOL: Tool = Tool {
+    name: "list_teammates",
+    text: include_str!("list_teammates.md"),
+    schema: schema_of::<Input>,
+    access: Access::Read,
+    audience: Audience::Everyone,
+    show: |_| String::new(),
+    run: |context, input| Box::pin(blocking(context, input, run)),
+};
+
+#[derive(Deserialize, JsonSchema)]
+struct Input {}
+
+fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
+    let Input {} = parse(input)?;
+    let team = Roster::open(&context.root)
+        .read()
+        .map_err(|e| ToolOutput::error(format!("Error: {e}")))?;
+    if team.members.is_empty() {
+        return Ok(ToolOutput::ok("No teammates."));
+    }
+    let mut lines = vec![format!("Team: {}", team.team_name)];
+    lines.extend(
+        team.members
+            .iter()
+            .map(|m| format!("  {} ({}): {}", m.name, m.role, m.status)),
+    );
+    Ok(ToolOutput::ok(lines.join("\n")))
+}

@@ -1,0 +1,431 @@
+//! What each program may do unasked. Pure.
+
+use super::git;
+use super::paths::Place;
+use super::words::{self, Simple, Word};
+
+/// Programs that only start another one: the words after their own options are that one.
+const WRAPPERS: &[&str] = &[
+    "env", "nohup", "nice", "ionice", "command", "exec", "builtin", "stdbuf", "setsid", "busybox",
+    "time", "timeout", "xargs", "unbuffer", "chronic", "watch", "parallel",
+];
+/// Options of wrappers that take a value as the next word.
+const WRAPPER_VALUES: &[&str] = &[
+    "-n",
+    "-I",
+    "-P",
+    "-L",
+    "-s",
+    "-k",
+    "-u",
+    "-C",
+    "-S",
+    "-d",
+    "-a",
+    "--signal",
+    "--kill-after",
+    "--unset",
+    "--chdir",
+];
+const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash", "fish"];
+const INTERPRETERS: &[&str] = &[
+    "python", "python2", "python3", "perl", "ruby", "node", "php", "lua", "deno", "bun", "awk",
+    "gawk",
+];
+/// What code inside a command may not mention unasked.
+const CODE: &[&str] = &[
+    "rmtree",
+    "unlink",
+    "remove",
+    "rmdir",
+    "system",
+    "subprocess",
+    "popen",
+    "exec",
+    "spawn",
+    "kill",
+    "eval",
+    "socket",
+    "urllib",
+    "requests",
+    "http",
+    "/dev/",
+    "chmod",
+    "truncate",
+    "rename",
+    "__import__",
+    "fork",
+];
+const OTHER_USER: &[&str] = &[
+    "sudo", "su", "doas", "pkexec", "runuser", "chroot", "unshare", "nsenter",
+];
+const MACHINE: &[&str] = &[
+    "shutdown",
+    "reboot",
+    "halt",
+    "poweroff",
+    "init",
+    "telinit",
+    "systemctl",
+    "service",
+    "launchctl",
+    "mount",
+    "umount",
+    "swapoff",
+    "swapon",
+    "insmod",
+    "rmmod",
+    "modprobe",
+    "sysctl",
+    "iptables",
+    "nft",
+    "ip",
+    "ifconfig",
+    "crontab",
+    "at",
+    "useradd",
+    "userdel",
+    "usermod",
+    "groupadd",
+    "passwd",
+    "chpasswd",
+    "visudo",
+    "hostname",
+    "date",
+];
+const DISKS: &[&str] = &[
+    "dd",
+    "fdisk",
+    "sfdisk",
+    "gdisk",
+    "parted",
+    "wipefs",
+    "shred",
+    "blkdiscard",
+    "mkswap",
+    "cryptsetup",
+    "lvremove",
+    "zpool",
+    "hdparm",
+    "badblocks",
+    "srm",
+];
+const NETWORK: &[&str] = &[
+    "curl", "wget", "nc", "ncat", "netcat", "socat", "telnet", "ssh", "scp", "sftp", "rsync",
+    "ftp", "mail", "sendmail",
+];
+const REMOTE: &[&str] = &[
+    "kubectl",
+    "helm",
+    "terraform",
+    "tofu",
+    "pulumi",
+    "ansible",
+    "ansible-playbook",
+    "aws",
+    "gcloud",
+    "az",
+    "heroku",
+    "fly",
+    "flyctl",
+    "vercel",
+    "netlify",
+    "gh",
+    "glab",
+    "docker",
+    "podman",
+    "dropdb",
+    "redis-cli",
+    "mongosh",
+];
+const KILLERS: &[&str] = &["kill", "pkill", "killall", "xkill", "fuser"];
+/// Programs whose arguments are files that they write.
+const WRITERS: &[&str] = &[
+    "cp",
+    "mv",
+    "ln",
+    "install",
+    "tee",
+    "touch",
+    "mkdir",
+    "rmdir",
+    "truncate",
+    "unlink",
+    "chmod",
+    "chown",
+    "chgrp",
+    "chattr",
+    "setfacl",
+    "tar",
+    "unzip",
+    "split",
+    "patch",
+    "fallocate",
+];
+
+/// Why a program needs somebody's word; `None`: it needs none.
+pub fn danger(simple: &Simple, place: &Place<'_>) -> Option<String> {
+    if let Some(target) = simple.redirects.iter().find(|t| !place.may_write(t)) {
+        return Some(format!("it writes to {}", shown(target)));
+    }
+    let words = unwrapped(&simple.words);
+    let (name, args) = words.split_first()?;
+    if !name.is_plain() {
+        return Some("which program it starts is only known when it runs".into());
+    }
+    let name = name.text.rsplit('/').next().unwrap_or_default();
+    let is = |list: &[&str]| list.contains(&name);
+    if is(OTHER_USER) {
+        return Some(format!("{name} acts as another user"));
+    }
+    if is(MACHINE) && !args.is_empty() || ["shutdown", "reboot", "halt", "poweroff"].contains(&name)
+    {
+        return Some(format!("{name} changes this machine"));
+    }
+    if is(DISKS) || name.starts_with("mkfs") {
+        return Some(format!("{name} can destroy whole disks or files"));
+    }
+    if is(KILLERS) {
+        return Some(format!("{name} ends other programs"));
+    }
+    if is(NETWORK) && !only_here(args) {
+        return Some(format!("{name} reaches other machines"));
+    }
+    if is(REMOTE) {
+        return Some(format!("{name} changes things outside this directory"));
+    }
+    if is(SHELLS) {
+        return shell(simple, args, place);
+    }
+    if INTERPRETERS
+        .iter()
+        .any(|i| name == *i || is_version_of(name, i))
+    {
+        return interpreter(name, simple, args);
+    }
+    match name {
+        "rm" => rm(args, place),
+        "find" | "fd" => find(args, place),
+        "git" => git::danger(args),
+        "eval" => Some("eval runs text that is only known when it runs".into()),
+        "sed" | "perl"
+            if args
+                .iter()
+                .any(|a| a.text.starts_with("-i") || a.text == "--in-place") =>
+        {
+            outside(name, args, place)
+        }
+        "chmod" | "chown" | "chgrp" if has_flag(args, 'R', "--recursive") => {
+            Some(format!("{name} -R changes many files at once"))
+        }
+        "chmod" if args.iter().any(|a| a.text.ends_with("777")) => {
+            Some("it lets everybody write the file".into())
+        }
+        "npm" | "yarn" | "pnpm" | "cargo" | "twine" | "gem" if publishes(args) => {
+            Some(format!("{name} publishes to the world"))
+        }
+        "psql" | "mysql" | "sqlite3" if args.iter().any(|a| drops(&a.text)) => {
+            Some(format!("{name} deletes data"))
+        }
+        _ if is(WRITERS) => outside(name, args, place),
+        _ => None,
+    }
+}
+
+/// The words behind programs that only start another one.
+fn unwrapped(words: &[Word]) -> Vec<Word> {
+    let mut rest = words;
+    let mut adds_arguments = false;
+    while let Some((first, mut args)) = rest.split_first() {
+        let name = first.text.rsplit('/').next().unwrap_or_default();
+        if !first.is_plain() || !WRAPPERS.contains(&name) {
+            break;
+        }
+        adds_arguments |= matches!(name, "xargs" | "parallel");
+        while let Some((arg, more)) = args.split_first() {
+            let takes_value = WRAPPER_VALUES.contains(&arg.text.as_str());
+            let is_own = arg.text.starts_with('-')
+                || (name == "env" && arg.text.contains('='))
+                || (name == "timeout" && arg.text.starts_with(|c: char| c.is_ascii_digit()));
+            if !is_own {
+                break;
+            }
+            args = if takes_value {
+                more.get(1..).unwrap_or_default()
+            } else {
+                more
+            };
+        }
+        rest = args;
+    }
+    let mut out = rest.to_vec();
+    if adds_arguments {
+        out.push(Word {
+            expands: true,
+            ..Word::default()
+        });
+    }
+    out
+}
+
+fn rm(args: &[Word], place: &Place<'_>) -> Option<String> {
+    let targets: Vec<&Word> = args.iter().filter(|a| !a.text.starts_with('-')).collect();
+    let is_temporary = |w: &&Word| w.is_plain() && Place::is_temporary(&w.text);
+    if has_flag(args, 'r', "--recursive") || has_flag(args, 'R', "--recursive") {
+        let kept = targets.iter().find(|w| !is_temporary(w))?;
+        return Some(format!("it deletes {} with all that is in it", shown(kept)));
+    }
+    if let Some(target) = targets.iter().find(|w| !place.may_write(w)) {
+        return Some(format!("it deletes {}", shown(target)));
+    }
+    let wide = targets
+        .iter()
+        .find(|w| w.globs && w.text.starts_with(['*', '.', '?', '[']))?;
+    Some(format!("it deletes {}", shown(wide)))
+}
+
+fn find(args: &[Word], place: &Place<'_>) -> Option<String> {
+    if args.iter().any(|a| a.text == "-delete") {
+        return Some("find -delete deletes every file that it finds".into());
+    }
+    if args
+        .iter()
+        .any(|a| a.text.starts_with("-fprint") || a.text == "-fls")
+    {
+        return Some("find writes its list into a file".into());
+    }
+    let starts = |a: &Word| {
+        ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec"].contains(&a.text.as_str())
+    };
+    args.iter()
+        .enumerate()
+        .filter(|(_, a)| starts(a))
+        .find_map(|(at, _)| {
+            let words: Vec<Word> = args[at + 1..]
+                .iter()
+                .take_while(|a| a.text != ";" && a.text != "+")
+                .map(|a| Word {
+                    expands: a.expands || a.text.contains("{}"),
+                    ..a.clone()
+                })
+                .collect();
+            danger(
+                &Simple {
+                    words,
+                    ..Simple::default()
+                },
+                place,
+            )
+        })
+}
+
+fn shell(simple: &Simple, args: &[Word], place: &Place<'_>) -> Option<String> {
+    let is_code =
+        |a: &Word| a.text.starts_with('-') && !a.text.starts_with("--") && a.text.contains('c');
+    if let Some(at) = args.iter().position(is_code) {
+        let Some(code) = args.get(at + 1).filter(|w| !w.expands) else {
+            return Some("it runs text that is only known when it runs".into());
+        };
+        return match words::parse(&code.text) {
+            Ok(inner) => inner.iter().find_map(|s| danger(s, place)),
+            Err(why) => Some(format!("crewdeck can not tell what it does: {why}")),
+        };
+    }
+    if has_flag(args, 'n', "--noexec") {
+        return None; // only looks at the grammar
+    }
+    let script = args
+        .iter()
+        .find(|a| !a.text.starts_with('-') || a.text == "-");
+    match script {
+        Some(file) if file.is_plain() && file.text != "-" => None,
+        Some(_) => Some("which script it runs is only known when it runs".into()),
+        None if simple.is_fed => Some("a shell runs whatever it is fed".into()),
+        None => None,
+    }
+}
+
+fn interpreter(name: &str, simple: &Simple, args: &[Word]) -> Option<String> {
+    let takes_code = |a: &Word| {
+        matches!(
+            a.text.as_str(),
+            "-c" | "-e" | "-E" | "-r" | "--eval" | "-pe" | "-ne" | "-p"
+        )
+    };
+    let code = match args.iter().position(takes_code) {
+        Some(at) => args.get(at + 1),
+        None if name.contains("awk") => args.iter().find(|a| !a.text.starts_with('-')),
+        None if simple.is_fed && args.iter().all(|a| a.text.starts_with('-')) => {
+            return Some(format!("{name} runs whatever it is fed"));
+        }
+        None => return None,
+    }?;
+    let risky = CODE.iter().find(|c| code.text.contains(**c));
+    match risky {
+        Some(word) => Some(format!("its {name} code uses '{word}'")),
+        None if code.expands => Some("its code is only known when it runs".into()),
+        None => None,
+    }
+}
+
+/// Files that are written outside the work directory.
+fn outside(name: &str, args: &[Word], place: &Place<'_>) -> Option<String> {
+    let is_path = |w: &&Word| {
+        w.expands
+            || w.text.starts_with(['/', '~'])
+            || w.text.contains("..")
+            || w.text.starts_with(".git")
+            || w.text.starts_with(".team")
+            || w.text.starts_with(".tasks")
+    };
+    // A device is fine to write into, and a grave to move a file to.
+    let may = |w: &Word| place.may_write(w) && !(name == "mv" && w.text.starts_with("/dev/"));
+    let target = args.iter().filter(is_path).find(|w| !may(w))?;
+    Some(format!("{name} touches {}", shown(target)))
+}
+
+fn only_here(args: &[Word]) -> bool {
+    let mut addresses = args
+        .iter()
+        .filter(|a| a.text.contains("://") || a.text.contains("localhost"))
+        .peekable();
+    addresses.peek().is_some()
+        && addresses.all(|a| {
+            let host = a.text.split("://").last().unwrap_or_default();
+            let host = host.split(['/', ':']).next().unwrap_or_default();
+            a.is_plain() && ["localhost", "127.0.0.1"].contains(&host)
+        })
+}
+
+fn publishes(args: &[Word]) -> bool {
+    args.iter()
+        .any(|a| ["publish", "upload", "push", "unpublish", "yank"].contains(&a.text.as_str()))
+}
+
+fn drops(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    ["drop ", "delete ", "truncate "]
+        .iter()
+        .any(|word| lower.contains(word))
+}
+
+/// Whether a short flag (alone or among others) or its long form is there.
+pub fn has_flag(args: &[Word], short: char, long: &str) -> bool {
+    args.iter().any(|a| {
+        a.text == long
+            || (a.text.starts_with('-') && !a.text.starts_with("--") && a.text.contains(short))
+    })
+}
+
+fn is_version_of(name: &str, interpreter: &str) -> bool {
+    name.strip_prefix(interpreter)
+        .is_some_and(|v| !v.is_empty() && v.chars().all(|c| c.is_ascii_digit() || c == '.'))
+}
+
+fn shown(word: &Word) -> String {
+    if word.text.is_empty() {
+        "a file that is only known when it runs".into()
+    } else {
+        word.text.clone()
+    }
+}

@@ -1,0 +1,68 @@
+//! What git may do unasked: everything that can be found again in the repository. Pure.
+
+use super::commands::has_flag;
+use super::words::Word;
+
+/// Why a git command needs somebody's word; `None`: it needs none.
+pub fn danger(args: &[Word]) -> Option<String> {
+    let (verb, rest) = verb(args)?;
+    if !verb.is_plain() {
+        return Some("which git command it is is only known when it runs".into());
+    }
+    let has = |text: &str| rest.iter().any(|a| a.text == text);
+    let because = |why: &str| Some(format!("git {} {why}", verb.text));
+    if args
+        .iter()
+        .any(|a| a.text == "-c" || a.text.starts_with("--exec-path"))
+    {
+        return Some("git -c can make git start other programs".into());
+    }
+    match verb.text.as_str() {
+        "push" => because("changes another repository"),
+        "reset" if has("--hard") || has("--merge") => {
+            because("--hard throws uncommitted work away")
+        }
+        "clean" if !has("-n") && !has("--dry-run") => {
+            because("deletes files that git does not know")
+        }
+        "checkout" | "restore" | "switch"
+            if has("--")
+                || has(".")
+                || has_flag(rest, 'f', "--force")
+                || has("--discard-changes") =>
+        {
+            because("throws uncommitted work away")
+        }
+        "restore" if !has("--staged") => because("throws uncommitted work away"),
+        "branch" if has("-D") || has_flag(rest, 'f', "--force") => because("can drop commits"),
+        "stash" if has("drop") || has("clear") => because("throws stashed work away"),
+        "tag" if has("-d") || has("--delete") => because("deletes a tag"),
+        "update-ref" | "reflog" | "filter-branch" | "filter-repo" | "gc" | "prune" | "replace" => {
+            because("can drop commits for good")
+        }
+        "config" if rest.len() > 1 && !has("--get") && !has("--list") && !has("-l") => {
+            because("changes how git works")
+        }
+        "remote" | "submodule"
+            if !rest.is_empty() && !has("-v") && !has("status") && !has("show") =>
+        {
+            because("changes the repository's links to others")
+        }
+        "clone" | "fetch" | "pull" => because("reaches other machines"),
+        "worktree" if has("remove") || has("prune") => because("can delete a worktree"),
+        _ => None,
+    }
+}
+
+/// The git verb behind git's own options.
+fn verb(args: &[Word]) -> Option<(&Word, &[Word])> {
+    let mut rest = args;
+    loop {
+        let (first, more) = rest.split_first()?;
+        match first.text.as_str() {
+            "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" => rest = more.get(1..)?,
+            text if text.starts_with('-') => rest = more,
+            _ => return Some((first, more)),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The policy: may this call run, must somebody be asked, or is it refused. Pure.
+//!
+//! Being asked about everything is what people complain about most, and being asked about nothing is how
+//! work gets lost. So the rule is: what stays inside the work directory and can be undone or made again is
+//! allowed; what reaches further, destroys, or can not be understood is asked about. A command is judged by
+//! its words, as a shell would read them, and never by parts of its text.
+
+mod commands;
+mod git;
+mod paths;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{Access, Tool};
+
+/// Whether an agent's plan lets it write and run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PlanGate {
+    /// It may; no plan is required, or it was approved.
+    #[default]
+    Open,
+    /// It may only read until its plan is approved.
+    Closed,
+}
+
+/// Standing rules, from the settings.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rules {
+    /// Commands that need no asking, by their first words: `docker compose`.
+    pub allow: Vec<String>,
+}
+
+/// What a ruling depends on besides the call.
+#[derive(Debug, Clone, Copy)]
+pub struct Standing<'a> {
+    /// The standing rules.
+    pub rules: &'a Rules,
+    /// The caller's plan.
+    pub gate: PlanGate,
+    /// The caller's work directory.
+    pub workdir: &'a Path,
+}
+
+/// What becomes of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ruling {
+    /// It runs.
+    Allow,
+    /// Somebody is asked.
+    Ask {
+        /// Why, for the person.
+        why: String,
+    },
+    /// It does not run.
+    Deny {
+        /// Why, and what to do instead, for the model.
+        why: String,
+    },
+}
+
+/// Rules on one call.
+pub fn decide(tool: &Tool, input: &Value, standing: &Standing<'_>) -> Ruling {
+    match (tool.access, standing.gate) {
+        (Access::Write | Access::Run, PlanGate::Closed) => Ruling::Deny {
+            why:
+                "your plan is not approved yet; submit it with plan_approval, which waits for the \
+                  decision. Until then you can only read"
+                    .into(),
+        },
+        // File tools can not leave the work directory.
+        (Access::Read | Access::Crew | Access::Write, _) => Ruling::Allow,
+        (Access::Run, PlanGate::Open) => {
+            let command = input
+                .get("command")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            judge(command, standing)
+        }
+    }
+}
+
+/// Rules on a shell command.
+fn judge(command: &str, standing: &Standing<'_>) -> Ruling {
+    let parsed = match words::parse(command) {
+        Ok(parsed) => parsed,
+        Err(why) => {
+            return Ruling::Ask {
+                why: format!("crewdeck can not tell what it does: {why}"),
+            };
+        }
+    };
+    let place = paths::Place {
+        workdir: standing.workdir,
+    };
+    for simple in &parsed {
+        if is_allowed(simple, standing.rules) {
+            continue;
+        }
+        if let Some(why) = commands::danger(simple, &place) {
+            return Ruling::Ask { why };
+        }
+    }
+    Ruling::Allow
+}
+
+/// Whether a standing rule names the command's first words. What it redirects is still looked at.
+fn is_allowed(simple: &words::Simple, rules: &Rules) -> bool {
+    simple.redirects.is_empty()
+        && rules.allow.iter().any(|rule| {
+            let mut wanted = rule.split_whitespace().peekable();
+            wanted.peek().is_some()
+                && wanted
+                    .zip(simple.words.iter().map(Some).chain(std::iter::repeat(None)))
+                    .all(|(want, have)| have.is_some_and(|w| w.is_plain() && w.text == want))
+        })
+}

@@ -1,0 +1,445 @@
+//! A shell command as words: enough of the grammar to see every program that it starts. Pure.
+
+/// Most nesting of substitutions and `sh -c`.
+const DEPTH_MAX: usize = 8;
+/// Longest command that is looked at, in bytes.
+const COMMAND_MAX: usize = 64 * 1024;
+
+/// A word after quotes were taken away.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Word {
+    /// Its text.
+    pub text: String,
+    /// Whether the shell will put something else in: a variable, a substitution.
+    pub expands: bool,
+    /// Whether it holds a pattern outside quotes.
+    pub globs: bool,
+}
+
+impl Word {
+    /// Whether the text is what the program will get.
+    pub fn is_plain(&self) -> bool {
+        !self.expands && !self.globs
+    }
+}
+
+/// One program that is started.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Simple {
+    /// The program and its arguments; assignments in front of it are left out.
+    pub words: Vec<Word>,
+    /// Files that it writes: targets of `>`, `>>`, `&>`, `>|`.
+    pub redirects: Vec<Word>,
+    /// Whether its input comes from a pipe or a text in the command.
+    pub is_fed: bool,
+}
+
+/// Words in front of a command that are not its name.
+const KEYWORDS: &[&str] = &[
+    "if", "then", "else", "elif", "fi", "while", "until", "do", "done", "{", "}", "!", "time",
+];
+
+/// All programs that `command` starts, also those in substitutions.
+///
+/// # Errors
+/// What could not be understood; then anything may hide in it.
+pub fn parse(command: &str) -> Result<Vec<Simple>, String> {
+    if command.len() > COMMAND_MAX {
+        return Err("it is very long".into());
+    }
+    let mut out = Vec::new();
+    parse_into(command, 0, &mut out)?;
+    Ok(out)
+}
+
+fn parse_into(command: &str, depth: usize, out: &mut Vec<Simple>) -> Result<(), String> {
+    if depth > DEPTH_MAX {
+        return Err("it is nested very deeply".into());
+    }
+    let mut lexer = Lexer {
+        chars: command.chars().collect(),
+        at: 0,
+        depth,
+        inner: out,
+    };
+    lexer.run()
+}
+
+struct Lexer<'a> {
+    chars: Vec<char>,
+    at: usize,
+    depth: usize,
+    inner: &'a mut Vec<Simple>,
+}
+
+impl Lexer<'_> {
+    fn peek(&self) -> Option<char> {
+        self.chars.get(self.at).copied()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let c = self.peek();
+        self.at += 1;
+        c
+    }
+
+    fn takes(&mut self, text: &str) -> bool {
+        let fits = text
+            .chars()
+            .enumerate()
+            .all(|(i, c)| self.chars.get(self.at + i) == Some(&c));
+        if fits {
+            self.at += text.chars().count();
+        }
+        fits
+    }
+
+    fn run(&mut self) -> Result<(), String> {
+        let mut simple = Simple::default();
+        let mut bodies: Vec<(String, bool)> = Vec::new();
+        while let Some(c) = self.peek() {
+            match c {
+                ' ' | '\t' => self.at += 1,
+                '\\' if self.chars.get(self.at + 1) == Some(&'\n') => self.at += 2,
+                '#' => {
+                    while self.peek().is_some_and(|c| c != '\n') {
+                        self.at += 1;
+                    }
+                }
+                '\n' => {
+                    self.at += 1;
+                    for (end, is_quoted) in bodies.drain(..) {
+                        Self::body(&self.chars, &mut self.at, &end, is_quoted)?;
+                    }
+                    self.end(&mut simple, false);
+                }
+                ';' | '(' | ')' => {
+                    if c == '(' && !simple.words.is_empty() {
+                        return Err("it defines a function".into());
+                    }
+                    self.at += 1;
+                    self.end(&mut simple, false);
+                }
+                '&' if self.takes("&>>") || self.takes("&>") => {
+                    let target = self.target()?;
+                    simple.redirects.push(target);
+                }
+                '&' => {
+                    self.at += 1;
+                    self.takes("&");
+                    self.end(&mut simple, false);
+                }
+                '|' => {
+                    self.at += 1;
+                    let is_or = self.takes("|");
+                    if !is_or {
+                        self.takes("&");
+                    }
+                    self.end(&mut simple, !is_or);
+                }
+                '<' => self.input(&mut simple, &mut bodies)?,
+                '>' => self.output(&mut simple)?,
+                _ => {
+                    let word = self.word()?;
+                    let is_number = word.text.chars().all(|c| c.is_ascii_digit());
+                    // The number of a file descriptor belongs to its redirection.
+                    if is_number && !word.text.is_empty() && matches!(self.peek(), Some('<' | '>'))
+                    {
+                        continue;
+                    }
+                    Self::take_word(&mut simple, word);
+                }
+            }
+        }
+        if let Some((end, _)) = bodies.first() {
+            return Err(format!("the text up to {end} does not end"));
+        }
+        self.end(&mut simple, false);
+        Ok(())
+    }
+
+    fn take_word(simple: &mut Simple, word: Word) {
+        if simple.words.is_empty() {
+            if KEYWORDS.contains(&word.text.as_str()) && word.is_plain() {
+                return;
+            }
+            let is_assignment = word.text.split_once('=').is_some_and(|(name, _)| {
+                !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            });
+            if is_assignment {
+                return;
+            }
+        }
+        simple.words.push(word);
+    }
+
+    /// Ends the command that is being read; `feeds` is whether the next one gets its output.
+    fn end(&mut self, simple: &mut Simple, feeds: bool) {
+        let done = std::mem::take(simple);
+        simple.is_fed = feeds;
+        if !done.words.is_empty() || !done.redirects.is_empty() {
+            self.inner.push(done);
+        }
+    }
+
+    fn input(
+        &mut self,
+        simple: &mut Simple,
+        bodies: &mut Vec<(String, bool)>,
+    ) -> Result<(), String> {
+        if self.takes("<<<") {
+            self.target()?;
+            simple.is_fed = true;
+        } else if self.takes("<<-") || self.takes("<<") {
+            self.skip_blanks();
+            let is_quoted = matches!(self.peek(), Some('\'' | '"' | '\\'));
+            let end = self.word()?.text;
+            if end.is_empty() {
+                return Err("a text in it has no end mark".into());
+            }
+            bodies.push((end, is_quoted));
+            simple.is_fed = true;
+        } else if self.takes("<(") {
+            self.substitution(')')?;
+            simple.words.push(Word {
+                expands: true,
+                ..Word::default()
+            });
+        } else {
+            self.takes("<&");
+            self.takes("<>");
+            self.takes("<");
+            self.target()?;
+            simple.is_fed = true;
+        }
+        Ok(())
+    }
+
+    fn output(&mut self, simple: &mut Simple) -> Result<(), String> {
+        if self.takes(">(") {
+            self.substitution(')')?;
+            simple.words.push(Word {
+                expands: true,
+                ..Word::default()
+            });
+            return Ok(());
+        }
+        if self.takes(">&") {
+            let target = self.target()?;
+            let is_descriptor =
+                target.text == "-" || target.text.chars().all(|c| c.is_ascii_digit());
+            if !is_descriptor || !target.is_plain() {
+                simple.redirects.push(target);
+            }
+            return Ok(());
+        }
+        let _ = self.takes(">>") || self.takes(">|") || self.takes(">");
+        let target = self.target()?;
+        simple.redirects.push(target);
+        Ok(())
+    }
+
+    fn skip_blanks(&mut self) {
+        while matches!(self.peek(), Some(' ' | '\t')) {
+            self.at += 1;
+        }
+    }
+
+    fn target(&mut self) -> Result<Word, String> {
+        self.skip_blanks();
+        let word = self.word()?;
+        if word == Word::default() {
+            return Err("a redirection leads nowhere".into());
+        }
+        Ok(word)
+    }
+
+    /// Skips a here-document. One that the shell expands must not start programs.
+    fn body(chars: &[char], at: &mut usize, end: &str, is_quoted: bool) -> Result<(), String> {
+        while *at < chars.len() {
+            let rest = &chars[*at..];
+            let length = rest.iter().position(|c| *c == '\n').unwrap_or(rest.len());
+            let line: String = rest[..length].iter().collect();
+            *at += (length + 1).min(rest.len());
+            if line.trim_start_matches('\t') == end {
+                return Ok(());
+            }
+            if !is_quoted && (line.contains("$(") || line.contains('`')) {
+                return Err("a text in it starts programs".into());
+            }
+        }
+        Err(format!("the text up to {end} does not end"))
+    }
+
+    fn word(&mut self) -> Result<Word, String> {
+        let mut word = Word::default();
+        while let Some(c) = self.peek() {
+            match c {
+                ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')' => break,
+                '\'' => {
+                    self.at += 1;
+                    loop {
+                        match self.next() {
+                            Some('\'') => break,
+                            Some(c) => word.text.push(c),
+                            None => return Err("a quote does not end".into()),
+                        }
+                    }
+                }
+                '"' => {
+                    self.at += 1;
+                    self.double_quoted(&mut word)?;
+                }
+                '\\' => {
+                    self.at += 1;
+                    match self.next() {
+                        Some('\n') => {}
+                        Some(c) => word.text.push(c),
+                        None => return Err("it ends in a backslash".into()),
+                    }
+                }
+                '$' | '`' => self.expansion(&mut word)?,
+                '*' | '?' | '[' | '{' | '~' => {
+                    word.globs |= match c {
+                        '{' => self.is_brace_list(),
+                        // Alone it is the program `[`, or `[[`.
+                        '[' => {
+                            !word.text.is_empty()
+                                || !matches!(self.chars.get(self.at + 1), Some(' ' | '['))
+                        }
+                        other => other != '~',
+                    };
+                    word.text.push(c);
+                    self.at += 1;
+                }
+                other => {
+                    word.text.push(other);
+                    self.at += 1;
+                }
+            }
+        }
+        Ok(word)
+    }
+
+    /// `{a,b}` and `{1..3}` become several words; a lone brace is only a brace.
+    fn is_brace_list(&self) -> bool {
+        let rest = &self.chars[self.at..];
+        let end = rest.iter().position(|c| matches!(c, '}' | ' ' | '\n'));
+        end.is_some_and(|end| {
+            rest[end] == '}' && rest[..end].iter().any(|c| matches!(c, ',' | '.'))
+        })
+    }
+
+    fn double_quoted(&mut self, word: &mut Word) -> Result<(), String> {
+        loop {
+            match self.peek() {
+                Some('"') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                Some('\\') => {
+                    self.at += 1;
+                    match self.next() {
+                        Some(c @ ('"' | '\\' | '$' | '`')) => word.text.push(c),
+                        Some('\n') => {}
+                        Some(c) => word.text.extend(['\\', c]),
+                        None => return Err("a quote does not end".into()),
+                    }
+                }
+                Some('$' | '`') => self.expansion(word)?,
+                Some(c) => {
+                    word.text.push(c);
+                    self.at += 1;
+                }
+                None => return Err("a quote does not end".into()),
+            }
+        }
+    }
+
+    fn expansion(&mut self, word: &mut Word) -> Result<(), String> {
+        if self.takes("`") {
+            let start = self.at;
+            while self.peek().is_some_and(|c| c != '`') {
+                self.at += 1;
+            }
+            if self.peek().is_none() {
+                return Err("a backquote does not end".into());
+            }
+            let inside: String = self.chars[start..self.at].iter().collect();
+            self.at += 1;
+            word.expands = true;
+            return parse_into(&inside, self.depth + 1, self.inner);
+        }
+        if self.takes("$((") {
+            let mut open = 2;
+            while open > 0 {
+                match self.next() {
+                    Some('(') => open += 1,
+                    Some(')') => open -= 1,
+                    Some('`') => return Err("arithmetic in it starts programs".into()),
+                    Some(_) => {}
+                    None => return Err("arithmetic in it does not end".into()),
+                }
+            }
+            word.expands = true;
+            return Ok(());
+        }
+        if self.takes("$(") {
+            word.expands = true;
+            return self.substitution(')');
+        }
+        if self.takes("$'") {
+            return Err("it has text in $'…'".into());
+        }
+        self.at += 1;
+        match self.peek() {
+            Some('{') => {
+                while let Some(c) = self.next() {
+                    match c {
+                        '}' => break,
+                        '`' | '(' => return Err("a variable in it starts programs".into()),
+                        _ => {}
+                    }
+                }
+                word.expands = true;
+            }
+            Some(c) if c.is_ascii_alphanumeric() || "_?!@*#$-".contains(c) => {
+                self.at += 1;
+                if c.is_ascii_alphabetic() || c == '_' {
+                    while self
+                        .peek()
+                        .is_some_and(|c| c.is_ascii_alphanumeric() || c == '_')
+                    {
+                        self.at += 1;
+                    }
+                }
+                word.expands = true;
+            }
+            Some(_) | None => word.text.push('$'),
+        }
+        Ok(())
+    }
+
+    /// The command up to the closing parenthesis, quotes and nesting counted.
+    fn substitution(&mut self, close: char) -> Result<(), String> {
+        let start = self.at;
+        let (mut open, mut quote) = (1, None);
+        while let Some(c) = self.next() {
+            match (quote, c) {
+                (None, '\'' | '"') => quote = Some(c),
+                (Some(q), c) if c == q => quote = None,
+                (None | Some('"'), '\\') => self.at += 1,
+                (None, '(') => open += 1,
+                (None, c) if c == close => {
+                    open -= 1;
+                    if open == 0 {
+                        let inside: String = self.chars[start..self.at - 1].iter().collect();
+                        return parse_into(&inside, self.depth + 1, self.inner);
+                    }
+                }
+                (_, _) => {}
+            }
+        }
+        Err("a substitution does not end".into())
+    }
+}

@@ -1,0 +1,135 @@
+//! `read_file`: reads a text file, whole or in part.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::workspace::Workspace;
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, path_of, schema_of};
+
+/// Most characters of one result: the reference's number.
+const CHARS_MAX: usize = 50_000;
+/// Lines of one result where no limit is given.
+const LINES: usize = 2000;
+/// Bytes of a file that are looked at.
+const BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// The tool.
+pub const TOOL: Tool = Tool {
+    name: "read_file",
+    text: include_str!("read_file.md"),
+    schema: schema_of::<Input>,
+    access: Access::Read,
+    audience: Audience::Everyone,
+    show: path_of,
+    run: |context, input| Box::pin(blocking(context, input, run)),
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// The file, relative to the work directory.
+    path: String,
+    /// The first line to read, counted from 1.
+    offset: Option<usize>,
+    /// How many lines to read.
+    limit: Option<usize>,
+}
+
+fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
+    let input: Input = parse(input)?;
+    let space = Workspace::open(&context.workdir).map_err(ToolOutput::error)?;
+    let (bytes, size) = space
+        .read(&input.path, BYTES_MAX)
+        .map_err(ToolOutput::error)?;
+    if bytes[..bytes.len().min(8000)].contains(&0) {
+        return Err(ToolOutput::error(format!(
+            "Error: {} is a binary file of {size} bytes: look at it with bash (file, xxd, strings)",
+            input.path
+        )));
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let mut out = part(
+        &text,
+        input.offset.unwrap_or(1).max(1),
+        input.limit.unwrap_or(LINES),
+    );
+    if size > BYTES_MAX {
+        out.push_str(&format!(
+            "\n... (only the first {BYTES_MAX} of {size} bytes were looked at)"
+        ));
+    }
+    Ok(ToolOutput::ok(if out.is_empty() {
+        "(empty file)".into()
+    } else {
+        out
+    }))
+}
+
+/// The lines from `offset` on, within both bounds, and a mark for what is left.
+fn part(text: &str, offset: usize, limit: usize) -> String {
+    let total = text.lines().count();
+    let mut out = String::new();
+    let mut shown = 0;
+    for line in text.lines().skip(offset - 1).take(limit) {
+        if out.len() + line.len() + 1 > CHARS_MAX {
+            if shown == 0 {
+                let cut = line.chars().take(CHARS_MAX).collect::<String>();
+                out.push_str(&format!(
+                    "{cut}\n... (the rest of this line of {} bytes is cut)\n",
+                    line.len()
+                ));
+                shown = 1;
+            }
+            break;
+        }
+        out.push_str(line);
+        out.push('\n');
+        shown += 1;
+    }
+    let next = offset + shown;
+    let left = total.saturating_sub(next - 1);
+    if total > 0 && offset > total {
+        return format!("Error: the file has {total} lines, there is no line {offset}");
+    }
+    if left > 0 {
+        out.push_str(&format!(
+            "... ({left} more lines; go on with offset {next})"
+        ));
+    }
+    out.trim_end_matches('\n').to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::part;
+
+    #[test]
+    fn parts_say_what_is_left() {
+        let text = "a\nb\nc\nd\n";
+        assert_eq!(part(text, 1, 2000), "a\nb\nc\nd");
+        assert_eq!(
+            part(text, 2, 2),
+            "b\nc\n... (1 more lines; go on with offset 4)"
+        );
+        assert_eq!(
+            part(text, 9, 2),
+            "Error: the file has 4 lines, there is no line 9"
+        );
+        assert_eq!(part("", 1, 10), "");
+    }
+
+    #[test]
+    fn a_long_line_is_cut_with_a_mark() {
+        let text = "x".repeat(200_000);
+        let out = part(&text, 1, 10);
+        assert!(out.len() < 51_000 && out.contains("is cut"));
+        let many = "y".repeat(999).lines().next().unwrap().to_string() + "\n";
+        let out = part(&many.repeat(200), 1, 2000);
+        assert!(
+            out.len() <= 50_100 && out.contains("more lines; go on with offset 51"),
+            "{}",
+            &out[out.len() - 60..]
+        );
+    }
+}

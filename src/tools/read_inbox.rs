@@ -1,0 +1,37 @@
+//! `read_inbox`: letters come by themselves; this says so, and shows what waits.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of};
+use crate::store::Post;
+
+/// The tool.
+pub const TOOL: Tool = Tool {
+    name: "read_inbox",
+    text: include_str!("read_inbox.md"),
+    schema: schema_of::<Input>,
+    access: Access::Read,
+    audience: Audience::Everyone,
+    show: |_| String::new(),
+    run: |context, input| Box::pin(blocking(context, input, run)),
+};
+
+#[derive(Deserialize, JsonSchema)]
+struct Input {}
+
+fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
+    let Input {} = parse(input)?;
+    let pending = Post::open(&context.root).pending(&context.agent);
+    let waiting = pending
+        .map_err(|e| ToolOutput::error(format!("Error: {e}")))?
+        .letters
+        .len();
+    // They are delivered by the driver, which acknowledges them when the conversation is on disk: taking
+    // them here would lose them in a crash.
+    Ok(ToolOutput::ok(match waiting {
+        0 => "[]".to_string(),
+        n => format!("{n} letter(s) follow."),
+    }))
+}

@@ -1,0 +1,39 @@
+//! `send_message`: a letter to one party.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, letters, parse, schema_of};
+use crate::domain::mail::LetterKind;
+use crate::domain::text::one_line;
+
+/// The tool.
+pub const TOOL: Tool = Tool {
+    name: "send_message",
+    text: include_str!("send_message.md"),
+    schema: schema_of::<Input>,
+    access: Access::Crew,
+    audience: Audience::Everyone,
+    show: |input| {
+        let text = |key: &str| input.get(key).and_then(Value::as_str).unwrap_or_default();
+        one_line(&format!("to {}: {}", text("to"), text("content")))
+    },
+    run: |context, input| Box::pin(blocking(context, input, run)),
+};
+
+#[derive(Deserialize, JsonSchema)]
+struct Input {
+    /// lead, user, or a teammate's name.
+    to: String,
+    /// The text.
+    #[serde(alias = "message", alias = "text")]
+    content: String,
+}
+
+fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
+    let input: Input = parse(input)?;
+    let to = letters::recipient(context, &input.to)?;
+    letters::send(context, &to, LetterKind::Message, &input.content)?;
+    Ok(ToolOutput::ok(format!("Sent message to {to}")))
+}

@@ -1,0 +1,69 @@
+//! `shutdown_request`: the lead asks that a teammate shuts down.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, letters, parse, schema_of};
+use crate::domain::request::RequestKind;
+use crate::domain::text::{head_and_tail, one_line};
+
+/// Most bytes of a reason.
+const REASON_MAX: usize = 4 * 1024;
+
+/// The tool.
+pub const TOOL: Tool = Tool {
+    name: "shutdown_request",
+    text: include_str!("shutdown_request.md"),
+    schema: schema_of::<Input>,
+    access: Access::Crew,
+    audience: Audience::Lead,
+    show: |input| {
+        one_line(
+            input
+                .get("teammate")
+                .and_then(Value::as_str)
+                .unwrap_or_default(),
+        )
+    },
+    run: |context, input| Box::pin(run(context, input)),
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// Whom.
+    teammate: String,
+    /// Why.
+    reason: Option<String>,
+}
+
+async fn run(context: ToolContext, input: Value) -> ToolOutput {
+    let input: Input = match parse(input) {
+        Ok(input) => input,
+        Err(output) => return output,
+    };
+    let look = context.clone();
+    let name = input.teammate.clone();
+    let target = match tokio::task::spawn_blocking(move || letters::recipient(&look, &name)).await {
+        Ok(Ok(target)) if !target.is_user() => target,
+        Ok(Ok(_)) => return ToolOutput::error("Error: the person can not be shut down"),
+        Ok(Err(output)) => return output,
+        Err(error) => return ToolOutput::error(format!("Error: {error}")),
+    };
+    let reason = input
+        .reason
+        .unwrap_or_else(|| "It is no longer needed.".into());
+    let reason = head_and_tail(&reason, REASON_MAX);
+    match context
+        .host
+        .file(&context.agent, RequestKind::Shutdown, &target, reason)
+        .await
+    {
+        Ok(request) => ToolOutput::ok(format!(
+            "Shutdown request {} for '{target}' (status: {}). Its end is told by letter.",
+            request.id, request.status
+        )),
+        Err(why) => ToolOutput::error(format!("Error: {why}")),
+    }
+}

@@ -1,0 +1,77 @@
+//! `spawn_teammate`: starts a teammate.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
+use crate::domain::ids::Name;
+use crate::domain::team::{Member, PlanRule};
+use crate::domain::text::{clip, one_line};
+
+/// Longest role, in characters.
+const ROLE_MAX: usize = 80;
+
+/// The tool.
+pub const TOOL: Tool = Tool {
+    name: "spawn_teammate",
+    text: include_str!("spawn_teammate.md"),
+    schema: schema_of::<Input>,
+    access: Access::Crew,
+    audience: Audience::Lead,
+    show: |input| {
+        let text = |key: &str| input.get(key).and_then(Value::as_str).unwrap_or_default();
+        one_line(&format!("{} ({})", text("name"), text("role")))
+    },
+    run: |context, input| Box::pin(run(context, input)),
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// Its name: letters, digits, - and _.
+    name: String,
+    /// What it is there for.
+    #[serde(default)]
+    role: Option<String>,
+    /// Its first instructions.
+    #[serde(default)]
+    prompt: Option<String>,
+    /// What it is good at; it may claim tasks with these tags.
+    #[serde(default)]
+    tags: Option<Vec<String>>,
+    /// required: it may change nothing before its plan is approved.
+    #[serde(default)]
+    plan: Option<PlanRule>,
+}
+
+async fn run(context: ToolContext, input: Value) -> ToolOutput {
+    let input: Input = match parse(input) {
+        Ok(input) => input,
+        Err(output) => return output,
+    };
+    let name = match Name::member(input.name.trim()) {
+        Ok(name) => name,
+        Err(error) => return ToolOutput::error(format!("Error: {error}")),
+    };
+    let role = input
+        .role
+        .as_deref()
+        .map(str::trim)
+        .filter(|r| !r.is_empty())
+        .unwrap_or("teammate");
+    let role = clip(&one_line(role), ROLE_MAX);
+    let mut member = Member::new(name.clone(), &role);
+    member.tags = input.tags.unwrap_or_default();
+    member.plan = input.plan.unwrap_or_default();
+    let prompt = input
+        .prompt
+        .filter(|p| !p.trim().is_empty())
+        .unwrap_or_else(|| {
+            "Say in one sentence that you are ready; the board's tasks come by themselves.".into()
+        });
+    match context.host.spawn(context.agent, member, prompt).await {
+        Ok(()) => ToolOutput::ok(format!("Spawned '{name}' (role: {role})")),
+        Err(why) => ToolOutput::error(format!("Error: {why}")),
+    }
+}

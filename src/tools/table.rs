@@ -1,0 +1,108 @@
+//! The table of all tools. A new tool is one file, one `mod` line and one line here.
+
+use super::{Audience, Tool};
+
+/// All tools, in the order in which models are told of them; it never changes while crewdeck runs, so
+/// that prompt caches hold.
+pub static TABLE: &[&Tool] = &[
+    &super::bash::TOOL,
+    &super::read_file::TOOL,
+    &super::write_file::TOOL,
+    &super::edit_file::TOOL,
+    &super::glob::TOOL,
+    &super::grep::TOOL,
+    &super::todo::TOOL,
+    &super::task_create::TOOL,
+    &super::task_update::TOOL,
+    &super::task_list::TOOL,
+    &super::task_get::TOOL,
+    &super::claim_task::TOOL,
+    &super::spawn_teammate::TOOL,
+    &super::list_teammates::TOOL,
+    &super::send_message::TOOL,
+    &super::broadcast::TOOL,
+    &super::read_inbox::TOOL,
+    &super::plan_approval::TOOL,
+    &super::shutdown_request::TOOL,
+    &super::decide_request::TOOL,
+];
+
+/// The tool of that name.
+pub fn find(name: &str) -> Option<&'static Tool> {
+    TABLE.iter().copied().find(|t| t.name == name)
+}
+
+/// The tools of one audience, which is `Lead` or `Teammates`.
+pub fn for_audience(audience: Audience) -> impl Iterator<Item = &'static Tool> {
+    TABLE
+        .iter()
+        .copied()
+        .filter(move |t| t.audience == Audience::Everyone || t.audience == audience)
+}
+
+/// The tool names that a person listed, checked.
+///
+/// # Errors
+/// Names the unknown one and the nearest known one.
+pub fn narrow(names: &[String]) -> Result<Vec<String>, String> {
+    let known: Vec<&str> = TABLE.iter().map(|t| t.name).collect();
+    let names: Vec<String> = names
+        .iter()
+        .map(|n| n.trim().to_string())
+        .filter(|n| !n.is_empty())
+        .collect();
+    match names.iter().find(|n| !known.contains(&n.as_str())) {
+        Some(bad) => Err(format!("--tools: {}", unknown(bad, &known))),
+        None if names.is_empty() => Err(format!(
+            "--tools: name at least one of {}",
+            known.join(", ")
+        )),
+        None => Ok(names),
+    }
+}
+
+/// What is said about a tool that is not there, with the nearest of those that are.
+pub fn unknown(name: &str, there: &[&str]) -> String {
+    let shown = crate::domain::text::one_line(&crate::domain::text::clip(name, 80));
+    let nearest = there
+        .iter()
+        .map(|known| (strsim::jaro_winkler(name, known), *known))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .filter(|(alike, _)| *alike > 0.75);
+    match nearest {
+        Some((_, known)) => format!("Unknown tool: {shown}. Did you mean {known}?"),
+        None => format!("Unknown tool: {shown}. There are: {}", there.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_are_unique_and_every_schema_is_an_object() {
+        let names: BTreeSet<&str> = TABLE.iter().map(|t| t.name).collect();
+        assert_eq!(names.len(), TABLE.len());
+        for tool in TABLE {
+            let schema = (tool.schema)();
+            assert_eq!(schema["type"], "object", "{}: {schema}", tool.name);
+            assert!(
+                schema.get("$schema").is_none() && schema.get("title").is_none(),
+                "{}",
+                tool.name
+            );
+            assert!(!tool.text.trim().is_empty(), "{}", tool.name);
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_nearest() {
+        let error = narrow(&["bash".into(), "read_fiel".into()]).unwrap_err();
+        assert_eq!(
+            error,
+            "--tools: Unknown tool: read_fiel. Did you mean read_file?"
+        );
+        assert_eq!(narrow(&[" bash ".into()]).unwrap(), ["bash"]);
+    }
+}

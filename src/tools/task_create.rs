@@ -1,0 +1,73 @@
+//! `task_create`: writes a task on the board.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::loose::{self, TaskRef};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_ref,
+};
+use crate::domain::graph::NewTask;
+use crate::domain::text::one_line;
+use crate::store::Board;
+
+/// The tool.
+pub const TOOL: Tool = Tool {
+    name: "task_create",
+    text: include_str!("task_create.md"),
+    schema: schema_of::<Input>,
+    access: Access::Crew,
+    audience: Audience::Everyone,
+    show: |input| {
+        one_line(
+            input
+                .get("subject")
+                .and_then(Value::as_str)
+                .unwrap_or_default(),
+        )
+    },
+    run: |context, input| Box::pin(blocking(context, input, run)),
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// One line that says what is to be done.
+    #[serde(alias = "title")]
+    subject: String,
+    /// Everything else that the worker should know.
+    description: Option<String>,
+    /// Numbers of the tasks that must be completed first.
+    #[serde(
+        default,
+        alias = "blockedBy",
+        alias = "addBlockedBy",
+        deserialize_with = "loose::refs"
+    )]
+    #[schemars(with = "Option<Vec<u64>>")]
+    blocked_by: Vec<TaskRef>,
+    /// What a teammate must be good at to claim it.
+    #[serde(default)]
+    tags: Option<Vec<String>>,
+}
+
+fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
+    let input: Input = parse(input)?;
+    let board = Board::open(&context.root);
+    let blocked_by = if input.blocked_by.is_empty() {
+        Vec::new()
+    } else {
+        task_ref::resolve_all(&task_ref::graph(&board)?, &input.blocked_by)?
+    };
+    let new = NewTask {
+        subject: input.subject,
+        description: input.description.unwrap_or_default(),
+        blocked_by,
+        tags: input.tags.unwrap_or_default(),
+    };
+    let task = board
+        .create(new, (context.clock)())
+        .map_err(|e| task_ref::refused(&e))?;
+    task_ref::whole(&task)
+}

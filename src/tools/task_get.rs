@@ -1,0 +1,53 @@
+//! `task_get`: one task whole.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::loose::TaskRef;
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_ref,
+};
+use crate::store::Board;
+
+/// The tool.
+pub const TOOL: Tool = Tool {
+    name: "task_get",
+    text: include_str!("task_get.md"),
+    schema: schema_of::<Input>,
+    access: Access::Read,
+    audience: Audience::Everyone,
+    show: show_id,
+    run: |context, input| Box::pin(blocking(context, input, run)),
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// The task's number.
+    #[schemars(with = "u64")]
+    task_id: TaskRef,
+}
+
+/// The number in an input, for rows and cards.
+pub fn show_id(input: &Value) -> String {
+    let id = input
+        .get("task_id")
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    if id.is_empty() {
+        id
+    } else {
+        crate::domain::text::one_line(&format!("#{}", id.trim_matches(['"', '#'])))
+    }
+}
+
+fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
+    let input: Input = parse(input)?;
+    let graph = task_ref::graph(&Board::open(&context.root))?;
+    let id = task_ref::resolve(&graph, &input.task_id)?;
+    let task = graph
+        .known(id)
+        .map_err(|e| ToolOutput::error(format!("Error: {e}")))?;
+    task_ref::whole(task)
+}

@@ -1,0 +1,125 @@
+//! `task_update`: changes a task's status, text or blockers.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::loose::{self, TaskRef};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_ref,
+};
+use crate::domain::graph::TaskEdit;
+use crate::domain::ids::TaskId;
+use crate::domain::task::{Task, TaskStatus};
+use crate::store::{Board, StoreError};
+
+/// The tool.
+pub const TOOL: Tool = Tool {
+    name: "task_update",
+    text: include_str!("task_update.md"),
+    schema: schema_of::<Input>,
+    access: Access::Crew,
+    audience: Audience::Everyone,
+    show,
+    run: |context, input| Box::pin(blocking(context, input, run)),
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// The task's number.
+    #[schemars(with = "u64")]
+    task_id: TaskRef,
+    /// pending gives a task of yours back, in_progress starts one, completed finishes it.
+    #[schemars(with = "Option<Status>")]
+    status: Option<TaskStatus>,
+    /// Numbers of tasks that it shall wait for.
+    #[serde(
+        default,
+        rename = "addBlockedBy",
+        alias = "add_blocked_by",
+        deserialize_with = "loose::refs"
+    )]
+    #[schemars(with = "Option<Vec<u64>>")]
+    add: Vec<TaskRef>,
+    /// Numbers of tasks that it shall wait for no longer.
+    #[serde(
+        default,
+        rename = "removeBlockedBy",
+        alias = "remove_blocked_by",
+        deserialize_with = "loose::refs"
+    )]
+    #[schemars(with = "Option<Vec<u64>>")]
+    remove: Vec<TaskRef>,
+    /// A new subject.
+    subject: Option<String>,
+    /// A new description.
+    description: Option<String>,
+}
+
+/// What the schema says of a status.
+#[derive(JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[allow(dead_code)] // only its schema is used
+enum Status {
+    Pending,
+    InProgress,
+    Completed,
+}
+
+fn show(input: &Value) -> String {
+    let id = input
+        .get("task_id")
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let status = input
+        .get("status")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    crate::domain::text::one_line(format!("#{} {status}", id.trim_matches(['"', '#'])).trim())
+}
+
+fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
+    let input: Input = parse(input)?;
+    let board = Board::open(&context.root);
+    let graph = task_ref::graph(&board)?;
+    let id = task_ref::resolve(&graph, &input.task_id)?;
+    let edit = TaskEdit {
+        subject: input.subject,
+        description: input.description,
+        block_on: task_ref::resolve_all(&graph, &input.add)?,
+        unblock: task_ref::resolve_all(&graph, &input.remove)?,
+        tags: None,
+    };
+    let mut task = None;
+    if edit != TaskEdit::default() {
+        let edited = board
+            .edit(id, &edit, (context.clock)())
+            .map_err(|e| task_ref::refused(&e))?;
+        task = Some(edited);
+    }
+    if let Some(status) = input.status {
+        let moved = set_status(context, &board, id, status).map_err(|e| task_ref::refused(&e))?;
+        task = Some(moved);
+    }
+    match task {
+        Some(task) => task_ref::whole(&task),
+        None => Err(ToolOutput::error(
+            "Error: nothing to change: give a status, a text or blockers",
+        )),
+    }
+}
+
+fn set_status(
+    context: &ToolContext,
+    board: &Board,
+    id: TaskId,
+    status: TaskStatus,
+) -> Result<Task, StoreError> {
+    let now = (context.clock)();
+    match status {
+        TaskStatus::Completed => board.complete(id, &context.agent, now),
+        TaskStatus::InProgress => board.start(id, &task_ref::claimer(context), now),
+        TaskStatus::Pending => board.release(id, &context.agent, now),
+    }
+}

@@ -1,0 +1,71 @@
+//! `todo`: replaces the agent's own todo list.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, loose, parse, schema_of};
+use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
+
+/// The tool.
+pub const TOOL: Tool = Tool {
+    name: "todo",
+    text: include_str!("todo.md"),
+    schema: schema_of::<Input>,
+    access: Access::Crew,
+    audience: Audience::Everyone,
+    show: |input| {
+        let items = input
+            .get("items")
+            .and_then(Value::as_array)
+            .map_or(0, Vec::len);
+        format!("{items} items")
+    },
+    run: |context, input| Box::pin(run(context, input)),
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// The whole list, in order. It replaces the old one.
+    items: Vec<Item>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Item {
+    /// Its id; its place in the list if missing.
+    #[serde(default, deserialize_with = "loose::text")]
+    #[schemars(with = "Option<String>")]
+    id: Option<String>,
+    /// What is to be done.
+    #[serde(alias = "content")]
+    text: String,
+    /// Where it stands.
+    #[serde(default)]
+    status: TodoStatus,
+}
+
+async fn run(context: ToolContext, input: Value) -> ToolOutput {
+    let input: Input = match parse(input) {
+        Ok(input) => input,
+        Err(output) => return output,
+    };
+    let items = input
+        .items
+        .into_iter()
+        .enumerate()
+        .map(|(at, item)| TodoItem {
+            id: item.id.unwrap_or_else(|| (at + 1).to_string()),
+            text: item.text,
+            status: item.status,
+        })
+        .collect();
+    match TodoList::new(items) {
+        Ok(list) => {
+            let text = list.render();
+            context.host.todo(&context.agent, list).await;
+            ToolOutput::ok(text)
+        }
+        Err(error) => ToolOutput::error(format!("Error: {error}")),
+    }
+}

@@ -1,0 +1,45 @@
+//! `write_file`: writes a whole file.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::workspace::Workspace;
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, blocking, diff, parse, path_of, schema_of,
+};
+
+/// The tool.
+pub const TOOL: Tool = Tool {
+    name: "write_file",
+    text: include_str!("write_file.md"),
+    schema: schema_of::<Input>,
+    access: Access::Write,
+    audience: Audience::Everyone,
+    show: path_of,
+    run: |context, input| Box::pin(blocking(context, input, run)),
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// The file, relative to the work directory. Folders above it are made.
+    path: String,
+    /// The whole content.
+    content: String,
+}
+
+fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
+    let input: Input = parse(input)?;
+    let space = Workspace::open(&context.workdir).map_err(ToolOutput::error)?;
+    // What can not be shown as a diff can still be replaced.
+    let before = space.text(&input.path).ok().flatten().unwrap_or_default();
+    space
+        .write(&input.path, &input.content)
+        .map_err(ToolOutput::error)?;
+    let bytes = input.content.len();
+    Ok(ToolOutput {
+        diff: diff::unified(&input.path, &before, &input.content),
+        ..ToolOutput::ok(format!("Wrote {bytes} bytes to {}", input.path))
+    })
+}

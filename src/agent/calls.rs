@@ -1,0 +1,303 @@
+//! Tool calls in action: found, judged by the policy, asked about, run; and what the screen hears of them.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::desk::Desk;
+use crate::domain::chat::{Block, Message, ToolCall};
+use crate::domain::ids::{CallId, Name};
+use crate::domain::request::{RequestKind, RequestStatus};
+use crate::domain::stamp::Stamp;
+use crate::domain::text::head_and_tail;
+use crate::protocol::event::EventKind;
+use crate::tools::host::Host;
+use crate::tools::policy::{self, Rules, Ruling, Standing};
+use crate::tools::{Tool, ToolContext, ToolOutput, table};
+
+/// Most bytes of one tool result that enter the conversation.
+pub const RESULT_MAX: usize = 64 * 1024;
+/// Most bytes of a call's input that an event carries.
+const SHOWN_MAX: usize = 16 * 1024;
+
+/// Where an agent's calls are carried out.
+pub struct Workshop {
+    /// The tools that it was given.
+    pub tools: Arc<Vec<&'static Tool>>,
+    /// The standing rules.
+    pub rules: Arc<Rules>,
+    /// What the crew and the agent share.
+    pub desk: Arc<Desk>,
+    /// The floors above.
+    pub host: Arc<dyn Host>,
+    /// The crew's root.
+    pub root: PathBuf,
+    /// Where the agent works.
+    pub workdir: PathBuf,
+    /// How long a program may run.
+    pub timeout: Duration,
+    /// The time.
+    pub clock: fn() -> Stamp,
+}
+
+impl Workshop {
+    /// Carries one call out; also says how long the tool itself took, without the wait for a person.
+    /// Dropping the future ends the tool and withdraws an open question.
+    pub async fn carry_out(&self, agent: &Name, call: &ToolCall) -> (ToolOutput, Duration) {
+        let Some(tool) = self.tools.iter().find(|t| t.name == call.name) else {
+            let names: Vec<&str> = self.tools.iter().map(|t| t.name).collect();
+            return (
+                ToolOutput::error(table::unknown(&call.name, &names)),
+                Duration::ZERO,
+            );
+        };
+        let standing = Standing {
+            rules: &self.rules,
+            gate: self.desk.gate(),
+            workdir: &self.workdir,
+        };
+        let comment = match policy::decide(tool, &call.input, &standing) {
+            Ruling::Allow => String::new(),
+            Ruling::Deny { why } => {
+                return (
+                    ToolOutput::error(format!("Error: not allowed: {why}")),
+                    Duration::ZERO,
+                );
+            }
+            Ruling::Ask { why } => match self.ask(agent, tool, call, &why).await {
+                Ok(comment) => comment,
+                Err(why) => return (ToolOutput::error(why), Duration::ZERO),
+            },
+        };
+        let cancel = CancellationToken::new();
+        let _ends_with_this = cancel.clone().drop_guard();
+        let context = ToolContext {
+            agent: agent.clone(),
+            call: call.id.clone(),
+            root: self.root.clone(),
+            workdir: self.workdir.clone(),
+            host: Arc::clone(&self.host),
+            cancel,
+            timeout: self.timeout,
+            clock: self.clock,
+        };
+        let began = Instant::now();
+        let mut output = (tool.run)(context, call.input.clone()).await;
+        let took = began.elapsed();
+        if !comment.is_empty() {
+            output
+                .text
+                .push_str(&format!("\n[The person allowed this and said: {comment}]"));
+        }
+        output.text = head_and_tail(&output.text, RESULT_MAX);
+        (output, took)
+    }
+
+    async fn ask(
+        &self,
+        agent: &Name,
+        tool: &Tool,
+        call: &ToolCall,
+        why: &str,
+    ) -> Result<String, String> {
+        let body = format!("{}\n\n{why}", card(tool, &call.input));
+        let asked = self
+            .host
+            .ask(agent, RequestKind::Permission, agent, body)
+            .await;
+        let request =
+            asked.map_err(|e| format!("Error: the permission could not be asked for: {e}"))?;
+        let said = if request.comment.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", request.comment)
+        };
+        match request.status {
+            RequestStatus::Approved => Ok(request.comment),
+            RequestStatus::Rejected => Err(format!(
+                "Error: not allowed by {}{said}. Find another way or ask.",
+                request.decided_by
+            )),
+            RequestStatus::Pending | RequestStatus::Withdrawn => Err(format!(
+                "Error: nobody decided whether this is allowed{said}"
+            )),
+        }
+    }
+}
+
+/// What a permission card says: the tool and its whole input, bounded, as a person reads it.
+fn card(tool: &Tool, input: &Value) -> String {
+    let text = match input.get("command").and_then(Value::as_str) {
+        Some(command) => format!("$ {command}"),
+        None => serde_json::to_string_pretty(input).unwrap_or_default(),
+    };
+    format!("{}\n{}", tool.name, head_and_tail(&text, SHOWN_MAX))
+}
+
+/// What a call works on, in one line; for a tool that is not there, its input.
+pub fn shown(call: &ToolCall) -> String {
+    match table::find(&call.name) {
+        Some(tool) => (tool.show)(&call.input),
+        None => head_and_tail(&call.input.to_string(), 200),
+    }
+}
+
+/// Which calls the screen has heard of, so that each is begun once and ended once.
+#[derive(Debug, Default)]
+pub struct Announced {
+    asked: HashMap<CallId, ToolCall>,
+    running: HashMap<CallId, ToolCall>,
+}
+
+impl Announced {
+    /// The events for calls that begin.
+    pub fn started(&mut self, agent: &Name, calls: &[ToolCall]) -> Vec<EventKind> {
+        calls
+            .iter()
+            .map(|call| {
+                self.asked.remove(&call.id);
+                self.running.insert(call.id.clone(), call.clone());
+                begun(agent, call)
+            })
+            .collect()
+    }
+
+    /// The event for a call that ended.
+    pub fn finished(
+        &mut self,
+        agent: &Name,
+        call: &ToolCall,
+        output: &ToolOutput,
+        took: Duration,
+    ) -> EventKind {
+        self.running.remove(&call.id);
+        EventKind::ToolFinished {
+            agent: agent.clone(),
+            call: call.id.clone(),
+            tool: call.name.clone(),
+            outcome: output.outcome,
+            output: output.text.clone(),
+            diff: output.diff.clone(),
+            took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// The events for calls that the machine answered itself: refused, broken, interrupted.
+    pub fn on_message(&mut self, agent: &Name, message: &Message) -> Vec<EventKind> {
+        self.asked
+            .extend(message.calls().map(|c| (c.id.clone(), c.clone())));
+        let mut events = Vec::new();
+        for block in &message.blocks {
+            let Block::ToolResult {
+                call,
+                content,
+                outcome,
+            } = block
+            else {
+                continue;
+            };
+            let known = match self.asked.remove(call) {
+                Some(asked) => {
+                    events.push(begun(agent, &asked));
+                    Some(asked)
+                }
+                None => self.running.remove(call),
+            };
+            if let Some(known) = known {
+                let output = ToolOutput {
+                    outcome: *outcome,
+                    text: content.clone(),
+                    diff: String::new(),
+                };
+                events.push(self.finished(agent, &known, &output, Duration::ZERO));
+            }
+        }
+        events
+    }
+}
+
+fn begun(agent: &Name, call: &ToolCall) -> EventKind {
+    let input = if call.input.to_string().len() <= SHOWN_MAX {
+        call.input.clone()
+    } else {
+        Value::String(head_and_tail(&call.input.to_string(), SHOWN_MAX))
+    };
+    EventKind::ToolStarted {
+        agent: agent.clone(),
+        call: call.id.clone(),
+        tool: call.name.clone(),
+        on: shown(call),
+        input,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::chat::Outcome;
+    use pretty_assertions::assert_eq;
+
+    fn call(id: &str) -> ToolCall {
+        ToolCall {
+            id: CallId(id.into()),
+            name: "nothing".into(),
+            input: serde_json::json!({}),
+            broken: None,
+        }
+    }
+
+    fn kinds(events: &[EventKind]) -> Vec<String> {
+        let name = |e: &EventKind| match e {
+            EventKind::ToolStarted { call, .. } => format!("start {call}"),
+            EventKind::ToolFinished {
+                call,
+                outcome: Outcome::Ok,
+                ..
+            } => format!("ok {call}"),
+            EventKind::ToolFinished { call, .. } => format!("error {call}"),
+            other => format!("{other:?}"),
+        };
+        events.iter().map(name).collect()
+    }
+
+    #[test]
+    fn every_call_begins_once_and_ends_once_whatever_happens_to_it() {
+        let lead = Name::lead();
+        let mut announced = Announced::default();
+        let calls = ["done", "interrupted", "broken"].map(call);
+        let asked = Message::assistant(calls.iter().cloned().map(Block::ToolCall).collect());
+        assert_eq!(
+            kinds(&announced.on_message(&lead, &asked)),
+            Vec::<String>::new()
+        );
+        assert_eq!(
+            kinds(&announced.started(&lead, &calls[..2])),
+            vec!["start done", "start interrupted"]
+        );
+        let output = ToolOutput::ok("fine");
+        let ended = announced.finished(&lead, &calls[0], &output, Duration::ZERO);
+        assert_eq!(kinds(&[ended]), vec!["ok done"]);
+        let result = |c: &ToolCall, outcome| Block::ToolResult {
+            call: c.id.clone(),
+            content: "x".into(),
+            outcome,
+        };
+        let results = Message::user(vec![
+            result(&calls[0], Outcome::Ok),
+            result(&calls[1], Outcome::Error),
+            result(&calls[2], Outcome::Error),
+        ]);
+        assert_eq!(
+            kinds(&announced.on_message(&lead, &results)),
+            vec!["error interrupted", "start broken", "error broken"]
+        );
+        assert_eq!(
+            kinds(&announced.on_message(&lead, &results)),
+            Vec::<String>::new()
+        );
+    }
+}

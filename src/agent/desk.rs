@@ -1,0 +1,68 @@
+//! What an agent and the crew share about the agent while it works: small, locked, never held across a wait.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::domain::chat::Block;
+use crate::domain::todo::TodoList;
+use crate::tools::policy::PlanGate;
+
+/// Most lines of housekeeping that wait for an agent's next call; older ones are dropped.
+pub const NOTES_MAX: usize = 20;
+
+/// One agent's desk.
+#[derive(Debug, Default)]
+pub struct Desk {
+    todo: Mutex<Option<TodoList>>,
+    gate: Mutex<PlanGate>,
+    notes: Mutex<VecDeque<String>>,
+}
+
+impl Desk {
+    /// A desk of an agent whose plan stands at `gate`.
+    pub fn new(gate: PlanGate) -> Desk {
+        Desk {
+            gate: Mutex::new(gate),
+            ..Desk::default()
+        }
+    }
+
+    /// Lays a new todo list down.
+    pub fn set_todo(&self, list: TodoList) {
+        *lock(&self.todo) = Some(list);
+    }
+
+    /// Takes the todo list that was laid down since the last look.
+    pub fn take_todo(&self) -> Option<TodoList> {
+        lock(&self.todo).take()
+    }
+
+    /// Where the agent's plan stands.
+    pub fn gate(&self) -> PlanGate {
+        *lock(&self.gate)
+    }
+
+    /// The agent's plan was approved.
+    pub fn open_gate(&self) {
+        *lock(&self.gate) = PlanGate::Open;
+    }
+
+    /// Adds a line of housekeeping for the agent's next call.
+    pub fn note(&self, line: String) {
+        let mut notes = lock(&self.notes);
+        if notes.len() == NOTES_MAX {
+            notes.pop_front();
+        }
+        notes.push_back(line);
+    }
+
+    /// Takes all lines of housekeeping, as one line for the model.
+    pub fn take_notes(&self) -> Option<Block> {
+        let lines: Vec<String> = lock(&self.notes).drain(..).collect();
+        (!lines.is_empty()).then(|| Block::text(format!("<crew>{}</crew>", lines.join("; "))))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,393 @@
+//! The driver: carries the effects of one agent's turn out, feeds the answers back, publishes events.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use futures::future::join_all;
+use tokio::sync::mpsc;
+
+use super::calls::{Announced, Workshop};
+use super::turn::{Effect, Input, TodoOpen, Turn};
+use crate::domain::chat::{self, Block, Message};
+use crate::domain::ids::Name;
+use crate::domain::mail::Letter;
+use crate::domain::stamp::Stamp;
+use crate::domain::team::Activity;
+use crate::domain::usage::{Price, Usage};
+use crate::model::{Model, Reply, ToolSpec};
+use crate::protocol::Publisher;
+use crate::protocol::event::{EventKind, LetterStep, Level, TurnEnd};
+use crate::store::{Cursor, Post, Requests, Transcript};
+
+/// The model that agents call; replaced while they run when the person takes another.
+#[derive(Clone)]
+pub struct Engine {
+    /// The wire.
+    pub model: Arc<dyn Model>,
+    /// The model's name.
+    pub name: String,
+    /// The tokens that it can hold, where known.
+    pub window: Option<u64>,
+    /// What its tokens cost, where known.
+    pub price: Option<Price>,
+    /// Most tokens of one answer.
+    pub max_tokens: u32,
+}
+
+/// The engine in use, shared by the team.
+pub type EngineSlot = Arc<RwLock<Engine>>;
+
+/// What reaches an agent from above while it works.
+#[derive(Debug)]
+pub enum Control {
+    /// Words for its conversation.
+    Say(Vec<Block>),
+    /// Stop the turn.
+    Interrupt,
+}
+
+/// One agent's means.
+pub struct Driver {
+    /// Who it is.
+    pub name: Name,
+    /// Its system prompt.
+    pub system: String,
+    /// The tools that its model is told of.
+    pub specs: Arc<Vec<ToolSpec>>,
+    /// The model.
+    pub engine: EngineSlot,
+    /// How its tool calls are carried out.
+    pub workshop: Workshop,
+    /// Where its events go.
+    pub publisher: Publisher,
+    /// Its mail.
+    pub post: Post,
+    /// The requests that its letters speak of.
+    pub requests: Requests,
+    /// Where its conversation is written.
+    pub transcript: Transcript,
+    /// The time.
+    pub clock: fn() -> Stamp,
+    /// Random numbers in 0..1, to spread repeats.
+    pub jitter: fn() -> f64,
+    /// State that lives from turn to turn.
+    pub state: State,
+}
+
+/// What a driver remembers from turn to turn.
+pub struct State {
+    /// The conversation.
+    pub turn: Turn,
+    /// All tokens so far.
+    pub usage: Usage,
+    /// What they cost, where the price is known.
+    pub cost: Option<f64>,
+    /// Whether an approved shutdown request has reached it.
+    pub asked_to_go: Option<Letter>,
+    /// How far the inbox was read into the message that is being gathered, and with which letters.
+    pub(super) taken: Option<Cursor>,
+    pub(super) letters: Vec<Letter>,
+    /// Letters that are in the conversation and that the model has not answered yet.
+    pub(super) unanswered: Vec<Letter>,
+    announced: Announced,
+}
+
+impl State {
+    /// The state of an agent that has not spoken yet.
+    pub fn new(turn: Turn) -> State {
+        State {
+            turn,
+            usage: Usage::default(),
+            cost: None,
+            asked_to_go: None,
+            taken: None,
+            letters: Vec::new(),
+            unanswered: Vec::new(),
+            announced: Announced::default(),
+        }
+    }
+}
+
+impl Driver {
+    /// Works on `say` (may be empty: then on the mail that waits) until the turn ends.
+    pub async fn turn(
+        &mut self,
+        say: Vec<Block>,
+        control: &mut mpsc::Receiver<Control>,
+    ) -> TurnEnd {
+        self.publish(EventKind::TurnStarted {
+            agent: self.name.clone(),
+        })
+        .await;
+        let mut inputs = VecDeque::from([Input::Say(say)]);
+        let mut ended = TurnEnd::Done;
+        while let Some(input) = inputs.pop_front() {
+            for effect in self.state.turn.step(input) {
+                match effect {
+                    Effect::CheckMail => {
+                        let blocks = self.gather_mail().await;
+                        inputs.push_back(Input::Mail(blocks));
+                    }
+                    Effect::Save(message) => self.save(message).await,
+                    Effect::Call => {
+                        let answer = self.call(control, &mut inputs).await;
+                        inputs.push_back(answer);
+                    }
+                    Effect::Wait {
+                        wait,
+                        attempt,
+                        cause,
+                    } => {
+                        self.back_off(wait, attempt, cause, control, &mut inputs)
+                            .await;
+                    }
+                    Effect::Run(calls) => self.run(calls, control, &mut inputs).await,
+                    Effect::Notice(level, text) => {
+                        let agent = Some(self.name.clone());
+                        self.publish(EventKind::Notice { level, agent, text }).await;
+                    }
+                    Effect::End(end) => ended = end,
+                }
+            }
+        }
+        self.activity(match &ended {
+            TurnEnd::Failed { error, .. } => Activity::Failed { why: error.clone() },
+            TurnEnd::Done | TurnEnd::Interrupted | TurnEnd::Stopped { .. } => Activity::Idle,
+        })
+        .await;
+        let end = ended.clone();
+        self.publish(EventKind::TurnEnded {
+            agent: self.name.clone(),
+            end,
+        })
+        .await;
+        ended
+    }
+
+    /// Says what the agent does now.
+    pub async fn activity(&self, activity: Activity) {
+        self.publish(EventKind::ActivityChanged {
+            agent: self.name.clone(),
+            activity,
+        })
+        .await;
+    }
+
+    /// Publishes an event.
+    pub async fn publish(&self, kind: EventKind) {
+        self.publisher.publish(kind).await;
+    }
+
+    /// Tells the person that a state file could not be read or written.
+    pub async fn trouble(&self, what: &str, error: &crate::store::StoreError) {
+        self.publish(EventKind::Notice {
+            level: Level::Error,
+            agent: Some(self.name.clone()),
+            text: format!("{what}: {error}"),
+        })
+        .await;
+    }
+
+    /// Writes a message to disk, then acknowledges the letters that it holds (promise 1).
+    async fn save(&mut self, message: Message) {
+        let is_user = message.role == chat::Role::User;
+        for event in self.state.announced.on_message(&self.name, &message) {
+            self.publish(event).await;
+        }
+        let said = (!is_user).then(|| (message.words(), thoughts(&message)));
+        let transcript = self.transcript.clone();
+        if let Err(error) = blocking(move || transcript.append(&message)).await {
+            self.trouble("The conversation can not be saved", &error)
+                .await;
+        }
+        if let Some((text, thinking)) = said {
+            self.publish(EventKind::Said {
+                agent: self.name.clone(),
+                text,
+                thinking,
+            })
+            .await;
+        }
+        if is_user && let Some(cursor) = self.state.taken.take() {
+            self.acknowledge(cursor).await;
+        }
+    }
+
+    async fn call(
+        &mut self,
+        control: &mut mpsc::Receiver<Control>,
+        inputs: &mut VecDeque<Input>,
+    ) -> Input {
+        self.activity(Activity::Thinking).await;
+        let engine = self
+            .engine
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let mut partial = String::new();
+        let answer = until_interrupt(control, inputs, self.stream(&engine, &mut partial)).await;
+        match answer {
+            Some(Ok(reply)) => {
+                self.count(&engine, &reply).await;
+                for letter in std::mem::take(&mut self.state.unanswered) {
+                    let step = LetterStep::ActedOn;
+                    self.publish(EventKind::LetterMoved { letter, step }).await;
+                }
+                Input::Replied(reply)
+            }
+            Some(Err(error)) => {
+                if !partial.is_empty() {
+                    self.publish(EventKind::StreamReset {
+                        agent: self.name.clone(),
+                    })
+                    .await;
+                }
+                Input::ModelFailed {
+                    error,
+                    jitter: (self.jitter)(),
+                }
+            }
+            None => Input::Interrupt { partial },
+        }
+    }
+
+    async fn count(&mut self, engine: &Engine, reply: &Reply) {
+        self.state.usage.add(reply.usage);
+        if let Some(price) = engine.price {
+            self.state.cost = Some(self.state.cost.unwrap_or(0.0) + price.cost(&reply.usage));
+        }
+        let context = match reply.usage.total() {
+            0 => chat::estimate_tokens(&self.state.turn.messages()),
+            counted => counted,
+        };
+        self.publish(EventKind::UsageChanged {
+            agent: self.name.clone(),
+            total: self.state.usage,
+            context,
+            window: engine.window,
+            cost: self.state.cost,
+        })
+        .await;
+    }
+
+    async fn back_off(
+        &mut self,
+        wait: Duration,
+        attempt: u32,
+        cause: String,
+        control: &mut mpsc::Receiver<Control>,
+        inputs: &mut VecDeque<Input>,
+    ) {
+        let until = (self.clock)().after(wait);
+        self.activity(Activity::Backoff {
+            cause,
+            until,
+            attempt,
+        })
+        .await;
+        let slept = until_interrupt(control, inputs, tokio::time::sleep(wait)).await;
+        inputs.push_back(match slept {
+            Some(()) => Input::RetryDue,
+            None => Input::Interrupt {
+                partial: String::new(),
+            },
+        });
+    }
+
+    async fn run(
+        &mut self,
+        calls: Vec<chat::ToolCall>,
+        control: &mut mpsc::Receiver<Control>,
+        inputs: &mut VecDeque<Input>,
+    ) {
+        for event in self.state.announced.started(&self.name, &calls) {
+            self.publish(event).await;
+        }
+        if let Some(call) = calls.first() {
+            let tool = call.name.clone();
+            self.activity(Activity::Tool {
+                tool,
+                on: super::calls::shown(call),
+            })
+            .await;
+        }
+        let work = join_all(
+            calls
+                .iter()
+                .map(|call| self.workshop.carry_out(&self.name, call)),
+        );
+        let Some(outputs) = until_interrupt(control, inputs, work).await else {
+            inputs.push_back(Input::Interrupt {
+                partial: String::new(),
+            });
+            return;
+        };
+        for (call, (output, took)) in calls.into_iter().zip(outputs) {
+            let finished = self
+                .state
+                .announced
+                .finished(&self.name, &call, &output, took);
+            self.publish(finished).await;
+            inputs.push_back(Input::ToolDone {
+                call: call.id,
+                content: output.text,
+                outcome: output.outcome,
+            });
+        }
+        if let Some(list) = self.workshop.desk.take_todo() {
+            let open = if list.has_open() {
+                TodoOpen::Yes
+            } else {
+                TodoOpen::No
+            };
+            inputs.push_front(Input::TodoSet(open));
+            self.publish(EventKind::TodoChanged {
+                agent: self.name.clone(),
+                list,
+            })
+            .await;
+        }
+    }
+}
+
+/// Runs `work` and listens: words are kept for the turn, an interrupt drops the work (`None`).
+async fn until_interrupt<T>(
+    control: &mut mpsc::Receiver<Control>,
+    inputs: &mut VecDeque<Input>,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    tokio::pin!(work);
+    loop {
+        tokio::select! {
+            biased;
+            message = control.recv() => match message {
+                Some(Control::Say(blocks)) => inputs.push_back(Input::Say(blocks)),
+                Some(Control::Interrupt) | None => return None,
+            },
+            out = &mut work => return Some(out),
+        }
+    }
+}
+
+/// Runs blocking file work off the async threads; a panic in it ends this agent only.
+pub async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, crate::store::StoreError> + Send + 'static,
+) -> Result<T, crate::store::StoreError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => Err(crate::store::StoreError::from(std::io::Error::other(error))),
+    }
+}
+
+fn thoughts(message: &Message) -> String {
+    let texts: Vec<&str> = message
+        .blocks
+        .iter()
+        .filter_map(|b| match b {
+            Block::Thinking { text, .. } => Some(text.as_str()),
+            Block::Text { .. } | Block::ToolCall(_) | Block::ToolResult { .. } => None,
+        })
+        .collect();
+    texts.join("\n")
+}

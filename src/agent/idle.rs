@@ -1,0 +1,222 @@
+//! A teammate between two turns, as a pure machine: mail, then its own task, then a claim, else rest.
+
+use std::time::Duration;
+
+use crate::domain::ids::TaskId;
+use crate::domain::stamp::Stamp;
+
+/// How often an agent that ended its turn with its task open is sent back to it.
+pub const NUDGES_MAX: u32 = 2;
+
+/// What a teammate finds when it looks around.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sight {
+    /// Whether letters wait for it.
+    pub mail: Mail,
+    /// The task that it owns and has not completed.
+    pub own: Option<TaskId>,
+    /// A task that it may claim.
+    pub claimable: Option<TaskId>,
+    /// Now.
+    pub now: Stamp,
+}
+
+/// What lies in an inbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mail {
+    /// Nothing.
+    None,
+    /// Something to read.
+    Waiting,
+}
+
+/// What it does next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Next {
+    /// Read the mail and work on it.
+    Read,
+    /// Go on with its own task; it ended its turn without completing it.
+    Resume(TaskId),
+    /// Try to claim this task.
+    Claim(TaskId),
+    /// Rest until something changes, or until then to look again.
+    Rest(Option<Stamp>),
+    /// Its own task stays open after [`NUDGES_MAX`] reminders: only mail brings it on.
+    Stuck(TaskId),
+    /// It was asked to go and nothing holds it, or it rested too long.
+    Leave(Why),
+}
+
+/// Why a teammate leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// A shutdown request was approved.
+    Asked,
+    /// It had nothing to do for too long.
+    Rested,
+}
+
+/// Whether a shutdown request was approved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Leaving {
+    #[default]
+    No,
+    Asked,
+}
+
+/// The memory of the machine.
+#[derive(Debug, Clone, Default)]
+pub struct Idle {
+    /// How long it may rest; `None`: for ever.
+    timeout: Option<Duration>,
+    since: Option<Stamp>,
+    nudged: Option<(TaskId, u32)>,
+    leaving: Leaving,
+}
+
+impl Idle {
+    /// A machine whose agent leaves after resting for `timeout`; `None`: never.
+    pub fn new(timeout: Option<Duration>) -> Idle {
+        Idle {
+            timeout,
+            ..Idle::default()
+        }
+    }
+
+    /// A shutdown request was approved: it leaves as soon as its task is off its hands.
+    pub fn ask_to_go(&mut self) {
+        self.leaving = Leaving::Asked;
+    }
+
+    /// The next thing to do.
+    pub fn next(&mut self, sight: Sight) -> Next {
+        if sight.mail == Mail::Waiting {
+            self.since = None;
+            self.nudged = None;
+            return Next::Read;
+        }
+        if let Some(own) = sight.own {
+            self.since = None;
+            let done = self
+                .nudged
+                .filter(|(task, _)| *task == own)
+                .map_or(0, |(_, n)| n);
+            if done < NUDGES_MAX {
+                self.nudged = Some((own, done + 1));
+                return Next::Resume(own);
+            }
+            return if self.leaving == Leaving::Asked {
+                Next::Leave(Why::Asked)
+            } else {
+                Next::Stuck(own)
+            };
+        }
+        self.nudged = None;
+        if self.leaving == Leaving::Asked {
+            return Next::Leave(Why::Asked);
+        }
+        if let Some(task) = sight.claimable {
+            self.since = None;
+            return Next::Claim(task);
+        }
+        let since = *self.since.get_or_insert(sight.now);
+        match self.timeout {
+            Some(limit) if sight.now.since(since) >= limit => Next::Leave(Why::Rested),
+            Some(limit) => Next::Rest(Some(since.after(limit))),
+            None => Next::Rest(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sight(at: f64) -> Sight {
+        Sight {
+            mail: Mail::None,
+            own: None,
+            claimable: None,
+            now: Stamp(at),
+        }
+    }
+
+    #[test]
+    fn mail_then_own_task_then_claim() {
+        let mut idle = Idle::new(None);
+        let all = Sight {
+            mail: Mail::Waiting,
+            own: Some(TaskId(1)),
+            claimable: Some(TaskId(2)),
+            ..sight(0.0)
+        };
+        assert_eq!(idle.next(all), Next::Read);
+        assert_eq!(
+            idle.next(Sight {
+                mail: Mail::None,
+                ..all
+            }),
+            Next::Resume(TaskId(1))
+        );
+        let free = Sight {
+            claimable: Some(TaskId(2)),
+            ..sight(0.0)
+        };
+        assert_eq!(idle.next(free), Next::Claim(TaskId(2)));
+        assert_eq!(idle.next(sight(0.0)), Next::Rest(None));
+    }
+
+    #[test]
+    fn an_open_task_is_resumed_twice_and_then_left_to_mail() {
+        let mut idle = Idle::new(None);
+        let own = Sight {
+            own: Some(TaskId(1)),
+            ..sight(0.0)
+        };
+        assert_eq!(idle.next(own), Next::Resume(TaskId(1)));
+        assert_eq!(idle.next(own), Next::Resume(TaskId(1)));
+        assert_eq!(idle.next(own), Next::Stuck(TaskId(1)));
+        assert_eq!(
+            idle.next(Sight {
+                mail: Mail::Waiting,
+                ..own
+            }),
+            Next::Read
+        );
+        assert_eq!(
+            idle.next(own),
+            Next::Resume(TaskId(1)),
+            "mail starts the count anew"
+        );
+    }
+
+    #[test]
+    fn resting_has_a_limit_that_work_resets() {
+        let mut idle = Idle::new(Some(Duration::from_secs(60)));
+        assert_eq!(idle.next(sight(10.0)), Next::Rest(Some(Stamp(70.0))));
+        assert_eq!(idle.next(sight(69.0)), Next::Rest(Some(Stamp(70.0))));
+        let free = Sight {
+            claimable: Some(TaskId(2)),
+            ..sight(69.5)
+        };
+        assert_eq!(idle.next(free), Next::Claim(TaskId(2)));
+        assert_eq!(idle.next(sight(80.0)), Next::Rest(Some(Stamp(140.0))));
+        assert_eq!(idle.next(sight(140.0)), Next::Leave(Why::Rested));
+    }
+
+    #[test]
+    fn asked_to_go_it_finishes_its_task_first_and_claims_no_other() {
+        let mut idle = Idle::new(None);
+        idle.ask_to_go();
+        let own = Sight {
+            own: Some(TaskId(1)),
+            claimable: Some(TaskId(2)),
+            ..sight(0.0)
+        };
+        assert_eq!(idle.next(own), Next::Resume(TaskId(1)));
+        assert_eq!(
+            idle.next(Sight { own: None, ..own }),
+            Next::Leave(Why::Asked)
+        );
+    }
+}

@@ -1,0 +1,97 @@
+//! The driver and its letters: taken before each call, acknowledged when they are on disk.
+
+use super::driver::{Driver, blocking};
+use super::mail;
+use crate::domain::chat::Block;
+use crate::domain::mail::{Letter, LetterKind};
+use crate::protocol::event::{EventKind, LetterStep, Level};
+use crate::store::Cursor;
+
+impl Driver {
+    /// Takes the letters that wait. They are acknowledged when the message that holds them is saved.
+    pub async fn gather_mail(&mut self) -> Vec<Block> {
+        let mut blocks = Vec::new();
+        if let Some(notes) = self.workshop.desk.take_notes() {
+            blocks.push(notes);
+        }
+        let (post, name) = (self.post.clone(), self.name.clone());
+        // What was taken and not yet saved would come again: the turn was interrupted in between.
+        if self.state.taken.is_none() {
+            match blocking(move || post.pending(&name)).await {
+                Ok(pending) => {
+                    for notice in pending.notices() {
+                        self.publish(EventKind::notice(Level::Warn, notice)).await;
+                    }
+                    if !pending.letters.is_empty() {
+                        self.look_for_shutdown(&pending.letters).await;
+                        blocks.push(mail::block(&pending.letters));
+                        self.state.letters = pending.letters;
+                    }
+                    self.state.taken = Some(pending.upto);
+                }
+                Err(error) => self.trouble("The inbox can not be read", &error).await,
+            }
+        }
+        blocks
+    }
+
+    /// Takes an approved shutdown request out of the mail when nothing else waits there: to go needs no
+    /// model. True when it did.
+    pub async fn take_shutdown(&mut self) -> bool {
+        let (post, name) = (self.post.clone(), self.name.clone());
+        let Ok(pending) = blocking(move || post.pending(&name)).await else {
+            return false;
+        };
+        self.look_for_shutdown(&pending.letters).await;
+        let only_that = pending
+            .letters
+            .iter()
+            .all(|l| l.kind == LetterKind::ShutdownRequest);
+        if self.state.asked_to_go.is_none() || !only_that {
+            return false;
+        }
+        self.state.letters = pending.letters;
+        self.acknowledge(pending.upto).await;
+        true
+    }
+
+    async fn look_for_shutdown(&mut self, letters: &[Letter]) {
+        for letter in letters
+            .iter()
+            .filter(|l| l.kind == LetterKind::ShutdownRequest)
+        {
+            let Some(id) = letter.request_id() else {
+                continue;
+            };
+            let requests = self.requests.clone();
+            let request = blocking(move || requests.get(&id)).await.ok().flatten();
+            if mail::is_approved_shutdown(letter, &self.name, request.as_ref()) {
+                self.state.asked_to_go = Some(letter.clone());
+            }
+        }
+    }
+
+    pub(super) async fn acknowledge(&mut self, cursor: Cursor) {
+        let (post, name) = (self.post.clone(), self.name.clone());
+        if let Err(error) = blocking(move || post.acknowledge(&name, &cursor)).await {
+            self.trouble("The inbox can not be written", &error).await;
+        }
+        for letter in self.state.letters.drain(..) {
+            let step = LetterStep::Delivered;
+            self.publisher
+                .publish(EventKind::LetterMoved {
+                    letter: letter.clone(),
+                    step,
+                })
+                .await;
+            let what = format!("letter from {}", letter.from);
+            self.publisher
+                .publish(EventKind::Injected {
+                    agent: self.name.clone(),
+                    what,
+                })
+                .await;
+            self.state.unanswered.push(letter);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Letters on their way into a conversation: how the model reads them, and which ones ask to go.
+
+use serde_json::{Map, Value};
+
+use crate::domain::chat::Block;
+use crate::domain::ids::Name;
+use crate::domain::mail::{Letter, LetterKind};
+use crate::domain::request::{Request, RequestKind, RequestStatus};
+
+/// The letters as one block: the reference's `<inbox>` with a JSON array.
+pub fn block(letters: &[Letter]) -> Block {
+    let list: Vec<Value> = letters.iter().map(plain).collect();
+    let json = serde_json::to_string_pretty(&list).unwrap_or_default();
+    Block::text(format!("<inbox>\n{json}\n</inbox>"))
+}
+
+/// What a model needs of a letter: not the ids and dates of the file.
+fn plain(letter: &Letter) -> Value {
+    let mut out = Map::new();
+    out.insert("from".into(), letter.from.clone().into());
+    out.insert("type".into(), letter.kind.to_string().into());
+    out.insert("content".into(), letter.content.clone().into());
+    for key in ["request_id", "approve", "comment", "plan"] {
+        if let Some(value) = letter.extra.get(key) {
+            out.insert(key.into(), value.clone());
+        }
+    }
+    Value::Object(out)
+}
+
+/// Whether `letter` tells `to` to shut down, and somebody who may has approved that (promise 7): the
+/// letter alone proves nothing, since any program can write one.
+pub fn is_approved_shutdown(letter: &Letter, to: &Name, request: Option<&Request>) -> bool {
+    letter.kind == LetterKind::ShutdownRequest
+        && request.is_some_and(|r| {
+            Some(&r.id) == letter.request_id().as_ref()
+                && r.kind == RequestKind::Shutdown
+                && r.status == RequestStatus::Approved
+                && r.target.same(to)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::{LetterId, RequestId};
+    use crate::domain::stamp::Stamp;
+
+    #[test]
+    fn only_an_approved_request_about_oneself_shuts_down() {
+        let bob = Name::member("bob").unwrap();
+        let alice = Name::member("alice").unwrap();
+        let id = RequestId("r1".into());
+        let mut letter = Letter::new(
+            LetterId("l1".into()),
+            LetterKind::ShutdownRequest,
+            &alice,
+            &bob,
+            "go",
+            Stamp(1.0),
+        );
+        letter.extra.insert("request_id".into(), "r1".into());
+        let request = |target: &Name, status| {
+            let mut r = Request::new(
+                id.clone(),
+                RequestKind::Shutdown,
+                Name::lead(),
+                target.clone(),
+                String::new(),
+                Stamp(1.0),
+            );
+            r.status = status;
+            r
+        };
+        let approved = request(&bob, RequestStatus::Approved);
+        assert!(is_approved_shutdown(&letter, &bob, Some(&approved)));
+        for no in [
+            None,
+            Some(request(&bob, RequestStatus::Pending)),
+            Some(request(&bob, RequestStatus::Rejected)),
+            Some(request(&alice, RequestStatus::Approved)),
+        ] {
+            assert!(!is_approved_shutdown(&letter, &bob, no.as_ref()), "{no:?}");
+        }
+    }
+
+    #[test]
+    fn the_model_reads_who_wrote_what() {
+        let letter: Letter = serde_json::from_str(
+            r#"{"id":"x","type":"message","from":"alice","content":"hi","timestamp":5,"odd":1}"#,
+        )
+        .unwrap();
+        let Block::Text { text } = block(&[letter]) else {
+            panic!()
+        };
+        assert!(text.starts_with("<inbox>\n[") && text.ends_with("]\n</inbox>"));
+        assert!(text.contains("\"from\": \"alice\"") && !text.contains("odd"));
+    }
+}

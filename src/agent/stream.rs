@@ -1,0 +1,84 @@
+//! The driver and its model: one streamed call, its deltas merged before they are published.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use tokio::time::Instant;
+
+use super::driver::{Driver, Engine};
+use crate::model::http::cut;
+use crate::model::{Delta, ModelError, ModelRequest, Reply};
+use crate::protocol::event::EventKind;
+
+/// Deltas that arrive within this time are published as one.
+const MERGE: Duration = Duration::from_millis(30);
+
+impl Driver {
+    /// Calls the model. `partial` holds the words that have arrived, also when this is dropped.
+    pub(super) async fn stream(
+        &self,
+        engine: &Engine,
+        partial: &mut String,
+    ) -> Result<Reply, ModelError> {
+        let mut stream = engine.model.call(ModelRequest {
+            agent: self.name.clone(),
+            model: engine.name.clone(),
+            system: self.system.clone(),
+            messages: self.state.turn.messages(),
+            tools: Arc::clone(&self.specs),
+            max_tokens: engine.max_tokens,
+        });
+        let agent = &self.name;
+        let (mut text, mut thinking) = (String::new(), String::new());
+        let mut due: Option<Instant> = None;
+        let flush = |text: &mut String, thinking: &mut String| {
+            if !thinking.is_empty() {
+                let text = std::mem::take(thinking);
+                self.publisher.offer(EventKind::ThinkingDelta {
+                    agent: agent.clone(),
+                    text,
+                });
+            }
+            if !text.is_empty() {
+                let text = std::mem::take(text);
+                self.publisher.offer(EventKind::TextDelta {
+                    agent: agent.clone(),
+                    text,
+                });
+            }
+        };
+        loop {
+            let wait = async {
+                match due {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = wait => {
+                    flush(&mut text, &mut thinking);
+                    due = None;
+                }
+                delta = stream.next() => match delta {
+                    Some(Ok(Delta::Text(more))) => {
+                        partial.push_str(&more);
+                        text.push_str(&more);
+                        due.get_or_insert_with(|| Instant::now() + MERGE);
+                    }
+                    Some(Ok(Delta::Thinking(more))) => {
+                        thinking.push_str(&more);
+                        due.get_or_insert_with(|| Instant::now() + MERGE);
+                    }
+                    Some(Ok(Delta::ToolCall(_))) => {}
+                    Some(Ok(Delta::Done(reply))) => {
+                        flush(&mut text, &mut thinking);
+                        return Ok(reply);
+                    }
+                    Some(Err(error)) => return Err(error),
+                    None => return Err(cut()),
+                }
+            }
+        }
+    }
+}

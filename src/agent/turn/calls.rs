@@ -1,0 +1,153 @@
+//! The tool calls of one answer: in which order they run, and that each gets exactly one result.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::domain::chat::{Block, Outcome, ToolCall};
+use crate::domain::ids::CallId;
+use crate::domain::text::clip;
+
+/// Most calls of one answer that are carried out; the others get an error as their result.
+pub const CALLS_MAX: usize = 64;
+/// Most calls that run side by side.
+const BATCH_MAX: usize = 8;
+
+/// The calls of one answer.
+#[derive(Debug)]
+pub struct Calls {
+    order: Vec<CallId>,
+    batches: VecDeque<Vec<ToolCall>>,
+    running: HashSet<CallId>,
+    results: BTreeMap<CallId, (String, Outcome)>,
+}
+
+impl Calls {
+    /// Groups `calls`: consecutive ones that only read go side by side, all others one by one.
+    pub fn new(calls: Vec<ToolCall>, side_by_side: &BTreeSet<String>) -> Calls {
+        let mut this = Calls {
+            order: calls.iter().map(|c| c.id.clone()).collect(),
+            batches: VecDeque::new(),
+            running: HashSet::new(),
+            results: BTreeMap::new(),
+        };
+        let mut open = Vec::new();
+        for (at, call) in calls.into_iter().enumerate() {
+            if at >= CALLS_MAX {
+                let text = format!("Error: not run, an answer may hold {CALLS_MAX} tool calls.");
+                this.results.insert(call.id, (text, Outcome::Error));
+            } else if let Some(raw) = &call.broken {
+                let text = format!(
+                    "Error: the input of this call was not a JSON object, so it was not run. Send it again. It began: {}",
+                    clip(raw, 200)
+                );
+                this.results.insert(call.id, (text, Outcome::Error));
+            } else if side_by_side.contains(&call.name) {
+                open.push(call);
+                if open.len() == BATCH_MAX {
+                    this.batches.push_back(std::mem::take(&mut open));
+                }
+            } else {
+                if !open.is_empty() {
+                    this.batches.push_back(std::mem::take(&mut open));
+                }
+                this.batches.push_back(vec![call]);
+            }
+        }
+        if !open.is_empty() {
+            this.batches.push_back(open);
+        }
+        this
+    }
+
+    /// The next calls to run; `None` while some still run, or when there are no more.
+    pub fn next_batch(&mut self) -> Option<Vec<ToolCall>> {
+        if !self.running.is_empty() {
+            return None;
+        }
+        let batch = self.batches.pop_front()?;
+        self.running = batch.iter().map(|c| c.id.clone()).collect();
+        Some(batch)
+    }
+
+    /// Takes a result. One for a call that does not run is ignored: it had its result already.
+    pub fn done(&mut self, call: &CallId, content: String, outcome: Outcome) {
+        if self.running.remove(call) {
+            self.results.insert(call.clone(), (content, outcome));
+        }
+    }
+
+    /// Gives every call that has no result yet this one.
+    pub fn close_all(&mut self, why: &str) {
+        self.batches.clear();
+        self.running.clear();
+        for id in &self.order {
+            self.results
+                .entry(id.clone())
+                .or_insert_with(|| (why.into(), Outcome::Error));
+        }
+    }
+
+    /// Whether every call has its result.
+    pub fn is_complete(&self) -> bool {
+        self.order.iter().all(|id| self.results.contains_key(id))
+    }
+
+    /// The results in the order of the calls.
+    pub fn take_results(&mut self) -> Vec<Block> {
+        let order = std::mem::take(&mut self.order);
+        order
+            .into_iter()
+            .filter_map(|call| {
+                let (content, outcome) = self.results.remove(&call)?;
+                Some(Block::ToolResult {
+                    call,
+                    content,
+                    outcome,
+                })
+            })
+            .collect()
+    }
+}
+
+/// Makes an answer fit to be sent back: no blank text, and ids that are there and differ.
+pub fn tidy(blocks: Vec<Block>) -> Vec<Block> {
+    let mut seen: HashSet<CallId> = HashSet::new();
+    blocks
+        .into_iter()
+        .filter_map(|block| match block {
+            Block::Text { text } if text.trim().is_empty() => None,
+            Block::ToolCall(mut call) => {
+                let base = if call.id.0.is_empty() {
+                    "call".into()
+                } else {
+                    call.id.0.clone()
+                };
+                let mut id = CallId(base.clone());
+                let mut n = 1;
+                while !seen.insert(id.clone()) {
+                    n += 1;
+                    id = CallId(format!("{base}-{n}"));
+                }
+                call.id = id;
+                Some(Block::ToolCall(call))
+            }
+            Block::Text { .. } | Block::Thinking { .. } | Block::ToolResult { .. } => Some(block),
+        })
+        .collect()
+}
+
+/// A mark of calls and their results: the same mark over and over is a loop.
+pub fn signature(calls: &[ToolCall], results: &[Block]) -> u64 {
+    let mut hash = DefaultHasher::new();
+    for call in calls {
+        call.name.hash(&mut hash);
+        call.input.to_string().hash(&mut hash);
+        call.broken.hash(&mut hash);
+    }
+    for result in results {
+        if let Block::ToolResult { content, .. } = result {
+            content.hash(&mut hash);
+        }
+    }
+    hash.finish()
+}

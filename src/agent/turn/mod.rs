@@ -1,0 +1,392 @@
+//! The turn as a pure machine: inputs go in, effects come out. It never performs IO and never asks the time.
+
+mod calls;
+mod inputs;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use crate::domain::chat::{Block, Message, Role};
+use crate::model::{Fault, ModelError, Reply, StopReason, retry};
+use crate::protocol::event::{Level, TurnEnd};
+use calls::{Calls, signature};
+pub use inputs::{Effect, Input};
+
+/// Rounds without `todo` after which an agent with open items is reminded.
+const REMIND_AFTER: u32 = 3;
+/// How often the same calls with the same results may come within [`LOOP_WINDOW`] rounds.
+const LOOP_MAX: usize = 5;
+/// Rounds that the loop detection looks back.
+const LOOP_WINDOW: usize = 12;
+/// How often a server may pause one turn.
+const PAUSE_MAX: u32 = 10;
+
+/// The reference's reminder, word for word.
+pub const REMINDER: &str = "<reminder>Update your todos.</reminder>";
+
+/// What an agent may do within one turn.
+#[derive(Debug, Clone, Default)]
+pub struct Limits {
+    /// Most calls of the model; `None`: no limit (the lead).
+    pub rounds: Option<u32>,
+    /// Tools whose consecutive calls may run side by side, because they only read.
+    pub side_by_side: BTreeSet<String>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// Nothing to do.
+    Resting,
+    /// The driver looks for mail; the next user message is being gathered.
+    Gathering,
+    /// The model answers.
+    Calling,
+    /// The model failed; the driver waits before it is called again.
+    Waiting,
+    /// Tools run.
+    Running(Calls),
+}
+
+/// One agent's conversation and where its turn stands.
+#[derive(Debug)]
+pub struct Turn {
+    messages: Arc<Vec<Message>>,
+    phase: Phase,
+    limits: Limits,
+    /// What goes into the next user message: tool results first, then what others said meanwhile.
+    results: Vec<Block>,
+    said: Vec<Block>,
+    rounds: u32,
+    /// Failed tries of the call under way.
+    attempt: u32,
+    empty_answers: u32,
+    pauses: u32,
+    continued: Continued,
+    since_todo: u32,
+    todo_open: TodoOpen,
+    recent: VecDeque<u64>,
+}
+
+/// Whether an answer that reached its limit was already continued in this turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Continued {
+    No,
+    Once,
+}
+
+/// Whether the todo list has items left; decides on the reminder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TodoOpen {
+    /// All done, or no list.
+    No,
+    /// Items are left.
+    Yes,
+}
+
+impl Turn {
+    /// A conversation that has not begun.
+    pub fn new(limits: Limits) -> Turn {
+        Turn {
+            messages: Arc::default(),
+            phase: Phase::Resting,
+            limits,
+            results: Vec::new(),
+            said: Vec::new(),
+            rounds: 0,
+            attempt: 0,
+            empty_answers: 0,
+            pauses: 0,
+            continued: Continued::No,
+            since_todo: 0,
+            todo_open: TodoOpen::No,
+            recent: VecDeque::new(),
+        }
+    }
+
+    /// The conversation. Valid by [`crate::domain::chat::check`] whenever [`Effect::Call`] comes out
+    /// and whenever the turn rests.
+    pub fn messages(&self) -> Arc<Vec<Message>> {
+        Arc::clone(&self.messages)
+    }
+
+    /// Whether nothing is under way.
+    pub fn is_resting(&self) -> bool {
+        matches!(self.phase, Phase::Resting)
+    }
+
+    /// Takes one input and says what is to be done. Inputs that do not fit the phase change nothing:
+    /// they are late answers of something that was interrupted.
+    pub fn step(&mut self, input: Input) -> Vec<Effect> {
+        match input {
+            Input::Say(blocks) => self.say(blocks),
+            Input::Mail(blocks) => self.gathered(blocks),
+            Input::Replied(reply) => self.replied(reply),
+            Input::ModelFailed { error, jitter } => self.failed(&error, jitter),
+            Input::RetryDue => match self.phase {
+                Phase::Waiting => self.call(),
+                Phase::Resting | Phase::Gathering | Phase::Calling | Phase::Running(_) => vec![],
+            },
+            Input::ToolDone {
+                call,
+                content,
+                outcome,
+            } => {
+                let Phase::Running(calls) = &mut self.phase else {
+                    return vec![];
+                };
+                calls.done(&call, content, outcome);
+                self.run_next()
+            }
+            Input::TodoSet(open) => {
+                self.todo_open = open;
+                self.since_todo = 0;
+                vec![]
+            }
+            Input::Interrupt { partial } => self.interrupt(partial),
+        }
+    }
+
+    fn say(&mut self, blocks: Vec<Block>) -> Vec<Effect> {
+        self.said.extend(blocks);
+        if !self.is_resting() {
+            return vec![];
+        }
+        self.rounds = 0;
+        self.attempt = 0;
+        self.empty_answers = 0;
+        self.pauses = 0;
+        self.continued = Continued::No;
+        self.recent.clear();
+        self.phase = Phase::Gathering;
+        vec![Effect::CheckMail]
+    }
+
+    /// Mail was looked for: the user message is complete, the model is called.
+    fn gathered(&mut self, mail: Vec<Block>) -> Vec<Effect> {
+        if !matches!(self.phase, Phase::Gathering) {
+            // Mail that was taken must not be dropped, even if the turn was interrupted meanwhile.
+            self.said.extend(mail);
+            return vec![];
+        }
+        self.said.extend(mail);
+        let mut effects = self.flush_user();
+        if self.messages.last().is_none_or(|m| m.role != Role::User) {
+            // Woken for mail that somebody else had taken: there is nothing to answer.
+            effects.extend(self.end(TurnEnd::Done));
+            return effects;
+        }
+        if self.limits.rounds.is_some_and(|max| self.rounds >= max) {
+            let why = format!("{} rounds in one work phase without an end", self.rounds);
+            effects.extend(self.end(TurnEnd::Stopped { why }));
+            return effects;
+        }
+        effects.extend(self.call());
+        effects
+    }
+
+    fn call(&mut self) -> Vec<Effect> {
+        self.phase = Phase::Calling;
+        vec![Effect::Call]
+    }
+
+    fn replied(&mut self, reply: Reply) -> Vec<Effect> {
+        if !matches!(self.phase, Phase::Calling) {
+            return vec![];
+        }
+        self.attempt = 0;
+        self.rounds += 1;
+        self.since_todo = self.since_todo.saturating_add(1);
+        let message = Message::assistant(calls::tidy(reply.blocks));
+        let calls: Vec<_> = message.calls().cloned().collect();
+        let is_empty = message.words().trim().is_empty() && calls.is_empty();
+        let mut effects = Vec::new();
+        if !is_empty {
+            self.empty_answers = 0;
+            effects.push(self.push(message));
+        }
+        if !calls.is_empty() {
+            self.phase = Phase::Running(Calls::new(calls, &self.limits.side_by_side));
+            effects.extend(self.run_next());
+            return effects;
+        }
+        effects.extend(match reply.stop {
+            StopReason::PauseTurn if self.pauses < PAUSE_MAX => {
+                self.pauses += 1;
+                self.call()
+            }
+            StopReason::MaxTokens if !is_empty && self.continued == Continued::No => {
+                self.continued = Continued::Once;
+                self.said.insert(
+                    0,
+                    Block::text("Your answer reached its limit. Go on exactly where it stopped."),
+                );
+                self.gather()
+            }
+            StopReason::MaxTokens => self.end(TurnEnd::Stopped {
+                why: "the answer reached its token limit (setting max_tokens)".into(),
+            }),
+            StopReason::Refusal => self.end(TurnEnd::Stopped {
+                why: "the model refused to answer".into(),
+            }),
+            StopReason::ContextExceeded => self.end(too_long()),
+            StopReason::EndTurn
+            | StopReason::ToolUse
+            | StopReason::PauseTurn
+            | StopReason::Other(_) => {
+                if is_empty {
+                    self.empty()
+                } else if self.said.is_empty() {
+                    self.end(TurnEnd::Done)
+                } else {
+                    // Somebody spoke while the model answered: that is the next message.
+                    self.gather()
+                }
+            }
+        });
+        effects
+    }
+
+    fn empty(&mut self) -> Vec<Effect> {
+        self.empty_answers += 1;
+        if self.empty_answers == 1 {
+            return self.call();
+        }
+        self.end(TurnEnd::Failed {
+            error: "the model gave an empty answer, twice".into(),
+            hint: "Say it in other words, or take another model (/model).".into(),
+        })
+    }
+
+    fn failed(&mut self, error: &ModelError, jitter: f64) -> Vec<Effect> {
+        if !matches!(self.phase, Phase::Calling) {
+            return vec![];
+        }
+        if error.fault == Fault::ContextTooLong {
+            return self.end(too_long());
+        }
+        match retry::wait(error, self.attempt, jitter) {
+            Some(wait) => {
+                self.attempt += 1;
+                self.phase = Phase::Waiting;
+                vec![Effect::Wait {
+                    wait,
+                    attempt: self.attempt,
+                    cause: error.message.clone(),
+                }]
+            }
+            None => {
+                let tries = self.attempt + 1;
+                let error_text = if tries > 1 {
+                    format!("{} (given up after {tries} tries)", error.message)
+                } else {
+                    error.message.clone()
+                };
+                self.end(TurnEnd::Failed {
+                    error: error_text,
+                    hint: error.hint.clone(),
+                })
+            }
+        }
+    }
+
+    fn run_next(&mut self) -> Vec<Effect> {
+        let Phase::Running(calls) = &mut self.phase else {
+            return vec![];
+        };
+        if let Some(batch) = calls.next_batch() {
+            return vec![Effect::Run(batch)];
+        }
+        if !calls.is_complete() {
+            return vec![];
+        }
+        let results = calls.take_results();
+        let asked = self
+            .messages
+            .last()
+            .map(|m| m.calls().cloned().collect::<Vec<_>>());
+        let mark = signature(&asked.unwrap_or_default(), &results);
+        self.results = results;
+        if self.todo_open == TodoOpen::Yes && self.since_todo >= REMIND_AFTER {
+            self.said.push(Block::text(REMINDER));
+        }
+        self.recent.push_back(mark);
+        if self.recent.len() > LOOP_WINDOW {
+            self.recent.pop_front();
+        }
+        if self.recent.iter().filter(|m| **m == mark).count() >= LOOP_MAX {
+            let mut effects = self.flush_user();
+            let why = format!("the same tool calls came {LOOP_MAX} times with the same results");
+            effects.push(Effect::Notice(
+                Level::Warn,
+                format!("Turn ended: {why}. Say how to go on."),
+            ));
+            effects.extend(self.end(TurnEnd::Stopped { why }));
+            return effects;
+        }
+        self.gather()
+    }
+
+    fn gather(&mut self) -> Vec<Effect> {
+        self.phase = Phase::Gathering;
+        vec![Effect::CheckMail]
+    }
+
+    fn interrupt(&mut self, partial: String) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        match std::mem::replace(&mut self.phase, Phase::Resting) {
+            Phase::Resting => return vec![],
+            Phase::Gathering | Phase::Waiting => {}
+            Phase::Calling => {
+                if !partial.trim().is_empty() {
+                    effects.push(self.push(Message::assistant(vec![Block::text(partial)])));
+                }
+            }
+            Phase::Running(mut calls) => {
+                calls.close_all("Interrupted by the person before it was done.");
+                self.results = calls.take_results();
+            }
+        }
+        effects.extend(self.flush_user());
+        effects.extend(self.end(TurnEnd::Interrupted));
+        effects
+    }
+
+    /// Ends the turn. What others said meanwhile stays for the next one.
+    fn end(&mut self, end: TurnEnd) -> Vec<Effect> {
+        self.phase = Phase::Resting;
+        vec![Effect::End(end)]
+    }
+
+    /// Puts everything gathered into the conversation as the user's side.
+    fn flush_user(&mut self) -> Vec<Effect> {
+        let mut blocks = std::mem::take(&mut self.results);
+        blocks.append(&mut self.said);
+        if blocks.is_empty() {
+            vec![]
+        } else {
+            vec![self.push(Message::user(blocks))]
+        }
+    }
+
+    /// Adds a message, joined with the last one where both are of one side: sides must alternate.
+    fn push(&mut self, message: Message) -> Effect {
+        let messages = Arc::make_mut(&mut self.messages);
+        match messages.last_mut() {
+            Some(last) if last.role == message.role => last.blocks.extend(message.blocks.clone()),
+            Some(_) | None => {
+                debug_assert!(!messages.is_empty() || message.role == Role::User);
+                messages.push(message.clone());
+            }
+        }
+        Effect::Save(message)
+    }
+}
+
+fn too_long() -> TurnEnd {
+    TurnEnd::Failed {
+        error: "the conversation no longer fits the model's window".into(),
+        hint: "Start crewdeck again for a fresh conversation; the board and the files stay.".into(),
+    }
+}

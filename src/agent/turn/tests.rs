@@ -1,0 +1,446 @@
+//! Step tables of the turn: given a state and an input, these are the effects.
+
+use pretty_assertions::assert_eq;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::domain::chat::{self, Outcome, ToolCall};
+use crate::domain::ids::CallId;
+use crate::domain::usage::Usage;
+
+fn text(s: &str) -> Block {
+    Block::text(s)
+}
+
+fn reads() -> Limits {
+    Limits {
+        rounds: None,
+        side_by_side: ["read_file".to_string(), "grep".into()].into(),
+    }
+}
+
+fn tool(id: &str, name: &str) -> ToolCall {
+    ToolCall {
+        id: CallId(id.into()),
+        name: name.into(),
+        input: json!({}),
+        broken: None,
+    }
+}
+
+fn reply(blocks: Vec<Block>, stop: StopReason) -> Input {
+    Input::Replied(Reply {
+        blocks,
+        stop,
+        usage: Usage::default(),
+    })
+}
+
+fn asks(calls: &[ToolCall]) -> Input {
+    reply(
+        calls.iter().cloned().map(Block::ToolCall).collect(),
+        StopReason::ToolUse,
+    )
+}
+
+fn done(id: &str) -> Input {
+    Input::ToolDone {
+        call: CallId(id.into()),
+        content: format!("{id} ok"),
+        outcome: Outcome::Ok,
+    }
+}
+
+fn error(fault: Fault) -> Input {
+    let error = ModelError {
+        fault,
+        message: "it failed".into(),
+        hint: "do this".into(),
+        wait: None,
+        retry: None,
+    };
+    Input::ModelFailed { error, jitter: 0.5 }
+}
+
+/// A turn that has just called the model.
+fn calling(limits: Limits) -> Turn {
+    let mut turn = Turn::new(limits);
+    assert_eq!(
+        turn.step(Input::Say(vec![text("hi")])),
+        vec![Effect::CheckMail]
+    );
+    let effects = turn.step(Input::Mail(vec![]));
+    assert_eq!(
+        effects,
+        vec![Effect::Save(Message::user(vec![text("hi")])), Effect::Call]
+    );
+    turn
+}
+
+#[test]
+fn an_answer_without_calls_ends_the_turn() {
+    let mut turn = calling(reads());
+    let effects = turn.step(reply(vec![text("hello")], StopReason::EndTurn));
+    assert_eq!(
+        effects,
+        vec![
+            Effect::Save(Message::assistant(vec![text("hello")])),
+            Effect::End(TurnEnd::Done)
+        ]
+    );
+    assert!(turn.is_resting());
+}
+
+#[test]
+fn woken_for_nothing_it_calls_nobody() {
+    let mut turn = Turn::new(reads());
+    assert_eq!(turn.step(Input::Say(vec![])), vec![Effect::CheckMail]);
+    assert_eq!(
+        turn.step(Input::Mail(vec![])),
+        vec![Effect::End(TurnEnd::Done)]
+    );
+    assert_eq!(turn.messages().len(), 0);
+}
+
+#[test]
+fn reading_calls_run_side_by_side_and_others_alone() {
+    let mut turn = calling(reads());
+    let (a, b, c) = (tool("a", "read_file"), tool("b", "grep"), tool("c", "bash"));
+    let effects = turn.step(asks(&[a.clone(), b.clone(), c.clone()]));
+    assert_eq!(effects.last(), Some(&Effect::Run(vec![a, b])));
+    assert_eq!(turn.step(done("b")), vec![]);
+    assert_eq!(turn.step(done("a")), vec![Effect::Run(vec![c])]);
+    assert_eq!(
+        turn.step(done("a")),
+        vec![],
+        "a second result for a call is ignored"
+    );
+    assert_eq!(turn.step(done("c")), vec![Effect::CheckMail]);
+    let effects = turn.step(Input::Mail(vec![text("letter")]));
+    let Some(Effect::Save(message)) = effects.first() else {
+        panic!("{effects:?}")
+    };
+    let ids: Vec<_> = message.answered().map(|c| c.0.as_str()).collect();
+    assert_eq!(
+        (ids, message.words().as_str()),
+        (vec!["a", "b", "c"], "letter")
+    );
+    assert_eq!(chat::check(&turn.messages()), Ok(()));
+}
+
+#[test]
+fn broken_input_is_answered_and_never_run() {
+    let mut turn = calling(reads());
+    let broken = ToolCall {
+        broken: Some("{\"a\": ".into()),
+        ..tool("a", "bash")
+    };
+    let effects = turn.step(asks(&[broken]));
+    assert_eq!(effects.last(), Some(&Effect::CheckMail));
+    turn.step(Input::Mail(vec![]));
+    let messages = turn.messages();
+    let Some(Block::ToolResult {
+        content, outcome, ..
+    }) = messages[2].blocks.first()
+    else {
+        panic!("{messages:?}")
+    };
+    assert!(
+        content.contains("not a JSON object") && content.contains("{\"a\": "),
+        "{content}"
+    );
+    assert_eq!(*outcome, Outcome::Error);
+}
+
+#[test]
+fn ids_that_repeat_or_are_missing_are_made_to_differ() {
+    let mut turn = calling(reads());
+    let effects = turn.step(asks(&[
+        tool("", "grep"),
+        tool("", "grep"),
+        tool("x", "grep"),
+    ]));
+    let Some(Effect::Run(batch)) = effects.last() else {
+        panic!("{effects:?}")
+    };
+    let ids: Vec<_> = batch.iter().map(|c| c.id.0.as_str()).collect();
+    assert_eq!(ids, vec!["call", "call-2", "x"]);
+}
+
+#[test]
+fn an_interrupt_closes_every_open_call() {
+    let mut turn = calling(reads());
+    turn.step(asks(&[tool("a", "bash"), tool("b", "bash")]));
+    turn.step(done("a"));
+    let effects = turn.step(Input::Interrupt {
+        partial: String::new(),
+    });
+    assert_eq!(effects.last(), Some(&Effect::End(TurnEnd::Interrupted)));
+    assert_eq!(chat::check(&turn.messages()), Ok(()));
+    assert_eq!(
+        turn.step(done("b")),
+        vec![],
+        "a late result changes nothing"
+    );
+    turn.step(Input::Say(vec![text("go on")]));
+    turn.step(Input::Mail(vec![]));
+    assert_eq!(chat::check(&turn.messages()), Ok(()));
+    assert_eq!(
+        turn.messages().len(),
+        3,
+        "the prompt joins the results: sides alternate"
+    );
+}
+
+#[test]
+fn an_interrupted_answer_is_kept_as_far_as_it_came() {
+    let mut turn = calling(reads());
+    let effects = turn.step(Input::Interrupt {
+        partial: "half an ans".into(),
+    });
+    assert_eq!(
+        effects[0],
+        Effect::Save(Message::assistant(vec![text("half an ans")]))
+    );
+    assert_eq!(
+        turn.step(reply(vec![text("late")], StopReason::EndTurn)),
+        vec![]
+    );
+}
+
+#[test]
+fn a_failure_is_tried_again_and_at_last_ends_the_turn_with_a_hint() {
+    let mut turn = calling(reads());
+    let mut tries = 0;
+    let end = loop {
+        let effects = turn.step(error(Fault::RateLimited));
+        match &effects[..] {
+            [Effect::Wait { attempt, cause, .. }] => {
+                tries += 1;
+                assert_eq!((*attempt, cause.as_str()), (tries, "it failed"));
+                assert_eq!(turn.step(Input::RetryDue), vec![Effect::Call]);
+            }
+            [Effect::End(end)] => break end.clone(),
+            other => panic!("{other:?}"),
+        }
+        assert!(tries < 100, "429 for ever must end");
+    };
+    let TurnEnd::Failed { error, hint } = end else {
+        panic!("{end:?}")
+    };
+    assert!(error.contains("given up after"), "{error}");
+    assert_eq!(hint, "do this");
+    turn.step(Input::Say(vec![text("again")]));
+    turn.step(Input::Mail(vec![]));
+    assert_eq!(
+        chat::check(&turn.messages()),
+        Ok(()),
+        "the prompt joins the one without answer"
+    );
+}
+
+#[test]
+fn a_wrong_key_is_not_tried_again() {
+    let mut turn = calling(reads());
+    let effects = turn.step(error(Fault::Auth));
+    assert_eq!(
+        effects,
+        vec![Effect::End(TurnEnd::Failed {
+            error: "it failed".into(),
+            hint: "do this".into()
+        })]
+    );
+}
+
+#[test]
+fn an_empty_answer_is_asked_for_once_more() {
+    let mut turn = calling(reads());
+    assert_eq!(
+        turn.step(reply(vec![text(" \n")], StopReason::EndTurn)),
+        vec![Effect::Call]
+    );
+    let effects = turn.step(reply(vec![], StopReason::EndTurn));
+    assert!(
+        matches!(&effects[..], [Effect::End(TurnEnd::Failed { .. })]),
+        "{effects:?}"
+    );
+    assert_eq!(chat::check(&turn.messages()), Ok(()));
+}
+
+#[test]
+fn an_answer_at_its_limit_goes_on_once() {
+    let mut turn = calling(reads());
+    let effects = turn.step(reply(vec![text("part one")], StopReason::MaxTokens));
+    assert_eq!(effects.last(), Some(&Effect::CheckMail));
+    turn.step(Input::Mail(vec![]));
+    let effects = turn.step(reply(vec![text("part two")], StopReason::MaxTokens));
+    assert!(
+        matches!(effects.last(), Some(Effect::End(TurnEnd::Stopped { .. }))),
+        "{effects:?}"
+    );
+}
+
+#[test]
+fn other_stops() {
+    let mut turn = calling(reads());
+    let effects = turn.step(reply(vec![text("thinking…")], StopReason::PauseTurn));
+    assert_eq!(
+        effects.last(),
+        Some(&Effect::Call),
+        "a paused turn is sent again"
+    );
+    let effects = turn.step(reply(vec![text("no")], StopReason::Refusal));
+    assert!(matches!(
+        effects.last(),
+        Some(Effect::End(TurnEnd::Stopped { .. }))
+    ));
+    assert_eq!(
+        turn.messages().len(),
+        2,
+        "both parts are one message: sides alternate"
+    );
+    let mut turn = calling(reads());
+    let effects = turn.step(reply(vec![], StopReason::ContextExceeded));
+    assert!(matches!(
+        effects.last(),
+        Some(Effect::End(TurnEnd::Failed { .. }))
+    ));
+}
+
+#[test]
+fn words_that_come_meanwhile_enter_before_the_next_call() {
+    let mut turn = calling(reads());
+    turn.step(asks(&[tool("a", "bash")]));
+    assert_eq!(turn.step(Input::Say(vec![text("also this")])), vec![]);
+    turn.step(done("a"));
+    turn.step(Input::Mail(vec![]));
+    assert_eq!(turn.messages()[2].words(), "also this");
+    turn.step(Input::Say(vec![text("and that")]));
+    let effects = turn.step(reply(vec![text("fine")], StopReason::EndTurn));
+    assert_eq!(
+        effects.last(),
+        Some(&Effect::CheckMail),
+        "the turn goes on with what was said"
+    );
+}
+
+#[test]
+fn the_reminder_comes_after_three_rounds_with_open_todos() {
+    let mut turn = calling(reads());
+    turn.step(Input::TodoSet(TodoOpen::Yes));
+    let mut words = Vec::new();
+    for round in 0..4 {
+        let id = round.to_string();
+        turn.step(asks(&[tool(&id, "bash")]));
+        turn.step(done(&id));
+        turn.step(Input::Mail(vec![]));
+        words.push(turn.messages().last().unwrap().words());
+    }
+    assert_eq!(words, vec!["", "", REMINDER, REMINDER]);
+    turn.step(Input::TodoSet(TodoOpen::No));
+    turn.step(asks(&[tool("z", "bash")]));
+    turn.step(done("z"));
+    turn.step(Input::Mail(vec![]));
+    assert_eq!(turn.messages().last().unwrap().words(), "");
+}
+
+#[test]
+fn the_same_calls_over_and_over_end_the_turn() {
+    let mut turn = calling(reads());
+    for round in 1.. {
+        turn.step(asks(&[tool("a", "bash")]));
+        let effects = turn.step(done("a"));
+        if effects == vec![Effect::CheckMail] {
+            turn.step(Input::Mail(vec![]));
+            continue;
+        }
+        assert_eq!(round, LOOP_MAX);
+        assert!(
+            effects
+                .iter()
+                .any(|e| matches!(e, Effect::Notice(Level::Warn, _)))
+        );
+        assert!(matches!(
+            effects.last(),
+            Some(Effect::End(TurnEnd::Stopped { .. }))
+        ));
+        assert_eq!(chat::check(&turn.messages()), Ok(()));
+        return;
+    }
+}
+
+#[test]
+fn a_work_phase_has_a_limit_of_rounds() {
+    let mut turn = calling(Limits {
+        rounds: Some(2),
+        ..reads()
+    });
+    for id in ["a", "b"] {
+        turn.step(asks(&[tool(id, "bash")]));
+        turn.step(done(id));
+        let effects = turn.step(Input::Mail(vec![]));
+        let expected = id == "b";
+        let ended = matches!(effects.last(), Some(Effect::End(TurnEnd::Stopped { .. })));
+        assert_eq!(ended, expected, "{effects:?}");
+    }
+    turn.step(Input::Say(vec![text("go on")]));
+    assert_eq!(
+        turn.step(Input::Mail(vec![])).last(),
+        Some(&Effect::Call),
+        "a new phase counts anew"
+    );
+}
+
+fn any_input() -> impl Strategy<Value = Input> {
+    let id = prop::sample::select(vec!["a", "b", "c"]);
+    let blocks = prop::collection::vec(
+        prop_oneof![
+            Just(text("words")),
+            Just(text("  ")),
+            id.clone().prop_map(|i| Block::ToolCall(tool(i, "bash"))),
+            id.clone().prop_map(|i| Block::ToolCall(tool(i, "grep"))),
+            Just(Block::Thinking {
+                text: "hm".into(),
+                signature: None
+            }),
+        ],
+        0..4,
+    );
+    let stop = prop::sample::select(vec![
+        StopReason::EndTurn,
+        StopReason::ToolUse,
+        StopReason::MaxTokens,
+        StopReason::PauseTurn,
+        StopReason::Refusal,
+        StopReason::ContextExceeded,
+    ]);
+    let fault = prop::sample::select(vec![Fault::Auth, Fault::Cut, Fault::ContextTooLong]);
+    prop_oneof![
+        Just(Input::Say(vec![text("say")])),
+        Just(Input::Mail(vec![])),
+        Just(Input::Mail(vec![text("mail")])),
+        (blocks, stop).prop_map(|(blocks, stop)| reply(blocks, stop)),
+        fault.prop_map(error),
+        Just(Input::RetryDue),
+        id.prop_map(done),
+        Just(Input::TodoSet(TodoOpen::Yes)),
+        Just(Input::Interrupt {
+            partial: "par".into()
+        }),
+    ]
+}
+
+proptest! {
+    /// Promise 8, whatever comes in whatever order: what is sent, and what rests, is valid.
+    #[test]
+    fn the_conversation_is_always_valid(inputs in prop::collection::vec(any_input(), 0..60)) {
+        let mut turn = Turn::new(reads());
+        for input in inputs {
+            let effects = turn.step(input);
+            if effects.contains(&Effect::Call) || turn.is_resting() {
+                prop_assert_eq!(chat::check(&turn.messages()), Ok(()));
+            }
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! The clerk: files requests, tells the person, and wakes whoever waits for the decision.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::oneshot;
+
+use super::{Shared, lock};
+use crate::agent::driver::blocking;
+use crate::domain::ids::{LetterId, Name, RequestId};
+use crate::domain::mail::{Letter, LetterKind};
+use crate::domain::request::{Decider, Decision, Request, RequestKind, RequestStatus, Verdict};
+use crate::domain::team::Activity;
+use crate::protocol::event::{EventKind, Level};
+
+/// What the clerk knows of the requests on disk.
+#[derive(Default)]
+pub struct Clerk {
+    known: Mutex<HashMap<RequestId, RequestStatus>>,
+    waiting: Mutex<HashMap<RequestId, oneshot::Sender<Request>>>,
+    /// One reader at a time, so that changes are told in order and once.
+    reading: tokio::sync::Mutex<()>,
+}
+
+impl Shared {
+    /// Files a request and hands it to whoever decides its kind.
+    pub(super) async fn file_request(
+        self: &Arc<Self>,
+        from: &Name,
+        kind: RequestKind,
+        target: &Name,
+        body: String,
+    ) -> Result<Request, String> {
+        let request = self.new_request(from, kind, target, body);
+        self.put(request.clone()).await?;
+        self.hand_over(&request).await;
+        self.get_request(&request.id).await
+    }
+
+    /// Files a request and waits for its decision. Dropping the future withdraws it.
+    pub(super) async fn ask_and_wait(
+        self: &Arc<Self>,
+        from: &Name,
+        kind: RequestKind,
+        target: &Name,
+        body: String,
+    ) -> Result<Request, String> {
+        let request = self.new_request(from, kind, target, body);
+        let (tell, told) = oneshot::channel();
+        lock(&self.clerk.waiting).insert(request.id.clone(), tell);
+        let guard = Withdraw {
+            shared: Arc::clone(self),
+            id: request.id.clone(),
+        };
+        self.put(request.clone()).await?;
+        self.hand_over(&request).await;
+        if self.deciders.of(kind) == Decider::Ask {
+            let activity = Activity::NeedsYou { request: kind };
+            self.publish(EventKind::ActivityChanged {
+                agent: from.clone(),
+                activity,
+            })
+            .await;
+        }
+        let decided = told.await.map_err(|_| "the crew stops".to_string());
+        drop(guard);
+        decided
+    }
+
+    /// Decides a request; the error says why nothing changed.
+    pub(super) async fn decide(self: &Arc<Self>, decision: Decision) -> Result<Request, String> {
+        let (requests, now) = (self.requests.clone(), self.now());
+        let decided = blocking(move || requests.decide(&decision, now)).await;
+        let request = decided.map_err(|e| e.to_string())?;
+        self.read_requests().await;
+        Ok(request)
+    }
+
+    /// Reads all requests and tells of those that changed, whoever changed them.
+    pub(super) async fn read_requests(self: &Arc<Self>) {
+        let _one_at_a_time = self.clerk.reading.lock().await;
+        let requests = self.requests.clone();
+        let reading = match blocking(move || requests.read_all()).await {
+            Ok(reading) => reading,
+            Err(error) => {
+                self.notice(
+                    Level::Error,
+                    format!("The requests can not be read: {error}"),
+                )
+                .await;
+                return;
+            }
+        };
+        for notice in reading.notices {
+            self.notice(Level::Warn, notice).await;
+        }
+        for request in reading.requests {
+            let before = lock(&self.clerk.known).insert(request.id.clone(), request.status);
+            if before == Some(request.status) {
+                continue;
+            }
+            self.publish(EventKind::RequestChanged {
+                request: request.clone(),
+            })
+            .await;
+            if !request.is_pending() {
+                if before.is_some() {
+                    self.carry_out(&request).await;
+                }
+                if let Some(tell) = lock(&self.clerk.waiting).remove(&request.id) {
+                    let _ = tell.send(request);
+                }
+            }
+        }
+        self.changed();
+    }
+
+    /// Whether a request waits for its decision.
+    pub(super) fn has_open_request(&self) -> bool {
+        lock(&self.clerk.known)
+            .values()
+            .any(|s| *s == RequestStatus::Pending)
+    }
+
+    fn new_request(&self, from: &Name, kind: RequestKind, target: &Name, body: String) -> Request {
+        let id = RequestId((self.new_id)());
+        let mut request = Request::new(id, kind, from.clone(), target.clone(), body, self.now());
+        request.task = self.graph().open_task_of(target).map(|t| t.id);
+        request
+    }
+
+    async fn put(self: &Arc<Self>, request: Request) -> Result<(), String> {
+        let requests = self.requests.clone();
+        blocking(move || requests.file(&request))
+            .await
+            .map_err(|e| e.to_string())?;
+        self.read_requests().await;
+        Ok(())
+    }
+
+    async fn get_request(&self, id: &RequestId) -> Result<Request, String> {
+        let (requests, wanted) = (self.requests.clone(), id.clone());
+        let found = blocking(move || requests.get(&wanted))
+            .await
+            .map_err(|e| e.to_string())?;
+        found.ok_or_else(|| format!("request {id} is gone"))
+    }
+
+    /// Lets a standing rule decide, or asks the lead by letter; the person sees the card anyway.
+    async fn hand_over(self: &Arc<Self>, request: &Request) {
+        let ruled = |verdict, comment: &str| Decision {
+            id: request.id.clone(),
+            kind: request.kind,
+            target: request.target.clone(),
+            verdict,
+            by: Name::policy(),
+            comment: comment.into(),
+        };
+        let kind = request.kind;
+        match self.deciders.of(kind) {
+            Decider::Ask => {}
+            Decider::Lead if request.from.is_lead() => {
+                // Who asks can not decide: that leaves the person.
+            }
+            Decider::Lead => {
+                let letter_kind = match kind {
+                    RequestKind::Plan => LetterKind::PlanRequest,
+                    RequestKind::Shutdown => LetterKind::ShutdownRequest,
+                    RequestKind::Permission => LetterKind::PermissionRequest,
+                };
+                self.write(&request.from, &Name::lead(), letter_kind, request)
+                    .await;
+            }
+            Decider::Auto => {
+                let comment = "a standing rule approves every request of this kind";
+                self.rule(ruled(Verdict::Approve, comment)).await;
+            }
+            Decider::Deny => {
+                let comment = "a standing rule denies every request of this kind";
+                self.rule(ruled(Verdict::Reject, comment)).await;
+            }
+        }
+    }
+
+    async fn rule(self: &Arc<Self>, decision: Decision) {
+        if let Err(why) = self.decide(decision).await {
+            self.notice(
+                Level::Error,
+                format!("A standing rule could not decide: {why}"),
+            )
+            .await;
+        }
+    }
+
+    /// What follows from a decision, besides waking the one who waits for it.
+    async fn carry_out(self: &Arc<Self>, request: &Request) {
+        match (request.kind, request.status) {
+            (RequestKind::Plan, RequestStatus::Approved) => {
+                if let Some(handle) = self.handle(&request.target) {
+                    handle.desk.open_gate();
+                }
+            }
+            (RequestKind::Shutdown, RequestStatus::Approved) => {
+                self.write(
+                    &request.from,
+                    &request.target,
+                    LetterKind::ShutdownRequest,
+                    request,
+                )
+                .await;
+            }
+            (RequestKind::Shutdown, RequestStatus::Rejected) if !request.from.is_user() => {
+                self.write(
+                    &request.target,
+                    &request.from,
+                    LetterKind::ShutdownResponse,
+                    request,
+                )
+                .await;
+            }
+            (
+                RequestKind::Plan | RequestKind::Shutdown | RequestKind::Permission,
+                RequestStatus::Pending
+                | RequestStatus::Approved
+                | RequestStatus::Rejected
+                | RequestStatus::Withdrawn,
+            ) => {}
+        }
+    }
+
+    /// A letter that speaks of a request.
+    async fn write(self: &Arc<Self>, from: &Name, to: &Name, kind: LetterKind, request: &Request) {
+        let text = match (&kind, request.status) {
+            (LetterKind::ShutdownRequest, RequestStatus::Approved) => {
+                "Please shut down: finish the task you are at, then end your turn.".to_string()
+            }
+            (LetterKind::ShutdownResponse, RequestStatus::Rejected) => format!(
+                "{} did not allow {} to shut down.{}",
+                request.decided_by,
+                request.target,
+                if request.comment.is_empty() {
+                    String::new()
+                } else {
+                    format!(" {}", request.comment)
+                }
+            ),
+            _ => request.body.clone(),
+        };
+        let mut letter = Letter::new(LetterId((self.new_id)()), kind, from, to, &text, self.now());
+        letter
+            .extra
+            .insert("request_id".into(), request.id.to_string().into());
+        if !request.is_pending() {
+            let approve = request.status == RequestStatus::Approved;
+            letter.extra.insert("approve".into(), approve.into());
+        }
+        let post = self.post.clone();
+        if let Err(error) = blocking(move || post.send(&letter)).await {
+            self.notice(
+                Level::Error,
+                format!("A letter to {to} could not be written: {error}"),
+            )
+            .await;
+        }
+    }
+}
+
+/// Withdraws a request whose asker waits no longer.
+struct Withdraw {
+    shared: Arc<Shared>,
+    id: RequestId,
+}
+
+impl Drop for Withdraw {
+    fn drop(&mut self) {
+        // Decided: its waiter is gone from the list, and there is nothing to withdraw.
+        if lock(&self.shared.clerk.waiting).remove(&self.id).is_none() {
+            return;
+        }
+        let (shared, id) = (Arc::clone(&self.shared), self.id.clone());
+        let work = async move {
+            let (requests, now) = (shared.requests.clone(), shared.now());
+            let withdrawn =
+                blocking(move || requests.withdraw(&id, "the asker was interrupted", now)).await;
+            if let Err(error) = withdrawn {
+                shared
+                    .notice(Level::Warn, format!("A request stays open: {error}"))
+                    .await;
+            }
+            shared.read_requests().await;
+        };
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(self.shared.tracker.track_future(work));
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Commands as the crew carries them out, one after the other.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::sync::mpsc;
+
+use super::{Shared, lock};
+use crate::agent::driver::{Control, blocking};
+use crate::domain::chat::Block;
+use crate::domain::ids::{LetterId, Name};
+use crate::domain::mail::{Letter, LetterKind};
+use crate::domain::request::{Decision, RequestKind, Verdict};
+use crate::protocol::Command;
+use crate::protocol::event::EventKind;
+
+/// Carries commands out until the crew stops.
+pub async fn obey(shared: Arc<Shared>, mut inbox: mpsc::Receiver<Command>) {
+    loop {
+        let command = tokio::select! {
+            () = shared.stop.cancelled() => return,
+            command = inbox.recv() => match command {
+                Some(command) => command,
+                None => return,
+            },
+        };
+        let done = match command {
+            Command::Prompt { to, text } => prompt(&shared, to, text).await,
+            Command::Interrupt { agent } => interrupt(&shared, &agent),
+            Command::Decide(decision) => shared.decide(decision).await.map(|_| ()),
+            Command::AskShutdown { member } => ask_shutdown(&shared, &member).await,
+            Command::ListModels => {
+                // The server may be slow to answer; other commands must not wait for it.
+                shared.tracker.spawn(list_models(Arc::clone(&shared)));
+                Ok(())
+            }
+            Command::UseModel { name } => {
+                use_model(&shared, name).await;
+                Ok(())
+            }
+        };
+        if let Err(why) = done {
+            shared.publish(EventKind::Refused { why }).await;
+        }
+    }
+}
+
+async fn prompt(shared: &Arc<Shared>, to: Name, text: String) -> Result<(), String> {
+    if text.trim().is_empty() {
+        return Err("An empty message was not sent.".into());
+    }
+    if !to.is_lead() {
+        return write_to_mate(shared, &to, &text).await;
+    }
+    let handle = shared.handle(&to).ok_or("the lead is not running")?;
+    shared.queued.fetch_add(1, Ordering::SeqCst);
+    let blocks = vec![Block::text(text.clone())];
+    if handle.control.try_send(Control::Say(blocks)).is_err() {
+        shared.queued.fetch_sub(1, Ordering::SeqCst);
+        return Err("The lead has too many messages waiting: let it work first.".into());
+    }
+    shared
+        .publish(EventKind::Prompted { agent: to, text })
+        .await;
+    Ok(())
+}
+
+async fn write_to_mate(shared: &Arc<Shared>, to: &Name, text: &str) -> Result<(), String> {
+    let roster = shared.roster.clone();
+    let team = blocking(move || roster.read())
+        .await
+        .map_err(|e| e.to_string())?;
+    if !team.present().any(|m| m.name.same(to)) {
+        return Err(team.unknown(to.as_str()).to_string());
+    }
+    let letter = Letter::new(
+        LetterId((shared.new_id)()),
+        LetterKind::Message,
+        &Name::user(),
+        to,
+        text,
+        shared.now(),
+    );
+    let post = shared.post.clone();
+    blocking(move || post.send(&letter))
+        .await
+        .map_err(|e| e.to_string())?;
+    let agent = to.clone();
+    shared
+        .publish(EventKind::Prompted {
+            agent,
+            text: text.into(),
+        })
+        .await;
+    shared.changed();
+    Ok(())
+}
+
+fn interrupt(shared: &Shared, agent: &Name) -> Result<(), String> {
+    let handle = shared
+        .handle(agent)
+        .ok_or_else(|| format!("{agent} is not running"))?;
+    if *lock(&handle.standing) == super::Standing::Resting {
+        return Err(format!(
+            "{agent} is not working: there is nothing to interrupt."
+        ));
+    }
+    // A full queue means that an interrupt waits in it already.
+    let _ = handle.control.try_send(Control::Interrupt);
+    Ok(())
+}
+
+async fn ask_shutdown(shared: &Arc<Shared>, member: &Name) -> Result<(), String> {
+    if shared.handle(member).is_none() || member.is_lead() {
+        return Err(format!("'{member}' is not a teammate at work."));
+    }
+    let body = "The person asks for it.".to_string();
+    let request = shared
+        .file_request(&Name::user(), RequestKind::Shutdown, member, body)
+        .await?;
+    if !request.is_pending() {
+        return Ok(());
+    }
+    let decision = Decision {
+        id: request.id,
+        kind: request.kind,
+        target: request.target,
+        verdict: Verdict::Approve,
+        by: Name::user(),
+        comment: String::new(),
+    };
+    shared.decide(decision).await.map(|_| ())
+}
+
+async fn list_models(shared: Arc<Shared>) {
+    let model = Arc::clone(&shared.engine().model);
+    let listed = tokio::select! {
+        () = shared.stop.cancelled() => return,
+        listed = model.list() => listed,
+    };
+    shared
+        .publish(match listed {
+            Ok(names) => EventKind::ModelsListed { names },
+            Err(error) => EventKind::Refused {
+                why: format!("The models can not be listed: {error}. {}", error.hint),
+            },
+        })
+        .await;
+}
+
+async fn use_model(shared: &Shared, name: String) {
+    shared.set_model(&name);
+    let setup = {
+        let mut setup = lock(&shared.setup);
+        setup.model = name;
+        setup.window = shared.engine().window;
+        setup.clone()
+    };
+    shared.publish(EventKind::CrewReady(setup)).await;
+}

@@ -1,0 +1,282 @@
+//! Floor 5: the crew. Takes Commands, runs the lead and its teammates, publishes Events.
+
+mod clerk;
+mod commands;
+mod host;
+mod lead;
+mod mate;
+mod outfit;
+mod rest;
+mod roll;
+mod watcher;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::agent::desk::Desk;
+use crate::agent::driver::{Control, Engine, EngineSlot};
+use crate::domain::graph::TaskGraph;
+use crate::domain::ids::Name;
+use crate::domain::request::{Decider, RequestKind};
+use crate::domain::stamp::Stamp;
+use crate::domain::team::Team;
+use crate::protocol::event::{EventKind, Level, Setup};
+use crate::protocol::{Command, Publisher};
+use crate::store::{Board, Post, Requests, Roster, StoreError};
+use crate::tools::policy::Rules;
+
+/// Commands that may wait for the crew.
+const COMMANDS_MAX: usize = 256;
+/// Words and interrupts that may wait for one agent.
+const CONTROL_MAX: usize = 64;
+/// How long the agents get to end when the crew stops.
+const STOP_WITHIN: Duration = Duration::from_secs(3);
+
+/// Who decides each kind of request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deciders {
+    /// Plans.
+    pub plan: Decider,
+    /// Shutdowns.
+    pub shutdown: Decider,
+    /// Tool calls that the policy asks about.
+    pub tool: Decider,
+}
+
+impl Deciders {
+    fn of(self, kind: RequestKind) -> Decider {
+        match kind {
+            RequestKind::Plan => self.plan,
+            RequestKind::Shutdown => self.shutdown,
+            RequestKind::Permission => self.tool,
+        }
+    }
+}
+
+/// Everything that a crew is made of; the roof gathers it.
+pub struct Parts {
+    /// The directory; here lie the state folders, which exist.
+    pub root: PathBuf,
+    /// What the first event says. Session, tools and the like are final here.
+    pub setup: Setup,
+    /// The model.
+    pub engine: Engine,
+    /// Who decides what.
+    pub deciders: Deciders,
+    /// The standing rules for tool calls.
+    pub rules: Rules,
+    /// The tools by name; `None`: all.
+    pub tools: Option<Vec<String>>,
+    /// How long a program of an agent may run.
+    pub tool_timeout: Duration,
+    /// How long a teammate may rest before it leaves; `None`: for ever.
+    pub idle_timeout: Option<Duration>,
+    /// The repository's own instructions: file name and text.
+    pub memory: Option<(String, String)>,
+    /// Where events go.
+    pub publisher: Publisher,
+    /// The time.
+    pub clock: fn() -> Stamp,
+    /// New ids, each another.
+    pub new_id: fn() -> String,
+    /// Random numbers in 0..1.
+    pub jitter: fn() -> f64,
+}
+
+/// What an agent is about, for the crew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Resting,
+    Working,
+}
+
+/// How the crew reaches an agent that runs.
+#[derive(Clone)]
+struct Handle {
+    control: mpsc::Sender<Control>,
+    desk: Arc<Desk>,
+    standing: Arc<Mutex<Standing>>,
+    tags: Vec<String>,
+}
+
+/// What all parts of a crew share.
+struct Shared {
+    root: PathBuf,
+    setup: Mutex<Setup>,
+    engine: EngineSlot,
+    deciders: Deciders,
+    rules: Arc<Rules>,
+    tools: Option<Vec<String>>,
+    tool_timeout: Duration,
+    idle_timeout: Option<Duration>,
+    memory: Option<(String, String)>,
+    publisher: Publisher,
+    board: Board,
+    post: Post,
+    requests: Requests,
+    roster: Roster,
+    graph: RwLock<Arc<TaskGraph>>,
+    team: Mutex<Team>,
+    agents: Mutex<BTreeMap<Name, Handle>>,
+    clerk: clerk::Clerk,
+    /// Counts up when something on disk changed; resting agents look again.
+    changes: watch::Sender<u64>,
+    /// Counts up when an agent begins or ends something.
+    pulse: watch::Sender<u64>,
+    /// How often an agent began to work; the rest detector compares two readings.
+    begun: AtomicU64,
+    /// Prompts that were accepted and have not reached their agent yet.
+    queued: AtomicUsize,
+    /// News of teammates that the lead has not been woken for.
+    news: AtomicUsize,
+    tracker: TaskTracker,
+    stop: CancellationToken,
+    clock: fn() -> Stamp,
+    new_id: fn() -> String,
+    jitter: fn() -> f64,
+}
+
+/// A running crew.
+pub struct Crew {
+    shared: Arc<Shared>,
+    commands: mpsc::Sender<Command>,
+}
+
+impl Crew {
+    /// Starts the lead and the watcher. Members and requests that a dead crew left behind are closed
+    /// first, and their tasks are offered again.
+    ///
+    /// # Errors
+    /// When the state folders can not be read or written.
+    pub async fn start(parts: Parts) -> Result<Crew, StoreError> {
+        let shared = Arc::new(Shared {
+            board: Board::open(&parts.root),
+            post: Post::open(&parts.root),
+            requests: Requests::open(&parts.root),
+            roster: Roster::open(&parts.root),
+            root: parts.root,
+            setup: Mutex::new(parts.setup),
+            engine: Arc::new(RwLock::new(parts.engine)),
+            deciders: parts.deciders,
+            rules: Arc::new(parts.rules),
+            tools: parts.tools,
+            tool_timeout: parts.tool_timeout,
+            idle_timeout: parts.idle_timeout,
+            memory: parts.memory,
+            publisher: parts.publisher,
+            graph: RwLock::default(),
+            team: Mutex::default(),
+            agents: Mutex::default(),
+            clerk: clerk::Clerk::default(),
+            changes: watch::Sender::new(0),
+            pulse: watch::Sender::new(0),
+            begun: AtomicU64::new(0),
+            queued: AtomicUsize::new(0),
+            news: AtomicUsize::new(0),
+            tracker: TaskTracker::new(),
+            stop: CancellationToken::new(),
+            clock: parts.clock,
+            new_id: parts.new_id,
+            jitter: parts.jitter,
+        });
+        let setup = lock(&shared.setup).clone();
+        shared.publish(EventKind::CrewReady(setup)).await;
+        roll::close_the_dead(&shared).await?;
+        shared.tracker.spawn(watcher::watch(Arc::clone(&shared)));
+        lead::start(&shared);
+        shared.tracker.spawn(rest::detect(Arc::clone(&shared)));
+        let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
+        shared
+            .tracker
+            .spawn(commands::obey(Arc::clone(&shared), inbox));
+        Ok(Crew { shared, commands })
+    }
+
+    /// Hands a command down without waiting.
+    ///
+    /// # Errors
+    /// Gives the command back when too many wait already; nothing was done.
+    pub fn submit(&self, command: Command) -> Result<(), Command> {
+        self.commands.try_send(command).map_err(|e| match e {
+            mpsc::error::TrySendError::Full(c) | mpsc::error::TrySendError::Closed(c) => c,
+        })
+    }
+
+    /// Ends every agent and its programs, marks the members as gone and offers their tasks again.
+    ///
+    /// # Errors
+    /// When the state folders can not be written.
+    pub async fn stop(self) -> Result<(), StoreError> {
+        self.shared.stop.cancel();
+        self.shared.tracker.close();
+        // Agents end by dropping what they wait for; one that does not is left to the process's end.
+        let _ = tokio::time::timeout(STOP_WITHIN, self.shared.tracker.wait()).await;
+        roll::close_the_dead(&self.shared).await
+    }
+}
+
+impl Shared {
+    async fn publish(&self, kind: EventKind) {
+        self.publisher.publish(kind).await;
+    }
+
+    async fn notice(&self, level: Level, text: impl Into<String>) {
+        self.publish(EventKind::notice(level, text)).await;
+    }
+
+    fn now(&self) -> Stamp {
+        (self.clock)()
+    }
+
+    fn graph(&self) -> Arc<TaskGraph> {
+        Arc::clone(&self.graph.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The handle of an agent that runs.
+    fn handle(&self, name: &Name) -> Option<Handle> {
+        lock(&self.agents)
+            .iter()
+            .find(|(n, _)| n.same(name))
+            .map(|(_, h)| h.clone())
+    }
+
+    fn enroll(&self, name: Name, handle: Handle) {
+        lock(&self.agents).insert(name, handle);
+        self.beat();
+    }
+
+    fn dismiss(&self, name: &Name) {
+        lock(&self.agents).remove(name);
+        self.beat();
+    }
+
+    /// An agent begins or ends something.
+    fn set_standing(&self, handle: &Handle, standing: Standing) {
+        if standing == Standing::Working {
+            self.begun.fetch_add(1, Ordering::SeqCst);
+        }
+        *lock(&handle.standing) = standing;
+        self.beat();
+    }
+
+    fn beat(&self) {
+        self.pulse.send_modify(|n| *n += 1);
+    }
+
+    /// Something on disk is another than before.
+    fn changed(&self) {
+        self.changes.send_modify(|n| *n += 1);
+        self.beat();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,138 @@
+//! Outfits an agent: its tools, its prompt, its driver.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::mpsc;
+
+use super::host::CrewHost;
+use super::{CONTROL_MAX, Handle, Shared, Standing, lock};
+use crate::agent::calls::Workshop;
+use crate::agent::desk::Desk;
+use crate::agent::driver::{Control, Driver, Engine, State};
+use crate::agent::prompt::Place;
+use crate::agent::turn::{Limits, Turn};
+use crate::domain::ids::Name;
+use crate::model::ToolSpec;
+use crate::store::Transcript;
+use crate::tools::policy::PlanGate;
+use crate::tools::{Access, Audience, Tool, table};
+
+/// An agent that is ready to run.
+pub struct Outfit {
+    pub driver: Driver,
+    pub control: mpsc::Receiver<Control>,
+    pub handle: Handle,
+}
+
+/// What tells one agent's outfit from another's.
+pub struct Order<'a> {
+    pub name: Name,
+    pub audience: Audience,
+    pub rounds: Option<u32>,
+    pub gate: PlanGate,
+    pub tags: Vec<String>,
+    /// Makes the system prompt from the place and the tools.
+    pub system: &'a dyn Fn(&Place) -> String,
+}
+
+impl Shared {
+    /// The model in use.
+    pub(super) fn engine(&self) -> Engine {
+        self.engine
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Takes another model from the next call on. Its window and price are not known.
+    pub(super) fn set_model(&self, name: &str) {
+        let mut engine = self.engine.write().unwrap_or_else(PoisonError::into_inner);
+        if engine.name != name {
+            name.clone_into(&mut engine.name);
+            engine.window = None;
+            engine.price = None;
+        }
+    }
+
+    /// The tools of an agent, in the order of the table.
+    pub(super) fn tools_for(&self, audience: Audience) -> Vec<&'static Tool> {
+        table::for_audience(audience)
+            .filter(|t| {
+                self.tools
+                    .as_ref()
+                    .is_none_or(|only| only.iter().any(|n| n == t.name))
+            })
+            .collect()
+    }
+
+    /// Outfits an agent.
+    pub(super) fn outfit(self: &Arc<Self>, order: Order<'_>) -> Outfit {
+        let tools = self.tools_for(order.audience);
+        let place = Place {
+            workdir: shown(&self.root),
+            memory: self.memory.clone(),
+            tools: tools.iter().map(|t| t.name.to_string()).collect(),
+        };
+        let side_by_side = tools
+            .iter()
+            .filter(|t| t.access == Access::Read)
+            .map(|t| t.name.into())
+            .collect();
+        let specs = tools
+            .iter()
+            .map(|t| ToolSpec {
+                name: t.name.into(),
+                text: t.text.trim().into(),
+                schema: (t.schema)(),
+            })
+            .collect();
+        let desk = Arc::new(Desk::new(order.gate));
+        let (control, inbox) = mpsc::channel(CONTROL_MAX);
+        let handle = Handle {
+            control,
+            desk: Arc::clone(&desk),
+            standing: Arc::new(Mutex::new(Standing::Resting)),
+            tags: order.tags,
+        };
+        let session = lock(&self.setup).session.clone();
+        let driver = Driver {
+            system: (order.system)(&place),
+            specs: Arc::new(specs),
+            engine: Arc::clone(&self.engine),
+            workshop: Workshop {
+                tools: Arc::new(tools),
+                rules: Arc::clone(&self.rules),
+                desk,
+                host: Arc::new(CrewHost {
+                    shared: Arc::clone(self),
+                }),
+                root: self.root.clone(),
+                workdir: self.root.clone(),
+                timeout: self.tool_timeout,
+                clock: self.clock,
+            },
+            publisher: self.publisher.clone(),
+            post: self.post.clone(),
+            requests: self.requests.clone(),
+            transcript: Transcript::open(&self.root, &session, &order.name),
+            clock: self.clock,
+            jitter: self.jitter,
+            state: State::new(Turn::new(Limits {
+                rounds: order.rounds,
+                side_by_side,
+            })),
+            name: order.name,
+        };
+        Outfit {
+            driver,
+            control: inbox,
+            handle,
+        }
+    }
+}
+
+/// A path as prompts show it.
+fn shown(path: &Path) -> String {
+    PathBuf::from(path).display().to_string()
+}

@@ -1,0 +1,99 @@
+//! Notices when the crew is at rest: then the lead hears the news of its team, or the run may end.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::{Shared, Standing, lock};
+use crate::agent::driver::{Control, blocking};
+use crate::domain::chat::Block;
+use crate::domain::graph::{Claimer, TaskGraph};
+use crate::domain::ids::Name;
+use crate::protocol::event::EventKind;
+
+/// Looks whenever something moved, until the crew stops.
+pub async fn detect(shared: Arc<Shared>) {
+    let mut pulse = shared.pulse.subscribe();
+    let mut told_at = None;
+    loop {
+        tokio::select! {
+            () = shared.stop.cancelled() => return,
+            changed = pulse.changed() => if changed.is_err() { return },
+        }
+        let begun = shared.begun.load(Ordering::SeqCst);
+        if begun == 0 || told_at == Some(begun) {
+            continue;
+        }
+        let Some(graph) = shared.is_at_rest().await else {
+            continue;
+        };
+        // Somebody may have begun while the files were read: then this look does not count.
+        if shared.begun.load(Ordering::SeqCst) != begun || !shared.all_rest() {
+            continue;
+        }
+        told_at = Some(begun);
+        if shared.news.swap(0, Ordering::SeqCst) > 0 && shared.wake_lead(&graph) {
+            continue;
+        }
+        shared.publish(EventKind::CrewAtRest).await;
+    }
+}
+
+impl Shared {
+    fn all_rest(&self) -> bool {
+        self.queued.load(Ordering::SeqCst) == 0
+            && lock(&self.agents)
+                .values()
+                .all(|h| *lock(&h.standing) == Standing::Resting)
+    }
+
+    /// The board as it stands on disk, when nobody works and nothing on disk gives anybody work.
+    async fn is_at_rest(&self) -> Option<Arc<TaskGraph>> {
+        if !self.all_rest() || self.has_open_request() {
+            return None;
+        }
+        let agents: Vec<(Name, Vec<String>)> = lock(&self.agents)
+            .iter()
+            .map(|(n, h)| (n.clone(), h.tags.clone()))
+            .collect();
+        for (name, _) in &agents {
+            if self.has_mail(name).await {
+                return None;
+            }
+        }
+        let board = self.board.clone();
+        let graph = Arc::new(blocking(move || board.read()).await.ok()?.graph);
+        let someone_may_claim = agents
+            .into_iter()
+            .filter(|(n, _)| !n.is_lead())
+            .any(|(name, tags)| graph.claimable(&Claimer { name, tags }).is_some());
+        (!someone_may_claim).then_some(graph)
+    }
+
+    /// Wakes the lead with what became of the work. False: it can not be reached.
+    fn wake_lead(&self, graph: &TaskGraph) -> bool {
+        let Some(lead) = self.handle(&Name::lead()) else {
+            return false;
+        };
+        let open = graph.len() - graph.done();
+        let text = if open == 0 {
+            format!(
+                "<crew>All {} tasks of the board are completed and the team rests.</crew>",
+                graph.len()
+            )
+        } else {
+            format!(
+                "<crew>The team rests with {open} of {} tasks open. Look at the board (task_list) and decide how to go on.</crew>",
+                graph.len()
+            )
+        };
+        self.queued.fetch_add(1, Ordering::SeqCst);
+        let sent = lead
+            .control
+            .try_send(Control::Say(vec![Block::text(text)]))
+            .is_ok();
+        if !sent {
+            self.queued.fetch_sub(1, Ordering::SeqCst);
+        }
+        sent
+    }
+}

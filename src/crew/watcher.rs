@@ -1,0 +1,187 @@
+//! The watcher: files changed → read again → events, and the agents that rest look around.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::sync::mpsc;
+
+use super::Shared;
+use crate::agent::driver::blocking;
+use crate::domain::graph::TaskGraph;
+use crate::domain::ids::{LetterId, Name};
+use crate::domain::task::TaskStatus;
+use crate::domain::team::Team;
+use crate::protocol::event::{EventKind, LetterStep, Level};
+use crate::store::watch::{self, Dirty, Watching};
+
+/// Changes that may wait; more of them say nothing new, since each means "look again".
+const DIRTY_MAX: usize = 16;
+/// Letters that the Inbox pane shows.
+const LETTERS_MAX: usize = 500;
+
+/// Watches the state folders until the crew stops.
+pub async fn watch(shared: Arc<Shared>) {
+    let (tell, mut told) = mpsc::channel(DIRTY_MAX);
+    let watching = watch::start(&shared.root, move |dirty| {
+        let _ = tell.blocking_send(dirty);
+    });
+    let _watch = match watching {
+        Ok(watching) => {
+            if let Watching::Polling { why } = watching.how() {
+                let text = format!("File changes are looked for once a second: {why}");
+                shared.notice(Level::Warn, text).await;
+            }
+            watching
+        }
+        Err(error) => {
+            shared
+                .notice(
+                    Level::Error,
+                    format!("The state folders can not be watched: {error}"),
+                )
+                .await;
+            return;
+        }
+    };
+    let mut letters = Letters::default();
+    shared.read_board().await;
+    shared.read_team().await;
+    shared.read_requests().await;
+    letters.read(&shared).await;
+    loop {
+        let dirty = tokio::select! {
+            () = shared.stop.cancelled() => return,
+            dirty = told.recv() => match dirty {
+                Some(dirty) => dirty,
+                None => return,
+            },
+        };
+        match dirty {
+            Dirty::Board => shared.read_board().await,
+            Dirty::Roster => shared.read_team().await,
+            Dirty::Requests => shared.read_requests().await,
+            Dirty::Mail => letters.read(&shared).await,
+        }
+    }
+}
+
+impl Shared {
+    /// Reads the board; when it is another than before, tells everybody.
+    pub(super) async fn read_board(&self) {
+        let board = self.board.clone();
+        let reading = match blocking(move || board.read()).await {
+            Ok(reading) => reading,
+            Err(error) => {
+                self.notice(Level::Error, format!("The board can not be read: {error}"))
+                    .await;
+                return;
+            }
+        };
+        for notice in reading.notices {
+            self.notice(Level::Warn, notice).await;
+        }
+        let new = Arc::new(reading.graph);
+        let old = {
+            let mut slot = self
+                .graph
+                .write()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            if **slot == *new {
+                return;
+            }
+            std::mem::replace(&mut *slot, Arc::clone(&new))
+        };
+        self.note_progress(&old, &new);
+        self.publish(EventKind::BoardChanged { board: new }).await;
+        self.changed();
+    }
+
+    /// Notes for the lead what others have completed (promise 13: it costs no call).
+    fn note_progress(&self, old: &TaskGraph, new: &TaskGraph) {
+        let Some(lead) = self.handle(&Name::lead()) else {
+            return;
+        };
+        for task in new
+            .tasks()
+            .filter(|t| t.status == TaskStatus::Completed && t.owner != "lead")
+        {
+            let is_news = old
+                .get(task.id)
+                .is_some_and(|before| before.status != TaskStatus::Completed);
+            if is_news {
+                lead.desk.note(format!(
+                    "{} completed task {} ({})",
+                    task.owner, task.id, task.subject
+                ));
+                self.news.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    }
+
+    /// Reads the roster; when it is another than before, tells everybody.
+    pub(super) async fn read_team(&self) {
+        let roster = self.roster.clone();
+        match blocking(move || roster.read()).await {
+            Ok(team) => self.tell_team(team).await,
+            Err(error) => {
+                self.notice(Level::Error, format!("The roster can not be read: {error}"))
+                    .await;
+            }
+        }
+    }
+
+    async fn tell_team(&self, team: Team) {
+        let changed = {
+            let mut known = super::lock(&self.team);
+            let changed = *known != team;
+            if changed {
+                known.clone_from(&team);
+            }
+            changed
+        };
+        if changed {
+            self.publish(EventKind::TeamChanged {
+                team: Arc::new(team),
+            })
+            .await;
+        }
+    }
+}
+
+/// The letters that the screen has heard of.
+#[derive(Default)]
+struct Letters {
+    known: HashMap<LetterId, LetterStep>,
+}
+
+impl Letters {
+    /// Tells of letters that are new or were taken out of their inbox since the last look.
+    async fn read(&mut self, shared: &Shared) {
+        let post = shared.post.clone();
+        let recent = match blocking(move || post.recent(LETTERS_MAX)).await {
+            Ok(recent) => recent,
+            Err(error) => {
+                shared
+                    .notice(
+                        Level::Error,
+                        format!("The inboxes can not be read: {error}"),
+                    )
+                    .await;
+                return;
+            }
+        };
+        let mut known = HashMap::new();
+        for (letter, step) in recent {
+            let before = self.known.get(&letter.id).copied();
+            known.insert(letter.id.clone(), step);
+            if before != Some(step) {
+                shared
+                    .publish(EventKind::LetterMoved { letter, step })
+                    .await;
+            }
+        }
+        self.known = known;
+        shared.changed();
+    }
+}

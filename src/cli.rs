@@ -1,0 +1,258 @@
+//! The command line: what may be typed, and what it says about itself.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::domain::request::Decider;
+
+/// A team of coding agents in your terminal.
+#[derive(Debug, Parser)]
+#[command(name = "crewdeck", version, about, max_term_width = 100, after_help = EXAMPLES)]
+pub struct Cli {
+    /// Options of every command.
+    #[command(flatten)]
+    pub global: Global,
+    /// The verb; without one the dashboard opens.
+    #[command(subcommand)]
+    pub verb: Option<Verb>,
+}
+
+const EXAMPLES: &str = "Examples:
+  crewdeck --demo                              watch a scripted team work: no key, no network
+  crewdeck                                     the dashboard in this directory
+  crewdeck run \"Fix the failing test\"          the same crew without a screen
+  crewdeck --provider openai --base-url http://127.0.0.1:11434/v1 --model qwen3:8b
+  crewdeck task add \"Write the parser\" && crewdeck task list";
+
+/// Options of every command.
+#[derive(Debug, Clone, Args)]
+pub struct Global {
+    /// Work in this directory instead of the current one
+    #[arg(long, global = true, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// anthropic, openai (any compatible server), demo, or script:FILE
+    #[arg(long, global = true, value_name = "NAME")]
+    pub provider: Option<String>,
+    /// The model's name
+    #[arg(long, global = true, value_name = "NAME")]
+    pub model: Option<String>,
+    /// The server's address
+    #[arg(long, global = true, value_name = "URL")]
+    pub base_url: Option<String>,
+    /// Give agents only these tools: bash,read_file,…
+    #[arg(long, global = true, value_name = "LIST", value_delimiter = ',')]
+    pub tools: Option<Vec<String>>,
+    /// Who decides plans
+    #[arg(long, global = true, value_name = "WHO")]
+    pub plan: Option<Who>,
+    /// Who decides shutdowns
+    #[arg(long, global = true, value_name = "WHO")]
+    pub shutdown: Option<Who>,
+    /// Who decides tool calls that need permission
+    #[arg(long, global = true, value_name = "WHO")]
+    pub tool: Option<Who>,
+    /// Output for programs: one JSON value, or one JSON object a line
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// The scripted team at work: no key, no network
+    #[arg(long, global = true)]
+    pub demo: bool,
+    /// How many times faster the demo runs
+    #[arg(long, global = true, value_name = "N", value_parser = speed)]
+    pub speed: Option<f64>,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(n) if n.is_finite() && (0.1..=1000.0).contains(&n) => Ok(n),
+        Ok(_) | Err(_) => Err("a number from 0.1 to 1000".into()),
+    }
+}
+
+/// Who decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Who {
+    /// You, in Needs you
+    Ask,
+    /// The lead agent
+    Lead,
+    /// Nobody: always yes
+    Auto,
+    /// Nobody: always no
+    Deny,
+}
+
+impl From<Who> for Decider {
+    fn from(who: Who) -> Decider {
+        match who {
+            Who::Ask => Decider::Ask,
+            Who::Lead => Decider::Lead,
+            Who::Auto => Decider::Auto,
+            Who::Deny => Decider::Deny,
+        }
+    }
+}
+
+/// What crewdeck can do besides the dashboard.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// The crew without a screen: ends when the lead has answered and everybody rests
+    Run {
+        /// What you want done (not needed with --demo)
+        #[arg(required_unless_present = "demo")]
+        prompt: Option<String>,
+    },
+    /// The task board
+    #[command(subcommand)]
+    Task(TaskVerb),
+    /// Letters between agents
+    #[command(subcommand)]
+    Mail(MailVerb),
+    /// The team
+    #[command(subcommand)]
+    Team(TeamVerb),
+}
+
+/// What can be done with tasks.
+#[derive(Debug, Subcommand)]
+pub enum TaskVerb {
+    /// Write a task on the board
+    Add {
+        /// One line that says what is to be done
+        subject: String,
+        /// Everything else the worker should know
+        #[arg(long, default_value = "")]
+        description: String,
+        /// Tasks that must be completed first: 1,2
+        #[arg(long, value_delimiter = ',', value_name = "IDS")]
+        blocked_by: Vec<u64>,
+        /// What a claimer must be good at; may be given more than once
+        #[arg(long = "tag", value_name = "TAG")]
+        tags: Vec<String>,
+    },
+    /// List the board
+    List {
+        /// Only tasks that can be claimed now
+        #[arg(long)]
+        ready: bool,
+    },
+    /// Show one task whole
+    Show {
+        /// Its number
+        id: u64,
+    },
+    /// Claim a task; without ID the first that can be claimed (exit 3 if there is none)
+    Claim {
+        /// Its number
+        id: Option<u64>,
+        /// For whom
+        #[arg(long = "as", value_name = "NAME")]
+        name: String,
+    },
+    /// Start a task
+    Start {
+        /// Its number
+        id: u64,
+        /// For whom
+        #[arg(long = "as", value_name = "NAME")]
+        name: String,
+    },
+    /// Complete a task
+    Done {
+        /// Its number
+        id: u64,
+        /// Who did it
+        #[arg(long = "as", value_name = "NAME")]
+        name: String,
+    },
+    /// Put a claimed task back on the board
+    Release {
+        /// Its number
+        id: u64,
+        /// Whose it is
+        #[arg(long = "as", value_name = "NAME")]
+        name: String,
+    },
+    /// Change a task
+    Edit {
+        /// Its number
+        id: u64,
+        /// A new subject
+        #[arg(long)]
+        subject: Option<String>,
+        /// A new description
+        #[arg(long)]
+        description: Option<String>,
+        /// New tags, in place of the old ones
+        #[arg(long = "tag", value_name = "TAG")]
+        tags: Vec<String>,
+        /// Let it wait for these tasks too
+        #[arg(long, value_delimiter = ',', value_name = "IDS")]
+        block_on: Vec<u64>,
+        /// Let it wait for these tasks no longer
+        #[arg(long, value_delimiter = ',', value_name = "IDS")]
+        unblock: Vec<u64>,
+    },
+    /// Take a task off the board
+    Rm {
+        /// Its number
+        id: u64,
+    },
+}
+
+/// What can be done with letters.
+#[derive(Debug, Subcommand)]
+pub enum MailVerb {
+    /// Write a letter
+    Send {
+        /// To whom: lead, user, or a teammate
+        to: String,
+        /// The text
+        text: String,
+        /// In whose name
+        #[arg(long, value_name = "NAME", default_value = "user")]
+        from: String,
+        /// The letter's type
+        #[arg(long = "type", value_name = "TYPE", default_value = "message")]
+        kind: String,
+    },
+    /// Take the letters of an inbox
+    Read {
+        /// Whose
+        name: String,
+    },
+    /// Look at the letters of an inbox without taking them
+    List {
+        /// Whose
+        name: String,
+    },
+}
+
+/// What can be done with the team.
+#[derive(Debug, Subcommand)]
+pub enum TeamVerb {
+    /// List the members
+    List,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn run_needs_a_prompt_or_the_demo() {
+        assert!(Cli::try_parse_from(["crewdeck", "run"]).is_err());
+        assert!(Cli::try_parse_from(["crewdeck", "run", "--demo", "--json"]).is_ok());
+        let cli =
+            Cli::try_parse_from(["crewdeck", "run", "do it", "--tools", "bash,glob"]).unwrap();
+        assert_eq!(cli.global.tools.unwrap(), ["bash", "glob"]);
+        assert!(Cli::try_parse_from(["crewdeck", "--speed", "0"]).is_err());
+    }
+}

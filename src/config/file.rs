@@ -1,0 +1,208 @@
+//! The settings file (TOML): its keys, and clear words for what does not fit.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Result, anyhow, bail};
+use serde::Deserialize;
+
+use crate::domain::request::Decider;
+use crate::domain::usage::Price;
+
+/// All settings; `None` and empty: not set.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// `anthropic` or `openai` (any server that speaks its Chat Completions).
+    pub provider: Option<String>,
+    /// The model's name.
+    pub model: Option<String>,
+    /// The server's address.
+    pub base_url: Option<String>,
+    /// The tools that agents get; all where it is not set.
+    pub tools: Option<Vec<String>>,
+    /// Most tokens of one answer.
+    pub max_tokens: Option<u32>,
+    /// The tokens that the model can hold; the footer shows how much of it is in use.
+    pub window: Option<u64>,
+    /// Seconds after which a resting teammate leaves; 0: never.
+    pub idle_timeout_s: Option<u64>,
+    /// Seconds that a program of an agent may run.
+    pub tool_timeout_s: Option<u64>,
+    /// Who decides plans.
+    pub plan: Option<Decider>,
+    /// Who decides shutdowns.
+    pub shutdown: Option<Decider>,
+    /// Who decides the tool calls that the policy asks about.
+    pub tool: Option<Decider>,
+    /// Commands that agents may run without being asked about, by their first words.
+    pub allow: Option<Vec<String>>,
+    /// Settings of the Anthropic wire.
+    #[serde(default)]
+    pub anthropic: Anthropic,
+    /// Settings of the `OpenAI` wire.
+    #[serde(default)]
+    pub openai: OpenAi,
+    /// US dollars for a million tokens, by the model's name.
+    #[serde(default)]
+    pub prices: BTreeMap<String, Price>,
+}
+
+/// Settings of the Anthropic wire.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Anthropic {
+    /// `x-api-key` or `bearer`.
+    pub key_header: Option<String>,
+    /// The `anthropic-version` header.
+    pub version: Option<String>,
+}
+
+/// Settings of the `OpenAI` wire.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpenAi {
+    /// `max_tokens` or `max_completion_tokens`.
+    pub max_tokens_field: Option<String>,
+}
+
+/// The keys of each table, for the hint on an unknown one.
+const KEYS: &[(&str, &[&str])] = &[
+    (
+        "",
+        &[
+            "provider",
+            "model",
+            "base_url",
+            "tools",
+            "max_tokens",
+            "window",
+            "idle_timeout_s",
+            "tool_timeout_s",
+            "plan",
+            "shutdown",
+            "tool",
+            "allow",
+            "anthropic",
+            "openai",
+            "prices",
+        ],
+    ),
+    ("anthropic", &["key_header", "version"]),
+    ("openai", &["max_tokens_field"]),
+];
+
+impl Settings {
+    /// Reads the text of a settings file.
+    ///
+    /// # Errors
+    /// Says where and what is wrong; for an unknown setting it names the nearest known one.
+    pub fn parse(text: &str, path: &Path) -> Result<Settings> {
+        let shown = path.display();
+        let table: toml::Table =
+            toml::from_str(text).map_err(|e| anyhow!("{shown} is not valid TOML: {e}"))?;
+        for (name, keys) in KEYS {
+            let inside = match *name {
+                "" => Some(&table),
+                name => table.get(name).and_then(toml::Value::as_table),
+            };
+            for key in inside.into_iter().flat_map(|t| t.keys()) {
+                if !keys.contains(&key.as_str()) {
+                    bail!("{shown}: {}", unknown(name, key, keys));
+                }
+            }
+        }
+        toml::from_str(text).map_err(|e| anyhow!("{shown}: {}", e.to_string().trim_end()))
+    }
+
+    /// These settings with `later` over them.
+    #[must_use]
+    pub fn overlaid(self, later: Settings) -> Settings {
+        let mut prices = self.prices;
+        prices.extend(later.prices);
+        Settings {
+            provider: later.provider.or(self.provider),
+            model: later.model.or(self.model),
+            base_url: later.base_url.or(self.base_url),
+            tools: later.tools.or(self.tools),
+            max_tokens: later.max_tokens.or(self.max_tokens),
+            window: later.window.or(self.window),
+            idle_timeout_s: later.idle_timeout_s.or(self.idle_timeout_s),
+            tool_timeout_s: later.tool_timeout_s.or(self.tool_timeout_s),
+            plan: later.plan.or(self.plan),
+            shutdown: later.shutdown.or(self.shutdown),
+            tool: later.tool.or(self.tool),
+            allow: later.allow.or(self.allow),
+            anthropic: Anthropic {
+                key_header: later.anthropic.key_header.or(self.anthropic.key_header),
+                version: later.anthropic.version.or(self.anthropic.version),
+            },
+            openai: OpenAi {
+                max_tokens_field: later
+                    .openai
+                    .max_tokens_field
+                    .or(self.openai.max_tokens_field),
+            },
+            prices,
+        }
+    }
+}
+
+fn unknown(table: &str, key: &str, keys: &[&str]) -> String {
+    let full = if table.is_empty() {
+        key.to_string()
+    } else {
+        format!("{table}.{key}")
+    };
+    let nearest = keys
+        .iter()
+        .map(|known| (strsim::jaro_winkler(key, known), *known))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .filter(|(alike, _)| *alike > 0.7);
+    match nearest {
+        Some((_, known)) => format!("unknown setting '{full}': did you mean '{known}'?"),
+        None => format!("unknown setting '{full}': known are {}", keys.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Settings> {
+        Settings::parse(text, Path::new("config.toml"))
+    }
+
+    #[test]
+    fn an_unknown_setting_names_the_nearest_known_one() {
+        for (text, hint) in [
+            (
+                "modle = 'x'",
+                "unknown setting 'modle': did you mean 'model'?",
+            ),
+            (
+                "[anthropic]\nversoin = 'x'",
+                "unknown setting 'anthropic.versoin': did you mean 'version'?",
+            ),
+            ("zzz = 1", "unknown setting 'zzz': known are provider"),
+            ("plan = 'maybe'", "expected one of"),
+            ("model = ", "not valid TOML"),
+            ("[prices.m]\ninput = 1.0\noutput = 2.0\ncahce = 1", "cahce"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(
+                error.starts_with("config.toml") && error.contains(hint),
+                "{text}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_project_wins_over_the_user_and_prices_add_up() {
+        let user = parse("model='a'\nwindow=5\n[prices.a]\ninput=1.0\noutput=2.0").unwrap();
+        let project = parse("model='b'\nplan='auto'\n[prices.b]\ninput=3.0\noutput=4.0").unwrap();
+        let both = user.overlaid(project);
+        assert_eq!((both.model.as_deref(), both.window), (Some("b"), Some(5)));
+        assert_eq!((both.plan, both.prices.len()), (Some(Decider::Auto), 2));
+    }
+}

@@ -1,0 +1,74 @@
+//! The settings: defaults, then the user's file, the project's file, the environment, the options.
+
+mod file;
+mod provider;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::domain::request::Decider;
+pub use file::Settings;
+pub use provider::{Choice, Found, Source, choose};
+
+/// Tokens of one answer where the settings say nothing.
+pub const MAX_TOKENS: u32 = 8192;
+/// How long a program of an agent may run where the settings say nothing.
+pub const TOOL_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long a teammate rests before it leaves where the settings say nothing.
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The project's settings file, below its root.
+pub const PROJECT_FILE: &str = ".crewdeck/config.toml";
+
+/// Reads the user's and the project's settings, the later over the earlier.
+///
+/// # Errors
+/// Names the file, the line and what is wrong with it; for an unknown setting the nearest known one.
+pub fn load(root: &Path) -> Result<Settings> {
+    let mut settings = Settings::default();
+    for path in [user_file(), Some(root.join(PROJECT_FILE))]
+        .into_iter()
+        .flatten()
+    {
+        match std::fs::read_to_string(&path) {
+            Ok(text) => settings = settings.overlaid(Settings::parse(&text, &path)?),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Err(e) => return Err(e).with_context(|| format!("{} can not be read", path.display())),
+        }
+    }
+    Ok(settings)
+}
+
+fn user_file() -> Option<PathBuf> {
+    use etcetera::BaseStrategy;
+    let dirs = etcetera::choose_base_strategy().ok()?;
+    Some(dirs.config_dir().join("crewdeck").join("config.toml"))
+}
+
+impl Settings {
+    /// How long a teammate may rest; `None`: for ever (the setting 0).
+    pub fn idle_timeout(&self) -> Option<Duration> {
+        match self.idle_timeout_s {
+            None => Some(IDLE_TIMEOUT),
+            Some(0) => None,
+            Some(seconds) => Some(Duration::from_secs(seconds)),
+        }
+    }
+
+    /// How long a program may run.
+    pub fn tool_timeout(&self) -> Duration {
+        self.tool_timeout_s
+            .map_or(TOOL_TIMEOUT, |s| Duration::from_secs(s.max(1)))
+    }
+
+    /// Who decides plans, shutdowns and tool calls.
+    pub fn deciders(&self) -> (Decider, Decider, Decider) {
+        (
+            self.plan.unwrap_or_default(),
+            self.shutdown.unwrap_or_default(),
+            self.tool.unwrap_or_default(),
+        )
+    }
+}

@@ -1,0 +1,69 @@
+//! `crewdeck mail …`
+
+use anyhow::{Result, bail};
+
+use super::{Desk, Ended, party};
+use crate::cli::MailVerb;
+use crate::domain::ids::{LetterId, Name};
+use crate::domain::mail::{Letter, LetterKind};
+use crate::store::{Post, Roster};
+
+/// Carries the verb out.
+pub fn run(verb: &MailVerb, desk: &Desk<'_>) -> Result<Ended> {
+    let post = Post::open(desk.root);
+    match verb {
+        MailVerb::Send {
+            to,
+            text,
+            from,
+            kind,
+        } => {
+            if text.trim().is_empty() {
+                bail!("an empty letter was not sent: write a text");
+            }
+            let to = recipient(to, desk)?;
+            let kind: LetterKind = serde_json::from_value(kind.as_str().into())?;
+            let id = LetterId((desk.new_id)());
+            let letter = Letter::new(id, kind, &party(from)?, &to, text, desk.now);
+            post.send(&letter)?;
+            desk.print(&letter, || format!("sent to {to}"))?;
+            Ok(Ended::Done)
+        }
+        MailVerb::List { name } => {
+            let pending = post.pending(&recipient(name, desk)?)?;
+            Desk::warn(&pending.notices());
+            desk.print(&pending.letters, || lines(&pending.letters))?;
+            Ok(Ended::Done)
+        }
+        MailVerb::Read { name } => {
+            let name = recipient(name, desk)?;
+            let pending = post.pending(&name)?;
+            Desk::warn(&pending.notices());
+            desk.print(&pending.letters, || lines(&pending.letters))?;
+            // Printed first: a letter that was not seen is not acknowledged (promise 1).
+            post.acknowledge(&name, &pending.upto)?;
+            Ok(Ended::Done)
+        }
+    }
+}
+
+/// A party that has an inbox: the lead, the person, or a member of the roster, also one that is gone.
+fn recipient(text: &str, desk: &Desk<'_>) -> Result<Name> {
+    let name = party(text)?;
+    if name.is_lead() || name.is_user() {
+        return Ok(name);
+    }
+    let team = Roster::open(desk.root).read()?;
+    match team.find(&name) {
+        Some(member) => Ok(member.name.clone()),
+        None => Err(team.unknown(text).into()),
+    }
+}
+
+fn lines(letters: &[Letter]) -> String {
+    if letters.is_empty() {
+        return "No letters.".into();
+    }
+    let line = |l: &Letter| format!("{} → {} ({}): {}", l.from, l.to, l.kind, l.content);
+    letters.iter().map(line).collect::<Vec<_>>().join("\n")
+}

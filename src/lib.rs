@@ -1,7 +1,68 @@
-//! crewdeck.
+//! crewdeck: a full-screen terminal dashboard for a team of coding agents. This page is the map.
+//!
+//! # The picture
+//!
+//! A person talks to a **lead** agent. The lead writes tasks on a **board** and spawns **teammates**, which
+//! claim ready tasks by themselves, write letters to one another, and ask before they carry out a plan. All
+//! shared state is files below the root ([`store`] has the formats); what is in memory is a cache of them.
+//!
+//! Two queues meet in the middle. A [`protocol::Command`] goes down: what the person wants. A
+//! [`protocol::Event`] comes up: what happened. Both are plain data, and a front end knows nothing else of
+//! the crew: the dashboard, `crewdeck run --json`, the journal and the tests use the same two.
+//!
+//! ```text
+//!  keys ─> ui::update ─> Command ─> crew ─> agent driver ─> model (HTTP)        files on disk are the truth;
+//!  pixels <─ ui::view <─ UiState <─ Event <─ bus <─┬─ agent turns (pure machine) what is in memory is a
+//!                                                 └─ file watcher on .tasks .team  cache of them
+//! ```
+//!
+//! # The floors
+//!
+//! Each imports only what lies below it; `tests/architecture.rs` holds that.
+//!
+//! | floor | what it is | what it must not know |
+//! |---|---|---|
+//! | [`domain`] | plain data and rules: tasks, letters, requests, chat | files, async, the clock |
+//! | [`protocol`] | Event, Command, the bus | who sends and who listens |
+//! | [`process`] | one child with its process group | what it is for |
+//! | [`store`] | the doors to the state files: Board, Post, Requests, Roster | agents, the screen |
+//! | [`model`] | language models behind their wires | tools, the crew |
+//! | [`tools`] | one file a tool, the table, the policy | models, the crew (it asks through [`tools::host::Host`]) |
+//! | [`agent`] | one agent: the pure turn and idle machines, their driver | other agents, the screen |
+//! | [`crew`] | the lead, the teammates, requests, the watcher | the screen |
+//! | [`ui`] | state, update and view of the dashboard, all pure; a thin terminal | everything but domain and protocol |
+//! | [`app`] | the roof: settings, assembly, the loops of the front ends | – |
+//!
+//! Beside them: [`config`] (settings), [`cli`] (the command line), [`verbs`] (its verbs on the state files).
+//!
+//! # Where is …
+//!
+//! - what an agent does next: [`agent::turn`] (within a turn), [`agent::idle`] (between two turns)
+//! - what a tool may do: [`tools::policy`]; a new tool: one file in `tools/` and its line in [`tools::table`]
+//! - a new provider: one folder in `model/` and its arm in [`model::provider`]
+//! - who decides a request: `crew/clerk.rs`; what a key does: [`ui::keymap`]; a colour: [`ui::theme`]
+//!
+//! # Rules that hold everywhere
+//!
+//! - **Pure inside, IO at the edge.** Machines take inputs and give effects; time and ids come in as data.
+//! - **A conversation sent to a model is valid**: each tool call has exactly one result, whatever was
+//!   interrupted ([`domain::chat::check`]; the turn machine keeps it under every order of inputs).
+//! - **A letter is acknowledged when the conversation that holds it is on disk**, not before.
+//! - **Every change of the board is made under its lock, from a fresh reading**, and written whole.
+//! - **Every buffer, queue and file that is read has a stated bound**, and a cut says so.
+//! - **Text from outside passes [`domain::text::harmless`] before it reaches a terminal.**
+//! - **A child dies with its process group**: at its time-out, on interrupt, at exit.
 
+pub mod agent;
+pub mod app;
+pub mod cli;
+pub mod config;
+pub mod crew;
 pub mod domain;
 pub mod model;
+pub mod process;
 pub mod protocol;
+pub mod store;
 pub mod tools;
 pub mod ui;
+pub mod verbs;

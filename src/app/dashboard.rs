@@ -1,0 +1,330 @@
+//! The dashboard: one loop that joins keys, events and frames.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use crossterm::event::{Event as Input, EventStream, KeyEventKind};
+use futures::StreamExt;
+use jiff::tz::TimeZone;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::Instant;
+
+use super::assemble::{self, Assembly, Blueprint, NoModel};
+use super::{editor, now, runtime};
+use crate::cli::Global;
+use crate::domain::ids::Name;
+use crate::protocol::event::{EventKind, Level};
+use crate::protocol::{Command, Event, Inlet, Publisher, bus};
+use crate::ui::terminal::{Copied, Screen};
+use crate::ui::{Do, Motion, Msg, Palette, Theme, UiState, ViewCache, draw, next_tick, update};
+
+/// The shortest time between two frames: 30 a second.
+const FRAME: Duration = Duration::from_millis(33);
+/// Events that are taken before the screen is looked at again.
+const DRAIN_MAX: usize = 256;
+/// Commands that may wait for the crew to be there.
+const EARLY_MAX: usize = 16;
+
+/// Opens the dashboard and stays until the person leaves it. The exit code comes back.
+///
+/// # Errors
+/// Why it could not start; the terminal is as it was by then.
+pub fn main(global: &Global) -> Result<u8> {
+    let mut blueprint = Blueprint::read(global)?;
+    loop {
+        let left =
+            runtime()?.block_on(async { Dashboard::open(&blueprint)?.stay(&blueprint).await })?;
+        match left {
+            Left::Quit => return Ok(0),
+            Left::ForDemo => {
+                let demo = Global {
+                    demo: true,
+                    dir: None,
+                    provider: None,
+                    ..global.clone()
+                };
+                blueprint = Blueprint::read(&demo)?;
+            }
+        }
+    }
+}
+
+/// How the person left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    Quit,
+    /// From the first page, to the demo.
+    ForDemo,
+}
+
+enum Crew {
+    /// It is on its way; what the person wants meanwhile waits.
+    Coming(Vec<Command>),
+    There(Box<Assembly>),
+    /// It could not start; the first page says why.
+    Missing,
+}
+
+struct Dashboard {
+    screen: Screen,
+    cache: ViewCache,
+    theme: Theme,
+    state: UiState,
+    publisher: Publisher,
+    inlet: Inlet,
+    crew: Crew,
+    title: String,
+    /// Whether the state changed since it was drawn, and when that was.
+    is_stale: bool,
+    drawn: Option<Instant>,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Dashboard {
+    fn open(blueprint: &Blueprint) -> Result<Dashboard> {
+        let (publisher, inlet) = bus::bus(now);
+        let (terminate, hangup) = (
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::hangup())?,
+        );
+        let screen = Screen::enter()
+            .context("the dashboard needs a terminal (crewdeck run works without one)")?;
+        let (width, height) = screen.size()?;
+        let early = blueprint.prompt().map(|text| Command::Prompt {
+            to: Name::lead(),
+            text,
+        });
+        let no_color = std::env::var("NO_COLOR").ok();
+        Ok(Dashboard {
+            screen,
+            cache: ViewCache::default(),
+            theme: Theme::new(Palette::from_no_color(no_color.as_deref())),
+            state: UiState::new(width, height, TimeZone::system(), Motion::Full),
+            publisher,
+            inlet,
+            crew: Crew::Coming(early.into_iter().collect()),
+            title: String::new(),
+            is_stale: true,
+            drawn: None,
+            terminate,
+            hangup,
+        })
+    }
+
+    async fn stay(mut self, blueprint: &Blueprint) -> Result<Left> {
+        self.draw()?;
+        let left = self.run(blueprint).await;
+        // The person sees the shell at once; the crew ends behind it.
+        drop(self.screen);
+        if let Crew::There(assembly) = self.crew {
+            let Assembly {
+                crew, mut journal, ..
+            } = *assembly;
+            crew.stop().await?;
+            while let Some(event) = self.inlet.try_next() {
+                journal.note(&event);
+            }
+        }
+        left
+    }
+
+    async fn run(&mut self, blueprint: &Blueprint) -> Result<Left> {
+        let mut keys = EventStream::new();
+        let building = assemble::build(blueprint, self.publisher.clone());
+        tokio::pin!(building);
+        loop {
+            let wake = self.next_wake();
+            tokio::select! {
+                biased;
+                _ = self.terminate.recv() => return Ok(Left::Quit),
+                _ = self.hangup.recv() => return Ok(Left::Quit),
+                key = keys.next() => match key {
+                    Some(Ok(input)) => match self.take(input)? {
+                        Next::Stay => {}
+                        Next::Leave(left) => return Ok(left),
+                        Next::Edit => {
+                            // Two readers of one terminal would share the keys.
+                            drop(keys);
+                            self.edit().await?;
+                            keys = EventStream::new();
+                        }
+                    },
+                    Some(Err(error)) => return Err(error).context("the terminal can not be read"),
+                    None => return Ok(Left::Quit),
+                },
+                Some(event) = self.inlet.next() => {
+                    self.hear(event);
+                    for _ in 0..DRAIN_MAX {
+                        let Some(event) = self.inlet.try_next() else { break };
+                        self.hear(event);
+                    }
+                }
+                built = &mut building, if matches!(self.crew, Crew::Coming(_)) => self.built(built),
+                () = until(wake), if wake.is_some() => {
+                    update(&mut self.state, Msg::Tick { now: now() });
+                }
+            }
+            self.is_stale |= self.state.take_dirty();
+            if self.is_stale && self.drawn.is_none_or(|at| at.elapsed() >= FRAME) {
+                self.draw()?;
+            }
+        }
+    }
+
+    /// When to wake without any input: for the next frame, or for a spinner or a countdown.
+    fn next_wake(&self) -> Option<Instant> {
+        let frame = self
+            .is_stale
+            .then(|| self.drawn.map_or_else(Instant::now, |at| at + FRAME));
+        let tick = next_tick(&self.state).map(|wait| Instant::now() + wait);
+        match (frame, tick) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    fn draw(&mut self) -> Result<()> {
+        let (state, cache, theme) = (&self.state, &mut self.cache, &self.theme);
+        self.screen
+            .draw(|frame| draw(state, cache, theme, frame))
+            .context("the terminal can not be written")?;
+        let title = self.state.title();
+        if title != self.title {
+            self.screen.set_title(&title)?;
+            self.title = title;
+        }
+        self.is_stale = false;
+        self.drawn = Some(Instant::now());
+        Ok(())
+    }
+
+    fn hear(&mut self, event: Event) {
+        if let Crew::There(assembly) = &mut self.crew {
+            assembly.journal.note(&event);
+        }
+        for wish in update(&mut self.state, Msg::Event(event)) {
+            match wish {
+                // A bell that can not be rung is not worth the end of the program.
+                Do::Bell => drop(self.screen.bell()),
+                Do::Command(command) => self.submit(command),
+                Do::Quit
+                | Do::Suspend
+                | Do::EditComposer
+                | Do::StartDemo
+                | Do::Copy(_)
+                | Do::Mouse(_) => {}
+            }
+        }
+    }
+
+    fn built(&mut self, built: Result<Assembly>) {
+        match built {
+            Ok(assembly) => {
+                let there = Crew::There(Box::new(assembly));
+                if let Crew::Coming(early) = std::mem::replace(&mut self.crew, there) {
+                    for command in early {
+                        self.submit(command);
+                    }
+                }
+            }
+            Err(error) => {
+                self.crew = Crew::Missing;
+                let (reason, steps) = match error.downcast::<NoModel>() {
+                    Ok(missing) => (missing.reason, missing.steps),
+                    Err(error) => (format!("{error:#}"), Vec::new()),
+                };
+                self.state.first_run(&reason, &steps);
+            }
+        }
+    }
+
+    fn take(&mut self, input: Input) -> Result<Next> {
+        let message = match input {
+            Input::Key(key) if key.kind == KeyEventKind::Release => return Ok(Next::Stay),
+            Input::Key(key) => Msg::Key(key, now()),
+            Input::Paste(text) => Msg::Paste(text),
+            Input::Mouse(mouse) => Msg::Mouse(mouse),
+            Input::Resize(width, height) => Msg::Resize(width, height),
+            Input::FocusGained | Input::FocusLost => return Ok(Next::Stay),
+        };
+        for wish in update(&mut self.state, message) {
+            match wish {
+                Do::Command(command) => self.submit(command),
+                Do::Quit => return Ok(Next::Leave(Left::Quit)),
+                Do::StartDemo => return Ok(Next::Leave(Left::ForDemo)),
+                Do::EditComposer => return Ok(Next::Edit),
+                Do::Suspend => {
+                    self.screen.suspend()?;
+                    self.redraw_all()?;
+                }
+                Do::Copy(text) => self.copy(&text)?,
+                Do::Mouse(owner) => self.screen.set_mouse(owner)?,
+                Do::Bell => self.screen.bell()?,
+            }
+        }
+        Ok(Next::Stay)
+    }
+
+    fn copy(&mut self, text: &str) -> Result<()> {
+        match self.screen.copy(text)? {
+            Copied::Sent => {}
+            Copied::TooLong => self.tell("That is too long to be copied by the terminal."),
+        }
+        Ok(())
+    }
+
+    /// Another program had the screen, and the terminal may have another size now.
+    fn redraw_all(&mut self) -> Result<()> {
+        let (width, height) = self.screen.size()?;
+        update(&mut self.state, Msg::Resize(width, height));
+        self.is_stale = true;
+        self.drawn = None;
+        Ok(())
+    }
+
+    fn submit(&mut self, command: Command) {
+        let refused = match &mut self.crew {
+            Crew::There(assembly) => assembly.crew.submit(command).is_err(),
+            Crew::Coming(early) if early.len() < EARLY_MAX => {
+                early.push(command);
+                false
+            }
+            Crew::Coming(_) | Crew::Missing => true,
+        };
+        if refused {
+            self.tell("The crew did not take that: try again in a moment.");
+        }
+    }
+
+    fn tell(&self, text: &str) {
+        self.publisher.offer(EventKind::notice(Level::Warn, text));
+    }
+
+    /// Lets the person write in `$EDITOR`. The screen waits meanwhile; the crew goes on.
+    async fn edit(&mut self) -> Result<()> {
+        let before = self.state.composer_text();
+        self.screen.give()?;
+        let edited = tokio::task::spawn_blocking(move || editor::edit(&before)).await?;
+        self.screen.take()?;
+        match edited {
+            Ok(text) => drop(update(&mut self.state, Msg::Edited(text))),
+            Err(error) => self.tell(&format!("The editor did not work: {error:#}")),
+        }
+        self.redraw_all()
+    }
+}
+
+/// What a key leads to.
+enum Next {
+    Stay,
+    Edit,
+    Leave(Left),
+}
+
+async fn until(wake: Option<Instant>) {
+    match wake {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

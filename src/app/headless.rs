@@ -1,0 +1,222 @@
+//! `crewdeck run`: the same crew without a screen. Text for people, or one Event a line.
+
+use std::io::{IsTerminal, Write};
+
+use anyhow::Result;
+
+use super::journal::Journal;
+use crate::crew::Crew;
+use crate::domain::chat::Outcome;
+use crate::domain::ids::Name;
+use crate::domain::request::{Decision, Request, Verdict};
+use crate::domain::team::Activity;
+use crate::domain::text::{clip, harmless, one_line};
+use crate::protocol::event::{EventKind, Level, TurnEnd};
+use crate::protocol::{Command, Event, Inlet};
+use crate::verbs::Form;
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// The lead has answered and the crew is at rest.
+    Done,
+    /// The lead could not answer: why, and what to do.
+    Failed(String),
+    /// Ctrl-C.
+    Interrupted,
+}
+
+/// Whether somebody sits at the terminal who can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Person {
+    /// Standard input and error are a terminal.
+    Here,
+    /// A script or a pipe: `ask` means `deny`.
+    Absent,
+}
+
+impl Person {
+    /// Looks at the terminal.
+    pub fn look() -> Person {
+        if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+            Person::Here
+        } else {
+            Person::Absent
+        }
+    }
+}
+
+/// Sends `prompt` to the lead and follows the events until the crew rests.
+///
+/// # Errors
+/// When standard output can not be written for another reason than a reader that went away.
+pub async fn run(
+    crew: &Crew,
+    inlet: &mut Inlet,
+    journal: &mut Journal,
+    prompt: String,
+    form: Form,
+) -> Result<Ended> {
+    let sent = crew.submit(Command::Prompt {
+        to: Name::lead(),
+        text: prompt,
+    });
+    if sent.is_err() {
+        return Ok(Ended::Failed("the crew did not take the prompt".into()));
+    }
+    let mut last = TurnEnd::Done;
+    let interrupted = tokio::signal::ctrl_c();
+    tokio::pin!(interrupted);
+    loop {
+        let event = tokio::select! {
+            _ = &mut interrupted => return Ok(Ended::Interrupted),
+            event = inlet.next() => match event {
+                Some(event) => event,
+                None => return Ok(Ended::Failed("the crew ended".into())),
+            },
+        };
+        journal.note(&event);
+        let written = match form {
+            Form::Json => json_line(&event),
+            Form::Text => say(&event),
+        };
+        if let Err(error) = written {
+            // Nobody reads on: the wish was to stop.
+            if error.kind() == std::io::ErrorKind::BrokenPipe {
+                return Ok(Ended::Done);
+            }
+            return Err(error.into());
+        }
+        match event.kind {
+            EventKind::TurnEnded { agent, end } if agent.is_lead() => last = end,
+            EventKind::RequestChanged { request } if request.is_pending() => {
+                decide(crew, request, form).await;
+            }
+            EventKind::CrewAtRest => {
+                return Ok(match last {
+                    TurnEnd::Failed { error, hint } => {
+                        Ended::Failed(format!("{error}. {hint}").trim().to_string())
+                    }
+                    TurnEnd::Stopped { why } => Ended::Failed(why),
+                    TurnEnd::Done | TurnEnd::Interrupted => Ended::Done,
+                });
+            }
+            EventKind::Refused { why } if last == TurnEnd::Done => eprint_line(&why),
+            _ => {}
+        }
+    }
+}
+
+fn json_line(event: &Event) -> std::io::Result<()> {
+    let line = serde_json::to_string(event)?;
+    writeln!(std::io::stdout().lock(), "{line}")
+}
+
+/// What people read: the lead's words on stdout, everything else as progress on stderr.
+fn say(event: &Event) -> std::io::Result<()> {
+    match &event.kind {
+        EventKind::Said { agent, text, .. } if agent.is_lead() && !text.trim().is_empty() => {
+            writeln!(std::io::stdout().lock(), "{}", harmless(text.trim_end()))?;
+        }
+        EventKind::CrewReady(setup) => {
+            let scripted = if setup.scripted { " (scripted)" } else { "" };
+            eprint_line(&format!(
+                "crewdeck · {} · {}{scripted}",
+                setup.provider, setup.model
+            ));
+        }
+        EventKind::ToolStarted {
+            agent, tool, on, ..
+        } => {
+            eprint_line(&format!("{agent} · {tool} {}", clip(on, 100)));
+        }
+        EventKind::ToolFinished {
+            agent,
+            tool,
+            outcome: Outcome::Error,
+            output,
+            ..
+        } => {
+            eprint_line(&format!("{agent} · {tool} failed: {}", clip(output, 160)));
+        }
+        EventKind::Injected { agent, what } => eprint_line(&format!("{agent} · {what}")),
+        EventKind::ActivityChanged {
+            agent,
+            activity:
+                Activity::Backoff {
+                    cause,
+                    until,
+                    attempt,
+                },
+        } => {
+            let seconds = until.since(event.at).as_secs_f64();
+            eprint_line(&format!(
+                "{agent} · {cause}; try {attempt} again in {seconds:.1} s"
+            ));
+        }
+        EventKind::Notice { level, text, .. } => {
+            let mark = match level {
+                Level::Info => "",
+                Level::Warn => "warning: ",
+                Level::Error => "error: ",
+            };
+            eprint_line(&format!("{mark}{text}"));
+        }
+        EventKind::RequestChanged { request } if !request.is_pending() => {
+            eprint_line(&format!(
+                "{} of {} {} by {}",
+                request.kind, request.target, request.status, request.decided_by
+            ));
+        }
+        EventKind::TurnEnded {
+            agent,
+            end: TurnEnd::Failed { error, hint },
+        } if !agent.is_lead() => {
+            eprint_line(&format!("{agent} · {error}. {hint}"));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn eprint_line(text: &str) {
+    // Progress is a courtesy: nobody is helped when it can not be written.
+    let _ = writeln!(std::io::stderr().lock(), "{}", one_line(text));
+}
+
+/// Asks the person at the terminal. (Where nobody is, requests never wait: `ask` became `deny`.)
+async fn decide(crew: &Crew, request: Request, form: Form) {
+    if Person::look() == Person::Absent || form == Form::Json {
+        return;
+    }
+    let question = format!(
+        "\n{} asks ({}):\n{}\nAllow? [y/N] ",
+        request.from,
+        request.kind,
+        harmless(&request.body)
+    );
+    let answer = tokio::task::spawn_blocking(move || {
+        eprint!("{question}");
+        let mut line = String::new();
+        let read = std::io::stdin().read_line(&mut line);
+        read.map(|_| line.trim().to_lowercase())
+    })
+    .await;
+    let is_yes = matches!(answer, Ok(Ok(text)) if text == "y" || text == "yes");
+    let verdict = if is_yes {
+        Verdict::Approve
+    } else {
+        Verdict::Reject
+    };
+    let decision = Decision {
+        id: request.id,
+        kind: request.kind,
+        target: request.target,
+        verdict,
+        by: Name::user(),
+        comment: String::new(),
+    };
+    if crew.submit(Command::Decide(decision)).is_err() {
+        eprint_line("the decision could not be handed to the crew");
+    }
+}

@@ -1,0 +1,178 @@
+//! The roof: gathers what a crew needs and joins it with a front end. Sees every floor.
+
+pub mod assemble;
+pub mod dashboard;
+pub mod demo;
+mod editor;
+pub mod headless;
+mod journal;
+mod local;
+mod lock;
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, bail};
+
+use crate::cli::{Cli, Global, Verb};
+use crate::config::{self, Choice, Settings};
+use crate::domain::request::Decider;
+use crate::domain::stamp::Stamp;
+use crate::protocol::bus;
+use crate::store;
+use crate::verbs::{self, Desk, Form};
+use assemble::{Assembly, Blueprint};
+use headless::Person;
+
+/// The exit code when there was nothing to do.
+const NOTHING: u8 = 3;
+/// The exit code after Ctrl-C.
+const INTERRUPTED: u8 = 130;
+
+/// Runs crewdeck as the command line says. The exit code comes back.
+///
+/// # Errors
+/// Why it could not, in words that say what to do.
+pub fn main(cli: Cli) -> Result<u8> {
+    let form = if cli.global.json {
+        Form::Json
+    } else {
+        Form::Text
+    };
+    match cli.verb {
+        None => dashboard::main(&cli.global),
+        Some(Verb::Run { prompt }) => run(&cli.global, prompt, form),
+        Some(verb) => {
+            let root = root(&cli.global)?;
+            let desk = Desk {
+                root: &root,
+                form,
+                now: now(),
+                new_id,
+            };
+            Ok(match verbs::run(&verb, &desk)? {
+                verbs::Ended::Done => 0,
+                verbs::Ended::Nothing => NOTHING,
+            })
+        }
+    }
+}
+
+fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
+    let mut blueprint = Blueprint::read(global)?;
+    if Person::look() == Person::Absent || form == Form::Json {
+        blueprint.nobody_decides();
+    }
+    let Some(prompt) = prompt.or_else(|| blueprint.prompt()) else {
+        bail!("run needs a prompt: crewdeck run \"what you want done\"");
+    };
+    runtime()?.block_on(async {
+        let (publisher, mut inlet) = bus::bus(now);
+        let Assembly {
+            crew,
+            mut journal,
+            lock: _lock,
+        } = assemble::build(&blueprint, publisher).await?;
+        let ended = headless::run(&crew, &mut inlet, &mut journal, prompt, form).await;
+        crew.stop().await?;
+        match ended? {
+            headless::Ended::Done => Ok(0),
+            headless::Ended::Failed(why) => bail!("{why}"),
+            headless::Ended::Interrupted => Ok(INTERRUPTED),
+        }
+    })
+}
+
+/// The async runtime: two threads are enough for what waits most of the time.
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("the async runtime can not be started")
+}
+
+/// The root of the crew: the git top level above the directory, else the directory.
+fn root(global: &Global) -> Result<PathBuf> {
+    let dir = match &global.dir {
+        Some(dir) => dir.clone(),
+        None => std::env::current_dir().context("the current directory is gone")?,
+    };
+    let dir = dir
+        .canonicalize()
+        .with_context(|| format!("{} is not a directory that can be entered", dir.display()))?;
+    if !dir.is_dir() {
+        bail!("{} is not a directory: name one with --dir", dir.display());
+    }
+    Ok(store::root_of(&dir))
+}
+
+/// The time of the clock on the wall.
+pub fn now() -> Stamp {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    Stamp(since.as_secs_f64())
+}
+
+/// A new id: short enough to read, ordered by time.
+pub fn new_id() -> String {
+    uuid::Uuid::now_v7().simple().to_string()
+}
+
+/// A random number in 0..1.
+pub fn jitter() -> f64 {
+    // The last bytes of such an id are random.
+    let random = uuid::Uuid::now_v7().as_u128() & u128::from(u32::MAX);
+    u32::try_from(random).map_or(0.5, |n| f64::from(n) / f64::from(u32::MAX))
+}
+
+impl Blueprint {
+    /// `ask` becomes `deny` where nobody can be asked; says so once. The demo approves its own requests.
+    fn nobody_decides(&mut self) {
+        let replace = if self.choice == Some(Choice::Demo) {
+            Decider::Auto
+        } else {
+            Decider::Deny
+        };
+        let mut asked = Vec::new();
+        for (name, decider) in [
+            ("plan", &mut self.deciders.plan),
+            ("shutdown", &mut self.deciders.shutdown),
+            ("tool", &mut self.deciders.tool),
+        ] {
+            if *decider == Decider::Ask {
+                *decider = replace;
+                asked.push(format!("--{name}"));
+            }
+        }
+        if !asked.is_empty() {
+            let words = if replace == Decider::Auto {
+                "approved"
+            } else {
+                "denied"
+            };
+            eprintln!(
+                "crewdeck: nobody is here to ask, so requests are {words} ({} ask|lead|auto|deny sets it)",
+                asked.join(", ")
+            );
+        }
+    }
+}
+
+/// The settings for `root`, with the options over them.
+fn settings(global: &Global, root: &Path) -> Result<Settings> {
+    let mut settings = config::load(root)?;
+    let options = Settings {
+        provider: global.provider.clone(),
+        model: global.model.clone(),
+        base_url: global.base_url.clone(),
+        tools: global.tools.clone(),
+        plan: global.plan.map(Decider::from),
+        shutdown: global.shutdown.map(Decider::from),
+        tool: global.tool.map(Decider::from),
+        ..Settings::default()
+    };
+    settings = settings.overlaid(options);
+    Ok(settings)
+}

@@ -1,0 +1,244 @@
+//! Holds the floors: who may import whom, what stays pure, where colours live, how long a file may be.
+
+#![allow(clippy::unwrap_used)] // a test's own helpers
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Floor by floor, lowest first: the folder or file below `src/`, and what it may import of the crate.
+const MAY_IMPORT: &[(&str, &[&str])] = &[
+    ("domain", &["domain"]),
+    ("protocol", &["domain", "protocol"]),
+    ("process", &["domain", "process"]),
+    ("store", &["domain", "store", "process"]),
+    ("model", &["domain", "model"]),
+    ("tools", &["domain", "store", "process", "tools"]),
+    (
+        "agent",
+        &["domain", "protocol", "store", "model", "tools", "agent"],
+    ),
+    (
+        "crew",
+        &[
+            "domain", "protocol", "store", "process", "model", "tools", "agent", "crew",
+        ],
+    ),
+    ("ui", &["domain", "protocol", "ui"]),
+    ("config", &["domain", "config"]),
+    ("cli", &["domain", "cli"]),
+    ("verbs", &["domain", "store", "cli", "verbs"]),
+    (
+        "app",
+        &[
+            "domain", "protocol", "store", "process", "model", "tools", "agent", "crew", "ui",
+            "config", "cli", "verbs", "app",
+        ],
+    ),
+    ("main", &["app", "cli", "domain"]),
+    ("lib", &[]),
+];
+
+/// Where neither files, nor tasks, nor the clock may be touched.
+const PURE: &[&str] = &[
+    "domain/",
+    "agent/turn/",
+    "agent/idle.rs",
+    "agent/prompt.rs",
+    "agent/mail.rs",
+    "model/retry.rs",
+    "tools/policy",
+    "ui/update",
+    "ui/view",
+    "ui/transcript",
+    "ui/keymap",
+    "ui/state",
+    "config/provider.rs",
+];
+
+const IMPURE: &[&str] = &[
+    "std::fs",
+    "std::env",
+    "std::process",
+    "std::thread",
+    "tokio::",
+    "SystemTime::now",
+    "Instant::now",
+];
+
+/// Longest file, in lines; past about 400 a second idea begins.
+const LINES_MAX: usize = 450;
+
+struct Source {
+    /// Below `src/`, with `/`.
+    path: String,
+    text: String,
+}
+
+fn sources() -> Vec<Source> {
+    fn walk(dir: &Path, out: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                walk(&path, out);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                out.push(path);
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut paths = Vec::new();
+    walk(&root, &mut paths);
+    paths.sort();
+    let name = |p: &Path| {
+        p.strip_prefix(&root)
+            .unwrap()
+            .to_string_lossy()
+            .replace('\\', "/")
+    };
+    paths
+        .iter()
+        .map(|p| Source {
+            path: name(p),
+            text: fs::read_to_string(p).unwrap(),
+        })
+        .collect()
+}
+
+/// The source without its comments: prose may name what code may not.
+fn code(source: &Source) -> impl Iterator<Item = (usize, &str)> {
+    source
+        .text
+        .lines()
+        .enumerate()
+        .map(|(at, line)| (at + 1, line.split("//").next().unwrap_or_default()))
+}
+
+fn floor(path: &str) -> &str {
+    path.split('/').next().unwrap().trim_end_matches(".rs")
+}
+
+fn complain(problems: &[String]) {
+    assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
+}
+
+#[test]
+fn each_floor_imports_only_what_lies_below_it() {
+    let allowed: BTreeMap<&str, &[&str]> = MAY_IMPORT.iter().copied().collect();
+    let mut problems = Vec::new();
+    for source in sources() {
+        let here = floor(&source.path);
+        let Some(may) = allowed.get(here) else {
+            problems.push(format!(
+                "src/{}: a floor that the table does not know",
+                source.path
+            ));
+            continue;
+        };
+        for (line, text) in code(&source) {
+            for start in ["crate::", "crewdeck::"] {
+                for (at, _) in text.match_indices(start) {
+                    let name: String = text[at + start.len()..]
+                        .chars()
+                        .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
+                        .collect();
+                    if !name.is_empty() && !may.contains(&name.as_str()) {
+                        problems.push(format!(
+                            "src/{}:{line}: {here} may not see {name}",
+                            source.path
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    complain(&problems);
+}
+
+#[test]
+fn every_floor_of_the_table_is_there() {
+    let all = sources();
+    let missing: Vec<String> = MAY_IMPORT
+        .iter()
+        .filter(|(name, _)| !all.iter().any(|s| floor(&s.path) == *name))
+        .map(|(name, _)| format!("src/{name} is in the table and not in the tree"))
+        .collect();
+    complain(&missing);
+}
+
+#[test]
+fn pure_parts_touch_no_files_no_tasks_and_no_clock() {
+    let mut problems = Vec::new();
+    for source in sources()
+        .iter()
+        .filter(|s| PURE.iter().any(|p| s.path.starts_with(p)))
+    {
+        let until_tests = source
+            .text
+            .find("#[cfg(test)]")
+            .unwrap_or(source.text.len());
+        let last = source.text[..until_tests].lines().count();
+        for (line, text) in code(source).take(last) {
+            for word in IMPURE.iter().filter(|w| text.contains(**w)) {
+                problems.push(format!(
+                    "src/{}:{line}: a pure part uses {word}",
+                    source.path
+                ));
+            }
+        }
+    }
+    complain(&problems);
+}
+
+#[test]
+fn colours_live_in_the_theme_alone() {
+    let mut problems = Vec::new();
+    for source in sources().iter().filter(|s| s.path != "ui/theme.rs") {
+        for (line, text) in code(source) {
+            if text.contains("Color::") {
+                problems.push(format!(
+                    "src/{}:{line}: name a style of the theme",
+                    source.path
+                ));
+            }
+        }
+    }
+    complain(&problems);
+}
+
+#[test]
+fn no_file_eats_the_project_and_each_says_what_it_is_for() {
+    let mut problems = Vec::new();
+    for source in sources() {
+        let lines = source.text.lines().count();
+        if lines > LINES_MAX {
+            problems.push(format!(
+                "src/{}: {lines} lines, {LINES_MAX} at most",
+                source.path
+            ));
+        }
+        if !source.text.starts_with("//! ") {
+            problems.push(format!(
+                "src/{}: the first line must say what it is for",
+                source.path
+            ));
+        }
+    }
+    complain(&problems);
+}
+
+#[test]
+fn only_main_ends_the_process() {
+    let mut problems = Vec::new();
+    for source in sources() {
+        for (line, text) in code(&source) {
+            if text.contains("process::exit") || text.contains("process::abort") {
+                problems.push(format!(
+                    "src/{}:{line}: return an error instead",
+                    source.path
+                ));
+            }
+        }
+    }
+    complain(&problems);
+}

@@ -1,19 +1,30 @@
-//! The conversation of one agent, as lines. A stand-in for the cells that are built beside this floor.
+//! The conversation of one agent as cells: what was said, what tools did, and where the reader stands in it.
+
+mod cell;
+mod draw;
+mod flow;
+mod markdown;
+mod place;
+#[cfg(test)]
+mod tests;
+mod view;
 
 use std::collections::VecDeque;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::text::Line;
-use ratatui::widgets::Widget;
-
-use super::theme::Theme;
-use crate::domain::ids::Name;
+use crate::domain::chat::Outcome;
+use crate::domain::ids::{CallId, Name};
 use crate::domain::text::one_line;
 use crate::protocol::EventKind;
 use crate::protocol::event::Level;
+use cell::{Answer, Cell, Kind, Progress, ToolRun};
+use place::Place;
+pub use place::Viewport;
+pub use view::TranscriptCache;
 
-const LINES_MAX: usize = 500;
+/// Most cells that are kept; the oldest go first, and the view says so.
+pub const CELLS_MAX: usize = 10_000;
+/// How far back a tool call is looked for when its result comes.
+const RUNS_BACK: usize = 256;
 
 /// How a transcript is scrolled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,15 +50,11 @@ pub enum Scroll {
 /// The conversation of one agent.
 #[derive(Debug, Default)]
 pub struct Transcript {
-    lines: VecDeque<String>,
-    open: String,
-    up: usize,
-}
-
-/// What the drawing of a transcript keeps; its loss changes no pixel.
-#[derive(Debug, Default)]
-pub struct TranscriptCache {
-    _kept: usize,
+    cells: VecDeque<Cell>,
+    /// How many cells were dropped at the front: the number of the first one that is there.
+    dropped: u64,
+    place: Place,
+    selected: Option<u64>,
 }
 
 impl Transcript {
@@ -60,92 +67,202 @@ impl Transcript {
     pub fn apply(&mut self, agent: &Name, event: &EventKind) {
         match event {
             EventKind::Prompted { agent: of, text } if of == agent => {
-                self.push(&format!("> {text}"));
+                self.push(Kind::Prompt(cell::bounded(text)));
             }
-            EventKind::TextDelta { agent: of, text } if of == agent => self.open.push_str(text),
+            EventKind::Injected { agent: of, what } if of == agent => {
+                self.push(Kind::Injected(one_line(what)));
+            }
+            EventKind::TextDelta { agent: of, text } if of == agent => {
+                self.stream(|answer| answer.say(text));
+            }
+            EventKind::ThinkingDelta { agent: of, text } if of == agent => {
+                self.stream(|answer| answer.think(text));
+            }
+            EventKind::StreamReset { agent: of } if of == agent => self.drop_open_answer(),
             EventKind::Said {
-                agent: of, text, ..
+                agent: of,
+                text,
+                thinking,
             } if of == agent => {
-                self.open.clear();
-                self.push(text);
+                self.drop_open_answer();
+                if !text.trim().is_empty() || !thinking.trim().is_empty() {
+                    self.push(Kind::Answer(Answer::whole(text, thinking)));
+                }
             }
             EventKind::ToolStarted {
                 agent: of,
+                call,
                 tool,
                 on,
+                input,
+            } if of == agent => {
+                self.push(Kind::Tool(Box::new(ToolRun::begun(call, tool, on, input))));
+            }
+            EventKind::ToolOutput {
+                agent: of,
+                call,
+                chunk,
+            } if of == agent => {
+                self.with_run(call, |run| run.hear(chunk));
+            }
+            EventKind::ToolFinished {
+                agent: of,
+                call,
+                outcome,
+                output,
+                diff,
+                took_ms,
                 ..
             } if of == agent => {
-                self.push(&format!("• {tool} {on}"));
+                let progress = match outcome {
+                    Outcome::Ok => Progress::Done,
+                    Outcome::Error => Progress::Failed,
+                };
+                self.with_run(call, |run| run.end(progress, output, diff, *took_ms));
+            }
+            EventKind::TurnEnded { agent: of, end } if of == agent => {
+                self.close_answer();
+                if let Some(kind) = cell::ended(end) {
+                    self.push(kind);
+                }
+            }
+            EventKind::Notice {
+                level,
+                agent: Some(of),
+                text,
+            } if of == agent => {
+                self.push_notice(*level, text);
             }
             _ => {}
         }
     }
 
     /// Adds a line of crewdeck's own.
-    pub fn push_notice(&mut self, _level: Level, text: &str) {
-        self.push(&format!("! {text}"));
+    pub fn push_notice(&mut self, level: Level, text: &str) {
+        self.push(Kind::Notice(level, one_line(text)));
     }
 
-    /// Scrolls.
-    pub fn scroll(&mut self, by: Scroll) {
-        self.up = match by {
-            Scroll::LineUp => self.up + 1,
-            Scroll::LineDown => self.up.saturating_sub(1),
-            Scroll::PageUp => self.up + 20,
-            Scroll::PageDown => self.up.saturating_sub(20),
-            Scroll::HalfUp => self.up + 10,
-            Scroll::HalfDown => self.up.saturating_sub(10),
-            Scroll::Top => self.lines.len(),
-            Scroll::Bottom => 0,
+    /// The tool call above the selected one, or the last one.
+    pub fn select_prev(&mut self) {
+        let before = self.selected.unwrap_or(u64::MAX);
+        let prev = self.tools().rev().find(|n| *n < before);
+        self.select(prev);
+    }
+
+    /// The tool call below the selected one, or the last one.
+    pub fn select_next(&mut self) {
+        let next = match self.selected {
+            Some(at) => self.tools().find(|n| *n > at),
+            None => self.tools().next_back(),
+        };
+        self.select(next);
+    }
+
+    fn select(&mut self, number: Option<u64>) {
+        if number.is_some() {
+            self.selected = number;
         }
-        .min(self.lines.len());
     }
 
-    /// Selects the tool cell above.
-    pub fn select_prev(&mut self) {}
-
-    /// Selects the tool cell below.
-    pub fn select_next(&mut self) {}
-
-    /// Opens or folds the selected tool cell.
-    pub fn toggle_selected(&mut self) {}
-
-    /// Whether the newest line is in view and stays so.
-    pub fn is_following(&self) -> bool {
-        self.up == 0
+    /// Opens or folds the selected tool call, or the last one.
+    pub fn toggle_selected(&mut self) {
+        if self.selected.is_none() {
+            let last = self.tools().next_back();
+            self.selected = last;
+        }
+        let Some(at) = self.selected.and_then(|n| self.index(n)) else {
+            return;
+        };
+        if let Kind::Tool(run) = &mut self.cells[at].kind {
+            run.toggle();
+            self.cells[at].touch();
+        }
     }
 
-    /// How many new cells lie below what is in view.
-    pub fn unread_below(&self) -> usize {
-        self.up
+    /// The text of the selected tool call, for copying.
+    pub fn text_of_selected(&self) -> Option<String> {
+        let at = self.selected.and_then(|n| self.index(n))?;
+        match &self.cells[at].kind {
+            Kind::Tool(run) => Some(run.text()),
+            Kind::Prompt(_)
+            | Kind::Answer(_)
+            | Kind::Injected(_)
+            | Kind::Notice(..)
+            | Kind::Ended(..) => None,
+        }
     }
 
-    /// Draws it.
-    pub fn view(
-        &self,
-        _cache: &mut TranscriptCache,
-        theme: &Theme,
-        area: Rect,
-        buffer: &mut Buffer,
-    ) {
-        let all: Vec<&String> = self
-            .lines
+    fn push(&mut self, kind: Kind) {
+        self.close_answer();
+        self.cells.push_back(Cell::new(kind));
+        while self.cells.len() > CELLS_MAX {
+            self.cells.pop_front();
+            self.dropped += 1;
+        }
+        let (first, next) = (self.dropped, self.next_number());
+        self.selected = self.selected.filter(|n| *n >= first);
+        self.place.keep_within(first, next);
+    }
+
+    /// Adds to the answer that is being streamed; begins one where there is none.
+    fn stream(&mut self, add: impl FnOnce(&mut Answer)) {
+        let is_open =
+            matches!(self.cells.back(), Some(Cell { kind: Kind::Answer(a), .. }) if a.is_open());
+        if !is_open {
+            self.push(Kind::Answer(Answer::begun()));
+        }
+        if let Some(cell) = self.cells.back_mut() {
+            if let Kind::Answer(answer) = &mut cell.kind {
+                add(answer);
+            }
+            cell.touch();
+        }
+    }
+
+    fn close_answer(&mut self) {
+        if let Some(Cell {
+            kind: Kind::Answer(answer),
+            ..
+        }) = self.cells.back_mut()
+        {
+            answer.close();
+        }
+    }
+
+    fn drop_open_answer(&mut self) {
+        if matches!(self.cells.back(), Some(Cell { kind: Kind::Answer(a), .. }) if a.is_open()) {
+            self.cells.pop_back();
+        }
+    }
+
+    /// Changes a tool call that was begun lately; results of older ones are not waited for.
+    fn with_run(&mut self, call: &CallId, change: impl FnOnce(&mut ToolRun)) {
+        for cell in self.cells.iter_mut().rev().take(RUNS_BACK) {
+            if let Kind::Tool(run) = &mut cell.kind
+                && run.is(call)
+            {
+                change(run);
+                cell.touch();
+                return;
+            }
+        }
+    }
+
+    fn tools(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
+        let first = self.dropped;
+        self.cells
             .iter()
-            .chain((!self.open.is_empty()).then_some(&self.open))
-            .collect();
-        let end = all.len().saturating_sub(self.up);
-        let start = end.saturating_sub(usize::from(area.height));
-        for (line, row) in all[start..end].iter().zip(area.rows()) {
-            Line::styled(line.as_str(), theme.text).render(row, buffer);
-        }
+            .enumerate()
+            .filter(|(_, cell)| matches!(cell.kind, Kind::Tool(_)))
+            .map(move |(at, _)| first + at as u64)
     }
 
-    fn push(&mut self, line: &str) {
-        for line in line.lines() {
-            self.lines.push_back(one_line(line));
-        }
-        while self.lines.len() > LINES_MAX {
-            self.lines.pop_front();
-        }
+    fn next_number(&self) -> u64 {
+        self.dropped + self.cells.len() as u64
+    }
+
+    fn index(&self, number: u64) -> Option<usize> {
+        let at = usize::try_from(number.checked_sub(self.dropped)?).ok()?;
+        (at < self.cells.len()).then_some(at)
     }
 }

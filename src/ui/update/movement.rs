@@ -8,7 +8,7 @@ use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::{CommentStage, Popup, Searching};
 use crate::ui::state::UiState;
 use crate::ui::theme::Theme;
-use crate::ui::transcript::Scroll;
+use crate::ui::transcript::{Scroll, Viewport};
 use crate::ui::{needs_card, readers, rows};
 
 /// A direction.
@@ -256,7 +256,20 @@ pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
 }
 
 fn scroll_transcript(state: &mut UiState, by: Scroll) {
-    state.agents.entry(&state.shown).transcript.scroll(by);
+    let layout = layout::layout(state, state.size);
+    let area = layout
+        .pane(Pane::Lead)
+        .map(layout::inside)
+        .unwrap_or_default();
+    let viewport = Viewport {
+        width: area.width,
+        height: area.height,
+    };
+    state
+        .agents
+        .entry(&state.shown)
+        .transcript
+        .scroll(by, viewport);
 }
 
 fn scroll_popup(state: &mut UiState, by: Scroll) {

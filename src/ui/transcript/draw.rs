@@ -197,6 +197,8 @@ fn result(run: &ToolRun) -> String {
         words.push(format!("exit {}", code.trim_end().trim_end_matches(']')));
     }
     if run.progress == Progress::Done {
+        let lines = run.output.lines().count();
+        let first = run.output.lines().next().unwrap_or_default().trim();
         if !run.diff.is_empty() {
             let count = |sign: char, header: &str| {
                 run.diff
@@ -205,14 +207,10 @@ fn result(run: &ToolRun) -> String {
                     .count()
             };
             words.push(format!("+{} −{}", count('+', "+++"), count('-', "---")));
-        } else {
-            let lines = run.output.lines().count();
-            let first = run.output.lines().next().unwrap_or_default().trim();
-            if lines == 1 && width(first) <= 40 {
-                words.push(first.to_string());
-            } else if lines > 1 && !first.starts_with(['{', '[']) {
-                words.push(format!("{lines} lines"));
-            }
+        } else if lines == 1 && width(first) <= 40 {
+            words.push(first.to_string());
+        } else if lines > 1 && !first.starts_with(['{', '[']) {
+            words.push(format!("{lines} lines"));
         }
     }
     if run.took_ms >= 1000 {

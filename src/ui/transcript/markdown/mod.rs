@@ -81,13 +81,15 @@ impl<'a> Page<'a> {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
-            Event::Text(text) => self.put(&text),
+            Event::Text(text)
+            | Event::Html(text)
+            | Event::InlineHtml(text)
+            | Event::InlineMath(text)
+            | Event::DisplayMath(text) => self.put(&text),
             Event::Code(text) => {
                 let style = self.style().patch(self.theme.code);
                 self.put_styled(&text, style);
             }
-            Event::Html(text) | Event::InlineHtml(text) => self.put(&text),
-            Event::InlineMath(text) | Event::DisplayMath(text) => self.put(&text),
             Event::FootnoteReference(text) => self.put(&format!("[{text}]")),
             // Models break lines where they mean it, more often than not.
             Event::SoftBreak | Event::HardBreak => self.put("\n"),
@@ -156,9 +158,9 @@ impl<'a> Page<'a> {
                 };
                 self.bullet = Some(bullet);
             }
-            Tag::Emphasis => self.push_style(|s| s.italic()),
-            Tag::Strong => self.push_style(|s| s.bold()),
-            Tag::Strikethrough => self.push_style(|s| s.crossed_out()),
+            Tag::Emphasis => self.push_style(Style::italic),
+            Tag::Strong => self.push_style(Style::bold),
+            Tag::Strikethrough => self.push_style(Style::crossed_out),
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
                 self.links.push(dest_url.into_string());
                 self.styles.push(self.style().patch(theme.link));

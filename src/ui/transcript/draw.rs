@@ -128,22 +128,12 @@ fn tool(run: &ToolRun, mark: Mark, columns: usize, theme: &Theme) -> Vec<Line<'s
         Progress::Done => ("✓", theme.ok),
         Progress::Failed => ("✗", theme.error),
     };
-    let result = result(run);
     let head = format!("{shape} {} ", run.tool);
-    let result_room = if result.is_empty() {
-        0
-    } else {
-        width(&result) + 3
-    };
-    let room = columns.saturating_sub(width(&head) + result_room);
-    let on = if room >= 8 || result.is_empty() {
-        fit(
-            &run.on,
-            columns.saturating_sub(width(&head) + if room >= 8 { result_room } else { 0 }),
-        )
-    } else {
-        String::new()
-    };
+    // What it works on comes first; what came of it only where both fit.
+    let room = columns.saturating_sub(width(&head));
+    let on = fit(&run.on, room);
+    let left = room.saturating_sub(width(&on));
+    let result = Some(result(run)).filter(|r| !r.is_empty() && width(r) + 3 <= left);
     let name_style = if mark == Mark::Selected {
         theme.selection
     } else {
@@ -155,7 +145,7 @@ fn tool(run: &ToolRun, mark: Mark, columns: usize, theme: &Theme) -> Vec<Line<'s
         Span::raw(" "),
         Span::styled(on, theme.text),
     ];
-    if !result.is_empty() {
+    if let Some(result) = result {
         spans.push(Span::styled(format!(" · {result}"), theme.dim));
     }
     let mut out = vec![Line::from(spans)];
@@ -207,7 +197,7 @@ fn result(run: &ToolRun) -> String {
                     .count()
             };
             words.push(format!("+{} −{}", count('+', "+++"), count('-', "---")));
-        } else if lines == 1 && width(first) <= 40 {
+        } else if lines == 1 && width(first) <= 30 {
             words.push(first.to_string());
         } else if lines > 1 && !first.starts_with(['{', '[']) {
             words.push(format!("{lines} lines"));

@@ -1,7 +1,5 @@
 //! The dashboard: one loop that joins keys, events and frames.
 
-use std::time::Duration;
-
 use anyhow::{Context, Result};
 use crossterm::event::{Event as Input, EventStream, KeyEventKind};
 use futures::StreamExt;
@@ -10,6 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
 use super::assemble::{self, Assembly, Blueprint, NoModel};
+use super::pace::{Cause, Pace};
 use super::{editor, now, runtime};
 use crate::cli::Global;
 use crate::domain::ids::Name;
@@ -18,8 +17,6 @@ use crate::protocol::{Command, Event, Inlet, Publisher, bus};
 use crate::ui::terminal::{Copied, Screen};
 use crate::ui::{Do, Motion, Msg, Palette, Theme, UiState, ViewCache, draw, next_tick, update};
 
-/// The shortest time between two frames: 30 a second.
-const FRAME: Duration = Duration::from_millis(33);
 /// Events that are taken before the screen is looked at again.
 const DRAIN_MAX: usize = 256;
 /// Commands that may wait for the crew to be there.
@@ -74,9 +71,10 @@ struct Dashboard {
     inlet: Inlet,
     crew: Crew,
     title: String,
-    /// Whether the state changed since it was drawn, and when that was.
-    is_stale: bool,
-    drawn: Option<Instant>,
+    /// What changed the state since it was drawn.
+    stale: Option<Cause>,
+    pace: Pace,
+    opened: Instant,
     terminate: Signal,
     hangup: Signal,
 }
@@ -105,8 +103,9 @@ impl Dashboard {
             inlet,
             crew: Crew::Coming(early.into_iter().collect()),
             title: String::new(),
-            is_stale: true,
-            drawn: None,
+            stale: Some(Cause::Key),
+            pace: Pace::default(),
+            opened: Instant::now(),
             terminate,
             hangup,
         })
@@ -135,13 +134,14 @@ impl Dashboard {
         tokio::pin!(building);
         loop {
             let wake = self.next_wake();
+            let mut cause = Cause::Event;
             tokio::select! {
                 biased;
                 _ = self.terminate.recv() => return Ok(Left::Quit),
                 _ = self.hangup.recv() => return Ok(Left::Quit),
                 key = keys.next() => match key {
                     Some(Ok(input)) => match self.take(input)? {
-                        Next::Stay => {}
+                        Next::Stay => cause = Cause::Key,
                         Next::Leave(left) => return Ok(left),
                         Next::Edit => {
                             // Two readers of one terminal would share the keys.
@@ -165,8 +165,14 @@ impl Dashboard {
                     update(&mut self.state, Msg::Tick { now: now() });
                 }
             }
-            self.is_stale |= self.state.take_dirty();
-            if self.is_stale && self.drawn.is_none_or(|at| at.elapsed() >= FRAME) {
+            if self.state.take_dirty() {
+                self.stale = self.stale.max(Some(cause));
+            }
+            let now = self.opened.elapsed();
+            if self
+                .stale
+                .is_some_and(|cause| self.pace.due(cause, now) <= now)
+            {
                 self.draw()?;
             }
         }
@@ -174,9 +180,10 @@ impl Dashboard {
 
     /// When to wake without any input: for the next frame, or for a spinner or a countdown.
     fn next_wake(&self) -> Option<Instant> {
+        let now = self.opened.elapsed();
         let frame = self
-            .is_stale
-            .then(|| self.drawn.map_or_else(Instant::now, |at| at + FRAME));
+            .stale
+            .map(|cause| self.opened + self.pace.due(cause, now));
         let tick = next_tick(&self.state).map(|wait| Instant::now() + wait);
         match (frame, tick) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -194,8 +201,8 @@ impl Dashboard {
             self.screen.set_title(&title)?;
             self.title = title;
         }
-        self.is_stale = false;
-        self.drawn = Some(Instant::now());
+        self.stale = None;
+        self.pace.drawn(self.opened.elapsed());
         Ok(())
     }
 
@@ -278,8 +285,7 @@ impl Dashboard {
     fn redraw_all(&mut self) -> Result<()> {
         let (width, height) = self.screen.size()?;
         update(&mut self.state, Msg::Resize(width, height));
-        self.is_stale = true;
-        self.drawn = None;
+        self.stale = Some(Cause::Key);
         Ok(())
     }
 

@@ -8,6 +8,7 @@ pub mod headless;
 mod journal;
 mod local;
 mod lock;
+mod pace;
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -61,8 +61,9 @@ pub fn main(cli: Cli) -> Result<u8> {
 
 fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
     let mut blueprint = Blueprint::read(global)?;
+    let mut said = None;
     if Person::look() == Person::Absent || form == Form::Json {
-        blueprint.nobody_decides();
+        said = blueprint.nobody_decides();
     }
     let Some(prompt) = prompt.or_else(|| blueprint.prompt()) else {
         bail!("run needs a prompt: crewdeck run \"what you want done\"");
@@ -74,6 +75,9 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
             mut journal,
             lock: _lock,
         } = assemble::build(&blueprint, publisher).await?;
+        if let Some(said) = said {
+            eprintln!("crewdeck: {said}");
+        }
         let ended = headless::run(&crew, &mut inlet, &mut journal, prompt, form).await;
         crew.stop().await?;
         match ended? {
@@ -129,8 +133,8 @@ pub fn jitter() -> f64 {
 }
 
 impl Blueprint {
-    /// `ask` becomes `deny` where nobody can be asked; says so once. The demo approves its own requests.
-    fn nobody_decides(&mut self) {
+    /// `ask` becomes `deny` where nobody can be asked; what there is to say about it comes back. The demo approves its own requests.
+    fn nobody_decides(&mut self) -> Option<String> {
         let replace = if self.choice == Some(Choice::Demo) {
             Decider::Auto
         } else {
@@ -147,17 +151,18 @@ impl Blueprint {
                 asked.push(format!("--{name}"));
             }
         }
-        if !asked.is_empty() {
-            let words = if replace == Decider::Auto {
-                "approved"
-            } else {
-                "denied"
-            };
-            eprintln!(
-                "crewdeck: nobody is here to ask, so requests are {words} ({} ask|lead|auto|deny sets it)",
-                asked.join(", ")
-            );
+        if asked.is_empty() {
+            return None;
         }
+        let words = if replace == Decider::Auto {
+            "approved"
+        } else {
+            "denied"
+        };
+        Some(format!(
+            "nobody is here to ask, so requests are {words} ({} ask|lead|auto|deny sets it)",
+            asked.join(", ")
+        ))
     }
 }
 

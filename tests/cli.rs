@@ -1,0 +1,325 @@
+//! The command line as others use it: output, exit codes, refusals that say what to do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "common/project.rs"]
+#[allow(dead_code)] // other tests use more of it
+mod project;
+
+use project::Project;
+use serde_json::json;
+
+#[test]
+fn a_board_from_the_first_task_to_the_last() {
+    let project = Project::git();
+    let first = project.json(&[
+        "task",
+        "add",
+        "Write the parser",
+        "--description",
+        "of the format",
+    ]);
+    assert_eq!(
+        (&first["id"], &first["status"], &first["owner"]),
+        (&json!(1), &json!("pending"), &json!(""))
+    );
+    for field in [
+        "subject",
+        "description",
+        "blockedBy",
+        "blocks",
+        "worktree",
+        "tags",
+        "created_at",
+        "updated_at",
+        "attempts",
+    ] {
+        assert!(first.get(field).is_some(), "{field}: {first}");
+    }
+    project.json(&["task", "add", "Write the printer"]);
+    let join = project.json(&[
+        "task",
+        "add",
+        "Join them",
+        "--blocked-by",
+        "1,2",
+        "--tag",
+        "rust",
+    ]);
+    assert_eq!(
+        (&join["blockedBy"], &join["tags"]),
+        (&json!([1, 2]), &json!(["rust"]))
+    );
+    assert_eq!(project.json(&["task", "show", "1"])["blocks"], json!([3]));
+
+    let ready = project.json(&["task", "list", "--ready"]);
+    let ids: Vec<_> = ready
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| t["id"].clone())
+        .collect();
+    assert_eq!(ids, [json!(1), json!(2)]);
+
+    let claimed = project.json(&["task", "claim", "--as", "alice"]);
+    assert_eq!(
+        (&claimed["id"], &claimed["status"], &claimed["owner"]),
+        (&json!(1), &json!("in_progress"), &json!("alice"))
+    );
+    assert_eq!(
+        project.json(&["task", "done", "1", "--as", "alice"])["status"],
+        "completed"
+    );
+    // Nobody owns it: whoever did it becomes its owner.
+    assert_eq!(
+        project.json(&["task", "done", "2", "--as", "bob"])["owner"],
+        "bob"
+    );
+    assert_eq!(project.json(&["task", "show", "3"])["blockedBy"], json!([]));
+    assert_eq!(
+        project.json(&["task", "show", "1"])["blocks"],
+        json!([3]),
+        "the edge is kept"
+    );
+
+    let nothing = project.run(&["task", "claim", "--as", "carol"]);
+    assert_eq!(
+        (nothing.code(), nothing.out().as_str()),
+        (3, ""),
+        "what is left wants a tag that carol lacks"
+    );
+    let text = project.run(&["task", "list"]).out();
+    assert_eq!(
+        text,
+        "[x] #1: Write the parser  @alice\n[x] #2: Write the printer  @bob\n[ ] #3: Join them  [rust]\n"
+    );
+
+    let status = std::process::Command::new("git")
+        .args(["status", "--porcelain"])
+        .current_dir(project.path())
+        .output()
+        .unwrap();
+    assert!(
+        status.stdout.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&status.stdout)
+    );
+}
+
+#[test]
+fn refusals_say_what_to_do_and_change_nothing() {
+    let project = Project::new();
+    for subject in ["one", "two", "three"] {
+        project.json(&["task", "add", subject]);
+    }
+    project.json(&["task", "edit", "2", "--block-on", "1"]);
+    project.json(&["task", "edit", "3", "--block-on", "2"]);
+    project.json(&["task", "claim", "1", "--as", "alice"]);
+    let before = project.json(&["task", "list"]);
+    for (args, words) in [
+        (
+            &["task", "show", "9"][..],
+            "task #9 does not exist: the board has 3 tasks",
+        ),
+        (&["task", "add", "  "], "needs a subject"),
+        (
+            &["task", "add", "x", "--blocked-by", "9"],
+            "task #9 does not exist",
+        ),
+        (
+            &["task", "edit", "1", "--block-on", "1"],
+            "can not wait for itself",
+        ),
+        (
+            &["task", "edit", "1", "--block-on", "3"],
+            "#3 already waits for #1",
+        ),
+        (
+            &["task", "claim", "1", "--as", "bob"],
+            "already been claimed by alice",
+        ),
+        (&["task", "claim", "2", "--as", "bob"], "blocked by #1"),
+        (&["task", "claim", "2", "--as", "alice"], "blocked by #1"),
+        (
+            &["task", "claim", "--as", "alice"],
+            "already works on task #1",
+        ),
+        (&["task", "done", "1", "--as", "bob"], "belongs to alice"),
+        (&["task", "done", "2", "--as", "bob"], "blocked by #1"),
+        (&["task", "release", "1", "--as", "bob"], "belongs to alice"),
+        (&["task", "claim", "2", "--as", "../x"], "is not a name"),
+        (
+            &["mail", "send", "nobody", "hi"],
+            "no teammate is called 'nobody'",
+        ),
+        (&["mail", "send", "lead", " "], "empty letter"),
+    ] {
+        let line = project.refused(args);
+        assert!(
+            line.starts_with("crewdeck: ") && line.contains(words),
+            "{args:?}: {line}"
+        );
+        let mut json = args.to_vec();
+        json.push("--json");
+        project.refused(&json);
+    }
+    assert_eq!(project.json(&["task", "list"]), before);
+    project.json(&["task", "done", "1", "--as", "alice"]);
+    for (args, words) in [
+        (
+            &["task", "edit", "3", "--block-on", "1"][..],
+            "already completed",
+        ),
+        (&["task", "done", "1", "--as", "alice"], "is completed"),
+        (&["task", "claim", "1", "--as", "bob"], "is completed"),
+    ] {
+        let line = project.refused(args);
+        assert!(line.contains(words), "{args:?}: {line}");
+    }
+}
+
+#[test]
+fn numbers_are_never_used_again() {
+    let project = Project::new();
+    project.json(&["task", "add", "one"]);
+    project.json(&["task", "add", "two"]);
+    project.json(&["task", "rm", "2"]);
+    assert_eq!(project.json(&["task", "add", "three"])["id"], 3);
+    project.write(".tasks/task_7.json", "{\"id\": 7, \"subj");
+    let list = project.run(&["task", "list"]);
+    assert_eq!(list.code(), 0);
+    assert!(
+        list.err().contains("damaged") && list.out().contains("#3"),
+        "{}",
+        list.err()
+    );
+    assert!(project.file(".tasks/task_7.json.damaged-1").exists());
+    assert_eq!(project.json(&["task", "add", "eight"])["id"], 8);
+}
+
+#[test]
+fn a_board_of_the_reference_is_worked_on_and_stays_readable_for_it() {
+    let project = Project::new();
+    project.write(".tasks/task_1.json", "{\n  \"id\": 1,\n  \"subject\": \"Größe\",\n  \"description\": \"\",\n  \"status\": \"pending\",\n  \"blockedBy\": [],\n  \"owner\": null,\n  \"color\": \"red\"\n}");
+    project.write(
+        ".tasks/task_2.json",
+        "\u{feff}{\"id\": 2, \"title\": \"old\", \"status\": \"pending\", \"blockedBy\": [1]}\r\n",
+    );
+    project.write(
+        ".tasks/task_3.json",
+        "{\"id\": 3, \"subject\": \"odd\", \"status\": \"banana\"}",
+    );
+    project.write(".tasks/task_foo.json", "not a task");
+    assert_eq!(project.json(&["task", "claim", "--as", "alice"])["id"], 1);
+    project.json(&["task", "done", "1", "--as", "alice"]);
+    let text = std::fs::read_to_string(project.file(".tasks/task_1.json")).unwrap();
+    assert!(
+        text.contains("\"color\": \"red\"")
+            && text.contains("Größe")
+            && text.contains("\"owner\": \"alice\""),
+        "{text}"
+    );
+    assert_eq!(
+        project.json(&["task", "claim", "--as", "alice"])["subject"],
+        "old"
+    );
+    let list = project.run(&["task", "list"]);
+    assert!(
+        list.err().contains("task_3.json is left out"),
+        "{}",
+        list.err()
+    );
+    assert!(
+        project.file(".tasks/task_3.json").exists()
+            && project.file(".tasks/task_foo.json").exists()
+    );
+    assert_eq!(project.json(&["task", "add", "new"])["id"], 4);
+}
+
+#[test]
+fn mail_is_looked_at_and_taken() {
+    let project = Project::new();
+    project.write(".team/config.json", "{\"team_name\": \"default\", \"members\": [{\"name\": \"bob\", \"role\": \"r\", \"status\": \"idle\"}], \"x\": 1}");
+    assert_eq!(project.json(&["team", "list"])[0]["name"], "bob");
+    project.json(&["mail", "send", "bob", "first"]);
+    project.json(&["mail", "send", "BOB", "second", "--from", "lead"]);
+    project.write(".team/inbox/x", "");
+    // The reference's way: it opens, appends, closes, and takes no lock.
+    let inbox = project.file(".team/inbox/bob.jsonl");
+    let mut text = std::fs::read_to_string(&inbox).unwrap();
+    text.push_str("not json\n{\"type\": \"message\", \"from\": \"eve\", \"content\": \"third\", \"timestamp\": 1.5}\n");
+    std::fs::write(&inbox, text).unwrap();
+    let said = |args: &[&str]| -> Vec<String> {
+        let letters = project.json(args);
+        letters
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|l| l["content"].as_str().unwrap().to_string())
+            .collect()
+    };
+    assert_eq!(said(&["mail", "list", "bob"]), ["first", "second", "third"]);
+    assert_eq!(
+        said(&["mail", "list", "bob"]),
+        ["first", "second", "third"],
+        "looking takes nothing"
+    );
+    assert_eq!(said(&["mail", "read", "bob"]), ["first", "second", "third"]);
+    assert_eq!(said(&["mail", "read", "bob"]), Vec::<String>::new());
+    project.json(&["mail", "send", "bob", "fourth"]);
+    assert_eq!(said(&["mail", "read", "bob"]), ["fourth"]);
+    let letter = project.json(&["mail", "send", "user", "hello", "--from", "bob"]);
+    assert_eq!(
+        (&letter["from"], &letter["to"], &letter["type"]),
+        (&json!("bob"), &json!("user"), &json!("message"))
+    );
+}
+
+#[test]
+fn a_wrong_setting_names_the_nearest_known_one() {
+    let project = Project::new();
+    project.write(".crewdeck/config.toml", "modle = \"x\"\n");
+    let line = project.refused(&["run", "hello"]);
+    assert!(line.contains("'modle': did you mean 'model'"), "{line}");
+    let tools = Project::new().refused(&["run", "hello", "--tools", "bash,raed_file"]);
+    assert!(tools.contains("Did you mean read_file"), "{tools}");
+}
+
+#[test]
+fn usage_errors_end_with_two() {
+    let project = Project::new();
+    for args in [
+        &["task", "claim", "1"][..],
+        &["--plan", "maybe"],
+        &["frobnicate"],
+        &["run"],
+    ] {
+        assert_eq!(project.run(args).code(), 2, "{args:?}");
+    }
+    let version = project.run(&["--version"]);
+    assert_eq!(
+        (version.code(), version.out().starts_with("crewdeck ")),
+        (0, true)
+    );
+}
+
+#[test]
+fn without_a_model_run_says_what_to_do() {
+    let line = Project::new().refused(&["run", "hello", "--provider", "anthropic"]);
+    assert!(
+        line.contains("ANTHROPIC_API_KEY") && line.contains("--demo"),
+        "{line}"
+    );
+    let nobody = [
+        "run",
+        "hello",
+        "--provider",
+        "openai",
+        "--base-url",
+        "http://127.0.0.1:9/v1",
+    ];
+    let line = Project::new().refused(&nobody);
+    assert!(
+        line.contains("nothing answers at http://127.0.0.1:9/v1") && line.contains("--base-url"),
+        "{line}"
+    );
+}

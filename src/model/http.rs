@@ -85,7 +85,7 @@ impl Http {
     /// The names of the server's models, from `path`.
     ///
     /// # Errors
-    /// As [`Http::stream`].
+    /// As [`Http::post`].
     pub async fn models(&self, path: &str) -> Result<Vec<String>, ModelError> {
         let request = self
             .client

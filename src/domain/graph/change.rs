@@ -1,202 +1,18 @@
-//! The task graph: what may be created, claimed, completed, and what blocks what. Always a DAG.
+//! The changes of the graph: each is allowed whole or refused whole, and says which tasks it touched.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
-use super::ids::{Name, TaskId};
-use super::stamp::Stamp;
-use super::task::{Task, TaskStatus};
-use super::text::{clip, one_line};
-
-/// Longest subject, in characters.
-pub const SUBJECT_MAX: usize = 200;
-/// Longest description, in bytes.
-pub const DESCRIPTION_MAX: usize = 64 * 1024;
-
-/// What a new task is to be.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct NewTask {
-    /// One line that says what is to be done.
-    pub subject: String,
-    /// Everything else.
-    pub description: String,
-    /// Tasks that must be completed first.
-    pub blocked_by: Vec<TaskId>,
-    /// What a claimer must be good at.
-    pub tags: Vec<String>,
-}
-
-/// What is to be changed; `None` and empty lists leave things as they are.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct TaskEdit {
-    /// A new subject.
-    pub subject: Option<String>,
-    /// A new description.
-    pub description: Option<String>,
-    /// Blockers to add.
-    pub block_on: Vec<TaskId>,
-    /// Blockers to take away.
-    pub unblock: Vec<TaskId>,
-    /// New tags, in place of the old ones.
-    pub tags: Option<Vec<String>>,
-}
-
-/// Who wants to claim, and what it is good at.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Claimer {
-    /// Its name.
-    pub name: Name,
-    /// Its tags.
-    pub tags: Vec<String>,
-}
-
-/// Why the graph refused a change. Each text says what to do instead.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum GraphError {
-    /// No such task.
-    #[error("task {0} does not exist{1}")]
-    Unknown(TaskId, String),
-    /// No subject.
-    #[error("a task needs a subject: one line that says what is to be done")]
-    NoSubject,
-    /// Too long.
-    #[error("the {0} is too long ({1} at most): put the rest into a file and name it")]
-    TooLong(&'static str, usize),
-    /// A task can not wait for itself.
-    #[error("task {0} can not wait for itself")]
-    SelfBlock(TaskId),
-    /// The edge would close a circle.
-    #[error("task {task} can not wait for {on}: {on} already waits for {task} ({path})")]
-    Cycle {
-        /// The task that was to wait.
-        task: TaskId,
-        /// For which one.
-        on: TaskId,
-        /// The way back, as text.
-        path: String,
-    },
-    /// A finished task blocks nothing.
-    #[error("task {0} is already completed: nothing has to wait for it")]
-    FinishedBlocker(TaskId),
-    /// A completed task takes no new blockers.
-    #[error("task {0} is completed: it can not be changed any more")]
-    Finished(TaskId),
-    /// Somebody else's.
-    #[error("task {0} belongs to {1}: only its owner can do that")]
-    Foreign(TaskId, String),
-    /// Somebody was faster.
-    #[error(
-        "task {0} has already been claimed by {1}: take another (task_list shows what is ready)"
-    )]
-    Claimed(TaskId, String),
-    /// Open blockers.
-    #[error("task {0} is blocked by {1}: complete that first")]
-    Blocked(TaskId, String),
-    /// The claimer has something open.
-    #[error("{who} already works on task {open}: complete or release it first")]
-    Busy {
-        /// The claimer.
-        who: Name,
-        /// What is open.
-        open: TaskId,
-    },
-    /// The claimer lacks tags.
-    #[error("task {0} is for agents tagged {1}")]
-    Tags(TaskId, String),
-}
-
-/// All tasks of a board, by number.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct TaskGraph {
-    tasks: BTreeMap<TaskId, Task>,
-}
+use super::super::ids::{Name, TaskId};
+use super::super::stamp::Stamp;
+use super::super::task::{Task, TaskStatus};
+use super::super::text::{clip, one_line};
+use super::{
+    Claimer, DESCRIPTION_MAX, GraphError, NewTask, SUBJECT_MAX, TaskEdit, TaskGraph, tags_fit,
+};
 
 impl TaskGraph {
-    /// A graph of tasks that were read; later ones of the same number win.
-    pub fn new(tasks: impl IntoIterator<Item = Task>) -> TaskGraph {
-        TaskGraph {
-            tasks: tasks.into_iter().map(|t| (t.id, t)).collect(),
-        }
-    }
-
-    /// The task of that number.
-    pub fn get(&self, id: TaskId) -> Option<&Task> {
-        self.tasks.get(&id)
-    }
-
-    /// All tasks in the order of their numbers.
-    pub fn tasks(&self) -> impl DoubleEndedIterator<Item = &Task> {
-        self.tasks.values()
-    }
-
-    /// How many tasks there are.
-    pub fn len(&self) -> usize {
-        self.tasks.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.tasks.is_empty()
-    }
-
-    /// How many tasks are completed.
-    pub fn done(&self) -> usize {
-        self.tasks()
-            .filter(|t| t.status == TaskStatus::Completed)
-            .count()
-    }
-
-    /// What keeps `task` from being claimed: blockers that are not completed, or not there at all.
-    pub fn open_blockers(&self, task: &Task) -> Vec<TaskId> {
-        let open = |id: &TaskId| {
-            self.get(*id)
-                .is_none_or(|b| b.status != TaskStatus::Completed)
-        };
-        task.blocked_by.iter().copied().filter(open).collect()
-    }
-
-    /// Whether `task` could be claimed by somebody with the right tags.
-    pub fn is_ready(&self, task: &Task) -> bool {
-        task.status == TaskStatus::Pending
-            && task.owner.is_empty()
-            && self.open_blockers(task).is_empty()
-    }
-
-    /// The task that `owner` works on.
-    pub fn open_task_of(&self, owner: &Name) -> Option<&Task> {
-        self.tasks().find(|t| t.is_open_for(owner.as_str()))
-    }
-
-    /// Whether anything is left to do.
-    pub fn has_open(&self) -> bool {
-        self.tasks().any(|t| t.status != TaskStatus::Completed)
-    }
-
-    /// The first task that `claimer` may claim.
-    pub fn claimable(&self, claimer: &Claimer) -> Option<&Task> {
-        if self.open_task_of(&claimer.name).is_some() {
-            return None;
-        }
-        self.tasks()
-            .find(|t| self.is_ready(t) && tags_fit(t, claimer))
-    }
-
-    /// Every task that `id` waits for or waited for, from both ends of the edges.
-    pub fn blockers(&self, id: TaskId) -> BTreeSet<TaskId> {
-        let mut all: BTreeSet<TaskId> = self
-            .tasks()
-            .filter(|t| t.blocks.contains(&id))
-            .map(|t| t.id)
-            .collect();
-        if let Some(task) = self.get(id) {
-            all.extend(&task.blocked_by);
-        }
-        all
-    }
-
     /// Adds a task with number `id`. The ids of all changed tasks come back.
     pub fn create(
         &mut self,
@@ -423,18 +239,6 @@ impl TaskGraph {
         Ok(changed)
     }
 
-    /// The task of that number, or a refusal that names what there is.
-    pub fn known(&self, id: TaskId) -> Result<&Task, GraphError> {
-        self.get(id).ok_or_else(|| {
-            let last = self.tasks.keys().next_back();
-            let hint = match last {
-                None => ": the board is empty".into(),
-                Some(last) => format!(": the board has {} tasks, the last is {last}", self.len()),
-            };
-            GraphError::Unknown(id, hint)
-        })
-    }
-
     fn own(task: &Task, who: &Name) -> Result<(), GraphError> {
         if task.owner.is_empty() || task.owner.eq_ignore_ascii_case(who.as_str()) {
             Ok(())
@@ -465,7 +269,7 @@ impl TaskGraph {
     /// The way from `from` over its blockers to `to`, if there is one.
     fn path(&self, from: TaskId, to: TaskId) -> Option<Vec<TaskId>> {
         let mut came: BTreeMap<TaskId, TaskId> = BTreeMap::new();
-        let mut queue = std::collections::VecDeque::from([from]);
+        let mut queue = VecDeque::from([from]);
         while let Some(at) = queue.pop_front() {
             if at == to {
                 let mut path = vec![at];
@@ -522,12 +326,6 @@ impl TaskGraph {
         task.updated_at = now;
         vec![id, blocker]
     }
-}
-
-fn tags_fit(task: &Task, claimer: &Claimer) -> bool {
-    task.tags
-        .iter()
-        .all(|tag| claimer.tags.iter().any(|t| t.eq_ignore_ascii_case(tag)))
 }
 
 fn checked_subject(text: &str) -> Result<String, GraphError> {

@@ -1,0 +1,218 @@
+//! The rules of the graph under every order of changes.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::domain::ids::Name;
+
+const NOW: Stamp = Stamp(1.0);
+
+fn claimer(name: &str) -> Claimer {
+    Claimer {
+        name: Name::member(name).unwrap(),
+        tags: vec!["Rust".into()],
+    }
+}
+
+fn new(subject: &str, blocked_by: &[u64]) -> NewTask {
+    NewTask {
+        subject: subject.into(),
+        blocked_by: blocked_by.iter().copied().map(TaskId).collect(),
+        ..NewTask::default()
+    }
+}
+
+/// 1 and 2 block 3.
+fn join() -> TaskGraph {
+    let mut graph = TaskGraph::default();
+    graph.create(TaskId(1), new("a", &[]), NOW).unwrap();
+    graph.create(TaskId(2), new("b", &[]), NOW).unwrap();
+    graph.create(TaskId(3), new("c", &[1, 2]), NOW).unwrap();
+    graph
+}
+
+#[test]
+fn a_join_is_free_when_both_blockers_are_done_and_keeps_its_edges() {
+    let mut graph = join();
+    for (id, who) in [(1, "alice"), (2, "bob")] {
+        assert!(!graph.is_ready(graph.get(TaskId(3)).unwrap()));
+        graph
+            .complete(TaskId(id), &Name::member(who).unwrap(), NOW)
+            .unwrap();
+    }
+    let last = graph.get(TaskId(3)).unwrap();
+    assert!(graph.is_ready(last) && last.blocked_by.is_empty());
+    assert_eq!(
+        graph.blockers(TaskId(3)).len(),
+        2,
+        "the edges are kept on the other side"
+    );
+}
+
+#[test]
+fn an_edge_that_stands_on_one_side_only_counts_and_is_kept() {
+    let text = r#"[{"id":1,"subject":"a"},{"id":2,"subject":"b","blockedBy":[1]}]"#;
+    let tasks: Vec<Task> = serde_json::from_str(text).unwrap();
+    let mut graph = TaskGraph::new(tasks);
+    let refused = graph.claim(TaskId(2), &claimer("bob"), NOW).unwrap_err();
+    assert_eq!(refused, GraphError::Blocked(TaskId(2), "#1".into()));
+    let changed = graph
+        .complete(TaskId(1), &Name::member("bob").unwrap(), NOW)
+        .unwrap();
+    assert_eq!(changed, [TaskId(1), TaskId(2)]);
+    assert_eq!(graph.get(TaskId(1)).unwrap().blocks, [TaskId(2)]);
+}
+
+#[test]
+fn a_blocker_that_is_not_there_blocks_until_it_is_taken_away() {
+    let task: Task = serde_json::from_str(r#"{"id":1,"subject":"a","blockedBy":[99]}"#).unwrap();
+    let mut graph = TaskGraph::new([task]);
+    assert_eq!(
+        graph.open_blockers(graph.get(TaskId(1)).unwrap()),
+        [TaskId(99)]
+    );
+    let edit = TaskEdit {
+        unblock: vec![TaskId(99)],
+        ..TaskEdit::default()
+    };
+    graph.edit(TaskId(1), &edit, NOW).unwrap();
+    assert!(graph.is_ready(graph.get(TaskId(1)).unwrap()));
+}
+
+#[test]
+fn tags_decide_who_may_claim() {
+    let mut graph = TaskGraph::default();
+    let tagged = NewTask {
+        tags: vec!["rust".into()],
+        ..new("a", &[])
+    };
+    graph.create(TaskId(1), tagged, NOW).unwrap();
+    let plain = Claimer {
+        name: Name::member("bob").unwrap(),
+        tags: vec![],
+    };
+    assert_eq!(graph.claimable(&plain), None);
+    assert_eq!(
+        graph.claim(TaskId(1), &plain, NOW),
+        Err(GraphError::Tags(TaskId(1), "rust".into()))
+    );
+    graph.claim(TaskId(1), &claimer("alice"), NOW).unwrap();
+}
+
+#[test]
+fn a_refused_edit_changes_nothing() {
+    let mut graph = join();
+    let before = graph.clone();
+    let edit = TaskEdit {
+        subject: Some("new".into()),
+        block_on: vec![TaskId(2), TaskId(3)],
+        ..TaskEdit::default()
+    };
+    let refused = graph.edit(TaskId(1), &edit, NOW).unwrap_err().to_string();
+    assert!(refused.contains("#3 already waits for #1"), "{refused}");
+    assert_eq!(graph, before);
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Create(Vec<u64>),
+    Edit(u64, Vec<u64>, Vec<u64>),
+    Claim(u64, usize),
+    Complete(u64, usize),
+    Release(u64, usize),
+    Remove(u64),
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    let id = || 1u64..9;
+    let ids = || prop::collection::vec(1u64..9, 0..3);
+    let who = || 0usize..3;
+    prop_oneof![
+        3 => ids().prop_map(Step::Create),
+        3 => (id(), ids(), ids()).prop_map(|(i, a, b)| Step::Edit(i, a, b)),
+        2 => (id(), who()).prop_map(|(i, w)| Step::Claim(i, w)),
+        2 => (id(), who()).prop_map(|(i, w)| Step::Complete(i, w)),
+        1 => (id(), who()).prop_map(|(i, w)| Step::Release(i, w)),
+        1 => id().prop_map(Step::Remove),
+    ]
+}
+
+/// Whether every task can be reached by completing what is ready, over and over: there is no circle.
+fn drains(graph: &TaskGraph) -> bool {
+    let mut graph = graph.clone();
+    loop {
+        let open: Vec<TaskId> = graph
+            .tasks()
+            .filter(|t| t.status != TaskStatus::Completed && graph.open_blockers(t).is_empty())
+            .map(|t| t.id)
+            .collect();
+        if open.is_empty() {
+            return !graph.has_open();
+        }
+        for id in open {
+            let owner = graph.get(id).unwrap().owner.clone();
+            let owner = if owner.is_empty() {
+                "x".to_string()
+            } else {
+                owner
+            };
+            graph
+                .complete(id, &Name::member(&owner).unwrap(), NOW)
+                .unwrap();
+        }
+    }
+}
+
+proptest! {
+    /// Promises 2 and 4, whatever is done in whatever order.
+    #[test]
+    fn it_stays_a_dag_with_one_owner_a_task(steps in prop::collection::vec(any_step(), 0..40)) {
+        let names = ["alice", "bob", "carol"];
+        let list = |ids: Vec<u64>| ids.into_iter().map(TaskId).collect::<Vec<_>>();
+        let mut graph = TaskGraph::default();
+        let mut next = 1;
+        for step in steps {
+            let before = graph.clone();
+            let done = match step {
+                Step::Create(on) => {
+                    let made = graph.create(TaskId(next), NewTask { blocked_by: list(on), ..new("t", &[]) }, NOW);
+                    next += u64::from(made.is_ok());
+                    made
+                }
+                Step::Edit(id, block_on, unblock) => {
+                    let edit = TaskEdit { block_on: list(block_on), unblock: list(unblock), ..TaskEdit::default() };
+                    graph.edit(TaskId(id), &edit, NOW)
+                }
+                Step::Claim(id, who) => {
+                    let was_ready = graph.get(TaskId(id)).is_some_and(|t| graph.is_ready(t));
+                    let claimed = graph.claim(TaskId(id), &claimer(names[who]), NOW);
+                    prop_assert!(claimed.is_err() || was_ready);
+                    claimed
+                }
+                Step::Complete(id, who) => graph.complete(TaskId(id), &Name::member(names[who]).unwrap(), NOW),
+                Step::Release(id, who) => graph.release(TaskId(id), &Name::member(names[who]).unwrap(), NOW),
+                Step::Remove(id) => graph.remove(TaskId(id), NOW),
+            };
+            match done {
+                Err(_) => prop_assert_eq!(&graph, &before, "a refusal changes nothing"),
+                Ok(changed) => {
+                    // What is said to have changed is all that has: only that is written to disk.
+                    for task in graph.tasks().filter(|t| !changed.contains(&t.id)) {
+                        prop_assert_eq!(Some(task), before.get(task.id));
+                    }
+                }
+            }
+            for name in names {
+                let own = graph.tasks().filter(|t| t.is_open_for(name)).count();
+                prop_assert!(own <= 1, "{} has {} open tasks", name, own);
+            }
+            for task in graph.tasks() {
+                for blocker in &task.blocked_by {
+                    let blocker = graph.get(*blocker).unwrap();
+                    prop_assert!(blocker.status != TaskStatus::Completed && blocker.blocks.contains(&task.id));
+                }
+            }
+            prop_assert!(drains(&graph));
+        }
+    }
+}

@@ -68,7 +68,10 @@ impl Shared {
 
     /// Outfits an agent.
     pub(super) fn outfit(self: &Arc<Self>, order: Order<'_>) -> Outfit {
-        let tools = self.tools_for(order.audience);
+        let mut tools = self.tools_for(order.audience);
+        // Who must have a plan approved must be able to submit it, however narrow the set is.
+        let submit = table::find(table::SUBMIT_PLAN).filter(|_| order.gate == PlanGate::Closed);
+        tools.extend(submit.filter(|s| !tools.iter().any(|t| t.name == s.name)));
         let place = Place {
             workdir: shown(&self.root),
             memory: self.memory.clone(),

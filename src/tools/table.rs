@@ -27,6 +27,9 @@ pub static TABLE: &[&Tool] = &[
     &super::decide_request::TOOL,
 ];
 
+/// The tool by which a plan is submitted.
+pub const SUBMIT_PLAN: &str = super::plan_approval::TOOL.name;
+
 /// The tool of that name.
 pub fn find(name: &str) -> Option<&'static Tool> {
     TABLE.iter().copied().find(|t| t.name == name)

@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::ids::{Name, TaskId};
-use super::stamp::Stamp;
 use super::task::{Task, TaskStatus};
 pub use refusal::GraphError;
 

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::ids::Name;
+use crate::domain::stamp::Stamp;
 
 const NOW: Stamp = Stamp(1.0);
 

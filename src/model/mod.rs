@@ -191,7 +191,10 @@ pub fn is_local(base_url: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+mod tests;
+
+#[cfg(test)]
+mod local_tests {
     use super::is_local;
 
     #[test]

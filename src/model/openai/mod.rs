@@ -4,6 +4,9 @@
 mod decode;
 mod request;
 
+#[cfg(test)]
+pub(super) use decode::Decoder;
+
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};

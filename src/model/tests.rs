@@ -1,0 +1,243 @@
+//! Both wires, fed from recorded and hand-made streams, cut at every byte.
+
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::http::Decode;
+use super::sse::SseDecoder;
+use super::{Delta, Fault, ModelError, Reply, StopReason, anthropic, openai};
+use crate::domain::chat::{Block, ToolCall};
+use crate::domain::ids::CallId;
+use crate::domain::usage::Usage;
+
+const OPENAI: &[(&str, &str)] = &[
+    (
+        "llama tool",
+        include_str!("../../tests/fixtures/sse/llama-openai-tool.txt"),
+    ),
+    (
+        "llama text",
+        include_str!("../../tests/fixtures/sse/llama-openai-text.txt"),
+    ),
+    (
+        "odd server",
+        include_str!("../../tests/fixtures/sse/openai-odd.txt"),
+    ),
+];
+const ANTHROPIC: &[(&str, &str)] = &[
+    (
+        "llama tool",
+        include_str!("../../tests/fixtures/sse/llama-anthropic-tool.txt"),
+    ),
+    (
+        "rich",
+        include_str!("../../tests/fixtures/sse/anthropic-rich.txt"),
+    ),
+];
+
+/// What a stream gives when it arrives in these pieces; the end of the stream is the last.
+fn heard(mut decoder: impl Decode, pieces: &[&[u8]]) -> (Vec<Delta>, Result<Reply, ModelError>) {
+    let mut sse = SseDecoder::default();
+    let mut out = Vec::new();
+    for piece in pieces {
+        for event in sse.feed(piece).unwrap() {
+            if let Err(error) = decoder.event(&event, &mut out) {
+                return (out, Err(error));
+            }
+        }
+    }
+    let reply = match out.pop() {
+        Some(Delta::Done(reply)) => Ok(reply),
+        last => {
+            out.extend(last);
+            decoder.reply().ok_or_else(super::http::cut)
+        }
+    };
+    (out, reply)
+}
+
+fn at_every_byte<D: Decode + Default>(name: &str, stream: &str) -> (Vec<Delta>, Reply) {
+    let bytes = stream.as_bytes();
+    let whole = heard(D::default(), &[bytes]);
+    for at in 0..=bytes.len() {
+        assert_eq!(
+            heard(D::default(), &[&bytes[..at], &bytes[at..]]),
+            whole,
+            "{name} cut at {at}"
+        );
+    }
+    let single: Vec<&[u8]> = bytes.chunks(1).collect();
+    assert_eq!(heard(D::default(), &single), whole, "{name} byte by byte");
+    (whole.0, whole.1.unwrap())
+}
+
+fn call(id: &str, name: &str, input: serde_json::Value) -> Block {
+    Block::ToolCall(ToolCall {
+        id: CallId(id.into()),
+        name: name.into(),
+        input,
+        broken: None,
+    })
+}
+
+#[test]
+fn chat_completions_cut_at_every_byte() {
+    let replies: Vec<Reply> = OPENAI
+        .iter()
+        .map(|(name, s)| at_every_byte::<openai::Decoder>(name, s).1)
+        .collect();
+    let [Block::ToolCall(tool)] = &replies[0].blocks[..] else {
+        panic!("{:?}", replies[0])
+    };
+    assert_eq!(
+        (tool.name.as_str(), &tool.input),
+        ("get_time", &json!({"city": "Paris"}))
+    );
+    assert!(!tool.id.0.is_empty() && replies[0].usage.output > 0 && replies[0].usage.prompt() > 0);
+    assert_eq!(replies[0].stop, StopReason::ToolUse);
+    assert!(
+        matches!(&replies[1].blocks[..], [Block::Text { .. }]),
+        "{:?}",
+        replies[1]
+    );
+    assert_eq!(
+        replies[2],
+        Reply {
+            blocks: vec![
+                Block::Thinking {
+                    text: "hm, é".into(),
+                    signature: None
+                },
+                Block::text("Hello 😀"),
+                call("a", "read_file", json!({"path": "x"})),
+                call("b", "glob", json!({"pattern": "*"})),
+                Block::ToolCall(ToolCall {
+                    id: CallId("c".into()),
+                    name: "bash".into(),
+                    input: json!({}),
+                    broken: Some("{\"command\": ".into()),
+                }),
+                call("d", "task_list", json!({})),
+            ],
+            stop: StopReason::ToolUse,
+            usage: Usage {
+                input: 60,
+                output: 9,
+                cache_read: 40,
+                cache_write: 0
+            },
+        }
+    );
+}
+
+#[test]
+fn messages_cut_at_every_byte() {
+    let replies: Vec<(Vec<Delta>, Reply)> = ANTHROPIC
+        .iter()
+        .map(|(name, s)| at_every_byte::<anthropic::Decoder>(name, s))
+        .collect();
+    let calls: Vec<_> = replies[0]
+        .1
+        .blocks
+        .iter()
+        .filter_map(|b| match b {
+            Block::ToolCall(call) => Some((call.name.as_str(), call.input.clone())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(calls, [("get_time", json!({"city": "Paris"}))]);
+    let (deltas, reply) = &replies[1];
+    assert_eq!(
+        deltas,
+        &[
+            Delta::Thinking("let me ".into()),
+            Delta::Thinking("see".into()),
+            Delta::Text("Hé".into()),
+            Delta::Text("llo".into()),
+            Delta::ToolCall("bash".into()),
+            Delta::ToolCall("task_list".into()),
+        ]
+    );
+    assert_eq!(
+        reply,
+        &Reply {
+            blocks: vec![
+                Block::Thinking {
+                    text: "let me see".into(),
+                    signature: Some("sig1".into())
+                },
+                Block::text("Héllo"),
+                call("t1", "bash", json!({"command": "ls"})),
+                call("t2", "task_list", json!({})),
+            ],
+            stop: StopReason::ToolUse,
+            usage: Usage {
+                input: 12,
+                output: 30,
+                cache_read: 100,
+                cache_write: 5
+            },
+        }
+    );
+}
+
+#[test]
+fn a_stream_without_its_end_is_no_answer() {
+    for (name, stream) in OPENAI {
+        let end = stream.rfind("\"finish_reason\":\"").unwrap();
+        let cut = &stream[..stream[..end].rfind("data:").unwrap()];
+        let (_, reply) = heard(openai::Decoder::default(), &[cut.as_bytes()]);
+        assert_eq!(reply.unwrap_err().fault, Fault::Cut, "{name}");
+    }
+    for (name, stream) in ANTHROPIC {
+        let cut = &stream[..stream.rfind("event: message_stop").unwrap()];
+        let (_, reply) = heard(anthropic::Decoder::default(), &[cut.as_bytes()]);
+        assert_eq!(reply.unwrap_err().fault, Fault::Cut, "{name}");
+    }
+}
+
+#[test]
+fn errors_in_the_middle_of_a_stream_have_their_kind() {
+    for (data, fault) in [
+        (
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+            Fault::Server,
+        ),
+        (
+            r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}"#,
+            Fault::RateLimited,
+        ),
+        (
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}}"#,
+            Fault::ContextTooLong,
+        ),
+        (
+            r#"{"type":"error","error":{"type":"authentication_error","message":"no"}}"#,
+            Fault::Auth,
+        ),
+        ("not json", Fault::Garbled),
+    ] {
+        let stream = format!("event: error\ndata: {data}\n\n");
+        let (_, reply) = heard(anthropic::Decoder::default(), &[stream.as_bytes()]);
+        assert_eq!(reply.unwrap_err().fault, fault, "{data}");
+    }
+    for (data, fault) in [
+        (
+            r#"{"error":{"code":500,"message":"boom","type":"server_error"}}"#,
+            Fault::Server,
+        ),
+        (
+            r#"{"error":{"code":400,"type":"exceed_context_size_error","message":"request exceeds"}}"#,
+            Fault::ContextTooLong,
+        ),
+        (
+            r#"{"error":{"message":"Rate limit reached","type":"requests"}}"#,
+            Fault::RateLimited,
+        ),
+        ("{", Fault::Garbled),
+    ] {
+        let stream = format!("data: {data}\n\n");
+        let (_, reply) = heard(openai::Decoder::default(), &[stream.as_bytes()]);
+        assert_eq!(reply.unwrap_err().fault, fault, "{data}");
+    }
+}

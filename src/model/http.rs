@@ -241,7 +241,10 @@ pub fn deltas(
                         return Some((items, None));
                     }
                 }
-                Some((out.into_iter().map(Ok).collect(), Some((events, decoder))))
+                // The reply is the end, whatever else the server may send.
+                let is_whole = matches!(out.last(), Some(Delta::Done(_)));
+                let next = (!is_whole).then_some((events, decoder));
+                Some((out.into_iter().map(Ok).collect(), next))
             }
             Some(Err(error)) => match decoder.reply() {
                 // The closing event was there: what broke after it does not matter.

@@ -1,0 +1,392 @@
+//! Both wires against a mock server: what is sent is always valid, what comes back is always understood.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crewdeck::domain::chat::{Block, Message, Outcome, ToolCall};
+use crewdeck::domain::ids::{CallId, Name};
+use crewdeck::model::anthropic::{AnthropicConfig, KeyHeader};
+use crewdeck::model::openai::{MaxTokensField, OpenAiConfig};
+use crewdeck::model::provider::{ProviderConfig, connect};
+use crewdeck::model::{Delta, Fault, ModelError, ModelRequest, Reply, StopReason, ToolSpec};
+use futures::StreamExt;
+use serde_json::{Value, json};
+use wiremock::matchers::{method, path};
+use wiremock::{Mock, MockServer, ResponseTemplate};
+
+const KEY: &str = "sk-very-secret";
+const ANTHROPIC: &str = include_str!("fixtures/sse/anthropic-rich.txt");
+const OPENAI: &str = include_str!("fixtures/sse/openai-odd.txt");
+
+fn anthropic(server: &MockServer) -> ProviderConfig {
+    ProviderConfig::Anthropic(AnthropicConfig {
+        base_url: format!("{}/v1/", server.uri()),
+        key: Some(KEY.to_string().into()),
+        ..AnthropicConfig::default()
+    })
+}
+
+fn openai(server: &MockServer) -> ProviderConfig {
+    ProviderConfig::OpenAi(OpenAiConfig {
+        base_url: format!("{}/v1", server.uri()),
+        key: Some(KEY.to_string().into()),
+        ..OpenAiConfig::default()
+    })
+}
+
+fn request() -> ModelRequest {
+    let call = |id: &str| {
+        Block::ToolCall(ToolCall {
+            id: CallId(id.into()),
+            name: "bash".into(),
+            input: json!({"command": "ls"}),
+            broken: None,
+        })
+    };
+    let result = |id: &str, outcome| Block::ToolResult {
+        call: CallId(id.into()),
+        content: String::new(),
+        outcome,
+    };
+    let tool = |name: &str| ToolSpec {
+        name: name.into(),
+        text: "does it".into(),
+        schema: json!({"type": "object"}),
+    };
+    ModelRequest {
+        agent: Name::lead(),
+        model: "some-model".into(),
+        system: "You are the lead.".into(),
+        messages: Arc::new(vec![
+            Message::user(vec![Block::text("hi")]),
+            Message::assistant(vec![
+                Block::Thinking {
+                    text: "unsigned".into(),
+                    signature: None,
+                },
+                Block::text("I look."),
+                call("a"),
+                call("b"),
+            ]),
+            Message::user(vec![
+                result("a", Outcome::Ok),
+                result("b", Outcome::Error),
+                Block::text("and this"),
+            ]),
+        ]),
+        tools: Arc::new(vec![tool("bash"), tool("glob")]),
+        max_tokens: 99,
+    }
+}
+
+async fn call(config: &ProviderConfig) -> Result<Reply, ModelError> {
+    let mut stream = connect(config).unwrap().call(request());
+    let mut last = None;
+    while let Some(item) = stream.next().await {
+        match item? {
+            Delta::Done(reply) => last = Some(reply),
+            Delta::Text(_) | Delta::Thinking(_) | Delta::ToolCall(_) => assert!(last.is_none()),
+        }
+    }
+    Ok(last.expect("a stream without error ends with the reply"))
+}
+
+async fn answering(response: ResponseTemplate) -> MockServer {
+    let server = MockServer::start().await;
+    Mock::given(method("POST"))
+        .respond_with(response)
+        .mount(&server)
+        .await;
+    server
+}
+
+fn sse(body: &str) -> ResponseTemplate {
+    ResponseTemplate::new(200).set_body_raw(body.as_bytes().to_vec(), "text/event-stream")
+}
+
+async fn bodies(server: &MockServer) -> Vec<Value> {
+    let requests = server.received_requests().await.unwrap();
+    requests
+        .iter()
+        .map(|r| serde_json::from_slice(&r.body).unwrap())
+        .collect()
+}
+
+#[tokio::test]
+async fn messages_requests_are_valid_and_cache_their_prefix() {
+    let server = answering(sse(ANTHROPIC)).await;
+    for _ in 0..2 {
+        let reply = call(&anthropic(&server)).await.unwrap();
+        assert_eq!((reply.stop, reply.blocks.len()), (StopReason::ToolUse, 4));
+    }
+    let sent = server.received_requests().await.unwrap();
+    assert_eq!(sent[0].url.path(), "/v1/messages");
+    assert_eq!(sent[0].headers["x-api-key"], KEY);
+    assert_eq!(sent[0].headers["anthropic-version"], "2023-06-01");
+    let bodies = bodies(&server).await;
+    assert_eq!(
+        bodies[0].to_string(),
+        bodies[1].to_string(),
+        "the same request has the same bytes"
+    );
+    let cached = json!({"type": "ephemeral"});
+    assert_eq!(
+        bodies[0],
+        json!({
+            "model": "some-model", "max_tokens": 99, "stream": true,
+            "system": [{"type": "text", "text": "You are the lead.", "cache_control": cached}],
+            "messages": [
+                {"role": "user", "content": [{"type": "text", "text": "hi"}]},
+                {"role": "assistant", "content": [
+                    {"type": "text", "text": "I look."},
+                    {"type": "tool_use", "id": "a", "name": "bash", "input": {"command": "ls"}},
+                    {"type": "tool_use", "id": "b", "name": "bash", "input": {"command": "ls"}},
+                ]},
+                {"role": "user", "content": [
+                    {"type": "tool_result", "tool_use_id": "a", "content": "(no output)"},
+                    {"type": "tool_result", "tool_use_id": "b", "content": "(no output)", "is_error": true},
+                    {"type": "text", "text": "and this", "cache_control": cached},
+                ]},
+            ],
+            "tools": [
+                {"name": "bash", "description": "does it", "input_schema": {"type": "object"}},
+                {"name": "glob", "description": "does it", "input_schema": {"type": "object"}, "cache_control": cached},
+            ],
+        })
+    );
+}
+
+#[tokio::test]
+async fn chat_completions_requests_are_valid() {
+    let server = answering(sse(OPENAI)).await;
+    let reply = call(&openai(&server)).await.unwrap();
+    assert_eq!(reply.blocks.len(), 6);
+    let sent = server.received_requests().await.unwrap();
+    assert_eq!(sent[0].url.path(), "/v1/chat/completions");
+    assert_eq!(sent[0].headers["authorization"], format!("Bearer {KEY}"));
+    let function = json!({"name": "bash", "arguments": "{\"command\":\"ls\"}"});
+    let tool = |name: &str| json!({"type": "function", "function": {"name": name, "description": "does it", "parameters": {"type": "object"}}});
+    assert_eq!(
+        bodies(&server).await[0],
+        json!({
+            "model": "some-model", "stream": true, "stream_options": {"include_usage": true}, "max_tokens": 99,
+            "messages": [
+                {"role": "system", "content": "You are the lead."},
+                {"role": "user", "content": "hi"},
+                {"role": "assistant", "content": "I look.", "tool_calls": [
+                    {"id": "a", "type": "function", "function": function},
+                    {"id": "b", "type": "function", "function": function},
+                ]},
+                {"role": "tool", "tool_call_id": "a", "content": "(no output)"},
+                {"role": "tool", "tool_call_id": "b", "content": "(no output)"},
+                {"role": "user", "content": "and this"},
+            ],
+            "tools": [tool("bash"), tool("glob")],
+        })
+    );
+}
+
+#[tokio::test]
+async fn what_varies_between_servers_is_a_setting() {
+    let server = answering(sse(ANTHROPIC)).await;
+    let ProviderConfig::Anthropic(mut config) = anthropic(&server) else {
+        panic!()
+    };
+    config.key_header = KeyHeader::Bearer;
+    config.version = "2026-10-21".into();
+    call(&ProviderConfig::Anthropic(config)).await.unwrap();
+    let sent = server.received_requests().await.unwrap();
+    assert_eq!(sent[0].headers["authorization"], format!("Bearer {KEY}"));
+    assert_eq!(sent[0].headers["anthropic-version"], "2026-10-21");
+    assert!(!sent[0].headers.contains_key("x-api-key"));
+    let server = answering(sse(OPENAI)).await;
+    let ProviderConfig::OpenAi(mut config) = openai(&server) else {
+        panic!()
+    };
+    config.max_tokens_field = MaxTokensField::MaxCompletionTokens;
+    call(&ProviderConfig::OpenAi(config)).await.unwrap();
+    assert_eq!(bodies(&server).await[0]["max_completion_tokens"], 99);
+}
+
+#[tokio::test]
+async fn every_refusal_has_its_kind_and_a_hint() {
+    for (status, body, fault, words) in [
+        (
+            401,
+            json!({"error": {"message": "invalid key"}}),
+            Fault::Auth,
+            "Check ",
+        ),
+        (
+            401,
+            json!({"error": {"message": "x-api-key header is not supported"}}),
+            Fault::Auth,
+            "key_header",
+        ),
+        (
+            400,
+            json!({"error": {"message": "anthropic-version: unknown"}}),
+            Fault::Auth,
+            "version",
+        ),
+        (403, json!({}), Fault::Auth, "Check "),
+        (
+            404,
+            json!({"error": {"message": "no such model"}}),
+            Fault::UnknownModel,
+            "/model",
+        ),
+        (
+            400,
+            json!({"error": {"code": 400, "type": "exceed_context_size_error", "message": "too large"}}),
+            Fault::ContextTooLong,
+            "",
+        ),
+        (
+            400,
+            json!({"error": {"message": "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'"}}),
+            Fault::BadRequest,
+            "max_tokens_field",
+        ),
+        (422, json!("odd"), Fault::BadRequest, ""),
+        (
+            429,
+            json!({"error": {"type": "rate_limit_error", "message": "slow"}}),
+            Fault::RateLimited,
+            "Wait",
+        ),
+        (500, json!({}), Fault::Server, "Try again"),
+        (
+            529,
+            json!({"error": {"type": "overloaded_error"}}),
+            Fault::Server,
+            "Try again",
+        ),
+    ] {
+        let server = answering(ResponseTemplate::new(status).set_body_json(&body)).await;
+        for config in [anthropic(&server), openai(&server)] {
+            let error = call(&config).await.unwrap_err();
+            assert_eq!(error.fault, fault, "{status} {body}");
+            assert!(
+                error.hint.contains(words),
+                "{status} {body}: {}",
+                error.hint
+            );
+            let shown = format!("{error} {error:?} {config:?}");
+            assert!(!shown.contains(KEY), "{shown}");
+            assert_eq!(error.to_string().lines().count(), 1);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_server_says_how_long_to_wait() {
+    let soon = jiff::Timestamp::now() + Duration::from_secs(90);
+    let date = soon.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
+    for (headers, least, most) in [
+        (
+            vec![("retry-after-ms", "250"), ("retry-after", "9")],
+            250,
+            250,
+        ),
+        (vec![("retry-after", "7")], 7000, 7000),
+        (vec![("retry-after", date.as_str())], 60_000, 91_000),
+    ] {
+        let mut response = ResponseTemplate::new(429);
+        for (name, value) in &headers {
+            response = response.insert_header(*name, *value);
+        }
+        let server = answering(response).await;
+        let wait = call(&openai(&server))
+            .await
+            .unwrap_err()
+            .wait
+            .unwrap()
+            .as_millis();
+        assert!((least..=most).contains(&wait), "{headers:?}: {wait}");
+    }
+    let never = ResponseTemplate::new(500).insert_header("x-should-retry", "false");
+    let server = answering(never).await;
+    assert_eq!(
+        call(&anthropic(&server)).await.unwrap_err().retry,
+        Some(false)
+    );
+}
+
+#[tokio::test]
+async fn broken_answers_are_errors_and_odd_ones_are_understood() {
+    let html = ResponseTemplate::new(200).set_body_raw("<html>", "text/html");
+    let server = answering(html).await;
+    for config in [anthropic(&server), openai(&server)] {
+        let error = call(&config).await.unwrap_err();
+        assert_eq!(error.fault, Fault::Garbled);
+        assert!(error.hint.contains("--base-url"), "{}", error.hint);
+    }
+    let server = answering(sse(&ANTHROPIC[..ANTHROPIC.len() - 60])).await;
+    assert_eq!(
+        call(&anthropic(&server)).await.unwrap_err().fault,
+        Fault::Cut
+    );
+    let server = answering(sse("")).await;
+    assert_eq!(call(&openai(&server)).await.unwrap_err().fault, Fault::Cut);
+    let whole = json!({"choices": [{"message": {"content": "hi", "tool_calls": [
+        {"id": "x", "function": {"name": "glob", "arguments": "{}"}}]}, "finish_reason": "tool_calls"}],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 2}});
+    let server = answering(ResponseTemplate::new(200).set_body_json(whole)).await;
+    let reply = call(&openai(&server)).await.unwrap();
+    assert_eq!(
+        (reply.blocks.len(), reply.usage.prompt(), reply.stop),
+        (2, 3, StopReason::ToolUse)
+    );
+    let whole = json!({"type": "message", "content": [{"type": "text", "text": "hi"}], "stop_reason": "end_turn", "usage": {"input_tokens": 3}});
+    let server = answering(ResponseTemplate::new(200).set_body_json(whole)).await;
+    assert_eq!(
+        call(&anthropic(&server)).await.unwrap().blocks,
+        [Block::text("hi")]
+    );
+    let empty = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
+    let server = answering(sse(empty)).await;
+    assert_eq!(call(&openai(&server)).await.unwrap().blocks, []);
+}
+
+#[tokio::test]
+async fn nothing_listening_says_where_it_was_looked_for() {
+    // A port that was free a moment ago: the listener is gone.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let config = ProviderConfig::OpenAi(OpenAiConfig {
+        base_url: address.clone(),
+        ..OpenAiConfig::default()
+    });
+    let error = call(&config).await.unwrap_err();
+    assert_eq!(error.fault, Fault::Unreachable);
+    assert!(
+        error.to_string().contains(&address) && error.hint.contains("--base-url"),
+        "{error} {}",
+        error.hint
+    );
+}
+
+#[tokio::test]
+async fn models_are_listed_in_every_spelling() {
+    for (body, names) in [
+        (json!({"data": [{"id": "a"}, {"id": "b"}]}), vec!["a", "b"]),
+        (
+            json!({"models": [{"name": "c"}, {"model": "d"}]}),
+            vec!["c", "d"],
+        ),
+    ] {
+        let server = MockServer::start().await;
+        let answer = ResponseTemplate::new(200).set_body_json(body);
+        Mock::given(method("GET"))
+            .and(path("/v1/models"))
+            .respond_with(answer)
+            .mount(&server)
+            .await;
+        for config in [anthropic(&server), openai(&server)] {
+            assert_eq!(connect(&config).unwrap().list().await.unwrap(), names);
+        }
+    }
+}

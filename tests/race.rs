@@ -1,0 +1,224 @@
+//! Many processes on one project: no number twice, no task with two owners, no letter lost, no file torn.
+//!
+//! The test binary starts itself again, with a role in the environment: locks are between processes.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crewdeck::domain::graph::{Claimer, NewTask};
+use crewdeck::domain::ids::{Name, TaskId};
+use crewdeck::domain::stamp::Stamp;
+use crewdeck::domain::task::TaskStatus;
+use crewdeck::store::{Board, Post, prepare};
+
+const ROLE: &str = "CREWDECK_RACE_ROLE";
+const ROOT: &str = "CREWDECK_RACE_ROOT";
+const NUMBER: &str = "CREWDECK_RACE_NUMBER";
+const NOW: Stamp = Stamp(1.0);
+
+/// Starts this binary as a process of that role.
+fn process(role: &str, root: &Path, number: usize) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "role", "--nocapture"])
+        .env(ROLE, role)
+        .env(ROOT, root)
+        .env(NUMBER, number.to_string())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn all(role: &str, root: &Path, count: usize) {
+    let children: Vec<Child> = (0..count).map(|n| process(role, root, n)).collect();
+    for mut child in children {
+        assert!(
+            child.wait().unwrap().success(),
+            "a process of role {role} failed"
+        );
+    }
+}
+
+fn agent(number: usize) -> Claimer {
+    Claimer {
+        name: Name::member(&format!("agent-{number}")).unwrap(),
+        tags: vec![],
+    }
+}
+
+fn task(subject: &str, blocked_by: &[u64]) -> NewTask {
+    NewTask {
+        subject: subject.into(),
+        blocked_by: blocked_by.iter().copied().map(TaskId).collect(),
+        ..NewTask::default()
+    }
+}
+
+/// What a process does; does nothing in the test run itself.
+#[test]
+fn role() {
+    let (Ok(role), Ok(root), Ok(number)) = (
+        std::env::var(ROLE),
+        std::env::var(ROOT),
+        std::env::var(NUMBER),
+    ) else {
+        return;
+    };
+    let (root, number) = (Path::new(&root), number.parse::<usize>().unwrap());
+    let board = Board::open(root);
+    match role.as_str() {
+        "create" => (0..50).for_each(|n| {
+            board
+                .create(task(&format!("{number}-{n}"), &[]), NOW)
+                .unwrap();
+        }),
+        "claim" => {
+            let me = agent(number);
+            while let Some(claimed) = board.claim(None, &me, NOW).unwrap() {
+                board.complete(claimed.id, &me.name, NOW).unwrap();
+            }
+        }
+        "complete" => {
+            // The two blockers of each join: numbers 3k+1 and 3k+2.
+            for round in 0..40 {
+                let id = TaskId(round * 3 + 1 + number as u64);
+                board.complete(id, &agent(number).name, NOW).unwrap();
+            }
+        }
+        "append" => {
+            // As the reference writes: opens, appends one line, closes, takes no lock.
+            let inbox = root.join(".team/inbox/bob.jsonl");
+            for n in 0..1000 {
+                let line = format!(
+                    "{{\"type\":\"message\",\"from\":\"w{number}\",\"content\":\"{n}\",\"timestamp\":1.0}}\n"
+                );
+                let mut file = std::fs::OpenOptions::new()
+                    .create(true)
+                    .append(true)
+                    .open(&inbox)
+                    .unwrap();
+                file.write_all(line.as_bytes()).unwrap();
+            }
+        }
+        "save" => loop {
+            // Until it is killed.
+            let me = agent(0);
+            board.claim(Some(TaskId(1)), &me, NOW).unwrap();
+            board.release(TaskId(1), &me.name, NOW).unwrap();
+        },
+        other => panic!("no role {other}"),
+    }
+}
+
+#[test]
+fn eight_processes_create_four_hundred_tasks_with_numbers_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    prepare(dir.path()).unwrap();
+    all("create", dir.path(), 8);
+    let reading = Board::open(dir.path()).read().unwrap();
+    let ids: Vec<u64> = reading.graph.tasks().map(|t| t.id.0).collect();
+    assert_eq!(ids, (1..=400).collect::<Vec<_>>());
+    let subjects: BTreeSet<&str> = reading.graph.tasks().map(|t| t.subject.as_str()).collect();
+    assert_eq!((subjects.len(), reading.notices.len()), (400, 0));
+}
+
+#[test]
+fn eight_processes_claim_and_no_task_has_two_owners() {
+    let dir = tempfile::tempdir().unwrap();
+    prepare(dir.path()).unwrap();
+    let board = Board::open(dir.path());
+    for n in 0..120 {
+        board.create(task(&n.to_string(), &[]), NOW).unwrap();
+    }
+    all("claim", dir.path(), 8);
+    for task in board.read().unwrap().graph.tasks() {
+        assert_eq!(
+            (task.status, task.attempts),
+            (TaskStatus::Completed, 1),
+            "{task:?}"
+        );
+    }
+}
+
+#[test]
+fn two_blockers_that_are_completed_at_once_free_the_join() {
+    let dir = tempfile::tempdir().unwrap();
+    prepare(dir.path()).unwrap();
+    let board = Board::open(dir.path());
+    for round in 0..40 {
+        board.create(task("left", &[]), NOW).unwrap();
+        board.create(task("right", &[]), NOW).unwrap();
+        board
+            .create(task("join", &[round * 3 + 1, round * 3 + 2]), NOW)
+            .unwrap();
+    }
+    all("complete", dir.path(), 2);
+    let graph = board.read().unwrap().graph;
+    let free = graph
+        .tasks()
+        .filter(|t| t.subject == "join" && graph.is_ready(t))
+        .count();
+    assert_eq!(free, 40);
+}
+
+#[test]
+fn writers_without_a_lock_lose_no_letter() {
+    let dir = tempfile::tempdir().unwrap();
+    prepare(dir.path()).unwrap();
+    let (post, bob) = (Post::open(dir.path()), Name::member("bob").unwrap());
+    let mut children: Vec<Child> = (0..8).map(|n| process("append", dir.path(), n)).collect();
+    let mut heard: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    loop {
+        let are_done = children.iter_mut().all(|c| c.try_wait().unwrap().is_some());
+        let pending = post.pending(&bob).unwrap();
+        assert_eq!(pending.set_aside, 0);
+        for letter in &pending.letters {
+            heard
+                .entry(letter.from.clone())
+                .or_default()
+                .push(letter.content.parse().unwrap());
+        }
+        post.acknowledge(&bob, &pending.upto).unwrap();
+        if are_done && pending.letters.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(heard.len(), 8);
+    for (from, numbers) in heard {
+        assert_eq!(
+            numbers,
+            (0..1000).collect::<Vec<_>>(),
+            "{from}: each once, in order"
+        );
+    }
+}
+
+#[test]
+fn a_process_that_is_killed_while_it_saves_leaves_whole_files() {
+    let dir = tempfile::tempdir().unwrap();
+    prepare(dir.path()).unwrap();
+    let board = Board::open(dir.path());
+    board.create(task("saved over and over", &[]), NOW).unwrap();
+    for round in 0..30u64 {
+        let mut child = process("save", dir.path(), 0);
+        let file = dir.path().join(".tasks/task_1.json");
+        // It has begun to save when the file is another one than before.
+        let before = std::fs::metadata(&file).unwrap().modified().unwrap();
+        while std::fs::metadata(&file).unwrap().modified().unwrap() == before {
+            std::thread::yield_now();
+        }
+        std::thread::sleep(std::time::Duration::from_micros(round * 150));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["subject"], "saved over and over");
+        if value["status"] != "pending" {
+            board.release(TaskId(1), &agent(0).name, NOW).unwrap();
+        }
+    }
+    let reading = board.read().unwrap();
+    assert_eq!((reading.graph.len(), reading.notices.len()), (1, 0));
+}

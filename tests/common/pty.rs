@@ -1,6 +1,7 @@
 //! A real terminal for the real program: a pty, a screen model, and waiting for what the screen shows.
 
 use std::io::{Read, Write};
+use std::num::NonZeroU16;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -27,22 +28,51 @@ pub struct Screen {
 impl Screen {
     /// Starts crewdeck with `args` in `dir`, in a terminal of `cols` × `rows`, with a home of its own.
     pub fn start(dir: &Path, cols: u16, rows: u16, args: &[&str]) -> Screen {
-        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
+        let program = Path::new(env!("CARGO_BIN_EXE_crewdeck"));
+        Screen::start_program(program, dir, cols, rows, args, &[])
+    }
+
+    /// Starts any program, with more environment.
+    pub fn start_program(
+        program: &Path,
+        dir: &Path,
+        cols: u16,
+        rows: u16,
+        args: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Screen {
+        let size = PtySize {
+            rows,
+            cols,
+            pixel_width: 0,
+            pixel_height: 0,
+        };
         let pair = native_pty_system().openpty(size).unwrap();
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_crewdeck"));
+        let mut command = CommandBuilder::new(program);
         command.args(args);
         command.cwd(dir);
         command.env_clear();
         command.env("PATH", std::env::var("PATH").unwrap());
         command.env("TERM", "xterm-256color");
         command.env("HOME", dir);
-        command.env("TMPDIR", std::env::temp_dir());
+        for (name, value) in environment {
+            command.env(name, value);
+        }
+        // What it leaves among the temporary files can be seen there.
+        command.env("TMPDIR", dir);
         let child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);
         let mut reader = pair.master.try_clone_reader().unwrap();
         let writer = pair.master.take_writer().unwrap();
-        let parser = vt100::Parser::new(rows, cols, 0);
-        let seen = Arc::new((Mutex::new(Seen { parser, raw: vec![], over: false }), Condvar::new()));
+        let parser = vt100::Parser::new(size_of(rows), size_of(cols), 0);
+        let seen = Arc::new((
+            Mutex::new(Seen {
+                parser,
+                raw: vec![],
+                over: false,
+            }),
+            Condvar::new(),
+        ));
         let feed = Arc::clone(&seen);
         std::thread::spawn(move || {
             let mut bytes = [0; 8192];
@@ -59,7 +89,12 @@ impl Screen {
                 feed.1.notify_all();
             }
         });
-        Screen { seen, writer, master: pair.master, child }
+        Screen {
+            seen,
+            writer,
+            master: pair.master,
+            child,
+        }
     }
 
     /// The screen as text.
@@ -82,7 +117,10 @@ impl Screen {
                 return text;
             }
             let left = until.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero() && !seen.over, "never saw {what}; the screen:\n{text}");
+            assert!(
+                !left.is_zero() && !seen.over,
+                "never saw {what}; the screen:\n{text}"
+            );
             seen = self.seen.1.wait_timeout(seen, left).unwrap().0;
         }
     }
@@ -100,8 +138,21 @@ impl Screen {
 
     /// Gives the terminal another size.
     pub fn resize(&self, cols: u16, rows: u16) {
-        self.seen.0.lock().unwrap().parser.screen_mut().set_size(rows, cols);
-        self.master.resize(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
+        self.seen
+            .0
+            .lock()
+            .unwrap()
+            .parser
+            .screen_mut()
+            .set_size(size_of(rows), size_of(cols));
+        self.master
+            .resize(PtySize {
+                rows,
+                cols,
+                pixel_width: 0,
+                pixel_height: 0,
+            })
+            .unwrap();
     }
 
     /// The program's process id.
@@ -117,7 +168,11 @@ impl Screen {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            assert!(Instant::now() < until, "the program did not end; the screen:\n{}", self.text());
+            assert!(
+                Instant::now() < until,
+                "the program did not end; the screen:\n{}",
+                self.text()
+            );
             std::thread::yield_now();
         };
         let mut seen = self.seen.0.lock().unwrap();
@@ -131,4 +186,8 @@ impl Screen {
             && screen.mouse_protocol_mode() == vt100::MouseProtocolMode::None;
         (status, is_clean)
     }
+}
+
+fn size_of(cells: u16) -> NonZeroU16 {
+    NonZeroU16::new(cells).unwrap()
 }

@@ -1,0 +1,188 @@
+//! The dashboard in a real terminal, from end to end: the demo with a person at the keys.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "common/pty.rs"]
+#[allow(dead_code)] // other tests use more of it
+mod pty;
+
+use std::path::Path;
+use std::process::Command;
+
+use pty::Screen;
+
+const ALT_W: &str = "\x1bw";
+
+/// The demo in a terminal of 160 × 45; home and temporary files lie in `home`.
+fn demo(home: &Path, more: &[&str]) -> Screen {
+    let args: Vec<&str> = ["--demo", "--speed", "20"]
+        .iter()
+        .chain(more)
+        .copied()
+        .collect();
+    Screen::start(home, 160, 45, &args)
+}
+
+/// Whether one line of the screen holds all of `parts`.
+fn has_line(text: &str, parts: &[&str]) -> bool {
+    text.lines().any(|l| parts.iter().all(|p| l.contains(p)))
+}
+
+/// Waits for the card, goes there and approves it.
+fn approve(screen: &mut Screen, card: &str) {
+    screen.wait_for(card);
+    screen.send(ALT_W);
+    screen.wait("its buttons", |text| {
+        text.contains(card) && text.contains("a approve")
+    });
+    screen.send("a");
+    screen.wait("the card is gone", |text| !text.contains(card));
+}
+
+/// Ends a test whose screen does not matter any more.
+fn leave(mut screen: Screen) {
+    screen.send("\x03\x03\x03");
+    let (status, is_clean) = screen.end();
+    assert!(status.success() && is_clean, "{status:?} {is_clean}");
+}
+
+fn entries(dir: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(dir).unwrap();
+    names
+        .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+#[test]
+fn the_demo_from_the_first_task_to_the_last_key() {
+    let home = tempfile::tempdir().unwrap();
+    let mut screen = Screen::start(home.path(), 160, 45, &["--demo", "--speed", "8"]);
+    for subject in [
+        "Write lib/words.sh",
+        "Write lib/name.sh",
+        "Write lib/hour.sh",
+        "Test the whole program",
+    ] {
+        screen.wait_for(subject);
+    }
+    let made = entries(home.path());
+    assert!(made.iter().any(|n| n.starts_with("crewdeck-demo-")), "{made:?}");
+    approve(&mut screen, "bob asks you to approve its plan");
+    screen.wait("bob has a task", |text| text.contains("@bob"));
+    screen.wait("alice has a task", |text| text.contains("@alice"));
+    screen.wait_for("4/4 done");
+    approve(&mut screen, "lead wants bob to shut down");
+    screen.wait("bob is gone", |text| has_line(text, &["bob", "gone"]));
+    screen.wait_for("That was the demo");
+    screen.send("\x1b");
+    screen.wait("the panes have the keys", |text| text.contains("i to write"));
+    screen.send("q");
+    let text = screen.wait("the question", |text| text.contains("y") && text.contains("n"));
+    eprintln!("{text}");
+    screen.send("y");
+    let (status, is_clean) = screen.end();
+    assert!(status.success() && is_clean, "{status:?} {is_clean}");
+    let left = entries(home.path());
+    assert!(!left.iter().any(|n| n.starts_with("crewdeck-demo-")), "{left:?}");
+}
+
+#[test]
+fn a_rejection_with_a_comment_reaches_the_one_who_asked() {
+    let home = tempfile::tempdir().unwrap();
+    let mut screen = demo(home.path(), &[]);
+    screen.wait_for("bob asks you to approve its plan");
+    screen.send(ALT_W);
+    screen.wait_for("a approve");
+    screen.send("c");
+    screen.send("Smaller steps, please.");
+    screen.wait_for("Smaller steps, please.");
+    screen.send("\r");
+    let text = screen.wait("the choice", |text| text.contains("r reject"));
+    eprintln!("{text}");
+    screen.send("r");
+    screen.wait_for("I complete a task only after");
+    screen.send("4");
+    screen.wait_for("4 Team");
+    screen.send("j\r");
+    let text = screen.wait_for("I make the plan smaller.");
+    eprintln!("{text}");
+    assert!(text.contains("Smaller steps, please."), "{text}");
+    leave(screen);
+}
+
+#[test]
+fn any_size_is_drawn_and_the_way_back_too() {
+    let home = tempfile::tempdir().unwrap();
+    let screen = demo(home.path(), &[]);
+    screen.wait_for("bob asks you to approve its plan");
+    for (cols, rows) in [(70, 20), (60, 16), (40, 10), (12, 4), (1, 1), (160, 45)] {
+        screen.resize(cols, rows);
+        if cols >= 60 {
+            screen.wait("the frame of this size", |text| {
+                text.lines().count() == usize::from(rows) && text.contains('╭')
+            });
+        } else if cols >= 12 {
+            let text = screen.wait("a word about the size", |text| !text.contains('╭') && !text.trim().is_empty());
+            eprintln!("{text}");
+        }
+    }
+    screen.wait_for("Test the whole program");
+    leave(screen);
+}
+
+#[test]
+fn sigterm_gives_the_terminal_back() {
+    let home = tempfile::tempdir().unwrap();
+    let screen = demo(home.path(), &[]);
+    screen.wait_for("Write lib/words.sh");
+    let killed = Command::new("kill").arg(screen.pid().to_string()).status();
+    assert!(killed.unwrap().success());
+    let (status, is_clean) = screen.end();
+    assert!(status.success() && is_clean, "{status:?} {is_clean}");
+    let left = entries(home.path());
+    assert!(!left.iter().any(|n| n.starts_with("crewdeck-demo-")), "{left:?}");
+}
+
+/// Adds a task from another process.
+fn add(project: &Path, subject: &str) {
+    let out = Command::new(env!("CARGO_BIN_EXE_crewdeck"))
+        .args(["task", "add", subject, "--tag", "nobody", "--dir"])
+        .arg(project)
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{out:?}");
+}
+
+#[test]
+fn a_task_from_another_process_appears_and_a_dashboard_at_rest_is_quiet() {
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join("project");
+    let mut screen = demo(home.path(), &["--dir", project.to_str().unwrap()]);
+    approve(&mut screen, "bob asks you to approve its plan");
+    screen.wait_for("4/4 done");
+    approve(&mut screen, "lead wants bob to shut down");
+    screen.wait_for("That was the demo");
+    screen.wait("nobody works", |text| has_line(text, &["alice", "idle"]) && has_line(text, &["1 Lead", "idle"]));
+    add(&project, "Paint the fence");
+    screen.wait_for("Paint the fence");
+    let before = screen.raw().len();
+    // Three times the time that a change on disk takes to appear, measured by the program itself.
+    add(&project, "Mow the lawn");
+    screen.wait_for("Mow the lawn");
+    let after = screen.raw().len();
+    assert!(after - before < 8_000, "{} bytes for one new row", after - before);
+    leave(screen);
+}
+
+#[test]
+fn a_paste_of_a_megabyte_is_bounded_and_the_keys_still_work() {
+    let home = tempfile::tempdir().unwrap();
+    let mut screen = demo(home.path(), &[]);
+    screen.wait_for("bob asks you to approve its plan");
+    let line = "a line of the paste\n";
+    screen.send(&format!("\x1b[200~{}\x1b[201~", line.repeat(1_000_000 / line.len())));
+    let text = screen.wait("the notice", |text| text.contains("paste") || text.contains("lines"));
+    eprintln!("{text}");
+    screen.send(ALT_W);
+    screen.wait_for("a approve");
+    leave(screen);
+}

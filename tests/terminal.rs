@@ -65,7 +65,10 @@ fn the_demo_from_the_first_task_to_the_last_key() {
         screen.wait_for(subject);
     }
     let made = entries(home.path());
-    assert!(made.iter().any(|n| n.starts_with("crewdeck-demo-")), "{made:?}");
+    assert!(
+        made.iter().any(|n| n.starts_with("crewdeck-demo-")),
+        "{made:?}"
+    );
     approve(&mut screen, "bob asks you to approve its plan");
     screen.wait("bob has a task", |text| text.contains("@bob"));
     screen.wait("alice has a task", |text| text.contains("@alice"));
@@ -74,15 +77,17 @@ fn the_demo_from_the_first_task_to_the_last_key() {
     screen.wait("bob is gone", |text| has_line(text, &["bob", "gone"]));
     screen.wait_for("That was the demo");
     screen.send("\x1b");
-    screen.wait("the panes have the keys", |text| text.contains("i to write"));
+    screen.wait("the panes have the keys", |text| {
+        text.contains("i to write")
+    });
     screen.send("q");
-    let text = screen.wait("the question", |text| text.contains("y") && text.contains("n"));
-    eprintln!("{text}");
-    screen.send("y");
     let (status, is_clean) = screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
     let left = entries(home.path());
-    assert!(!left.iter().any(|n| n.starts_with("crewdeck-demo-")), "{left:?}");
+    assert!(
+        !left.iter().any(|n| n.starts_with("crewdeck-demo-")),
+        "{left:?}"
+    );
 }
 
 #[test]
@@ -96,16 +101,17 @@ fn a_rejection_with_a_comment_reaches_the_one_who_asked() {
     screen.send("Smaller steps, please.");
     screen.wait_for("Smaller steps, please.");
     screen.send("\r");
-    let text = screen.wait("the choice", |text| text.contains("r reject"));
-    eprintln!("{text}");
+    screen.wait("the choice", |text| text.contains("r reject with it"));
     screen.send("r");
     screen.wait_for("I complete a task only after");
-    screen.send("4");
-    screen.wait_for("4 Team");
+    // The keys went back to the composer.
+    screen.send("\x1b4");
+    screen.wait_for("Enter open");
     screen.send("j\r");
-    let text = screen.wait_for("I make the plan smaller.");
+    screen.wait_for("I make the plan smaller.");
+    screen.send("K\r");
+    let text = screen.wait_for("Plan rejected by user: Smaller steps, please.");
     eprintln!("{text}");
-    assert!(text.contains("Smaller steps, please."), "{text}");
     leave(screen);
 }
 
@@ -121,8 +127,10 @@ fn any_size_is_drawn_and_the_way_back_too() {
                 text.lines().count() == usize::from(rows) && text.contains('╭')
             });
         } else if cols >= 12 {
-            let text = screen.wait("a word about the size", |text| !text.contains('╭') && !text.trim().is_empty());
-            eprintln!("{text}");
+            // Centred and cut where it is too wide, but always the same words.
+            screen.wait("a word about the size", |text| {
+                !text.contains('╭') && text.contains("crewdeck n")
+            });
         }
     }
     screen.wait_for("Test the whole program");
@@ -139,7 +147,10 @@ fn sigterm_gives_the_terminal_back() {
     let (status, is_clean) = screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
     let left = entries(home.path());
-    assert!(!left.iter().any(|n| n.starts_with("crewdeck-demo-")), "{left:?}");
+    assert!(
+        !left.iter().any(|n| n.starts_with("crewdeck-demo-")),
+        "{left:?}"
+    );
 }
 
 /// Adds a task from another process.
@@ -152,6 +163,17 @@ fn add(project: &Path, subject: &str) {
     assert!(out.status.success(), "{out:?}");
 }
 
+/// Looks at the board from another process, so often that a clock or a spinner would have moved.
+fn look(project: &Path, times: usize) {
+    for _ in 0..times {
+        let out = Command::new(env!("CARGO_BIN_EXE_crewdeck"))
+            .args(["task", "list", "--dir"])
+            .arg(project)
+            .output();
+        assert!(out.unwrap().status.success());
+    }
+}
+
 #[test]
 fn a_task_from_another_process_appears_and_a_dashboard_at_rest_is_quiet() {
     let home = tempfile::tempdir().unwrap();
@@ -161,15 +183,18 @@ fn a_task_from_another_process_appears_and_a_dashboard_at_rest_is_quiet() {
     screen.wait_for("4/4 done");
     approve(&mut screen, "lead wants bob to shut down");
     screen.wait_for("That was the demo");
-    screen.wait("nobody works", |text| has_line(text, &["alice", "idle"]) && has_line(text, &["1 Lead", "idle"]));
+    screen.wait("nobody works", |text| {
+        has_line(text, &["alice", "idle"]) && has_line(text, &["1 Lead", "idle"])
+    });
     add(&project, "Paint the fence");
     screen.wait_for("Paint the fence");
-    let before = screen.raw().len();
-    // Three times the time that a change on disk takes to appear, measured by the program itself.
-    add(&project, "Mow the lawn");
-    screen.wait_for("Mow the lawn");
-    let after = screen.raw().len();
-    assert!(after - before < 8_000, "{} bytes for one new row", after - before);
+    // A notice may still go away by itself; then nothing moves, also while others read the state.
+    let is_quiet = (0..30).any(|_| {
+        let before = screen.raw().len();
+        look(&project, 30);
+        screen.raw().len() == before
+    });
+    assert!(is_quiet, "the screen is drawn though nothing happens");
     leave(screen);
 }
 
@@ -179,9 +204,11 @@ fn a_paste_of_a_megabyte_is_bounded_and_the_keys_still_work() {
     let mut screen = demo(home.path(), &[]);
     screen.wait_for("bob asks you to approve its plan");
     let line = "a line of the paste\n";
-    screen.send(&format!("\x1b[200~{}\x1b[201~", line.repeat(1_000_000 / line.len())));
-    let text = screen.wait("the notice", |text| text.contains("paste") || text.contains("lines"));
-    eprintln!("{text}");
+    screen.send(&format!(
+        "\x1b[200~{}\x1b[201~",
+        line.repeat(1_000_000 / line.len())
+    ));
+    screen.wait_for("Pasted 256 KiB of 976 KiB");
     screen.send(ALT_W);
     screen.wait_for("a approve");
     leave(screen);

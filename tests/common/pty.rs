@@ -117,10 +117,10 @@ impl Screen {
                 return text;
             }
             let left = until.saturating_duration_since(Instant::now());
-            assert!(
-                !left.is_zero() && !seen.over,
-                "never saw {what}; the screen:\n{text}"
-            );
+            if left.is_zero() || seen.over {
+                drop(seen);
+                panic!("never saw {what}; the screen:\n{text}");
+            }
             seen = self.seen.1.wait_timeout(seen, left).unwrap().0;
         }
     }

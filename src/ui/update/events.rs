@@ -122,7 +122,11 @@ fn request_changed(state: &mut UiState, request: &Request, out: &mut Vec<Do>) {
         state.selected.request_scroll = 0;
         // Where no card was in view, and the keys are elsewhere, no key can be meant for another one.
         let is_another = before.is_some() || state.focus == Focus::Pane(Pane::Needs);
-        state.selected.request_since = if is_another { state.now } else { Stamp::default() };
+        state.selected.request_since = if is_another {
+            state.now
+        } else {
+            Stamp::default()
+        };
     }
     if !waits {
         close_comment(state, request);

@@ -153,7 +153,7 @@ fn a_model_that_fails_is_one_line_with_the_remedy_and_exit_1() {
         ("  - fault: { status: 401 }\n", "key"),
         (
             "  - when: something else\n    say: no\n",
-            "no rule for lead after: go. Add a rule",
+            "no rule for lead after: go. add a rule",
         ),
         (
             "  - fault: { status: 404, message: no such model }\n",
@@ -183,7 +183,6 @@ fn a_model_that_fails_is_one_line_with_the_remedy_and_exit_1() {
         );
         assert!(said.to_lowercase().contains(remedy), "{said}");
         assert!(!lines(&out.stdout).is_empty());
-        eprintln!("{said}");
     }
 }
 
@@ -192,7 +191,7 @@ fn where_nobody_can_be_asked_the_answer_is_no_and_everybody_is_told() {
     let dir = tempfile::tempdir().unwrap();
     let rules = r"
   - when: ^go$
-    calls: [{ tool: bash, input: { command: curl http://127.0.0.1:9/x } }]
+    calls: [{ tool: bash, input: { command: echo x > ../outside } }]
   - say: Then not.
 ";
     let out = run(dir.path(), rules, &[]);
@@ -203,7 +202,8 @@ fn where_nobody_can_be_asked_the_answer_is_no_and_everybody_is_told() {
     );
     let told = results(&conversation(dir.path()));
     eprintln!("{told:?}");
-    assert!(told.len() == 1 && told[0].contains("denied"), "{told:?}");
+    assert!(told.len() == 1 && told[0].contains("not allowed by policy"), "{told:?}");
+    assert!(!dir.path().parent().unwrap().join("outside").exists());
 }
 
 #[test]
@@ -293,7 +293,6 @@ fn faults_of_the_model_end_well_and_leave_a_valid_conversation() {
     for (name, rules) in cases {
         let dir = tempfile::tempdir().unwrap();
         let out = run(dir.path(), &format!("{rules}{good}"), &["--tool", "auto"]);
-        eprintln!("{name}: {out:?}");
         assert_eq!(out.status.code(), Some(0), "{name}: {out:?}");
         assert_eq!(text(&out.stdout), "Good.\n", "{name}");
         let messages = conversation(dir.path());

@@ -109,9 +109,10 @@ fn a_rejection_with_a_comment_reaches_the_one_who_asked() {
     screen.wait_for("Enter open");
     screen.send("j\r");
     screen.wait_for("I make the plan smaller.");
-    screen.send("K\r");
-    let text = screen.wait_for("Plan rejected by user: Smaller steps, please.");
-    eprintln!("{text}");
+    screen.wait_for("J tool calls");
+    // The tool calls from the last one back: the new plan, and the one that was rejected.
+    screen.send("KK\r");
+    screen.wait_for("Plan rejected by user: Smaller steps, please.");
     leave(screen);
 }
 

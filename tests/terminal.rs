@@ -52,6 +52,20 @@ fn entries(dir: &Path) -> Vec<String> {
         .collect()
 }
 
+/// Who owns the tasks of the board.
+fn owners(project: &Path) -> Vec<String> {
+    let tasks = project.join(".tasks");
+    let files = entries(&tasks).into_iter();
+    files
+        .filter(|n| n.starts_with("task_"))
+        .map(|n| {
+            let text = std::fs::read_to_string(tasks.join(n)).unwrap();
+            let task: serde_json::Value = serde_json::from_str(&text).unwrap();
+            task["owner"].as_str().unwrap().to_string()
+        })
+        .collect()
+}
+
 #[test]
 fn the_demo_from_the_first_task_to_the_last_key() {
     let home = tempfile::tempdir().unwrap();
@@ -70,9 +84,12 @@ fn the_demo_from_the_first_task_to_the_last_key() {
         "{made:?}"
     );
     approve(&mut screen, "bob asks you to approve its plan");
-    screen.wait("bob has a task", |text| text.contains("@bob"));
-    screen.wait("alice has a task", |text| text.contains("@alice"));
     screen.wait_for("4/4 done");
+    let name = made.iter().find(|n| n.starts_with("crewdeck-demo-"));
+    let project = home.path().join(name.unwrap()).join("greeting");
+    for who in ["alice", "bob"] {
+        assert!(owners(&project).iter().any(|o| o == who), "{who}");
+    }
     approve(&mut screen, "lead wants bob to shut down");
     screen.wait("bob is gone", |text| has_line(text, &["bob", "gone"]));
     screen.wait_for("That was the demo");
@@ -93,7 +110,8 @@ fn the_demo_from_the_first_task_to_the_last_key() {
 #[test]
 fn a_rejection_with_a_comment_reaches_the_one_who_asked() {
     let home = tempfile::tempdir().unwrap();
-    let mut screen = demo(home.path(), &[]);
+    let project = home.path().join("project");
+    let mut screen = demo(home.path(), &["--dir", project.to_str().unwrap()]);
     screen.wait_for("bob asks you to approve its plan");
     screen.send(ALT_W);
     screen.wait_for("a approve");
@@ -104,15 +122,17 @@ fn a_rejection_with_a_comment_reaches_the_one_who_asked() {
     screen.wait("the choice", |text| text.contains("r reject with it"));
     screen.send("r");
     screen.wait_for("I complete a task only after");
-    // The keys went back to the composer.
-    screen.send("\x1b4");
-    screen.wait_for("Enter open");
-    screen.send("j\r");
+    // The keys went back to the composer; bob's conversation is the second of the team.
+    screen.send("\x1b4j\r");
     screen.wait_for("I make the plan smaller.");
-    screen.wait_for("J tool calls");
-    // The tool calls from the last one back: the new plan, and the one that was rejected.
-    screen.send("KK\r");
-    screen.wait_for("Plan rejected by user: Smaller steps, please.");
+    let conversations = project.join(".transcripts");
+    let names = entries(&conversations);
+    let bobs = names.iter().find(|n| n.ends_with("-bob.jsonl")).unwrap();
+    let text = std::fs::read_to_string(conversations.join(bobs)).unwrap();
+    assert!(
+        text.contains("Plan rejected by user: Smaller steps, please."),
+        "{text}"
+    );
     leave(screen);
 }
 

@@ -237,7 +237,13 @@ fn tools_narrows_what_there_is() {
 }
 
 #[test]
-fn ctrl_c_ends_the_run_and_every_program_that_it_had_started() {
+fn a_signal_ends_the_run_and_every_program_that_it_had_started() {
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        ended_by(signal);
+    }
+}
+
+fn ended_by(signal: &str) {
     let dir = tempfile::tempdir().unwrap();
     let rules = r#"
   - when: ^go$
@@ -265,16 +271,16 @@ fn ctrl_c_ends_the_run_and_every_program_that_it_had_started() {
         }
     };
     let sent = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
+        .args([signal, &child.id().to_string()])
         .status();
     assert!(sent.unwrap().success());
     let mut rest = String::new();
     out.read_to_string(&mut rest).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{signal}");
     let stat = std::fs::read_to_string(format!("/proc/{sleeper}/stat")).unwrap_or_default();
     assert!(
         stat.is_empty() || stat.contains(") Z "),
-        "it sleeps on: {stat}"
+        "{signal}: it sleeps on: {stat}"
     );
     let messages = conversation(dir.path());
     assert_eq!(results(&messages).len(), 1, "{messages:?}");

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 
 use anyhow::Result;
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::journal::Journal;
 use crate::crew::Crew;
@@ -22,7 +23,7 @@ pub enum Ended {
     Done,
     /// The lead could not answer: why, and what to do.
     Failed(String),
-    /// Ctrl-C.
+    /// Ctrl-C, or a signal that asks for the end.
     Interrupted,
 }
 
@@ -49,7 +50,8 @@ impl Person {
 /// Sends `prompt` to the lead and follows the events until the crew rests.
 ///
 /// # Errors
-/// When standard output can not be written for another reason than a reader that went away.
+/// When signals can not be listened to, or standard output can not be written for another reason than a
+/// reader that went away.
 pub async fn run(
     crew: &Crew,
     inlet: &mut Inlet,
@@ -65,11 +67,17 @@ pub async fn run(
         return Ok(Ended::Failed("the crew did not take the prompt".into()));
     }
     let mut last = TurnEnd::Done;
+    let (mut terminate, mut hangup) = (
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::hangup())?,
+    );
     let interrupted = tokio::signal::ctrl_c();
     tokio::pin!(interrupted);
     loop {
         let event = tokio::select! {
             _ = &mut interrupted => return Ok(Ended::Interrupted),
+            _ = terminate.recv() => return Ok(Ended::Interrupted),
+            _ = hangup.recv() => return Ok(Ended::Interrupted),
             event = inlet.next() => match event {
                 Some(event) => event,
                 None => return Ok(Ended::Failed("the crew ended".into())),

@@ -58,17 +58,25 @@ async fn live(shared: Arc<Shared>, mut outfit: Outfit) {
     }
 }
 
-/// One turn, unless the crew stops first.
+/// One turn; when the crew stops it is interrupted, so that its conversation is whole on disk. `None`:
+/// the crew stops.
 pub async fn work(
     shared: &Shared,
     outfit: &mut Outfit,
     say: Vec<Block>,
 ) -> Option<crate::protocol::event::TurnEnd> {
-    tokio::select! {
+    let interrupt = async {
+        shared.stop.cancelled().await;
+        // When its queue is full the turn ends with the process.
+        let _ = outfit.handle.control.try_send(Control::Interrupt);
+        std::future::pending::<()>().await;
+    };
+    let end = tokio::select! {
         biased;
-        () = shared.stop.cancelled() => None,
+        () = interrupt => None,
         end = outfit.driver.turn(say, &mut outfit.control) => Some(end),
-    }
+    };
+    end.filter(|_| !shared.stop.is_cancelled())
 }
 
 impl Shared {

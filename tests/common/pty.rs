@@ -58,7 +58,8 @@ impl Screen {
         for (name, value) in environment {
             command.env(name, value);
         }
-        command.env("TMPDIR", std::env::temp_dir());
+        // What it leaves among the temporary files can be seen there.
+        command.env("TMPDIR", dir);
         let child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);
         let mut reader = pair.master.try_clone_reader().unwrap();
@@ -116,10 +117,10 @@ impl Screen {
                 return text;
             }
             let left = until.saturating_duration_since(Instant::now());
-            assert!(
-                !left.is_zero() && !seen.over,
-                "never saw {what}; the screen:\n{text}"
-            );
+            if left.is_zero() || seen.over {
+                drop(seen);
+                panic!("never saw {what}; the screen:\n{text}");
+            }
             seen = self.seen.1.wait_timeout(seen, left).unwrap().0;
         }
     }

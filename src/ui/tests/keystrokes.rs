@@ -207,6 +207,23 @@ fn a_request_that_takes_the_others_place_is_not_decided_by_the_same_press() {
 }
 
 #[test]
+fn the_first_request_is_decided_as_soon_as_the_keys_are_there() {
+    let mut state = started(160, 45);
+    let request = plan("r1", "");
+    tell(&mut state, vec![EventKind::RequestChanged { request }]);
+    let at = state.now;
+    let mut soon = |key: &str| {
+        update(
+            &mut state,
+            Msg::Key(crate::ui::keys::parse(key).unwrap(), at),
+        )
+    };
+    assert_eq!(soon("alt+w"), []);
+    let expected = decision("r1", RequestKind::Plan, "bob", Verdict::Approve, "");
+    assert_eq!(soon("a"), [expected]);
+}
+
+#[test]
 fn a_new_request_does_not_move_the_selection_and_the_last_one_gives_the_keys_back() {
     let mut state = busy(160, 45);
     press(&mut state, "\"draft\" alt+w");

@@ -3,6 +3,7 @@
 use super::Do;
 use crate::domain::ids::Name;
 use crate::domain::request::Request;
+use crate::domain::stamp::Stamp;
 use crate::domain::text::one_line;
 use crate::protocol::event::Level;
 use crate::protocol::{Event, EventKind};
@@ -119,7 +120,13 @@ fn request_changed(state: &mut UiState, request: &Request, out: &mut Vec<Do>) {
     if before != after {
         state.selected.request.clone_from(&after);
         state.selected.request_scroll = 0;
-        state.selected.request_since = state.now;
+        // Where no card was in view, and the keys are elsewhere, no key can be meant for another one.
+        let is_another = before.is_some() || state.focus == Focus::Pane(Pane::Needs);
+        state.selected.request_since = if is_another {
+            state.now
+        } else {
+            Stamp::default()
+        };
     }
     if !waits {
         close_comment(state, request);

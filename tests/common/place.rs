@@ -1,0 +1,134 @@
+//! The real tools on real files, with a crew that is played.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crewdeck::domain::chat::Outcome;
+use crewdeck::domain::ids::{CallId, Name};
+use crewdeck::domain::request::{Decision, Request, RequestKind};
+use crewdeck::domain::stamp::Stamp;
+use crewdeck::domain::team::Member;
+use crewdeck::domain::todo::TodoList;
+use crewdeck::store::{Roster, prepare};
+use crewdeck::tools::host::Host;
+use crewdeck::tools::{ToolContext, ToolOutput, table};
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+/// A crew that does nothing but remember.
+#[derive(Default)]
+pub struct Played {
+    /// The todo lists that were set.
+    pub lists: Mutex<Vec<TodoList>>,
+    /// Bytes of output that the screen would have heard.
+    pub output: Mutex<usize>,
+}
+
+impl Host for Played {
+    fn spawn(&self, _: Name, _: Member, _: String) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async { Err("not here".into()) })
+    }
+    fn ask<'a>(
+        &'a self,
+        _: &'a Name,
+        _: RequestKind,
+        _: &'a Name,
+        _: String,
+    ) -> BoxFuture<'a, Result<Request, String>> {
+        Box::pin(async { Err("not here".into()) })
+    }
+    fn file<'a>(
+        &'a self,
+        _: &'a Name,
+        _: RequestKind,
+        _: &'a Name,
+        _: String,
+    ) -> BoxFuture<'a, Result<Request, String>> {
+        Box::pin(async { Err("not here".into()) })
+    }
+    fn decide(&self, _: Decision) -> BoxFuture<'_, Result<Request, String>> {
+        Box::pin(async { Err("not here".into()) })
+    }
+    fn output(&self, _: &Name, _: &CallId, chunk: String) {
+        *self.output.lock().unwrap() += chunk.len();
+    }
+    fn todo<'a>(&'a self, _: &'a Name, list: TodoList) -> BoxFuture<'a, ()> {
+        self.lists.lock().unwrap().push(list);
+        Box::pin(async {})
+    }
+}
+
+/// A project with alice and bob in it; alice calls the tools.
+pub struct Place {
+    pub dir: tempfile::TempDir,
+    pub host: Arc<Played>,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Place {
+    pub fn new() -> Place {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("project");
+        std::fs::create_dir(&root).unwrap();
+        prepare(&root).unwrap();
+        std::fs::write(dir.path().join("secret"), "outside").unwrap();
+        for name in ["alice", "bob"] {
+            let name = Name::party(name).unwrap();
+            Roster::open(&root)
+                .enter(Member::new(name, "tester"))
+                .unwrap();
+        }
+        Place {
+            dir,
+            host: Arc::default(),
+            runtime: tokio::runtime::Runtime::new().unwrap(),
+        }
+    }
+
+    pub fn root(&self) -> PathBuf {
+        self.dir.path().join("project")
+    }
+
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        std::fs::write(self.root().join(name), bytes).unwrap();
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.root().join(name)).unwrap()
+    }
+
+    pub fn call_as(&self, agent: &str, tool: &str, input: Value) -> ToolOutput {
+        let context = ToolContext {
+            agent: Name::party(agent).unwrap(),
+            call: CallId("call-1".into()),
+            root: self.root(),
+            workdir: self.root(),
+            host: Arc::clone(&self.host) as Arc<dyn Host>,
+            cancel: CancellationToken::new(),
+            timeout: Duration::from_secs(60),
+            clock: || Stamp(1_000_000.0),
+        };
+        let tool = table::find(tool).unwrap();
+        self.runtime.block_on((tool.run)(context, input))
+    }
+
+    /// The text of a call that works.
+    pub fn ok(&self, tool: &str, input: Value) -> String {
+        let out = self.call_as("alice", tool, input);
+        assert_eq!(out.outcome, Outcome::Ok, "{out:?}");
+        out.text
+    }
+
+    /// The text of a call that is refused.
+    pub fn no(&self, tool: &str, input: Value) -> String {
+        let out = self.call_as("alice", tool, input);
+        assert_eq!(out.outcome, Outcome::Error, "{out:?}");
+        out.text
+    }
+
+    pub fn bash(&self, command: &str) -> String {
+        self.ok("bash", json!({ "command": command }))
+    }
+}

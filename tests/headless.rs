@@ -1,0 +1,313 @@
+//! `crewdeck run` from end to end: what it prints, how it ends, and what it leaves behind.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use crewdeck::domain::chat::{Block, Message, check};
+use serde_json::Value;
+
+/// crewdeck in `dir`, which is its home too.
+fn crewdeck(dir: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_crewdeck"));
+    command
+        .env_clear()
+        .env("PATH", std::env::var("PATH").unwrap())
+        .env("HOME", dir)
+        .env("TMPDIR", dir)
+        .current_dir(dir)
+        .stdin(Stdio::null());
+    command
+}
+
+/// Runs the prompt `go` with the rules of a script.
+fn run(dir: &Path, rules: &str, more: &[&str]) -> Output {
+    scripted(dir, rules, more).output().unwrap()
+}
+
+fn scripted(dir: &Path, rules: &str, more: &[&str]) -> Command {
+    let file = dir.join("script.yaml");
+    std::fs::write(&file, format!("rules:\n{rules}")).unwrap();
+    let mut command = crewdeck(dir);
+    command
+        .args(["run", "go", "--provider"])
+        .arg(format!("script:{}", file.display()))
+        .args(more);
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn lines(bytes: &[u8]) -> Vec<Value> {
+    let text = text(bytes);
+    text.lines()
+        .map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}")))
+        .collect()
+}
+
+/// The conversation of the one agent that ran, checked as a server would.
+fn conversation(dir: &Path) -> Vec<Message> {
+    let mut files: Vec<_> = std::fs::read_dir(dir.join(".transcripts"))
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    let text = std::fs::read_to_string(files.remove(0)).unwrap();
+    let messages: Vec<Message> = text
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect();
+    check(&messages).unwrap_or_else(|e| panic!("{e}:\n{text}"));
+    messages
+}
+
+/// All results of tool calls.
+fn results(messages: &[Message]) -> Vec<String> {
+    let blocks = messages.iter().flat_map(|m| &m.blocks);
+    blocks
+        .filter_map(|b| match b {
+            Block::ToolResult { content, .. } => Some(content.clone()),
+            Block::Text { .. } | Block::Thinking { .. } | Block::ToolCall(_) => None,
+        })
+        .collect()
+}
+
+#[test]
+fn the_demo_as_json_lines_really_does_the_work() {
+    let dir = tempfile::tempdir().unwrap();
+    let project = dir.path().join("project");
+    let out = crewdeck(dir.path())
+        .args(["run", "--demo", "--json", "--speed", "20", "--dir"])
+        .arg(&project)
+        .output()
+        .unwrap();
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    let events = lines(&out.stdout);
+    let mut last = 0;
+    for event in &events {
+        let seq = event["seq"].as_u64().unwrap();
+        assert!(seq > last, "{event}");
+        last = seq;
+        assert!(
+            event["at"].is_number() && event["type"].is_string(),
+            "{event}"
+        );
+    }
+    assert_eq!(events[0]["type"], "crew_ready");
+    assert_eq!(events.last().unwrap()["type"], "crew_at_rest");
+    let list = crewdeck(&project)
+        .args(["task", "list", "--json"])
+        .output()
+        .unwrap();
+    let tasks: Value = serde_json::from_slice(&list.stdout).unwrap();
+    let tasks = tasks.as_array().unwrap();
+    assert_eq!(tasks.len(), 4);
+    assert!(
+        tasks.iter().all(|t| t["status"] == "completed"),
+        "{tasks:?}"
+    );
+    let test = Command::new("sh")
+        .arg("tests/run.sh")
+        .current_dir(&project)
+        .output()
+        .unwrap();
+    assert_eq!(text(&test.stdout), "all 6 checks passed\n", "{test:?}");
+    let team = crewdeck(&project)
+        .args(["team", "list", "--json"])
+        .output()
+        .unwrap();
+    let team: Value = serde_json::from_slice(&team.stdout).unwrap();
+    let bob = team
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|m| m["name"] == "bob")
+        .unwrap();
+    assert_eq!(bob["status"], "shutdown");
+}
+
+#[test]
+fn words_go_to_stdout_and_progress_to_stderr() {
+    let dir = tempfile::tempdir().unwrap();
+    let rules = r"
+  - when: ^go$
+    say: I look.
+    calls: [{ tool: bash, input: { command: echo seen } }]
+  - when: ^seen$
+    say: It is done.
+";
+    let out = run(dir.path(), rules, &["--tool", "auto"]);
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    assert_eq!(text(&out.stdout), "I look.\nIt is done.\n");
+    let progress = text(&out.stderr);
+    assert!(progress.contains("lead · bash echo seen"), "{progress}");
+    assert!(progress.contains("(scripted)"), "{progress}");
+}
+
+#[test]
+fn a_model_that_fails_is_one_line_with_the_remedy_and_exit_1() {
+    let cases = [
+        ("  - fault: { status: 401 }\n", "key"),
+        (
+            "  - when: something else\n    say: no\n",
+            "no rule for lead after: go. add a rule",
+        ),
+        (
+            "  - fault: { status: 404, message: no such model }\n",
+            "model",
+        ),
+    ];
+    for (rules, remedy) in cases {
+        let dir = tempfile::tempdir().unwrap();
+        let out = run(
+            dir.path(),
+            rules,
+            &[
+                "--tool",
+                "auto",
+                "--plan",
+                "auto",
+                "--shutdown",
+                "auto",
+                "--json",
+            ],
+        );
+        assert_eq!(out.status.code(), Some(1), "{out:?}");
+        let said = text(&out.stderr);
+        assert!(
+            said.lines().count() == 1 && said.starts_with("crewdeck: "),
+            "{said}"
+        );
+        assert!(said.to_lowercase().contains(remedy), "{said}");
+        assert!(!lines(&out.stdout).is_empty());
+    }
+}
+
+#[test]
+fn where_nobody_can_be_asked_the_answer_is_no_and_everybody_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let rules = r"
+  - when: ^go$
+    calls: [{ tool: bash, input: { command: echo x > ../outside } }]
+  - say: Then not.
+";
+    let out = run(dir.path(), rules, &[]);
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    assert!(
+        text(&out.stderr).contains("nobody is here to ask, so requests are denied"),
+        "{out:?}"
+    );
+    let told = results(&conversation(dir.path()));
+    eprintln!("{told:?}");
+    assert!(
+        told.len() == 1 && told[0].contains("not allowed by policy"),
+        "{told:?}"
+    );
+    assert!(!dir.path().parent().unwrap().join("outside").exists());
+}
+
+#[test]
+fn tools_narrows_what_there_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let rules = r"
+  - when: ^go$
+    calls:
+      - { tool: write_file, input: { path: x, content: y } }
+      - { tool: read_file, input: { path: script.yaml, limit: 1 } }
+  - say: Then not.
+";
+    let out = run(dir.path(), rules, &["--tools", "bash,read_file", "--json"]);
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    let ready = &lines(&out.stdout)[0];
+    assert_eq!(ready["tools"], serde_json::json!(["bash", "read_file"]));
+    let told = results(&conversation(dir.path()));
+    assert!(told[0].starts_with("Unknown tool: write_file"), "{told:?}");
+    assert!(told[1].contains("rules:"), "{told:?}");
+    assert!(!dir.path().join("x").exists());
+
+    let out = run(dir.path(), rules, &["--tools", "bash,read_fiel"]);
+    assert_eq!(out.status.code(), Some(1), "{out:?}");
+    assert!(
+        text(&out.stderr).contains("Did you mean read_file?"),
+        "{out:?}"
+    );
+}
+
+#[test]
+fn a_signal_ends_the_run_and_every_program_that_it_had_started() {
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        ended_by(signal);
+    }
+}
+
+fn ended_by(signal: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    let rules = r#"
+  - when: ^go$
+    calls: [{ tool: bash, input: { command: "sleep 987 & echo pid $!; wait" } }]
+  - say: That should not be said.
+    times: 0
+"#;
+    let mut child = scripted(dir.path(), rules, &["--tool", "auto", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    let sleeper = loop {
+        line.clear();
+        assert!(
+            out.read_line(&mut line).unwrap() > 0,
+            "the command never spoke"
+        );
+        let event: Value = serde_json::from_str(&line).unwrap();
+        if event["type"] == "tool_output" {
+            let chunk = event["chunk"].as_str().unwrap();
+            break chunk.trim().rsplit(' ').next().unwrap().to_string();
+        }
+    };
+    let sent = Command::new("kill")
+        .args([signal, &child.id().to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{signal}");
+    let stat = std::fs::read_to_string(format!("/proc/{sleeper}/stat")).unwrap_or_default();
+    assert!(
+        stat.is_empty() || stat.contains(") Z "),
+        "{signal}: it sleeps on: {stat}"
+    );
+    let messages = conversation(dir.path());
+    assert_eq!(results(&messages).len(), 1, "{messages:?}");
+}
+
+#[test]
+fn faults_of_the_model_end_well_and_leave_a_valid_conversation() {
+    let good = "  - say: Good.\n    times: 0\n";
+    let cases = [
+        ("cut", "  - fault: { cut: 5 }\n    say: Half a word\n"),
+        ("429", "  - fault: { status: 429, retry_after: 0.05 }\n"),
+        ("529", "  - fault: { status: 529, retry_after: 0.05 }\n"),
+        ("empty", "  - fault: { empty: true }\n"),
+        (
+            "broken_json",
+            "  - fault: { broken_json: '{\"command\":' }\n    calls: [{ tool: bash }]\n",
+        ),
+    ];
+    for (name, rules) in cases {
+        let dir = tempfile::tempdir().unwrap();
+        let out = run(dir.path(), &format!("{rules}{good}"), &["--tool", "auto"]);
+        assert_eq!(out.status.code(), Some(0), "{name}: {out:?}");
+        assert_eq!(text(&out.stdout), "Good.\n", "{name}");
+        let messages = conversation(dir.path());
+        assert_eq!(messages.last().unwrap().words(), "Good.", "{name}");
+        if name == "broken_json" {
+            assert!(results(&messages)[0].contains("JSON"), "{messages:?}");
+        }
+    }
+}

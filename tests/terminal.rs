@@ -1,0 +1,236 @@
+//! The dashboard in a real terminal, from end to end: the demo with a person at the keys.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "common/pty.rs"]
+#[allow(dead_code)] // other tests use more of it
+mod pty;
+
+use std::path::Path;
+use std::process::Command;
+
+use pty::Screen;
+
+const ALT_W: &str = "\x1bw";
+
+/// The demo in a terminal of 160 × 45; home and temporary files lie in `home`.
+fn demo(home: &Path, more: &[&str]) -> Screen {
+    let args: Vec<&str> = ["--demo", "--speed", "20"]
+        .iter()
+        .chain(more)
+        .copied()
+        .collect();
+    Screen::start(home, 160, 45, &args)
+}
+
+/// Whether one line of the screen holds all of `parts`.
+fn has_line(text: &str, parts: &[&str]) -> bool {
+    text.lines().any(|l| parts.iter().all(|p| l.contains(p)))
+}
+
+/// Waits for the card, goes there and approves it.
+fn approve(screen: &mut Screen, card: &str) {
+    screen.wait_for(card);
+    screen.send(ALT_W);
+    screen.wait("its buttons", |text| {
+        text.contains(card) && text.contains("a approve")
+    });
+    screen.send("a");
+    screen.wait("the card is gone", |text| !text.contains(card));
+}
+
+/// Ends a test whose screen does not matter any more.
+fn leave(mut screen: Screen) {
+    screen.send("\x03\x03\x03");
+    let (status, is_clean) = screen.end();
+    assert!(status.success() && is_clean, "{status:?} {is_clean}");
+}
+
+fn entries(dir: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(dir).unwrap();
+    names
+        .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+/// Who owns the tasks of the board.
+fn owners(project: &Path) -> Vec<String> {
+    let tasks = project.join(".tasks");
+    let files = entries(&tasks).into_iter();
+    files
+        .filter(|n| n.starts_with("task_"))
+        .map(|n| {
+            let text = std::fs::read_to_string(tasks.join(n)).unwrap();
+            let task: serde_json::Value = serde_json::from_str(&text).unwrap();
+            task["owner"].as_str().unwrap().to_string()
+        })
+        .collect()
+}
+
+#[test]
+fn the_demo_from_the_first_task_to_the_last_key() {
+    let home = tempfile::tempdir().unwrap();
+    let mut screen = Screen::start(home.path(), 160, 45, &["--demo", "--speed", "8"]);
+    for subject in [
+        "Write lib/words.sh",
+        "Write lib/name.sh",
+        "Write lib/hour.sh",
+        "Test the whole program",
+    ] {
+        screen.wait_for(subject);
+    }
+    let made = entries(home.path());
+    assert!(
+        made.iter().any(|n| n.starts_with("crewdeck-demo-")),
+        "{made:?}"
+    );
+    approve(&mut screen, "bob asks you to approve its plan");
+    screen.wait_for("4/4 done");
+    let name = made.iter().find(|n| n.starts_with("crewdeck-demo-"));
+    let project = home.path().join(name.unwrap()).join("greeting");
+    for who in ["alice", "bob"] {
+        assert!(owners(&project).iter().any(|o| o == who), "{who}");
+    }
+    approve(&mut screen, "lead wants bob to shut down");
+    screen.wait("bob is gone", |text| has_line(text, &["bob", "gone"]));
+    screen.wait_for("That was the demo");
+    screen.send("\x1b");
+    screen.wait("the panes have the keys", |text| {
+        text.contains("i to write")
+    });
+    screen.send("q");
+    let (status, is_clean) = screen.end();
+    assert!(status.success() && is_clean, "{status:?} {is_clean}");
+    let left = entries(home.path());
+    assert!(
+        !left.iter().any(|n| n.starts_with("crewdeck-demo-")),
+        "{left:?}"
+    );
+}
+
+#[test]
+fn a_rejection_with_a_comment_reaches_the_one_who_asked() {
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join("project");
+    let mut screen = demo(home.path(), &["--dir", project.to_str().unwrap()]);
+    screen.wait_for("bob asks you to approve its plan");
+    screen.send(ALT_W);
+    screen.wait_for("a approve");
+    screen.send("c");
+    screen.send("Smaller steps, please.");
+    screen.wait_for("Smaller steps, please.");
+    screen.send("\r");
+    screen.wait("the choice", |text| text.contains("r reject with it"));
+    screen.send("r");
+    screen.wait_for("I complete a task only after");
+    // The keys went back to the composer; bob's conversation is the second of the team.
+    screen.send("\x1b4j\r");
+    screen.wait_for("I make the plan smaller.");
+    let conversations = project.join(".transcripts");
+    let names = entries(&conversations);
+    let bobs = names.iter().find(|n| n.ends_with("-bob.jsonl")).unwrap();
+    let text = std::fs::read_to_string(conversations.join(bobs)).unwrap();
+    assert!(
+        text.contains("Plan rejected by user: Smaller steps, please."),
+        "{text}"
+    );
+    leave(screen);
+}
+
+#[test]
+fn any_size_is_drawn_and_the_way_back_too() {
+    let home = tempfile::tempdir().unwrap();
+    let screen = demo(home.path(), &[]);
+    screen.wait_for("bob asks you to approve its plan");
+    for (cols, rows) in [(70, 20), (60, 16), (40, 10), (12, 4), (1, 1), (160, 45)] {
+        screen.resize(cols, rows);
+        if cols >= 60 {
+            screen.wait("the frame of this size", |text| {
+                text.lines().count() == usize::from(rows) && text.contains('╭')
+            });
+        } else if cols >= 12 {
+            // Centred and cut where it is too wide, but always the same words.
+            screen.wait("a word about the size", |text| {
+                !text.contains('╭') && text.contains("crewdeck n")
+            });
+        }
+    }
+    screen.wait_for("Test the whole program");
+    leave(screen);
+}
+
+#[test]
+fn sigterm_gives_the_terminal_back() {
+    let home = tempfile::tempdir().unwrap();
+    let screen = demo(home.path(), &[]);
+    screen.wait_for("Write lib/words.sh");
+    let killed = Command::new("kill").arg(screen.pid().to_string()).status();
+    assert!(killed.unwrap().success());
+    let (status, is_clean) = screen.end();
+    assert!(status.success() && is_clean, "{status:?} {is_clean}");
+    let left = entries(home.path());
+    assert!(
+        !left.iter().any(|n| n.starts_with("crewdeck-demo-")),
+        "{left:?}"
+    );
+}
+
+/// Adds a task from another process.
+fn add(project: &Path, subject: &str) {
+    let out = Command::new(env!("CARGO_BIN_EXE_crewdeck"))
+        .args(["task", "add", subject, "--tag", "nobody", "--dir"])
+        .arg(project)
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{out:?}");
+}
+
+/// Looks at the board from another process, so often that a clock or a spinner would have moved.
+fn look(project: &Path, times: usize) {
+    for _ in 0..times {
+        let out = Command::new(env!("CARGO_BIN_EXE_crewdeck"))
+            .args(["task", "list", "--dir"])
+            .arg(project)
+            .output();
+        assert!(out.unwrap().status.success());
+    }
+}
+
+#[test]
+fn a_task_from_another_process_appears_and_a_dashboard_at_rest_is_quiet() {
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join("project");
+    let mut screen = demo(home.path(), &["--dir", project.to_str().unwrap()]);
+    approve(&mut screen, "bob asks you to approve its plan");
+    screen.wait_for("4/4 done");
+    approve(&mut screen, "lead wants bob to shut down");
+    screen.wait_for("That was the demo");
+    screen.wait("nobody works", |text| {
+        has_line(text, &["alice", "idle"]) && has_line(text, &["1 Lead", "idle"])
+    });
+    add(&project, "Paint the fence");
+    screen.wait_for("Paint the fence");
+    // A notice may still go away by itself; then nothing moves, also while others read the state.
+    let is_quiet = (0..30).any(|_| {
+        let before = screen.raw().len();
+        look(&project, 30);
+        screen.raw().len() == before
+    });
+    assert!(is_quiet, "the screen is drawn though nothing happens");
+    leave(screen);
+}
+
+#[test]
+fn a_paste_of_a_megabyte_is_bounded_and_the_keys_still_work() {
+    let home = tempfile::tempdir().unwrap();
+    let mut screen = demo(home.path(), &[]);
+    screen.wait_for("bob asks you to approve its plan");
+    let line = "a line of the paste\n";
+    screen.send(&format!(
+        "\x1b[200~{}\x1b[201~",
+        line.repeat(1_000_000 / line.len())
+    ));
+    screen.wait_for("Pasted 256 KiB of 976 KiB");
+    screen.send(ALT_W);
+    screen.wait_for("a approve");
+    leave(screen);
+}

@@ -118,10 +118,15 @@ impl Workshop {
         };
         match request.status {
             RequestStatus::Approved => Ok(request.comment),
-            RequestStatus::Rejected => Err(format!(
-                "Error: not allowed by {}{said}. Find another way or ask.",
-                request.decided_by
-            )),
+            RequestStatus::Rejected => {
+                let by = match request.decided_by.as_str() {
+                    "user" => "the person",
+                    other => other,
+                };
+                Err(format!(
+                    "Error: not allowed by {by}{said}. Find another way or ask."
+                ))
+            }
             RequestStatus::Pending | RequestStatus::Withdrawn => Err(format!(
                 "Error: nobody decided whether this is allowed{said}"
             )),

@@ -97,15 +97,25 @@ fn judge(command: &str, standing: &Standing<'_>) -> Ruling {
     let place = paths::Place {
         workdir: standing.workdir,
     };
+    let mut reasons: Vec<String> = Vec::new();
     for simple in &parsed {
         if is_allowed(simple, standing.rules) {
             continue;
         }
         if let Some(why) = commands::danger(simple, &place) {
-            return Ruling::Ask { why };
+            // The person decides on all of it at once, so all of it is told.
+            if !reasons.contains(&why) {
+                reasons.push(why);
+            }
         }
     }
-    Ruling::Allow
+    if reasons.is_empty() {
+        Ruling::Allow
+    } else {
+        Ruling::Ask {
+            why: reasons.join("; "),
+        }
+    }
 }
 
 /// Whether a standing rule names the command's first words. What it redirects is still looked at.

@@ -131,9 +131,16 @@ fn tool(run: &ToolRun, mark: Mark, columns: usize, theme: &Theme) -> Vec<Line<'s
     let head = format!("{shape} {} ", run.tool);
     // What it works on comes first; what came of it only where both fit.
     let room = columns.saturating_sub(width(&head));
-    let on = fit(&run.on, room);
+    let result = result(run);
+    // How it failed is always told; of a success only where both fit.
+    let kept = if run.progress == Progress::Failed && !result.is_empty() {
+        width(&result) + 3
+    } else {
+        0
+    };
+    let on = fit(&run.on, room.saturating_sub(kept));
     let left = room.saturating_sub(width(&on));
-    let result = Some(result(run)).filter(|r| !r.is_empty() && width(r) + 3 <= left);
+    let result = Some(result).filter(|r| !r.is_empty() && width(r) + 3 <= left);
     let name_style = if mark == Mark::Selected {
         theme.selection
     } else {
@@ -161,16 +168,21 @@ fn tool(run: &ToolRun, mark: Mark, columns: usize, theme: &Theme) -> Vec<Line<'s
             );
         }
         (Fold::Folded, Progress::Failed) => {
-            let why = run
-                .output
-                .lines()
-                .find(|l| !l.trim().is_empty())
-                .unwrap_or_default();
+            let why = reason(&run.output);
             out.push(indented(why, theme.error, columns));
         }
         (Fold::Folded, Progress::Done) => {}
     }
     out
+}
+
+/// The line of a failed call's output that says most: a program's last words, a tool's first.
+fn reason(output: &str) -> &str {
+    let words = match output.rsplit_once("\n[exit code ") {
+        Some((before, _)) => before.lines().rfind(|l| !l.trim().is_empty()),
+        None => output.lines().find(|l| !l.trim().is_empty()),
+    };
+    words.unwrap_or_default()
 }
 
 /// One line of a cell that is cut and not wrapped.

@@ -311,3 +311,32 @@ fn faults_of_the_model_end_well_and_leave_a_valid_conversation() {
         }
     }
 }
+
+#[test]
+fn a_teammate_whose_model_fails_leaves_its_task_and_the_run_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let rules = "
+  - agent: lead
+    when: ^go
+    calls:
+      - { tool: task_create, input: { subject: one } }
+      - { tool: spawn_teammate, input: { name: bob, role: worker } }
+  - agent: lead
+    when: Spawned 'bob'
+    say: Bob is at work.
+  - agent: bob
+    times: 0
+    fault: { status: 401, message: no such key }
+  - agent: lead
+    when: rests with 1 of 1 tasks open
+    say: Bob could not work.
+";
+    let out = run(dir.path(), rules, &[]);
+    let (said, progress) = (text(&out.stdout), text(&out.stderr));
+    assert!(out.status.success(), "{said}{progress}");
+    assert_eq!(said, "Bob is at work.\nBob could not work.\n");
+    assert!(
+        progress.contains("bob · the key was refused (401): no such key"),
+        "{progress}"
+    );
+}

@@ -17,8 +17,19 @@ pub struct Sight {
     pub own: Option<TaskId>,
     /// A task that it may claim.
     pub claimable: Option<TaskId>,
+    /// Whether something waits for the person.
+    pub person: Person,
     /// Now.
     pub now: Stamp,
+}
+
+/// Whether the team waits for the person: that time is nobody's rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Person {
+    /// Nothing waits.
+    Free,
+    /// A request waits for a decision.
+    Asked,
 }
 
 /// What lies in an inbox.
@@ -119,6 +130,10 @@ impl Idle {
             self.since = None;
             return Next::Claim(task);
         }
+        if sight.person == Person::Asked {
+            self.since = None;
+            return Next::Rest(None);
+        }
         let since = *self.since.get_or_insert(sight.now);
         match self.timeout {
             Some(limit) if sight.now.since(since) >= limit => Next::Leave(Why::Rested),
@@ -137,6 +152,7 @@ mod tests {
             mail: Mail::None,
             own: None,
             claimable: None,
+            person: Person::Free,
             now: Stamp(at),
         }
     }
@@ -202,6 +218,18 @@ mod tests {
         assert_eq!(idle.next(free), Next::Claim(TaskId(2)));
         assert_eq!(idle.next(sight(80.0)), Next::Rest(Some(Stamp(140.0))));
         assert_eq!(idle.next(sight(140.0)), Next::Leave(Why::Rested));
+    }
+
+    #[test]
+    fn waiting_for_a_person_is_not_resting() {
+        let mut idle = Idle::new(Some(Duration::from_secs(60)));
+        assert_eq!(idle.next(sight(0.0)), Next::Rest(Some(Stamp(60.0))));
+        let asked = Sight {
+            person: Person::Asked,
+            ..sight(500.0)
+        };
+        assert_eq!(idle.next(asked), Next::Rest(None));
+        assert_eq!(idle.next(sight(600.0)), Next::Rest(Some(Stamp(660.0))));
     }
 
     #[test]

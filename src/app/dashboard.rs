@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::assemble::{self, Assembly, Blueprint, NoModel};
 use super::pace::{Cause, Pace};
-use super::{editor, now, runtime};
+use super::{blocked_on, editor, now};
 use crate::cli::Global;
 use crate::domain::ids::Name;
 use crate::protocol::event::{EventKind, Level};
@@ -21,6 +21,8 @@ use crate::ui::{Do, Motion, Msg, Palette, Theme, UiState, ViewCache, draw, next_
 const DRAIN_MAX: usize = 256;
 /// Commands that may wait for the crew to be there.
 const EARLY_MAX: usize = 16;
+/// Events that may wait for the journal to be there.
+const EARLY_EVENTS_MAX: usize = 256;
 
 /// Opens the dashboard and stays until the person leaves it. The exit code comes back.
 ///
@@ -29,8 +31,7 @@ const EARLY_MAX: usize = 16;
 pub fn main(global: &Global) -> Result<u8> {
     let mut blueprint = Blueprint::read(global)?;
     loop {
-        let left =
-            runtime()?.block_on(async { Dashboard::open(&blueprint)?.stay(&blueprint).await })?;
+        let left = blocked_on(async { Dashboard::open(&blueprint)?.stay(&blueprint).await })?;
         match left {
             Left::Quit => return Ok(0),
             Left::ForDemo => {
@@ -56,10 +57,19 @@ enum Left {
 
 enum Crew {
     /// It is on its way; what the person wants meanwhile waits.
-    Coming(Vec<Command>),
+    Coming(Early),
     There(Box<Assembly>),
     /// It could not start; the first page says why.
     Missing,
+}
+
+/// What happened before the crew was there.
+#[derive(Default)]
+struct Early {
+    /// What the person wants of it.
+    commands: Vec<Command>,
+    /// What the journal is to hold.
+    events: Vec<Event>,
 }
 
 struct Dashboard {
@@ -101,7 +111,10 @@ impl Dashboard {
             state: UiState::new(width, height, TimeZone::system(), Motion::Full),
             publisher,
             inlet,
-            crew: Crew::Coming(early.into_iter().collect()),
+            crew: Crew::Coming(Early {
+                commands: early.into_iter().collect(),
+                events: Vec::new(),
+            }),
             title: String::new(),
             stale: Some(Cause::Key),
             pace: Pace::default(),
@@ -207,8 +220,12 @@ impl Dashboard {
     }
 
     fn hear(&mut self, event: Event) {
-        if let Crew::There(assembly) = &mut self.crew {
-            assembly.journal.note(&event);
+        match &mut self.crew {
+            Crew::There(assembly) => assembly.journal.note(&event),
+            Crew::Coming(early) if early.events.len() < EARLY_EVENTS_MAX => {
+                early.events.push(event.clone());
+            }
+            Crew::Coming(_) | Crew::Missing => {}
         }
         for wish in update(&mut self.state, Msg::Event(event)) {
             match wish {
@@ -227,10 +244,13 @@ impl Dashboard {
 
     fn built(&mut self, built: Result<Assembly>) {
         match built {
-            Ok(assembly) => {
+            Ok(mut assembly) => {
+                if let Crew::Coming(early) = &self.crew {
+                    early.events.iter().for_each(|e| assembly.journal.note(e));
+                }
                 let there = Crew::There(Box::new(assembly));
                 if let Crew::Coming(early) = std::mem::replace(&mut self.crew, there) {
-                    for command in early {
+                    for command in early.commands {
                         self.submit(command);
                     }
                 }
@@ -292,8 +312,8 @@ impl Dashboard {
     fn submit(&mut self, command: Command) {
         let refused = match &mut self.crew {
             Crew::There(assembly) => assembly.crew.submit(command).is_err(),
-            Crew::Coming(early) if early.len() < EARLY_MAX => {
-                early.push(command);
+            Crew::Coming(early) if early.commands.len() < EARLY_MAX => {
+                early.commands.push(command);
                 false
             }
             Crew::Coming(_) | Crew::Missing => true,

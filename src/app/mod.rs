@@ -11,7 +11,7 @@ mod lock;
 mod pace;
 
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 
@@ -27,6 +27,8 @@ use headless::Person;
 
 /// The exit code when there was nothing to do.
 const NOTHING: u8 = 3;
+/// How long threads that wait for something may hold the end up.
+const ENDS_WITHIN: Duration = Duration::from_millis(300);
 /// The exit code after Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
@@ -68,7 +70,7 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
     let Some(prompt) = prompt.or_else(|| blueprint.prompt()) else {
         bail!("run needs a prompt: crewdeck run \"what you want done\"");
     };
-    runtime()?.block_on(async {
+    blocked_on(async {
         let (publisher, mut inlet) = bus::bus(now);
         let Assembly {
             crew,
@@ -88,13 +90,17 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
     })
 }
 
-/// The async runtime: two threads are enough for what waits most of the time.
-fn runtime() -> Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
+/// Runs `work` on an async runtime of two threads: most of the time all of it waits.
+fn blocked_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
-        .context("the async runtime can not be started")
+        .context("the async runtime can not be started")?;
+    let done = runtime.block_on(work);
+    // A thread that waits for a key of the person must not hold the end up.
+    runtime.shutdown_timeout(ENDS_WITHIN);
+    done
 }
 
 /// The root of the crew: the git top level above the directory, else the directory.

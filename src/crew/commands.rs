@@ -100,7 +100,7 @@ fn interrupt(shared: &Shared, agent: &Name) -> Result<(), String> {
     let handle = shared
         .handle(agent)
         .ok_or_else(|| format!("{agent} is not running"))?;
-    if *lock(&handle.standing) == super::Standing::Resting {
+    if *lock(&handle.standing) != super::Standing::Working {
         return Err(format!(
             "{agent} is not working: there is nothing to interrupt."
         ));

@@ -7,7 +7,7 @@ use super::lead::work;
 use super::outfit::{Order, Outfit};
 use super::{Shared, Standing};
 use crate::agent::driver::{Control, blocking};
-use crate::agent::idle::{Idle, Mail, Next, Sight, Why};
+use crate::agent::idle::{Idle, Mail, Next, Person, Sight, Why};
 use crate::agent::prompt;
 use crate::domain::chat::Block;
 use crate::domain::graph::Claimer;
@@ -172,6 +172,11 @@ impl Life {
             mail,
             own: own.filter(|_| !held),
             claimable: claimable.filter(|_| !held),
+            person: if self.shared.has_open_request() {
+                Person::Asked
+            } else {
+                Person::Free
+            },
             now: self.shared.now(),
         }
     }
@@ -227,8 +232,11 @@ impl Life {
         until: Option<Stamp>,
     ) -> Option<Option<Vec<Block>>> {
         self.set_status(MemberStatus::Idle).await;
-        self.shared
-            .set_standing(&self.outfit.handle, Standing::Resting);
+        let standing = match self.hold {
+            Hold::No => Standing::Resting,
+            Hold::UntilMail => Standing::Held,
+        };
+        self.shared.set_standing(&self.outfit.handle, standing);
         let deadline = async {
             match until {
                 Some(at) => tokio::time::sleep(at.since(self.shared.now())).await,

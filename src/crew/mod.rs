@@ -93,7 +93,11 @@ pub struct Parts {
 /// What an agent is about, for the crew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
+    /// It waits for words, mail or a task.
     Resting,
+    /// It waits for words or mail only: its model failed, it was interrupted, or it is stuck.
+    Held,
+    /// It is in a turn.
     Working,
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::{Shared, Standing, lock};
+use super::{Handle, Shared, Standing, lock};
 use crate::agent::driver::{Control, blocking};
 use crate::domain::chat::Block;
 use crate::domain::graph::{Claimer, TaskGraph};
@@ -43,7 +43,7 @@ impl Shared {
         self.queued.load(Ordering::SeqCst) == 0
             && lock(&self.agents)
                 .values()
-                .all(|h| *lock(&h.standing) == Standing::Resting)
+                .all(|h| *lock(&h.standing) != Standing::Working)
     }
 
     /// The board as it stands on disk, when nobody works and nothing on disk gives anybody work.
@@ -51,9 +51,9 @@ impl Shared {
         if !self.all_rest() || self.has_open_request() {
             return None;
         }
-        let agents: Vec<(Name, Vec<String>)> = lock(&self.agents)
+        let agents: Vec<(Name, Handle)> = lock(&self.agents)
             .iter()
-            .map(|(n, h)| (n.clone(), h.tags.clone()))
+            .map(|(n, h)| (n.clone(), h.clone()))
             .collect();
         for (name, _) in &agents {
             if self.has_mail(name).await {
@@ -62,10 +62,21 @@ impl Shared {
         }
         let board = self.board.clone();
         let graph = Arc::new(blocking(move || board.read()).await.ok()?.graph);
-        let someone_may_claim = agents
-            .into_iter()
-            .filter(|(n, _)| !n.is_lead())
-            .any(|(name, tags)| graph.claimable(&Claimer { name, tags }).is_some());
+        let claims = |name: &Name, handle: &Handle| {
+            !name.is_lead() && *lock(&handle.standing) == Standing::Resting
+        };
+        let someone_may_claim =
+            agents
+                .into_iter()
+                .filter(|(n, h)| claims(n, h))
+                .any(|(name, handle)| {
+                    graph
+                        .claimable(&Claimer {
+                            name,
+                            tags: handle.tags,
+                        })
+                        .is_some()
+                });
         (!someone_may_claim).then_some(graph)
     }
 

@@ -234,3 +234,39 @@ fn a_paste_of_a_megabyte_is_bounded_and_the_keys_still_work() {
     screen.wait_for("a approve");
     leave(screen);
 }
+
+#[test]
+fn waits_are_counted_down_and_an_interrupted_answer_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = dir.path().join("script.yaml");
+    let rules = "pace: 20
+rules:
+  - when: wait
+    fault: { status: 429, retry_after: 600, message: too many }
+  - when: talk
+    say: These words take longer than anybody wants to wait for them, so they are interrupted.
+  - when: again
+    say: All is well.
+";
+    std::fs::write(&script, rules).unwrap();
+    let provider = format!("script:{}", script.display());
+    let mut screen = Screen::start(dir.path(), 120, 30, &["--provider", &provider]);
+    screen.wait_for("Say what you want done");
+    screen.send("wait\r");
+    screen.wait_for("rate limited (429): too many, retry in ");
+    screen.send("\x03");
+    screen.wait_for("interrupted");
+    screen.send("talk\r");
+    screen.wait_for("These words");
+    screen.send("\x03");
+    screen.wait("the second interrupt", |t| {
+        t.matches("· interrupted").count() == 2
+    });
+    screen.send("again\r");
+    let text = screen.wait_for("All is well.");
+    assert!(
+        text.contains("These words") && !text.contains("so they are interrupted"),
+        "{text}"
+    );
+    leave(screen);
+}

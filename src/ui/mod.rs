@@ -30,6 +30,7 @@ pub mod theme;
 pub mod transcript;
 mod update;
 mod view;
+mod wrap;
 
 pub use pane::{Focus, Pane};
 pub use state::{Motion, MouseOwner, UiState, next_tick};

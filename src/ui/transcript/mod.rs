@@ -1,60 +1,52 @@
 //! The conversation of one agent as cells: what was said, what tools did, and where the reader stands in it.
+//!
+//! [`Transcript::apply`] turns events into cells (`cell`, `answer`, `run`, in a `log`); `layout`, `fold` and
+//! `markdown` turn a cell into rows; `follow` knows which row is the first in view; `view` draws. Everything
+//! is bounded: the cells ([`CELLS_MAX`]), the text of each, the rows that an open one shows.
 
+mod answer;
+mod apply;
 mod cell;
-mod draw;
-mod flow;
+mod fold;
+mod follow;
+mod kept;
+mod layout;
+mod layouts;
+mod log;
 mod markdown;
-mod place;
+mod run;
 #[cfg(test)]
 mod tests;
 mod view;
 
 use std::collections::VecDeque;
 
-use crate::domain::chat::Outcome;
-use crate::domain::ids::{CallId, Name};
-use crate::domain::text::one_line;
-use crate::protocol::EventKind;
-use crate::protocol::event::Level;
-use cell::{Answer, Cell, Kind, Progress, ToolRun};
-use place::Place;
-pub use place::Viewport;
+pub use follow::{Scroll, Viewport};
+pub use log::CELLS_MAX;
 pub use view::TranscriptCache;
 
-/// Most cells that are kept; the oldest go first, and the view says so.
-pub const CELLS_MAX: usize = 10_000;
-/// How far back a tool call is looked for when its result comes.
-const RUNS_BACK: usize = 256;
-
-/// How a transcript is scrolled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scroll {
-    /// One line up.
-    LineUp,
-    /// One line down.
-    LineDown,
-    /// One page up.
-    PageUp,
-    /// One page down.
-    PageDown,
-    /// Half a page up.
-    HalfUp,
-    /// Half a page down.
-    HalfDown,
-    /// To the beginning.
-    Top,
-    /// To the end, and follow.
-    Bottom,
-}
+use crate::domain::ids::CallId;
+use crate::protocol::event::Level;
+use crate::ui::theme::Theme;
+use cell::Kind;
+use follow::Place;
+use layouts::Layouts;
+use log::Log;
 
 /// The conversation of one agent.
 #[derive(Debug, Default)]
 pub struct Transcript {
-    cells: VecDeque<Cell>,
-    /// How many cells were dropped at the front: the number of the first one that is there.
-    dropped: u64,
+    log: Log,
+    /// The number of the answer that is being streamed.
+    open: Option<u64>,
+    /// The origin of the last answer.
+    origin: u64,
+    /// The calls that run, and the numbers of their cells.
+    running: VecDeque<(CallId, u64)>,
     place: Place,
-    selected: Option<u64>,
+    /// Layouts between two scrolls, while the reader is not at the newest. Not a part of the state: they
+    /// are always what [`layout::lay`] gives.
+    scratch: Layouts,
 }
 
 impl Transcript {
@@ -63,206 +55,99 @@ impl Transcript {
         Transcript::default()
     }
 
-    /// Takes an event in, if it happened to `agent`.
-    pub fn apply(&mut self, agent: &Name, event: &EventKind) {
-        match event {
-            EventKind::Prompted { agent: of, text } if of == agent => {
-                self.push(Kind::Prompt(cell::bounded(text)));
-            }
-            EventKind::Injected { agent: of, what } if of == agent => {
-                self.push(Kind::Injected(one_line(what)));
-            }
-            EventKind::TextDelta { agent: of, text } if of == agent => {
-                self.stream(|answer| answer.say(text));
-            }
-            EventKind::ThinkingDelta { agent: of, text } if of == agent => {
-                self.stream(|answer| answer.think(text));
-            }
-            EventKind::StreamReset { agent: of } if of == agent => self.drop_open_answer(),
-            EventKind::Said {
-                agent: of,
-                text,
-                thinking,
-            } if of == agent => {
-                self.drop_open_answer();
-                if !text.trim().is_empty() || !thinking.trim().is_empty() {
-                    self.push(Kind::Answer(Answer::whole(text, thinking)));
-                }
-            }
-            EventKind::ToolStarted {
-                agent: of,
-                call,
-                tool,
-                on,
-                input,
-            } if of == agent => {
-                self.push(Kind::Tool(Box::new(ToolRun::begun(call, tool, on, input))));
-            }
-            EventKind::ToolOutput {
-                agent: of,
-                call,
-                chunk,
-            } if of == agent => {
-                self.with_run(call, |run| run.hear(chunk));
-            }
-            EventKind::ToolFinished {
-                agent: of,
-                call,
-                outcome,
-                output,
-                diff,
-                took_ms,
-                ..
-            } if of == agent => {
-                let progress = match outcome {
-                    Outcome::Ok => Progress::Done,
-                    Outcome::Error => Progress::Failed,
-                };
-                self.with_run(call, |run| run.end(progress, output, diff, *took_ms));
-            }
-            EventKind::TurnEnded { agent: of, end } if of == agent => {
-                self.close_answer();
-                if let Some(kind) = cell::ended(end) {
-                    self.push(kind);
-                }
-            }
-            EventKind::Notice {
-                level,
-                agent: Some(of),
-                text,
-            } if of == agent => {
-                self.push_notice(*level, text);
-            }
-            _ => {}
-        }
-    }
-
     /// Adds a line of crewdeck's own.
     pub fn push_notice(&mut self, level: Level, text: &str) {
-        self.push(Kind::Notice(level, one_line(text)));
+        let text = crate::domain::text::one_line(text);
+        self.push(Kind::Notice(level, text, String::new()));
     }
 
-    /// The tool call above the selected one, or the last one.
+    /// Scrolls in a view of that size.
+    pub fn scroll(&mut self, by: Scroll, viewport: Viewport) {
+        if by == Scroll::Bottom {
+            self.log.selected = None;
+        }
+        self.with_layouts(viewport, |place, log, layouts, rows| {
+            place.scroll(by, log, layouts, rows);
+        });
+    }
+
+    /// Whether the newest row is in view and stays so.
+    pub fn is_following(&self) -> bool {
+        self.place == Place::Following
+    }
+
+    /// How many cells came in since the reader left the newest row, and were not in view yet.
+    pub fn unread_below(&self) -> usize {
+        self.place.unread(&self.log)
+    }
+
+    /// Selects the cell above that opens and folds (a tool call, an answer with thoughts); from none, the
+    /// last one.
     pub fn select_prev(&mut self) {
-        let before = self.selected.unwrap_or(u64::MAX);
-        let prev = self.tools().rev().find(|n| *n < before);
-        self.select(prev);
+        let before = self.log.selected.unwrap_or(u64::MAX);
+        let prev = self.log.foldable().rev().find(|n| *n < before);
+        self.log.selected = prev.or(self.log.selected);
     }
 
-    /// The tool call below the selected one, or the last one.
+    /// Selects the cell below that opens and folds; from none, the last one.
     pub fn select_next(&mut self) {
-        let next = match self.selected {
-            Some(at) => self.tools().find(|n| *n > at),
-            None => self.tools().next_back(),
+        let next = match self.log.selected {
+            Some(at) => self.log.foldable().find(|n| *n > at),
+            None => self.log.foldable().next_back(),
         };
-        self.select(next);
+        self.log.selected = next.or(self.log.selected);
     }
 
-    fn select(&mut self, number: Option<u64>) {
-        if number.is_some() {
-            self.selected = number;
-        }
-    }
-
-    /// Opens or folds the selected tool call, or the last one.
+    /// Opens or folds the selected cell; with none selected, the last tool call is.
     pub fn toggle_selected(&mut self) {
-        if self.selected.is_none() {
-            let last = self.tools().next_back();
-            self.selected = last;
+        if self.log.selected.is_none() {
+            let is_tool = |n: &u64| {
+                let at = self.log.index(*n);
+                at.is_some_and(|at| matches!(self.log.cell(at).kind, Kind::Tool(_)))
+            };
+            let last = self.log.foldable().rev().find(is_tool);
+            self.log.selected = last.or_else(|| self.log.foldable().next_back());
         }
-        let Some(at) = self.selected.and_then(|n| self.index(n)) else {
-            return;
-        };
-        if let Kind::Tool(run) = &mut self.cells[at].kind {
-            run.toggle();
-            self.cells[at].touch();
+        if let Some(number) = self.log.selected {
+            self.log.change(number, |kind| {
+                if let Some(fold) = kind.fold() {
+                    fold.toggle();
+                }
+            });
         }
     }
 
-    /// The text of the selected tool call, for copying.
+    /// Moves the view, as little as needed, so that the first row of the selected cell is in it, and all of
+    /// it where it fits. For after a selection or an opening.
+    pub fn reveal_selected(&mut self, viewport: Viewport) {
+        if let Some(at) = self.log.selected.and_then(|n| self.log.index(n)) {
+            self.with_layouts(viewport, |place, log, layouts, rows| {
+                place.reveal(at, log, layouts, rows);
+            });
+        }
+    }
+
+    /// The text of the selected cell, for copying.
     pub fn text_of_selected(&self) -> Option<String> {
-        let at = self.selected.and_then(|n| self.index(n))?;
-        match &self.cells[at].kind {
-            Kind::Tool(run) => Some(run.text()),
-            Kind::Prompt(_)
-            | Kind::Answer(_)
-            | Kind::Injected(_)
-            | Kind::Notice(..)
-            | Kind::Ended(..) => None,
+        let at = self.log.selected.and_then(|n| self.log.index(n))?;
+        Some(self.log.cell(at).kind.text())
+    }
+
+    fn with_layouts(
+        &mut self,
+        viewport: Viewport,
+        act: impl FnOnce(&mut Place, &Log, &mut Layouts, usize),
+    ) {
+        // Rows do not depend on the theme, only their looks do.
+        self.scratch.begin(viewport.columns(), &Theme::default());
+        act(
+            &mut self.place,
+            &self.log,
+            &mut self.scratch,
+            viewport.rows(),
+        );
+        if self.is_following() {
+            self.scratch = Layouts::default();
         }
-    }
-
-    fn push(&mut self, kind: Kind) {
-        self.close_answer();
-        self.cells.push_back(Cell::new(kind));
-        while self.cells.len() > CELLS_MAX {
-            self.cells.pop_front();
-            self.dropped += 1;
-        }
-        let (first, next) = (self.dropped, self.next_number());
-        self.selected = self.selected.filter(|n| *n >= first);
-        self.place.keep_within(first, next);
-    }
-
-    /// Adds to the answer that is being streamed; begins one where there is none.
-    fn stream(&mut self, add: impl FnOnce(&mut Answer)) {
-        let is_open =
-            matches!(self.cells.back(), Some(Cell { kind: Kind::Answer(a), .. }) if a.is_open());
-        if !is_open {
-            self.push(Kind::Answer(Answer::begun()));
-        }
-        if let Some(cell) = self.cells.back_mut() {
-            if let Kind::Answer(answer) = &mut cell.kind {
-                add(answer);
-            }
-            cell.touch();
-        }
-    }
-
-    fn close_answer(&mut self) {
-        if let Some(Cell {
-            kind: Kind::Answer(answer),
-            ..
-        }) = self.cells.back_mut()
-        {
-            answer.close();
-        }
-    }
-
-    fn drop_open_answer(&mut self) {
-        if matches!(self.cells.back(), Some(Cell { kind: Kind::Answer(a), .. }) if a.is_open()) {
-            self.cells.pop_back();
-        }
-    }
-
-    /// Changes a tool call that was begun lately; results of older ones are not waited for.
-    fn with_run(&mut self, call: &CallId, change: impl FnOnce(&mut ToolRun)) {
-        for cell in self.cells.iter_mut().rev().take(RUNS_BACK) {
-            if let Kind::Tool(run) = &mut cell.kind
-                && run.is(call)
-            {
-                change(run);
-                cell.touch();
-                return;
-            }
-        }
-    }
-
-    fn tools(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
-        let first = self.dropped;
-        self.cells
-            .iter()
-            .enumerate()
-            .filter(|(_, cell)| matches!(cell.kind, Kind::Tool(_)))
-            .map(move |(at, _)| first + at as u64)
-    }
-
-    fn next_number(&self) -> u64 {
-        self.dropped + self.cells.len() as u64
-    }
-
-    fn index(&self, number: u64) -> Option<usize> {
-        let at = usize::try_from(number.checked_sub(self.dropped)?).ok()?;
-        (at < self.cells.len()).then_some(at)
     }
 }

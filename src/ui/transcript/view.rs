@@ -1,39 +1,29 @@
-//! Draws what is in view of a transcript. Only those cells are laid out, and kept as long as they fit.
-
-use std::collections::HashMap;
+//! Draws what is in view of a transcript; no other cell is laid out.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
-use ratatui::widgets::Widget;
 
 use super::Transcript;
-use super::draw::{Mark, lines};
-use super::place::Viewport;
+use super::layouts::Layouts;
 use crate::ui::theme::Theme;
-
-/// Cells whose lines are kept; more than any screen shows.
-const KEPT_MAX: usize = 512;
+use crate::ui::wrap::Row;
 
 /// What the drawing of a transcript keeps; its loss changes no pixel.
 #[derive(Debug, Default)]
 pub struct TranscriptCache {
-    kept: HashMap<Key, Vec<Line<'static>>>,
+    layouts: Layouts,
 }
 
-/// Everything that the lines of a cell depend on.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Key {
-    cell: u64,
-    version: u32,
-    /// What stands above it can change its first line.
-    above: u32,
-    columns: u16,
-    mark: Mark,
+#[cfg(test)]
+impl TranscriptCache {
+    /// How many cells are laid out.
+    pub(super) fn layouts_kept(&self) -> usize {
+        self.layouts.len()
+    }
 }
 
 impl Transcript {
-    /// Draws it into `area`.
+    /// Draws it into `area`. How much came in below is [`Transcript::unread_below`]: the frame says it.
     pub fn view(
         &self,
         cache: &mut TranscriptCache,
@@ -41,63 +31,33 @@ impl Transcript {
         area: Rect,
         buffer: &mut Buffer,
     ) {
+        let area = area.intersection(buffer.area);
         if area.is_empty() {
             return;
         }
-        if cache.kept.len() > KEPT_MAX {
-            cache.kept.clear();
-        }
-        let viewport = Viewport {
-            width: area.width,
-            height: area.height,
+        let layouts = &mut cache.layouts;
+        layouts.begin(usize::from(area.width), theme);
+        let height = usize::from(area.height);
+        let Some(top) = self.place.top(&self.log, layouts, height) else {
+            return;
         };
-        let first = self.first_in_view(viewport, &mut |at| {
-            self.kept(cache, at, area.width, theme).len()
-        });
-        let Some((start, skip)) = first else { return };
-        let mut rows = area.rows();
-        let mut skip = skip;
-        for at in start..self.cells.len() {
-            for line in self.kept(cache, at, area.width, theme).iter().skip(skip) {
-                let Some(row) = rows.next() else { return };
-                line.render(row, buffer);
+        let mut lines = area.y..area.bottom();
+        let mut skip = top.line;
+        for at in top.at..self.log.len() {
+            for row in layouts.get(&self.log, at).rows(skip) {
+                let Some(y) = lines.next() else { return };
+                draw(row, area, y, buffer);
             }
             skip = 0;
         }
     }
+}
 
-    fn kept<'c>(
-        &self,
-        cache: &'c mut TranscriptCache,
-        at: usize,
-        columns: u16,
-        theme: &Theme,
-    ) -> &'c [Line<'static>] {
-        let number = self.dropped + at as u64;
-        let above = at.checked_sub(1).and_then(|b| self.cells.get(b));
-        let mark = if self.selected == Some(number) {
-            Mark::Selected
-        } else {
-            Mark::Plain
-        };
-        let cell = &self.cells[at];
-        let key = Key {
-            cell: number,
-            version: cell.version,
-            above: above.map_or(0, |a| {
-                1 + u32::from(matches!(a.kind, super::cell::Kind::Tool(_)))
-            }),
-            columns,
-            mark,
-        };
-        cache.kept.entry(key).or_insert_with(|| {
-            lines(
-                &cell.kind,
-                above.map(|a| &a.kind),
-                mark,
-                usize::from(columns),
-                theme,
-            )
-        })
+/// Span by span, each where the buffer says that the one before ended.
+fn draw(row: &Row, area: Rect, y: u16, buffer: &mut Buffer) {
+    let mut x = area.x;
+    for span in &row.spans {
+        let room = usize::from(area.right() - x);
+        (x, _) = buffer.set_stringn(x, y, &span.content, room, span.style);
     }
 }

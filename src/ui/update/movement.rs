@@ -173,11 +173,13 @@ pub fn follow(state: &mut UiState) {
 pub fn neighbour(state: &mut UiState, way: Way) {
     match state.focus.pane() {
         Pane::Lead => {
+            let viewport = viewport(state);
             let transcript = &mut state.agents.entry(&state.shown).transcript;
             match way {
                 Way::Forward => transcript.select_next(),
                 Way::Back => transcript.select_prev(),
             }
+            transcript.reveal_selected(viewport);
         }
         Pane::Needs => {
             let at = rows::selected_request(state).map_or(0, |(at, _)| at);
@@ -256,20 +258,25 @@ pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
 }
 
 fn scroll_transcript(state: &mut UiState, by: Scroll) {
-    let layout = layout::layout(state, state.size);
-    let area = layout
-        .pane(Pane::Lead)
-        .map(layout::inside)
-        .unwrap_or_default();
-    let viewport = Viewport {
-        width: area.width,
-        height: area.height,
-    };
+    let viewport = viewport(state);
     state
         .agents
         .entry(&state.shown)
         .transcript
         .scroll(by, viewport);
+}
+
+/// The room of the conversation that is shown.
+pub fn viewport(state: &UiState) -> Viewport {
+    let layout = layout::layout(state, state.size);
+    let area = layout
+        .pane(Pane::Lead)
+        .map(layout::inside)
+        .unwrap_or_default();
+    Viewport {
+        width: area.width,
+        height: area.height,
+    }
 }
 
 fn scroll_popup(state: &mut UiState, by: Scroll) {

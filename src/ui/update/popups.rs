@@ -63,8 +63,10 @@ pub fn models(state: &mut UiState, out: &mut Vec<Do>) {
 pub fn open(state: &mut UiState) {
     match state.focus.pane() {
         Pane::Lead => {
+            let viewport = movement::viewport(state);
             let transcript = &mut state.agents.entry(&state.shown).transcript;
             transcript.toggle_selected();
+            transcript.reveal_selected(viewport);
         }
         Pane::Todo => {}
         Pane::Board => {

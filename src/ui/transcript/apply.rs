@@ -1,0 +1,213 @@
+//! Events become cells.
+
+use super::Transcript;
+use super::answer::Answer;
+use super::cell::Kind;
+use super::run::{Progress, ToolRun};
+use crate::domain::ids::{CallId, Name};
+use crate::domain::text::{head_and_tail, one_line};
+use crate::protocol::EventKind;
+
+/// Most bytes of what the person said.
+const PROMPT_MAX: usize = 256 * 1024;
+/// Most calls whose results are waited for at once.
+const RUNNING_MAX: usize = 256;
+
+impl Transcript {
+    /// Takes an event in, if it happened to `agent`.
+    pub fn apply(&mut self, agent: &Name, event: &EventKind) {
+        if agent_of(event) != Some(agent) {
+            return;
+        }
+        match event {
+            EventKind::Prompted { text, .. } => {
+                self.push(Kind::Prompt(head_and_tail(text, PROMPT_MAX)));
+            }
+            EventKind::Injected { what, .. } => {
+                self.push(Kind::Injected(one_line(what)));
+            }
+            EventKind::TurnStarted { .. } => self.close_answer(),
+            EventKind::TextDelta { text, .. } => self.stream(|answer| answer.say(text)),
+            EventKind::ThinkingDelta { text, .. } => self.stream(|answer| answer.think(text)),
+            EventKind::StreamReset { .. } => {
+                if let Some(open) = self.open.take() {
+                    self.log.remove(open);
+                }
+            }
+            EventKind::Said { text, thinking, .. } => self.say(Answer::whole(text, thinking)),
+            EventKind::ToolStarted {
+                call,
+                tool,
+                on,
+                input,
+                ..
+            } => self.begin_run(call, ToolRun::begun(tool, on, input)),
+            EventKind::ToolOutput { call, chunk, .. } => {
+                if let Some((_, number)) = self.running.iter().find(|(id, _)| id == call) {
+                    self.log.change(*number, |kind| {
+                        if let Kind::Tool(run) = kind {
+                            run.hear(chunk);
+                        }
+                    });
+                }
+            }
+            EventKind::ToolFinished {
+                call,
+                tool,
+                outcome,
+                output,
+                diff,
+                took_ms,
+                ..
+            } => self.end_run(call, tool, |run| {
+                run.end(*outcome, output, diff, *took_ms);
+            }),
+            EventKind::TurnEnded { end, .. } => {
+                self.close_answer();
+                self.abandon_runs();
+                if let Some(kind) = Kind::ended(end) {
+                    self.push(kind);
+                }
+            }
+            EventKind::Notice { level, text, .. } => self.push_notice(*level, text),
+            EventKind::CrewReady(_)
+            | EventKind::ModelsListed { .. }
+            | EventKind::ActivityChanged { .. }
+            | EventKind::UsageChanged { .. }
+            | EventKind::TodoChanged { .. }
+            | EventKind::BoardChanged { .. }
+            | EventKind::TeamChanged { .. }
+            | EventKind::LetterMoved { .. }
+            | EventKind::RequestChanged { .. }
+            | EventKind::Refused { .. }
+            | EventKind::CrewAtRest => {}
+        }
+    }
+
+    pub(super) fn push(&mut self, kind: Kind) -> u64 {
+        self.log.push(kind)
+    }
+
+    /// Adds to the answer that is being streamed; begins one where there is none. Notices may come in
+    /// between: they do not end it.
+    fn stream(&mut self, add: impl FnOnce(&mut Answer)) {
+        let number = match self.open {
+            Some(open) if self.log.index(open).is_some() => open,
+            Some(_) | None => {
+                let origin = self.next_origin();
+                self.push(Kind::Answer(Box::new(Answer::begun(origin))))
+            }
+        };
+        self.open = Some(number);
+        self.log.change(number, |kind| {
+            if let Kind::Answer(answer) = kind {
+                add(answer);
+            }
+        });
+    }
+
+    /// A whole answer takes the place of what was streamed of it.
+    fn say(&mut self, mut answer: Answer) {
+        answer.origin = self.next_origin();
+        match self.open.take().filter(|n| self.log.index(*n).is_some()) {
+            Some(open) if answer.is_blank() => self.log.remove(open),
+            Some(open) => self.log.change(open, |kind| {
+                if let Kind::Answer(partial) = kind {
+                    answer.fold = partial.fold;
+                    if answer.text == partial.text {
+                        answer.origin = partial.origin;
+                    }
+                }
+                *kind = Kind::Answer(Box::new(answer));
+            }),
+            None if answer.is_blank() => {}
+            None => {
+                self.push(Kind::Answer(Box::new(answer)));
+            }
+        }
+    }
+
+    fn next_origin(&mut self) -> u64 {
+        self.origin += 1;
+        self.origin
+    }
+
+    fn close_answer(&mut self) {
+        if let Some(open) = self.open.take() {
+            self.log.change(open, |kind| {
+                if let Kind::Answer(answer) = kind {
+                    answer.close();
+                }
+            });
+        }
+    }
+
+    fn begin_run(&mut self, call: &CallId, run: ToolRun) {
+        self.close_answer();
+        let number = self.push(Kind::Tool(Box::new(run)));
+        // Servers may use an id again: the newest call of that id is meant.
+        self.running.retain(|(id, _)| id != call);
+        self.running.push_back((call.clone(), number));
+        if self.running.len() > RUNNING_MAX {
+            self.running.pop_front();
+        }
+    }
+
+    /// A result whose call was not heard of gets a cell too.
+    fn end_run(&mut self, call: &CallId, tool: &str, end: impl FnOnce(&mut ToolRun)) {
+        let at = self.running.iter().position(|(id, _)| id == call);
+        let known = at.and_then(|at| self.running.remove(at));
+        let number = known.map_or_else(
+            || {
+                let run = ToolRun::begun(tool, "", &serde_json::Value::Null);
+                self.push(Kind::Tool(Box::new(run)))
+            },
+            |(_, number)| number,
+        );
+        self.log.change(number, |kind| {
+            if let Kind::Tool(run) = kind {
+                end(run);
+            }
+        });
+    }
+
+    /// The turn is over: what still runs will have no result, or a late one.
+    fn abandon_runs(&mut self) {
+        for (_, number) in &self.running {
+            self.log.change(*number, |kind| {
+                if let Kind::Tool(run) = kind {
+                    run.progress = Progress::Abandoned;
+                }
+            });
+        }
+    }
+}
+
+/// The agent to whom it happened, if to one.
+fn agent_of(event: &EventKind) -> Option<&Name> {
+    match event {
+        EventKind::Prompted { agent, .. }
+        | EventKind::Injected { agent, .. }
+        | EventKind::TurnStarted { agent }
+        | EventKind::TextDelta { agent, .. }
+        | EventKind::ThinkingDelta { agent, .. }
+        | EventKind::StreamReset { agent }
+        | EventKind::Said { agent, .. }
+        | EventKind::ToolStarted { agent, .. }
+        | EventKind::ToolOutput { agent, .. }
+        | EventKind::ToolFinished { agent, .. }
+        | EventKind::TurnEnded { agent, .. }
+        | EventKind::ActivityChanged { agent, .. }
+        | EventKind::UsageChanged { agent, .. }
+        | EventKind::TodoChanged { agent, .. } => Some(agent),
+        EventKind::Notice { agent, .. } => agent.as_ref(),
+        EventKind::CrewReady(_)
+        | EventKind::ModelsListed { .. }
+        | EventKind::BoardChanged { .. }
+        | EventKind::TeamChanged { .. }
+        | EventKind::LetterMoved { .. }
+        | EventKind::RequestChanged { .. }
+        | EventKind::Refused { .. }
+        | EventKind::CrewAtRest => None,
+    }
+}

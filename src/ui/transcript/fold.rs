@@ -1,0 +1,198 @@
+//! How a tool call looks: folded in one line, or opened with its input, its changes and its output.
+
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+use super::cell::Fold;
+use super::layout::{Mark, Page};
+use super::run::{Progress, ToolRun};
+use crate::domain::text::harmless;
+use crate::ui::wrap::{Break, Margin, Row, fit, width, wrap};
+
+/// Most lines of output, and of a diff, that an open call shows.
+const LINES_MAX: usize = 200;
+/// Most rows of input that an open call shows.
+const INPUT_ROWS: usize = 40;
+/// Most rows that one line of output takes.
+const ROWS_OF_LINE: usize = 60;
+/// Lines of its output that a running call shows.
+const LIVE_LINES: usize = 5;
+/// What it works on keeps that many columns; beyond, what came of it comes first.
+const ON_LEAST: usize = 16;
+
+/// The rows of a call.
+pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
+    let mut out = vec![head(run, mark, page)];
+    match (run.fold, run.progress) {
+        (Fold::Open, _) => {
+            if run.diff.is_empty() {
+                let input = block(&run.input, page.theme.code, page, ink);
+                out.extend(some(input, INPUT_ROWS, page));
+            }
+            let diff = lines(&run.diff, page, ink, |line| diff_style(line, page));
+            out.extend(diff);
+            out.extend(lines(&run.output, page, ink, |_| page.theme.dim));
+        }
+        (Fold::Folded, Progress::Running) => {
+            let all: Vec<&str> = run.output.lines().collect();
+            let last = &all[all.len().saturating_sub(LIVE_LINES)..];
+            out.extend(last.iter().map(|l| one(current(l), page.theme.dim, page)));
+        }
+        (Fold::Folded, Progress::Failed) => {
+            let why = run.why();
+            if !why.is_empty() {
+                out.push(one(&why, page.theme.error, page));
+            }
+        }
+        (Fold::Folded, Progress::Done | Progress::Abandoned) => {}
+    }
+    out
+}
+
+/// `✓ tool  what it works on · what came of it`: all of it in one row.
+fn head(run: &ToolRun, mark: Mark, page: Page<'_>) -> Row {
+    let theme = page.theme;
+    let (shape, style) = match run.progress {
+        Progress::Running => ("◐", theme.working),
+        Progress::Done => ("✓", theme.ok),
+        Progress::Failed => ("✗", theme.error),
+        Progress::Abandoned => ("◌", theme.dim),
+    };
+    let name_style = match mark {
+        Mark::Selected => theme.selection,
+        Mark::Plain => theme.tool,
+    };
+    let mut row = Shelf::new(page.columns);
+    row.put(shape, style);
+    row.put(" ", Style::default());
+    row.put(&run.tool, name_style);
+    // What came of it is there whole or not at all; what it works on gives way to it, down to its least:
+    // how a call failed matters more than what became of one that did not.
+    let least = match run.progress {
+        Progress::Failed => 1,
+        Progress::Running | Progress::Done | Progress::Abandoned => ON_LEAST,
+    };
+    let least = least.min(width(&run.on));
+    let result = match run.result() {
+        result if result.is_empty() => result,
+        result => format!(" · {result}"),
+    };
+    let result = if 1 + least + width(&result) <= row.room {
+        result
+    } else {
+        String::new()
+    };
+    if !run.on.is_empty() {
+        let room = row.room.saturating_sub(1 + width(&result));
+        row.put(" ", Style::default());
+        row.put(&fit(&run.on, room), theme.text);
+    }
+    row.put(&result, theme.dim);
+    Row::ornament(row.spans, 0)
+}
+
+/// A row that takes what fits.
+struct Shelf {
+    spans: Vec<Span<'static>>,
+    room: usize,
+}
+
+impl Shelf {
+    fn new(room: usize) -> Shelf {
+        let spans = Vec::new();
+        Shelf { spans, room }
+    }
+
+    fn put(&mut self, text: &str, style: Style) {
+        let text = fit(text, self.room);
+        if !text.is_empty() {
+            self.room -= width(&text);
+            self.spans.push(Span::styled(text, style));
+        }
+    }
+}
+
+/// What a terminal would show of a line in which a program goes back to the beginning.
+fn current(line: &str) -> &str {
+    line.trim_end_matches('\r')
+        .rsplit('\r')
+        .next()
+        .unwrap_or_default()
+}
+
+/// One line that is cut and not wrapped.
+fn one(text: &str, style: Style, page: Page<'_>) -> Row {
+    let mut row = Shelf::new(page.columns);
+    row.put("  ", Style::default());
+    // Long before harmless(): a line may have a quarter of a megabyte.
+    let some: String = text.chars().take(page.columns * 4).collect();
+    row.put(&harmless(&some), style);
+    Row::ornament(row.spans, 0)
+}
+
+fn block(text: &str, style: Style, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let margin = Margin {
+        first: vec!["  ".into()],
+        line: vec!["  ".into()],
+        rest: vec![Span::styled("↳ ", page.theme.dim)],
+    };
+    let words = [Span::styled(harmless(text), style)];
+    wrap(&words, page.columns, &margin, Break::Anywhere, ink)
+}
+
+/// The first and the last lines of a text, and how many are between them.
+fn lines(text: &str, page: Page<'_>, ink: &mut usize, style: impl Fn(&str) -> Style) -> Vec<Row> {
+    let all: Vec<&str> = text.trim_end().lines().collect();
+    if all.iter().all(|l| l.is_empty()) {
+        return Vec::new();
+    }
+    let mut out = Vec::new();
+    let mut draw = |some: &[&str], out: &mut Vec<Row>| {
+        for line in some {
+            let rows = if line.is_empty() {
+                vec![Row::ornament(vec![], *ink)]
+            } else {
+                block(line, style(line), page, ink)
+            };
+            out.extend(self::some(rows, ROWS_OF_LINE, page));
+        }
+    };
+    if all.len() <= LINES_MAX {
+        draw(&all, &mut out);
+    } else {
+        let half = LINES_MAX / 2;
+        draw(&all[..half], &mut out);
+        let left = all.len() - LINES_MAX;
+        let mark = format!("… {left} lines are not shown …");
+        let at = out.last().map_or(0, |r| r.ink);
+        out.push(Row::ornament(one(&mark, page.theme.warn, page).spans, at));
+        draw(&all[all.len() - half..], &mut out);
+    }
+    out
+}
+
+/// The first and the last of `rows`, and how many are between them.
+pub fn some(mut rows: Vec<Row>, max: usize, page: Page<'_>) -> Vec<Row> {
+    if rows.len() <= max {
+        return rows;
+    }
+    let left = rows.len() - max;
+    let start = max / 2;
+    let ink = rows[start].ink;
+    let mark = format!("… {left} rows are not shown …");
+    let mark = Row::ornament(one(&mark, page.theme.warn, page).spans, ink);
+    rows.splice(start..start + left, [mark]);
+    rows
+}
+
+fn diff_style(line: &str, page: Page<'_>) -> Style {
+    let is_header = line.starts_with("+++ ") || line.starts_with("--- ");
+    match line.as_bytes().first() {
+        Some(b'+') if !is_header => page.theme.added,
+        Some(b'-') if !is_header => page.theme.removed,
+        Some(_) | None => page.theme.dim,
+    }
+}

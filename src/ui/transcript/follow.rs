@@ -1,0 +1,247 @@
+//! Where the reader stands: at the newest, or at a row that stays where it is while more comes in.
+
+use super::layouts::Layouts;
+use super::log::Log;
+
+/// How a transcript is scrolled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scroll {
+    /// One row up.
+    LineUp,
+    /// One row down.
+    LineDown,
+    /// One page up.
+    PageUp,
+    /// One page down.
+    PageDown,
+    /// Half a page up.
+    HalfUp,
+    /// Half a page down.
+    HalfDown,
+    /// To the beginning.
+    Top,
+    /// To the end, and follow; nothing is selected any more.
+    Bottom,
+}
+
+/// The size of the view, in cells of the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Viewport {
+    /// Columns.
+    pub width: u16,
+    /// Rows.
+    pub height: u16,
+}
+
+impl Viewport {
+    /// Its columns, at least one.
+    pub fn columns(self) -> usize {
+        usize::from(self.width.max(1))
+    }
+
+    /// Its rows, at least one.
+    pub fn rows(self) -> usize {
+        usize::from(self.height.max(1))
+    }
+}
+
+/// What the reader looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Place {
+    /// The newest row is in view and stays so.
+    #[default]
+    Following,
+    /// A row is held at the top of the view.
+    Held(Anchor),
+}
+
+/// A row that is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Anchor {
+    /// The number of its cell.
+    cell: u64,
+    /// Which row of the cell it is, at the width that it was held at.
+    line: usize,
+    /// That width.
+    columns: usize,
+    /// The visible characters of the cell before it: where it is at another width.
+    ink: usize,
+    /// The number of the first cell that has not been in view.
+    unseen: u64,
+}
+
+/// A row: the index of its cell, and which of its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Spot {
+    /// The index of the cell.
+    pub at: usize,
+    /// The row of the cell.
+    pub line: usize,
+}
+
+impl Place {
+    /// How many cells came in that have not been in view.
+    pub fn unread(&self, log: &Log) -> usize {
+        match self {
+            Place::Following => 0,
+            Place::Held(anchor) => {
+                let unread = log.next().saturating_sub(anchor.unseen);
+                usize::try_from(unread).unwrap_or(usize::MAX)
+            }
+        }
+    }
+
+    /// The first row in view, if there is any. Only what is in view is laid out.
+    pub fn top(&self, log: &Log, layouts: &mut Layouts, rows: usize) -> Option<Spot> {
+        let end = end_of(log, layouts, rows)?;
+        let Place::Held(anchor) = self else {
+            return Some(end);
+        };
+        if anchor.cell >= log.next() {
+            // The cell was the last one and was taken back.
+            return Some(end);
+        }
+        let at = log.index(anchor.cell).unwrap_or(0);
+        let columns = layouts.columns();
+        let laid = layouts.get(log, at);
+        let line = if log.number(at) != anchor.cell {
+            0
+        } else if columns == anchor.columns {
+            anchor.line.min(laid.len().saturating_sub(1))
+        } else {
+            laid.line_of(anchor.ink)
+        };
+        // Where too little is left below it, the view is filled from above.
+        Some(Spot { at, line }.min(end))
+    }
+
+    /// Scrolls.
+    pub fn scroll(&mut self, by: Scroll, log: &Log, layouts: &mut Layouts, rows: usize) {
+        let page = rows.saturating_sub(1).max(1);
+        let half = rows.div_ceil(2);
+        match by {
+            Scroll::Bottom => *self = Place::Following,
+            Scroll::Top => self.hold(Spot { at: 0, line: 0 }, log, layouts, rows),
+            Scroll::LineUp => self.up(1, log, layouts, rows),
+            Scroll::HalfUp => self.up(half, log, layouts, rows),
+            Scroll::PageUp => self.up(page, log, layouts, rows),
+            Scroll::LineDown => self.down(1, log, layouts, rows),
+            Scroll::HalfDown => self.down(half, log, layouts, rows),
+            Scroll::PageDown => self.down(page, log, layouts, rows),
+        }
+    }
+
+    /// Moves only as far as needed to have the cell at an index in view: its first row at least.
+    pub fn reveal(&mut self, at: usize, log: &Log, layouts: &mut Layouts, rows: usize) {
+        let Some(top) = self.top(log, layouts, rows) else {
+            return;
+        };
+        let first = Spot { at, line: 0 };
+        let height = layouts.get(log, at).len();
+        let last = Spot {
+            at,
+            line: height.saturating_sub(1),
+        };
+        let lowest = if height >= rows {
+            first
+        } else {
+            back(last, rows - 1, log, layouts)
+        };
+        let goal = if first < top { first } else { top.max(lowest) };
+        self.hold(goal, log, layouts, rows);
+    }
+
+    fn up(&mut self, by: usize, log: &Log, layouts: &mut Layouts, rows: usize) {
+        if let Some(top) = self.top(log, layouts, rows) {
+            let spot = back(top, by, log, layouts);
+            self.hold(spot, log, layouts, rows);
+        }
+    }
+
+    fn down(&mut self, mut by: usize, log: &Log, layouts: &mut Layouts, rows: usize) {
+        let Some(Spot { mut at, mut line }) = self.top(log, layouts, rows) else {
+            return;
+        };
+        if *self == Place::Following {
+            return;
+        }
+        while by > 0 {
+            let left = layouts.get(log, at).len().saturating_sub(line + 1);
+            if left >= by {
+                line += by;
+                by = 0;
+            } else if at + 1 < log.len() {
+                by -= left + 1;
+                at += 1;
+                line = 0;
+                // An empty cell has no row to stand on.
+                by += usize::from(layouts.get(log, at).len() == 0);
+            } else {
+                break;
+            }
+        }
+        self.hold(Spot { at, line }, log, layouts, rows);
+    }
+
+    /// Holds a row at the top, or follows where the newest row is in view then.
+    fn hold(&mut self, spot: Spot, log: &Log, layouts: &mut Layouts, rows: usize) {
+        let end = end_of(log, layouts, rows);
+        if end.is_none_or(|end| spot >= end) {
+            *self = Place::Following;
+            return;
+        }
+        let mut seen = log.number(spot.at);
+        let mut room = rows + spot.line;
+        for at in spot.at..log.len() {
+            let height = layouts.get(log, at).len();
+            if height > room {
+                break;
+            }
+            room -= height;
+            seen = log.number(at) + 1;
+        }
+        let unseen = match self {
+            Place::Following => log.next(),
+            Place::Held(anchor) => anchor.unseen.max(seen),
+        };
+        *self = Place::Held(Anchor {
+            cell: log.number(spot.at),
+            line: spot.line,
+            columns: layouts.columns(),
+            ink: layouts.get(log, spot.at).ink_of(spot.line),
+            unseen,
+        });
+    }
+}
+
+/// The first row in view when the newest one is the last.
+fn end_of(log: &Log, layouts: &mut Layouts, rows: usize) -> Option<Spot> {
+    let mut left = rows;
+    for at in (0..log.len()).rev() {
+        let height = layouts.get(log, at).len();
+        if height >= left {
+            let line = height - left;
+            return Some(Spot { at, line });
+        }
+        left -= height;
+    }
+    (log.len() > 0).then_some(Spot { at: 0, line: 0 })
+}
+
+/// The row that is `by` rows above another, or the first one.
+fn back(from: Spot, mut by: usize, log: &Log, layouts: &mut Layouts) -> Spot {
+    let Spot { mut at, mut line } = from;
+    loop {
+        if line >= by {
+            line -= by;
+            return Spot { at, line };
+        }
+        if at == 0 {
+            return Spot { at: 0, line: 0 };
+        }
+        by -= line;
+        at -= 1;
+        // The row behind the last one of the cell above.
+        line = layouts.get(log, at).len();
+    }
+}

@@ -1,0 +1,122 @@
+//! Text that grows and stays bounded: its head and its end are kept, and a mark says what was cut.
+
+/// Bytes that are kept of the beginning.
+const HEAD: usize = 128 * 1024;
+/// Bytes that are kept of the end, at least.
+const TAIL: usize = 96 * 1024;
+/// Bytes that are cut at once: what is drawn of the end stands still in between.
+const STEP: usize = 32 * 1024;
+
+/// Text of at most 256 KiB and a mark. What is kept depends on the text alone, not on its portions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Kept {
+    text: String,
+    /// Where the end begins: behind the head, or behind the mark.
+    tail: usize,
+    cut: usize,
+    /// Counts the cuts: places in the text hold as long as it does not change.
+    epoch: u32,
+}
+
+impl Kept {
+    /// The text, with the mark if it was cut.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Counts the cuts.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// Whether there is nothing to read.
+    pub fn is_blank(&self) -> bool {
+        self.text.trim().is_empty()
+    }
+
+    /// More of the text.
+    pub fn push(&mut self, mut more: &str) {
+        loop {
+            let tail = if self.cut == 0 { HEAD } else { self.tail };
+            let room = (tail + TAIL + STEP).saturating_sub(self.text.len());
+            if more.len() < room {
+                self.text.push_str(more);
+                return;
+            }
+            let (fits, rest) = more.split_at(border(more, room));
+            self.text.push_str(fits);
+            self.cut_step();
+            more = rest;
+        }
+    }
+
+    fn cut_step(&mut self) {
+        let head = (0..=HEAD)
+            .rev()
+            .find(|at| self.text.is_char_boundary(*at))
+            .unwrap_or(0);
+        let start = if self.cut == 0 { head } else { self.tail };
+        let end = border(&self.text, start + STEP);
+        self.cut += end - start;
+        let mark = format!("\n\n[… {} bytes cut here …]\n\n", self.cut);
+        self.text.replace_range(head..end, &mark);
+        self.tail = head + mark.len();
+        self.epoch += 1;
+    }
+}
+
+impl From<&str> for Kept {
+    fn from(text: &str) -> Kept {
+        let mut out = Kept::default();
+        out.push(text);
+        out
+    }
+}
+
+/// The next border of characters at or behind `at`.
+fn border(text: &str, at: usize) -> usize {
+    (at..text.len())
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_portions_do_not_matter() {
+        for sign in ["x", "é", "中", "👍"] {
+            let whole = sign.repeat(1024 * 1024 / sign.len());
+            let expected = Kept::from(whole.as_str());
+            for size in [7, 4096, 300_000] {
+                let mut grown = Kept::default();
+                let mut rest = whole.as_str();
+                while !rest.is_empty() {
+                    let (some, more) = rest.split_at(border(rest, size));
+                    grown.push(some);
+                    rest = more;
+                }
+                assert!(grown == expected, "{sign} in portions of {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn head_and_end_stay_and_the_cut_says_what_is_missing() {
+        let whole = "first".to_string() + &"x".repeat(5_000_000) + "last";
+        let kept = Kept::from(whole.as_str());
+        assert!(kept.text.len() <= 256 * 1024 + 64);
+        assert!(kept.text.starts_with("first") && kept.text.ends_with("last"));
+        let mark = format!("\n\n[… {} bytes cut here …]\n\n", kept.cut);
+        assert!(kept.text.contains(&mark));
+        assert_eq!(kept.text.len() - mark.len() + kept.cut, whole.len());
+        assert_eq!(kept.text.matches("cut here").count(), 1);
+    }
+
+    #[test]
+    fn a_short_text_is_whole() {
+        let kept = Kept::from("short");
+        assert_eq!((kept.as_str(), kept.epoch()), ("short", 0));
+    }
+}

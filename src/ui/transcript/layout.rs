@@ -1,0 +1,277 @@
+//! A cell as rows of a width. Pure: the same cell, width and theme give the same rows.
+
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+use super::answer::{Answer, Stream};
+use super::cell::{Fold, Kind};
+use super::{fold, markdown};
+use crate::domain::text::harmless;
+use crate::protocol::event::Level;
+use crate::ui::theme::Theme;
+use crate::ui::wrap::{Break, Margin, Row, fit, wrap};
+
+/// Said behind an answer that holds a tool call as text.
+const CALL_AS_TEXT: &str = "the model wrote a tool call as text; it was not run (its server's chat template may lack tool support)";
+/// Most rows of thoughts that are shown when they are opened.
+const THOUGHTS_MAX: usize = 400;
+
+/// Whether a cell is the selected one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// It is.
+    Selected,
+    /// It is not.
+    Plain,
+}
+
+/// What stands above a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Above {
+    /// Nothing: it is the first one.
+    Nothing,
+    /// That many cells that were dropped.
+    Dropped(u64),
+    /// A cell of its own group.
+    Close,
+    /// A cell of another group.
+    Apart,
+}
+
+/// How to draw.
+#[derive(Debug, Clone, Copy)]
+pub struct Page<'a> {
+    /// The columns that there are.
+    pub columns: usize,
+    /// The looks.
+    pub theme: &'a Theme,
+}
+
+/// The rows of a cell, in parts that are drawn anew on their own.
+#[derive(Debug, Default)]
+pub struct Laid {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Default)]
+struct Part {
+    /// The piece of an answer that it shows.
+    piece: Option<Piece>,
+    rows: Vec<Row>,
+    /// The visible characters in it.
+    ink: usize,
+}
+
+/// Which words of which answer: they never change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Piece {
+    origin: u64,
+    epoch: u32,
+    range: std::ops::Range<usize>,
+}
+
+impl Laid {
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.parts.iter().map(|p| p.rows.len()).sum()
+    }
+
+    /// The rows from `skip` on.
+    pub fn rows(&self, skip: usize) -> impl Iterator<Item = &Row> {
+        let mut skip = skip;
+        self.parts.iter().flat_map(move |part| {
+            let here = skip.min(part.rows.len());
+            skip -= here;
+            &part.rows[here..]
+        })
+    }
+
+    /// The visible characters before a row.
+    pub fn ink_of(&self, mut line: usize) -> usize {
+        let mut before = 0;
+        for part in &self.parts {
+            if let Some(row) = part.rows.get(line) {
+                return before + row.ink;
+            }
+            line -= part.rows.len();
+            before += part.ink;
+        }
+        before
+    }
+
+    /// The last row with at most that many visible characters before it.
+    pub fn line_of(&self, ink: usize) -> usize {
+        let (mut line, mut before) = (0, 0);
+        let mut found = 0;
+        for part in &self.parts {
+            let here = part.rows.partition_point(|r| before + r.ink <= ink);
+            if here > 0 {
+                found = line + here - 1;
+            }
+            if here < part.rows.len() {
+                break;
+            }
+            line += part.rows.len();
+            before += part.ink;
+        }
+        found
+    }
+}
+
+/// Lays a cell out. What `old` holds of the same words is taken from there; it must be of the same page.
+pub fn lay(kind: &Kind, above: Above, mark: Mark, page: Page<'_>, old: Option<Laid>) -> Laid {
+    let mut head = Vec::new();
+    match above {
+        Above::Nothing | Above::Close => {}
+        Above::Apart => head.push(Row::default()),
+        Above::Dropped(count) => {
+            let text = format!(
+                "… {count} older entries are not kept here; .transcripts/ holds the conversation"
+            );
+            head.extend(plain(&text, page.theme.dim, page));
+            head.push(Row::default());
+        }
+    }
+    if kind.is_blank() {
+        return Laid::default();
+    }
+    let mut ink = 0;
+    match kind {
+        Kind::Prompt(text) => {
+            let user = page.theme.user;
+            let margin = Margin::hanging(vec![Span::styled("› ", user)], vec!["  ".into()]);
+            let words = [Span::styled(harmless(text.trim_end()), user)];
+            let rows = wrap(&words, page.columns, &margin, Break::Words, &mut ink);
+            head.extend(rows);
+        }
+        Kind::Answer(answer) => return said(answer, head, mark, page, old),
+        Kind::Tool(run) => head.extend(fold::rows(run, mark, page, &mut ink)),
+        Kind::Injected(what) => {
+            let shape = match what.split_whitespace().next() {
+                Some("letter" | "letters") => "✉",
+                Some("claimed") => "⚑",
+                Some(_) | None => "·",
+            };
+            head.extend(plain(&format!("{shape} {what}"), page.theme.dim, page));
+        }
+        Kind::Notice(level, text, hint) => {
+            let (shape, style) = match level {
+                Level::Info => ("·", page.theme.dim),
+                Level::Warn => ("▲", page.theme.warn),
+                Level::Error => ("✗", page.theme.error),
+            };
+            head.extend(plain(&format!("{shape} {text}"), style, page));
+            if !hint.is_empty() {
+                head.extend(plain(&format!("  {hint}"), page.theme.dim, page));
+            }
+        }
+    }
+    Laid {
+        parts: vec![Part {
+            piece: None,
+            rows: head,
+            ink,
+        }],
+    }
+}
+
+/// A short text of one style; what does not fit hangs below it.
+fn plain(text: &str, style: Style, page: Page<'_>) -> Vec<Row> {
+    let margin = Margin::hanging(vec![], vec!["  ".into()]);
+    let words = [Span::styled(harmless(text), style)];
+    wrap(&words, page.columns, &margin, Break::Words, &mut 0)
+}
+
+fn said(
+    answer: &Answer,
+    mut head: Vec<Row>,
+    mark: Mark,
+    page: Page<'_>,
+    old: Option<Laid>,
+) -> Laid {
+    let mut ink = 0;
+    if !answer.thinking.is_blank() {
+        head.extend(thoughts(answer, mark, page, &mut ink));
+    }
+    let mut out = Laid {
+        parts: vec![Part {
+            piece: None,
+            rows: head,
+            ink,
+        }],
+    };
+    let mut known = old.map_or_else(Vec::new, |old| old.parts);
+    let mut has_words = false;
+    for (at, range) in answer.pieces().enumerate() {
+        let piece = Piece {
+            origin: answer.origin,
+            epoch: answer.text.epoch(),
+            range,
+        };
+        // Behind the head, the parts are the pieces in their order.
+        let part = match known.get_mut(at + 1) {
+            Some(same) if same.piece.as_ref() == Some(&piece) => std::mem::take(same),
+            Some(_) | None => words(answer, piece, has_words, page),
+        };
+        has_words |= !part.rows.is_empty();
+        out.parts.push(part);
+    }
+    if answer.progress == Stream::ClosedWithCall {
+        out.parts.push(Part {
+            piece: None,
+            rows: plain(&format!("▲ {CALL_AS_TEXT}"), page.theme.dim, page),
+            ink: 0,
+        });
+    }
+    out
+}
+
+fn words(answer: &Answer, piece: Piece, has_words: bool, page: Page<'_>) -> Part {
+    let mut ink = 0;
+    let text = &answer.text.as_str()[piece.range.clone()];
+    let mut rows = markdown::rows(text, page.columns, page.theme, &mut ink);
+    if has_words && !rows.is_empty() {
+        rows.insert(0, Row::default());
+    }
+    Part {
+        piece: Some(piece),
+        rows,
+        ink,
+    }
+}
+
+/// The thoughts before an answer: one line of them, or all.
+fn thoughts(answer: &Answer, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
+    let text = harmless(answer.thinking.as_str().trim());
+    let dim = page.theme.dim;
+    let sign = match mark {
+        Mark::Selected => page.theme.selection,
+        Mark::Plain => dim,
+    };
+    let margin = Margin::hanging(vec![Span::styled("∴", sign), " ".into()], vec!["  ".into()]);
+    match answer.fold {
+        Fold::Folded => {
+            // What is thought right now stands at the end; what was thought is known by its beginning.
+            let mut lines = text.lines().filter(|l| !l.trim().is_empty());
+            let line = if answer.progress == Stream::Open {
+                lines.next_back()
+            } else {
+                lines.next()
+            };
+            let room = page.columns.saturating_sub(margin.columns());
+            let line = fit(line.unwrap_or_default(), room.max(1));
+            wrap(
+                &[Span::styled(line, dim)],
+                page.columns,
+                &margin,
+                Break::Anywhere,
+                &mut 0,
+            )
+        }
+        Fold::Open => {
+            let words = [Span::styled(text, dim)];
+            let rows = wrap(&words, page.columns, &margin, Break::Words, ink);
+            fold::some(rows, THOUGHTS_MAX, page)
+        }
+    }
+}

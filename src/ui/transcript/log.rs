@@ -1,0 +1,131 @@
+//! The cells of a conversation in their order, each with a number of its own.
+
+use std::collections::VecDeque;
+
+use super::cell::{Cell, Kind};
+use super::layout::{Above, Mark};
+
+/// Most cells that are kept; the oldest go first, and the drawing says so.
+pub const CELLS_MAX: usize = 10_000;
+/// Most bytes of text in all cells; beyond, the oldest go too.
+const BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// The cells, oldest first. Numbers count up from 0 and stay with their cells.
+#[derive(Debug, Default)]
+pub struct Log {
+    cells: VecDeque<Cell>,
+    /// How many were dropped at the front: the number of the first one that is there.
+    dropped: u64,
+    /// The bytes of text in all of them.
+    bytes: usize,
+    /// The last version that was given.
+    version: u64,
+    /// The number of the selected cell.
+    pub selected: Option<u64>,
+}
+
+impl Log {
+    /// Adds a cell; its number comes back.
+    pub fn push(&mut self, kind: Kind) -> u64 {
+        self.version += 1;
+        let version = self.version;
+        self.bytes += kind.bytes();
+        self.cells.push_back(Cell { kind, version });
+        self.trim();
+        self.next() - 1
+    }
+
+    /// Drops the oldest cells while there is too much; the newest stays.
+    fn trim(&mut self) {
+        while self.cells.len() > CELLS_MAX || (self.bytes > BYTES_MAX && self.cells.len() > 1) {
+            if let Some(oldest) = self.cells.pop_front() {
+                self.bytes -= oldest.kind.bytes();
+                self.dropped += 1;
+            }
+        }
+        let first = self.dropped;
+        self.selected = self.selected.filter(|n| *n >= first);
+    }
+
+    /// Changes a cell, if it is still there.
+    pub fn change(&mut self, number: u64, change: impl FnOnce(&mut Kind)) {
+        if let Some(at) = self.index(number) {
+            self.version += 1;
+            let cell = &mut self.cells[at];
+            cell.version = self.version;
+            self.bytes -= cell.kind.bytes();
+            change(&mut cell.kind);
+            self.bytes += cell.kind.bytes();
+            self.trim();
+        }
+    }
+
+    /// Removes a cell: what stands behind it keeps its number, so it stays as an empty one unless it is
+    /// the last.
+    pub fn remove(&mut self, number: u64) {
+        if number + 1 == self.next() {
+            if let Some(last) = self.cells.pop_back() {
+                self.bytes -= last.kind.bytes();
+            }
+            self.selected = self.selected.filter(|n| *n != number);
+        } else {
+            self.change(number, |kind| *kind = Kind::Answer(Box::default()));
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// The cell at an index.
+    pub fn cell(&self, at: usize) -> &Cell {
+        &self.cells[at]
+    }
+
+    /// The number that the next cell gets.
+    pub fn next(&self) -> u64 {
+        self.dropped + self.cells.len() as u64
+    }
+
+    /// The number of the cell at an index.
+    pub fn number(&self, at: usize) -> u64 {
+        self.dropped + at as u64
+    }
+
+    /// The index of a cell, if it is still there.
+    pub fn index(&self, number: u64) -> Option<usize> {
+        let at = usize::try_from(number.checked_sub(self.dropped)?).ok()?;
+        (at < self.cells.len()).then_some(at)
+    }
+
+    /// The numbers of the cells that open and fold.
+    pub fn foldable(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
+        let is_foldable = |(_, cell): &(usize, &Cell)| cell.kind.is_foldable();
+        let cells = self.cells.iter().enumerate().filter(is_foldable);
+        cells.map(|(at, _)| self.number(at))
+    }
+
+    /// What stands above the cell at an index.
+    pub fn above(&self, at: usize) -> Above {
+        let mut before = self.cells.range(..at).rev().filter(|c| !c.kind.is_blank());
+        let group = self.cells[at].kind.group();
+        match before.next() {
+            Some(other) if other.kind.group() == group && group == super::cell::Group::Work => {
+                Above::Close
+            }
+            Some(_) => Above::Apart,
+            None if self.dropped > 0 => Above::Dropped(self.dropped),
+            None => Above::Nothing,
+        }
+    }
+
+    /// Whether the cell at an index is the selected one.
+    pub fn mark(&self, at: usize) -> Mark {
+        if self.selected == Some(self.number(at)) {
+            Mark::Selected
+        } else {
+            Mark::Plain
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! The rows of a text, built from the events of its parser.
+
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::Span;
+
+use super::blocks::{Block, Blocks};
+use super::table::Table;
+use crate::ui::theme::Theme;
+use crate::ui::wrap::{Break, Margin, Row, wrap};
+
+/// Widest rule, in columns.
+const RULE_MAX: usize = 60;
+
+/// What the runs of text that are being collected belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Words,
+    Code,
+}
+
+/// A page of rows.
+pub struct Page<'a> {
+    columns: usize,
+    theme: &'a Theme,
+    rows: Vec<Row>,
+    ink: usize,
+    blocks: Blocks,
+    /// The words of the block that is open.
+    spans: Vec<Span<'static>>,
+    /// The style of the words, under those that it stands in.
+    styles: Vec<Style>,
+    shape: Shape,
+    /// The addresses of open links, and where their words begin in `spans`.
+    links: Vec<(String, usize)>,
+    table: Option<Table>,
+}
+
+impl<'a> Page<'a> {
+    /// An empty one, `ink` visible characters behind the beginning.
+    pub fn new(columns: usize, theme: &'a Theme, ink: usize) -> Page<'a> {
+        Page {
+            columns: columns.max(1),
+            theme,
+            rows: Vec::new(),
+            ink,
+            blocks: Blocks::new(),
+            spans: Vec::new(),
+            styles: vec![theme.assistant],
+            shape: Shape::Words,
+            links: Vec::new(),
+            table: None,
+        }
+    }
+
+    /// Its rows, and the ink behind them.
+    pub fn finish(mut self) -> (Vec<Row>, usize) {
+        self.flush();
+        (self.rows, self.ink)
+    }
+
+    /// Takes what the parser found next.
+    pub fn take(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text)
+            | Event::Html(text)
+            | Event::InlineHtml(text)
+            | Event::InlineMath(text)
+            | Event::DisplayMath(text)
+            | Event::FootnoteReference(text) => self.put(text.into_string(), self.style()),
+            Event::Code(text) => {
+                let style = self.style().patch(self.theme.code);
+                self.put(text.into_string(), style);
+            }
+            // Models break lines where they mean it.
+            Event::SoftBreak | Event::HardBreak => self.put("\n".into(), self.style()),
+            Event::Rule => {
+                self.begin(Block::Other);
+                let margin = self.blocks.margin(self.columns, self.theme);
+                let room = self.columns.saturating_sub(margin.columns()).max(1);
+                let mut spans = margin.first;
+                let rule = "─".repeat(room.min(RULE_MAX));
+                spans.push(Span::styled(rule, self.theme.dim));
+                self.rows.push(Row::ornament(spans, self.ink));
+            }
+            Event::TaskListMarker(done) => self.blocks.mark_as_task(self.theme, done),
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Paragraph => self.begin(Block::Paragraph),
+            Tag::HtmlBlock => self.begin(Block::Other),
+            Tag::Heading { level, .. } => {
+                self.begin(Block::Other);
+                self.styles.push(self.theme.heading);
+                self.put(
+                    format!("{} ", "#".repeat(depth(level))),
+                    self.theme.heading.patch(self.theme.dim),
+                );
+            }
+            Tag::BlockQuote(_) => {
+                self.begin(Block::Other);
+                self.blocks.begin_quote();
+                self.styles.push(self.style().patch(self.theme.quote));
+            }
+            Tag::CodeBlock(kind) => {
+                self.begin(Block::Other);
+                if let CodeBlockKind::Fenced(language) = kind
+                    && !language.trim().is_empty()
+                {
+                    let name = Span::styled(language.trim().to_string(), self.theme.dim);
+                    self.spans.push(name);
+                    self.draw(Break::Words, "  ", "  ");
+                }
+                self.shape = Shape::Code;
+                self.styles.push(self.theme.code);
+            }
+            Tag::List(first) => {
+                self.begin(Block::Other);
+                self.blocks.begin_list(first);
+            }
+            Tag::Item => {
+                self.flush();
+                if self.blocks.begin_item(self.theme) {
+                    self.gap();
+                }
+            }
+            Tag::Emphasis => self.push_modifier(Modifier::ITALIC),
+            Tag::Strong => self.push_modifier(Modifier::BOLD),
+            Tag::Strikethrough => self.push_modifier(Modifier::CROSSED_OUT),
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
+                self.links.push((dest_url.into_string(), self.spans.len()));
+                self.styles.push(self.style().patch(self.theme.link));
+            }
+            Tag::Table(alignments) => {
+                self.begin(Block::Other);
+                self.table = Some(Table::new(alignments));
+            }
+            Tag::TableHead => {
+                self.begin_row();
+                self.styles.push(self.theme.heading);
+            }
+            Tag::TableRow => self.begin_row(),
+            Tag::TableCell
+            | Tag::FootnoteDefinition(_)
+            | Tag::DefinitionList
+            | Tag::DefinitionListTitle
+            | Tag::DefinitionListDefinition
+            | Tag::Superscript
+            | Tag::Subscript
+            | Tag::MetadataBlock(_) => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph | TagEnd::HtmlBlock => self.flush(),
+            TagEnd::Heading(_) => {
+                self.flush();
+                self.styles.pop();
+            }
+            TagEnd::BlockQuote(_) => {
+                self.flush();
+                self.styles.pop();
+                self.blocks.end();
+            }
+            TagEnd::CodeBlock => {
+                self.flush();
+                self.shape = Shape::Words;
+                self.styles.pop();
+            }
+            TagEnd::List(_) => {
+                self.flush();
+                self.blocks.end_list();
+            }
+            TagEnd::Item => {
+                self.flush();
+                if self.blocks.has_mark() {
+                    let margin = self.blocks.margin(self.columns, self.theme);
+                    self.rows.push(Row::ornament(margin.first, self.ink));
+                }
+                self.blocks.end();
+            }
+            TagEnd::Link | TagEnd::Image => self.end_link(),
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::TableHead => {
+                self.styles.pop();
+            }
+            TagEnd::TableCell => {
+                let cell = std::mem::take(&mut self.spans);
+                if let Some(table) = &mut self.table {
+                    table.put(cell);
+                }
+            }
+            TagEnd::Table => {
+                if let Some(table) = self.table.take() {
+                    let margin = self.blocks.margin(self.columns, self.theme);
+                    let rows = table.rows(self.columns, &margin, self.theme, &mut self.ink);
+                    self.rows.extend(rows);
+                }
+            }
+            TagEnd::TableRow
+            | TagEnd::FootnoteDefinition
+            | TagEnd::DefinitionList
+            | TagEnd::DefinitionListTitle
+            | TagEnd::DefinitionListDefinition
+            | TagEnd::Superscript
+            | TagEnd::Subscript
+            | TagEnd::MetadataBlock(_) => {}
+        }
+    }
+
+    fn style(&self) -> Style {
+        self.styles.last().copied().unwrap_or_default()
+    }
+
+    fn push_modifier(&mut self, modifier: Modifier) {
+        self.styles.push(self.style().add_modifier(modifier));
+    }
+
+    fn put(&mut self, text: String, style: Style) {
+        self.spans.push(Span::styled(text, style));
+    }
+
+    /// The address goes behind the words of a link, unless they say it.
+    fn end_link(&mut self) {
+        self.styles.pop();
+        let Some((address, start)) = self.links.pop() else {
+            return;
+        };
+        let words: String = self
+            .spans
+            .iter()
+            .skip(start)
+            .map(|s| s.content.as_ref())
+            .collect();
+        let is_said = words == address || address.strip_prefix("mailto:") == Some(words.as_str());
+        if !address.is_empty() && !is_said {
+            self.put(format!(" ({address})"), self.theme.dim);
+        }
+    }
+
+    fn begin_row(&mut self) {
+        if let Some(table) = &mut self.table {
+            table.begin_row();
+        }
+    }
+
+    fn begin(&mut self, block: Block) {
+        self.flush();
+        if self.blocks.begin(block) {
+            self.gap();
+        }
+    }
+
+    fn gap(&mut self) {
+        let spans = self.blocks.gap(self.columns, self.theme);
+        self.rows.push(Row::ornament(spans, self.ink));
+    }
+
+    /// Draws the words that were collected.
+    fn flush(&mut self) {
+        if self.spans.is_empty() {
+            return;
+        }
+        trim_end(&mut self.spans);
+        match self.shape {
+            Shape::Words => self.draw(Break::Words, "", ""),
+            Shape::Code => self.draw(Break::Anywhere, "  ", "↳ "),
+        }
+    }
+
+    fn draw(&mut self, how: Break, indent: &'static str, continued: &'static str) {
+        self.blocks.note_text();
+        let Margin {
+            mut first,
+            mut line,
+            mut rest,
+        } = self.blocks.margin(self.columns, self.theme);
+        if !indent.is_empty() {
+            first.push(indent.into());
+            line.push(indent.into());
+            rest.push(Span::styled(continued, self.theme.dim));
+        }
+        let margin = Margin { first, line, rest };
+        let spans = std::mem::take(&mut self.spans);
+        self.rows
+            .extend(wrap(&spans, self.columns, &margin, how, &mut self.ink));
+    }
+}
+
+/// Drops the newlines at the end.
+fn trim_end(spans: &mut Vec<Span<'static>>) {
+    while let Some(mut last) = spans.pop() {
+        let kept = last.content.trim_end_matches('\n').len();
+        if kept > 0 || spans.is_empty() {
+            last.content.to_mut().truncate(kept);
+            spans.push(last);
+            return;
+        }
+    }
+}
+
+fn depth(level: HeadingLevel) -> usize {
+    match level {
+        HeadingLevel::H1 => 1,
+        HeadingLevel::H2 => 2,
+        HeadingLevel::H3 => 3,
+        HeadingLevel::H4 => 4,
+        HeadingLevel::H5 => 5,
+        HeadingLevel::H6 => 6,
+    }
+}

@@ -1,0 +1,265 @@
+//! What Markdown looks like, that no row is too wide, and that cutting a text into pieces changes nothing.
+
+use pretty_assertions::assert_eq;
+use proptest::prelude::*;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::*;
+use crate::ui::wrap::visible;
+
+fn drawn(text: &str, columns: usize) -> Vec<Row> {
+    rows(text, columns, &Theme::default(), &mut 0)
+}
+
+fn texts(rows: &[Row]) -> String {
+    let mut out = String::new();
+    for row in rows {
+        let text: String = row.spans.iter().map(|s| s.content.as_ref()).collect();
+        out.push_str(text.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+fn shown(text: &str, columns: usize) -> String {
+    texts(&drawn(text, columns))
+}
+
+/// Text and styles, for what colour or weight has a meaning.
+fn buffer(text: &str, columns: u16) -> Buffer {
+    let rows = drawn(text, usize::from(columns));
+    let height = u16::try_from(rows.len()).unwrap();
+    let mut out = Buffer::empty(Rect::new(0, 0, columns, height));
+    for (y, row) in (0..).zip(&rows) {
+        let mut x = 0;
+        for span in &row.spans {
+            let room = usize::from(columns - x);
+            (x, _) = out.set_stringn(x, y, &span.content, room, span.style);
+        }
+    }
+    out
+}
+
+#[test]
+fn words_have_their_styles() {
+    insta::assert_debug_snapshot!(buffer(
+        "# One *two*\n\nplain **bold *both*** `code` ~~gone~~ [words](https://a.b/c) <https://x.y>\n\n> quoted **bold**\n\n```rs\nfn x() {}\n```",
+        40
+    ));
+}
+
+#[test]
+fn blocks_are_set_apart_and_lists_are_not() {
+    insta::assert_snapshot!(shown(
+        "Intro\nsecond line\n\n## Heading\nText right below.\n- one that is long enough to be wrapped here\n- two\n  1. inner\n  2. more\n     - deepest item that wraps too\n- three\n\nAfter\n\n---\n\n10. ten\n11. eleven\n\n- [ ] open\n- [x] done\n-\n- last",
+        28
+    ));
+}
+
+#[test]
+fn paragraphs_code_and_quotes_inside_items() {
+    insta::assert_snapshot!(shown(
+        "1. First paragraph.\n\n   Second paragraph of it.\n\n2. Item with code:\n   ```sh\n   cargo test --workspace\n   ```\n3. > quoted\n   > more\n\n> - list in quote\n>\n> text in quote\n>> deeper",
+        26
+    ));
+}
+
+#[test]
+fn code_is_verbatim_and_marked_where_it_goes_on() {
+    insta::assert_snapshot!(shown(
+        "```\n\tif x {\n\n\t\treturn   a_very_long_name;\n}\n```\n\n    indented code\n\n~~~text\n``` inside\n~~~",
+        20
+    ));
+}
+
+#[test]
+fn tables_are_grids() {
+    insta::assert_snapshot!(shown(
+        "| file | lines | what **it** is |\n|:--|--:|:-:|\n| add.py | 2 | `x` |\n| 中文.py | 1024 | a 👍 |\n| short |",
+        40
+    ));
+}
+
+#[test]
+fn wide_tables_wrap_their_cells_and_then_become_lists() {
+    let table = "| name | what it does |\n|---|---|\n| alpha | reads the header of the file |\n| beta | writes |";
+    insta::assert_snapshot!(format!("{}\n{}", shown(table, 24), shown(table, 10)));
+}
+
+#[test]
+fn what_could_hide_is_shown() {
+    let cases = [
+        ("<b>x</b> <!-- y -->", "<b>x</b> <!-- y -->\n"),
+        ("<div>\nin\n</div>", "<div>\nin\n</div>\n"),
+        ("a\u{1b}[31mb\u{202e}c\u{200b}d", "a␛[31mb�c�d\n"),
+        ("[good](http://bad)", "good (http://bad)\n"),
+        ("[http://bad](http://bad)", "http://bad\n"),
+        ("![alt](x.png)", "alt (x.png)\n"),
+        (
+            "[a][1] and [b]\n\n[1]: http://x\n[b]: http://y",
+            "[a][1] and [b]\n\n[1]: http://x\n[b]: http://y\n",
+        ),
+        ("a[^1]\n\n[^1]: note", "a[^1]\n\n[^1]: note\n"),
+        ("&lt;b&gt; \\*x\\*", "<b> *x*\n"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(shown(text, 40), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn a_half_written_text_is_drawn_as_far_as_it_goes() {
+    let whole = "Some **bold** text\n\n```rs\nfn x() {}\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |";
+    for (end, _) in whole.char_indices() {
+        let rows = drawn(&whole[..end], 30);
+        assert!(rows.iter().all(|r| r.width() <= 30), "{end}");
+    }
+    assert_eq!(shown("```rs\nfn x", 20), "  rs\n  fn x\n");
+}
+
+#[test]
+fn the_end_of_the_text_is_the_end_of_the_rows() {
+    for text in ["", "\n", "\n\n\n", "<!-- -->", "a\n\n\n", "```\n```", "-"] {
+        let rows = drawn(text, 20);
+        assert!(rows.len() <= 1, "{text:?} {rows:?}");
+    }
+}
+
+#[test]
+fn ink_does_not_depend_on_the_width() {
+    let text = "# Head\n\nText with **bold** words and 中文.\n\n- item\n  - inner item\n\n| name | what it does |\n|---|---|\n| a | long words in a cell |\n\n```\nsome code here\n```\n\nEnd.";
+    let end = |columns| {
+        let mut ink = 0;
+        rows(text, columns, &Theme::default(), &mut ink);
+        ink
+    };
+    let all: Vec<usize> = (4..80).map(end).collect();
+    assert!(all.iter().all(|i| *i == all[0]), "{all:?}");
+    for columns in 4..80 {
+        let inks: Vec<usize> = drawn(text, columns).iter().map(|r| r.ink).collect();
+        assert!(inks.is_sorted(), "{columns}: {inks:?}");
+    }
+}
+
+#[test]
+fn deep_nesting_leaves_room_for_words() {
+    for text in [
+        ">".repeat(500) + " deep",
+        (0..60)
+            .map(|n| format!("{}- x{n}\n", "  ".repeat(n)))
+            .collect::<Vec<_>>()
+            .concat(),
+        "- ".repeat(2000) + "deep",
+    ] {
+        let rows = drawn(&text, 30);
+        assert!(rows.iter().all(|r| r.width() <= 30));
+        let last = if text.contains("deep") { "deep" } else { "x59" };
+        assert!(texts(&rows).contains(last), "{}", texts(&rows));
+    }
+}
+
+fn cut(text: &str) -> Vec<&str> {
+    let mut pieces = Pieces::default();
+    pieces.read(text);
+    pieces.ranges(text.len()).map(|r| &text[r]).collect()
+}
+
+#[test]
+fn pieces_end_where_blocks_are_closed() {
+    let cases: [(&str, &[&str]); 9] = [
+        ("", &[""]),
+        ("a\nb\n", &["a\nb\n"]),
+        ("a\n\nb\n\n\nc\n", &["a\n\n", "b\n\n\n", "c\n"]),
+        ("a\n\nb", &["a\n\nb"]),
+        (
+            "- a\n\n- b\n\n  c\n\nd\n",
+            &["- a\n\n- b\n\n  c\n\n", "d\n"],
+        ),
+        ("```\na\n\nb\n```\n\nc\n", &["```\na\n\nb\n```\n\n", "c\n"]),
+        ("a\n\n```\nb\n\nc\n", &["a\n\n", "```\nb\n\nc\n"]),
+        (
+            "- ```\n  a\n\n  b\n  ```\n\nc\n",
+            &["- ```\n  a\n\n  b\n  ```\n\n", "c\n"],
+        ),
+        (
+            "1. a\n   ~~~\n\nb\n\nc\n",
+            &["1. a\n   ~~~\n\n", "b\n\n", "c\n"],
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(cut(text), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn pieces_do_not_depend_on_the_portions() {
+    let text = "a\n\n- b\n\n```\nc\n\n中\n```\n\nd\n\n1) e\n\nf\n";
+    let mut whole = Pieces::default();
+    whole.read(text);
+    let mut grown = Pieces::default();
+    for (at, c) in text.char_indices() {
+        grown.read(&text[..at + c.len_utf8()]);
+    }
+    assert_eq!(grown, whole);
+}
+
+/// Blocks as models write them.
+fn document() -> impl Strategy<Value = String> {
+    let block = prop_oneof![
+        "[a-z]{1,8}( [a-z*`]{1,8}){0,4}\n\n",
+        "#{1,3} [a-z]{1,6}\n\n",
+        "(- [a-z]{1,6}\n){1,3}\n",
+        "- [a-z]{1,6}\n\n  [a-z]{1,6}\n\n",
+        "[1-9]\\. [a-z]{1,6}\n   ```\n   [a-z]{1,6}\n\n   x\n   ```\n\n",
+        "```[a-z]{0,3}\n[a-z ]{1,9}\n\n- [a-z]{1,6}\n```\n\n",
+        "> [a-z]{1,6}\n> [a-z]{1,6}\n\n",
+        "\\| [a-z]{1,6} \\| b \\|\n\\|---\\|---\\|\n\\| [a-z]{1,6} \\| 2 \\|\n\n",
+        "    [a-z]{1,6}\n\n",
+        "---\n\n",
+    ];
+    proptest::collection::vec(block, 0..8).prop_map(|blocks| blocks.concat())
+}
+
+proptest! {
+    /// What is drawn piece by piece is what is drawn at once.
+    #[test]
+    fn cutting_changes_nothing(text in document(), columns in 8usize..40) {
+        let mut joined: Vec<Row> = Vec::new();
+        let mut ink = 0;
+        for piece in cut(&text) {
+            let rows = rows(piece, columns, &Theme::default(), &mut ink);
+            if !joined.is_empty() && !rows.is_empty() {
+                joined.push(Row::default());
+            }
+            joined.extend(rows);
+        }
+        prop_assert_eq!(texts(&joined), shown(&text, columns));
+    }
+
+    /// Whatever a model writes: no row is wider than its room.
+    #[test]
+    fn no_row_is_too_wide(text in "[a-z *_`#>|\\-1.\\[\\]()<!~:中😀é\n]{0,200}", columns in 1usize..60) {
+        for row in drawn(&text, columns) {
+            prop_assert!(row.width() <= columns, "{} > {columns}: {row:?}", row.width());
+        }
+    }
+
+    /// Letters are never lost, whatever stands between them.
+    #[test]
+    fn no_letter_is_lost(text in "[a-z *_`#>|\\-\\[\\]()~\n]{0,120}", columns in 12usize..60) {
+        let letters = |t: &str| {
+            let mut all: Vec<char> = t.chars().filter(char::is_ascii_lowercase).collect();
+            all.sort_unstable();
+            all
+        };
+        let rows = drawn(&text, columns);
+        let mut have = letters(&texts(&rows));
+        for c in letters(&text) {
+            let at = have.iter().position(|h| *h == c);
+            prop_assert!(at.is_some(), "{c} of {text:?} in {}", texts(&rows));
+            have.swap_remove(at.unwrap());
+        }
+        prop_assert!(visible(&text) < 200);
+    }
+}

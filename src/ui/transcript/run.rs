@@ -1,0 +1,280 @@
+//! A tool call: what it works on, how far it has come, what came of it.
+
+use serde_json::Value;
+
+use super::cell::Fold;
+use crate::domain::chat::Outcome;
+use crate::domain::text::{head_and_tail, one_line};
+use crate::ui::wrap::width;
+
+/// Most bytes of output and of a diff that are kept of a call that is done.
+const OUTPUT_MAX: usize = 256 * 1024;
+/// Most bytes that are kept of the output of a running call: its end is what matters.
+const LIVE_MAX: usize = 16 * 1024;
+/// Most bytes of an input.
+const INPUT_MAX: usize = 16 * 1024;
+/// Widest output that is shown in the folded line itself.
+const SHORT: usize = 40;
+
+/// How far a tool call has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// It runs.
+    Running,
+    /// It did what was asked.
+    Done,
+    /// It did not.
+    Failed,
+    /// The turn ended before it did.
+    Abandoned,
+}
+
+/// A tool call. Its texts are as they came: they are made harmless where they are drawn.
+#[derive(Debug)]
+pub struct ToolRun {
+    /// The tool.
+    pub tool: String,
+    /// What it works on, in one line; may be empty.
+    pub on: String,
+    /// Its input as a person reads it; may be empty.
+    pub input: String,
+    /// How far it has come.
+    pub progress: Progress,
+    /// The end of its output while it runs, all of it (bounded) when it is done.
+    pub output: String,
+    /// What it changed, as a unified diff; may be empty.
+    pub diff: String,
+    /// How long it took, in milliseconds.
+    pub took_ms: u64,
+    /// Whether it shows everything.
+    pub fold: Fold,
+}
+
+impl ToolRun {
+    /// A call that begins.
+    pub fn begun(tool: &str, on: &str, input: &Value) -> ToolRun {
+        ToolRun {
+            tool: one_line(tool),
+            on: one_line(on),
+            input: head_and_tail(&readable(input), INPUT_MAX),
+            progress: Progress::Running,
+            output: String::new(),
+            diff: String::new(),
+            took_ms: 0,
+            fold: Fold::Folded,
+        }
+    }
+
+    /// Output while it runs.
+    pub fn hear(&mut self, chunk: &str) {
+        // A chunk can be larger than all that is kept.
+        self.output.push_str(tail(chunk, LIVE_MAX));
+        if self.output.len() > LIVE_MAX * 2 {
+            self.output = tail(&self.output, LIVE_MAX).to_string();
+        }
+    }
+
+    /// It is over.
+    pub fn end(&mut self, outcome: Outcome, output: &str, diff: &str, took_ms: u64) {
+        self.progress = match outcome {
+            Outcome::Ok => Progress::Done,
+            Outcome::Error => Progress::Failed,
+        };
+        self.output = head_and_tail(output, OUTPUT_MAX);
+        self.diff = head_and_tail(diff, OUTPUT_MAX);
+        self.took_ms = took_ms;
+    }
+
+    /// Everything in it as text.
+    pub fn text(&self) -> String {
+        let head = format!("{} {}", self.tool, self.on);
+        let parts = [head.trim_end(), &self.input, &self.diff, &self.output];
+        let parts: Vec<&str> = parts
+            .iter()
+            .map(|p| p.trim_end())
+            .filter(|p| !p.is_empty())
+            .collect();
+        parts.join("\n")
+    }
+
+    /// What came of it in a few words: `exit 1`, `12 lines`, `+3 −1`, a short output itself, the time.
+    pub fn result(&self) -> String {
+        let mut words = Vec::new();
+        match self.progress {
+            Progress::Running => {}
+            Progress::Abandoned => words.push("not finished".to_string()),
+            Progress::Failed => words.extend(ended_by(&self.output)),
+            Progress::Done if self.diff.is_empty() => words.extend(measure(&self.output)),
+            Progress::Done => {
+                let (added, removed) = changes(&self.diff);
+                words.push(format!("+{added} −{removed}"));
+            }
+        }
+        if self.took_ms >= 1000 {
+            words.push(duration(self.took_ms));
+        }
+        words.join(" · ")
+    }
+
+    /// Why it failed, in one line.
+    pub fn why(&self) -> String {
+        // A command says what is wrong at its end, a tool at its beginning.
+        let mut lines = self.output.lines().filter(|l| !l.trim().is_empty());
+        let line = match ended_by(&self.output) {
+            Some(_) => {
+                lines.next_back();
+                lines.rfind(|l| !l.starts_with("[A program that the command left"))
+            }
+            None => lines.next(),
+        };
+        one_line(line.unwrap_or_default().trim_start())
+    }
+}
+
+/// How a command ended: the last line of its output says it in brackets.
+fn ended_by(output: &str) -> Option<String> {
+    let last = output.trim_end().lines().next_back()?;
+    let inside = last.strip_prefix('[')?.strip_suffix(']')?;
+    if let Some(code) = inside.strip_prefix("exit code ") {
+        return code.parse::<i32>().is_ok().then(|| format!("exit {code}"));
+    }
+    if inside.contains("Timeout") {
+        return Some("timed out".into());
+    }
+    let known = inside.starts_with("ended by signal ") || inside == "interrupted";
+    known.then(|| one_line(inside))
+}
+
+fn measure(output: &str) -> Option<String> {
+    let output = output.trim_end();
+    match output.lines().count() {
+        0 => None,
+        1 if output.starts_with(['{', '[']) => None,
+        1 if width(output) <= SHORT => Some(one_line(output)),
+        1 => Some("1 line".into()),
+        n => Some(format!("{n} lines")),
+    }
+}
+
+fn changes(diff: &str) -> (usize, usize) {
+    let count = |sign: char, header: &str| {
+        let is_change = |l: &&str| l.starts_with(sign) && !l.starts_with(header);
+        diff.lines().filter(is_change).count()
+    };
+    (count('+', "+++ "), count('-', "--- "))
+}
+
+fn duration(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match seconds {
+        0..60 => format!("{seconds}.{} s", ms % 1000 / 100),
+        60..3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+        3600.. => format!("{}h {:02}m", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// An input as a person reads it: a command as a command, else one field a line.
+fn readable(input: &Value) -> String {
+    let Value::Object(fields) = input else {
+        return if input.is_null() {
+            String::new()
+        } else {
+            input.to_string()
+        };
+    };
+    if let Some(command) = fields.get("command").and_then(Value::as_str) {
+        return format!("$ {command}");
+    }
+    let line = |(name, value): (&String, &Value)| match value {
+        Value::String(text) => format!("{name}: {text}"),
+        other => format!("{name}: {other}"),
+    };
+    fields.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The last `max` bytes of `text`, at a border of characters.
+fn tail(text: &str, max: usize) -> &str {
+    let start = text.len().saturating_sub(max);
+    let start = (start..text.len()).find(|at| text.is_char_boundary(*at));
+    start.map_or("", |at| &text[at..])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn done(outcome: Outcome, output: &str, diff: &str, took_ms: u64) -> ToolRun {
+        let mut run = ToolRun::begun("x", "", &Value::Null);
+        run.end(outcome, output, diff, took_ms);
+        run
+    }
+
+    #[test]
+    fn results_are_short() {
+        use Outcome::{Error, Ok};
+        let diff = "--- a\n+++ b\n@@ -1 +1,3 @@\n-x\n+y\n+z\n+++w\n";
+        let long = "a sentence that is too long for the folded line";
+        let cases = [
+            (done(Ok, "", "", 0), "", ""),
+            (done(Ok, "short\n", "", 999), "short", "short"),
+            (done(Ok, long, "", 1000), "1 line · 1.0 s", long),
+            (done(Ok, "{\"id\": 1}", "", 0), "", "{\"id\": 1}"),
+            (done(Ok, "a\nb\nc", "", 3_250), "3 lines · 3.2 s", "a"),
+            (done(Ok, "Edited", diff, 0), "+3 −1", "Edited"),
+            (
+                done(Error, "building\nerror: no\n[exit code 101]", "", 65_000),
+                "exit 101 · 1m 05s",
+                "error: no",
+            ),
+            (
+                done(Error, "half\n[Error: Timeout (120s): ended]", "", 7_300_000),
+                "timed out · 2h 01m",
+                "half",
+            ),
+            (
+                done(
+                    Error,
+                    "[x]\n[A program that the command left running was ended with it.]\n[ended by signal 9]",
+                    "",
+                    0,
+                ),
+                "ended by signal 9",
+                "[x]",
+            ),
+            (
+                done(Error, "\n  no such file\nhelp", "", 0),
+                "",
+                "no such file",
+            ),
+            (done(Error, "[exit code 1]", "", 0), "exit 1", ""),
+        ];
+        for (run, result, why) in cases {
+            assert_eq!((run.result().as_str(), run.why().as_str()), (result, why));
+        }
+    }
+
+    #[test]
+    fn inputs_are_readable() {
+        let cases = [
+            (json!({"command": "ls\npwd", "timeout_s": 5}), "$ ls\npwd"),
+            (json!({"path": "a", "limit": 5}), "path: a\nlimit: 5"),
+            (json!(null), ""),
+            (json!("odd"), "\"odd\""),
+        ];
+        for (input, expected) in cases {
+            assert_eq!(readable(&input), expected);
+        }
+    }
+
+    #[test]
+    fn running_output_keeps_its_end() {
+        let mut run = ToolRun::begun("x", "", &Value::Null);
+        for _ in 0..1000 {
+            run.hear(&"中文\n".repeat(1000));
+        }
+        run.hear(&("é".repeat(1_000_000) + "end"));
+        assert!(run.output.len() <= LIVE_MAX * 2 && run.output.ends_with("end"));
+    }
+}

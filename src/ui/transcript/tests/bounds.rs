@@ -1,0 +1,257 @@
+//! Whatever comes, it is bounded, harmless, and drawn.
+
+use pretty_assertions::assert_eq;
+use proptest::prelude::*;
+
+use super::*;
+use crate::protocol::event::TurnEnd;
+
+#[test]
+fn control_sequences_are_shown() {
+    let bad = "a\u{1b}[31mr\u{202e}x\u{9b}2J\u{7}\u{200b}";
+    let all = transcript(&[
+        prompted(bad),
+        thought(bad, bad),
+        said(&format!(
+            "`{bad}`\n\n```{bad}\n{bad}\n```\n\n| {bad} |\n|---|\n\n[{bad}]({bad})"
+        )),
+        injected(bad),
+        started("1", bad, bad),
+        output("1", bad),
+        finished("1", Outcome::Error, bad, bad),
+        notice(Level::Error, bad),
+        ended(TurnEnd::Failed {
+            error: bad.into(),
+            hint: bad.into(),
+        }),
+    ]);
+    let mut open = transcript(&[started("1", bad, bad), output("1", bad)]);
+    open.toggle_selected();
+    for transcript in [all, open] {
+        let buffer = draw(&transcript, &mut TranscriptCache::default(), 60, 40);
+        let shown: String = buffer
+            .content
+            .iter()
+            .map(ratatui::buffer::Cell::symbol)
+            .collect();
+        assert!(shown.contains("a␛[31mr�x�2J␇"), "{shown}");
+        let drives = |c: char| c.is_control() || "\u{202e}\u{200b}".contains(c);
+        assert!(!shown.contains(drives));
+    }
+}
+
+#[test]
+fn the_number_of_cells_is_bounded_and_the_view_says_so() {
+    let mut all = Transcript::new();
+    for n in 0..CELLS_MAX + 50 {
+        take(&mut all, &[injected(&n.to_string())]);
+        if n == 20 {
+            all.scroll(Scroll::Top, view(60, 4));
+            assert!(!all.is_following());
+        }
+    }
+    assert_eq!(all.log.len(), CELLS_MAX);
+    // The row that was held is gone: the oldest one is in view.
+    assert_eq!(
+        screen(&all, 60, 4),
+        "… 50 older entries are not kept here; .transcripts/ holds\n  the conversation\n\n· 50\n"
+    );
+}
+
+#[test]
+fn the_bytes_of_all_cells_are_bounded() {
+    let mut all = Transcript::new();
+    let much = "x ".repeat(1024 * 1024);
+    for n in 0..300 {
+        let call = n.to_string();
+        take(&mut all, &[started(&call, "bash", "x")]);
+        take(&mut all, &[finished(&call, Outcome::Ok, &much, &much)]);
+    }
+    assert!(
+        all.log.len() > 50 && all.log.len() < 100,
+        "{}",
+        all.log.len()
+    );
+    assert!(screen(&all, 60, 4).contains("✓ bash x · +0 −0"));
+}
+
+#[test]
+fn only_what_is_in_view_is_laid_out() {
+    let mut all = Transcript::new();
+    for n in 0..CELLS_MAX {
+        take(&mut all, &[said(&format!("answer **{n}**"))]);
+    }
+    let mut cache = TranscriptCache::default();
+    draw(&all, &mut cache, 80, 30);
+    assert_eq!(cache.layouts_kept(), 15);
+    for _ in 0..10 {
+        all.scroll(Scroll::PageUp, view(80, 30));
+        draw(&all, &mut cache, 80, 30);
+    }
+    assert!(cache.layouts_kept() < 200, "{}", cache.layouts_kept());
+    all.scroll(Scroll::Top, view(80, 30));
+    assert!(screen(&all, 80, 30).starts_with("answer 0\n"));
+}
+
+#[test]
+fn five_megabytes_of_output_and_long_lines_are_drawn() {
+    let much = many(400_000, |n| format!("line {n}\n"));
+    let long = "x".repeat(200 * 1024);
+    let mut all = transcript(&[said(&long), prompted(&long), started("1", "bash", &long)]);
+    for chunk in much.as_bytes().chunks(64 * 1024) {
+        let chunk = String::from_utf8_lossy(chunk).into_owned();
+        take(&mut all, &[output("1", &chunk)]);
+    }
+    assert!(screen(&all, 80, 20).contains("line 399999"));
+    take(&mut all, &[finished("1", Outcome::Ok, &much, "")]);
+    all.toggle_selected();
+    all.scroll(Scroll::LineUp, view(80, 300));
+    let shown = screen(&all, 80, 300);
+    for words in ["line 0\n", "lines are not shown …", "line 399998\n"] {
+        assert!(shown.contains(words), "{words} in {shown}");
+    }
+    take(&mut all, &[started("2", "bash", "long")]);
+    take(&mut all, &[finished("2", Outcome::Error, &long, &long)]);
+    all.select_next();
+    all.toggle_selected();
+    assert!(screen(&all, 80, 300).contains("rows are not shown …"));
+}
+
+#[test]
+fn a_very_long_answer_is_bounded_and_says_so() {
+    let mut streamed = Transcript::new();
+    let part = "some words of an answer that does not end\n\n".repeat(50);
+    for _ in 0..500 {
+        take(&mut streamed, &[delta(&part)]);
+    }
+    streamed.scroll(Scroll::LineUp, view(60, 10));
+    let shown = screen(&streamed, 60, 10);
+    assert!(shown.contains("some words"));
+    let whole = transcript(&[said(&part.repeat(500))]);
+    let text = |t: &Transcript| t.log.cell(0).kind.text();
+    assert_eq!(text(&streamed), text(&whole));
+    assert!(text(&whole).len() < 257 * 1024 && text(&whole).contains("bytes cut here"));
+}
+
+#[test]
+fn any_size_will_do() {
+    let mut all = transcript(&[
+        prompted("中文 👍"),
+        thought(
+            "hm",
+            "# A\n\n| a | b |\n|---|---|\n| 中 | 2 |\n\n- x\n  - y",
+        ),
+        started("1", "bash", "ls"),
+        finished("1", Outcome::Error, "why\n[exit code 2]", "+a\n-b"),
+    ]);
+    all.toggle_selected();
+    for columns in 0..30 {
+        for rows in [0, 1, 2, 7] {
+            draw(&all, &mut TranscriptCache::default(), columns, rows);
+            for step in [Scroll::LineUp, Scroll::PageDown, Scroll::Top] {
+                all.scroll(step, view(columns, rows));
+            }
+            all.reveal_selected(view(columns, rows));
+        }
+    }
+    // An area that lies partly outside of the buffer is cut.
+    let mut buffer = Buffer::empty(Rect::new(0, 0, 10, 3));
+    let area = Rect::new(5, 1, 20, 20);
+    all.view(
+        &mut TranscriptCache::default(),
+        &Theme::default(),
+        area,
+        &mut buffer,
+    );
+}
+
+fn event() -> impl Strategy<Value = EventKind> {
+    let words = "[a-z *`#|>\n中👍-]{0,30}";
+    let call = "[ab]";
+    prop_oneof![
+        words.prop_map(|t| delta(&t)),
+        words.prop_map(|t| thinking(&t)),
+        words.prop_map(|t| said(&t)),
+        "[ab]{2}\n\n[ab]{2}\n".prop_map(|t| said(&t)),
+        "[ab]{2}\n\n[ab]{2}\n".prop_map(|t| delta(&t)),
+        (words, words).prop_map(|(a, b)| thought(&a, &b)),
+        Just(reset()),
+        words.prop_map(|t| injected(&t)),
+        words.prop_map(|t| prompted(&t)),
+        words.prop_map(|t| notice(Level::Warn, &t)),
+        (call, words).prop_map(|(c, t)| started(&c, "bash", &t)),
+        (call, words).prop_map(|(c, t)| output(&c, &t)),
+        (call, words).prop_map(|(c, t)| finished(&c, Outcome::Error, &t, "")),
+        (call, words).prop_map(|(c, t)| finished(&c, Outcome::Ok, &t, "+x\n")),
+        Just(ended(TurnEnd::Interrupted)),
+    ]
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Event(Box<EventKind>),
+    Scroll(Scroll),
+    Select,
+    Toggle,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let scroll = proptest::sample::select(vec![
+        Scroll::LineUp,
+        Scroll::LineDown,
+        Scroll::HalfUp,
+        Scroll::PageDown,
+        Scroll::Top,
+        Scroll::Bottom,
+    ]);
+    prop_oneof![
+        6 => event().prop_map(|e| Step::Event(Box::new(e))),
+        2 => scroll.prop_map(Step::Scroll),
+        1 => Just(Step::Select),
+        1 => Just(Step::Toggle),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// Whatever happens in whatever order: the loss of the cache changes no pixel.
+    #[test]
+    fn the_cache_changes_no_pixel(steps in proptest::collection::vec(step(), 1..40)) {
+        let mut all = Transcript::new();
+        let mut cache = TranscriptCache::default();
+        for (n, step) in steps.iter().enumerate() {
+            let size = if n % 7 == 6 { (17, 5) } else { (24, 8) };
+            match step {
+                Step::Event(event) => all.apply(&bob(), event),
+                Step::Scroll(by) => all.scroll(*by, view(size.0, size.1)),
+                Step::Select => all.select_prev(),
+                Step::Toggle => {
+                    all.toggle_selected();
+                    all.reveal_selected(view(size.0, size.1));
+                }
+            }
+            let kept = draw(&all, &mut cache, size.0, size.1);
+            let fresh = draw(&all, &mut TranscriptCache::default(), size.0, size.1);
+            prop_assert_eq!(kept, fresh);
+        }
+    }
+
+    /// While the reader holds a place, events that add below it move nothing.
+    #[test]
+    fn what_is_held_stays(
+        before in proptest::collection::vec(event(), 10..30),
+        after in proptest::collection::vec("[a-z *\n]{0,30}", 1..20),
+    ) {
+        let mut all = Transcript::new();
+        take(&mut all, &before);
+        take(&mut all, &[ended(TurnEnd::Interrupted)]);
+        all.scroll(Scroll::Top, view(24, 6));
+        prop_assume!(!all.is_following());
+        let shown = screen(&all, 24, 6);
+        for text in &after {
+            take(&mut all, &[delta(text), injected(text), prompted(text)]);
+            prop_assert_eq!(&screen(&all, 24, 6), &shown);
+        }
+    }
+}

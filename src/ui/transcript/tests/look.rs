@@ -1,0 +1,292 @@
+//! What cells look like.
+
+use pretty_assertions::assert_eq;
+
+use super::*;
+use crate::protocol::event::TurnEnd;
+
+const DIFF: &str = "--- a/add.py\n+++ b/add.py\n@@ -1,2 +1,2 @@\n def add(a, b):\n-    return a - b\n+    return a + b\n";
+
+#[test]
+fn a_conversation() {
+    let all = transcript(&[
+        prompted("Fix the bug\nin add.py, and say in one sentence what it was"),
+        thought(
+            "The person wants a fix.\nI look first.",
+            "I look at **add.py**.\n\n1. read\n2. fix",
+        ),
+        started(
+            "1",
+            "bash",
+            "python3 -m pytest -q --maxfail=1 tests/test_add.py",
+        ),
+        finished(
+            "1",
+            Outcome::Error,
+            "collected 3\nE assert -1 == 3\n[exit code 1]",
+            "",
+        ),
+        started("2", "edit_file", "add.py"),
+        finished("2", Outcome::Ok, "Edited add.py", DIFF),
+        injected("letter from alice: 中文 too"),
+        injected("claimed task #3: Write the docs"),
+        notice(Level::Warn, "the server is slow"),
+        said("Done: `a - b` was `a + b`."),
+        started("3", "bash", "cargo test"),
+        output("3", "Compiling\n10%\r60%\rrunning 3 tests\r\n"),
+        delta("I wait"),
+    ]);
+    insta::assert_snapshot!(screen(&all, 50, 34));
+}
+
+#[test]
+fn turns_end_in_different_ways() {
+    let all = transcript(&[
+        ended(TurnEnd::Done),
+        ended(TurnEnd::Interrupted),
+        ended(TurnEnd::Stopped {
+            why: "the same calls over and over".into(),
+        }),
+        ended(TurnEnd::Failed {
+            error: "401: the key is wrong".into(),
+            hint: "Set ANTHROPIC_API_KEY to a valid key.".into(),
+        }),
+    ]);
+    insta::assert_debug_snapshot!(draw(&all, &mut TranscriptCache::default(), 40, 6));
+}
+
+#[test]
+fn an_open_call_shows_its_diff_in_colour() {
+    let mut one = transcript(&[
+        started("2", "edit_file", "add.py"),
+        finished("2", Outcome::Ok, "Edited add.py", DIFF),
+    ]);
+    one.toggle_selected();
+    insta::assert_debug_snapshot!(draw(&one, &mut TranscriptCache::default(), 30, 9));
+    one.toggle_selected();
+    assert_eq!(screen(&one, 40, 2), "✓ edit_file add.py · +1 −1\n\n");
+}
+
+#[test]
+fn an_open_call_shows_command_and_output() {
+    let mut one = transcript(&[
+        started("1", "bash", "seq 3"),
+        finished("1", Outcome::Ok, "1\n\n  3 is a long line of output", ""),
+    ]);
+    one.toggle_selected();
+    assert_eq!(
+        screen(&one, 20, 7),
+        "✓ bash seq 3\n  $ seq 3\n  1\n\n    3 is a long line\n↳  of output\n\n"
+    );
+}
+
+#[test]
+fn what_is_folded_is_one_line_at_any_width() {
+    let cases = [
+        (
+            60,
+            "✓ bash cargo test --workspace --all-features · 12 lines",
+        ),
+        (50, "✓ bash cargo test --workspace --all-fe… · 12 lines"),
+        (36, "✓ bash cargo test --work… · 12 lines"),
+        (30, "✓ bash cargo test --workspace…"),
+        (10, "✓ bash ca…"),
+        (4, "✓ b…"),
+        (1, "✓"),
+    ];
+    let one = transcript(&[
+        started("1", "bash", "cargo test --workspace --all-features"),
+        finished("1", Outcome::Ok, &"line\n".repeat(12), ""),
+    ]);
+    for (columns, expected) in cases {
+        assert_eq!(
+            screen(&one, columns, 2),
+            format!("{expected}\n\n"),
+            "{columns}"
+        );
+    }
+}
+
+#[test]
+fn how_a_call_failed_is_told_before_what_it_worked_on() {
+    let one = transcript(&[
+        started("1", "bash", "cargo test --workspace --all-features"),
+        finished("1", Outcome::Error, "error: no\n[exit code 101]", ""),
+    ]);
+    assert_eq!(
+        screen(&one, 24, 2),
+        "✗ bash cargo… · exit 101\n  error: no\n"
+    );
+}
+
+#[test]
+fn a_running_call_shows_the_end_of_its_output() {
+    let mut one = transcript(&[started("1", "bash", "make")]);
+    for n in 0..20 {
+        one.apply(&bob(), &output("1", &format!("line {n}\nhalf")));
+    }
+    assert_eq!(
+        screen(&one, 20, 7),
+        "◐ bash make\n  halfline 16\n  halfline 17\n  halfline 18\n  halfline 19\n  half\n\n"
+    );
+}
+
+#[test]
+fn thoughts_are_one_line_until_they_are_opened() {
+    let mut one = transcript(&[thinking("First I look.\nThen I"), thinking(" think")]);
+    assert_eq!(screen(&one, 20, 2), "∴ Then I think\n\n");
+    take(
+        &mut one,
+        &[thought("First I look.\nThen I think of it.", "Yes.")],
+    );
+    assert_eq!(screen(&one, 20, 3), "∴ First I look.\nYes.\n\n");
+    one.toggle_selected();
+    assert_eq!(
+        screen(&one, 20, 4),
+        "∴ First I look.\n  Then I think of\n  it.\nYes.\n"
+    );
+}
+
+#[test]
+fn a_tool_call_that_came_as_text_is_explained() {
+    let text = "{\"name\": \"bash\", \"arguments\": {\"command\": \"ls\"}}";
+    let shown = screen(&transcript(&[said(text)]), 60, 5);
+    assert_eq!(
+        shown,
+        "{\"name\": \"bash\", \"arguments\": {\"command\": \"ls\"}}\n\
+         ▲ the model wrote a tool call as text; it was not run (its\n  \
+         server's chat template may lack tool support)\n\n\n"
+    );
+}
+
+#[test]
+fn streamed_words_give_way_to_the_whole_answer() {
+    let words = "One **two** three.\n\n- a\n- b\n\n```\ncode\n\nmore\n```\n\n| a | b |\n|---|---|\n| 中 | 2 |\n\nEnd";
+    let whole = screen(&transcript(&[said(words)]), 30, 20);
+    for size in [1, 3, 7, 1000] {
+        let mut streamed = Transcript::new();
+        let mut cache = TranscriptCache::default();
+        let chars: Vec<char> = words.chars().collect();
+        for part in chars.chunks(size) {
+            take(&mut streamed, &[delta(&String::from_iter(part))]);
+            let kept = draw(&streamed, &mut cache, 30, 20);
+            let fresh = draw(&streamed, &mut TranscriptCache::default(), 30, 20);
+            assert_eq!(kept, fresh, "what is kept of the drawing changes nothing");
+        }
+        assert_eq!(screen(&streamed, 30, 20), whole, "portions of {size}");
+        take(&mut streamed, &[said(words)]);
+        assert_eq!(screen(&streamed, 30, 20), whole);
+        assert_eq!(streamed.log.len(), 1);
+    }
+}
+
+#[test]
+fn words_of_the_same_length_are_not_taken_for_each_other() {
+    let mut one = Transcript::new();
+    let mut cache = TranscriptCache::default();
+    let steps = [
+        (delta("aa\n\nbb"), "aa||bb"),
+        (said("cc\n\ndd"), "cc||dd"),
+        (delta("ee\n\nff"), "cc||dd||ee||ff"),
+        (reset(), "cc||dd"),
+        (delta("gg\n\nhh"), "cc||dd||gg||hh"),
+        (said(""), "cc||dd"),
+        (said("ii\n\njj"), "cc||dd||ii||jj"),
+    ];
+    for (event, expected) in steps {
+        take(&mut one, &[event]);
+        let buffer = draw(&one, &mut cache, 2, 9);
+        let rows: Vec<String> = buffer
+            .content
+            .chunks(2)
+            .map(|row| row.iter().map(ratatui::buffer::Cell::symbol).collect())
+            .collect();
+        let shown = rows.join("\n").replace("  ", "");
+        assert_eq!(shown.trim_end().replace('\n', "|"), expected);
+    }
+}
+
+/// Steps of one story: (what happens, what the screen shows then).
+#[test]
+fn an_answer_event_by_event() {
+    let mut one = Transcript::new();
+    let mut cache = TranscriptCache::default();
+    let steps: Vec<(Vec<EventKind>, &str)> = vec![
+        (vec![delta("Hal"), delta("f")], "Half"),
+        (vec![reset()], ""),
+        (vec![delta("No"), delta("w")], "Now"),
+        (vec![notice(Level::Warn, "slow")], "Now||▲ slow"),
+        (vec![delta(" on")], "Now on||▲ slow"),
+        (vec![reset()], "▲ slow"),
+        (vec![delta("Again")], "▲ slow||Again"),
+        (vec![said("Again it is.")], "▲ slow||Again it is."),
+        (vec![said("")], "▲ slow||Again it is."),
+        (vec![delta("x"), said(" \n")], "▲ slow||Again it is."),
+        (
+            vec![delta("cut"), ended(TurnEnd::Interrupted), delta("new")],
+            "▲ slow||Again it is.||cut||· interrupted||new",
+        ),
+    ];
+    for (events, expected) in steps {
+        take(&mut one, &events);
+        let shown = screen(&one, 20, 12);
+        assert_eq!(shown.trim_end().replace('\n', "|"), expected, "{events:?}");
+        let kept = draw(&one, &mut cache, 20, 12);
+        assert_eq!(kept, draw(&one, &mut TranscriptCache::default(), 20, 12));
+    }
+}
+
+#[test]
+fn results_find_their_calls() {
+    let all = transcript(&[
+        started("a", "one", "x"),
+        started("b", "two", "y"),
+        finished("b", Outcome::Ok, "B", ""),
+        finished("a", Outcome::Ok, "A", ""),
+        finished("unknown", Outcome::Ok, "C", ""),
+        started("a", "again", "z"),
+        started("c", "late", "w"),
+        ended(TurnEnd::Interrupted),
+        finished("c", Outcome::Error, "too late", ""),
+        started("a", "third", "v"),
+        finished("a", Outcome::Ok, "D", ""),
+    ]);
+    assert_eq!(
+        screen(&all, 30, 9),
+        "✓ one x · A\n✓ two y · B\n✓ bash · C\n◌ again z · not finished\n✗ late w\n  too late\n· interrupted\n✓ third v · D\n\n"
+    );
+}
+
+#[test]
+fn events_of_others_are_not_taken() {
+    let mut all = Transcript::new();
+    for event in [said("x"), delta("x"), started("1", "x", "x"), reset()] {
+        all.apply(&Name::lead(), &event);
+    }
+    all.apply(&bob(), &EventKind::notice(Level::Info, "for all"));
+    all.apply(&bob(), &EventKind::CrewAtRest);
+    assert_eq!(all.log.len(), 0);
+}
+
+#[test]
+fn the_selected_cell_is_marked_and_gives_its_text() {
+    let mut all = transcript(&[
+        started("1", "bash", "ls"),
+        finished("1", Outcome::Ok, "a\nb", ""),
+        said("Two files."),
+        started("2", "bash", "pwd"),
+    ]);
+    assert_eq!(all.text_of_selected(), None);
+    all.select_prev();
+    assert_eq!(all.text_of_selected().unwrap(), "bash pwd\n$ pwd");
+    all.select_prev();
+    assert_eq!(all.text_of_selected().unwrap(), "bash ls\n$ ls\na\nb");
+    insta::assert_debug_snapshot!(draw(&all, &mut TranscriptCache::default(), 30, 5));
+    all.select_prev();
+    assert_eq!(all.text_of_selected().unwrap(), "bash ls\n$ ls\na\nb");
+    all.select_next();
+    all.select_next();
+    assert_eq!(all.text_of_selected().unwrap(), "bash pwd\n$ pwd");
+    all.scroll(Scroll::Bottom, view(30, 5));
+    assert_eq!(all.text_of_selected(), None);
+}

@@ -196,7 +196,6 @@ enum Turn {
 }
 
 struct Writer<'a> {
-    columns: usize,
     margin: Option<&'a Margin>,
     room: usize,
     how: Break,
@@ -235,7 +234,6 @@ impl<'a> Writer<'a> {
         let taken = margin.columns();
         let margin = (taken + 2 <= columns).then_some(margin);
         Writer {
-            columns,
             room: margin.map_or(columns, |_| columns - taken),
             margin,
             how,
@@ -260,8 +258,8 @@ impl<'a> Writer<'a> {
             self.take("\u{fffd}", 1, style);
             return;
         }
-        // A wide character in a single column: something must stand for it.
-        let (cluster, wide) = if wide > self.columns {
+        // Wider than a whole row: something must stand for it.
+        let (cluster, wide) = if wide > self.room {
             ("…", 1)
         } else {
             (cluster, wide)

@@ -105,6 +105,10 @@ fn heaps_of_combining_marks_are_cut() {
 #[test]
 fn one_column_is_enough_for_anything() {
     assert_eq!(words("a中 👍", 1), ["a", "…", "…"]);
+    // Three columns wide: found by chance, kept by name.
+    assert_eq!(words("𱍐ி", 2), ["…"]);
+    let margin = Margin::hanging(vec![], vec!["  ".into()]);
+    assert_eq!(texts(&rows("0োি", 4, &margin, Break::Words)), ["…"]);
 }
 
 #[test]
@@ -162,12 +166,14 @@ proptest! {
     #[test]
     fn nothing_visible_is_lost(text in anything(), columns in 2usize..40) {
         let visible = |text: &str| {
-            clusters(text).filter(|(c, w)| *w > 0 && *c != " " && *c != "\n").map(|(c, _)| c.to_string()).collect::<Vec<_>>()
+            clusters(text).filter(|(c, w)| *w > 0 && *c != " " && *c != "\n").map(|(c, w)| (c.to_string(), w)).collect::<Vec<_>>()
         };
-        let expected: Vec<String> = text.split('\n').flat_map(visible).collect();
+        // What is wider than the screen has no place on it; `…` stands for it.
+        let fitting = |(cluster, wide): (String, usize)| if wide > columns { "…".to_string() } else { cluster };
+        let expected: Vec<String> = text.split('\n').flat_map(visible).map(fitting).collect();
         for how in [Break::Words, Break::Anywhere] {
             let rows = rows(&text, columns, &Margin::default(), how);
-            let drawn: Vec<String> = texts(&rows).iter().flat_map(|t| visible(t)).collect();
+            let drawn: Vec<String> = texts(&rows).iter().flat_map(|t| visible(t)).map(fitting).collect();
             prop_assert_eq!(drawn.concat(), expected.concat());
         }
     }

@@ -22,6 +22,7 @@ const EXAMPLES: &str = "Examples:
   crewdeck --demo                              watch a scripted team work: no key, no network
   crewdeck                                     the dashboard in this directory
   crewdeck run \"Fix the failing test\"          the same crew without a screen
+  crewdeck --resume                            go on where the last session stood
   crewdeck --provider openai --base-url http://127.0.0.1:11434/v1 --model qwen3:8b
   crewdeck task add \"Write the parser\" && crewdeck task list";
 
@@ -40,6 +41,9 @@ pub struct Global {
     /// The server's address
     #[arg(long, global = true, value_name = "URL")]
     pub base_url: Option<String>,
+    /// Go on with an earlier session: the newest, or the one whose id begins like this
+    #[arg(long, global = true, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
+    pub resume: Option<String>,
     /// Give agents only these tools: bash,read_file,…
     #[arg(long, global = true, value_name = "LIST", value_delimiter = ',')]
     pub tools: Option<Vec<String>>,
@@ -99,8 +103,8 @@ impl From<Who> for Decider {
 pub enum Verb {
     /// The crew without a screen: ends when the lead has answered and everybody rests
     Run {
-        /// What you want done (not needed with --demo)
-        #[arg(required_unless_present = "demo")]
+        /// What you want done (not needed with --demo, nor with --resume in the middle of work)
+        #[arg(required_unless_present_any = ["demo", "resume"])]
         prompt: Option<String>,
     },
     /// The task board

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use crewdeck::domain::chat::{Block, Message, check};
+use crewdeck::domain::conversation::Record;
 use serde_json::Value;
 
 /// crewdeck in `dir`, which is its home too.
@@ -58,7 +59,10 @@ fn conversation(dir: &Path) -> Vec<Message> {
     let text = std::fs::read_to_string(files.remove(0)).unwrap();
     let messages: Vec<Message> = text
         .lines()
-        .map(|l| serde_json::from_str(l).unwrap())
+        .filter_map(|l| match serde_json::from_str(l).unwrap() {
+            Record::Message(message) => Some(message),
+            _ => None,
+        })
         .collect();
     check(&messages).unwrap_or_else(|e| panic!("{e}:\n{text}"));
     messages

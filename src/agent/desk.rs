@@ -10,12 +10,17 @@ use crate::tools::policy::PlanGate;
 /// Most lines of housekeeping that wait for an agent's next call; older ones are dropped.
 pub const NOTES_MAX: usize = 20;
 
+/// Most ends of background jobs that wait for an agent's next call; older ones are dropped.
+pub const RESULTS_MAX: usize = 32;
+
 /// One agent's desk.
 #[derive(Debug, Default)]
 pub struct Desk {
     todo: Mutex<Option<TodoList>>,
     gate: Mutex<PlanGate>,
     notes: Mutex<VecDeque<String>>,
+    results: Mutex<VecDeque<String>>,
+    compaction: Mutex<Option<String>>,
 }
 
 impl Desk {
@@ -54,6 +59,41 @@ impl Desk {
             notes.pop_front();
         }
         notes.push_back(line);
+    }
+
+    /// Lays the end of a background job down.
+    pub fn put_result(&self, line: String) {
+        let mut results = lock(&self.results);
+        if results.len() == RESULTS_MAX {
+            results.pop_front();
+        }
+        results.push_back(line);
+    }
+
+    /// Whether background jobs have ended that the agent has not heard of.
+    pub fn has_results(&self) -> bool {
+        !lock(&self.results).is_empty()
+    }
+
+    /// Takes the ends of background jobs, in the reference's form.
+    pub fn take_results(&self) -> Option<Block> {
+        let lines: Vec<String> = lock(&self.results).drain(..).collect();
+        (!lines.is_empty()).then(|| {
+            let text = lines.join("\n");
+            Block::text(format!(
+                "<background-results>\n{text}\n</background-results>"
+            ))
+        })
+    }
+
+    /// The agent wants its conversation summarised before the next call, with most room for `focus`.
+    pub fn wish_compaction(&self, focus: String) {
+        *lock(&self.compaction) = Some(focus);
+    }
+
+    /// Takes that wish.
+    pub fn take_compaction(&self) -> Option<String> {
+        lock(&self.compaction).take()
     }
 
     /// Takes all lines of housekeeping, as one line for the model.

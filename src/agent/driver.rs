@@ -9,16 +9,17 @@ use tokio::sync::mpsc;
 
 use super::calls::{Announced, Workshop};
 use super::turn::{Effect, Input, TodoOpen, Turn};
-use crate::domain::chat::{self, Block, Message};
+use crate::domain::chat::{self, Block};
 use crate::domain::ids::Name;
 use crate::domain::mail::Letter;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
+use crate::domain::todo::TodoList;
 use crate::domain::usage::{Price, Usage};
-use crate::model::{Model, Reply, ToolSpec};
+use crate::model::{Model, ToolSpec};
 use crate::protocol::Publisher;
 use crate::protocol::event::{EventKind, LetterStep, Level, TurnEnd};
-use crate::store::{Cursor, Post, Requests, Transcript};
+use crate::store::{Board, Cursor, Post, Requests, Transcript};
 
 /// The model that agents call; replaced while they run when the person takes another.
 #[derive(Clone)]
@@ -45,6 +46,8 @@ pub enum Control {
     Say(Vec<Block>),
     /// Stop the turn.
     Interrupt,
+    /// Summarise the conversation, with most room for this.
+    Compact(String),
 }
 
 /// One agent's means.
@@ -61,10 +64,16 @@ pub struct Driver {
     pub workshop: Workshop,
     /// Where its events go.
     pub publisher: Publisher,
-    /// Its mail.
-    pub post: Post,
+    /// Its mail; a subagent has none.
+    pub post: Option<Post>,
     /// The requests that its letters speak of.
     pub requests: Requests,
+    /// The board with its open task.
+    pub board: Board,
+    /// Who it is, in the words that survive a compaction; empty for the lead.
+    pub identity: String,
+    /// The share of the window, in percent, at which its conversation is summarised.
+    pub compact_at: u64,
     /// Where its conversation is written.
     pub transcript: Transcript,
     /// The time.
@@ -83,6 +92,8 @@ pub struct State {
     pub usage: Usage,
     /// What they cost, where the price is known.
     pub cost: Option<f64>,
+    /// Its todo list.
+    pub todo: TodoList,
     /// Whether an approved shutdown request has reached it.
     pub asked_to_go: Option<Letter>,
     /// How far the inbox was read into the message that is being gathered, and with which letters.
@@ -90,7 +101,7 @@ pub struct State {
     pub(super) letters: Vec<Letter>,
     /// Letters that are in the conversation and that the model has not answered yet.
     pub(super) unanswered: Vec<Letter>,
-    announced: Announced,
+    pub(super) announced: Announced,
 }
 
 impl State {
@@ -100,6 +111,7 @@ impl State {
             turn,
             usage: Usage::default(),
             cost: None,
+            todo: TodoList::default(),
             asked_to_go: None,
             taken: None,
             letters: Vec::new(),
@@ -110,22 +122,19 @@ impl State {
 }
 
 impl Driver {
-    /// Works on `say` (may be empty: then on the mail that waits) until the turn ends.
-    pub async fn turn(
-        &mut self,
-        say: Vec<Block>,
-        control: &mut mpsc::Receiver<Control>,
-    ) -> TurnEnd {
+    /// Works on `start` until the turn ends: words (none: the mail that waits), or a compaction.
+    pub async fn turn(&mut self, start: Input, control: &mut mpsc::Receiver<Control>) -> TurnEnd {
         self.publish(EventKind::TurnStarted {
             agent: self.name.clone(),
         })
         .await;
-        let mut inputs = VecDeque::from([Input::Say(say)]);
+        let mut inputs = VecDeque::from([start]);
         let mut ended = TurnEnd::Done;
         while let Some(input) = inputs.pop_front() {
             for effect in self.state.turn.step(input) {
                 match effect {
                     Effect::CheckMail => {
+                        self.set_budget();
                         let blocks = self.gather_mail().await;
                         inputs.push_back(Input::Mail(blocks));
                     }
@@ -134,6 +143,13 @@ impl Driver {
                         let answer = self.call(control, &mut inputs).await;
                         inputs.push_back(answer);
                     }
+                    Effect::Summarise(question) => {
+                        let answer = self.summarise(question, control, &mut inputs).await;
+                        inputs.push_back(answer);
+                    }
+                    Effect::Archive => inputs.push_back(self.archive().await),
+                    Effect::Replace(messages) => self.replace(&messages).await,
+                    Effect::Compacted(compaction) => self.compacted(compaction).await,
                     Effect::Wait {
                         wait,
                         attempt,
@@ -156,6 +172,7 @@ impl Driver {
             TurnEnd::Done | TurnEnd::Interrupted | TurnEnd::Stopped { .. } => Activity::Idle,
         })
         .await;
+        self.rest().await;
         let end = ended.clone();
         self.publish(EventKind::TurnEnded {
             agent: self.name.clone(),
@@ -163,6 +180,14 @@ impl Driver {
         })
         .await;
         ended
+    }
+
+    /// The model in use.
+    pub(super) fn engine(&self) -> Engine {
+        self.engine
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Says what the agent does now.
@@ -189,42 +214,13 @@ impl Driver {
         .await;
     }
 
-    /// Writes a message to disk, then acknowledges the letters that it holds (promise 1).
-    async fn save(&mut self, message: Message) {
-        let is_user = message.role == chat::Role::User;
-        for event in self.state.announced.on_message(&self.name, &message) {
-            self.publish(event).await;
-        }
-        let said = (!is_user).then(|| (message.words(), thoughts(&message)));
-        let transcript = self.transcript.clone();
-        if let Err(error) = blocking(move || transcript.append(&message)).await {
-            self.trouble("The conversation can not be saved", &error)
-                .await;
-        }
-        if let Some((text, thinking)) = said {
-            self.publish(EventKind::Said {
-                agent: self.name.clone(),
-                text,
-                thinking,
-            })
-            .await;
-        }
-        if is_user && let Some(cursor) = self.state.taken.take() {
-            self.acknowledge(cursor).await;
-        }
-    }
-
     async fn call(
         &mut self,
         control: &mut mpsc::Receiver<Control>,
         inputs: &mut VecDeque<Input>,
     ) -> Input {
         self.activity(Activity::Thinking).await;
-        let engine = self
-            .engine
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let engine = self.engine();
         let mut partial = String::new();
         let answer = until_interrupt(control, inputs, self.stream(&engine, &mut partial)).await;
         match answer {
@@ -250,25 +246,6 @@ impl Driver {
             }
             None => Input::Interrupt { partial },
         }
-    }
-
-    async fn count(&mut self, engine: &Engine, reply: &Reply) {
-        self.state.usage.add(reply.usage);
-        if let Some(price) = engine.price {
-            self.state.cost = Some(self.state.cost.unwrap_or(0.0) + price.cost(&reply.usage));
-        }
-        let context = match reply.usage.total() {
-            0 => chat::estimate_tokens(&self.state.turn.messages()),
-            counted => counted,
-        };
-        self.publish(EventKind::UsageChanged {
-            agent: self.name.clone(),
-            total: self.state.usage,
-            context,
-            window: engine.window,
-            cost: self.state.cost,
-        })
-        .await;
     }
 
     async fn back_off(
@@ -335,24 +312,27 @@ impl Driver {
                 outcome: output.outcome,
             });
         }
+        if let Some(focus) = self.workshop.desk.take_compaction() {
+            inputs.push_front(Input::Compact { focus });
+        }
         if let Some(list) = self.workshop.desk.take_todo() {
-            let open = if list.has_open() {
-                TodoOpen::Yes
-            } else {
-                TodoOpen::No
-            };
-            inputs.push_front(Input::TodoSet(open));
-            self.publish(EventKind::TodoChanged {
-                agent: self.name.clone(),
-                list,
-            })
-            .await;
+            inputs.push_front(Input::TodoSet(todo_open(&list)));
+            self.keep_todo(list).await;
         }
     }
 }
 
+/// Whether the list has items left, for the reminder.
+pub(super) fn todo_open(list: &TodoList) -> TodoOpen {
+    if list.has_open() {
+        TodoOpen::Yes
+    } else {
+        TodoOpen::No
+    }
+}
+
 /// Runs `work` and listens: words are kept for the turn, an interrupt drops the work (`None`).
-async fn until_interrupt<T>(
+pub(super) async fn until_interrupt<T>(
     control: &mut mpsc::Receiver<Control>,
     inputs: &mut VecDeque<Input>,
     work: impl Future<Output = T>,
@@ -363,6 +343,7 @@ async fn until_interrupt<T>(
             biased;
             message = control.recv() => match message {
                 Some(Control::Say(blocks)) => inputs.push_back(Input::Say(blocks)),
+                Some(Control::Compact(focus)) => inputs.push_back(Input::Compact { focus }),
                 Some(Control::Interrupt) | None => return None,
             },
             out = &mut work => return Some(out),
@@ -378,16 +359,4 @@ pub async fn blocking<T: Send + 'static>(
         Ok(result) => result,
         Err(error) => Err(crate::store::StoreError::from(std::io::Error::other(error))),
     }
-}
-
-fn thoughts(message: &Message) -> String {
-    let texts: Vec<&str> = message
-        .blocks
-        .iter()
-        .filter_map(|b| match b {
-            Block::Thinking { text, .. } => Some(text.as_str()),
-            Block::Text { .. } | Block::ToolCall(_) | Block::ToolResult { .. } => None,
-        })
-        .collect();
-    texts.join("\n")
 }

@@ -14,7 +14,13 @@ impl Driver {
         if let Some(notes) = self.workshop.desk.take_notes() {
             blocks.push(notes);
         }
-        let (post, name) = (self.post.clone(), self.name.clone());
+        if let Some(results) = self.workshop.desk.take_results() {
+            blocks.push(results);
+        }
+        let Some(post) = self.post.clone() else {
+            return blocks;
+        };
+        let name = self.name.clone();
         // What was taken and not yet saved would come again: the turn was interrupted in between.
         if self.state.taken.is_none() {
             match blocking(move || post.pending(&name)).await {
@@ -38,7 +44,10 @@ impl Driver {
     /// Takes an approved shutdown request out of the mail when nothing else waits there: to go needs no
     /// model. True when it did.
     pub async fn take_shutdown(&mut self) -> bool {
-        let (post, name) = (self.post.clone(), self.name.clone());
+        let Some(post) = self.post.clone() else {
+            return false;
+        };
+        let name = self.name.clone();
         let Ok(pending) = blocking(move || post.pending(&name)).await else {
             return false;
         };
@@ -72,7 +81,10 @@ impl Driver {
     }
 
     pub(super) async fn acknowledge(&mut self, cursor: Cursor) {
-        let (post, name) = (self.post.clone(), self.name.clone());
+        let Some(post) = self.post.clone() else {
+            return;
+        };
+        let name = self.name.clone();
         if let Err(error) = blocking(move || post.acknowledge(&name, &cursor)).await {
             self.trouble("The inbox can not be written", &error).await;
         }

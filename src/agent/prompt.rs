@@ -1,6 +1,7 @@
 //! The system prompts, from plain data. The same data gives the same text, so that prompt caches hold.
 
 use crate::domain::ids::Name;
+use crate::domain::subagent::SubagentKind;
 use crate::domain::text::head_and_tail;
 
 /// Most bytes of project memory (AGENTS.md or CLAUDE.md) that enter a prompt.
@@ -78,6 +79,37 @@ pub fn mate(name: &Name, role: &str, team: &str, mates: &[String], place: &Place
                 .into(),
         );
     }
+    finish(out, place)
+}
+
+/// Who a teammate is, in the reference's words: they stand in a conversation that was summarised.
+pub fn identity(name: &Name, role: &str, team: &str) -> String {
+    format!("You are '{name}', role: {role}, team: {team}. Continue your work.")
+}
+
+/// What a subagent is told when one call is left.
+pub const LAST_ROUND: &str = "<reminder>This is your last step: answer now with what you have, without tools, \
+and say what is still open.</reminder>";
+
+/// A subagent's system prompt.
+pub fn subagent(parent: &Name, kind: SubagentKind, place: &Place) -> String {
+    let means = match kind {
+        SubagentKind::Explore => "You can read files and change nothing.",
+        SubagentKind::General => {
+            "You can read and write files and run commands. Change nothing that you were not asked to change."
+        }
+    };
+    let out = vec![
+        format!(
+            "You are a subagent of '{parent}', working in {}. {means}",
+            place.workdir
+        ),
+        format!(
+            "Do what you are asked and nothing else; you can not ask back. Of all that you do, {parent} sees \
+             only your last message: make it complete and short, with paths and line numbers where you speak \
+             of code, and say what you did not find."
+        ),
+    ];
     finish(out, place)
 }
 

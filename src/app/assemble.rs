@@ -8,11 +8,12 @@ use secrecy::SecretString;
 
 use super::journal::Journal;
 use super::lock::{self, CrewLock};
-use super::{demo, jitter, local, new_id, now, root, settings};
+use super::{demo, jitter, local, new_id, now, resume, root, settings};
+use crate::agent::compact::WHOLE_AT;
 use crate::agent::driver::Engine;
 use crate::cli::Global;
 use crate::config::{self, Choice, Found, Settings, Source};
-use crate::crew::{Crew, Deciders, Parts};
+use crate::crew::{Crew, Deciders, Parts, Start};
 use crate::model::anthropic::{AnthropicConfig, KeyHeader};
 use crate::model::openai::{MaxTokensField, OpenAiConfig};
 use crate::model::provider::{self, ProviderConfig};
@@ -38,6 +39,8 @@ pub struct Blueprint {
     pub choice: Option<Choice>,
     /// Who decides what.
     pub deciders: Deciders,
+    /// The earlier session that is gone on with.
+    pub resume: Option<String>,
     /// How many times faster a scripted model runs.
     pub speed: f64,
     /// Keeps the demo's temporary repository.
@@ -65,11 +68,16 @@ impl Blueprint {
             bail!("--speed is for the demo: use it with --demo");
         }
         let (root, demo) = if wants_demo {
-            let repository = demo::Repository::make(global.dir.as_deref())?;
+            let repository = match (&global.dir, &global.resume) {
+                (Some(dir), Some(_)) => demo::Repository::reopen(dir)?,
+                (dir, _) => demo::Repository::make(dir.as_deref())?,
+            };
             (repository.path().to_owned(), Some(repository))
         } else {
             (root(global)?, None)
         };
+        let wish = global.resume.as_deref();
+        let resume = wish.map(|id| resume::choose(&root, id)).transpose()?;
         let settings = settings(global, &root)?;
         if let Some(names) = &settings.tools {
             table::narrow(names).map_err(|why| anyhow!(why))?;
@@ -98,6 +106,7 @@ impl Blueprint {
                 shutdown,
                 tool,
             },
+            resume,
             speed: global.speed.unwrap_or(1.0),
             demo,
         })
@@ -105,7 +114,8 @@ impl Blueprint {
 
     /// The prompt that is built in: the demo has one.
     pub fn prompt(&self) -> Option<String> {
-        self.demo.as_ref().map(|_| demo::PROMPT.to_string())
+        let demo = self.demo.as_ref().filter(|_| self.resume.is_none());
+        demo.map(|_| demo::PROMPT.to_string())
     }
 }
 
@@ -129,7 +139,7 @@ pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Assemb
     let lock = lock::take(root)?;
     let settings = &blueprint.settings;
     let wire = wire(blueprint).await?;
-    let session = new_id();
+    let session = blueprint.resume.clone().unwrap_or_else(new_id);
     let journal = Journal::open(root, &session)?;
     let model = name_of_model(settings, &wire, &publisher).await?;
     let engine = Engine {
@@ -163,6 +173,11 @@ pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Assemb
         },
         tools: settings.tools.clone(),
         tool_timeout: settings.tool_timeout(),
+        compact_at: settings.compact_at.unwrap_or(WHOLE_AT),
+        start: match blueprint.resume {
+            Some(_) => Start::Resumed,
+            None => Start::Fresh,
+        },
         idle_timeout: settings.idle_timeout(),
         memory: memory(root),
         publisher,

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::assemble::{self, Assembly, Blueprint, NoModel};
 use super::pace::{Cause, Pace};
-use super::{blocked_on, editor, now};
+use super::{blocked_on, editor, now, resume};
 use crate::cli::Global;
 use crate::domain::ids::Name;
 use crate::protocol::event::{EventKind, Level};
@@ -39,6 +39,7 @@ pub fn main(global: &Global) -> Result<u8> {
                     demo: true,
                     dir: None,
                     provider: None,
+                    resume: None,
                     ..global.clone()
                 };
                 blueprint = Blueprint::read(&demo)?;
@@ -103,12 +104,16 @@ impl Dashboard {
             to: Name::lead(),
             text,
         });
+        let mut state = UiState::new(width, height, TimeZone::system(), Motion::Full);
+        if let Some(session) = &blueprint.resume {
+            resume::show(&blueprint.root, session, now(), &mut state)?;
+        }
         let no_color = std::env::var("NO_COLOR").ok();
         Ok(Dashboard {
             screen,
             cache: ViewCache::default(),
             theme: Theme::new(Palette::from_no_color(no_color.as_deref())),
-            state: UiState::new(width, height, TimeZone::system(), Motion::Full),
+            state,
             publisher,
             inlet,
             crew: Crew::Coming(Early {

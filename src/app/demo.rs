@@ -86,6 +86,20 @@ impl Repository {
         })
     }
 
+    /// The repository of an earlier demo, as it stands.
+    ///
+    /// # Errors
+    /// When there is no such folder.
+    pub fn reopen(dir: &Path) -> Result<Repository> {
+        let path = dir
+            .canonicalize()
+            .with_context(|| format!("there is no demo in {}", dir.display()))?;
+        Ok(Repository {
+            path,
+            _temporary: None,
+        })
+    }
+
     /// Where it lies.
     pub fn path(&self) -> &Path {
         &self.path

@@ -10,6 +10,7 @@ use crate::crew::Crew;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::Name;
 use crate::domain::request::{Decision, Request, Verdict};
+use crate::domain::subagent::SubagentKind;
 use crate::domain::team::Activity;
 use crate::domain::text::{clip, harmless, one_line};
 use crate::protocol::event::{EventKind, Level, TurnEnd};
@@ -47,7 +48,7 @@ impl Person {
     }
 }
 
-/// Sends `prompt` to the lead and follows the events until the crew rests.
+/// Sends `prompt` to the lead (none: it goes on by itself) and follows the events until the crew rests.
 ///
 /// # Errors
 /// When signals can not be listened to, or standard output can not be written for another reason than a
@@ -56,15 +57,14 @@ pub async fn run(
     crew: &Crew,
     inlet: &mut Inlet,
     journal: &mut Journal,
-    prompt: String,
+    prompt: Option<String>,
     form: Form,
 ) -> Result<Ended> {
-    let sent = crew.submit(Command::Prompt {
-        to: Name::lead(),
-        text: prompt,
-    });
-    if sent.is_err() {
-        return Ok(Ended::Failed("the crew did not take the prompt".into()));
+    if let Some(text) = prompt {
+        let to = Name::lead();
+        if crew.submit(Command::Prompt { to, text }).is_err() {
+            return Ok(Ended::Failed("the crew did not take the prompt".into()));
+        }
     }
     let mut last = TurnEnd::Done;
     let (mut terminate, mut hangup) = (
@@ -148,6 +148,25 @@ fn say(event: &Event) -> std::io::Result<()> {
             eprint_line(&format!("{agent} · {tool} failed: {}", clip(output, 160)));
         }
         EventKind::Injected { agent, what } => eprint_line(&format!("{agent} · {what}")),
+        EventKind::Compacted { agent, compaction } => {
+            let (before, after) = (compaction.before, compaction.after);
+            eprint_line(&format!(
+                "{agent} · conversation shortened from {before} to {after} tokens"
+            ));
+        }
+        EventKind::JobChanged { job } => {
+            let (agent, title, status) = (&job.agent, job.title(), job.status());
+            eprint_line(&format!("{agent} · background job {status}: {title}"));
+        }
+        EventKind::SubagentStarted { agent, kind, .. } => {
+            eprint_line(&format!(
+                "{agent} · sent out to {}",
+                match kind {
+                    SubagentKind::Explore => "explore",
+                    SubagentKind::General => "work",
+                }
+            ));
+        }
         EventKind::ActivityChanged {
             agent,
             activity:

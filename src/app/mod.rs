@@ -9,6 +9,7 @@ mod journal;
 mod local;
 mod lock;
 mod pace;
+mod resume;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -17,6 +18,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::cli::{Cli, Global, Verb};
 use crate::config::{self, Choice, Settings};
+use crate::domain::conversation::TurnState;
 use crate::domain::request::Decider;
 use crate::domain::stamp::Stamp;
 use crate::protocol::bus;
@@ -62,14 +64,16 @@ pub fn main(cli: Cli) -> Result<u8> {
 }
 
 fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
-    let mut blueprint = Blueprint::read(global)?;
+    let (global, prompt) = told_apart(global.clone(), prompt);
+    let mut blueprint = Blueprint::read(&global)?;
     let mut said = None;
     if Person::look() == Person::Absent || form == Form::Json {
         said = blueprint.nobody_decides();
     }
-    let Some(prompt) = prompt.or_else(|| blueprint.prompt()) else {
+    let prompt = prompt.or_else(|| blueprint.prompt());
+    if prompt.is_none() && blueprint.resume.is_none() {
         bail!("run needs a prompt: crewdeck run \"what you want done\"");
-    };
+    }
     blocked_on(async {
         let (publisher, mut inlet) = bus::bus(now);
         let Assembly {
@@ -80,6 +84,12 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
         if let Some(said) = said {
             eprintln!("crewdeck: {said}");
         }
+        if prompt.is_none() && crew.resumed() == TurnState::Ended {
+            crew.stop().await?;
+            bail!(
+                "nothing was under way in that session: say what to do next, crewdeck run --resume \"…\""
+            );
+        }
         let ended = headless::run(&crew, &mut inlet, &mut journal, prompt, form).await;
         crew.stop().await?;
         match ended? {
@@ -88,6 +98,20 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
             headless::Ended::Interrupted => Ok(INTERRUPTED),
         }
     })
+}
+
+/// In `run --resume WORDS` the words are the prompt, unless they can only be a session's id.
+fn told_apart(mut global: Global, prompt: Option<String>) -> (Global, Option<String>) {
+    match global.resume.take() {
+        Some(words) if prompt.is_none() && !words.is_empty() && !resume::is_id(&words) => {
+            global.resume = Some(String::new());
+            (global, Some(words))
+        }
+        wish => {
+            global.resume = wish;
+            (global, prompt)
+        }
+    }
 }
 
 /// Runs `work` on an async runtime of two threads: most of the time all of it waits.

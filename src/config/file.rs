@@ -25,6 +25,8 @@ pub struct Settings {
     pub max_tokens: Option<u32>,
     /// The tokens that the model can hold; the footer shows how much of it is in use.
     pub window: Option<u64>,
+    /// The share of the window, in percent (10 to 95), at which a conversation is summarised.
+    pub compact_at: Option<u64>,
     /// Seconds after which a resting teammate leaves; 0: never.
     pub idle_timeout_s: Option<u64>,
     /// Seconds that a program of an agent may run.
@@ -77,6 +79,7 @@ const KEYS: &[(&str, &[&str])] = &[
             "tools",
             "max_tokens",
             "window",
+            "compact_at",
             "idle_timeout_s",
             "tool_timeout_s",
             "plan",
@@ -112,7 +115,12 @@ impl Settings {
                 }
             }
         }
-        toml::from_str(text).map_err(|e| anyhow!("{shown}: {}", e.to_string().trim_end()))
+        let settings: Settings =
+            toml::from_str(text).map_err(|e| anyhow!("{shown}: {}", e.to_string().trim_end()))?;
+        if let Some(share) = settings.compact_at.filter(|s| !(10..=95).contains(s)) {
+            bail!("{shown}: compact_at is {share}: give a percentage from 10 to 95");
+        }
+        Ok(settings)
     }
 
     /// These settings with `later` over them.
@@ -127,6 +135,7 @@ impl Settings {
             tools: later.tools.or(self.tools),
             max_tokens: later.max_tokens.or(self.max_tokens),
             window: later.window.or(self.window),
+            compact_at: later.compact_at.or(self.compact_at),
             idle_timeout_s: later.idle_timeout_s.or(self.idle_timeout_s),
             tool_timeout_s: later.tool_timeout_s.or(self.tool_timeout_s),
             plan: later.plan.or(self.plan),
@@ -184,6 +193,7 @@ mod tests {
                 "[anthropic]\nversoin = 'x'",
                 "unknown setting 'anthropic.versoin': did you mean 'version'?",
             ),
+            ("compact_at = 100", "compact_at is 100: give a percentage"),
             ("zzz = 1", "unknown setting 'zzz': known are provider"),
             ("plan = 'maybe'", "expected one of"),
             ("model = ", "not valid TOML"),

@@ -27,6 +27,8 @@ pub async fn obey(shared: Arc<Shared>, mut inbox: mpsc::Receiver<Command>) {
         let done = match command {
             Command::Prompt { to, text } => prompt(&shared, to, text).await,
             Command::Interrupt { agent } => interrupt(&shared, &agent),
+            Command::Compact { agent, focus } => compact(&shared, &agent, focus),
+            Command::KillJob { job } => shared.jobs.kill(&job, &Name::user()),
             Command::Decide(decision) => shared.decide(decision).await.map(|_| ()),
             Command::AskShutdown { member } => ask_shutdown(&shared, &member).await,
             Command::ListModels => {
@@ -108,6 +110,16 @@ fn interrupt(shared: &Shared, agent: &Name) -> Result<(), String> {
     // A full queue means that an interrupt waits in it already.
     let _ = handle.control.try_send(Control::Interrupt);
     Ok(())
+}
+
+fn compact(shared: &Shared, agent: &Name, focus: String) -> Result<(), String> {
+    let handle = shared
+        .handle(agent)
+        .ok_or_else(|| format!("{agent} is not running"))?;
+    handle
+        .control
+        .try_send(Control::Compact(focus))
+        .map_err(|_| format!("{agent} has too many messages waiting: let it work first."))
 }
 
 async fn ask_shutdown(shared: &Arc<Shared>, member: &Name) -> Result<(), String> {

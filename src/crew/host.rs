@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use tokio::sync::Semaphore;
 
-use super::{Shared, mate};
-use crate::domain::ids::{CallId, Name};
+use super::{Shared, mate, subagent};
+use crate::domain::ids::{CallId, JobId, Name};
+use crate::domain::job::Job;
 use crate::domain::request::{Decider, Decision, Request, RequestKind};
 use crate::domain::team::Member;
 use crate::domain::todo::TodoList;
 use crate::protocol::event::EventKind;
-use crate::tools::host::Host;
+use crate::tools::host::{Host, JobOrder, SubagentOrder};
 
 /// Most bytes of running output that one event carries.
 const CHUNK_MAX: usize = 4 * 1024;
@@ -18,6 +20,8 @@ const CHUNK_MAX: usize = 4 * 1024;
 /// Hands what tools ask for to the crew.
 pub struct CrewHost {
     pub(super) shared: Arc<Shared>,
+    /// The subagents that may work for this agent side by side.
+    pub(super) seats: Arc<Semaphore>,
 }
 
 impl Host for CrewHost {
@@ -37,7 +41,16 @@ impl Host for CrewHost {
         target: &'a Name,
         body: String,
     ) -> BoxFuture<'a, Result<Request, String>> {
-        Box::pin(self.shared.ask_and_wait(from, kind, target, body))
+        Box::pin(async move {
+            // What a subagent needs, its parent asks for: that one is known to the person.
+            match from.parent() {
+                None => self.shared.ask_and_wait(from, kind, target, body).await,
+                Some(parent) => {
+                    let body = format!("{body}\n\nasked by its subagent {from}");
+                    self.shared.ask_and_wait(&parent, kind, &parent, body).await
+                }
+            }
+        })
     }
 
     fn file<'a>(
@@ -78,5 +91,32 @@ impl Host for CrewHost {
                 handle.desk.set_todo(list);
             }
         })
+    }
+
+    fn start_job(&self, order: JobOrder) -> Result<Job, String> {
+        self.shared.start_job(order)
+    }
+
+    fn jobs(&self, agent: &Name) -> Vec<Job> {
+        self.shared.jobs.of(agent)
+    }
+
+    fn job_output(&self, id: &JobId) -> String {
+        self.shared.jobs.output(id)
+    }
+
+    fn kill_job(&self, id: &JobId, by: &Name) -> Result<(), String> {
+        self.shared.jobs.kill(id, by)
+    }
+
+    fn delegate(&self, order: SubagentOrder) -> BoxFuture<'_, Result<String, String>> {
+        let (shared, seats) = (Arc::clone(&self.shared), Arc::clone(&self.seats));
+        Box::pin(subagent::delegate(shared, seats, order))
+    }
+
+    fn compact(&self, agent: &Name, focus: String) {
+        if let Some(handle) = self.shared.handle(agent) {
+            handle.desk.wish_compaction(focus);
+        }
     }
 }

@@ -4,36 +4,93 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::outfit::{Order, Outfit};
-use super::{Shared, Standing};
+use super::{Shared, Standing, Start};
 use crate::agent::driver::{Control, blocking};
 use crate::agent::prompt;
+use crate::agent::turn::{Input, Limits};
 use crate::domain::chat::Block;
+use crate::domain::conversation::TurnState;
 use crate::domain::ids::Name;
-use crate::tools::Audience;
+use crate::domain::team::Activity;
+use crate::protocol::event::Level;
+use crate::store::{Recalled, StoreError};
+use crate::tools::Caller;
 use crate::tools::policy::PlanGate;
 
-/// Starts the lead.
-pub fn start(shared: &Arc<Shared>) {
-    let outfit = shared.outfit(Order {
+/// What the lead is told when it was cut off in the middle of a turn.
+const GO_ON: &str = "<crew>crewdeck was ended in the middle of this turn and has been started again. Teammates \
+and background commands of that time are gone; the board and the files are as they were left. Look where you \
+stand and go on.</crew>";
+
+/// Starts the lead, from nothing or from where its conversation stands on disk.
+/// Whether a turn was under way comes back.
+pub async fn start(shared: &Arc<Shared>, start: Start) -> Result<TurnState, StoreError> {
+    let mut outfit = shared.outfit(Order {
         name: Name::lead(),
-        audience: Audience::Lead,
-        rounds: None,
+        caller: Caller::Lead,
+        limits: Limits::default(),
+        identity: String::new(),
         gate: PlanGate::Open,
         tags: Vec::new(),
         system: &prompt::lead,
     });
+    let first = match start {
+        Start::Fresh => None,
+        Start::Resumed => resume(shared, &mut outfit).await?,
+    };
+    let turn = match first {
+        Some(_) => TurnState::Open,
+        None => TurnState::Ended,
+    };
     shared.enroll(Name::lead(), outfit.handle.clone());
-    shared.tracker.spawn(live(Arc::clone(shared), outfit));
+    shared
+        .tracker
+        .spawn(live(Arc::clone(shared), outfit, first));
+    Ok(turn)
 }
 
-async fn live(shared: Arc<Shared>, mut outfit: Outfit) {
+/// Gives the lead its conversation back. Words come back when it was cut off in the middle of a turn.
+async fn resume(shared: &Shared, outfit: &mut Outfit) -> Result<Option<Vec<Block>>, StoreError> {
+    let transcript = outfit.driver.transcript.clone();
+    let Recalled {
+        conversation,
+        notices,
+    } = blocking(move || transcript.recall()).await?;
+    for notice in notices {
+        shared.notice(Level::Warn, notice).await;
+    }
+    for (job, command) in &conversation.lost_jobs {
+        let line = format!("background command {job} ended with crewdeck: {command}");
+        outfit.handle.desk.note(line);
+    }
+    let turn = conversation.turn;
+    outfit.driver.resume(conversation).await;
+    outfit.driver.activity(Activity::Idle).await;
+    Ok(match turn {
+        TurnState::Ended => None,
+        TurnState::Open => {
+            let text =
+                "The lead was cut off in the middle of its turn and goes on. Ctrl+c stops it.";
+            shared.notice(Level::Info, text).await;
+            Some(vec![Block::text(GO_ON)])
+        }
+    })
+}
+
+async fn live(shared: Arc<Shared>, mut outfit: Outfit, first: Option<Vec<Block>>) {
     let mut changes = shared.changes.subscribe();
+    let mut first = first.map(Input::Say);
     loop {
-        let say = tokio::select! {
+        let start = tokio::select! {
             biased;
             () = shared.stop.cancelled() => return,
+            start = async { first.take() }, if first.is_some() => match start {
+                Some(start) => start,
+                None => continue,
+            },
             control = outfit.control.recv() => match control {
-                Some(Control::Say(blocks)) => blocks,
+                Some(Control::Say(blocks)) => Input::Say(blocks),
+                Some(Control::Compact(focus)) => Input::Compact { focus },
                 Some(Control::Interrupt) => continue,
                 None => return,
             },
@@ -41,14 +98,15 @@ async fn live(shared: Arc<Shared>, mut outfit: Outfit) {
                 if changed.is_err() {
                     return;
                 }
-                if !shared.has_mail(&Name::lead()).await {
+                let heard = outfit.handle.desk.has_results();
+                if !heard && !shared.has_mail(&Name::lead()).await {
                     continue;
                 }
-                Vec::new()
+                Input::Say(Vec::new())
             }
         };
         shared.set_standing(&outfit.handle, Standing::Working);
-        let end = work(&shared, &mut outfit, say).await;
+        let end = work(&shared, &mut outfit, start).await;
         shared.queued.store(outfit.control.len(), Ordering::SeqCst);
         shared.set_standing(&outfit.handle, Standing::Resting);
         if end.is_none() {
@@ -63,7 +121,7 @@ async fn live(shared: Arc<Shared>, mut outfit: Outfit) {
 pub async fn work(
     shared: &Shared,
     outfit: &mut Outfit,
-    say: Vec<Block>,
+    start: Input,
 ) -> Option<crate::protocol::event::TurnEnd> {
     let interrupt = async {
         shared.stop.cancelled().await;
@@ -74,7 +132,7 @@ pub async fn work(
     let end = tokio::select! {
         biased;
         () = interrupt => None,
-        end = outfit.driver.turn(say, &mut outfit.control) => Some(end),
+        end = outfit.driver.turn(start, &mut outfit.control) => Some(end),
     };
     end.filter(|_| !shared.stop.is_cancelled())
 }

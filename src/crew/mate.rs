@@ -9,6 +9,7 @@ use super::{Shared, Standing};
 use crate::agent::driver::{Control, blocking};
 use crate::agent::idle::{Idle, Mail, Next, Person, Sight, Why};
 use crate::agent::prompt;
+use crate::agent::turn::{Input, Limits};
 use crate::domain::chat::Block;
 use crate::domain::graph::Claimer;
 use crate::domain::ids::{LetterId, TaskId};
@@ -16,7 +17,7 @@ use crate::domain::mail::{Letter, LetterKind};
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Member, MemberStatus, PlanRule};
 use crate::protocol::event::{EventKind, Level, TurnEnd};
-use crate::tools::Audience;
+use crate::tools::Caller;
 use crate::tools::policy::PlanGate;
 
 /// Most calls of the model in one work phase; the reference's number.
@@ -38,8 +39,12 @@ pub async fn start(shared: Arc<Shared>, member: Member, first: String) -> Result
     };
     let outfit = shared.outfit(Order {
         name: member.name.clone(),
-        audience: Audience::Teammates,
-        rounds: Some(ROUNDS_MAX),
+        caller: Caller::Teammate,
+        limits: Limits {
+            rounds: Some(ROUNDS_MAX),
+            ..Limits::default()
+        },
+        identity: prompt::identity(&member.name, &member.role, &team.team_name),
         gate: match member.plan {
             PlanRule::Free => PlanGate::Open,
             PlanRule::Required => PlanGate::Closed,
@@ -78,10 +83,10 @@ struct Life {
 impl Life {
     async fn live(mut self, first: String) {
         let mut changes = self.shared.changes.subscribe();
-        let mut say = Some(vec![Block::text(first)]);
+        let mut say = Some(Input::Say(vec![Block::text(first)]));
         loop {
-            if let Some(blocks) = say.take()
-                && self.work(blocks).await.is_none()
+            if let Some(start) = say.take()
+                && self.work(start).await.is_none()
             {
                 return;
             }
@@ -91,11 +96,11 @@ impl Life {
                 Next::Read => {
                     self.hold = Hold::No;
                     if !self.take_orders().await {
-                        say = Some(Vec::new());
+                        say = Some(Input::Say(Vec::new()));
                     }
                 }
-                Next::Resume(task) => say = Some(self.resume(task)),
-                Next::Claim(task) => say = self.claim(task).await,
+                Next::Resume(task) => say = Some(Input::Say(self.resume(task))),
+                Next::Claim(task) => say = self.claim(task).await.map(Input::Say),
                 Next::Stuck(task) => {
                     let why = format!("ended its turn twice with task {task} still open");
                     self.stuck(&why).await;
@@ -119,11 +124,11 @@ impl Life {
     }
 
     /// One turn. `None`: the crew stops.
-    async fn work(&mut self, say: Vec<Block>) -> Option<()> {
+    async fn work(&mut self, start: Input) -> Option<()> {
         self.shared
             .set_standing(&self.outfit.handle, Standing::Working);
         self.set_status(MemberStatus::Working).await;
-        let end = work(&self.shared, &mut self.outfit, say).await;
+        let end = work(&self.shared, &mut self.outfit, start).await;
         let hold = match end? {
             TurnEnd::Done => Hold::No,
             TurnEnd::Stopped { why } => {
@@ -145,7 +150,8 @@ impl Life {
 
     async fn look(&mut self) -> Sight {
         let name = self.member.name.clone();
-        let mail = if self.shared.has_mail(&name).await {
+        let heard = self.outfit.handle.desk.has_results();
+        let mail = if heard || self.shared.has_mail(&name).await {
             Mail::Waiting
         } else {
             Mail::None
@@ -167,12 +173,14 @@ impl Life {
                 (None, None)
             }
         };
+        // What its background job comes to is what it waits for.
+        let awaits = self.shared.jobs.is_running(Some(&name));
         let held = self.hold == Hold::UntilMail;
         Sight {
             mail,
-            own: own.filter(|_| !held),
+            own: own.filter(|_| !held && !awaits),
             claimable: claimable.filter(|_| !held),
-            person: if self.shared.has_open_request() {
+            person: if awaits || self.shared.has_open_request() {
                 Person::Asked
             } else {
                 Person::Free
@@ -230,7 +238,7 @@ impl Life {
         &mut self,
         changes: &mut tokio::sync::watch::Receiver<u64>,
         until: Option<Stamp>,
-    ) -> Option<Option<Vec<Block>>> {
+    ) -> Option<Option<Input>> {
         self.set_status(MemberStatus::Idle).await;
         let standing = match self.hold {
             Hold::No => Standing::Resting,
@@ -247,7 +255,8 @@ impl Life {
             biased;
             () = self.shared.stop.cancelled() => None,
             control = self.outfit.control.recv() => match control {
-                Some(Control::Say(blocks)) => Some(Some(blocks)),
+                Some(Control::Say(blocks)) => Some(Some(Input::Say(blocks))),
+                Some(Control::Compact(focus)) => Some(Some(Input::Compact { focus })),
                 Some(Control::Interrupt) => Some(None),
                 None => None,
             },
@@ -314,6 +323,7 @@ impl Life {
         if why == Why::Rested {
             self.tell_lead(format!("{name} {reason}"));
         }
+        self.shared.end_jobs_of(&name);
         self.shared.dismiss(&name);
     }
 

@@ -3,11 +3,13 @@
 mod clerk;
 mod commands;
 mod host;
+mod jobs;
 mod lead;
 mod mate;
 mod outfit;
 mod rest;
 mod roll;
+mod subagent;
 mod watcher;
 
 use std::collections::BTreeMap;
@@ -22,6 +24,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::agent::desk::Desk;
 use crate::agent::driver::{Control, Engine, EngineSlot};
+use crate::domain::conversation::TurnState;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
 use crate::domain::request::{Decider, RequestKind};
@@ -76,6 +79,10 @@ pub struct Parts {
     pub tools: Option<Vec<String>>,
     /// How long a program of an agent may run.
     pub tool_timeout: Duration,
+    /// The share of the model's window, in percent, at which a conversation is summarised.
+    pub compact_at: u64,
+    /// Whether the lead goes on from the conversation of the session that `setup` names.
+    pub start: Start,
     /// How long a teammate may rest before it leaves; `None`: for ever.
     pub idle_timeout: Option<Duration>,
     /// The repository's own instructions: file name and text.
@@ -88,6 +95,15 @@ pub struct Parts {
     pub new_id: fn() -> String,
     /// Random numbers in 0..1.
     pub jitter: fn() -> f64,
+}
+
+/// How a crew begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// With empty conversations.
+    Fresh,
+    /// With the lead's conversation as it stood when the session ended, however it ended.
+    Resumed,
 }
 
 /// What an agent is about, for the crew.
@@ -119,6 +135,7 @@ struct Shared {
     rules: Arc<Rules>,
     tools: Option<Vec<String>>,
     tool_timeout: Duration,
+    compact_at: u64,
     idle_timeout: Option<Duration>,
     memory: Option<(String, String)>,
     publisher: Publisher,
@@ -130,6 +147,9 @@ struct Shared {
     team: Mutex<Team>,
     agents: Mutex<BTreeMap<Name, Handle>>,
     clerk: clerk::Clerk,
+    jobs: jobs::Jobs,
+    /// How many subagents were sent out.
+    subagents: AtomicU64,
     /// Counts up when something on disk changed; resting agents look again.
     changes: watch::Sender<u64>,
     /// Counts up when an agent begins or ends something.
@@ -151,6 +171,7 @@ struct Shared {
 pub struct Crew {
     shared: Arc<Shared>,
     commands: mpsc::Sender<Command>,
+    resumed: TurnState,
 }
 
 impl Crew {
@@ -172,6 +193,7 @@ impl Crew {
             rules: Arc::new(parts.rules),
             tools: parts.tools,
             tool_timeout: parts.tool_timeout,
+            compact_at: parts.compact_at,
             idle_timeout: parts.idle_timeout,
             memory: parts.memory,
             publisher: parts.publisher,
@@ -179,6 +201,8 @@ impl Crew {
             team: Mutex::default(),
             agents: Mutex::default(),
             clerk: clerk::Clerk::default(),
+            jobs: jobs::Jobs::default(),
+            subagents: AtomicU64::new(0),
             changes: watch::Sender::new(0),
             pulse: watch::Sender::new(0),
             begun: AtomicU64::new(0),
@@ -194,13 +218,23 @@ impl Crew {
         shared.publish(EventKind::CrewReady(setup)).await;
         roll::close_the_dead(&shared).await?;
         shared.tracker.spawn(watcher::watch(Arc::clone(&shared)));
-        lead::start(&shared);
+        let resumed = lead::start(&shared, parts.start).await?;
         shared.tracker.spawn(rest::detect(Arc::clone(&shared)));
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
         shared
             .tracker
             .spawn(commands::obey(Arc::clone(&shared), inbox));
-        Ok(Crew { shared, commands })
+        Ok(Crew {
+            shared,
+            commands,
+            resumed,
+        })
+    }
+
+    /// Whether the lead's turn was under way when the session that it goes on with ended: then it works on
+    /// by itself.
+    pub fn resumed(&self) -> TurnState {
+        self.resumed
     }
 
     /// Hands a command down without waiting.

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 use super::host::CrewHost;
+use super::subagent::SIDE_BY_SIDE;
 use super::{CONTROL_MAX, Handle, Shared, Standing, lock};
 use crate::agent::calls::Workshop;
 use crate::agent::desk::Desk;
@@ -16,7 +17,7 @@ use crate::domain::ids::Name;
 use crate::model::ToolSpec;
 use crate::store::Transcript;
 use crate::tools::policy::PlanGate;
-use crate::tools::{Access, Audience, Tool, table};
+use crate::tools::{Access, Caller, Tool, table};
 
 /// An agent that is ready to run.
 pub struct Outfit {
@@ -28,10 +29,12 @@ pub struct Outfit {
 /// What tells one agent's outfit from another's.
 pub struct Order<'a> {
     pub name: Name,
-    pub audience: Audience,
-    pub rounds: Option<u32>,
+    pub caller: Caller,
+    pub limits: Limits,
     pub gate: PlanGate,
     pub tags: Vec<String>,
+    /// Who it is, in the words that survive a compaction; empty for the lead.
+    pub identity: String,
     /// Makes the system prompt from the place and the tools.
     pub system: &'a dyn Fn(&Place) -> String,
 }
@@ -56,8 +59,8 @@ impl Shared {
     }
 
     /// The tools of an agent, in the order of the table.
-    pub(super) fn tools_for(&self, audience: Audience) -> Vec<&'static Tool> {
-        table::for_audience(audience)
+    pub(super) fn tools_for(&self, caller: Caller) -> Vec<&'static Tool> {
+        table::for_caller(caller)
             .filter(|t| {
                 self.tools
                     .as_ref()
@@ -68,7 +71,7 @@ impl Shared {
 
     /// Outfits an agent.
     pub(super) fn outfit(self: &Arc<Self>, order: Order<'_>) -> Outfit {
-        let mut tools = self.tools_for(order.audience);
+        let mut tools = self.tools_for(order.caller);
         // Who must have a plan approved must be able to submit it, however narrow the set is.
         let submit = table::find(table::SUBMIT_PLAN).filter(|_| order.gate == PlanGate::Closed);
         tools.extend(submit.filter(|s| !tools.iter().any(|t| t.name == s.name)));
@@ -79,7 +82,7 @@ impl Shared {
         };
         let side_by_side = tools
             .iter()
-            .filter(|t| t.access == Access::Read)
+            .filter(|t| matches!(t.access, Access::Read | Access::Delegate))
             .map(|t| t.name.into())
             .collect();
         let specs = tools
@@ -109,6 +112,7 @@ impl Shared {
                 desk,
                 host: Arc::new(CrewHost {
                     shared: Arc::clone(self),
+                    seats: Arc::new(Semaphore::new(SIDE_BY_SIDE)),
                 }),
                 root: self.root.clone(),
                 workdir: self.root.clone(),
@@ -116,14 +120,18 @@ impl Shared {
                 clock: self.clock,
             },
             publisher: self.publisher.clone(),
-            post: self.post.clone(),
+            // Nobody can write to a subagent.
+            post: order.name.parent().is_none().then(|| self.post.clone()),
+            board: self.board.clone(),
+            identity: order.identity,
+            compact_at: self.compact_at,
             requests: self.requests.clone(),
             transcript: Transcript::open(&self.root, &session, &order.name),
             clock: self.clock,
             jitter: self.jitter,
             state: State::new(Turn::new(Limits {
-                rounds: order.rounds,
                 side_by_side,
+                ..order.limits
             })),
             name: order.name,
         };

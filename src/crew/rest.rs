@@ -41,6 +41,7 @@ pub async fn detect(shared: Arc<Shared>) {
 impl Shared {
     fn all_rest(&self) -> bool {
         self.queued.load(Ordering::SeqCst) == 0
+            && !self.jobs.is_running(None)
             && lock(&self.agents)
                 .values()
                 .all(|h| *lock(&h.standing) != Standing::Working)
@@ -55,8 +56,8 @@ impl Shared {
             .iter()
             .map(|(n, h)| (n.clone(), h.clone()))
             .collect();
-        for (name, _) in &agents {
-            if self.has_mail(name).await {
+        for (name, handle) in &agents {
+            if handle.desk.has_results() || self.has_mail(name).await {
                 return None;
             }
         }

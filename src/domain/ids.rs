@@ -67,6 +67,18 @@ impl Name {
         Ok(name)
     }
 
+    /// The name of the `n`th subagent of `parent`: `alice.2`. No teammate can have such a name.
+    pub fn subagent(parent: &Name, n: u64) -> Name {
+        Name(format!("{parent}.{n}"))
+    }
+
+    /// Whose subagent this is; `None`: it is no subagent.
+    pub fn parent(&self) -> Option<Name> {
+        let (parent, number) = self.0.split_once('.')?;
+        let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+        Name::party(parent).ok().filter(|_| is_number)
+    }
+
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -97,7 +109,11 @@ impl fmt::Display for Name {
 impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Name::party(&text).map_err(serde::de::Error::custom)
+        let subagent = Name(text);
+        if subagent.parent().is_some() {
+            return Ok(subagent);
+        }
+        Name::party(&subagent.0).map_err(serde::de::Error::custom)
     }
 }
 
@@ -129,6 +145,10 @@ macro_rules! text_id {
     };
 }
 
+text_id!(
+    /// A background job's id: eight characters.
+    JobId
+);
 text_id!(
     /// A letter's id: unique in its inbox, given by the writer or derived from its place.
     LetterId

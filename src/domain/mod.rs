@@ -1,11 +1,14 @@
 //! Floor 0: plain data and rules. No IO, no clock, no async; time and ids come in as values.
 
 pub mod chat;
+pub mod conversation;
 pub mod graph;
 pub mod ids;
+pub mod job;
 pub mod mail;
 pub mod request;
 pub mod stamp;
+pub mod subagent;
 pub mod task;
 pub mod team;
 pub mod text;

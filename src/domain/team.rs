@@ -191,6 +191,8 @@ pub enum Activity {
     Idle,
     /// The model is answering.
     Thinking,
+    /// Its conversation is being summarised.
+    Compacting,
     /// A tool runs.
     Tool {
         /// Its name.
@@ -230,7 +232,10 @@ impl Activity {
     /// Whether it costs time or tokens right now.
     pub fn is_busy(&self) -> bool {
         match self {
-            Activity::Thinking | Activity::Tool { .. } | Activity::Backoff { .. } => true,
+            Activity::Thinking
+            | Activity::Compacting
+            | Activity::Tool { .. }
+            | Activity::Backoff { .. } => true,
             Activity::Idle
             | Activity::NeedsYou { .. }
             | Activity::Stuck { .. }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 /// A bounded memory of a stream.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Keep {
     head: Vec<u8>,
     tail: VecDeque<u8>,

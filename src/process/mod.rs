@@ -32,6 +32,16 @@ pub struct Job {
     pub keep: usize,
 }
 
+/// The program and arguments that run `command` in a shell.
+pub fn shell(command: String) -> Vec<String> {
+    let shell = if std::path::Path::new("/bin/bash").exists() {
+        "/bin/bash"
+    } else {
+        "/bin/sh"
+    };
+    vec![shell.into(), "-c".into(), command]
+}
+
 /// How a job ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {

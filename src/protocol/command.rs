@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::Name;
+use crate::domain::ids::{JobId, Name};
 use crate::domain::request::Decision;
 
 /// What the person wants. Each says which event answers it; a refusal is [`super::EventKind::Refused`].
@@ -21,6 +21,18 @@ pub enum Command {
     Interrupt {
         /// Whom.
         agent: Name,
+    },
+    /// Summarise the agent's conversation and go on with the summary. `Compacted`.
+    Compact {
+        /// Whose.
+        agent: Name,
+        /// What the summary should give most room to; may be empty.
+        focus: String,
+    },
+    /// End a background job. `JobChanged`.
+    KillJob {
+        /// Which one.
+        job: JobId,
     },
     /// Decide a request. `RequestChanged`.
     Decide(Decision),

@@ -7,11 +7,13 @@ use serde_json::Value;
 
 use crate::domain::chat::Outcome;
 use crate::domain::graph::TaskGraph;
-use crate::domain::ids::{CallId, Name};
+use crate::domain::ids::{CallId, JobId, Name};
+use crate::domain::job::Job;
 use crate::domain::mail::Letter;
 pub use crate::domain::mail::LetterStep;
 use crate::domain::request::Request;
 use crate::domain::stamp::Stamp;
+use crate::domain::subagent::SubagentKind;
 use crate::domain::team::{Activity, Team};
 use crate::domain::todo::TodoList;
 use crate::domain::usage::Usage;
@@ -47,6 +49,34 @@ pub enum TurnEnd {
     Stopped {
         /// Which rule, in one line.
         why: String,
+    },
+}
+
+/// How a conversation was shortened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compaction {
+    /// What was done.
+    #[serde(flatten)]
+    pub how: Shortened,
+    /// The tokens that it took before, as counted or estimated.
+    pub before: u64,
+    /// The tokens that it takes now, estimated.
+    pub after: u64,
+}
+
+/// What was done to a conversation that had grown too long.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub enum Shortened {
+    /// Old tool results gave way to placeholders.
+    Results {
+        /// How many.
+        count: usize,
+    },
+    /// All of it gave way to a summary.
+    Summary {
+        /// Where the whole conversation is kept, below the root.
+        transcript: String,
     },
 }
 
@@ -208,12 +238,46 @@ pub enum EventKind {
         /// What all its tokens cost in US dollars, where the price is known.
         cost: Option<f64>,
     },
+    /// An agent's conversation was shortened. Answers [`super::Command::Compact`].
+    Compacted {
+        /// The agent.
+        agent: Name,
+        /// How.
+        #[serde(flatten)]
+        compaction: Compaction,
+    },
     /// An agent replaced its todo list.
     TodoChanged {
         /// The agent.
         agent: Name,
         /// The list.
         list: TodoList,
+    },
+    /// An agent has sent a subagent out. What the subagent does comes as events of its own name; its
+    /// `TurnEnded` is its end.
+    SubagentStarted {
+        /// The subagent.
+        agent: Name,
+        /// Who sent it.
+        parent: Name,
+        /// The call that it answers.
+        call: CallId,
+        /// What it may do.
+        kind: SubagentKind,
+        /// What it is to find out or do.
+        prompt: String,
+    },
+    /// A background job began or ended. Answers [`super::Command::KillJob`].
+    JobChanged {
+        /// The job as it stands.
+        job: Job,
+    },
+    /// Output of a background job, as it arrives. May be merged or dropped.
+    JobOutput {
+        /// The job.
+        job: JobId,
+        /// The output.
+        chunk: String,
     },
     /// The board on disk is another than before, whoever changed it.
     BoardChanged {
@@ -263,6 +327,7 @@ impl EventKind {
             EventKind::TextDelta { .. }
                 | EventKind::ThinkingDelta { .. }
                 | EventKind::ToolOutput { .. }
+                | EventKind::JobOutput { .. }
         )
     }
 

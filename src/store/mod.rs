@@ -7,12 +7,13 @@
 pub mod atomic;
 mod board;
 mod inbox;
-mod log;
+mod journal;
 mod post;
 mod requests;
 mod root;
 mod roster;
 mod settle;
+mod transcript;
 pub mod watch;
 
 use std::path::PathBuf;
@@ -23,11 +24,12 @@ use crate::domain::request::RequestError;
 use crate::domain::team::TeamError;
 
 pub use board::{Board, Reading};
-pub use log::{Journal, Transcript};
+pub use journal::Journal;
 pub use post::{Cursor, Pending, Post};
 pub use requests::{Requests, RequestsReading};
 pub use root::{prepare, root_of};
 pub use roster::Roster;
+pub use transcript::{Recalled, Transcript, sessions};
 
 /// Why a door did not do what was asked.
 #[derive(Debug, thiserror::Error)]

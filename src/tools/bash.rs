@@ -47,13 +47,8 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
     let asked = input
         .timeout_s
         .map_or(context.timeout, |s| Duration::from_secs(s.max(1)));
-    let shell = if std::path::Path::new("/bin/bash").exists() {
-        "/bin/bash"
-    } else {
-        "/bin/sh"
-    };
     let job = Job {
-        argv: vec![shell.into(), "-c".into(), input.command],
+        argv: process::shell(input.command),
         dir: context.workdir.clone(),
         timeout: asked.min(context.timeout),
         keep: OUTPUT_MAX,

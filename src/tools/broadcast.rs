@@ -16,7 +16,7 @@ pub const TOOL: Tool = Tool {
     text: include_str!("broadcast.md"),
     schema: schema_of::<Input>,
     access: Access::Crew,
-    audience: Audience::Everyone,
+    audience: Audience::Members,
     show: |input| {
         one_line(
             input

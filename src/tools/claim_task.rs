@@ -16,7 +16,7 @@ pub const TOOL: Tool = Tool {
     text: include_str!("claim_task.md"),
     schema: schema_of::<Input>,
     access: Access::Crew,
-    audience: Audience::Everyone,
+    audience: Audience::Members,
     show: task_get::show_id,
     run: |context, input| Box::pin(blocking(context, input, run)),
 };

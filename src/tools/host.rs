@@ -1,9 +1,14 @@
 //! What tools ask of the floors above. Declared here, implemented by the crew: no circle of imports.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
 use futures::future::BoxFuture;
 
-use crate::domain::ids::{CallId, Name};
+use crate::domain::ids::{CallId, JobId, Name};
+use crate::domain::job::Job;
 use crate::domain::request::{Decision, Request, RequestKind};
+use crate::domain::subagent::SubagentKind;
 use crate::domain::team::Member;
 use crate::domain::todo::TodoList;
 
@@ -38,4 +43,48 @@ pub trait Host: Send + Sync {
 
     /// An agent's new todo list.
     fn todo<'a>(&'a self, agent: &'a Name, list: TodoList) -> BoxFuture<'a, ()>;
+
+    /// Starts a command beside the agent. The error is text for the model.
+    fn start_job(&self, order: JobOrder) -> Result<Job, String>;
+
+    /// The background jobs of an agent, oldest first.
+    fn jobs(&self, agent: &Name) -> Vec<Job>;
+
+    /// What a background job has written so far, cut with a mark.
+    fn job_output(&self, id: &JobId) -> String;
+
+    /// Ends a background job in the name of `by`. The error says why nothing changed.
+    fn kill_job(&self, id: &JobId, by: &Name) -> Result<(), String>;
+
+    /// Sends a subagent out and waits for its answer. Dropping the future interrupts it.
+    fn delegate(&self, order: SubagentOrder) -> BoxFuture<'_, Result<String, String>>;
+
+    /// Has the agent's conversation summarised before its next call, with most room for `focus`.
+    fn compact(&self, agent: &Name, focus: String);
+}
+
+/// A command that is to run beside an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobOrder {
+    /// Whose it is.
+    pub agent: Name,
+    /// The command, for a shell.
+    pub command: String,
+    /// Where.
+    pub workdir: PathBuf,
+    /// How long it may run.
+    pub timeout: Duration,
+}
+
+/// What a subagent is sent out for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubagentOrder {
+    /// Who sends it.
+    pub parent: Name,
+    /// The call that it answers.
+    pub call: CallId,
+    /// What it may do.
+    pub kind: SubagentKind,
+    /// What it is to find out or do.
+    pub prompt: String,
 }

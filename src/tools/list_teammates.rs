@@ -13,7 +13,7 @@ pub const TOOL: Tool = Tool {
     text: include_str!("list_teammates.md"),
     schema: schema_of::<Input>,
     access: Access::Read,
-    audience: Audience::Everyone,
+    audience: Audience::Members,
     show: |_| String::new(),
     run: |context, input| Box::pin(blocking(context, input, run)),
 };

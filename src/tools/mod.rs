@@ -1,8 +1,11 @@
 //! Floor 3: the tools of the agents. One file a tool; adding one adds its line to the table below.
 
+mod background_run;
 mod bash;
 mod broadcast;
+mod check_background;
 mod claim_task;
+mod compact;
 mod decide_request;
 mod diff;
 mod edit_file;
@@ -19,7 +22,9 @@ mod read_inbox;
 mod send_message;
 mod shutdown_request;
 mod spawn_teammate;
+mod stop_background;
 pub mod table;
+mod task;
 mod task_create;
 mod task_get;
 mod task_list;
@@ -42,6 +47,7 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, Name};
 use crate::domain::stamp::Stamp;
+use crate::domain::subagent::SubagentKind;
 use host::Host;
 
 /// What a tool touches; the policy and the plan gate decide by it.
@@ -55,17 +61,50 @@ pub enum Access {
     Run,
     /// Changes the crew's own state: todo, board, mail, team.
     Crew,
+    /// Sends somebody out whose own calls are judged one by one: several may run side by side.
+    Delegate,
 }
 
 /// Who is given a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Audience {
-    /// The lead and every teammate.
+    /// The lead, every teammate, and their subagents as far as those may write and run.
     Everyone,
+    /// The lead and every teammate.
+    Members,
     /// The lead alone.
     Lead,
     /// Teammates alone.
     Teammates,
+}
+
+/// Who has tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Caller {
+    /// The lead.
+    Lead,
+    /// A teammate.
+    Teammate,
+    /// A subagent of either.
+    Subagent(SubagentKind),
+}
+
+impl Tool {
+    /// Whether `caller` is given this tool.
+    pub fn is_for(&self, caller: Caller) -> bool {
+        match (self.audience, caller) {
+            (Audience::Everyone, Caller::Subagent(SubagentKind::Explore)) => {
+                self.access == Access::Read
+            }
+            (Audience::Everyone, Caller::Subagent(SubagentKind::General))
+            | (Audience::Everyone | Audience::Members, Caller::Lead | Caller::Teammate)
+            | (Audience::Lead, Caller::Lead)
+            | (Audience::Teammates, Caller::Teammate) => true,
+            (Audience::Members | Audience::Lead | Audience::Teammates, Caller::Subagent(_))
+            | (Audience::Lead, Caller::Teammate)
+            | (Audience::Teammates, Caller::Lead) => false,
+        }
+    }
 }
 
 /// What a call gives back to the model and the screen.

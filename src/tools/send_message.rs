@@ -14,7 +14,7 @@ pub const TOOL: Tool = Tool {
     text: include_str!("send_message.md"),
     schema: schema_of::<Input>,
     access: Access::Crew,
-    audience: Audience::Everyone,
+    audience: Audience::Members,
     show: |input| {
         let text = |key: &str| input.get(key).and_then(Value::as_str).unwrap_or_default();
         one_line(&format!("to {}: {}", text("to"), text("content")))

@@ -1,6 +1,6 @@
 //! The table of all tools. A new tool is one file, one `mod` line and one line here.
 
-use super::{Audience, Tool};
+use super::{Caller, Tool};
 
 /// All tools, in the order in which models are told of them; it never changes while crewdeck runs, so
 /// that prompt caches hold.
@@ -11,7 +11,12 @@ pub static TABLE: &[&Tool] = &[
     &super::edit_file::TOOL,
     &super::glob::TOOL,
     &super::grep::TOOL,
+    &super::background_run::TOOL,
+    &super::check_background::TOOL,
+    &super::stop_background::TOOL,
+    &super::task::TOOL,
     &super::todo::TOOL,
+    &super::compact::TOOL,
     &super::task_create::TOOL,
     &super::task_update::TOOL,
     &super::task_list::TOOL,
@@ -35,12 +40,9 @@ pub fn find(name: &str) -> Option<&'static Tool> {
     TABLE.iter().copied().find(|t| t.name == name)
 }
 
-/// The tools of one audience, which is `Lead` or `Teammates`.
-pub fn for_audience(audience: Audience) -> impl Iterator<Item = &'static Tool> {
-    TABLE
-        .iter()
-        .copied()
-        .filter(move |t| t.audience == Audience::Everyone || t.audience == audience)
+/// The tools that `caller` is given.
+pub fn for_caller(caller: Caller) -> impl Iterator<Item = &'static Tool> {
+    TABLE.iter().copied().filter(move |t| t.is_for(caller))
 }
 
 /// The tool names that a person listed, checked.

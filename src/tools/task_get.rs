@@ -16,7 +16,7 @@ pub const TOOL: Tool = Tool {
     text: include_str!("task_get.md"),
     schema: schema_of::<Input>,
     access: Access::Read,
-    audience: Audience::Everyone,
+    audience: Audience::Members,
     show: show_id,
     run: |context, input| Box::pin(blocking(context, input, run)),
 };

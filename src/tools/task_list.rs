@@ -20,7 +20,7 @@ pub const TOOL: Tool = Tool {
     text: include_str!("task_list.md"),
     schema: schema_of::<Input>,
     access: Access::Read,
-    audience: Audience::Everyone,
+    audience: Audience::Members,
     show: |_| String::new(),
     run: |context, input| Box::pin(blocking(context, input, run)),
 };

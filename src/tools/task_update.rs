@@ -19,7 +19,7 @@ pub const TOOL: Tool = Tool {
     text: include_str!("task_update.md"),
     schema: schema_of::<Input>,
     access: Access::Crew,
-    audience: Audience::Everyone,
+    audience: Audience::Members,
     show,
     run: |context, input| Box::pin(blocking(context, input, run)),
 };

@@ -13,7 +13,7 @@ pub const TOOL: Tool = Tool {
     text: include_str!("todo.md"),
     schema: schema_of::<Input>,
     access: Access::Crew,
-    audience: Audience::Everyone,
+    audience: Audience::Members,
     show: |input| {
         let items = input
             .get("items")

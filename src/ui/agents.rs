@@ -80,12 +80,16 @@ impl AgentView {
             | EventKind::Injected { .. }
             | EventKind::TextDelta { .. }
             | EventKind::ThinkingDelta { .. }
+            | EventKind::Compacted { .. }
+            | EventKind::SubagentStarted { .. }
             | EventKind::ToolStarted { .. } => self.has_spoken = true,
             EventKind::CrewReady(_)
             | EventKind::ModelsListed { .. }
             | EventKind::StreamReset { .. }
             | EventKind::ToolOutput { .. }
             | EventKind::ToolFinished { .. }
+            | EventKind::JobChanged { .. }
+            | EventKind::JobOutput { .. }
             | EventKind::BoardChanged { .. }
             | EventKind::TeamChanged { .. }
             | EventKind::LetterMoved { .. }
@@ -142,6 +146,33 @@ impl Agents {
             Some(MemberStatus::Shutdown) => Activity::Gone,
             Some(MemberStatus::Idle) | None => Activity::Idle,
         }
+    }
+
+    /// crewdeck was ended: nobody works any more, and only the lead comes back.
+    pub fn end_of_session(&mut self) {
+        for (name, agent) in &mut self.known {
+            agent.transcript.end_of_session();
+            agent.in_turn = false;
+            agent.activity = Some(if name.is_lead() {
+                Activity::Idle
+            } else {
+                Activity::Gone
+            });
+        }
+    }
+
+    /// The subagents of `parent` that are at work.
+    pub fn subagents(&self, parent: &Name) -> impl Iterator<Item = Name> {
+        let here = |(_, agent): &(&Name, &AgentView)| agent.activity != Some(Activity::Gone);
+        let mut all: Vec<&Name> = self
+            .known
+            .iter()
+            .filter(here)
+            .map(|(name, _)| name)
+            .filter(|name| name.parent().as_ref() == Some(parent))
+            .collect();
+        all.sort_by_key(|name| name.as_str().len());
+        all.into_iter().cloned().collect::<Vec<_>>().into_iter()
     }
 
     /// The tokens of all of them.

@@ -122,6 +122,12 @@ fn does_something(state: &UiState, binding: &Binding) -> bool {
                 .get(&state.shown)
                 .is_some_and(|a| !a.transcript.is_following()),
         },
+        Action::Jobs | Action::Kill => state.jobs.running() > 0,
+        Action::Subagent => state
+            .agents
+            .get(&state.shown)
+            .is_some_and(|a| a.transcript.selected_subagent().is_some()),
+        Action::Open if state.shows_jobs() => !state.jobs.listed().is_empty(),
         Action::Open => match focus.pane() {
             Pane::Lead => state.agents.get(&state.shown).is_some_and(|a| a.has_spoken),
             Pane::Todo => false,
@@ -142,7 +148,9 @@ fn does_something(state: &UiState, binding: &Binding) -> bool {
         }),
         Action::Filter => match state.popups.last() {
             Some(Popup::Reader(reader)) => matches!(reader.text, Text::Help(_)),
-            Some(Popup::Picker(_) | Popup::Comment(_) | Popup::ConfirmQuit) => false,
+            Some(
+                Popup::Picker(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::ConfirmQuit,
+            ) => false,
             None => !state.board.is_empty(),
         },
         Action::Back if binding.context == Context::Panes => {
@@ -176,6 +184,7 @@ fn does_something(state: &UiState, binding: &Binding) -> bool {
         | Action::Close
         | Action::Notices
         | Action::Models
+        | Action::Compact
         | Action::Mouse
         | Action::Suspend
         | Action::Older

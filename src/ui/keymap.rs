@@ -26,6 +26,8 @@ pub enum Context {
     Comment,
     /// The comment is written: yes or no?
     CommentVerdict,
+    /// In the list of background jobs.
+    Jobs,
     /// A question before leaving.
     Confirm,
 }
@@ -44,6 +46,7 @@ impl Context {
             Context::Picker => "Choosing",
             Context::Comment => "Comment",
             Context::CommentVerdict => "Comment: yes or no",
+            Context::Jobs => "Background jobs",
             Context::Confirm => "Question",
         }
     }
@@ -88,6 +91,14 @@ pub enum Action {
     Notices,
     /// Choose another model.
     Models,
+    /// Show the background jobs.
+    Jobs,
+    /// End the selected background job.
+    Kill,
+    /// Show the transcript of the subagent that the selected tool call sent out.
+    Subagent,
+    /// Summarise the conversation of the shown agent.
+    Compact,
     /// Give the mouse to crewdeck, or back to the terminal.
     Mouse,
     /// Stop what the shown agent does; when it does nothing: leave.
@@ -188,6 +199,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Lead), &["J", "}"], Action::Next, "select the next tool call", "tool calls"),
     bind(Context::In(Pane::Lead), &["K", "{"], Action::Prev, "select the tool call before", ""),
     bind(Context::In(Pane::Lead), &["enter", "space"], Action::Open, "open or fold the selected tool call", "open"),
+    bind(Context::In(Pane::Lead), &["o"], Action::Subagent, "show the subagent that the selected tool call sent out", "subagent"),
     bind(Context::In(Pane::Lead), &["f", "end"], Action::Follow, "follow the newest", "follow"),
 
     bind(Context::In(Pane::Board), &["enter"], Action::Open, "show the task", "open"),
@@ -220,6 +232,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Panes, &["G", "end"], Action::Move(Scroll::Bottom), "to the bottom", ""),
     bind(Context::Panes, &["y"], Action::Copy, "copy what is selected", "copy"),
     bind(Context::Panes, &["m"], Action::Models, "choose another model", ""),
+    bind(Context::Panes, &["b"], Action::Jobs, "show the background jobs", "jobs"),
     bind(Context::Panes, &["@"], Action::Notices, "show the notices", ""),
     bind(Context::Panes, &["M"], Action::Mouse, "mouse for crewdeck on or off (Shift+drag selects text)", ""),
     bind(Context::Panes, &["?"], Action::Help, "show the keys", "help"),
@@ -248,6 +261,15 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Picker, &["pgdn"], Action::Move(Scroll::PageDown), "page down", ""),
     bind(Context::Picker, &["pgup"], Action::Move(Scroll::PageUp), "page up", ""),
 
+    bind(Context::Jobs, &["x"], Action::Kill, "end the selected job and all that it started", "end it"),
+    bind(Context::Jobs, &["enter", "o"], Action::Open, "show the agent that started it", "open the agent"),
+    bind(Context::Jobs, &["y"], Action::Copy, "copy what it wrote last", "copy"),
+    bind(Context::Jobs, &["j", "down"], Action::Move(Scroll::LineDown), "down", "select"),
+    bind(Context::Jobs, &["k", "up"], Action::Move(Scroll::LineUp), "up", ""),
+    bind(Context::Jobs, &["g", "home"], Action::Move(Scroll::Top), "to the top", ""),
+    bind(Context::Jobs, &["G", "end"], Action::Move(Scroll::Bottom), "to the bottom", ""),
+    bind(Context::Jobs, &["esc", "q", "b"], Action::Back, "close", "close"),
+
     bind(Context::Comment, &["enter"], Action::Accept, "go on to yes or no", "go on"),
     bind(Context::Comment, &["ctrl+j", "alt+enter", "shift+enter"], Action::Newline, "begin a new line", "new line"),
     bind(Context::Comment, &["ctrl+u"], Action::DeleteToStart, "delete back to the start of the line", ""),
@@ -269,6 +291,12 @@ pub const TABLE: &[Binding] = &[
 /// The words that the composer takes for actions when a message is nothing else.
 pub const SLASH: &[(&str, Action, &str)] = &[
     ("/model", Action::Models, "choose another model"),
+    (
+        "/compact",
+        Action::Compact,
+        "summarise the conversation; words behind it say what matters most",
+    ),
+    ("/jobs", Action::Jobs, "show the background jobs"),
     ("/help", Action::Help, "show the keys"),
     ("/quit", Action::Close, "quit"),
 ];

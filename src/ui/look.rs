@@ -42,6 +42,7 @@ pub fn activity(activity: &Activity, now: Stamp, theme: &Theme) -> Look {
     match activity {
         Activity::Idle => ("○", "idle".into(), theme.dim),
         Activity::Thinking => ("●", "thinking".into(), theme.working),
+        Activity::Compacting => ("●", "compacting".into(), theme.working),
         Activity::Tool { tool, .. } => ("●", one_line(tool), theme.working),
         Activity::Backoff { until, .. } => {
             ("◔", format!("retry {} s", seconds(*until, now)), theme.warn)

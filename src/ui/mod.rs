@@ -8,6 +8,7 @@ mod composer;
 #[cfg(test)]
 mod fixture;
 mod hints;
+mod jobs;
 pub mod keymap;
 pub mod keys;
 mod layout;

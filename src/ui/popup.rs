@@ -98,6 +98,11 @@ pub enum Popup {
     Picker(Picker),
     /// A comment.
     Comment(Box<CommentBox>),
+    /// The background jobs.
+    Jobs {
+        /// The selected one.
+        row: usize,
+    },
     /// Whether to leave although agents are at work.
     ConfirmQuit,
 }
@@ -134,6 +139,7 @@ impl Popup {
                 CommentStage::Writing => Context::Comment,
                 CommentStage::Verdict => Context::CommentVerdict,
             },
+            Popup::Jobs { .. } => Context::Jobs,
             Popup::ConfirmQuit => Context::Confirm,
         }
     }

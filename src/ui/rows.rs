@@ -84,16 +84,49 @@ pub fn members(state: &UiState) -> Vec<&Member> {
     rows
 }
 
-/// The selected teammate and its row.
+/// A row of the team.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TeamRow<'a> {
+    /// A teammate.
+    Member(&'a Member),
+    /// A subagent that is at work, under the one who sent it out.
+    Subagent(Name),
+}
+
+impl TeamRow<'_> {
+    /// Whose row it is.
+    pub fn name(&self) -> &Name {
+        match self {
+            TeamRow::Member(member) => &member.name,
+            TeamRow::Subagent(name) => name,
+        }
+    }
+}
+
+/// The team: the lead's subagents, then the teammates, each with its own.
+pub fn team(state: &UiState) -> Vec<TeamRow<'_>> {
+    let of = |parent: &Name| {
+        let all = state.agents.subagents(parent);
+        all.map(TeamRow::Subagent).collect::<Vec<_>>()
+    };
+    let mut rows = of(&Name::lead());
+    for member in members(state) {
+        rows.push(TeamRow::Member(member));
+        rows.extend(of(&member.name));
+    }
+    rows
+}
+
+/// The selected teammate or subagent and its row.
 pub fn selected_member(state: &UiState) -> Option<(usize, Name)> {
-    let rows = members(state);
+    let rows = team(state);
     let at = state
         .selected
         .member
         .as_ref()
-        .and_then(|name| rows.iter().position(|m| m.name == *name))
+        .and_then(|name| rows.iter().position(|r| r.name() == name))
         .unwrap_or(0);
-    rows.get(at).map(|m| (at, m.name.clone()))
+    rows.get(at).map(|r| (at, r.name().clone()))
 }
 
 /// The place of the selected letter, counted from the oldest; the newest when none is selected.

@@ -5,6 +5,8 @@ use serde_json::Value;
 use crate::domain::mail::{Letter, LetterKind};
 use crate::domain::request::{Request, RequestKind};
 use crate::domain::text::one_line;
+use crate::protocol::event::{Compaction, Shortened};
+use crate::ui::textual::count;
 
 /// What a letter says, in one line, without sender and recipient.
 pub fn letter(letter: &Letter) -> String {
@@ -80,6 +82,23 @@ fn words(content: &str) -> String {
         }
     }
     one_line(text)
+}
+
+/// What was done to a conversation that had grown too long.
+pub fn compaction(compaction: &Compaction) -> String {
+    let sizes = format!(
+        "{} → {} tokens",
+        count(compaction.before),
+        count(compaction.after)
+    );
+    match &compaction.how {
+        Shortened::Results { count: 1 } => format!("one old tool result set aside: {sizes}"),
+        Shortened::Results { count } => format!("{count} old tool results set aside: {sizes}"),
+        Shortened::Summary { transcript } => {
+            let path = one_line(transcript);
+            format!("conversation compacted: {sizes}. All of it is kept in {path}")
+        }
+    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use ratatui::layout::Rect;
 
 use super::agents::Agents;
 use super::composer::Composer;
+use super::jobs::JobBook;
 use super::keymap::Context;
 use super::letters::LetterLog;
 use super::line_input::LineInput;
@@ -158,6 +159,7 @@ pub struct UiState {
     pub(super) requests: RequestBook,
     pub(super) notices: VecDeque<Noted>,
     pub(super) models: Models,
+    pub(super) jobs: JobBook,
     pub(super) queued: Vec<Queued>,
 
     pub(super) focus: Focus,
@@ -198,6 +200,7 @@ impl UiState {
             requests: RequestBook::default(),
             notices: VecDeque::new(),
             models: Models::Unknown,
+            jobs: JobBook::default(),
             queued: Vec::new(),
             focus: Focus::Composer,
             left_composer: false,
@@ -228,6 +231,19 @@ impl UiState {
             reason: one_line(reason),
             steps: steps.iter().map(|s| one_line(s)).collect(),
         };
+        self.dirty = true;
+    }
+
+    /// What an earlier run of crewdeck had under way is over: nobody of it works, nothing of it waits.
+    pub fn end_of_session(&mut self, now: Stamp) {
+        self.now = now;
+        self.agents.end_of_session();
+        self.requests = RequestBook::default();
+        self.jobs.end_of_session(now);
+        self.queued.clear();
+        self.interrupted = None;
+        self.flash = None;
+        self.focus = Focus::Composer;
         self.dirty = true;
     }
 
@@ -277,6 +293,12 @@ impl UiState {
     pub(super) fn is_commenting(&self) -> bool {
         let comment = |p: &Popup| matches!(p, Popup::Comment(_));
         self.popups.iter().any(comment)
+    }
+
+    /// Whether the background jobs are in view.
+    pub(super) fn shows_jobs(&self) -> bool {
+        let jobs = |p: &Popup| matches!(p, Popup::Jobs { .. });
+        self.popups.iter().any(jobs)
     }
 
     /// What `name` does.
@@ -338,8 +360,13 @@ pub fn next_tick(state: &UiState) -> Option<Duration> {
             .iter()
             .any(|name| wanted(&state.activity(name)))
     };
-    let counting = any(Activity::is_busy);
-    let spinning = any(|a| matches!(a, Activity::Thinking | Activity::Tool { .. }));
+    let counting = any(Activity::is_busy) || (state.shows_jobs() && state.jobs.running() > 0);
+    let spinning = any(|a| {
+        matches!(
+            a,
+            Activity::Thinking | Activity::Compacting | Activity::Tool { .. }
+        )
+    });
     let busy = match state.motion {
         Motion::Full if spinning => Some(SPIN),
         Motion::Full | Motion::Reduced if counting => Some(Duration::from_secs(1)),

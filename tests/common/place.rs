@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crewdeck::domain::chat::Outcome;
-use crewdeck::domain::ids::{CallId, Name};
+use crewdeck::domain::ids::{CallId, JobId, Name};
+use crewdeck::domain::job::Job;
 use crewdeck::domain::request::{Decision, Request, RequestKind};
 use crewdeck::domain::stamp::Stamp;
 use crewdeck::domain::team::Member;
 use crewdeck::domain::todo::TodoList;
 use crewdeck::store::{Roster, prepare};
-use crewdeck::tools::host::Host;
+use crewdeck::tools::host::{Host, JobOrder, SubagentOrder};
 use crewdeck::tools::{ToolContext, ToolOutput, table};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -58,6 +59,22 @@ impl Host for Played {
         self.lists.lock().unwrap().push(list);
         Box::pin(async {})
     }
+    fn start_job(&self, _: JobOrder) -> Result<Job, String> {
+        Err("not here".into())
+    }
+    fn jobs(&self, _: &Name) -> Vec<Job> {
+        Vec::new()
+    }
+    fn job_output(&self, _: &JobId) -> String {
+        String::new()
+    }
+    fn kill_job(&self, _: &JobId, _: &Name) -> Result<(), String> {
+        Err("not here".into())
+    }
+    fn delegate(&self, _: SubagentOrder) -> BoxFuture<'_, Result<String, String>> {
+        Box::pin(async { Err("not here".into()) })
+    }
+    fn compact(&self, _: &Name, _: String) {}
 }
 
 /// A project with alice and bob in it; alice calls the tools.

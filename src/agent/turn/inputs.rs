@@ -1,12 +1,14 @@
 //! What goes into a turn and what comes out of it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::TodoOpen;
+use crate::agent::compact::{Keep, Question};
 use crate::domain::chat::{Block, Message, Outcome, ToolCall};
 use crate::domain::ids::CallId;
 use crate::model::{ModelError, Reply};
-use crate::protocol::event::{Level, TurnEnd};
+use crate::protocol::event::{Compaction, Level, TurnEnd};
 
 /// Something happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +39,18 @@ pub enum Input {
     },
     /// The agent replaced its todo list.
     TodoSet(TodoOpen),
+    /// The conversation is to be summarised: at once when the turn rests, else before the next call.
+    Compact {
+        /// What the summary should give most room to; may be empty.
+        focus: String,
+    },
+    /// Answers [`Effect::Archive`]: the whole conversation is safe on disk.
+    Archived(Box<Keep>),
+    /// Answers [`Effect::Archive`]: it is not, so nothing may be replaced.
+    ArchiveFailed {
+        /// Why, in one line.
+        why: String,
+    },
     /// The person stops the turn. `partial` is what the model had said by then.
     Interrupt {
         /// The words of the answer that broke off.
@@ -53,6 +67,14 @@ pub enum Effect {
     Save(Message),
     /// Call the model with the conversation.
     Call,
+    /// Call the model for a summary; give [`Input::Replied`] or [`Input::ModelFailed`].
+    Summarise(Question),
+    /// Put the whole conversation aside on disk, then give [`Input::Archived`].
+    Archive,
+    /// The conversation is another than before: write it to disk whole.
+    Replace(Arc<Vec<Message>>),
+    /// Tell that the conversation was shortened.
+    Compacted(Compaction),
     /// Wait, show the countdown, then give [`Input::RetryDue`].
     Wait {
         /// How long.

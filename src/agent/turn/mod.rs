@@ -1,7 +1,13 @@
 //! The turn as a pure machine: inputs go in, effects come out. It never performs IO and never asks the time.
 
 mod calls;
+mod compacting;
+mod failing;
 mod inputs;
+#[cfg(test)]
+mod length_tests;
+#[cfg(test)]
+mod property_tests;
 #[cfg(test)]
 mod tests;
 
@@ -9,9 +15,11 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::domain::chat::{Block, Message, Role};
-use crate::model::{Fault, ModelError, Reply, StopReason, retry};
+use crate::model::{Reply, StopReason};
 use crate::protocol::event::{Level, TurnEnd};
 use calls::{Calls, signature};
+use compacting::{After, Length, Retry, Summary};
+use failing::too_long;
 pub use inputs::{Effect, Input};
 
 /// Rounds without `todo` after which an agent with open items is reminded.
@@ -31,6 +39,8 @@ pub const REMINDER: &str = "<reminder>Update your todos.</reminder>";
 pub struct Limits {
     /// Most calls of the model; `None`: no limit (the lead).
     pub rounds: Option<u32>,
+    /// What the model is told when one call is left; `None`: nothing.
+    pub last_round: Option<&'static str>,
     /// Tools whose consecutive calls may run side by side, because they only read.
     pub side_by_side: BTreeSet<String>,
 }
@@ -44,7 +54,11 @@ enum Phase {
     /// The model answers.
     Calling,
     /// The model failed; the driver waits before it is called again.
-    Waiting,
+    Waiting(Retry),
+    /// The model writes a summary.
+    Summarising(Summary),
+    /// The whole conversation is being put aside before the summary takes its place.
+    Archiving { summary: String, after: After },
     /// Tools run.
     Running(Calls),
 }
@@ -67,6 +81,9 @@ pub struct Turn {
     since_todo: u32,
     todo_open: TodoOpen,
     recent: VecDeque<u64>,
+    length: Length,
+    /// A summary that was asked for while the turn was under way, with its focus.
+    wished: Option<String>,
 }
 
 /// Whether an answer that reached its limit was already continued in this turn.
@@ -102,6 +119,17 @@ impl Turn {
             since_todo: 0,
             todo_open: TodoOpen::No,
             recent: VecDeque::new(),
+            length: Length::default(),
+            wished: None,
+        }
+    }
+
+    /// The same agent, with `messages` (which are valid) behind it.
+    #[must_use]
+    pub fn going_on_from(self, messages: Vec<Message>) -> Turn {
+        Turn {
+            messages: Arc::new(messages),
+            ..self
         }
     }
 
@@ -122,12 +150,17 @@ impl Turn {
         match input {
             Input::Say(blocks) => self.say(blocks),
             Input::Mail(blocks) => self.gathered(blocks),
-            Input::Replied(reply) => self.replied(reply),
-            Input::ModelFailed { error, jitter } => self.failed(&error, jitter),
-            Input::RetryDue => match self.phase {
-                Phase::Waiting => self.call(),
-                Phase::Resting | Phase::Gathering | Phase::Calling | Phase::Running(_) => vec![],
+            Input::Replied(reply) => match self.phase {
+                Phase::Summarising(_) => self.summarised(&reply),
+                Phase::Calling
+                | Phase::Resting
+                | Phase::Gathering
+                | Phase::Waiting(_)
+                | Phase::Archiving { .. }
+                | Phase::Running(_) => self.replied(reply),
             },
+            Input::ModelFailed { error, jitter } => self.failed(&error, jitter),
+            Input::RetryDue => self.retry(),
             Input::ToolDone {
                 call,
                 content,
@@ -144,6 +177,9 @@ impl Turn {
                 self.since_todo = 0;
                 vec![]
             }
+            Input::Compact { focus } => self.wish_compaction(focus),
+            Input::Archived(keep) => self.archived(&keep),
+            Input::ArchiveFailed { why } => self.archive_failed(&why),
             Input::Interrupt { partial } => self.interrupt(partial),
         }
     }
@@ -171,6 +207,11 @@ impl Turn {
             return vec![];
         }
         self.said.extend(mail);
+        if self.limits.rounds == Some(self.rounds + 1)
+            && let Some(words) = self.limits.last_round
+        {
+            self.said.push(Block::text(words));
+        }
         let mut effects = self.flush_user();
         if self.messages.last().is_none_or(|m| m.role != Role::User) {
             // Woken for mail that somebody else had taken: there is nothing to answer.
@@ -182,7 +223,7 @@ impl Turn {
             effects.extend(self.end(TurnEnd::Stopped { why }));
             return effects;
         }
-        effects.extend(self.call());
+        effects.extend(self.shorten().unwrap_or_else(|| self.call()));
         effects
     }
 
@@ -197,6 +238,9 @@ impl Turn {
         }
         self.attempt = 0;
         self.rounds += 1;
+        if reply.stop != StopReason::ContextExceeded {
+            self.length.counted(reply.usage);
+        }
         self.since_todo = self.since_todo.saturating_add(1);
         let message = Message::assistant(calls::tidy(reply.blocks));
         let calls: Vec<_> = message.calls().cloned().collect();
@@ -230,7 +274,7 @@ impl Turn {
             StopReason::Refusal => self.end(TurnEnd::Stopped {
                 why: "the model refused to answer".into(),
             }),
-            StopReason::ContextExceeded => self.end(too_long()),
+            StopReason::ContextExceeded => self.overflow(),
             StopReason::EndTurn
             | StopReason::ToolUse
             | StopReason::PauseTurn
@@ -246,49 +290,6 @@ impl Turn {
             }
         });
         effects
-    }
-
-    fn empty(&mut self) -> Vec<Effect> {
-        self.empty_answers += 1;
-        if self.empty_answers == 1 {
-            return self.call();
-        }
-        self.end(TurnEnd::Failed {
-            error: "the model gave an empty answer, twice".into(),
-            hint: "Say it in other words, or take another model (/model).".into(),
-        })
-    }
-
-    fn failed(&mut self, error: &ModelError, jitter: f64) -> Vec<Effect> {
-        if !matches!(self.phase, Phase::Calling) {
-            return vec![];
-        }
-        if error.fault == Fault::ContextTooLong {
-            return self.end(too_long());
-        }
-        match retry::wait(error, self.attempt, jitter) {
-            Some(wait) => {
-                self.attempt += 1;
-                self.phase = Phase::Waiting;
-                vec![Effect::Wait {
-                    wait,
-                    attempt: self.attempt,
-                    cause: error.message.clone(),
-                }]
-            }
-            None => {
-                let tries = self.attempt + 1;
-                let error_text = if tries > 1 {
-                    format!("{} (given up after {tries} tries)", error.message)
-                } else {
-                    error.message.clone()
-                };
-                self.end(TurnEnd::Failed {
-                    error: error_text,
-                    hint: error.hint.clone(),
-                })
-            }
-        }
     }
 
     fn run_next(&mut self) -> Vec<Effect> {
@@ -337,7 +338,10 @@ impl Turn {
         let mut effects = Vec::new();
         match std::mem::replace(&mut self.phase, Phase::Resting) {
             Phase::Resting => return vec![],
-            Phase::Gathering | Phase::Waiting => {}
+            Phase::Gathering
+            | Phase::Waiting(_)
+            | Phase::Summarising(_)
+            | Phase::Archiving { .. } => {}
             Phase::Calling => {
                 if !partial.trim().is_empty() {
                     effects.push(self.push(Message::assistant(vec![Block::text(partial)])));
@@ -372,6 +376,9 @@ impl Turn {
 
     /// Adds a message, joined with the last one where both are of one side: sides must alternate.
     fn push(&mut self, message: Message) -> Effect {
+        if message.role == Role::User {
+            self.length.grew(&message);
+        }
         let messages = Arc::make_mut(&mut self.messages);
         match messages.last_mut() {
             Some(last) if last.role == message.role => last.blocks.extend(message.blocks.clone()),
@@ -381,12 +388,5 @@ impl Turn {
             }
         }
         Effect::Save(message)
-    }
-}
-
-fn too_long() -> TurnEnd {
-    TurnEnd::Failed {
-        error: "the conversation no longer fits the model's window".into(),
-        hint: "Start crewdeck again for a fresh conversation; the board and the files stay.".into(),
     }
 }

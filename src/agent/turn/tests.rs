@@ -1,26 +1,26 @@
 //! Step tables of the turn: given a state and an input, these are the effects.
 
 use pretty_assertions::assert_eq;
-use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
 use crate::domain::chat::{self, Outcome, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::usage::Usage;
+use crate::model::{Fault, ModelError};
 
-fn text(s: &str) -> Block {
+pub(super) fn text(s: &str) -> Block {
     Block::text(s)
 }
 
-fn reads() -> Limits {
+pub(super) fn reads() -> Limits {
     Limits {
-        rounds: None,
         side_by_side: ["read_file".to_string(), "grep".into()].into(),
+        ..Limits::default()
     }
 }
 
-fn tool(id: &str, name: &str) -> ToolCall {
+pub(super) fn tool(id: &str, name: &str) -> ToolCall {
     ToolCall {
         id: CallId(id.into()),
         name: name.into(),
@@ -29,7 +29,7 @@ fn tool(id: &str, name: &str) -> ToolCall {
     }
 }
 
-fn reply(blocks: Vec<Block>, stop: StopReason) -> Input {
+pub(super) fn reply(blocks: Vec<Block>, stop: StopReason) -> Input {
     Input::Replied(Reply {
         blocks,
         stop,
@@ -44,7 +44,7 @@ fn asks(calls: &[ToolCall]) -> Input {
     )
 }
 
-fn done(id: &str) -> Input {
+pub(super) fn done(id: &str) -> Input {
     Input::ToolDone {
         call: CallId(id.into()),
         content: format!("{id} ok"),
@@ -52,7 +52,7 @@ fn done(id: &str) -> Input {
     }
 }
 
-fn error(fault: Fault) -> Input {
+pub(super) fn error(fault: Fault) -> Input {
     let error = ModelError {
         fault,
         message: "it failed".into(),
@@ -390,57 +390,4 @@ fn a_work_phase_has_a_limit_of_rounds() {
         Some(&Effect::Call),
         "a new phase counts anew"
     );
-}
-
-fn any_input() -> impl Strategy<Value = Input> {
-    let id = prop::sample::select(vec!["a", "b", "c"]);
-    let blocks = prop::collection::vec(
-        prop_oneof![
-            Just(text("words")),
-            Just(text("  ")),
-            id.clone().prop_map(|i| Block::ToolCall(tool(i, "bash"))),
-            id.clone().prop_map(|i| Block::ToolCall(tool(i, "grep"))),
-            Just(Block::Thinking {
-                text: "hm".into(),
-                signature: None
-            }),
-        ],
-        0..4,
-    );
-    let stop = prop::sample::select(vec![
-        StopReason::EndTurn,
-        StopReason::ToolUse,
-        StopReason::MaxTokens,
-        StopReason::PauseTurn,
-        StopReason::Refusal,
-        StopReason::ContextExceeded,
-    ]);
-    let fault = prop::sample::select(vec![Fault::Auth, Fault::Cut, Fault::ContextTooLong]);
-    prop_oneof![
-        Just(Input::Say(vec![text("say")])),
-        Just(Input::Mail(vec![])),
-        Just(Input::Mail(vec![text("mail")])),
-        (blocks, stop).prop_map(|(blocks, stop)| reply(blocks, stop)),
-        fault.prop_map(error),
-        Just(Input::RetryDue),
-        id.prop_map(done),
-        Just(Input::TodoSet(TodoOpen::Yes)),
-        Just(Input::Interrupt {
-            partial: "par".into()
-        }),
-    ]
-}
-
-proptest! {
-    /// Promise 8, whatever comes in whatever order: what is sent, and what rests, is valid.
-    #[test]
-    fn the_conversation_is_always_valid(inputs in prop::collection::vec(any_input(), 0..60)) {
-        let mut turn = Turn::new(reads());
-        for input in inputs {
-            let effects = turn.step(input);
-            if effects.contains(&Effect::Call) || turn.is_resting() {
-                prop_assert_eq!(chat::check(&turn.messages()), Ok(()));
-            }
-        }
-    }
 }

@@ -73,7 +73,7 @@ pub fn decide(tool: &Tool, input: &Value, standing: &Standing<'_>) -> Ruling {
                     .into(),
         },
         // File tools can not leave the work directory.
-        (Access::Read | Access::Crew | Access::Write, _) => Ruling::Allow,
+        (Access::Read | Access::Crew | Access::Delegate | Access::Write, _) => Ruling::Allow,
         (Access::Run, PlanGate::Open) => {
             let command = input
                 .get("command")

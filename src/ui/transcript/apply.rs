@@ -7,6 +7,7 @@ use super::run::{Progress, ToolRun};
 use crate::domain::ids::{CallId, Name};
 use crate::domain::text::{head_and_tail, one_line};
 use crate::protocol::EventKind;
+use crate::ui::sentence;
 
 /// Most bytes of what the person said.
 const PROMPT_MAX: usize = 256 * 1024;
@@ -70,11 +71,19 @@ impl Transcript {
                 }
             }
             EventKind::Notice { level, text, .. } => self.push_notice(*level, text),
+            EventKind::Compacted { compaction, .. } => {
+                self.push(Kind::Injected(sentence::compaction(compaction)));
+            }
+            EventKind::SubagentStarted { prompt, .. } => {
+                self.push(Kind::Prompt(head_and_tail(prompt, PROMPT_MAX)));
+            }
             EventKind::CrewReady(_)
             | EventKind::ModelsListed { .. }
             | EventKind::ActivityChanged { .. }
             | EventKind::UsageChanged { .. }
             | EventKind::TodoChanged { .. }
+            | EventKind::JobChanged { .. }
+            | EventKind::JobOutput { .. }
             | EventKind::BoardChanged { .. }
             | EventKind::TeamChanged { .. }
             | EventKind::LetterMoved { .. }
@@ -171,6 +180,13 @@ impl Transcript {
         });
     }
 
+    /// crewdeck was ended: what was being said or done stands as it is.
+    pub fn end_of_session(&mut self) {
+        self.close_answer();
+        self.abandon_runs();
+        self.running.clear();
+    }
+
     /// The turn is over: what still runs will have no result, or a late one.
     fn abandon_runs(&mut self) {
         for (_, number) in &self.running {
@@ -199,10 +215,14 @@ fn agent_of(event: &EventKind) -> Option<&Name> {
         | EventKind::TurnEnded { agent, .. }
         | EventKind::ActivityChanged { agent, .. }
         | EventKind::UsageChanged { agent, .. }
+        | EventKind::Compacted { agent, .. }
+        | EventKind::SubagentStarted { agent, .. }
         | EventKind::TodoChanged { agent, .. } => Some(agent),
         EventKind::Notice { agent, .. } => agent.as_ref(),
         EventKind::CrewReady(_)
         | EventKind::ModelsListed { .. }
+        | EventKind::JobChanged { .. }
+        | EventKind::JobOutput { .. }
         | EventKind::BoardChanged { .. }
         | EventKind::TeamChanged { .. }
         | EventKind::LetterMoved { .. }

@@ -25,7 +25,7 @@ pub use follow::{Scroll, Viewport};
 pub use log::CELLS_MAX;
 pub use view::TranscriptCache;
 
-use crate::domain::ids::CallId;
+use crate::domain::ids::{CallId, Name};
 use crate::protocol::event::Level;
 use crate::ui::theme::Theme;
 use cell::Kind;
@@ -124,6 +124,29 @@ impl Transcript {
             self.with_layouts(viewport, |place, log, layouts, rows| {
                 place.reveal(at, log, layouts, rows);
             });
+        }
+    }
+
+    /// `call` has sent `subagent` out.
+    pub fn sent_out(&mut self, call: &CallId, subagent: &Name) {
+        if let Some((_, number)) = self.running.iter().find(|(id, _)| id == call) {
+            self.log.change(*number, |kind| {
+                if let Kind::Tool(run) = kind {
+                    run.subagent = Some(subagent.clone());
+                }
+            });
+        }
+    }
+
+    /// The subagent that the selected cell sent out; with none selected, the one of the last call.
+    pub fn selected_subagent(&self) -> Option<&Name> {
+        let subagent = |number: u64| match &self.log.cell(self.log.index(number)?).kind {
+            Kind::Tool(run) => run.subagent.as_ref(),
+            Kind::Prompt(_) | Kind::Answer(_) | Kind::Injected(_) | Kind::Notice(..) => None,
+        };
+        match self.log.selected {
+            Some(number) => subagent(number),
+            None => self.log.foldable().next_back().and_then(subagent),
         }
     }
 

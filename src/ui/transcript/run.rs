@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::cell::Fold;
 use crate::domain::chat::Outcome;
+use crate::domain::ids::Name;
 use crate::domain::text::{head_and_tail, one_line};
 use crate::ui::wrap::width;
 
@@ -46,6 +47,8 @@ pub struct ToolRun {
     pub diff: String,
     /// How long it took, in milliseconds.
     pub took_ms: u64,
+    /// The subagent that it sent out.
+    pub subagent: Option<Name>,
     /// Whether it shows everything.
     pub fold: Fold,
 }
@@ -61,6 +64,7 @@ impl ToolRun {
             output: String::new(),
             diff: String::new(),
             took_ms: 0,
+            subagent: None,
             fold: Fold::Folded,
         }
     }

@@ -18,6 +18,12 @@ pub fn send(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
     if text.is_empty() {
         return None;
     }
+    if let Some(focus) = text.strip_prefix("/compact ") {
+        let focus = focus.trim().to_string();
+        state.composer.take();
+        compact(state, &focus, out);
+        return None;
+    }
     if let Some(found) = slash(text) {
         let Ok(action) = found else {
             let known: Vec<&str> = SLASH.iter().map(|(word, _, _)| *word).collect();
@@ -40,6 +46,11 @@ pub fn send(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
             Level::Info,
             format!("Write something for {to} after its name."),
         );
+        return None;
+    }
+    if let Some(parent) = to.parent() {
+        let text = format!("A subagent takes no words: write to {parent} (@{parent} …).");
+        state.say(Level::Warn, text);
         return None;
     }
     if state.activity(&to) == Activity::Gone {
@@ -66,6 +77,23 @@ pub fn send(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
     state.composer.take();
     out.push(Do::Command(command));
     None
+}
+
+/// Has the conversation of the shown agent summarised.
+pub fn compact(state: &mut UiState, focus: &str, out: &mut Vec<Do>) {
+    let agent = state.shown.clone();
+    if agent.parent().is_some() {
+        state.say(Level::Warn, "A subagent compacts by itself.");
+        return;
+    }
+    state.say(
+        Level::Info,
+        format!("Compacting the conversation of {agent}…"),
+    );
+    out.push(Do::Command(Command::Compact {
+        agent,
+        focus: focus.into(),
+    }));
 }
 
 /// A message of one word that begins with a slash: its action, or that there is none. A path is a message.

@@ -94,11 +94,17 @@ pub fn comment(state: &mut UiState) {
 
 /// Asks the selected teammate to shut down.
 pub fn ask_shutdown(state: &mut UiState, out: &mut Vec<Do>) {
-    let Some((at, member)) = rows::selected_member(state) else {
+    let Some((_, member)) = rows::selected_member(state) else {
         state.say(Level::Info, "There is no teammate to shut down.");
         return;
     };
-    let status = rows::members(state).get(at).map(|m| m.status);
+    if let Some(parent) = member.parent() {
+        let text =
+            format!("{member} is a subagent: it ends by itself, or with Ctrl+c on {parent}.");
+        state.say(Level::Info, text);
+        return;
+    }
+    let status = state.team.find(&member).map(|m| m.status);
     if status == Some(MemberStatus::Shutdown) {
         state.say(Level::Info, format!("{member} has shut down already."));
         return;

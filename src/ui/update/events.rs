@@ -22,6 +22,8 @@ pub fn event(state: &mut UiState, event: &Event, out: &mut Vec<Do>) {
     | EventKind::ToolOutput { agent, .. } = &event.kind
     {
         *agent == state.shown
+    } else if let EventKind::JobOutput { .. } = &event.kind {
+        state.shows_jobs()
     } else {
         true
     };
@@ -60,7 +62,20 @@ pub fn event(state: &mut UiState, event: &Event, out: &mut Vec<Do>) {
         | EventKind::ToolFinished { agent, .. }
         | EventKind::ActivityChanged { agent, .. }
         | EventKind::UsageChanged { agent, .. }
+        | EventKind::Compacted { agent, .. }
         | EventKind::TodoChanged { agent, .. } => agent_event(state, agent, event),
+        EventKind::SubagentStarted {
+            agent,
+            parent,
+            call,
+            ..
+        } => {
+            agent_event(state, agent, event);
+            let parent = state.agents.entry(parent);
+            parent.transcript.sent_out(call, agent);
+        }
+        EventKind::JobChanged { job } => state.jobs.changed(job),
+        EventKind::JobOutput { job, chunk } => state.jobs.heard(job, chunk),
         EventKind::BoardChanged { board } => state.board = board.clone(),
         EventKind::TeamChanged { team } => state.team = team.clone(),
         EventKind::LetterMoved { letter, step } => {

@@ -146,7 +146,7 @@ fn text_key(state: &mut UiState, key: KeyEvent) {
         Some(Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
             comment.text.key(key);
         }
-        Some(Popup::Reader(_) | Popup::Comment(_) | Popup::ConfirmQuit) => {}
+        Some(Popup::Reader(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::ConfirmQuit) => {}
         None => match state.focus {
             Focus::Composer => state.composer.key(key),
             Focus::Pane(Pane::Board) if state.is_filtering() => {
@@ -177,7 +177,7 @@ fn paste(state: &mut UiState, text: &str) {
             let pasted = comment.text.paste(text);
             compose::report(state, pasted);
         }
-        Some(Popup::Reader(_) | Popup::Comment(_) | Popup::ConfirmQuit) => {}
+        Some(Popup::Reader(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::ConfirmQuit) => {}
         None => match (&mut state.filter, state.focus) {
             (Some(filter), Focus::Pane(Pane::Board)) if filter.searching == Searching::Typing => {
                 filter.words.insert(text);
@@ -201,6 +201,10 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Palette => popups::palette(state),
         Action::Notices => popups::notices(state),
         Action::Models => popups::models(state, out),
+        Action::Jobs => popups::jobs(state),
+        Action::Kill => popups::kill(state, out),
+        Action::Subagent => movement::subagent(state),
+        Action::Compact => compose::compact(state, "", out),
         Action::Open => popups::open(state),
         Action::Filter => popups::filter(state),
         Action::Accept => {

@@ -103,6 +103,19 @@ pub fn show(state: &mut UiState, agent: &Name) {
     focus(state, Pane::Lead);
 }
 
+/// Shows the conversation of the subagent that the selected tool call sent out.
+pub fn subagent(state: &mut UiState) {
+    let agent = state.agents.get(&state.shown);
+    let sent = agent.and_then(|a| a.transcript.selected_subagent().cloned());
+    match sent {
+        Some(subagent) => show(state, &subagent),
+        None => state.say(
+            Level::Info,
+            "Select a call of task with J and K: o shows its subagent.",
+        ),
+    }
+}
+
 /// One step back: popup, composer, filter, whole screen, teammate.
 pub fn back(state: &mut UiState) {
     match state.popups.last_mut() {
@@ -115,7 +128,13 @@ pub fn back(state: &mut UiState) {
             comment.stage = CommentStage::Writing;
             return;
         }
-        Some(Popup::Reader(_) | Popup::Picker(_) | Popup::Comment(_) | Popup::ConfirmQuit) => {
+        Some(
+            Popup::Reader(_)
+            | Popup::Picker(_)
+            | Popup::Comment(_)
+            | Popup::Jobs { .. }
+            | Popup::ConfirmQuit,
+        ) => {
             state.popups.pop();
             return;
         }
@@ -135,6 +154,8 @@ pub fn back(state: &mut UiState) {
         state.filter = None;
     } else if state.zoom.is_some() {
         state.zoom = None;
+    } else if let Some(parent) = state.shown.parent() {
+        show(state, &parent);
     } else if !state.shown.is_lead() {
         state.shown = Name::lead();
         state.selected.todo_scroll = 0;
@@ -226,10 +247,7 @@ pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
         }
         Pane::Team => {
             let at = rows::selected_member(state).map_or(0, |(at, _)| at);
-            let names: Vec<Name> = rows::members(state)
-                .iter()
-                .map(|m| m.name.clone())
-                .collect();
+            let names: Vec<Name> = rows::team(state).iter().map(|r| r.name().clone()).collect();
             state.selected.member = names.get(step(at, names.len(), by, seen)).cloned();
         }
         Pane::Inbox => {
@@ -291,6 +309,7 @@ fn scroll_popup(state: &mut UiState, by: Scroll) {
             (lines.saturating_sub(page) + 1, page)
         }
         Some(Popup::Picker(picker)) => (rows::picks(state, picker).len(), 10),
+        Some(Popup::Jobs { .. }) => (state.jobs.listed().len(), 10),
         Some(Popup::Comment(_) | Popup::ConfirmQuit) | None => return,
     };
     match state.popups.last_mut() {
@@ -298,6 +317,7 @@ fn scroll_popup(state: &mut UiState, by: Scroll) {
             reader.scroll = step(reader.scroll.min(len - 1), len, by, page);
         }
         Some(Popup::Picker(picker)) => picker.row = step(picker.row, len, by, page),
+        Some(Popup::Jobs { row }) => *row = step(*row, len, by, page),
         Some(Popup::Comment(_) | Popup::ConfirmQuit) | None => {}
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Do;
 use super::movement;
+use crate::domain::job::Job;
 use crate::domain::text::harmless;
 use crate::protocol::Command;
 use crate::protocol::event::Level;
@@ -59,8 +60,45 @@ pub fn models(state: &mut UiState, out: &mut Vec<Do>) {
     out.push(Do::Command(Command::ListModels));
 }
 
+/// Shows the background jobs.
+pub fn jobs(state: &mut UiState) {
+    if !state.shows_jobs() {
+        push(state, Popup::Jobs { row: 0 });
+    }
+}
+
+/// The selected background job.
+fn selected_job(state: &UiState) -> Option<&Job> {
+    let Some(Popup::Jobs { row }) = state.popups.last() else {
+        return None;
+    };
+    let jobs = state.jobs.listed();
+    jobs.get(*row).or(jobs.last()).copied()
+}
+
+/// Ends the selected background job.
+pub fn kill(state: &mut UiState, out: &mut Vec<Do>) {
+    let Some(job) = selected_job(state).cloned() else {
+        return;
+    };
+    if !job.is_running() {
+        state.say(
+            Level::Info,
+            format!("It has ended already: {}.", job.status()),
+        );
+        return;
+    }
+    state.say(Level::Info, format!("Ending {}.", job.title()));
+    out.push(Do::Command(Command::KillJob { job: job.id }));
+}
+
 /// Shows more of what is selected.
 pub fn open(state: &mut UiState) {
+    if let Some(agent) = selected_job(state).map(|j| j.agent.clone()) {
+        state.popups.clear();
+        movement::show(state, &agent);
+        return;
+    }
     match state.focus.pane() {
         Pane::Lead => {
             let viewport = movement::viewport(state);
@@ -102,7 +140,7 @@ pub fn filter(state: &mut UiState) {
                 reader.searching = Searching::Typing;
             }
         }
-        Some(Popup::Picker(_) | Popup::Comment(_) | Popup::ConfirmQuit) => {}
+        Some(Popup::Picker(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::ConfirmQuit) => {}
         None => {
             let words = state
                 .filter
@@ -122,6 +160,7 @@ pub fn accept(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
         Some(Popup::Reader(reader)) => reader.searching = Searching::Rest,
         Some(Popup::Comment(comment)) => comment.stage = CommentStage::Verdict,
         Some(Popup::ConfirmQuit) => out.push(Do::Quit),
+        Some(Popup::Jobs { .. }) => {}
         Some(Popup::Picker(_)) => return choose(state, out),
         None => {
             let filter = state.filter.take();
@@ -185,6 +224,10 @@ fn selected_text(state: &UiState) -> Option<(String, String)> {
         let lines = readers::lines(state, reader, width, &Theme::default());
         let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
         return Some(("the text".into(), lines.join("\n")));
+    }
+    if let Some(job) = selected_job(state) {
+        let what = format!("the last output of {}", job.title());
+        return (!job.tail.is_empty()).then(|| (what, harmless(&job.tail)));
     }
     match state.focus.pane() {
         Pane::Lead => {

@@ -67,7 +67,7 @@ fn doing(state: &UiState, theme: &Theme) -> Vec<Span<'static>> {
     let activity = state.activity(&state.shown);
     let (shape, words, style) = look::activity(&activity, state.now, theme);
     let (shape, since) = match &activity {
-        Activity::Thinking | Activity::Tool { .. } => {
+        Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => {
             let since = state.agents.get(&state.shown).map(|a| a.since);
             let passed = since.filter(|s| s.0 > 0.0).map(|s| state.now.since(s));
             (

@@ -5,6 +5,7 @@ mod first_run;
 mod frame;
 mod hints;
 mod inbox;
+mod jobs;
 mod lead;
 mod needs;
 mod popup;

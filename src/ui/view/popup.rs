@@ -26,6 +26,10 @@ pub fn draw(
     match popup {
         Popup::Reader(reader) => read(state, reader, theme, screen, buffer),
         Popup::Picker(picker) => Some(pick(state, picker, theme, screen, buffer)),
+        Popup::Jobs { row } => {
+            super::jobs::draw(state, *row, theme, screen, buffer);
+            None
+        }
         Popup::Comment(comment) => write(state, comment, theme, screen, buffer),
         Popup::ConfirmQuit => {
             confirm(state, theme, screen, buffer);
@@ -35,7 +39,7 @@ pub fn draw(
 }
 
 /// Draws the frame; the place inside comes back.
-fn open(
+pub fn open(
     title: &str,
     below: Vec<Span<'static>>,
     theme: &Theme,

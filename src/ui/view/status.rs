@@ -91,6 +91,11 @@ fn left(state: &UiState, theme: &Theme) -> Vec<Piece> {
         let turn = look::spinner(state.now, state.motion);
         piece(3, format!("{turn} {working} working"), theme.working);
     }
+    let jobs = state.jobs.running();
+    if jobs > 0 {
+        let words = if jobs == 1 { "job" } else { "jobs" };
+        piece(4, format!("▷ {jobs} {words}"), theme.working);
+    }
     let idle = count_of(|a| matches!(a, Activity::Idle));
     if idle > 0 {
         piece(4, format!("○ {idle} idle"), theme.dim);
@@ -140,6 +145,7 @@ fn backoff(state: &UiState) -> Option<(Stamp, String)> {
             Activity::Backoff { until, cause, .. } => Some((until, fit(&one_line(&cause), 40))),
             Activity::Idle
             | Activity::Thinking
+            | Activity::Compacting
             | Activity::Tool { .. }
             | Activity::NeedsYou { .. }
             | Activity::Stuck { .. }

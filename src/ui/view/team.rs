@@ -5,10 +5,12 @@ use ratatui::layout::Rect;
 use ratatui::text::Span;
 
 use super::frame::{self, Row, Titles};
+use crate::domain::ids::Name;
 use crate::domain::team::{Activity, Member, MemberStatus};
 use crate::domain::text::one_line;
 use crate::ui::agents::AgentView;
 use crate::ui::pane::Pane;
+use crate::ui::rows::TeamRow;
 use crate::ui::state::UiState;
 use crate::ui::textual::{age, count, fit, pad, width};
 use crate::ui::theme::Theme;
@@ -19,7 +21,7 @@ const ROOMY: usize = 60;
 
 /// Draws them.
 pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let members = rows::members(state);
+    let members = rows::team(state);
     let selected = rows::selected_member(state).map(|(at, _)| at);
     let height = area.height.saturating_sub(2);
     let first = frame::first_row(members.len(), selected.unwrap_or(0), height);
@@ -40,13 +42,16 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
     let name_width = members
         .iter()
-        .map(|m| width(m.name.as_str()))
+        .map(|r| width(r.name().as_str()) + usize::from(r.name().parent().is_some()) * 2)
         .max()
         .unwrap_or(0)
         .min(12);
     for ((at, member), area) in members.iter().enumerate().skip(first).zip(inner.rows()) {
         let columns = usize::from(area.width).saturating_sub(2);
-        let spans = row(state, member, name_width, columns, theme);
+        let spans = match member {
+            TeamRow::Member(member) => row(state, member, name_width, columns, theme),
+            TeamRow::Subagent(name) => subagent(state, name, name_width, columns, theme),
+        };
         let row = Row::of(state, Pane::Team, at, selected);
         frame::row(row, spans, theme, area, buffer);
     }
@@ -75,6 +80,7 @@ fn row(
         Activity::Gone => theme.dim,
         Activity::Idle
         | Activity::Thinking
+        | Activity::Compacting
         | Activity::Tool { .. }
         | Activity::Backoff { .. }
         | Activity::NeedsYou { .. }
@@ -87,6 +93,41 @@ fn row(
         Span::styled(format!("{} ", pad(member.name.as_str(), name_width)), named),
         Span::styled(format!("{} ", pad(&words, state_width)), style),
         Span::styled(pad(&text, subject_room), text_style),
+        Span::raw(" "),
+        Span::styled(right, theme.dim),
+    ]
+}
+
+/// A subagent under the one who sent it out.
+fn subagent(
+    state: &UiState,
+    name: &Name,
+    name_width: usize,
+    columns: usize,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    let activity = state.activity(name);
+    let (_, words, style) = look::activity(&activity, state.now, theme);
+    let agent = state.agents.get(name);
+    let right = fit(&figures(state, agent, &activity, columns), columns / 2);
+    let head = format!("└ {} ", pad(name.as_str(), name_width));
+    let room = columns.saturating_sub(width(&head) + width(&right) + 1);
+    let state_width = words_width(columns).min(room);
+    let about = match &activity {
+        Activity::Tool { on, .. } => one_line(on),
+        Activity::Idle
+        | Activity::Thinking
+        | Activity::Compacting
+        | Activity::Backoff { .. }
+        | Activity::NeedsYou { .. }
+        | Activity::Stuck { .. }
+        | Activity::Failed { .. }
+        | Activity::Gone => "subagent".into(),
+    };
+    vec![
+        Span::styled(head, theme.dim),
+        Span::styled(format!("{} ", pad(&words, state_width)), style),
+        Span::styled(pad(&about, room.saturating_sub(state_width + 1)), theme.dim),
         Span::raw(" "),
         Span::styled(right, theme.dim),
     ]
@@ -114,7 +155,7 @@ fn about(
         Activity::Stuck { why } => (one_line(why), theme.warn),
         Activity::Failed { why } => (one_line(why), theme.error),
         Activity::Backoff { cause, .. } => (format!("{task}  {}", one_line(cause)), theme.text),
-        Activity::Thinking | Activity::NeedsYou { .. } => (task, theme.text),
+        Activity::Thinking | Activity::Compacting | Activity::NeedsYou { .. } => (task, theme.text),
         Activity::Idle | Activity::Gone => (task, theme.dim),
     }
 }

@@ -1,0 +1,151 @@
+//! The message with which a conversation begins anew: the summary, and what must survive word for word.
+
+use std::collections::HashSet;
+
+use crate::domain::chat::{Block, Message, Role};
+use crate::domain::ids::CallId;
+use crate::domain::task::Task;
+use crate::domain::text::head_and_tail;
+use crate::domain::todo::TodoList;
+
+/// Tool whose results are skills in use.
+const SKILL_TOOL: &str = "load_skill";
+/// How the words of the person that are carried over begin.
+const SAID: &str = "<person-said>";
+/// How a skill that is carried over begins.
+const SKILL: &str = "<skill name=";
+
+/// What must survive besides the summary.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Keep {
+    /// Who the agent is; empty for the lead.
+    pub identity: String,
+    /// Its todo list.
+    pub todo: TodoList,
+    /// The task that it works on.
+    pub task: Option<Task>,
+    /// What was decided about its requests, a line each.
+    pub decisions: Vec<String>,
+    /// Where the whole conversation is kept, as the agent can read it.
+    pub transcript: String,
+}
+
+/// The first message of the conversation that goes on after `messages`. `room` bounds it, in bytes: a
+/// third each for the summary, the person's words and the skills.
+pub fn fresh(messages: &[Message], summary: &str, keep: &Keep, room: usize) -> Message {
+    let part = room / 3;
+    let summary = match summary.trim() {
+        "" => "No summary generated.",
+        text => text,
+    };
+    let mut blocks = vec![Block::text(format!(
+        "[Conversation compressed. Transcript: {}]\n\n{}",
+        keep.transcript,
+        head_and_tail(summary, part.max(1000))
+    ))];
+    if !keep.identity.is_empty() {
+        blocks.push(Block::text(format!(
+            "<identity>{}</identity>",
+            keep.identity
+        )));
+    }
+    blocks.extend(said(messages, part));
+    blocks.extend(skills(messages, part));
+    if !keep.decisions.is_empty() {
+        let lines = keep.decisions.join("\n");
+        blocks.push(Block::text(format!("<decisions>\n{lines}\n</decisions>")));
+    }
+    if let Some(task) = &keep.task {
+        blocks.push(Block::text(format!(
+            "<open-task>Task #{}: {}\n{}</open-task>",
+            task.id.0,
+            task.subject,
+            head_and_tail(&task.description, part.max(1000))
+        )));
+    }
+    if keep.todo.has_open() {
+        let lines = keep.todo.render();
+        blocks.push(Block::text(format!("<todos>\n{lines}\n</todos>")));
+    }
+    Message::user(blocks)
+}
+
+/// The person's own words, the newest that fit, in their order. Words of the crew stand in tags.
+fn said(messages: &[Message], room: usize) -> Option<Block> {
+    let mut all: Vec<&str> = Vec::new();
+    for message in messages.iter().filter(|m| m.role == Role::User) {
+        for block in &message.blocks {
+            let Block::Text { text } = block else {
+                continue;
+            };
+            if let Some(before) = text.strip_prefix(SAID) {
+                all.push(before.trim_end_matches("</person-said>").trim());
+            } else if !text.starts_with(['<', '[']) && !text.trim().is_empty() {
+                all.push(text);
+            }
+        }
+    }
+    let mut left = room;
+    let mut kept: Vec<String> = Vec::new();
+    for text in all.into_iter().rev() {
+        // The last words count most: they are kept in part where they are too long.
+        let text = if kept.is_empty() {
+            head_and_tail(text, room)
+        } else {
+            text.to_string()
+        };
+        if text.len() > left && !kept.is_empty() {
+            kept.push("[Earlier words were cut here.]".into());
+            break;
+        }
+        left = left.saturating_sub(text.len());
+        kept.push(text);
+    }
+    kept.reverse();
+    let text = kept.join("\n---\n");
+    (!text.is_empty()).then(|| Block::text(format!("{SAID}\n{text}\n</person-said>")))
+}
+
+/// The skills that were loaded, the newest that fit; one that was loaded twice stands once.
+fn skills(messages: &[Message], room: usize) -> Vec<Block> {
+    let calls: HashSet<&CallId> = messages
+        .iter()
+        .flat_map(Message::calls)
+        .filter(|c| c.name == SKILL_TOOL)
+        .map(|c| &c.id)
+        .collect();
+    let texts = messages
+        .iter()
+        .flat_map(|m| &m.blocks)
+        .filter_map(|b| match b {
+            Block::Text { text } if text.starts_with(SKILL) => Some(text.as_str()),
+            Block::ToolResult { call, content, .. }
+                if calls.contains(call) && content.starts_with(SKILL) =>
+            {
+                Some(content.as_str())
+            }
+            Block::Text { .. }
+            | Block::Thinking { .. }
+            | Block::ToolCall(_)
+            | Block::ToolResult { .. } => None,
+        });
+    let all: Vec<&str> = texts.collect();
+    let mut left = room;
+    let mut seen = HashSet::new();
+    let mut kept = Vec::new();
+    for text in all.into_iter().rev() {
+        let name = text.lines().next().unwrap_or_default();
+        if !seen.insert(name) {
+            continue;
+        }
+        if text.len() > left {
+            let gone = "Too long to be kept: load_skill gives it again.";
+            kept.push(Block::text(format!("{name}\n{gone}\n</skill>")));
+            continue;
+        }
+        left -= text.len();
+        kept.push(Block::text(text));
+    }
+    kept.reverse();
+    kept
+}

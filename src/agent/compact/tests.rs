@@ -1,0 +1,206 @@
+//! What compaction takes away and what it keeps.
+
+use pretty_assertions::assert_eq;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::domain::chat::{Block, Outcome, ToolCall, check, estimate_tokens};
+use crate::domain::graph::{NewTask, TaskGraph};
+use crate::domain::ids::{CallId, TaskId};
+use crate::domain::stamp::Stamp;
+use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
+
+fn said(text: &str) -> Message {
+    Message::user(vec![Block::text(text)])
+}
+
+fn call(id: &str, tool: &str) -> Message {
+    Message::assistant(vec![Block::ToolCall(ToolCall {
+        id: CallId(id.into()),
+        name: tool.into(),
+        input: json!({}),
+        broken: None,
+    })])
+}
+
+fn result(id: &str, content: &str) -> Message {
+    Message::user(vec![Block::ToolResult {
+        call: CallId(id.into()),
+        content: content.into(),
+        outcome: Outcome::Ok,
+    }])
+}
+
+/// A conversation in which each of `tools` gave `bytes` of output.
+fn worked(tools: &[&str], bytes: usize) -> Vec<Message> {
+    let mut all = vec![said("go")];
+    for (at, tool) in tools.iter().enumerate() {
+        let id = format!("c{at}");
+        all.push(call(&id, tool));
+        all.push(result(&id, &"x".repeat(bytes)));
+    }
+    all
+}
+
+fn contents(messages: &[Message]) -> Vec<String> {
+    let blocks = messages.iter().flat_map(|m| &m.blocks);
+    let shown = blocks.filter_map(|b| match b {
+        Block::ToolResult { content, .. } => Some(content.chars().take(25).collect()),
+        Block::Text { .. } | Block::Thinking { .. } | Block::ToolCall(_) => None,
+    });
+    shown.collect()
+}
+
+#[test]
+fn old_results_go_and_the_newest_and_those_of_read_file_stay() {
+    let mut messages = worked(&["bash", "read_file", "grep", "bash", "bash", "bash"], 200);
+    messages.insert(3, call("short", "bash"));
+    messages.insert(4, result("short", "a short one"));
+    let small = Small::of(&messages);
+    assert_eq!((small.count(), small.frees > 80), (2, true));
+    small.apply(&mut messages);
+    let x = "x".repeat(25);
+    let expected = [
+        "[Previous: used bash]",
+        "a short one",
+        &x,
+        "[Previous: used grep]",
+        &x,
+        &x,
+        &x,
+    ];
+    assert_eq!(contents(&messages), expected);
+    assert_eq!(check(&messages), Ok(()));
+    assert_eq!(
+        Small::of(&messages).count(),
+        0,
+        "a second time there is nothing to do"
+    );
+}
+
+#[test]
+fn what_is_planned_depends_on_the_length_and_on_what_can_go() {
+    let budget = Budget {
+        window: 1000,
+        whole_at: 80,
+    };
+    assert_eq!(
+        (budget.whole(), budget.small(), budget.worth()),
+        (800, 480, 100)
+    );
+    let rich = worked(&["bash"; 8], 400);
+    let poor = worked(&["read_file"; 8], 400);
+    let is_small = |plan: &Plan| matches!(plan, Plan::Small(_));
+    for (messages, context, small, whole) in [
+        (&rich, 479, false, false),
+        (&rich, 480, true, false),
+        (&rich, 800, true, false),
+        // What can go is not enough.
+        (&rich, 1400, false, true),
+        (&poor, 700, false, false),
+        (&poor, 800, false, true),
+    ] {
+        let plan = plan(messages, context, &budget);
+        let found = (is_small(&plan), plan == Plan::Whole);
+        assert_eq!(found, (small, whole), "{context}: {plan:?}");
+    }
+}
+
+#[test]
+fn the_question_stands_behind_the_conversation_or_tells_it() {
+    let messages = worked(&["bash"], 300);
+    let behind = question(&messages, Form::Behind, Some(" the parser "), 1000);
+    assert_eq!(behind.system, None);
+    assert_eq!(behind.messages.len(), messages.len());
+    assert_eq!(
+        behind.messages[..2],
+        messages[..2],
+        "what was sent before is sent again"
+    );
+    let last = behind.messages.last().unwrap();
+    assert_eq!(last.blocks[0], messages.last().unwrap().blocks[0]);
+    assert!(last.words().ends_with("Give most room to: the parser"));
+    assert_eq!(check(&behind.messages), Ok(()));
+
+    let digest = question(&worked(&["bash"; 50], 3000), Form::Digest, None, 20_000);
+    assert!(digest.system.is_some());
+    let words = digest.messages[0].words();
+    assert!(
+        words.len() < 24_000 && words.contains("bytes cut here"),
+        "{}",
+        words.len()
+    );
+    assert!(words.contains("TOLD: go") && words.contains("CALL bash: {}"));
+}
+
+#[test]
+fn a_fresh_start_keeps_who_what_and_where_word_for_word() {
+    let mut graph = TaskGraph::default();
+    let new = NewTask {
+        subject: "Write the parser".into(),
+        description: "RFC 4180".into(),
+        ..NewTask::default()
+    };
+    graph.create(TaskId(7), new, Stamp(1.0)).unwrap();
+    let item = |text: &str, status| TodoItem {
+        id: text.into(),
+        text: text.into(),
+        status,
+    };
+    let keep = Keep {
+        identity: "You are 'bob', role: coder, team: default. Continue your work.".into(),
+        todo: TodoList::new(vec![
+            item("a", TodoStatus::Completed),
+            item("b", TodoStatus::InProgress),
+        ])
+        .unwrap(),
+        task: graph.get(TaskId(7)).cloned(),
+        decisions: vec!["plan approved by user (no new crates): use a state machine".into()],
+        transcript: ".transcripts/s-bob.whole-1.jsonl".into(),
+    };
+    let mut messages = vec![said("never use regex"), call("k", "load_skill")];
+    messages.push(result(
+        "k",
+        "<skill name=\"test-first\">\nwrite it first\n</skill>",
+    ));
+    messages.push(Message::assistant(vec![Block::text("ok")]));
+    messages.push(said("<reminder>Update your todos.</reminder>"));
+    let first = fresh(&messages, "Half of it is done.", &keep, 30_000);
+    let words = first.words();
+    for part in [
+        "[Conversation compressed. Transcript: .transcripts/s-bob.whole-1.jsonl]\n\nHalf of it is done.",
+        "<identity>You are 'bob', role: coder",
+        "<person-said>\nnever use regex\n</person-said>",
+        "<skill name=\"test-first\">\nwrite it first\n</skill>",
+        "plan approved by user (no new crates)",
+        "<open-task>Task #7: Write the parser\nRFC 4180</open-task>",
+        "<todos>\n[x] #a: a\n[>] #b: b",
+    ] {
+        assert!(words.contains(part), "{part} in {words}");
+    }
+    assert!(!words.contains("Update your todos"), "{words}");
+    // The second time, what was kept is kept again.
+    let again = fresh(&[first], "More is done.", &keep, 30_000).words();
+    for part in ["<person-said>\nnever use regex", "write it first", "#7"] {
+        assert!(again.contains(part), "{part} in {again}");
+    }
+}
+
+#[test]
+fn an_empty_summary_says_so() {
+    let words = fresh(&[said("hi")], "  ", &Keep::default(), 3000).words();
+    assert!(words.contains("No summary generated."), "{words}");
+}
+
+proptest! {
+    /// Whatever was said, the fresh start is bounded and holds the person's last words.
+    #[test]
+    fn a_fresh_start_is_bounded(texts in proptest::collection::vec("[a-z]{1,400}", 1..40)) {
+        let messages: Vec<Message> = texts.iter().map(|t| said(t)).collect();
+        let room = 3000;
+        let first = fresh(&messages, &"s".repeat(9000), &Keep::default(), room);
+        prop_assert!(estimate_tokens(std::slice::from_ref(&first)) * 4 < 3000 + 1000);
+        prop_assert!(first.words().contains(texts.last().unwrap()));
+    }
+}

@@ -1,0 +1,123 @@
+//! The driver and its records: messages are on disk before anything follows from them.
+
+use super::driver::{Driver, Engine, blocking, todo_open};
+use super::turn::{Input, Turn};
+use crate::domain::chat::{Block, Message, Role};
+use crate::domain::conversation::{Conversation, Record, TurnState};
+use crate::domain::todo::TodoList;
+use crate::model::Reply;
+use crate::protocol::event::EventKind;
+
+impl Driver {
+    /// Writes a message to disk, then acknowledges the letters that it holds (promise 1).
+    pub(super) async fn save(&mut self, message: Message) {
+        let is_user = message.role == Role::User;
+        for event in self.state.announced.on_message(&self.name, &message) {
+            self.publish(event).await;
+        }
+        let said = (!is_user).then(|| (message.words(), thoughts(&message)));
+        self.keep(Record::Message(message)).await;
+        if let Some((text, thinking)) = said {
+            self.publish(EventKind::Said {
+                agent: self.name.clone(),
+                text,
+                thinking,
+            })
+            .await;
+        }
+        if is_user && let Some(cursor) = self.state.taken.take() {
+            self.acknowledge(cursor).await;
+        }
+    }
+
+    /// Adds a line to the agent's log.
+    pub(super) async fn keep(&self, record: Record) {
+        let transcript = self.transcript.clone();
+        if let Err(error) = blocking(move || transcript.append(&record)).await {
+            self.trouble("The conversation can not be saved", &error)
+                .await;
+        }
+    }
+
+    /// Keeps a new todo list, and tells it.
+    pub(super) async fn keep_todo(&mut self, list: TodoList) {
+        self.state.todo = list.clone();
+        self.keep(Record::Todo { todo: list.clone() }).await;
+        self.publish(EventKind::TodoChanged {
+            agent: self.name.clone(),
+            list,
+        })
+        .await;
+    }
+
+    /// The turn is over: nothing of it is left to do after a restart.
+    pub(super) async fn rest(&self) {
+        self.keep(Record::Turn {
+            turn: TurnState::Ended,
+        })
+        .await;
+    }
+
+    /// Adds an answer's tokens up and tells the sum.
+    pub(super) async fn count(&mut self, engine: &Engine, reply: &Reply) {
+        self.state.usage.add(reply.usage);
+        if let Some(price) = engine.price {
+            self.state.cost = Some(self.state.cost.unwrap_or(0.0) + price.cost(&reply.usage));
+        }
+        let context = match reply.usage.total() {
+            0 => self.state.turn.context(),
+            counted => counted,
+        };
+        self.tell_usage(engine, context).await;
+    }
+
+    async fn tell_usage(&mut self, engine: &Engine, context: u64) {
+        self.keep(Record::Spent {
+            spent: self.state.usage,
+            cost: self.state.cost,
+        })
+        .await;
+        self.publish(EventKind::UsageChanged {
+            agent: self.name.clone(),
+            total: self.state.usage,
+            context,
+            window: engine.window,
+            cost: self.state.cost,
+        })
+        .await;
+    }
+
+    /// Goes on from an earlier conversation: its messages, its todo list, its tokens.
+    pub async fn resume(&mut self, from: Conversation) {
+        let turn = std::mem::replace(
+            &mut self.state.turn,
+            Turn::new(super::turn::Limits::default()),
+        );
+        self.state.turn = turn.going_on_from(from.messages);
+        self.state.turn.step(Input::TodoSet(todo_open(&from.todo)));
+        self.state.usage = from.spent;
+        self.state.cost = from.cost;
+        self.state.todo = from.todo.clone();
+        let engine = self.engine();
+        self.set_budget();
+        self.publish(EventKind::TodoChanged {
+            agent: self.name.clone(),
+            list: from.todo,
+        })
+        .await;
+        let context = self.state.turn.context();
+        self.tell_usage(&engine, context).await;
+    }
+}
+
+fn thoughts(message: &Message) -> String {
+    let texts: Vec<&str> = message
+        .blocks
+        .iter()
+        .filter_map(|b| match b {
+            Block::Thinking { text, .. } => Some(text.as_str()),
+            Block::Text { .. } | Block::ToolCall(_) | Block::ToolResult { .. } => None,
+        })
+        .collect();
+    texts.join("\n")
+}

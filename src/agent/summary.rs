@@ -1,0 +1,169 @@
+//! The driver and compaction: the summary is asked for, the whole conversation put aside, the rest replaced.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use tokio::sync::mpsc;
+
+use super::compact::{Budget, Keep, Question, WINDOW_ASSUMED};
+use super::driver::{Control, Driver, Engine, blocking, until_interrupt};
+use super::turn::Input;
+use crate::domain::chat::{self, Message};
+use crate::domain::conversation::{Conversation, TurnState};
+use crate::domain::request::{Request, RequestStatus};
+use crate::domain::team::Activity;
+use crate::domain::text::{clip, one_line};
+use crate::model::http::cut;
+use crate::model::{Delta, ModelError, ModelRequest, Reply};
+use crate::protocol::event::{Compaction, EventKind};
+
+/// Most decisions that are carried over.
+const DECISIONS_MAX: usize = 10;
+/// Longest line about a decision, in characters.
+const DECISION_MAX: usize = 400;
+
+impl Driver {
+    /// Tells the turn how much its conversation may hold; the model may be another than before.
+    pub(super) fn set_budget(&mut self) {
+        let window = self.engine().window.unwrap_or(WINDOW_ASSUMED);
+        let budget = Budget {
+            window,
+            whole_at: self.compact_at,
+        };
+        let front = self.system.len()
+            + self
+                .specs
+                .iter()
+                .map(|s| s.text.len() + s.schema.to_string().len())
+                .sum::<usize>();
+        self.state.turn.set_budget(budget, (front / 4) as u64);
+    }
+
+    /// Asks the model for a summary. Its words are for the conversation and not for the screen.
+    pub(super) async fn summarise(
+        &mut self,
+        question: Question,
+        control: &mut mpsc::Receiver<Control>,
+        inputs: &mut VecDeque<Input>,
+    ) -> Input {
+        self.activity(Activity::Compacting).await;
+        let engine = self.engine();
+        let work = self.ask(&engine, question);
+        match until_interrupt(control, inputs, work).await {
+            Some(Ok(reply)) => {
+                self.count(&engine, &reply).await;
+                Input::Replied(reply)
+            }
+            Some(Err(error)) => Input::ModelFailed {
+                error,
+                jitter: (self.jitter)(),
+            },
+            None => Input::Interrupt {
+                partial: String::new(),
+            },
+        }
+    }
+
+    async fn ask(&self, engine: &Engine, question: Question) -> Result<Reply, ModelError> {
+        let (system, tools) = match question.system {
+            Some(system) => (system, Arc::default()),
+            None => (self.system.clone(), Arc::clone(&self.specs)),
+        };
+        let mut stream = engine.model.call(ModelRequest {
+            agent: self.name.clone(),
+            model: engine.name.clone(),
+            system,
+            messages: Arc::new(question.messages),
+            tools,
+            max_tokens: engine.max_tokens,
+        });
+        while let Some(delta) = stream.next().await {
+            if let Delta::Done(reply) = delta? {
+                return Ok(reply);
+            }
+        }
+        Err(cut())
+    }
+
+    /// Puts the whole conversation aside and gathers what must survive beside the summary.
+    pub(super) async fn archive(&self) -> Input {
+        let transcript = self.transcript.clone();
+        let path = match blocking(move || transcript.archive()).await {
+            Ok(path) => path,
+            Err(error) => {
+                return Input::ArchiveFailed {
+                    why: error.to_string(),
+                };
+            }
+        };
+        let (board, name) = (self.board.clone(), self.name.clone());
+        let task = blocking(move || Ok(board.read()?.graph.open_task_of(&name).cloned())).await;
+        let requests = self.requests.clone();
+        let decisions = match blocking(move || requests.read_all()).await {
+            Ok(reading) => self.decisions(&reading.requests),
+            Err(_) => Vec::new(),
+        };
+        Input::Archived(Box::new(Keep {
+            identity: self.identity.clone(),
+            todo: self.state.todo.clone(),
+            task: task.ok().flatten(),
+            decisions,
+            transcript: path,
+        }))
+    }
+
+    /// The last decisions about this agent's requests, oldest first.
+    fn decisions(&self, requests: &[Request]) -> Vec<String> {
+        let mine = |r: &&Request| r.from.same(&self.name) || r.target.same(&self.name);
+        let decided = |r: &&Request| match r.status {
+            RequestStatus::Approved | RequestStatus::Rejected => true,
+            RequestStatus::Pending | RequestStatus::Withdrawn => false,
+        };
+        let lines: Vec<String> = requests
+            .iter()
+            .filter(mine)
+            .filter(decided)
+            .map(|r| {
+                let what = one_line(&clip(&r.body, DECISION_MAX / 2));
+                let comment = match r.comment.trim() {
+                    "" => String::new(),
+                    text => format!(" ({})", one_line(&clip(text, DECISION_MAX / 2))),
+                };
+                format!(
+                    "{} {} by {}{comment}: {what}",
+                    r.kind, r.status, r.decided_by
+                )
+            })
+            .collect();
+        let from = lines.len().saturating_sub(DECISIONS_MAX);
+        lines[from..].to_vec()
+    }
+
+    /// Writes the conversation anew.
+    pub(super) async fn replace(&self, messages: &[Message]) {
+        let conversation = Conversation {
+            messages: messages.to_vec(),
+            todo: self.state.todo.clone(),
+            spent: self.state.usage,
+            cost: self.state.cost,
+            lost_jobs: Vec::new(),
+            turn: TurnState::Open,
+        };
+        debug_assert_eq!(chat::check(messages), Ok(()));
+        let transcript = self.transcript.clone();
+        let records = crate::store::Transcript::records(&conversation);
+        if let Err(error) = blocking(move || transcript.replace(&records)).await {
+            self.trouble("The conversation can not be saved", &error)
+                .await;
+        }
+    }
+
+    pub(super) async fn compacted(&self, compaction: Compaction) {
+        self.publish(EventKind::Compacted {
+            agent: self.name.clone(),
+            compaction,
+        })
+        .await;
+    }
+}

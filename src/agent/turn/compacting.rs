@@ -1,0 +1,269 @@
+//! The turn and its length: what the conversation takes, and how it is shortened before the next call.
+
+use std::sync::Arc;
+
+use super::{Effect, Phase, Turn, too_long};
+use crate::agent::compact::{self, Budget, Form, Keep, Plan};
+use crate::domain::chat::{self, Block, Message, Role};
+use crate::domain::usage::Usage;
+use crate::model::{Fault, ModelError, Reply};
+use crate::protocol::event::{Compaction, Level, Shortened, TurnEnd};
+
+/// The share of what fits, in percent, that a digest and the fresh first message may take.
+const ROOM: u64 = 50;
+/// Bytes that a token is taken for.
+const TOKEN: u64 = 4;
+
+const CUT_OFF: &str = "<crew>Your last answer was cut off at the end of your window.</crew>";
+const GO_ON: &str = "<crew>Your conversation was compacted in the middle of your work. Go on with the next step.</crew>";
+
+/// What follows a summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum After {
+    /// The call that was about to be made.
+    Call,
+    /// Rest: the person asked for it between turns.
+    Rest,
+}
+
+/// What is tried again after a wait.
+#[derive(Debug)]
+pub(super) enum Retry {
+    Call,
+    Summary(Summary),
+}
+
+/// A summary that is being made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Summary {
+    form: Form,
+    focus: String,
+    after: After,
+}
+
+/// What the conversation takes of the model's window.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Length {
+    /// What was set.
+    set: Budget,
+    /// The window in tokens that the server's refusal has shown, where it is smaller than what was set.
+    learned: Option<u64>,
+    /// Tokens that stand in front of every conversation: system prompt and tools.
+    front: u64,
+    /// What the server counted with the last answer, that answer included.
+    counted: Option<u64>,
+    /// What came after it, estimated.
+    since: u64,
+    /// Whether nothing was answered since the last summary: another one would not help.
+    fresh: Fresh,
+}
+
+/// Whether the conversation was just summarised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Fresh {
+    #[default]
+    No,
+    Yes,
+}
+
+impl Length {
+    fn set(&mut self, budget: Budget, front: u64) {
+        if self.set != budget {
+            self.learned = None;
+        }
+        self.set = budget;
+        self.front = front;
+    }
+
+    /// `refused` tokens did not fit.
+    fn learn(&mut self, refused: u64) {
+        self.learned = Some(refused.saturating_mul(9) / 10);
+    }
+
+    fn budget(&self) -> Budget {
+        let window = self.learned.unwrap_or(u64::MAX).min(self.set.window).max(1);
+        Budget { window, ..self.set }
+    }
+
+    pub(super) fn counted(&mut self, usage: Usage) {
+        self.counted = (usage.total() > 0).then(|| usage.total());
+        self.since = 0;
+        self.fresh = Fresh::No;
+    }
+
+    pub(super) fn grew(&mut self, message: &Message) {
+        self.since += chat::estimate_tokens(std::slice::from_ref(message));
+    }
+
+    fn tokens(&self, messages: &[Message]) -> u64 {
+        match self.counted {
+            Some(counted) => counted.saturating_add(self.since),
+            None => self.front.saturating_add(chat::estimate_tokens(messages)),
+        }
+    }
+
+    fn room(&self) -> usize {
+        let tokens = self.budget().whole().saturating_sub(self.front);
+        usize::try_from(tokens.saturating_mul(TOKEN) * ROOM / 100).unwrap_or(usize::MAX)
+    }
+}
+
+impl Turn {
+    /// Sets how much the conversation may hold, and the tokens that stand in front of it.
+    pub fn set_budget(&mut self, budget: Budget, front: u64) {
+        self.length.set(budget, front);
+    }
+
+    /// The tokens that the conversation takes, as counted by the server or estimated.
+    pub fn context(&self) -> u64 {
+        self.length.tokens(&self.messages)
+    }
+
+    /// The person or the agent asks for a summary.
+    pub(super) fn wish_compaction(&mut self, focus: String) -> Vec<Effect> {
+        if !self.is_resting() {
+            self.wished = Some(focus);
+            return vec![];
+        }
+        if self.messages.len() < 2 {
+            let text = "There is nothing to compact yet.".to_string();
+            return vec![
+                Effect::Notice(Level::Info, text),
+                Effect::End(TurnEnd::Done),
+            ];
+        }
+        self.attempt = 0;
+        self.summarise(Form::Behind, focus, After::Rest)
+    }
+
+    /// What is due before the next call; none: call.
+    pub(super) fn shorten(&mut self) -> Option<Vec<Effect>> {
+        if let Some(focus) = self.wished.take() {
+            return Some(self.summarise(Form::Behind, focus, After::Call));
+        }
+        if self.length.fresh == Fresh::Yes {
+            return None;
+        }
+        let before = self.context();
+        match compact::plan(&self.messages, before, &self.length.budget()) {
+            Plan::Leave => None,
+            Plan::Whole => Some(self.summarise(Form::Behind, String::new(), After::Call)),
+            Plan::Small(small) => {
+                let messages: &mut Vec<Message> = Arc::make_mut(&mut self.messages);
+                small.apply(messages);
+                self.length.counted = self.length.counted.map(|c| c.saturating_sub(small.frees));
+                let mut effects = vec![Effect::Compacted(Compaction {
+                    how: Shortened::Results {
+                        count: small.count(),
+                    },
+                    before,
+                    after: self.context(),
+                })];
+                effects.extend(self.call());
+                Some(effects)
+            }
+        }
+    }
+
+    fn summarise(&mut self, form: Form, focus: String, after: After) -> Vec<Effect> {
+        let question = compact::question(&self.messages, form, Some(&focus), self.length.room());
+        self.phase = Phase::Summarising(Summary { form, focus, after });
+        vec![Effect::Summarise(question)]
+    }
+
+    /// The same question again, after a wait.
+    pub(super) fn summarise_again(&mut self, summary: Summary) -> Vec<Effect> {
+        self.summarise(summary.form, summary.focus, summary.after)
+    }
+
+    /// The model has written the summary. One without words is asked for once more, in the other form.
+    pub(super) fn summarised(&mut self, reply: &Reply) -> Vec<Effect> {
+        let Phase::Summarising(summary) = &self.phase else {
+            return vec![];
+        };
+        let summary = summary.clone();
+        let words = Message::assistant(reply.blocks.clone()).words();
+        self.attempt = 0;
+        if words.trim().is_empty() && summary.form == Form::Behind {
+            return self.summarise(Form::Digest, summary.focus, summary.after);
+        }
+        self.phase = Phase::Archiving {
+            summary: words,
+            after: summary.after,
+        };
+        vec![Effect::Archive]
+    }
+
+    /// The model could not write it; what a wait does not mend comes back as `None`.
+    pub(super) fn summary_failed(&mut self, error: &ModelError) -> Option<Vec<Effect>> {
+        let Phase::Summarising(summary) = &self.phase else {
+            return None;
+        };
+        let summary = summary.clone();
+        (error.fault == Fault::ContextTooLong && summary.form == Form::Behind)
+            .then(|| self.summarise(Form::Digest, summary.focus, summary.after))
+    }
+
+    /// The conversation begins anew with the summary.
+    pub(super) fn archived(&mut self, keep: &Keep) -> Vec<Effect> {
+        let Phase::Archiving { summary, after } = &self.phase else {
+            return vec![];
+        };
+        let (summary, after) = (summary.clone(), *after);
+        let before = self.context();
+        let mut first = compact::fresh(&self.messages, &summary, keep, self.length.room());
+        if after == After::Call {
+            first.blocks.push(Block::text(GO_ON));
+        }
+        self.messages = Arc::new(vec![first]);
+        self.length.counted = None;
+        self.length.since = 0;
+        self.length.fresh = Fresh::Yes;
+        self.recent.clear();
+        let mut effects = vec![
+            Effect::Replace(self.messages()),
+            Effect::Compacted(Compaction {
+                how: Shortened::Summary {
+                    transcript: keep.transcript.clone(),
+                },
+                before,
+                after: self.context(),
+            }),
+        ];
+        effects.extend(match after {
+            After::Call => self.call(),
+            After::Rest => self.end(TurnEnd::Done),
+        });
+        effects
+    }
+
+    pub(super) fn archive_failed(&mut self, why: &str) -> Vec<Effect> {
+        if !matches!(self.phase, Phase::Archiving { .. }) {
+            return vec![];
+        }
+        self.end(TurnEnd::Failed {
+            error: format!("the conversation is too long and could not be put aside: {why}"),
+            hint: "Make room on the disk or mend the folder .transcripts, then go on.".into(),
+        })
+    }
+
+    /// The server says that the conversation does not fit: it is summarised now, unless it just was.
+    pub(super) fn overflow(&mut self) -> Vec<Effect> {
+        if self.length.fresh == Fresh::Yes || self.messages.len() < 2 {
+            return self.end(too_long());
+        }
+        self.length.learn(self.context());
+        let mut effects = Vec::new();
+        // An answer that was cut off at the end of the window stands there: the next message is ours.
+        if self
+            .messages
+            .last()
+            .is_some_and(|m| m.role == Role::Assistant)
+        {
+            self.said.insert(0, Block::text(CUT_OFF));
+            effects.extend(self.flush_user());
+        }
+        effects.extend(self.summarise(Form::Digest, String::new(), After::Call));
+        effects
+    }
+}

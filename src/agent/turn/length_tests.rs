@@ -1,0 +1,306 @@
+//! Step tables of a turn whose conversation grows too long.
+
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::*;
+use crate::agent::compact::{Budget, Keep, Question};
+use crate::domain::chat::{self, Outcome, ToolCall};
+use crate::domain::ids::CallId;
+use crate::domain::usage::Usage;
+use crate::model::{Fault, ModelError};
+use crate::protocol::event::{Compaction, Shortened};
+
+fn tool(id: &str) -> Block {
+    Block::ToolCall(ToolCall {
+        id: CallId(id.into()),
+        name: "bash".into(),
+        input: json!({}),
+        broken: None,
+    })
+}
+
+fn reply(blocks: Vec<Block>, stop: StopReason, tokens: u64) -> Input {
+    let usage = Usage {
+        input: tokens,
+        ..Usage::default()
+    };
+    Input::Replied(Reply {
+        blocks,
+        stop,
+        usage,
+    })
+}
+
+fn failed(fault: Fault) -> Input {
+    Input::ModelFailed {
+        error: ModelError::new(fault, "it failed", ""),
+        jitter: 0.5,
+    }
+}
+
+fn keep() -> Input {
+    Input::Archived(Box::new(Keep {
+        transcript: ".transcripts/x.jsonl".into(),
+        ..Keep::default()
+    }))
+}
+
+/// A turn that is about to make its second call, after an answer that took `tokens` of a window of 1000.
+fn grown(tokens: u64, output: &str) -> (Turn, Vec<Effect>) {
+    let mut turn = Turn::new(Limits::default());
+    let budget = Budget {
+        window: 1000,
+        whole_at: 80,
+    };
+    turn.set_budget(budget, 0);
+    turn.step(Input::Say(vec![Block::text("go")]));
+    turn.step(Input::Mail(vec![]));
+    turn.step(reply(vec![tool("a")], StopReason::ToolUse, tokens));
+    turn.step(Input::ToolDone {
+        call: CallId("a".into()),
+        content: output.into(),
+        outcome: Outcome::Ok,
+    });
+    let effects = turn.step(Input::Mail(vec![]));
+    (turn, effects)
+}
+
+fn asks(effects: &[Effect]) -> &Question {
+    match effects.last() {
+        Some(Effect::Summarise(question)) => question,
+        _ => panic!("{effects:?}"),
+    }
+}
+
+#[test]
+fn below_the_limit_nothing_happens_and_above_it_a_summary_is_asked_for() {
+    let (_, effects) = grown(700, "fine");
+    assert_eq!(effects.last(), Some(&Effect::Call));
+    let (mut turn, effects) = grown(800, "fine");
+    assert_eq!(asks(&effects).system, None);
+    // What came after the last count is counted too.
+    let (_, effects) = grown(700, &"x".repeat(500));
+    asks(&effects);
+
+    let effects = turn.step(reply(
+        vec![Block::text("so far so good")],
+        StopReason::EndTurn,
+        900,
+    ));
+    assert_eq!(effects, vec![Effect::Archive]);
+    let effects = turn.step(keep());
+    let [
+        Effect::Replace(messages),
+        Effect::Compacted(told),
+        Effect::Call,
+    ] = &effects[..]
+    else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(messages.len(), 1);
+    assert!(messages[0].words().contains("so far so good"));
+    assert!(messages[0].words().contains("<person-said>\ngo\n"));
+    assert_eq!(told.before, 801);
+    assert!(told.after < 300, "{told:?}");
+    assert_eq!(chat::check(&turn.messages()), Ok(()));
+    // The work goes on.
+    let effects = turn.step(reply(vec![Block::text("done")], StopReason::EndTurn, 90));
+    assert_eq!(effects.last(), Some(&Effect::End(TurnEnd::Done)));
+}
+
+#[test]
+fn a_summary_is_not_made_of_a_summary() {
+    let (mut turn, _) = grown(900, "fine");
+    let long = "x".repeat(10_000);
+    turn.step(reply(vec![Block::text(long)], StopReason::EndTurn, 900));
+    let effects = turn.step(keep());
+    assert_eq!(
+        effects.last(),
+        Some(&Effect::Call),
+        "the server has the last word"
+    );
+    // It does not fit even so: that ends the turn.
+    let effects = turn.step(failed(Fault::ContextTooLong));
+    assert!(
+        matches!(effects.last(), Some(Effect::End(TurnEnd::Failed { .. }))),
+        "{effects:?}"
+    );
+    assert!(turn.is_resting());
+}
+
+#[test]
+fn a_refused_length_is_told_as_a_digest_and_the_turn_goes_on() {
+    let (mut turn, _) = grown(300, "fine");
+    let effects = turn.step(failed(Fault::ContextTooLong));
+    assert!(asks(&effects).system.is_some());
+    turn.step(reply(
+        vec![Block::text("half done")],
+        StopReason::EndTurn,
+        100,
+    ));
+    let effects = turn.step(keep());
+    assert_eq!(effects.last(), Some(&Effect::Call));
+    assert_eq!(chat::check(&turn.messages()), Ok(()));
+}
+
+#[test]
+fn an_answer_cut_off_at_the_end_of_the_window_is_gone_on_with() {
+    let (mut turn, _) = grown(300, "fine");
+    let effects = turn.step(reply(
+        vec![Block::text("and th")],
+        StopReason::ContextExceeded,
+        1000,
+    ));
+    asks(&effects);
+    turn.step(reply(
+        vec![Block::text("summary")],
+        StopReason::EndTurn,
+        100,
+    ));
+    let effects = turn.step(keep());
+    assert_eq!(effects.last(), Some(&Effect::Call));
+    assert_eq!(chat::check(&turn.messages()), Ok(()));
+}
+
+#[test]
+fn failures_of_the_summary_are_tried_again_and_change_nothing() {
+    let (mut turn, _) = grown(900, "fine");
+    let before = turn.messages();
+    let effects = turn.step(failed(Fault::Server));
+    assert!(
+        matches!(effects.last(), Some(Effect::Wait { attempt: 1, .. })),
+        "{effects:?}"
+    );
+    let effects = turn.step(Input::RetryDue);
+    assert_eq!(asks(&effects).system, None);
+    // Too long to be asked behind: told as a digest.
+    let effects = turn.step(failed(Fault::ContextTooLong));
+    assert!(asks(&effects).system.is_some());
+    let effects = turn.step(failed(Fault::Auth));
+    assert!(matches!(
+        effects.last(),
+        Some(Effect::End(TurnEnd::Failed { .. }))
+    ));
+    assert_eq!(turn.messages(), before);
+}
+
+#[test]
+fn without_words_the_summary_is_asked_for_once_more() {
+    let (mut turn, _) = grown(900, "fine");
+    let effects = turn.step(reply(vec![tool("z")], StopReason::ToolUse, 900));
+    assert!(asks(&effects).system.is_some());
+    let effects = turn.step(reply(vec![], StopReason::EndTurn, 900));
+    assert_eq!(effects, vec![Effect::Archive]);
+    let effects = turn.step(keep());
+    let Some(Effect::Replace(messages)) = effects.first() else {
+        panic!("{effects:?}")
+    };
+    assert!(messages[0].words().contains("No summary generated."));
+}
+
+#[test]
+fn what_can_not_be_put_aside_is_not_replaced() {
+    let (mut turn, _) = grown(900, "fine");
+    let before = turn.messages();
+    turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 900));
+    let why = "no space left".to_string();
+    let effects = turn.step(Input::ArchiveFailed { why });
+    let Some(Effect::End(TurnEnd::Failed { error, .. })) = effects.last() else {
+        panic!("{effects:?}")
+    };
+    assert!(error.contains("no space left"), "{error}");
+    assert_eq!(turn.messages(), before);
+}
+
+#[test]
+fn old_results_go_without_a_word_of_the_model() {
+    let mut turn = Turn::new(Limits::default());
+    let budget = Budget {
+        window: 4000,
+        whole_at: 80,
+    };
+    turn.set_budget(budget, 0);
+    turn.step(Input::Say(vec![Block::text("go")]));
+    turn.step(Input::Mail(vec![]));
+    let mut told = Vec::new();
+    for n in 0..9 {
+        let id = format!("c{n}");
+        turn.step(reply(vec![tool(&id)], StopReason::ToolUse, 0));
+        turn.step(Input::ToolDone {
+            call: CallId(id),
+            content: format!("{n}{}", "x".repeat(1200)),
+            outcome: Outcome::Ok,
+        });
+        let effects = turn.step(Input::Mail(vec![]));
+        assert_eq!(effects.last(), Some(&Effect::Call));
+        told.extend(effects.into_iter().filter_map(|e| match e {
+            Effect::Compacted(c) => Some(c),
+            _ => None,
+        }));
+    }
+    let [
+        Compaction {
+            how: Shortened::Results { count: 4 },
+            before,
+            after,
+        },
+    ] = &told[..]
+    else {
+        panic!("{told:?}")
+    };
+    assert!(*before > 1920 && *after < 1200, "{before} {after}");
+    assert_eq!(chat::check(&turn.messages()), Ok(()));
+}
+
+#[test]
+fn on_demand_between_turns_and_within_one() {
+    let (mut turn, _) = grown(300, "fine");
+    let focus = || "the tests".to_string();
+    assert_eq!(turn.step(Input::Compact { focus: focus() }), vec![]);
+    turn.step(reply(vec![tool("b")], StopReason::ToolUse, 310));
+    turn.step(Input::ToolDone {
+        call: CallId("b".into()),
+        content: "ok".into(),
+        outcome: Outcome::Ok,
+    });
+    let effects = turn.step(Input::Mail(vec![]));
+    assert!(
+        asks(&effects)
+            .messages
+            .last()
+            .unwrap()
+            .words()
+            .contains("the tests")
+    );
+    turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 300));
+    assert_eq!(turn.step(keep()).last(), Some(&Effect::Call));
+    turn.step(reply(vec![Block::text("done")], StopReason::EndTurn, 50));
+    assert!(turn.is_resting());
+
+    let effects = turn.step(Input::Compact { focus: focus() });
+    asks(&effects);
+    turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 60));
+    let effects = turn.step(keep());
+    assert_eq!(effects.last(), Some(&Effect::End(TurnEnd::Done)));
+    assert!(turn.is_resting());
+
+    let mut empty = Turn::new(Limits::default());
+    let effects = empty.step(Input::Compact { focus: focus() });
+    assert_eq!(effects.last(), Some(&Effect::End(TurnEnd::Done)));
+}
+
+#[test]
+fn an_interrupt_leaves_the_conversation_as_it_was() {
+    let (mut turn, _) = grown(900, "fine");
+    let before = turn.messages();
+    let partial = "never shown".to_string();
+    let effects = turn.step(Input::Interrupt { partial });
+    assert_eq!(effects, vec![Effect::End(TurnEnd::Interrupted)]);
+    assert_eq!(turn.messages(), before);
+    assert_eq!(
+        turn.step(reply(vec![Block::text("late")], StopReason::EndTurn, 9)),
+        vec![]
+    );
+    assert_eq!(turn.step(keep()), vec![]);
+}

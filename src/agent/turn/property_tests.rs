@@ -1,0 +1,75 @@
+//! The turn under every order of inputs.
+
+use proptest::prelude::*;
+
+use super::tests::{done, error, reads, reply, text, tool};
+use super::*;
+use crate::agent::compact::Budget;
+use crate::domain::chat;
+use crate::model::Fault;
+
+fn any_input() -> impl Strategy<Value = Input> {
+    let id = prop::sample::select(vec!["a", "b", "c"]);
+    let blocks = prop::collection::vec(
+        prop_oneof![
+            Just(text("words")),
+            Just(text("  ")),
+            id.clone().prop_map(|i| Block::ToolCall(tool(i, "bash"))),
+            id.clone().prop_map(|i| Block::ToolCall(tool(i, "grep"))),
+            Just(Block::Thinking {
+                text: "hm".into(),
+                signature: None
+            }),
+        ],
+        0..4,
+    );
+    let stop = prop::sample::select(vec![
+        StopReason::EndTurn,
+        StopReason::ToolUse,
+        StopReason::MaxTokens,
+        StopReason::PauseTurn,
+        StopReason::Refusal,
+        StopReason::ContextExceeded,
+    ]);
+    let fault = prop::sample::select(vec![Fault::Auth, Fault::Cut, Fault::ContextTooLong]);
+    prop_oneof![
+        Just(Input::Say(vec![text("say")])),
+        Just(Input::Mail(vec![])),
+        Just(Input::Mail(vec![text("mail")])),
+        (blocks, stop).prop_map(|(blocks, stop)| reply(blocks, stop)),
+        fault.prop_map(error),
+        Just(Input::RetryDue),
+        id.prop_map(done),
+        Just(Input::TodoSet(TodoOpen::Yes)),
+        Just(Input::Compact {
+            focus: String::new()
+        }),
+        Just(Input::Archived(Box::default())),
+        Just(Input::ArchiveFailed { why: "x".into() }),
+        Just(Input::Interrupt {
+            partial: "par".into()
+        }),
+    ]
+}
+
+proptest! {
+    /// Promise 8, whatever comes in whatever order: what is sent, and what rests, is valid.
+    #[test]
+    fn the_conversation_is_always_valid(inputs in prop::collection::vec(any_input(), 0..60)) {
+        let mut turn = Turn::new(reads());
+        // Small enough that some of these conversations are shortened.
+        let budget = Budget { window: 40, whole_at: 80 };
+        turn.set_budget(budget, 0);
+        for input in inputs {
+            let effects = turn.step(input);
+            if effects.contains(&Effect::Call) || turn.is_resting() {
+                prop_assert_eq!(chat::check(&turn.messages()), Ok(()));
+            }
+            for effect in effects {
+                if let Effect::Summarise(question) = effect {
+                    prop_assert_eq!(chat::check(&question.messages), Ok(()));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! An earlier session: which one is meant, and what the screen showed of it.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+use crate::domain::stamp::Stamp;
+use crate::protocol::Event;
+use crate::store::{self, Journal, StoreError};
+use crate::ui::{Msg, UiState, update};
+
+/// Fewest characters of an id that name a session.
+const PREFIX_MIN: usize = 4;
+
+/// The session that `wish` names by its id or the beginning of it; the newest one where it is empty.
+///
+/// # Errors
+/// When there is none, or more than one; says which there are.
+pub fn choose(root: &Path, wish: &str) -> Result<String> {
+    let all = match store::sessions(root) {
+        Ok(all) => all,
+        Err(StoreError::File { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            Vec::new()
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let Some(newest) = all.last() else {
+        bail!("there is no session to resume here: start without --resume");
+    };
+    if wish.is_empty() {
+        return Ok(newest.clone());
+    }
+    let fits: Vec<&String> = all.iter().filter(|id| id.starts_with(wish)).collect();
+    match fits.as_slice() {
+        [one] if wish.len() >= PREFIX_MIN => Ok((*one).clone()),
+        [] => bail!("there is no session {wish} here; the newest is {newest}"),
+        _ => bail!(
+            "{} sessions begin with {wish}: write more of the id",
+            fits.len()
+        ),
+    }
+}
+
+/// Whether `text` can be the id of a session, or the beginning of one.
+pub fn is_id(text: &str) -> bool {
+    (PREFIX_MIN..=32).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// Shows what `session` had on screen. What was under way then is over.
+///
+/// # Errors
+/// When its journal can not be read.
+pub fn show(root: &Path, session: &str, now: Stamp, state: &mut UiState) -> Result<()> {
+    for line in Journal::read(root, session)? {
+        // A line of another version says nothing that this one could show.
+        if let Ok(event) = serde_json::from_str::<Event>(&line) {
+            update(state, Msg::Event(event));
+        }
+    }
+    state.end_of_session(now);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_or_the_one_that_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        let none = choose(root, "").unwrap_err().to_string();
+        assert!(none.contains("no session to resume"), "{none}");
+        let folder = root.join(".transcripts");
+        std::fs::create_dir(&folder).unwrap();
+        for id in ["0190aaaa", "0190abbb", "0191cccc"] {
+            std::fs::write(folder.join(format!("{id}-lead.jsonl")), "").unwrap();
+        }
+        std::fs::write(folder.join("0199ffff-bob.jsonl"), "").unwrap();
+        assert_eq!(choose(root, "").unwrap(), "0191cccc");
+        assert_eq!(choose(root, "0190aa").unwrap(), "0190aaaa");
+        let many = choose(root, "0190").unwrap_err().to_string();
+        assert!(many.contains("2 sessions begin with"), "{many}");
+        let other = choose(root, "0777").unwrap_err().to_string();
+        assert!(other.contains("the newest is 0191cccc"), "{other}");
+    }
+}

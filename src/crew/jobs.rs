@@ -1,0 +1,210 @@
+//! Background jobs: what runs beside the agents, what it has written, and how its end reaches its agent.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use tokio_util::sync::CancellationToken;
+
+use super::{Shared, lock};
+use crate::agent::driver::blocking;
+use crate::domain::conversation::{JobState, Record};
+use crate::domain::ids::{JobId, Name};
+use crate::domain::job::{Job, JobEnd, TOLD_MAX};
+use crate::domain::text::head_and_tail;
+use crate::process::{self, Ended, Keep};
+use crate::protocol::event::EventKind;
+use crate::store::Transcript;
+use crate::tools::host::JobOrder;
+
+/// Most jobs that run at once, of all agents.
+const RUNNING_MAX: usize = 16;
+/// Most jobs that are remembered after their end.
+const ENDED_MAX: usize = 50;
+/// Most bytes of a job's output that are kept: half from the start, half from the end.
+const OUTPUT_MAX: usize = 50_000;
+/// Most bytes of output that one event carries.
+const CHUNK_MAX: usize = 4 * 1024;
+
+/// All jobs of the crew, oldest first.
+#[derive(Default)]
+pub struct Jobs {
+    all: Mutex<VecDeque<Entry>>,
+}
+
+struct Entry {
+    job: Job,
+    output: Keep,
+    cancel: CancellationToken,
+    /// Who asked for its end.
+    killed_by: Option<String>,
+}
+
+impl Jobs {
+    /// Whether `agent` has a job that runs; `None`: anybody.
+    pub fn is_running(&self, agent: Option<&Name>) -> bool {
+        lock(&self.all)
+            .iter()
+            .any(|e| e.job.is_running() && agent.is_none_or(|a| e.job.agent.same(a)))
+    }
+
+    /// The jobs of `agent`, oldest first.
+    pub fn of(&self, agent: &Name) -> Vec<Job> {
+        let all = lock(&self.all);
+        let mine = all.iter().filter(|e| e.job.agent.same(agent));
+        mine.map(|e| e.job.clone()).collect()
+    }
+
+    /// What a job has written, cut with a mark.
+    pub fn output(&self, id: &JobId) -> String {
+        let all = lock(&self.all);
+        let found = all.iter().find(|e| e.job.id == *id);
+        found.map(|e| e.output.clone().text()).unwrap_or_default()
+    }
+
+    /// Ends a job in the name of `by`.
+    pub fn kill(&self, id: &JobId, by: &Name) -> Result<(), String> {
+        let mut all = lock(&self.all);
+        let Some(entry) = all.iter_mut().find(|e| e.job.id == *id) else {
+            return Err(format!("there is no background job {id}"));
+        };
+        if !entry.job.is_running() {
+            let status = entry.job.status();
+            return Err(format!("background job {id} has ended already: {status}"));
+        }
+        entry.killed_by.get_or_insert_with(|| by.to_string());
+        entry.cancel.cancel();
+        Ok(())
+    }
+
+    fn put(&self, entry: Entry) -> Result<(), String> {
+        let mut all = lock(&self.all);
+        let running = all.iter().filter(|e| e.job.is_running()).count();
+        if running >= RUNNING_MAX {
+            return Err(format!(
+                "{RUNNING_MAX} background jobs run already: end one with stop_background, or wait for one"
+            ));
+        }
+        all.push_back(entry);
+        let ended = all.iter().filter(|e| !e.job.is_running()).count();
+        if ended > ENDED_MAX
+            && let Some(oldest) = all.iter().position(|e| !e.job.is_running())
+        {
+            all.remove(oldest);
+        }
+        Ok(())
+    }
+
+    fn with<T>(&self, id: &JobId, act: impl FnOnce(&mut Entry) -> T) -> Option<T> {
+        lock(&self.all)
+            .iter_mut()
+            .find(|e| e.job.id == *id)
+            .map(act)
+    }
+}
+
+impl Shared {
+    /// Starts a job; it runs until its end, its time-out, or the end of the crew.
+    pub(super) fn start_job(self: &Arc<Self>, order: JobOrder) -> Result<Job, String> {
+        let id = (self.new_id)();
+        let short = id.get(id.len().saturating_sub(8)..).unwrap_or(&id);
+        let job = Job {
+            id: JobId(short.to_string()),
+            agent: order.agent.clone(),
+            command: order.command.clone(),
+            began: self.now(),
+            ended: None,
+            tail: String::new(),
+        };
+        let cancel = self.stop.child_token();
+        self.jobs.put(Entry {
+            job: job.clone(),
+            output: Keep::new(OUTPUT_MAX),
+            cancel: cancel.clone(),
+            killed_by: None,
+        })?;
+        self.tracker
+            .spawn(run(Arc::clone(self), job.clone(), order, cancel));
+        Ok(job)
+    }
+
+    /// Ends all jobs of an agent that leaves.
+    pub(super) fn end_jobs_of(&self, agent: &Name) {
+        for job in self.jobs.of(agent).iter().filter(|j| j.is_running()) {
+            // It may have ended by itself in between.
+            let _ = self.jobs.kill(&job.id, agent);
+        }
+    }
+
+    async fn record(&self, job: &Job, state: JobState) {
+        let session = lock(&self.setup).session.clone();
+        let transcript = Transcript::open(&self.root, &session, &job.agent);
+        let record = Record::Job {
+            job: job.id.clone(),
+            command: job.title(),
+            state,
+        };
+        if let Err(error) = blocking(move || transcript.append(&record)).await {
+            tracing::error!("a background job can not be written down: {error}");
+        }
+    }
+}
+
+async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: CancellationToken) {
+    let id = job.id.clone();
+    shared.record(&job, JobState::Began).await;
+    shared.publish(EventKind::JobChanged { job }).await;
+    let work = process::Job {
+        argv: process::shell(order.command),
+        dir: order.workdir,
+        timeout: order.timeout,
+        keep: 0,
+    };
+    let live = |bytes: &[u8]| {
+        let chunk = String::from_utf8_lossy(bytes).into_owned();
+        shared.jobs.with(&id, |entry| {
+            entry.output.push(bytes);
+            entry.job.put(&chunk);
+        });
+        shared.publisher.offer(EventKind::JobOutput {
+            job: id.clone(),
+            chunk: head_and_tail(&chunk, CHUNK_MAX),
+        });
+    };
+    let report = process::run(&work, &cancel, live).await;
+    let now = shared.now();
+    let ended = shared.jobs.with(&id, |entry| {
+        let end = match report {
+            Err(error) => JobEnd::NotStarted {
+                why: error.to_string(),
+            },
+            Ok(report) => match report.ended {
+                Ended::Code(code) => JobEnd::Exited { code },
+                Ended::Signal(signal) => JobEnd::Signalled { signal },
+                Ended::TimedOut => JobEnd::TimedOut {
+                    after_s: order.timeout.as_secs(),
+                },
+                Ended::Cancelled => JobEnd::Killed {
+                    by: entry.killed_by.take().unwrap_or_else(|| "crewdeck".into()),
+                },
+            },
+        };
+        entry.job.ended = Some((now, end));
+        entry.job.clone()
+    });
+    let Some(job) = ended else { return };
+    if let Some(handle) = shared.handle(&job.agent) {
+        handle.desk.put_result(told(&job));
+    }
+    shared.record(&job, JobState::Ended).await;
+    shared.publish(EventKind::JobChanged { job }).await;
+    shared.changed();
+}
+
+/// What the agent hears of a job that ended: the reference's line, with the end of the output.
+fn told(job: &Job) -> String {
+    let tail = match job.tail.trim() {
+        "" => "(no output)".to_string(),
+        text => head_and_tail(text, TOLD_MAX),
+    };
+    format!("[bg:{}] {}: {}\n{tail}", job.id, job.status(), job.title())
+}

@@ -1,0 +1,310 @@
+//! An agent's log: the lines that it is made of, and the conversation that they add up to.
+
+use serde::{Deserialize, Serialize};
+
+use super::chat::{Block, Message, Outcome, Role};
+use super::ids::{CallId, JobId};
+use super::todo::TodoList;
+use super::usage::Usage;
+
+/// What a call is answered with whose end nobody has seen.
+pub const UNKNOWN_END: &str = "Error: crewdeck ended before this call did. It may have been carried out, in \
+part or not at all: look before you repeat it.";
+
+/// One line of an agent's log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Record {
+    /// A message of the conversation.
+    Message(Message),
+    /// The todo list from here on.
+    Todo {
+        /// The list.
+        todo: TodoList,
+    },
+    /// All tokens so far, and what they cost where the price is known.
+    Spent {
+        /// The tokens.
+        spent: Usage,
+        /// US dollars.
+        cost: Option<f64>,
+    },
+    /// A background job began, or ended.
+    Job {
+        /// The job.
+        job: JobId,
+        /// Its command.
+        command: String,
+        /// Where it stands.
+        state: JobState,
+    },
+    /// A turn ended: nothing of it is left to do.
+    Turn {
+        /// Where it stands.
+        turn: TurnState,
+    },
+}
+
+/// Where a job stands, in a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobState {
+    /// It began.
+    Began,
+    /// It ended.
+    Ended,
+}
+
+/// Where a turn stands, in a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnState {
+    /// It ended.
+    #[default]
+    Ended,
+    /// It was under way when the log ends. Never written.
+    Open,
+}
+
+/// What a log adds up to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Conversation {
+    /// The messages; valid by [`super::chat::check`].
+    pub messages: Vec<Message>,
+    /// The todo list.
+    pub todo: TodoList,
+    /// All tokens.
+    pub spent: Usage,
+    /// What they cost, in US dollars, where known.
+    pub cost: Option<f64>,
+    /// Background jobs whose end is not in the log: id and command.
+    pub lost_jobs: Vec<(JobId, String)>,
+    /// Whether the last turn had ended.
+    pub turn: TurnState,
+}
+
+impl Conversation {
+    /// Adds `records` up. A conversation that a crash has cut is mended: calls without a result get one.
+    pub fn of(records: impl IntoIterator<Item = Record>) -> Conversation {
+        let mut all = Conversation::default();
+        for record in records {
+            match record {
+                Record::Message(message) => {
+                    all.turn = TurnState::Open;
+                    all.join(message);
+                }
+                Record::Todo { todo } => all.todo = todo,
+                Record::Spent { spent, cost } => {
+                    all.spent = spent;
+                    all.cost = cost;
+                }
+                Record::Job {
+                    job,
+                    command,
+                    state: JobState::Began,
+                } => all.lost_jobs.push((job, command)),
+                Record::Job {
+                    job,
+                    state: JobState::Ended,
+                    ..
+                } => all.lost_jobs.retain(|(id, _)| *id != job),
+                Record::Turn { turn } => all.turn = turn,
+            }
+        }
+        all.close();
+        if all
+            .messages
+            .last()
+            .is_none_or(|m| m.role == Role::Assistant)
+        {
+            all.turn = TurnState::Ended;
+        }
+        all
+    }
+
+    /// Takes a message in such that the whole stays valid.
+    fn join(&mut self, message: Message) {
+        let mut message = message;
+        let mut open = self.open_calls();
+        message.blocks.retain(|block| match block {
+            Block::ToolResult { call, .. } => {
+                let at = open.iter().position(|id| id == call);
+                at.map(|at| open.remove(at)).is_some()
+            }
+            Block::Text { .. } | Block::Thinking { .. } | Block::ToolCall(_) => true,
+        });
+        match message.role {
+            Role::User => {
+                let results = open.into_iter().map(unknown_end);
+                message.blocks.splice(0..0, results);
+            }
+            Role::Assistant => self.close(),
+        }
+        if message.blocks.is_empty() || (self.messages.is_empty() && message.role != Role::User) {
+            return;
+        }
+        match self.messages.last_mut() {
+            Some(last) if last.role == message.role => last.blocks.extend(message.blocks),
+            Some(_) | None => self.messages.push(message),
+        }
+    }
+
+    /// Answers the calls that stand open at the end.
+    fn close(&mut self) {
+        let open = self.open_calls();
+        if !open.is_empty() {
+            let results = open.into_iter().map(unknown_end).collect();
+            self.messages.push(Message::user(results));
+        }
+    }
+
+    fn open_calls(&self) -> Vec<CallId> {
+        let calls = self
+            .messages
+            .last()
+            .map(|m| m.calls().map(|c| c.id.clone()));
+        calls.map(Iterator::collect).unwrap_or_default()
+    }
+}
+
+fn unknown_end(call: CallId) -> Block {
+    Block::ToolResult {
+        call,
+        content: UNKNOWN_END.into(),
+        outcome: Outcome::Error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::chat::{ToolCall, check};
+    use super::*;
+    use pretty_assertions::assert_eq;
+    use proptest::prelude::*;
+
+    fn said(text: &str) -> Record {
+        Record::Message(Message::user(vec![Block::text(text)]))
+    }
+
+    fn answered(text: &str) -> Record {
+        Record::Message(Message::assistant(vec![Block::text(text)]))
+    }
+
+    fn asked(ids: &[&str]) -> Record {
+        let call = |id: &&str| {
+            Block::ToolCall(ToolCall {
+                id: CallId((*id).into()),
+                name: "bash".into(),
+                input: serde_json::json!({}),
+                broken: None,
+            })
+        };
+        Record::Message(Message::assistant(ids.iter().map(call).collect()))
+    }
+
+    fn result(id: &str) -> Record {
+        Record::Message(Message::user(vec![Block::ToolResult {
+            call: CallId(id.into()),
+            content: "fine".into(),
+            outcome: Outcome::Ok,
+        }]))
+    }
+
+    const ENDED: Record = Record::Turn {
+        turn: TurnState::Ended,
+    };
+
+    #[test]
+    fn a_cut_in_the_middle_of_a_call_is_answered_and_the_turn_is_open() {
+        let all = Conversation::of([said("go"), asked(&["a", "b"])]);
+        assert_eq!(check(&all.messages), Ok(()));
+        let last = all.messages.last().unwrap();
+        assert_eq!(last.answered().count(), 2);
+        assert_eq!(all.turn, TurnState::Open);
+    }
+
+    #[test]
+    fn where_a_turn_stands() {
+        let cases = [
+            (vec![], TurnState::Ended),
+            (vec![said("go")], TurnState::Open),
+            (vec![said("go"), ENDED], TurnState::Ended),
+            (vec![said("go"), answered("done")], TurnState::Ended),
+            (
+                vec![said("go"), asked(&["a"]), result("a")],
+                TurnState::Open,
+            ),
+            (
+                vec![said("go"), asked(&["a"]), result("a"), ENDED],
+                TurnState::Ended,
+            ),
+            (
+                vec![said("go"), answered("x"), ENDED, said("on")],
+                TurnState::Open,
+            ),
+        ];
+        for (records, turn) in cases {
+            assert_eq!(Conversation::of(records.clone()).turn, turn, "{records:?}");
+        }
+    }
+
+    #[test]
+    fn the_last_word_on_todo_tokens_and_jobs_counts() {
+        let job = |state| Record::Job {
+            job: JobId("j1".into()),
+            command: "make".into(),
+            state,
+        };
+        let spent = |input| Record::Spent {
+            spent: Usage {
+                input,
+                ..Usage::default()
+            },
+            cost: None,
+        };
+        let all = Conversation::of([spent(5), job(JobState::Began), spent(9)]);
+        assert_eq!((all.spent.input, all.lost_jobs.len()), (9, 1));
+        let all = Conversation::of([job(JobState::Began), job(JobState::Ended)]);
+        assert_eq!(all.lost_jobs, vec![]);
+    }
+
+    #[test]
+    fn every_line_reads_back_as_itself() {
+        let all = [
+            said("a"),
+            asked(&["x"]),
+            Record::Todo {
+                todo: TodoList::default(),
+            },
+            Record::Spent {
+                spent: Usage::default(),
+                cost: Some(0.5),
+            },
+            ENDED,
+        ];
+        for record in all {
+            let line = serde_json::to_string(&record).unwrap();
+            assert_eq!(
+                serde_json::from_str::<Record>(&line).unwrap(),
+                record,
+                "{line}"
+            );
+        }
+    }
+
+    proptest! {
+        /// Whatever order lines come in, what they add up to may be sent.
+        #[test]
+        fn it_is_always_valid(kinds in proptest::collection::vec((0u8..5, 0u8..3), 0..30)) {
+            let records = kinds.iter().enumerate().map(|(at, (kind, n))| match kind {
+                0 => said("words"),
+                1 => answered("words"),
+                2 => asked(&[format!("c{n}").as_str(), format!("d{at}").as_str()]),
+                3 => result(&format!("c{n}")),
+                _ => ENDED,
+            });
+            let all = Conversation::of(records);
+            prop_assert_eq!(check(&all.messages), Ok(()));
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! An agent's log on disk: it grows line by line, is read back after a crash, and is put aside whole before
+//! its conversation is shortened.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use super::{StoreError, atomic};
+use crate::domain::conversation::{Conversation, Record};
+use crate::domain::ids::Name;
+
+/// The folder, below the root.
+const FOLDER: &str = ".transcripts";
+/// Most logs of one agent that are put aside; the next one takes the place of the last.
+const ASIDE_MAX: u32 = 10_000;
+
+/// Where an agent's conversation is written: `.transcripts/SESSION-NAME.jsonl`, one [`Record`] a line.
+#[derive(Debug, Clone)]
+pub struct Transcript {
+    path: PathBuf,
+}
+
+/// A log that was read back.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Recalled {
+    /// What it adds up to.
+    pub conversation: Conversation,
+    /// What was set aside, a line each.
+    pub notices: Vec<String>,
+}
+
+impl Transcript {
+    /// The log of `name` in `session`.
+    pub fn open(root: &Path, session: &str, name: &Name) -> Transcript {
+        Transcript {
+            path: root.join(FOLDER).join(format!("{session}-{name}.jsonl")),
+        }
+    }
+
+    /// Adds a line; on disk when this returns.
+    ///
+    /// # Errors
+    /// When it can not be written.
+    pub fn append(&self, record: &Record) -> Result<(), StoreError> {
+        let mut line = serde_json::to_vec(record)?;
+        line.push(b'\n');
+        let at = || StoreError::at(&self.path);
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&self.path)
+            .map_err(at())?;
+        file.write_all(&line).map_err(at())?;
+        file.sync_data().map_err(at())
+    }
+
+    /// Reads the log back; one that was never written is empty. Lines that can not be read are set aside
+    /// (a crash leaves at most the last one torn), and what was mended is written down.
+    ///
+    /// # Errors
+    /// When it can not be read, or what was mended can not be written.
+    pub fn recall(&self) -> Result<Recalled, StoreError> {
+        let bytes = match fs::read(&self.path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Recalled::default());
+            }
+            Err(error) => return Err(StoreError::at(&self.path)(error)),
+        };
+        let mut records = Vec::new();
+        let mut bad = Vec::new();
+        for line in bytes.split(|b| *b == b'\n').filter(|l| !l.is_empty()) {
+            match serde_json::from_slice::<Record>(line) {
+                Ok(record) => records.push(record),
+                Err(_) => bad.push(line),
+            }
+        }
+        let mut notices = Vec::new();
+        if !bad.is_empty() {
+            let aside = self.free("damaged");
+            atomic::write(&aside, &bad.join(&b'\n'))?;
+            notices.push(format!(
+                "{} of the conversation could not be read and now stand in {}",
+                lines(bad.len()),
+                shown(&aside)
+            ));
+        }
+        let spoken: Vec<_> = records.iter().filter_map(message).cloned().collect();
+        let conversation = Conversation::of(records.iter().cloned());
+        if !bad.is_empty() || spoken != conversation.messages {
+            self.replace(&Self::records(&conversation))?;
+        }
+        Ok(Recalled {
+            conversation,
+            notices,
+        })
+    }
+
+    /// Puts the log aside as it stands; it goes on growing until [`Transcript::replace`]. Where it lies now,
+    /// below the root, comes back.
+    ///
+    /// # Errors
+    /// When it can not be written.
+    pub fn archive(&self) -> Result<String, StoreError> {
+        let aside = self.free("whole");
+        // A second name for the same file costs nothing; where the file system has no such thing, a copy.
+        if fs::hard_link(&self.path, &aside).is_err() {
+            fs::copy(&self.path, &aside).map_err(StoreError::at(&aside))?;
+        }
+        Ok(shown(&aside))
+    }
+
+    /// Writes the whole log anew: it is the old one or the new one at every moment.
+    ///
+    /// # Errors
+    /// When it can not be written; then the old one stands.
+    pub fn replace(&self, records: &[Record]) -> Result<(), StoreError> {
+        let mut bytes = Vec::new();
+        for record in records {
+            serde_json::to_writer(&mut bytes, record)?;
+            bytes.push(b'\n');
+        }
+        atomic::write(&self.path, &bytes)
+    }
+
+    /// The lines that a conversation is made of.
+    pub fn records(conversation: &Conversation) -> Vec<Record> {
+        let messages = conversation.messages.iter().cloned().map(Record::Message);
+        let mut records: Vec<Record> = messages.collect();
+        records.push(Record::Todo {
+            todo: conversation.todo.clone(),
+        });
+        records.push(Record::Spent {
+            spent: conversation.spent,
+            cost: conversation.cost,
+        });
+        if conversation.turn == crate::domain::conversation::TurnState::Ended {
+            records.push(Record::Turn {
+                turn: conversation.turn,
+            });
+        }
+        records
+    }
+
+    fn free(&self, what: &str) -> PathBuf {
+        let name = |n: u32| self.path.with_extension(format!("{what}-{n}.jsonl"));
+        (1..ASIDE_MAX)
+            .map(name)
+            .find(|path| !path.exists())
+            .unwrap_or_else(|| name(ASIDE_MAX))
+    }
+}
+
+/// The sessions below `root` whose lead has a log, the newest last.
+///
+/// # Errors
+/// When the folder can not be read.
+pub fn sessions(root: &Path) -> Result<Vec<String>, StoreError> {
+    let dir = root.join(FOLDER);
+    let end = format!("-{}.jsonl", Name::lead());
+    let mut all: Vec<String> = fs::read_dir(&dir)
+        .map_err(StoreError::at(&dir))?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter_map(|name| name.strip_suffix(&end).map(str::to_string))
+        // An id has no dash: what has one is a teammate whose name ends like the lead's.
+        .filter(|id| !id.contains('-'))
+        .collect();
+    // Ids begin with the time at which they were made.
+    all.sort();
+    Ok(all)
+}
+
+fn message(record: &Record) -> Option<&crate::domain::chat::Message> {
+    match record {
+        Record::Message(message) => Some(message),
+        Record::Todo { .. } | Record::Spent { .. } | Record::Job { .. } | Record::Turn { .. } => {
+            None
+        }
+    }
+}
+
+fn lines(count: usize) -> String {
+    match count {
+        1 => "One line".into(),
+        n => format!("{n} lines"),
+    }
+}
+
+fn shown(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    format!("{FOLDER}/{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::chat::{Block, Message};
+    use crate::domain::conversation::TurnState;
+    use pretty_assertions::assert_eq;
+
+    fn place() -> (tempfile::TempDir, Transcript) {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join(FOLDER)).unwrap();
+        let transcript = Transcript::open(dir.path(), "s1", &Name::lead());
+        (dir, transcript)
+    }
+
+    fn said(text: &str) -> Record {
+        Record::Message(Message::user(vec![Block::text(text)]))
+    }
+
+    #[test]
+    fn what_was_written_is_recalled() {
+        let (dir, transcript) = place();
+        assert_eq!(transcript.recall().unwrap(), Recalled::default());
+        transcript.append(&said("hello")).unwrap();
+        let recalled = transcript.recall().unwrap();
+        assert_eq!(
+            recalled.conversation.messages,
+            vec![Message::user(vec![Block::text("hello")])]
+        );
+        assert_eq!(recalled.conversation.turn, TurnState::Open);
+        assert_eq!(sessions(dir.path()).unwrap(), vec!["s1"]);
+    }
+
+    #[test]
+    fn a_torn_last_line_is_set_aside_at_every_length() {
+        let line = serde_json::to_vec(&said("second")).unwrap();
+        for cut in 1..line.len() {
+            let (dir, transcript) = place();
+            transcript.append(&said("first")).unwrap();
+            let mut file = OpenOptions::new()
+                .append(true)
+                .open(&transcript.path)
+                .unwrap();
+            file.write_all(&line[..cut]).unwrap();
+            let recalled = transcript.recall().unwrap();
+            assert_eq!(recalled.conversation.messages.len(), 1);
+            assert_eq!(recalled.notices.len(), 1, "cut at {cut}");
+            let aside = dir.path().join(".transcripts/s1-lead.damaged-1.jsonl");
+            assert_eq!(fs::read(aside).unwrap(), &line[..cut]);
+            transcript.append(&said("third")).unwrap();
+            let again = transcript.recall().unwrap();
+            assert_eq!(again.notices, Vec::<String>::new());
+            let words = again.conversation.messages[0].words();
+            assert_eq!(words, "first\nthird");
+        }
+    }
+
+    #[test]
+    fn what_was_put_aside_stays_as_it_was() {
+        let (dir, transcript) = place();
+        transcript.append(&said("long")).unwrap();
+        let before = fs::read(&transcript.path).unwrap();
+        for n in 1..=2 {
+            let aside = transcript.archive().unwrap();
+            assert_eq!(aside, format!(".transcripts/s1-lead.whole-{n}.jsonl"));
+            transcript.replace(&[said("short")]).unwrap();
+        }
+        let first = dir.path().join(".transcripts/s1-lead.whole-1.jsonl");
+        assert_eq!(fs::read(first).unwrap(), before);
+        assert_eq!(sessions(dir.path()).unwrap(), vec!["s1"]);
+        assert_eq!(
+            transcript.recall().unwrap().conversation.messages[0].words(),
+            "short"
+        );
+    }
+}

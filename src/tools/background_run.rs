@@ -1,0 +1,63 @@
+//! `background_run`: starts a command beside the agent.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::host::JobOrder;
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, bash, parse, schema_of};
+
+/// How long a background command may run where nothing is said: the reference's 300 seconds end too many
+/// builds.
+const TIMEOUT: Duration = Duration::from_secs(30 * 60);
+/// The longest time that may be asked for.
+const TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The tool.
+pub const TOOL: Tool = Tool {
+    name: "background_run",
+    text: include_str!("background_run.md"),
+    schema: schema_of::<Input>,
+    access: Access::Run,
+    audience: Audience::Members,
+    show: bash::TOOL.show,
+    run: |context, input| Box::pin(std::future::ready(run(&context, input))),
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// The command, for sh.
+    command: String,
+    /// Seconds that it may run; 1800 if missing.
+    timeout_s: Option<u64>,
+}
+
+fn run(context: &ToolContext, input: Value) -> ToolOutput {
+    let input: Input = match parse(input) {
+        Ok(input) => input,
+        Err(output) => return output,
+    };
+    if input.command.trim().is_empty() {
+        return ToolOutput::error("Error: the command is empty");
+    }
+    let timeout = input
+        .timeout_s
+        .map_or(TIMEOUT, |s| Duration::from_secs(s.max(1)).min(TIMEOUT_MAX));
+    let order = JobOrder {
+        agent: context.agent.clone(),
+        command: input.command,
+        workdir: context.workdir.clone(),
+        timeout,
+    };
+    match context.host.start_job(order) {
+        Ok(job) => ToolOutput::ok(format!(
+            "Background task {} started: {}",
+            job.id,
+            job.title()
+        )),
+        Err(why) => ToolOutput::error(format!("Error: {why}")),
+    }
+}

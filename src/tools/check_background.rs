@@ -1,0 +1,80 @@
+//! `check_background`: what a background command has come to, or a list of all.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
+use crate::domain::ids::JobId;
+use crate::domain::job::Job;
+
+/// The tool.
+pub const TOOL: Tool = Tool {
+    name: "check_background",
+    text: include_str!("check_background.md"),
+    schema: schema_of::<Input>,
+    access: Access::Read,
+    audience: Audience::Members,
+    show: show_id,
+    run: |context, input| Box::pin(std::future::ready(run(&context, input))),
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// The id that background_run gave; all of yours if missing.
+    task_id: Option<String>,
+}
+
+/// The id in an input, for rows and cards.
+pub fn show_id(input: &Value) -> String {
+    let id = input.get("task_id").and_then(Value::as_str);
+    crate::domain::text::one_line(id.unwrap_or_default())
+}
+
+fn run(context: &ToolContext, input: Value) -> ToolOutput {
+    let input: Input = match parse(input) {
+        Ok(input) => input,
+        Err(output) => return output,
+    };
+    let jobs = context.host.jobs(&context.agent);
+    match input.task_id {
+        None if jobs.is_empty() => ToolOutput::ok("No background tasks."),
+        None => {
+            let lines: Vec<String> = jobs
+                .iter()
+                .map(|j| format!("{}: [{}] {}", j.id, j.status(), j.title()))
+                .collect();
+            ToolOutput::ok(lines.join("\n"))
+        }
+        Some(wanted) => match known(&jobs, &wanted) {
+            Ok(job) => {
+                let output = context.host.job_output(&job.id);
+                let output = match (output.trim_end(), job.is_running()) {
+                    ("", true) => "(running, nothing written yet)",
+                    ("", false) => "(no output)",
+                    (text, _) => text,
+                };
+                ToolOutput::ok(format!("[{}] {}\n{output}", job.status(), job.title()))
+            }
+            Err(why) => ToolOutput::error(why),
+        },
+    }
+}
+
+/// The job of that id, or what there is instead.
+pub fn known<'a>(jobs: &'a [Job], wanted: &str) -> Result<&'a Job, String> {
+    let wanted = JobId(wanted.trim().trim_start_matches("bg:").to_string());
+    jobs.iter().find(|j| j.id == wanted).ok_or_else(|| {
+        let ids: Vec<&str> = jobs.iter().map(|j| j.id.0.as_str()).collect();
+        let there = if ids.is_empty() {
+            "you have no background tasks".to_string()
+        } else {
+            format!("yours are {}", ids.join(", "))
+        };
+        format!(
+            "Error: Unknown task {}: {there}",
+            crate::domain::text::one_line(&wanted.0)
+        )
+    })
+}

@@ -1,0 +1,40 @@
+//! `stop_background`: ends a background command.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::check_background::{known, show_id};
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
+
+/// The tool.
+pub const TOOL: Tool = Tool {
+    name: "stop_background",
+    text: include_str!("stop_background.md"),
+    schema: schema_of::<Input>,
+    access: Access::Crew,
+    audience: Audience::Members,
+    show: show_id,
+    run: |context, input| Box::pin(std::future::ready(run(&context, input))),
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// The id that background_run gave.
+    task_id: String,
+}
+
+fn run(context: &ToolContext, input: Value) -> ToolOutput {
+    let input: Input = match parse(input) {
+        Ok(input) => input,
+        Err(output) => return output,
+    };
+    let jobs = context.host.jobs(&context.agent);
+    let ended = known(&jobs, &input.task_id)
+        .and_then(|job| context.host.kill_job(&job.id, &context.agent).map(|()| job));
+    match ended {
+        Ok(job) => ToolOutput::ok(format!("Background task {} is being ended.", job.id)),
+        Err(why) => ToolOutput::error(why),
+    }
+}

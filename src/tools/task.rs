@@ -1,0 +1,60 @@
+//! `task`: sends a subagent out and returns its answer.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::host::SubagentOrder;
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
+use crate::domain::subagent::SubagentKind;
+use crate::domain::text::{clip, one_line};
+
+/// The tool.
+pub const TOOL: Tool = Tool {
+    name: "task",
+    text: include_str!("task.md"),
+    schema: schema_of::<Input>,
+    access: Access::Delegate,
+    audience: Audience::Members,
+    show: |input| {
+        let text = |key| input.get(key).and_then(Value::as_str);
+        let words = text("description").or_else(|| text("prompt"));
+        one_line(&clip(words.unwrap_or_default(), 120))
+    },
+    run: |context, input| Box::pin(run(context, input)),
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// Everything that the subagent needs to know, and what its answer should hold.
+    prompt: String,
+    /// A few words for the person who watches.
+    #[allow(dead_code)] // shown, not used
+    description: Option<String>,
+    /// explore (default) or general.
+    #[serde(alias = "agent_type")]
+    kind: Option<SubagentKind>,
+}
+
+async fn run(context: ToolContext, input: Value) -> ToolOutput {
+    let input: Input = match parse(input) {
+        Ok(input) => input,
+        Err(output) => return output,
+    };
+    if input.prompt.trim().is_empty() {
+        return ToolOutput::error(
+            "Error: the prompt is empty: say what the subagent is to find out",
+        );
+    }
+    let order = SubagentOrder {
+        parent: context.agent.clone(),
+        call: context.call.clone(),
+        kind: input.kind.unwrap_or_default(),
+        prompt: input.prompt,
+    };
+    match context.host.delegate(order).await {
+        Ok(answer) => ToolOutput::ok(answer),
+        Err(why) => ToolOutput::error(format!("Error: {why}")),
+    }
+}

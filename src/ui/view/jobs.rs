@@ -1,0 +1,148 @@
+//! The background jobs over the panes: the list, and below it what the selected one writes.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use super::frame;
+use super::popup::open;
+use crate::domain::job::{Job, JobEnd};
+use crate::domain::stamp::Stamp;
+use crate::domain::text::harmless;
+use crate::ui::readers::centered;
+use crate::ui::state::UiState;
+use crate::ui::textual::{age, fit, pad, width, wrap};
+use crate::ui::theme::Theme;
+
+/// Widest popup, in columns.
+const WIDTH_MAX: u16 = 120;
+/// Most rows of the list; the rest is for the output.
+const LIST_MAX: usize = 8;
+
+/// Draws them; `row` is the selected one.
+pub fn draw(state: &UiState, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
+    let jobs = state.jobs.listed();
+    let columns = WIDTH_MAX.min(screen.width.saturating_sub(4));
+    let title = match state.jobs.running() {
+        0 => "Background jobs".to_string(),
+        n => format!("Background jobs: {n} running"),
+    };
+    if jobs.is_empty() {
+        let words = "No background jobs. An agent starts one with background_run for what takes long: \
+                     builds, test suites, servers.";
+        let lines = wrap(words, usize::from(columns.saturating_sub(4)));
+        let rows = u16::try_from(lines.len()).unwrap_or(1);
+        let area = centered(screen, columns, rows + 2);
+        let inner = open(&title, Vec::new(), theme, area, buffer);
+        for (line, row) in lines.into_iter().zip(inner.rows()) {
+            Line::styled(line, theme.dim).render(row, buffer);
+        }
+        return;
+    }
+    let row = row.min(jobs.len() - 1);
+    let area = centered(screen, columns, screen.height.saturating_sub(4).min(30));
+    let shown = jobs.len().min(LIST_MAX);
+    let list_height = u16::try_from(shown).unwrap_or(1);
+    let first = frame::first_row(jobs.len(), row, list_height);
+    let below = frame::beyond(jobs.len(), first, list_height, theme);
+    let inner = open(&title, below, theme, area, buffer);
+    let mut rows = inner.rows();
+    for (at, job) in jobs.iter().enumerate().skip(first).take(shown) {
+        let Some(area) = rows.next() else { return };
+        let mark = if at == row {
+            frame::Row::Selected
+        } else {
+            frame::Row::Plain
+        };
+        let columns = usize::from(area.width).saturating_sub(2);
+        frame::row(
+            mark,
+            line(job, state.now, columns, theme),
+            theme,
+            area,
+            buffer,
+        );
+    }
+    let Some(rule) = rows.next() else { return };
+    let room = usize::from(rule.width);
+    Line::styled("─".repeat(room), theme.dim).render(rule, buffer);
+    let rest: Vec<Rect> = rows.collect();
+    let Some(job) = jobs.get(row) else { return };
+    let text = output(job, room, rest.len());
+    for (line, row) in text.into_iter().zip(rest) {
+        line_of(line, theme).render(row, buffer);
+    }
+}
+
+fn line_of(text: (String, Of), theme: &Theme) -> Line<'static> {
+    let style = match text.1 {
+        Of::Command => theme.text,
+        Of::Output => theme.dim,
+    };
+    Line::styled(text.0, style)
+}
+
+/// What a line below the list holds.
+#[derive(Clone, Copy)]
+enum Of {
+    Command,
+    Output,
+}
+
+/// The command, and the end of what it wrote, in `rows` lines.
+fn output(job: &Job, columns: usize, rows: usize) -> Vec<(String, Of)> {
+    let command = wrap(&format!("$ {}", harmless(&job.command)), columns);
+    let mut out: Vec<(String, Of)> = command
+        .into_iter()
+        .take((rows / 3).max(1))
+        .map(|l| (l, Of::Command))
+        .collect();
+    let left = rows.saturating_sub(out.len());
+    let text = harmless(job.tail.trim_end());
+    let mut lines: Vec<String> = text.lines().flat_map(|l| wrap(l, columns)).collect();
+    if lines.is_empty() {
+        lines.push(if job.is_running() {
+            "Nothing written yet.".into()
+        } else {
+            "It wrote nothing.".into()
+        });
+    }
+    let from = lines.len().saturating_sub(left);
+    out.extend(lines.drain(from..).map(|l| (l, Of::Output)));
+    out
+}
+
+fn line(job: &Job, now: Stamp, columns: usize, theme: &Theme) -> Vec<Span<'static>> {
+    let (shape, style) = look(job, theme);
+    let until = job.ended.as_ref().map_or(now, |(at, _)| *at);
+    let words = match &job.ended {
+        None => age(until.since(job.began)),
+        Some((_, end)) => format!("{end}, {}", age(until.since(job.began))),
+    };
+    let who = pad(job.agent.as_str(), width(job.agent.as_str()).clamp(4, 12));
+    let words = fit(&words, columns / 2);
+    let room = columns.saturating_sub(width(&words) + width(&who) + 4);
+    vec![
+        Span::styled(format!("{shape} "), style),
+        Span::styled(format!("{who} "), theme.dim),
+        Span::styled(pad(&job.title(), room), theme.text),
+        Span::styled(format!(" {words}"), style),
+    ]
+}
+
+/// The shape and the style of a job.
+fn look(job: &Job, theme: &Theme) -> (&'static str, Style) {
+    match job.ended.as_ref().map(|(_, end)| end) {
+        None => ("●", theme.working),
+        Some(JobEnd::Exited { code: 0 }) => ("✓", theme.ok),
+        Some(JobEnd::Killed { .. }) => ("·", theme.dim),
+        Some(
+            JobEnd::Exited { .. }
+            | JobEnd::Signalled { .. }
+            | JobEnd::TimedOut { .. }
+            | JobEnd::NotStarted { .. },
+        ) => ("✗", theme.error),
+    }
+}

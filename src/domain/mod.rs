@@ -5,6 +5,7 @@ pub mod graph;
 pub mod ids;
 pub mod mail;
 pub mod request;
+pub mod skill;
 pub mod stamp;
 pub mod task;
 pub mod team;

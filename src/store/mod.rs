@@ -13,6 +13,7 @@ mod requests;
 mod root;
 mod roster;
 mod settle;
+mod skills;
 pub mod watch;
 
 use std::path::PathBuf;
@@ -28,6 +29,7 @@ pub use post::{Cursor, Pending, Post};
 pub use requests::{Requests, RequestsReading};
 pub use root::{prepare, root_of};
 pub use roster::Roster;
+pub use skills::{Fingerprint, LoadedSkill, Skills};
 
 /// Why a door did not do what was asked.
 #[derive(Debug, thiserror::Error)]

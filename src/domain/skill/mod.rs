@@ -1,6 +1,8 @@
 //! Skills: what agents can load when they need it, where it comes from, and what changed about it.
 
 mod file;
+#[cfg(test)]
+mod file_tests;
 
 use std::collections::BTreeSet;
 

@@ -19,7 +19,7 @@ use crate::model::provider::{self, ProviderConfig};
 use crate::model::{Fault, Model, ModelError};
 use crate::protocol::Publisher;
 use crate::protocol::event::{EventKind, Level, Setup};
-use crate::store;
+use crate::store::{self, Skills};
 use crate::tools::policy::Rules;
 use crate::tools::table;
 
@@ -165,6 +165,7 @@ pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Assemb
         tool_timeout: settings.tool_timeout(),
         idle_timeout: settings.idle_timeout(),
         memory: memory(root),
+        skills: Skills::open(root, config::user_folder().map(|f| f.join("skills"))),
         publisher,
         clock: now,
         new_id,

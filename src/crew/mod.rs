@@ -8,6 +8,7 @@ mod mate;
 mod outfit;
 mod rest;
 mod roll;
+mod skills;
 mod watcher;
 
 use std::collections::BTreeMap;
@@ -25,11 +26,12 @@ use crate::agent::driver::{Control, Engine, EngineSlot};
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
 use crate::domain::request::{Decider, RequestKind};
+use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Team;
 use crate::protocol::event::{EventKind, Level, Setup};
 use crate::protocol::{Command, Publisher};
-use crate::store::{Board, Post, Requests, Roster, StoreError};
+use crate::store::{Board, Post, Requests, Roster, Skills, StoreError};
 use crate::tools::policy::Rules;
 
 /// Commands that may wait for the crew.
@@ -80,6 +82,8 @@ pub struct Parts {
     pub idle_timeout: Option<Duration>,
     /// The repository's own instructions: file name and text.
     pub memory: Option<(String, String)>,
+    /// What the agents can load.
+    pub skills: Skills,
     /// Where events go.
     pub publisher: Publisher,
     /// The time.
@@ -121,6 +125,8 @@ struct Shared {
     tool_timeout: Duration,
     idle_timeout: Option<Duration>,
     memory: Option<(String, String)>,
+    skills: Skills,
+    skill_book: RwLock<Arc<SkillBook>>,
     publisher: Publisher,
     board: Board,
     post: Post,
@@ -174,6 +180,8 @@ impl Crew {
             tool_timeout: parts.tool_timeout,
             idle_timeout: parts.idle_timeout,
             memory: parts.memory,
+            skills: parts.skills,
+            skill_book: RwLock::default(),
             publisher: parts.publisher,
             graph: RwLock::default(),
             team: Mutex::default(),
@@ -193,7 +201,11 @@ impl Crew {
         let setup = lock(&shared.setup).clone();
         shared.publish(EventKind::CrewReady(setup)).await;
         roll::close_the_dead(&shared).await?;
+        let seen = skills::begin(&shared).await;
         shared.tracker.spawn(watcher::watch(Arc::clone(&shared)));
+        shared
+            .tracker
+            .spawn(skills::watch(Arc::clone(&shared), seen));
         lead::start(&shared);
         shared.tracker.spawn(rest::detect(Arc::clone(&shared)));
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);

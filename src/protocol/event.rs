@@ -11,6 +11,7 @@ use crate::domain::ids::{CallId, Name};
 use crate::domain::mail::Letter;
 pub use crate::domain::mail::LetterStep;
 use crate::domain::request::Request;
+use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Team};
 use crate::domain::todo::TodoList;
@@ -237,6 +238,9 @@ pub enum EventKind {
         /// The request as it stands.
         request: Request,
     },
+    /// The skills on disk are others than before; also sent once at the start. A notice follows for each
+    /// one that can not be used.
+    SkillsChanged(SkillBook),
     /// Something the person should know, in one line.
     Notice {
         /// How much it matters.

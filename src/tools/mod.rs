@@ -11,6 +11,7 @@ mod grep;
 pub mod host;
 mod letters;
 mod list_teammates;
+mod load_skill;
 mod loose;
 mod plan_approval;
 pub mod policy;
@@ -42,6 +43,7 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, Name};
 use crate::domain::stamp::Stamp;
+use crate::store::Skills;
 use host::Host;
 
 /// What a tool touches; the policy and the plan gate decide by it.
@@ -110,6 +112,8 @@ pub struct ToolContext {
     pub root: PathBuf,
     /// Where the agent works; its file tools stay inside.
     pub workdir: PathBuf,
+    /// The skills that can be loaded.
+    pub skills: Skills,
     /// The floors above.
     pub host: Arc<dyn Host>,
     /// Ends the call.

@@ -86,6 +86,8 @@ pub enum Action {
     Filter,
     /// Show what crewdeck had to say.
     Notices,
+    /// Show what agents can load.
+    Skills,
     /// Choose another model.
     Models,
     /// Give the mouse to crewdeck, or back to the terminal.
@@ -221,6 +223,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Panes, &["y"], Action::Copy, "copy what is selected", "copy"),
     bind(Context::Panes, &["m"], Action::Models, "choose another model", ""),
     bind(Context::Panes, &["@"], Action::Notices, "show the notices", ""),
+    bind(Context::Panes, &["S"], Action::Skills, "show the skills that agents can load", ""),
     bind(Context::Panes, &["M"], Action::Mouse, "mouse for crewdeck on or off (Shift+drag selects text)", ""),
     bind(Context::Panes, &["?"], Action::Help, "show the keys", "help"),
     bind(Context::Panes, &[":"], Action::Palette, "show all actions", "actions"),
@@ -269,6 +272,11 @@ pub const TABLE: &[Binding] = &[
 /// The words that the composer takes for actions when a message is nothing else.
 pub const SLASH: &[(&str, Action, &str)] = &[
     ("/model", Action::Models, "choose another model"),
+    (
+        "/skills",
+        Action::Skills,
+        "show the skills that agents can load",
+    ),
     ("/help", Action::Help, "show the keys"),
     ("/quit", Action::Close, "quit"),
 ];

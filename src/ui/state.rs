@@ -17,6 +17,7 @@ use super::popup::{Popup, Searching};
 use super::requests::RequestBook;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, RequestId, TaskId};
+use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Team};
 use crate::domain::text::{clip, one_line};
@@ -158,6 +159,7 @@ pub struct UiState {
     pub(super) requests: RequestBook,
     pub(super) notices: VecDeque<Noted>,
     pub(super) models: Models,
+    pub(super) skills: SkillBook,
     pub(super) queued: Vec<Queued>,
 
     pub(super) focus: Focus,
@@ -198,6 +200,7 @@ impl UiState {
             requests: RequestBook::default(),
             notices: VecDeque::new(),
             models: Models::Unknown,
+            skills: SkillBook::default(),
             queued: Vec::new(),
             focus: Focus::Composer,
             left_composer: false,

@@ -79,6 +79,7 @@ impl Transcript {
             | EventKind::TeamChanged { .. }
             | EventKind::LetterMoved { .. }
             | EventKind::RequestChanged { .. }
+            | EventKind::SkillsChanged(_)
             | EventKind::Refused { .. }
             | EventKind::CrewAtRest => {}
         }
@@ -207,6 +208,7 @@ fn agent_of(event: &EventKind) -> Option<&Name> {
         | EventKind::TeamChanged { .. }
         | EventKind::LetterMoved { .. }
         | EventKind::RequestChanged { .. }
+        | EventKind::SkillsChanged(_)
         | EventKind::Refused { .. }
         | EventKind::CrewAtRest => None,
     }

@@ -10,10 +10,16 @@ use crate::domain::text::one_line;
 use crate::protocol::event::Level;
 
 /// Where a person puts a skill.
-const WHERE: &str = "A skill is a file skills/NAME/SKILL.md in the project (or .claude/skills/NAME/SKILL.md); \
-    one for all your projects goes into ~/.config/crewdeck/skills/NAME/SKILL.md. At the top it has lines \
-    --- / name: NAME / description: what it is good for / ---, then what an agent is to do. \
-    A change counts at once.";
+const WHERE: &str = "A skill of your own is a file skills/NAME/SKILL.md in the project (or .claude/skills/NAME/SKILL.md); \
+    one for all your projects is ~/.config/crewdeck/skills/NAME/SKILL.md. Changes count at once. It looks like this:";
+/// What such a file looks like.
+const EXAMPLE: [&str; 5] = [
+    "---",
+    "name: NAME",
+    "description: What it is good for, and when to load it",
+    "---",
+    "What an agent is to do.",
+];
 
 /// The lines of the popup, `width` columns wide.
 pub fn lines(book: &SkillBook, width: usize, theme: &Theme) -> Vec<Line<'static>> {
@@ -31,6 +37,9 @@ pub fn lines(book: &SkillBook, width: usize, theme: &Theme) -> Vec<Line<'static>
         out.push(Line::default());
     }
     out.extend(styled(WHERE, width, theme.dim));
+    for row in EXAMPLE {
+        out.extend(indented(row, width, theme.dim));
+    }
     out
 }
 
@@ -106,7 +115,7 @@ mod tests {
         let shown = text(&book, 60);
         let at = shown
             .iter()
-            .position(|l| l.starts_with("A skill is"))
+            .position(|l| l.starts_with("A skill of"))
             .unwrap();
         assert_eq!(
             shown[..at],
@@ -134,8 +143,6 @@ mod tests {
     #[test]
     fn without_skills_it_says_where_to_put_one() {
         let shown = text(&SkillBook::default(), 80).join(" ");
-        assert!(
-            shown.starts_with("There are no skills yet.  A skill is a file skills/NAME/SKILL.md")
-        );
+        assert!(shown.starts_with("There are no skills yet.  A skill of your own is a file"));
     }
 }

@@ -168,7 +168,7 @@ impl Shelf {
         }
         String::from_utf8(bytes).map_err(|e| {
             let before = &e.as_bytes()[..e.utf8_error().valid_up_to()];
-            let line = before.iter().filter(|b| **b == b'\n').count() + 1;
+            let line = before.split(|b| *b == b'\n').count();
             format!("line {line}: it is not UTF-8 text: save it as UTF-8")
         })
     }

@@ -168,6 +168,7 @@ fn a_skill_that_comes_while_they_work_is_told_once_in_one_line() {
     calls: [{ tool: write_file, input: { path: skills/late/SKILL.md, content: "Come late." } }]
   - when: '<crew>(skills have changed: new: \w+)</crew>'
     say: "I heard: {{1}}."
+  - calls: [{ tool: task_create, input: { subject: "A change of the board makes crewdeck look at once" } }]
 "#,
     );
     for n in 0..100 {

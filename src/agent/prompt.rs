@@ -8,7 +8,7 @@ use crate::domain::text::{clip, head_and_tail};
 pub const MEMORY_MAX: usize = 16 * 1024;
 
 /// Most bytes of the list of skills in a prompt.
-pub const SKILLS_MAX: usize = 8 * 1024;
+pub const SKILL_LIST_MAX: usize = 8 * 1024;
 /// Most characters of a description where not all of them fit whole; the last is the shortest.
 const DESCRIPTION_STEPS: [usize; 4] = [DESCRIPTION_MAX, 400, 200, SHORTEST_DESCRIPTION];
 const SHORTEST_DESCRIPTION: usize = 80;
@@ -123,14 +123,14 @@ fn skills(all: &[Skill]) -> String {
     let fitting = DESCRIPTION_STEPS
         .iter()
         .map(|most| lines(*most))
-        .find(|lines| size(lines) <= SKILLS_MAX);
+        .find(|lines| size(lines) <= SKILL_LIST_MAX);
     let mut out = String::from(
         "Skills are instructions for one kind of work. Before you begin work that one of them fits, \
          load it with load_skill and follow it:",
     );
     let mut left_out = 0;
     for line in fitting.unwrap_or_else(|| lines(SHORTEST_DESCRIPTION)) {
-        if left_out > 0 || out.len() + line.len() > SKILLS_MAX {
+        if left_out > 0 || out.len() + line.len() > SKILL_LIST_MAX {
             left_out += 1;
         } else {
             out.push_str(&line);
@@ -239,7 +239,7 @@ mod tests {
         assert!(text.contains(&"é".repeat(1024)));
         let text = skills(&many(20, 1024));
         assert!(
-            text.len() < SKILLS_MAX + 200 && text.contains("skill-19: ééé"),
+            text.len() < SKILL_LIST_MAX + 200 && text.contains("skill-19: ééé"),
             "{text}"
         );
         assert!(
@@ -248,7 +248,7 @@ mod tests {
         );
         let text = skills(&many(200, 1024));
         let told = text.matches("\n  - ").count();
-        assert!(text.len() < SKILLS_MAX + 200, "{}", text.len());
+        assert!(text.len() < SKILL_LIST_MAX + 200, "{}", text.len());
         assert!(
             text.contains(&format!("[… {} more: load_skill", 200 - told)),
             "{text}"

@@ -39,6 +39,7 @@
 //!
 //! - what an agent does next: [`agent::turn`] (within a turn), [`agent::idle`] (between two turns)
 //! - what a tool may do: [`tools::policy`]; a new tool: one file in `tools/` and its line in [`tools::table`]
+//! - a skill that ships with crewdeck: a folder in `skills/` at the top level, and its line in `store/skills/built_in.rs`
 //! - a new provider: one folder in `model/` and its arm in [`model::provider`]
 //! - who decides a request: `crew/clerk.rs`; what a key does: [`ui::keymap`]; a colour: [`ui::theme`]
 //!

@@ -5,7 +5,6 @@ mod common {
     pub mod project;
 }
 
-use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -282,19 +281,17 @@ fn three_hundred_turns_stay_under_the_limit_and_lose_nothing_that_matters() {
     let compacted = of(&events, "compacted");
     let whole: Vec<_> = compacted.iter().filter(|e| e["how"] == "summary").collect();
     let small = compacted.len() - whole.len();
-    assert!(
-        !whole.is_empty() && small > whole.len(),
-        "{small} small, {} whole",
+    println!(
+        "{small} small compactions, {} whole ones, at most {most} tokens",
         whole.len()
     );
+    assert!(!whole.is_empty() && small > whole.len());
     // A prompt cache is lost once for each: 300 rounds of 3 kB are about 225,000 tokens, and each
-    // compaction frees a tenth of the window at least.
-    assert!(compacted.len() <= 225_000 / 2_000, "{}", compacted.len());
-    let freed = |e: &&Value| e["before"].as_u64().unwrap() - e["after"].as_u64().unwrap();
-    assert!(
-        compacted.iter().all(|e| freed(e) >= window / 10),
-        "{compacted:?}"
-    );
+    // compaction frees a quarter of the window at least.
+    assert!(compacted.len() as u64 <= 225_000 / (window / 4));
+    let freed = |e: &Value| e["before"].as_u64().unwrap() - e["after"].as_u64().unwrap();
+    let mut small_ones = compacted.iter().filter(|e| e["how"] == "results");
+    assert!(small_ones.all(|e| freed(e) >= window / 4), "{compacted:?}");
     // Each whole conversation is on disk, and the last one begins with what must not be lost.
     for event in &whole {
         let path = event["transcript"].as_str().unwrap();
@@ -315,7 +312,7 @@ fn three_hundred_turns_stay_under_the_limit_and_lose_nothing_that_matters() {
 #[test]
 fn compacting_on_demand_keeps_the_whole_conversation_aside() {
     let project = Project::new();
-    let script = r#"
+    let script = r"
 rules:
   - when: (?s)Write down where this work stands.*Give most room to. the names
     say: We talked about names.
@@ -323,7 +320,7 @@ rules:
     calls: [{ tool: compact, input: { focus: the names } }]
   - when: We talked about names
     say: I go on.
-"#;
+";
     let ran = run(&project, script, &["go", "--json"]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
     let aside = log(&project, "-lead.whole-1.jsonl");
@@ -404,23 +401,17 @@ fn killed_in_the_middle_of_a_tool_call_it_comes_back_and_goes_on() {
     let script = r#"
 rules:
   - when: ^go$
-    calls: [{ tool: bash, input: { command: "echo first > a; touch started; sleep 600" } }, { tool: background_run, input: { command: "sleep 600" } }]
+    calls: [{ tool: bash, input: { command: "echo first > a; touch started; sleep 20" } }, { tool: background_run, input: { command: "sleep 20" } }]
   - when: (?s)crewdeck ended before this call did.*ended in the middle of this turn
     calls: [{ tool: bash, input: { command: "cat a" } }]
   - when: ^first
     say: It had been written.
 "#;
-    let mut child = scripted(&project, script, &["go", "--json"])
-        .stdout(Stdio::piped())
+    let mut child = scripted(&project, script, &["go"])
+        .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    for line in lines {
-        if line.unwrap().contains("tool_started") {
-            break;
-        }
-    }
     wait_for(&project, "started", &mut child);
     kill(&mut child);
     // A power cut may also tear the last line.
@@ -461,7 +452,7 @@ fn what_a_person_interrupted_is_not_gone_on_with() {
     let script = r#"
 rules:
   - when: ^go$
-    calls: [{ tool: bash, input: { command: "touch started; sleep 600" } }]
+    calls: [{ tool: bash, input: { command: "touch started; sleep 20" } }]
   - when: .
     say: on I go
 "#;

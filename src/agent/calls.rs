@@ -15,6 +15,7 @@ use crate::domain::request::{RequestKind, RequestStatus};
 use crate::domain::stamp::Stamp;
 use crate::domain::text::head_and_tail;
 use crate::protocol::event::EventKind;
+use crate::store::Skills;
 use crate::tools::host::Host;
 use crate::tools::policy::{self, Rules, Ruling, Standing};
 use crate::tools::{Tool, ToolContext, ToolOutput, table};
@@ -32,6 +33,8 @@ pub struct Workshop {
     pub rules: Arc<Rules>,
     /// What the crew and the agent share.
     pub desk: Arc<Desk>,
+    /// The skills that can be loaded.
+    pub skills: Skills,
     /// The floors above.
     pub host: Arc<dyn Host>,
     /// The crew's root.
@@ -80,6 +83,7 @@ impl Workshop {
             call: call.id.clone(),
             root: self.root.clone(),
             workdir: self.workdir.clone(),
+            skills: self.skills.clone(),
             host: Arc::clone(&self.host),
             cancel,
             timeout: self.timeout,

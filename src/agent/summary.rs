@@ -29,7 +29,7 @@ impl Driver {
         let window = self.engine().window.unwrap_or(WINDOW_ASSUMED);
         let budget = Budget {
             window,
-            whole_at: self.compact_at,
+            compact_at: self.compact_at,
         };
         let front = self.system.len()
             + self

@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use super::journal::Journal;
 use super::lock::{self, CrewLock};
 use super::{demo, jitter, local, new_id, now, resume, root, settings};
-use crate::agent::compact::WHOLE_AT;
+use crate::agent::compact::COMPACT_AT;
 use crate::agent::driver::Engine;
 use crate::cli::Global;
 use crate::config::{self, Choice, Found, Settings, Source};
@@ -20,7 +20,7 @@ use crate::model::provider::{self, ProviderConfig};
 use crate::model::{Fault, Model, ModelError};
 use crate::protocol::Publisher;
 use crate::protocol::event::{EventKind, Level, Setup};
-use crate::store;
+use crate::store::{self, Skills};
 use crate::tools::policy::Rules;
 use crate::tools::table;
 
@@ -173,13 +173,14 @@ pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Assemb
         },
         tools: settings.tools.clone(),
         tool_timeout: settings.tool_timeout(),
-        compact_at: settings.compact_at.unwrap_or(WHOLE_AT),
+        compact_at: settings.compact_at.unwrap_or(COMPACT_AT),
         start: match blueprint.resume {
             Some(_) => Start::Resumed,
             None => Start::Fresh,
         },
         idle_timeout: settings.idle_timeout(),
         memory: memory(root),
+        skills: Skills::open(root, config::user_folder().map(|f| f.join("skills"))),
         publisher,
         clock: now,
         new_id,

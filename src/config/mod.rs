@@ -42,9 +42,14 @@ pub fn load(root: &Path) -> Result<Settings> {
 }
 
 fn user_file() -> Option<PathBuf> {
+    Some(user_folder()?.join("config.toml"))
+}
+
+/// The person's own folder for all projects: settings and skills.
+pub fn user_folder() -> Option<PathBuf> {
     use etcetera::BaseStrategy;
     let dirs = etcetera::choose_base_strategy().ok()?;
-    Some(dirs.config_dir().join("crewdeck").join("config.toml"))
+    Some(dirs.config_dir().join("crewdeck"))
 }
 
 impl Settings {

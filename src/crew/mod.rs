@@ -9,6 +9,7 @@ mod mate;
 mod outfit;
 mod rest;
 mod roll;
+mod skills;
 mod subagent;
 mod watcher;
 
@@ -28,11 +29,12 @@ use crate::domain::conversation::TurnState;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
 use crate::domain::request::{Decider, RequestKind};
+use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Team;
 use crate::protocol::event::{EventKind, Level, Setup};
 use crate::protocol::{Command, Publisher};
-use crate::store::{Board, Post, Requests, Roster, StoreError};
+use crate::store::{Board, Post, Requests, Roster, Skills, StoreError};
 use crate::tools::policy::Rules;
 
 /// Commands that may wait for the crew.
@@ -87,6 +89,8 @@ pub struct Parts {
     pub idle_timeout: Option<Duration>,
     /// The repository's own instructions: file name and text.
     pub memory: Option<(String, String)>,
+    /// What the agents can load.
+    pub skills: Skills,
     /// Where events go.
     pub publisher: Publisher,
     /// The time.
@@ -138,6 +142,8 @@ struct Shared {
     compact_at: u64,
     idle_timeout: Option<Duration>,
     memory: Option<(String, String)>,
+    skills: Skills,
+    skill_book: RwLock<Arc<SkillBook>>,
     publisher: Publisher,
     board: Board,
     post: Post,
@@ -196,6 +202,8 @@ impl Crew {
             compact_at: parts.compact_at,
             idle_timeout: parts.idle_timeout,
             memory: parts.memory,
+            skills: parts.skills,
+            skill_book: RwLock::default(),
             publisher: parts.publisher,
             graph: RwLock::default(),
             team: Mutex::default(),
@@ -217,7 +225,11 @@ impl Crew {
         let setup = lock(&shared.setup).clone();
         shared.publish(EventKind::CrewReady(setup)).await;
         roll::close_the_dead(&shared).await?;
+        let seen = skills::begin(&shared).await;
         shared.tracker.spawn(watcher::watch(Arc::clone(&shared)));
+        shared
+            .tracker
+            .spawn(skills::watch(Arc::clone(&shared), seen));
         let resumed = lead::start(&shared, parts.start).await?;
         shared.tracker.spawn(rest::detect(Arc::clone(&shared)));
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);

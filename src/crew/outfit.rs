@@ -78,6 +78,7 @@ impl Shared {
         let place = Place {
             workdir: shown(&self.root),
             memory: self.memory.clone(),
+            skills: self.skill_book().skills.clone(),
             tools: tools.iter().map(|t| t.name.to_string()).collect(),
         };
         let side_by_side = tools
@@ -110,6 +111,7 @@ impl Shared {
                 tools: Arc::new(tools),
                 rules: Arc::clone(&self.rules),
                 desk,
+                skills: self.skills.clone(),
                 host: Arc::new(CrewHost {
                     shared: Arc::clone(self),
                     seats: Arc::new(Semaphore::new(SIDE_BY_SIDE)),

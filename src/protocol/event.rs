@@ -12,6 +12,7 @@ use crate::domain::job::Job;
 use crate::domain::mail::Letter;
 pub use crate::domain::mail::LetterStep;
 use crate::domain::request::Request;
+use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::subagent::SubagentKind;
 use crate::domain::team::{Activity, Team};
@@ -301,6 +302,9 @@ pub enum EventKind {
         /// The request as it stands.
         request: Request,
     },
+    /// The skills on disk are others than before; also sent once at the start. A notice follows for each
+    /// one that can not be used.
+    SkillsChanged(SkillBook),
     /// Something the person should know, in one line.
     Notice {
         /// How much it matters.

@@ -13,6 +13,7 @@ mod requests;
 mod root;
 mod roster;
 mod settle;
+mod skills;
 mod transcript;
 pub mod watch;
 
@@ -29,6 +30,7 @@ pub use post::{Cursor, Pending, Post};
 pub use requests::{Requests, RequestsReading};
 pub use root::{prepare, root_of};
 pub use roster::Roster;
+pub use skills::{Fingerprint, LoadedSkill, Skills};
 pub use transcript::{Recalled, Transcript, sessions};
 
 /// Why a door did not do what was asked.

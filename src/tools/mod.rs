@@ -14,6 +14,7 @@ mod grep;
 pub mod host;
 mod letters;
 mod list_teammates;
+mod load_skill;
 mod loose;
 mod plan_approval;
 pub mod policy;
@@ -48,6 +49,7 @@ use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, Name};
 use crate::domain::stamp::Stamp;
 use crate::domain::subagent::SubagentKind;
+use crate::store::Skills;
 use host::Host;
 
 /// What a tool touches; the policy and the plan gate decide by it.
@@ -149,6 +151,8 @@ pub struct ToolContext {
     pub root: PathBuf,
     /// Where the agent works; its file tools stay inside.
     pub workdir: PathBuf,
+    /// The skills that can be loaded.
+    pub skills: Skills,
     /// The floors above.
     pub host: Arc<dyn Host>,
     /// Ends the call.

@@ -17,6 +17,7 @@ pub static TABLE: &[&Tool] = &[
     &super::task::TOOL,
     &super::todo::TOOL,
     &super::compact::TOOL,
+    &super::load_skill::TOOL,
     &super::task_create::TOOL,
     &super::task_update::TOOL,
     &super::task_list::TOOL,
@@ -69,15 +70,20 @@ pub fn narrow(names: &[String]) -> Result<Vec<String>, String> {
 /// What is said about a tool that is not there, with the nearest of those that are.
 pub fn unknown(name: &str, there: &[&str]) -> String {
     let shown = crate::domain::text::one_line(&crate::domain::text::clip(name, 80));
-    let nearest = there
+    match nearest(name, there) {
+        Some(known) => format!("Unknown tool: {shown}. Did you mean {known}?"),
+        None => format!("Unknown tool: {shown}. There are: {}", there.join(", ")),
+    }
+}
+
+/// The one of `there` that `name` is most like, if it is like any.
+pub fn nearest<'a>(name: &str, there: &[&'a str]) -> Option<&'a str> {
+    there
         .iter()
         .map(|known| (strsim::jaro_winkler(name, known), *known))
         .max_by(|a, b| a.0.total_cmp(&b.0))
-        .filter(|(alike, _)| *alike > 0.75);
-    match nearest {
-        Some((_, known)) => format!("Unknown tool: {shown}. Did you mean {known}?"),
-        None => format!("Unknown tool: {shown}. There are: {}", there.join(", ")),
-    }
+        .filter(|(alike, _)| *alike > 0.75)
+        .map(|(_, known)| known)
 }
 
 #[cfg(test)]

@@ -94,6 +94,7 @@ impl AgentView {
             | EventKind::TeamChanged { .. }
             | EventKind::LetterMoved { .. }
             | EventKind::RequestChanged { .. }
+            | EventKind::SkillsChanged(_)
             | EventKind::Notice { .. }
             | EventKind::Refused { .. }
             | EventKind::CrewAtRest => {}

@@ -183,6 +183,7 @@ fn does_something(state: &UiState, binding: &Binding) -> bool {
         | Action::Back
         | Action::Close
         | Action::Notices
+        | Action::Skills
         | Action::Models
         | Action::Compact
         | Action::Mouse

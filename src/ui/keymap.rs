@@ -89,6 +89,8 @@ pub enum Action {
     Filter,
     /// Show what crewdeck had to say.
     Notices,
+    /// Show what agents can load.
+    Skills,
     /// Choose another model.
     Models,
     /// Show the background jobs.
@@ -234,6 +236,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Panes, &["m"], Action::Models, "choose another model", ""),
     bind(Context::Panes, &["b"], Action::Jobs, "show the background jobs", "jobs"),
     bind(Context::Panes, &["@"], Action::Notices, "show the notices", ""),
+    bind(Context::Panes, &["S"], Action::Skills, "show the skills that agents can load", ""),
     bind(Context::Panes, &["M"], Action::Mouse, "mouse for crewdeck on or off (Shift+drag selects text)", ""),
     bind(Context::Panes, &["?"], Action::Help, "show the keys", "help"),
     bind(Context::Panes, &[":"], Action::Palette, "show all actions", "actions"),
@@ -297,6 +300,11 @@ pub const SLASH: &[(&str, Action, &str)] = &[
         "summarise the conversation; words behind it say what matters most",
     ),
     ("/jobs", Action::Jobs, "show the background jobs"),
+    (
+        "/skills",
+        Action::Skills,
+        "show the skills that agents can load",
+    ),
     ("/help", Action::Help, "show the keys"),
     ("/quit", Action::Close, "quit"),
 ];

@@ -22,6 +22,7 @@ mod readers;
 mod requests;
 mod rows;
 mod sentence;
+mod skills;
 mod state;
 pub mod terminal;
 #[cfg(test)]

@@ -20,6 +20,8 @@ pub enum Text {
     Letter(u64),
     /// What crewdeck had to say.
     Notices,
+    /// What agents can load.
+    Skills,
 }
 
 /// Whether the search line has the keys.

@@ -1,4 +1,4 @@
-//! The texts of the popups that are read: the keys, a task, a letter, the notices.
+//! The texts of the popups that are read: the keys, a task, a letter, the notices, the skills.
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -12,7 +12,7 @@ use super::rows::{Standing, standing};
 use super::state::UiState;
 use super::textual::{clock, pad, width as columns, wrap};
 use super::theme::Theme;
-use super::{keys, look, rows, sentence};
+use super::{keys, look, rows, sentence, skills};
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 use crate::domain::text::one_line;
@@ -49,6 +49,7 @@ pub fn title(state: &UiState, reader: &Reader) -> String {
             |t| one_line(&format!("Letter from {}", t.letter.from)),
         ),
         Text::Notices => "Notices".into(),
+        Text::Skills => "Skills".into(),
     }
 }
 
@@ -66,6 +67,7 @@ pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec
             None => vec![plain("This letter is too old to be kept here.", theme.dim)],
         },
         Text::Notices => notices(state, width, theme),
+        Text::Skills => skills::lines(&state.skills, width, theme),
     }
 }
 

@@ -18,6 +18,7 @@ use super::popup::{Popup, Searching};
 use super::requests::RequestBook;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, RequestId, TaskId};
+use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Team};
 use crate::domain::text::{clip, one_line};
@@ -160,6 +161,7 @@ pub struct UiState {
     pub(super) notices: VecDeque<Noted>,
     pub(super) models: Models,
     pub(super) jobs: JobBook,
+    pub(super) skills: SkillBook,
     pub(super) queued: Vec<Queued>,
 
     pub(super) focus: Focus,
@@ -201,6 +203,7 @@ impl UiState {
             notices: VecDeque::new(),
             models: Models::Unknown,
             jobs: JobBook::default(),
+            skills: SkillBook::default(),
             queued: Vec::new(),
             focus: Focus::Composer,
             left_composer: false,

@@ -11,7 +11,7 @@ use crewdeck::domain::request::{Decision, Request, RequestKind};
 use crewdeck::domain::stamp::Stamp;
 use crewdeck::domain::team::Member;
 use crewdeck::domain::todo::TodoList;
-use crewdeck::store::{Roster, prepare};
+use crewdeck::store::{Roster, Skills, prepare};
 use crewdeck::tools::host::{Host, JobOrder, SubagentOrder};
 use crewdeck::tools::{ToolContext, ToolOutput, table};
 use futures::future::BoxFuture;
@@ -122,6 +122,7 @@ impl Place {
             call: CallId("call-1".into()),
             root: self.root(),
             workdir: self.root(),
+            skills: Skills::open(&self.root(), None),
             host: Arc::clone(&self.host) as Arc<dyn Host>,
             cancel: CancellationToken::new(),
             timeout: Duration::from_secs(60),

@@ -1,9 +1,14 @@
 //! Compaction as pure plans: when a conversation is shortened, what goes, and what stands in its place.
 //!
-//! Three layers (s06). *Small*: old tool results give way to a placeholder, in steps that free enough to be
-//! worth the prompt cache that is lost with them. *Whole*: near the end of the window the model writes a
-//! summary, and the conversation begins anew with it. *On demand*: the same, asked for by `/compact` or the
-//! tool. The whole conversation is on disk before anything is replaced.
+//! Three layers (s06). Near the end of the window, *small*: old tool results give way to placeholders, if
+//! that frees a good part of it; else *whole*: the model writes a summary, and the conversation begins anew
+//! with it. *On demand*: the same, asked for by `/compact` or the tool. The whole conversation is on disk
+//! before anything is replaced.
+//!
+//! Every compaction changes what stands in front, so the server reads all of it afresh once: what it had
+//! cached is lost. The reference shortens before every call and loses it every time. Here it is done as late
+//! and as seldom as it can be: only when the window is nearly full, and never to free less than
+//! [`SMALL_WORTH`] percent of it.
 
 mod ask;
 mod fresh;
@@ -19,40 +24,33 @@ pub use small::Small;
 
 /// The window that is assumed where neither the settings nor the model's name tell it, in tokens.
 pub const WINDOW_ASSUMED: u64 = 100_000;
-/// The share of the window, in percent, at which the whole conversation is summarised by default.
-pub const WHOLE_AT: u64 = 80;
-/// The share of that limit, in percent, from which old tool results may go.
-const SMALL_AT: u64 = 60;
-/// The share of the window, in percent, that a small compaction must free: it costs the prompt cache.
-const SMALL_WORTH: u64 = 10;
+/// The share of the window, in percent, at which a conversation is shortened where the settings say nothing.
+pub const COMPACT_AT: u64 = 80;
+/// The share of the window, in percent, that a small compaction must free.
+const SMALL_WORTH: u64 = 25;
 
 /// How much a conversation may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// What the model can hold, in tokens.
     pub window: u64,
-    /// The share of it, in percent (1 to 95), at which the whole conversation is summarised.
-    pub whole_at: u64,
+    /// The share of it, in percent (1 to 95), at which the conversation is shortened.
+    pub compact_at: u64,
 }
 
 impl Default for Budget {
     fn default() -> Budget {
         Budget {
             window: WINDOW_ASSUMED,
-            whole_at: WHOLE_AT,
+            compact_at: COMPACT_AT,
         }
     }
 }
 
 impl Budget {
-    /// The tokens at which the whole conversation is summarised.
-    pub fn whole(&self) -> u64 {
-        share(self.window, self.whole_at.clamp(1, 95))
-    }
-
-    /// The tokens from which old tool results may go.
-    pub fn small(&self) -> u64 {
-        share(self.whole(), SMALL_AT)
+    /// The tokens at which the conversation is shortened.
+    pub fn limit(&self) -> u64 {
+        share(self.window, self.compact_at.clamp(1, 95))
     }
 
     /// The tokens that a small compaction must free.
@@ -78,16 +76,14 @@ pub enum Plan {
 
 /// Plans the next step for a conversation that takes `context` tokens.
 pub fn plan(messages: &[Message], context: u64, budget: &Budget) -> Plan {
-    if context < budget.small() {
+    if context < budget.limit() {
         return Plan::Leave;
     }
     let small = Small::of(messages);
     let left = context.saturating_sub(small.frees);
-    if small.frees >= budget.worth() && left < budget.whole() {
+    if small.frees >= budget.worth() && left < budget.limit() {
         Plan::Small(small)
-    } else if context >= budget.whole() {
-        Plan::Whole
     } else {
-        Plan::Leave
+        Plan::Whole
     }
 }

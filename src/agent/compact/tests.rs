@@ -83,22 +83,18 @@ fn old_results_go_and_the_newest_and_those_of_read_file_stay() {
 fn what_is_planned_depends_on_the_length_and_on_what_can_go() {
     let budget = Budget {
         window: 1000,
-        whole_at: 80,
+        compact_at: 80,
     };
-    assert_eq!(
-        (budget.whole(), budget.small(), budget.worth()),
-        (800, 480, 100)
-    );
+    assert_eq!((budget.limit(), budget.worth()), (800, 250));
     let rich = worked(&["bash"; 8], 400);
     let poor = worked(&["read_file"; 8], 400);
     let is_small = |plan: &Plan| matches!(plan, Plan::Small(_));
     for (messages, context, small, whole) in [
-        (&rich, 479, false, false),
-        (&rich, 480, true, false),
+        (&rich, 799, false, false),
         (&rich, 800, true, false),
         // What can go is not enough.
         (&rich, 1400, false, true),
-        (&poor, 700, false, false),
+        (&poor, 799, false, false),
         (&poor, 800, false, true),
     ] {
         let plan = plan(messages, context, &budget);

@@ -103,7 +103,7 @@ impl Length {
     }
 
     fn room(&self) -> usize {
-        let tokens = self.budget().whole().saturating_sub(self.front);
+        let tokens = self.budget().limit().saturating_sub(self.front);
         usize::try_from(tokens.saturating_mul(TOKEN) * ROOM / 100).unwrap_or(usize::MAX)
     }
 }

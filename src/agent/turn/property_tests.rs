@@ -58,7 +58,7 @@ proptest! {
     fn the_conversation_is_always_valid(inputs in prop::collection::vec(any_input(), 0..60)) {
         let mut turn = Turn::new(reads());
         // Small enough that some of these conversations are shortened.
-        let budget = Budget { window: 40, whole_at: 80 };
+        let budget = Budget { window: 40, compact_at: 80 };
         turn.set_budget(budget, 0);
         for input in inputs {
             let effects = turn.step(input);

@@ -7,7 +7,7 @@ use crate::domain::ids::Name;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::protocol::EventKind;
-use crate::ui::fixture::{blank, busy, cells, permission, picture, press, started, tell};
+use crate::ui::fixture::{blank, busy, cells, permission, picture, press, skills, started, tell};
 use crate::ui::{Msg, Palette, Theme, update};
 
 const SIZES: [(u16, u16); 4] = [(160, 45), (100, 30), (70, 20), (60, 16)];
@@ -134,6 +134,16 @@ fn a_task_is_opened() {
     let mut state = busy(100, 30);
     press(&mut state, "esc 3 j j j enter");
     insta::assert_snapshot!("task_100x30", picture(&state));
+}
+
+#[test]
+fn what_agents_can_load() {
+    for (width, height) in SIZES {
+        let mut state = busy(width, height);
+        tell(&mut state, vec![EventKind::SkillsChanged(skills())]);
+        press(&mut state, "\"/skills\" enter");
+        insta::assert_snapshot!(format!("skills_{width}x{height}"), picture(&state));
+    }
 }
 
 #[test]

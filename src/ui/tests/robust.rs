@@ -26,6 +26,7 @@ fn every_size_is_drawn() {
         "esc q",
         "esc 3 3",
         "esc 6 j",
+        "esc S",
     ];
     for keys in popups {
         let mut state = busy(160, 45);

@@ -88,6 +88,7 @@ impl Transcript {
             | EventKind::TeamChanged { .. }
             | EventKind::LetterMoved { .. }
             | EventKind::RequestChanged { .. }
+            | EventKind::SkillsChanged(_)
             | EventKind::Refused { .. }
             | EventKind::CrewAtRest => {}
         }
@@ -227,6 +228,7 @@ fn agent_of(event: &EventKind) -> Option<&Name> {
         | EventKind::TeamChanged { .. }
         | EventKind::LetterMoved { .. }
         | EventKind::RequestChanged { .. }
+        | EventKind::SkillsChanged(_)
         | EventKind::Refused { .. }
         | EventKind::CrewAtRest => None,
     }

@@ -85,6 +85,7 @@ pub fn event(state: &mut UiState, event: &Event, out: &mut Vec<Do>) {
             state.letters.moved(letter, *step);
         }
         EventKind::RequestChanged { request } => request_changed(state, request, out),
+        EventKind::SkillsChanged(book) => state.skills = book.clone(),
         EventKind::Notice { level, agent, text } => {
             if let Some(agent) = agent {
                 agent_event(state, agent, event);

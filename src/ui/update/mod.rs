@@ -200,6 +200,7 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Help => popups::help(state),
         Action::Palette => popups::palette(state),
         Action::Notices => popups::notices(state),
+        Action::Skills => popups::skills(state),
         Action::Models => popups::models(state, out),
         Action::Jobs => popups::jobs(state),
         Action::Kill => popups::kill(state, out),

@@ -51,6 +51,11 @@ pub fn notices(state: &mut UiState) {
     push(state, Popup::read(Text::Notices));
 }
 
+/// Shows what agents can load.
+pub fn skills(state: &mut UiState) {
+    push(state, Popup::read(Text::Skills));
+}
+
 /// Asks for the models and shows them.
 pub fn models(state: &mut UiState, out: &mut Vec<Do>) {
     if state.models == Models::Unknown {

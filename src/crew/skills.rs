@@ -1,0 +1,91 @@
+//! The crew's skills: read at the start and again when a file changed; then everybody hears of it.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use super::{Shared, lock};
+use crate::agent::driver::blocking;
+use crate::agent::prompt::LOAD_SKILL;
+use crate::domain::skill::SkillBook;
+use crate::protocol::event::{EventKind, Level};
+use crate::store::Fingerprint;
+
+/// How often the files are looked at when nothing else has moved.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// Reads the skills, before there are agents; what to compare with later comes back.
+pub async fn begin(shared: &Shared) -> Option<Fingerprint> {
+    // The fingerprint first: what changes in between is then read twice, and not missed.
+    let seen = fingerprint(shared).await;
+    shared.read_skills().await;
+    seen
+}
+
+/// Looks for changes until the crew stops: whenever the state files moved, and every few seconds.
+pub async fn watch(shared: Arc<Shared>, mut seen: Option<Fingerprint>) {
+    let mut changes = shared.changes.subscribe();
+    loop {
+        tokio::select! {
+            () = shared.stop.cancelled() => return,
+            changed = changes.changed() => if changed.is_err() { return },
+            () = tokio::time::sleep(EVERY) => {}
+        }
+        let now = fingerprint(&shared).await;
+        if now != seen {
+            seen = now;
+            shared.read_skills().await;
+        }
+    }
+}
+
+async fn fingerprint(shared: &Shared) -> Option<Fingerprint> {
+    let skills = shared.skills.clone();
+    blocking(move || Ok(skills.fingerprint())).await.ok()
+}
+
+impl Shared {
+    /// The skills as they were last read.
+    pub(super) fn skill_book(&self) -> Arc<SkillBook> {
+        let book = self.skill_book.read();
+        Arc::clone(&book.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reads the skills; when they are others than before, tells the screen, and each agent in one line
+    /// of its next turn. (Its system prompt stays: another one would cost it its prompt cache.)
+    async fn read_skills(&self) {
+        let skills = self.skills.clone();
+        let new = match blocking(move || Ok(skills.read())).await {
+            Ok(book) => Arc::new(book),
+            Err(error) => {
+                let text = format!("The skills can not be read: {error}");
+                self.notice(Level::Error, text).await;
+                return;
+            }
+        };
+        let old = {
+            let slot = self.skill_book.write();
+            let mut slot = slot.unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *slot, Arc::clone(&new))
+        };
+        if old == new {
+            return;
+        }
+        if let Some(news) = new.news(&old).filter(|_| self.has_tool(LOAD_SKILL)) {
+            for handle in lock(&self.agents).values() {
+                handle.desk.note(news.clone());
+            }
+        }
+        self.publish(EventKind::SkillsChanged(new.as_ref().clone()))
+            .await;
+        for broken in new.newly_broken(&old) {
+            let text = format!("A skill is left out: {}: {}", broken.path, broken.why);
+            self.notice(Level::Warn, text).await;
+        }
+    }
+
+    /// Whether the person left this tool to the agents.
+    fn has_tool(&self, name: &str) -> bool {
+        let only = self.tools.as_ref();
+        only.is_none_or(|only| only.iter().any(|n| n == name))
+    }
+}

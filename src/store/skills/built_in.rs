@@ -1,0 +1,25 @@
+//! The skills that ship with crewdeck. A new one is a folder in `skills/` and a line here.
+
+/// Folder and text of each.
+pub const BUILT_IN: &[(&str, &str)] = &[
+    (
+        "code-review",
+        include_str!("../../../skills/code-review/SKILL.md"),
+    ),
+    (
+        "planning-a-board",
+        include_str!("../../../skills/planning-a-board/SKILL.md"),
+    ),
+    (
+        "test-first",
+        include_str!("../../../skills/test-first/SKILL.md"),
+    ),
+    (
+        "working-in-a-worktree",
+        include_str!("../../../skills/working-in-a-worktree/SKILL.md"),
+    ),
+    (
+        "writing-a-commit",
+        include_str!("../../../skills/writing-a-commit/SKILL.md"),
+    ),
+];

@@ -1,0 +1,210 @@
+//! Finds the SKILL.md files of one folder: bounded, and never through a link that leads out of it.
+
+use std::collections::BTreeSet;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, Metadata, MetadataExt};
+
+use crate::domain::skill::SKILLS_MAX;
+
+/// The file that makes a folder a skill.
+pub const FILE: &str = "SKILL.md";
+/// Folders below the skills folder that are looked into.
+const DEPTH_MAX: usize = 4;
+/// Most files and folders of one skills folder that are looked at.
+const ENTRIES_MAX: usize = 4000;
+/// Largest SKILL.md, in bytes.
+const FILE_MAX: u64 = 256 * 1024;
+
+/// A skills folder, open. Paths are below it.
+pub struct Shelf {
+    dir: Dir,
+}
+
+/// A SKILL.md that was found.
+pub struct Find {
+    /// Its path.
+    pub path: PathBuf,
+    /// What changes when the file does.
+    pub stamp: Stamp,
+}
+
+/// What the file system says of a file without reading it.
+#[derive(Hash)]
+pub struct Stamp {
+    size: u64,
+    inode: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+/// What was found.
+#[derive(Default)]
+pub struct Finds {
+    /// The files, sorted by path.
+    pub files: Vec<Find>,
+    /// What can not be used: its path and why.
+    pub odd: Vec<(PathBuf, String)>,
+    seen: usize,
+    /// Device and inode of the folders that were looked into: a link may lead to one again.
+    folders: BTreeSet<(u64, u64)>,
+}
+
+impl Shelf {
+    /// Opens `folder`, which may itself be a link when it stands alone, and must stay below `root` else.
+    /// `None`: it is not there.
+    ///
+    /// # Errors
+    /// Why it can not be opened, for a person.
+    pub fn open(root: Option<&Path>, folder: &Path) -> Result<Option<Shelf>, String> {
+        let opened = match root {
+            Some(root) => Dir::open_ambient_dir(root, ambient_authority())
+                .and_then(|root| root.open_dir(folder)),
+            None => Dir::open_ambient_dir(folder, ambient_authority()),
+        };
+        match opened {
+            Ok(dir) => Ok(Some(Shelf { dir })),
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                Ok(None)
+            }
+            Err(error) => Err(reason(&error)),
+        }
+    }
+
+    /// Looks for SKILL.md files.
+    pub fn find(&self) -> Finds {
+        let mut out = Finds::default();
+        let own = self.dir.dir_metadata().ok();
+        out.folders.extend(own.map(|m| (m.dev(), m.ino())));
+        self.walk(Path::new(""), 0, &mut out);
+        out
+    }
+
+    fn walk(&self, below: &Path, depth: usize, out: &mut Finds) {
+        let list = if below.as_os_str().is_empty() {
+            self.dir.entries()
+        } else {
+            self.dir.read_dir(below)
+        };
+        let mut paths = Vec::new();
+        let room = ENTRIES_MAX.saturating_sub(out.seen);
+        match list {
+            Ok(list) => {
+                let names = list.flatten().map(|entry| entry.file_name());
+                paths.extend(names.take(room + 1).map(|name| below.join(name)));
+            }
+            Err(error) => out.odd.push((below.to_path_buf(), reason(&error))),
+        }
+        if paths.len() > room {
+            paths.truncate(room);
+            let why = format!(
+                "only the first {ENTRIES_MAX} files below the skills folder are looked at: move what is no skill away"
+            );
+            out.odd.push((below.to_path_buf(), why));
+        }
+        out.seen += paths.len();
+        paths.sort();
+        for path in paths {
+            self.look(path, depth, out);
+        }
+    }
+
+    fn look(&self, path: PathBuf, depth: usize, out: &mut Finds) {
+        let name = path.file_name().unwrap_or_default();
+        // Neither git's files nor packages of other programs are anybody's skills.
+        if name.to_string_lossy().starts_with('.') || name == "node_modules" {
+            return;
+        }
+        let is_skill = name == FILE;
+        match self.dir.metadata(&path) {
+            Ok(meta) if meta.is_dir() => {
+                if depth < DEPTH_MAX && out.folders.insert((meta.dev(), meta.ino())) {
+                    self.walk(&path, depth + 1, out);
+                }
+            }
+            Ok(_) if !is_skill => {}
+            Ok(meta) if !meta.is_file() => {
+                out.odd.push((path, "it is not a regular file".into()));
+            }
+            Ok(_) if out.files.len() == SKILLS_MAX => {
+                let why =
+                    format!("it is left out: more than {SKILLS_MAX} skills are in its folder");
+                out.odd.push((path, why));
+            }
+            Ok(meta) => out.files.push(Find {
+                path,
+                stamp: Stamp::of(&meta),
+            }),
+            Err(error) => {
+                let is_link = self
+                    .dir
+                    .symlink_metadata(&path)
+                    .is_ok_and(|m| m.is_symlink());
+                // Other files beside a skill may be links to wherever they like: nobody reads them here.
+                if is_skill || (is_link && depth == 0) {
+                    out.odd.push((path, reason(&error)));
+                }
+            }
+        }
+    }
+
+    /// The text of a SKILL.md.
+    ///
+    /// # Errors
+    /// Why it can not be used and what to do, for a person.
+    pub fn read(&self, path: &Path) -> Result<String, String> {
+        let file = self.dir.open(path).map_err(|e| reason(&e))?;
+        let mut bytes = Vec::new();
+        file.take(FILE_MAX + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|e| reason(&e))?;
+        if bytes.len() as u64 > FILE_MAX {
+            let kib = FILE_MAX / 1024;
+            return Err(format!(
+                "it is larger than {kib} KiB: move parts of it into files beside it"
+            ));
+        }
+        String::from_utf8(bytes).map_err(|e| {
+            let before = &e.as_bytes()[..e.utf8_error().valid_up_to()];
+            let line = before.split(|b| *b == b'\n').count();
+            format!("line {line}: it is not UTF-8 text: save it as UTF-8")
+        })
+    }
+
+    /// Whether other files stand beside a SKILL.md.
+    pub fn has_more(&self, path: &Path) -> bool {
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
+        let list = folder.and_then(|folder| self.dir.read_dir(folder).ok());
+        list.into_iter().flatten().flatten().any(|entry| {
+            let name = entry.file_name();
+            name != FILE && !name.to_string_lossy().starts_with('.')
+        })
+    }
+}
+
+impl Stamp {
+    fn of(meta: &Metadata) -> Stamp {
+        Stamp {
+            size: meta.len(),
+            inode: meta.ino(),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+            changed: (meta.ctime(), meta.ctime_nsec()),
+        }
+    }
+}
+
+/// An error for a person: what it is and what to do.
+fn reason(error: &std::io::Error) -> String {
+    // What cap-std says of a link that leads outside.
+    if error.to_string().contains("outside of the filesystem") {
+        return "it is a link that leads out of its folder and is not followed: copy it here"
+            .into();
+    }
+    match error.kind() {
+        ErrorKind::NotFound => "it is a link to nothing: mend or remove it".into(),
+        ErrorKind::PermissionDenied => "it may not be read: change its permissions".into(),
+        _ => format!("it can not be read: {error}"),
+    }
+}

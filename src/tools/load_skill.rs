@@ -1,0 +1,83 @@
+//! `load_skill`: the text of a skill.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, table};
+use crate::domain::skill::{NAME_MAX, SkillBook};
+use crate::domain::text::{clip, one_line};
+
+/// The tool.
+pub const TOOL: Tool = Tool {
+    name: "load_skill",
+    text: include_str!("load_skill.md"),
+    schema: schema_of::<Input>,
+    access: Access::Read,
+    audience: Audience::Everyone,
+    show: |input| {
+        one_line(
+            input
+                .get("name")
+                .and_then(Value::as_str)
+                .unwrap_or_default(),
+        )
+    },
+    run: |context, input| Box::pin(blocking(context, input, run)),
+};
+
+#[derive(Deserialize, JsonSchema)]
+struct Input {
+    /// The skill's name.
+    #[serde(alias = "skill")]
+    name: String,
+}
+
+fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
+    let input: Input = parse(input)?;
+    let name = input.name.trim();
+    let loaded = context
+        .skills
+        .load(name)
+        .map_err(|there| ToolOutput::error(unknown(name, &there)))?;
+    let mut text = format!(
+        "<skill name=\"{}\">\n{}\n</skill>",
+        loaded.skill.name, loaded.body
+    );
+    // In a worktree the folder is there when it is under version control.
+    let beside = loaded
+        .folder
+        .filter(|f| context.workdir.join(f).is_dir())
+        .map(|f| one_line(&f.to_string_lossy()));
+    if let Some(folder) = beside {
+        text.push_str(&format!(
+            "\nThe skill's other files are in {folder}: read them with read_file when it names them."
+        ));
+    }
+    Ok(ToolOutput::ok(text))
+}
+
+/// The refusal, in the reference's words, with what helps.
+fn unknown(name: &str, there: &SkillBook) -> String {
+    let names: Vec<&str> = there.skills.iter().map(|s| s.name.as_str()).collect();
+    let shown = one_line(&clip(name, NAME_MAX));
+    let mut text = format!(
+        "Error: Unknown skill '{shown}'. Available: {}",
+        names.join(", ")
+    );
+    if let Some(nearest) = table::nearest(name, &names) {
+        text.push_str(&format!(". Did you mean '{nearest}'?"));
+    }
+    let folder = format!("/{}/", name.to_lowercase());
+    let broken = there
+        .broken
+        .iter()
+        .find(|b| format!("/{}", b.path.to_lowercase()).contains(&folder));
+    if let Some(broken) = broken {
+        text.push_str(&format!(
+            ". {} can not be used: {}",
+            broken.path, broken.why
+        ));
+    }
+    text
+}

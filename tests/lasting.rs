@@ -1,16 +1,16 @@
 //! One agent that lasts: background jobs, subagents, compaction, and a session that is gone on with.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common {
-    pub mod project;
-}
+#[path = "common/project.rs"]
+#[allow(dead_code)] // other tests use more of it
+mod project;
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::project::{Project, Ran};
 use crewdeck::domain::chat::{Block, Message, check};
 use crewdeck::domain::conversation::{Conversation, Record};
+use project::{Project, Ran};
 use serde_json::Value;
 
 /// `crewdeck run` with the rules of a script.

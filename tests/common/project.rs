@@ -1,5 +1,4 @@
 //! A project in a temporary folder, and crewdeck run in it as a person would.
-#![allow(dead_code)] // each test file uses a part of it
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -7,6 +7,7 @@ mod agents;
 mod composer;
 #[cfg(test)]
 mod fixture;
+mod graph;
 mod hints;
 pub mod keymap;
 pub mod keys;

@@ -4,6 +4,7 @@
 //! [`draw`] turns the state into cells. Only [`terminal`] touches the outside.
 
 mod agents;
+mod board;
 mod composer;
 #[cfg(test)]
 mod fixture;

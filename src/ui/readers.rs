@@ -4,11 +4,11 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::board::{Standing, standing};
 use super::keymap::{self, Context};
 use super::letters::Traced;
 use super::pane::Pane;
 use super::popup::{Reader, Text};
-use super::rows::{Standing, standing};
 use super::state::UiState;
 use super::textual::{clock, pad, width as columns, wrap};
 use super::theme::Theme;

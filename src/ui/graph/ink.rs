@@ -1,10 +1,10 @@
 //! The cells of a part: how wide its columns are, where its lines run, and what each cell shows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::layers::Web;
 use super::route::{Channel, Routed};
-use super::{Drawing, Ink, NODE_MIN, Node, Path, Wanted};
+use super::{Drawing, Ink, NODE_MIN, Node, Path, Short, Wanted};
 
 /// The arrow before a node.
 pub const ARROW: char = '▸';
@@ -20,8 +20,32 @@ struct Columns {
     start: Vec<usize>,
     /// The widest node of each layer.
     width: Vec<usize>,
+    gap: Gap,
+}
+
+/// What lies between two columns: a blank, a dash, the upright lines, perhaps a dash, the arrow, a blank.
+#[derive(Clone, Copy)]
+struct Gap {
     /// How far upright lines are apart.
     step: usize,
+    /// The columns beside the upright lines.
+    beside: usize,
+}
+
+/// The gaps that are tried, the roomiest first.
+const GAPS: [Gap; 3] = [
+    Gap { step: 2, beside: 5 },
+    Gap { step: 1, beside: 5 },
+    Gap { step: 1, beside: 4 },
+];
+
+/// Nodes are not made narrower than this for the sake of roomy gaps.
+const NODE_FAIR: usize = 24;
+
+impl Gap {
+    fn columns(self, tracks: usize) -> usize {
+        tracks.saturating_sub(1) * self.step + 1 + self.beside
+    }
 }
 
 impl Columns {
@@ -31,16 +55,17 @@ impl Columns {
             nodes.map(|n| wanted.widths[n]).max().unwrap_or(1).max(1)
         };
         let natural: Vec<usize> = web.layers.iter().map(wide).collect();
-        let between = |step: usize| channels.iter().map(|c| gap(c.tracks, step)).sum::<usize>();
-        let total = |most: usize| natural.iter().map(|w| (*w).min(most)).sum::<usize>();
-        let widest = natural.iter().copied().max().unwrap_or(1);
-        // Upright lines apart where nothing is lost by it, then next to one another, then shorter nodes.
-        let step = if total(widest) + between(2) <= wanted.columns {
-            2
-        } else {
-            1
+        let between = |gap: Gap| {
+            channels
+                .iter()
+                .map(|c| gap.columns(c.tracks))
+                .sum::<usize>()
         };
-        let room = wanted.columns.saturating_sub(between(step));
+        let total = |most: usize| natural.iter().map(|w| (*w).min(most)).sum::<usize>();
+        let is_fair = |gap: &&Gap| total(NODE_FAIR) + between(**gap) <= wanted.columns;
+        let gap = *GAPS.iter().find(is_fair).unwrap_or(&GAPS[2]);
+        let room = wanted.columns.saturating_sub(between(gap));
+        let widest = natural.iter().copied().max().unwrap_or(1);
         let most = (NODE_MIN..=widest.max(NODE_MIN))
             .rev()
             .find(|most| total(*most) <= room)
@@ -50,24 +75,20 @@ impl Columns {
         let mut x = 0;
         for (layer, width) in width.iter().enumerate() {
             start.push(x);
-            x += width + channels.get(layer).map_or(0, |c| gap(c.tracks, step));
+            x += width + channels.get(layer).map_or(0, |c| gap.columns(c.tracks));
         }
-        Columns { start, width, step }
+        Columns { start, width, gap }
     }
 
     /// The column of an upright line behind a layer.
     fn track(&self, layer: usize, track: usize) -> usize {
-        self.start[layer] + self.width[layer] + 2 + track * self.step
+        self.start[layer] + self.width[layer] + 2 + track * self.gap.step
     }
-}
 
-/// The columns between two layers: a blank, a dash, the upright lines, a dash, the arrow, a blank.
-fn gap(tracks: usize, step: usize) -> usize {
-    let upright = match tracks {
-        0 => 1,
-        n => (n - 1) * step + 1,
-    };
-    upright + 5
+    /// The columns of a node.
+    fn of_node(&self, wanted: &Wanted, node: usize, layer: usize) -> usize {
+        wanted.widths[node].max(1).min(self.width[layer])
+    }
 }
 
 /// What one line does in a cell.
@@ -159,31 +180,36 @@ pub fn add(out: &mut Drawing, part: usize, web: &Web, routed: &Routed, wanted: &
             links.insert((from, *to), corners);
         }
     }
+    let mut heights = vec![0; web.points.len()];
+    let mut used = BTreeSet::new();
+    for (at, point) in web.points.iter().enumerate() {
+        let Some(node) = point.node else { continue };
+        let is_short = columns.of_node(wanted, node, point.layer) < wanted.widths[node];
+        heights[at] = match wanted.short {
+            Short::Wrapped if is_short => 2,
+            Short::Wrapped | Short::Cut => 1,
+        };
+        used.extend((0..heights[at]).map(|row| doubled(routed.rows[at]) + row));
+    }
     // Rows on which nothing but upright lines pass are left out.
-    let of_nodes = web
-        .points
-        .iter()
-        .enumerate()
-        .filter(|(_, p)| p.node.is_some());
-    let mut used: Vec<usize> = of_nodes.map(|(at, _)| routed.rows[at]).collect();
     let is_upright = |s: &Stroke| s.arms & (EAST | WEST) == 0;
     let crossed = cells
         .0
         .iter()
         .filter(|(_, row)| !row.values().flatten().all(is_upright));
     used.extend(crossed.map(|(y, _)| *y));
-    used.sort_unstable();
-    used.dedup();
+    let used: Vec<usize> = used.into_iter().collect();
     let top = out.height;
     let row = |y: usize| top + used.binary_search(&y).unwrap_or(0);
 
     for (at, point) in web.points.iter().enumerate() {
         let Some(node) = point.node else { continue };
-        let width = wanted.widths[node].max(1).min(columns.width[point.layer]);
+        let width = columns.of_node(wanted, node, point.layer);
         out.nodes[node] = Node {
             x: columns.start[point.layer],
-            y: row(routed.rows[at]),
+            y: row(doubled(routed.rows[at])),
             width,
+            height: heights[at],
             layer: point.layer,
             part,
         };
@@ -223,7 +249,12 @@ pub fn add(out: &mut Drawing, part: usize, web: &Web, routed: &Routed, wanted: &
     }
 }
 
-/// The corners of a link, in the rows of `routed`.
+/// A row between any two, for the second rows of nodes.
+fn doubled(row: usize) -> usize {
+    row * 2
+}
+
+/// The corners of a link, in doubled rows.
 fn corners(
     web: &Web,
     routed: &Routed,
@@ -233,11 +264,9 @@ fn corners(
 ) -> Vec<(usize, usize)> {
     let point = &web.points[from];
     let layer = point.layer;
-    let (start, end) = (routed.rows[from], routed.rows[to]);
-    let first = columns.start[layer]
-        + point.node.map_or(0, |node| {
-            wanted.widths[node].max(1).min(columns.width[layer]) + 1
-        });
+    let (start, end) = (doubled(routed.rows[from]), doubled(routed.rows[to]));
+    let node = |node| columns.of_node(wanted, node, layer) + 1;
+    let first = columns.start[layer] + point.node.map_or(0, node);
     let last = match web.points[to].node {
         Some(_) => columns.start[layer + 1] - 2,
         None => columns.start[layer + 1] - 1,
@@ -249,7 +278,8 @@ fn corners(
     match channel.detours.get(&(wire, to)) {
         Some(detour) => {
             let then = columns.track(layer, detour.track);
-            out.extend([(x, start), (x, detour.row), (then, detour.row), (then, end)]);
+            let row = doubled(detour.row);
+            out.extend([(x, start), (x, row), (then, row), (then, end)]);
         }
         None if start != end => out.extend([(x, start), (x, end)]),
         None => {}

@@ -14,13 +14,14 @@ mod route;
 mod tests;
 
 use layers::Web;
+pub use layers::rank;
 use route::Spacing;
 
 /// Most nodes and bends of one drawing; beyond, a drawing would help nobody.
 pub const POINTS_MAX: usize = 6_000;
 
 /// Narrowest node that a drawing is squeezed to, in columns.
-pub const NODE_MIN: usize = 16;
+pub const NODE_MIN: usize = 14;
 
 /// A graph that is to be drawn. Nodes are called by their places.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -31,6 +32,18 @@ pub struct Wanted {
     pub edges: Vec<(usize, usize)>,
     /// The columns that the drawing should keep to, if it can with nodes of [`NODE_MIN`].
     pub columns: usize,
+    /// What becomes of nodes that are narrower than they would like to be.
+    pub short: Short,
+}
+
+/// What becomes of nodes that are narrower than they would like to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Short {
+    /// They are cut.
+    #[default]
+    Cut,
+    /// They get a second row.
+    Wrapped,
 }
 
 /// Where a node lies.
@@ -42,6 +55,8 @@ pub struct Node {
     pub y: usize,
     /// Its columns.
     pub width: usize,
+    /// Its rows.
+    pub height: usize,
     /// The steps before it.
     pub layer: usize,
     /// The part of the graph that it belongs to, counted from above.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use proptest::prelude::*;
 
 use super::ink::ARROW;
-use super::{Drawing, Wanted, draw};
+use super::{Drawing, Short, Wanted, draw};
 
 /// The drawing as text, each node as its number.
 pub fn text(wanted: &Wanted) -> String {
@@ -31,6 +31,7 @@ pub fn wanted(count: usize, edges: &[(usize, usize)]) -> Wanted {
         widths: vec![6; count],
         edges: edges.to_vec(),
         columns: 84,
+        short: Short::Cut,
     }
 }
 
@@ -65,8 +66,15 @@ fn any_graph() -> impl Strategy<Value = Wanted> {
         let edge = (0..count, 0..count);
         let edges = prop::collection::vec(edge, 0..=edges);
         let widths = prop::collection::vec(1_usize..50, count);
-        (widths, edges, Just(columns), prop::bool::weighted(0.9)).prop_map(
-            |(widths, edges, columns, ordered)| {
+        let short = prop_oneof![Just(Short::Cut), Just(Short::Wrapped)];
+        (
+            widths,
+            edges,
+            Just(columns),
+            prop::bool::weighted(0.9),
+            short,
+        )
+            .prop_map(|(widths, edges, columns, ordered, short)| {
                 let turned = |(a, b): (usize, usize)| (a.min(b), a.max(b));
                 let edges = edges.into_iter();
                 Wanted {
@@ -77,9 +85,9 @@ fn any_graph() -> impl Strategy<Value = Wanted> {
                         edges.collect()
                     },
                     columns,
+                    short,
                 }
-            },
-        )
+            })
     })
 }
 
@@ -171,8 +179,11 @@ proptest! {
         for (at, node) in drawing.nodes.iter().enumerate() {
             prop_assert!(node.x + node.width <= drawing.width && node.y < drawing.height);
             prop_assert!(node.width <= wanted.widths[at] && node.width >= 1);
+            prop_assert!(node.y + node.height <= drawing.height);
             for x in node.x..node.x + node.width {
-                prop_assert_eq!(taken.insert((x, node.y), at), None);
+                for y in node.y..node.y + node.height {
+                    prop_assert_eq!(taken.insert((x, y), at), None);
+                }
             }
         }
         for cell in cells(&drawing).keys() {

@@ -1,0 +1,326 @@
+//! Pure: what the board's pane shows: which tasks in which order, drawn or listed, and where.
+//!
+//! All of it follows from the tasks, the filter and the room. It is worked out when it is asked for and kept
+//! until one of these changes ([`Kept`]), so that a frame costs the same with 10 000 tasks as with 12.
+
+mod filter;
+mod index;
+mod list;
+mod steps;
+#[cfg(test)]
+mod tests;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use ratatui::layout::Rect;
+
+pub use filter::Query;
+pub use index::{Index, Standing, standing};
+pub use list::{Row, Rows};
+pub use steps::{Step, step};
+
+use super::graph::{self, Drawing, Short, Wanted};
+use super::rows::first_row;
+use super::state::UiState;
+use super::textual::width;
+use crate::domain::ids::TaskId;
+use crate::domain::task::Task;
+use crate::domain::text::one_line;
+
+/// Most tasks that are drawn as a graph.
+pub const GRAPH_MAX: usize = 400;
+
+/// Rows that a pane must have before one is given to words about the selected task.
+const ABOUT_FROM: u16 = 5;
+
+/// From this width on a drawing may be half as wide again.
+const PANNED_FROM: usize = 60;
+
+/// How the person wants the tasks shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Shape {
+    /// Drawn where the drawing fits.
+    #[default]
+    Fitting,
+    /// Drawn, in parts that scroll.
+    Graph,
+    /// Listed.
+    List,
+}
+
+/// Why tasks are listed and not drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// The person wants it.
+    Asked,
+    /// Some of them are looked for.
+    Filtered,
+    /// There are too many.
+    Many(usize),
+    /// They wait for one another in too many steps for the width.
+    Deep(usize),
+    /// The lines would be too many.
+    Tangled,
+}
+
+/// How the tasks are shown.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shown {
+    /// Drawn.
+    Graph(Arc<Drawing>),
+    /// Listed.
+    List(Why),
+}
+
+/// What is worked out from the board, kept until it is out of date. Its loss changes no pixel.
+#[derive(Debug, Default)]
+pub struct Kept {
+    version: u64,
+    sheets: RefCell<Sheets>,
+}
+
+#[derive(Debug, Default)]
+struct Sheets {
+    index: Option<(u64, Arc<Index>)>,
+    rows: Option<(u64, Option<String>, Arc<Rows>)>,
+    drawn: Option<(u64, (u16, u16), Option<Arc<Drawing>>)>,
+}
+
+impl Kept {
+    /// The board has changed: whatever is kept is out of date.
+    pub fn outdated(&mut self) {
+        self.version += 1;
+    }
+}
+
+/// The tasks by their places, with their edges.
+pub fn index(state: &UiState) -> Arc<Index> {
+    let version = state.board_kept.version;
+    if let Some((of, index)) = &state.board_kept.sheets.borrow().index
+        && *of == version
+    {
+        return index.clone();
+    }
+    let index = Arc::new(Index::new(&state.board));
+    state.board_kept.sheets.borrow_mut().index = Some((version, index.clone()));
+    index
+}
+
+/// The rows of the list: of all tasks, or of those that the filter lets through.
+pub fn rows(state: &UiState) -> Arc<Rows> {
+    let version = state.board_kept.version;
+    let words = state.filter.as_ref().map(|f| f.words.text().trim());
+    let words = words.filter(|w| !w.is_empty());
+    if let Some((of, written, rows)) = &state.board_kept.sheets.borrow().rows
+        && (*of, written.as_deref()) == (version, words)
+    {
+        return rows.clone();
+    }
+    let index = index(state);
+    let rows = Arc::new(match words {
+        None => list::tree(&index),
+        Some(words) => list::flat(&index, &state.board, &Query::new(words)),
+    });
+    let words = words.map(str::to_string);
+    state.board_kept.sheets.borrow_mut().rows = Some((version, words, rows.clone()));
+    rows
+}
+
+/// The tasks as a drawing that keeps to `room` where it can; `None` when they are too many or too tangled.
+fn drawing(state: &UiState, room: Rect) -> Option<Arc<Drawing>> {
+    let version = state.board_kept.version;
+    let size = (room.width, room.height);
+    if let Some((of, wide, drawing)) = &state.board_kept.sheets.borrow().drawn
+        && (*of, *wide) == (version, size)
+    {
+        return drawing.clone();
+    }
+    let drawing = drawn(state, room).map(Arc::new);
+    state.board_kept.sheets.borrow_mut().drawn = Some((version, size, drawing.clone()));
+    drawing
+}
+
+fn drawn(state: &UiState, room: Rect) -> Option<Drawing> {
+    let columns = usize::from(room.width);
+    let widths = state.board.tasks().map(|t| label(t).width().min(columns));
+    let mut wanted = Wanted {
+        widths: widths.collect(),
+        edges: index(state).edges().collect(),
+        columns,
+        short: Short::Cut,
+    };
+    let low = graph::draw(&wanted)?;
+    let is_whole = |(at, width): (usize, &usize)| low.nodes[at].width >= *width;
+    if wanted.widths.iter().enumerate().all(is_whole) {
+        return Some(low);
+    }
+    // Where the height allows it, subjects that are cut go on in a second row.
+    wanted.short = Short::Wrapped;
+    let high = graph::draw(&wanted);
+    high.filter(|high| high.height <= usize::from(room.height))
+        .or(Some(low))
+}
+
+/// What stands on a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    /// The task's number.
+    pub number: String,
+    /// Its subject.
+    pub subject: String,
+    /// Its owner; empty: nobody.
+    pub owner: String,
+}
+
+impl Label {
+    /// The columns that it takes: a shape and the three with blanks between them.
+    pub fn width(&self) -> usize {
+        let owner = match self.owner.as_str() {
+            "" => 0,
+            owner => width(owner) + 2,
+        };
+        self.number.len() + 3 + width(&self.subject) + owner
+    }
+}
+
+/// What stands on the node of a task.
+pub fn label(task: &Task) -> Label {
+    Label {
+        number: task.id.to_string(),
+        subject: one_line(&task.subject),
+        owner: one_line(&task.owner),
+    }
+}
+
+/// Where things lie in the pane.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Places {
+    /// The filter.
+    pub filter: Option<Rect>,
+    /// The drawing or the list.
+    pub body: Rect,
+    /// Words about the selected task, below a drawing.
+    pub about: Option<Rect>,
+    /// What the body holds.
+    pub shown: Shown,
+}
+
+/// Where things lie in a pane with the inside `area`.
+pub fn places(state: &UiState, area: Rect) -> Places {
+    let filter_rows = u16::from(state.filter.is_some()).min(area.height);
+    let filter = (filter_rows > 0).then_some(Rect { height: 1, ..area });
+    let body = Rect {
+        y: area.y + filter_rows,
+        height: area.height - filter_rows,
+        ..area
+    };
+    let about_rows = u16::from(body.height >= ABOUT_FROM);
+    let drawn = Rect {
+        // The column before the nodes is for the mark of the selected one.
+        x: body.x + body.width.min(1),
+        width: body.width.saturating_sub(1),
+        height: body.height - about_rows,
+        ..body
+    };
+    let shown = shown(state, drawn);
+    match shown {
+        Shown::List(_) => Places {
+            filter,
+            body,
+            about: None,
+            shown,
+        },
+        Shown::Graph(_) => Places {
+            filter,
+            body: drawn,
+            about: (about_rows > 0).then_some(Rect {
+                y: drawn.bottom(),
+                height: 1,
+                ..body
+            }),
+            shown,
+        },
+    }
+}
+
+fn shown(state: &UiState, room: Rect) -> Shown {
+    if state.filter.is_some() {
+        return Shown::List(Why::Filtered);
+    }
+    let count = state.board.len();
+    if state.board_shape == Shape::List || count == 0 {
+        return Shown::List(Why::Asked);
+    }
+    if count > GRAPH_MAX {
+        return Shown::List(Why::Many(count));
+    }
+    let columns = usize::from(room.width);
+    let Some(drawing) = drawing(state, room) else {
+        return Shown::List(Why::Tangled);
+    };
+    // A narrow drawing that has to be scrolled tells less than a list.
+    let widest = if columns < PANNED_FROM {
+        columns
+    } else {
+        columns * 3 / 2
+    };
+    match state.board_shape {
+        Shape::Fitting if drawing.width > widest => Shown::List(Why::Deep(drawing.layers)),
+        // Half of it in view is enough to find the way up and down.
+        Shape::Fitting if drawing.height > usize::from(room.height) * 2 => {
+            Shown::List(Why::Many(count))
+        }
+        Shape::Fitting | Shape::Graph | Shape::List => Shown::Graph(drawing),
+    }
+}
+
+/// The selected task and its row; the first row when none is selected, or it is not in the list any more.
+pub fn selected(state: &UiState) -> Option<(usize, TaskId)> {
+    let (index, rows) = (index(state), rows(state));
+    let row = state
+        .selected
+        .task
+        .and_then(|id| rows.row_of(index.place(id)?))
+        .unwrap_or(0);
+    let row_at = rows.get(row)?;
+    Some((row, index.id(row_at.task)?))
+}
+
+/// The first column and row of a drawing that are in view, so that node `selected` is.
+pub fn window(drawing: &Drawing, selected: usize, room: Rect) -> (usize, usize) {
+    let node = drawing.nodes.get(selected).copied().unwrap_or_default();
+    let first = |middle: usize, all: usize, room: u16| {
+        let room = usize::from(room);
+        middle
+            .saturating_sub(room / 2)
+            .min(all.saturating_sub(room))
+    };
+    (
+        first(node.x + node.width / 2, drawing.width, room.width),
+        first(node.y, drawing.height, room.height),
+    )
+}
+
+/// The task at a cell of the pane with the inside `area`.
+pub fn task_at(state: &UiState, area: Rect, column: u16, row: u16) -> Option<TaskId> {
+    let places = places(state, area);
+    let here = ratatui::layout::Position::new(column, row);
+    let body = places.body;
+    if !body.contains(here) {
+        return None;
+    }
+    let index = index(state);
+    let (selected_row, selected) = selected(state)?;
+    let down = usize::from(row - body.y);
+    let Shown::Graph(drawing) = places.shown else {
+        let rows = rows(state);
+        let first = first_row(rows.len(), selected_row, body.height);
+        return index.id(rows.get(first + down)?.task);
+    };
+    let (left, top) = window(&drawing, index.place(selected)?, body);
+    let (x, y) = (left + usize::from(column - body.x), top + down);
+    let hit =
+        |n: &graph::Node| (n.y..n.y + n.height).contains(&y) && (n.x..n.x + n.width).contains(&x);
+    index.id(drawing.nodes.iter().position(hit)?)
+}

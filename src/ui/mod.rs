@@ -24,6 +24,7 @@ mod requests;
 mod rows;
 mod sentence;
 mod state;
+mod task_page;
 pub mod terminal;
 #[cfg(test)]
 mod tests;

@@ -24,9 +24,10 @@ use super::graph::{self, Drawing, Short, Wanted};
 use super::rows::first_row;
 use super::state::UiState;
 use super::textual::width;
+use crate::domain::graph::SUBJECT_MAX;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
-use crate::domain::text::one_line;
+use crate::domain::text::{clip, one_line};
 
 /// Most tasks that are drawn as a graph.
 pub const GRAPH_MAX: usize = 400;
@@ -155,11 +156,15 @@ fn drawn(state: &UiState, room: Rect) -> Option<Drawing> {
     if wanted.widths.iter().enumerate().all(is_whole) {
         return Some(low);
     }
-    // Where the height allows it, subjects that are cut go on in a second row.
-    wanted.short = Short::Wrapped;
-    let high = graph::draw(&wanted);
-    high.filter(|high| high.height <= usize::from(room.height))
-        .or(Some(low))
+    // Where the height allows it, subjects that are cut go on in further rows.
+    for rows in (2..=graph::ROWS_MAX).rev() {
+        wanted.short = Short::Wrapped(rows);
+        let high = graph::draw(&wanted);
+        if let Some(high) = high.filter(|d| d.height <= usize::from(room.height)) {
+            return Some(high);
+        }
+    }
+    Some(low)
 }
 
 /// What stands on a node.
@@ -188,7 +193,8 @@ impl Label {
 pub fn label(task: &Task) -> Label {
     Label {
         number: task.id.to_string(),
-        subject: one_line(&task.subject),
+        // Other programs may write longer ones.
+        subject: clip(&one_line(&task.subject), SUBJECT_MAX),
         owner: one_line(&task.owner),
     }
 }
@@ -208,8 +214,15 @@ pub struct Places {
 
 /// Where things lie in a pane with the inside `area`.
 pub fn places(state: &UiState, area: Rect) -> Places {
-    let filter_rows = u16::from(state.filter.is_some()).min(area.height);
-    let filter = (filter_rows > 0).then_some(Rect { height: 1, ..area });
+    let wanted_rows = state.filter.as_ref().map_or(0, |filter| {
+        let query = Query::new(filter.words.text());
+        1 + u16::from(!query.problems().is_empty())
+    });
+    let filter_rows = wanted_rows.min(area.height);
+    let filter = (filter_rows > 0).then_some(Rect {
+        height: filter_rows,
+        ..area
+    });
     let body = Rect {
         y: area.y + filter_rows,
         height: area.height - filter_rows,
@@ -287,19 +300,27 @@ pub fn selected(state: &UiState) -> Option<(usize, TaskId)> {
     Some((row, index.id(row_at.task)?))
 }
 
-/// The first column and row of a drawing that are in view, so that node `selected` is.
+/// The first column and row of a drawing that are in view, so that node `selected` is, and where there is
+/// room what it leads to. The first column is that of some node, so that nodes are not cut at the left.
 pub fn window(drawing: &Drawing, selected: usize, room: Rect) -> (usize, usize) {
     let node = drawing.nodes.get(selected).copied().unwrap_or_default();
-    let first = |middle: usize, all: usize, room: u16| {
-        let room = usize::from(room);
-        middle
-            .saturating_sub(room / 2)
-            .min(all.saturating_sub(room))
+    let (columns, height) = (usize::from(room.width), usize::from(room.height));
+    let right = |n: &graph::Node| n.x + n.width;
+    let after = drawing.paths.iter().filter(|p| p.from == selected);
+    let near = after.filter_map(|p| drawing.nodes.get(p.to));
+    let near = near.filter(|n| n.layer == node.layer + 1).map(right).max();
+    let first_for = |end: usize| {
+        let starts = drawing.nodes.iter().map(|n| n.x);
+        let fitting = starts.filter(|x| *x <= node.x && x + columns >= end);
+        fitting.min()
     };
-    (
-        first(node.x + node.width / 2, drawing.width, room.width),
-        first(node.y, drawing.height, room.height),
-    )
+    let left = match near.and_then(first_for).or_else(|| first_for(right(&node))) {
+        _ if drawing.width <= columns => 0,
+        Some(left) => left,
+        None => node.x,
+    };
+    let top = (node.y + node.height / 2).saturating_sub(height / 2);
+    (left, top.min(drawing.height.saturating_sub(height)))
 }
 
 /// The task at a cell of the pane with the inside `area`.

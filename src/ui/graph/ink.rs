@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::layers::Web;
 use super::route::{Channel, Routed};
-use super::{Drawing, Ink, NODE_MIN, Node, Path, Short, Wanted};
+use super::{Drawing, Ink, NODE_MIN, Node, Path, ROWS_MAX, Short, Wanted};
 
 /// The arrow before a node.
 pub const ARROW: char = '▸';
@@ -44,7 +44,10 @@ const NODE_FAIR: usize = 24;
 
 impl Gap {
     fn columns(self, tracks: usize) -> usize {
-        tracks.saturating_sub(1) * self.step + 1 + self.beside
+        match tracks {
+            0 => self.beside,
+            n => (n - 1) * self.step + 1 + self.beside,
+        }
     }
 }
 
@@ -184,12 +187,15 @@ pub fn add(out: &mut Drawing, part: usize, web: &Web, routed: &Routed, wanted: &
     let mut used = BTreeSet::new();
     for (at, point) in web.points.iter().enumerate() {
         let Some(node) = point.node else { continue };
-        let is_short = columns.of_node(wanted, node, point.layer) < wanted.widths[node];
+        let width = columns.of_node(wanted, node, point.layer);
+        let missing = wanted.widths[node].saturating_sub(width);
+        // Rows that go on are a little shorter, and end where a word does.
+        let more = missing.div_ceil(width.saturating_sub(4).max(1));
         heights[at] = match wanted.short {
-            Short::Wrapped if is_short => 2,
-            Short::Wrapped | Short::Cut => 1,
+            Short::Wrapped(rows) => (1 + more).min(rows.clamp(1, ROWS_MAX)),
+            Short::Cut => 1,
         };
-        used.extend((0..heights[at]).map(|row| doubled(routed.rows[at]) + row));
+        used.extend((0..heights[at]).map(|row| spread(routed.rows[at]) + row));
     }
     // Rows on which nothing but upright lines pass are left out.
     let is_upright = |s: &Stroke| s.arms & (EAST | WEST) == 0;
@@ -207,7 +213,7 @@ pub fn add(out: &mut Drawing, part: usize, web: &Web, routed: &Routed, wanted: &
         let width = columns.of_node(wanted, node, point.layer);
         out.nodes[node] = Node {
             x: columns.start[point.layer],
-            y: row(doubled(routed.rows[at])),
+            y: row(spread(routed.rows[at])),
             width,
             height: heights[at],
             layer: point.layer,
@@ -249,12 +255,12 @@ pub fn add(out: &mut Drawing, part: usize, web: &Web, routed: &Routed, wanted: &
     }
 }
 
-/// A row between any two, for the second rows of nodes.
-fn doubled(row: usize) -> usize {
-    row * 2
+/// Rows between any two, for the further rows of nodes.
+fn spread(row: usize) -> usize {
+    row * ROWS_MAX
 }
 
-/// The corners of a link, in doubled rows.
+/// The corners of a link, in spread rows.
 fn corners(
     web: &Web,
     routed: &Routed,
@@ -264,7 +270,7 @@ fn corners(
 ) -> Vec<(usize, usize)> {
     let point = &web.points[from];
     let layer = point.layer;
-    let (start, end) = (doubled(routed.rows[from]), doubled(routed.rows[to]));
+    let (start, end) = (spread(routed.rows[from]), spread(routed.rows[to]));
     let node = |node| columns.of_node(wanted, node, layer) + 1;
     let first = columns.start[layer] + point.node.map_or(0, node);
     let last = match web.points[to].node {
@@ -278,7 +284,7 @@ fn corners(
     match channel.detours.get(&(wire, to)) {
         Some(detour) => {
             let then = columns.track(layer, detour.track);
-            let row = doubled(detour.row);
+            let row = spread(detour.row);
             out.extend([(x, start), (x, row), (then, row), (then, end)]);
         }
         None if start != end => out.extend([(x, start), (x, end)]),

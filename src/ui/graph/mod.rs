@@ -21,7 +21,10 @@ use route::Spacing;
 pub const POINTS_MAX: usize = 6_000;
 
 /// Narrowest node that a drawing is squeezed to, in columns.
-pub const NODE_MIN: usize = 14;
+pub const NODE_MIN: usize = 12;
+
+/// Most rows of a node.
+pub const ROWS_MAX: usize = 3;
 
 /// A graph that is to be drawn. Nodes are called by their places.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -42,8 +45,8 @@ pub enum Short {
     /// They are cut.
     #[default]
     Cut,
-    /// They get a second row.
-    Wrapped,
+    /// They get more rows, so many at most: up to [`ROWS_MAX`].
+    Wrapped(usize),
 }
 
 /// Where a node lies.

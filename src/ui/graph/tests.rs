@@ -66,7 +66,11 @@ fn any_graph() -> impl Strategy<Value = Wanted> {
         let edge = (0..count, 0..count);
         let edges = prop::collection::vec(edge, 0..=edges);
         let widths = prop::collection::vec(1_usize..50, count);
-        let short = prop_oneof![Just(Short::Cut), Just(Short::Wrapped)];
+        let short = prop_oneof![
+            Just(Short::Cut),
+            Just(Short::Wrapped(2)),
+            Just(Short::Wrapped(9))
+        ];
         (
             widths,
             edges,

@@ -13,11 +13,14 @@ use crate::ui::graph::{Drawing, Node};
 use crate::ui::look;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::state::UiState;
-use crate::ui::textual::{fit, pad, width, wrap};
+use crate::ui::textual::{fit, pad, width, wrap_some};
 use crate::ui::theme::Theme;
 
 /// Narrowest owner that tells anything, with its blank and its sign.
 const OWNER_MIN: usize = 5;
+
+/// The columns before the further rows of a node.
+const INDENT: usize = 2;
 
 /// What of a drawing is in view.
 struct Window {
@@ -201,38 +204,55 @@ fn draw_node(
     let (shape, style) = look::standing(standing, theme);
     let label = board::label(task);
     let head = format!("{shape} {} ", label.number);
-    let indent = width(&head);
-    let room = node.width.saturating_sub(indent);
-    let whole = width(&label.subject);
-    let mut subjects = vec![label.subject.clone()];
-    if node.height > 1 {
-        let mut lines = wrap(&label.subject, room).into_iter();
-        let first = lines.next().unwrap_or_default();
-        subjects = vec![first, lines.collect::<Vec<_>>().join(" ")];
-    }
-    let last = subjects.pop().unwrap_or_default();
+    let mut rows = subject_rows(&label.subject, node, width(&head));
+    let (last_x, last) = rows.pop().unwrap_or_default();
+    let room = node.width.saturating_sub(last_x);
     // Who is at work is told before the end of the subject; who was, where there is room.
+    let left = room.saturating_sub(width(&last));
     let most = match standing {
-        Standing::Done => room.saturating_sub(if node.height > 1 { width(&last) } else { whole }),
-        Standing::InProgress | Standing::Ready | Standing::Assigned | Standing::Blocked => room / 2,
+        Standing::Done => left,
+        Standing::InProgress | Standing::Ready | Standing::Assigned | Standing::Blocked => {
+            left.max(room / 2)
+        }
     };
     let owner = match label.owner.as_str() {
         "" => String::new(),
         _ if most < OWNER_MIN => String::new(),
         owner => fit(&format!(" @{owner}"), most),
     };
-    let subject = pad(&last, room.saturating_sub(width(&owner)));
     let words = super::words(standing, theme);
     let by = match standing {
         Standing::Done => theme.dim,
         Standing::InProgress | Standing::Ready | Standing::Assigned | Standing::Blocked => style,
     };
+    window.write((node.x, node.y), &head, style, buffer);
     let mut y = node.y;
-    window.write((node.x, y), &head, style, buffer);
-    if let Some(first) = subjects.first() {
-        window.write((node.x + indent, y), &pad(first, room), words, buffer);
+    for (x, text) in rows {
+        window.write((node.x + x, y), &text, words, buffer);
         y += 1;
     }
-    let x = window.write((node.x + indent, y), &subject, words, buffer);
+    let subject = pad(&last, room.saturating_sub(width(&owner)));
+    let x = window.write((node.x + last_x, y), &subject, words, buffer);
     window.write((x, y), &owner, by, buffer);
+}
+
+/// The rows of a subject, each with the column in its node where it begins; the last one may be too long.
+fn subject_rows(subject: &str, node: Node, head: usize) -> Vec<(usize, String)> {
+    let mut rows = Vec::new();
+    let mut rest = subject.to_string();
+    let mut x = head;
+    while rows.len() + 1 < node.height {
+        let lines = wrap_some(&rest, node.width.saturating_sub(x), 1);
+        let Some(first) = lines.into_iter().next() else {
+            break;
+        };
+        let Some(after) = rest.strip_prefix(first.as_str()) else {
+            break;
+        };
+        rest = after.trim_start().to_string();
+        rows.push((x, first));
+        x = INDENT;
+    }
+    rows.push((x, rest));
+    rows
 }

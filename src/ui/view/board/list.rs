@@ -57,9 +57,12 @@ fn spans(
     let (shape, words, style) = look::task(&state.board, task, theme);
     let guide = row.guide();
     let columns = columns.saturating_sub(digits + 4 + width(&guide));
-    // On a narrow row the shape says that it is in progress.
-    let words = match words.strip_prefix("in progress ") {
-        Some(owner) if columns < NARROW => owner.to_string(),
+    // On a narrow row the shape says that it is in progress or blocked.
+    let short = words
+        .strip_prefix("in progress ")
+        .or_else(|| words.strip_prefix("blocked "));
+    let words = match short {
+        Some(rest) if columns < NARROW => rest.to_string(),
         Some(_) | None => words,
     };
     let words = fit(&words, columns / 2);

@@ -19,9 +19,6 @@ use crate::ui::state::{Filter, UiState};
 use crate::ui::textual::{fit, width};
 use crate::ui::theme::Theme;
 
-/// From this width on the title tells in words how many tasks stand where.
-const WORDS_FROM: u16 = 60;
-
 /// Draws them.
 pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let index = board::index(state);
@@ -30,9 +27,12 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         Shown::Graph(drawing) => graph::beyond(state, &index, drawing, places.body, theme),
         Shown::List(_) => list::beyond(state, places.body, theme),
     };
+    let name = title(state, &places.shown);
+    // The corners, the pane's number and the blanks take nine columns.
+    let room = usize::from(area.width).saturating_sub(width(&name) + 9);
     let titles = Titles {
-        name: title(state, &places.shown),
-        aside: counts(&index, area.width, theme),
+        aside: counts(&index, room, theme),
+        name,
         below,
     };
     frame::pane(state, Pane::Board, titles, theme, area, buffer);
@@ -74,61 +74,61 @@ fn title(state: &UiState, shown: &Shown) -> String {
     }
 }
 
-/// How many tasks stand where: the legend of the shapes at the same time.
-fn counts(index: &Index, columns: u16, theme: &Theme) -> Vec<Span<'static>> {
-    if index.len() == 0 {
-        return Vec::new();
-    }
-    let mut out = Vec::new();
-    for standing in [Standing::InProgress, Standing::Ready, Standing::Blocked] {
-        let count = index.count(standing);
-        if count > 0 && columns >= WORDS_FROM {
-            let (shape, style) = look::standing(standing, theme);
-            out.push(Span::styled(format!("{shape} {count} "), style));
-            out.push(Span::styled(format!("{}  ", standing.word()), theme.dim));
+/// How many tasks stand where, in at most `room` columns: with words they are the legend of the shapes.
+fn counts(index: &Index, room: usize, theme: &Theme) -> Vec<Span<'static>> {
+    let total = index.len();
+    let done = index.count(Standing::Done);
+    let mut long = Vec::new();
+    let mut short = Vec::new();
+    for here in [Standing::InProgress, Standing::Ready, Standing::Blocked] {
+        let count = index.count(here);
+        if count > 0 {
+            let (shape, style) = look::standing(here, theme);
+            long.push(Span::styled(format!("{shape} {count} "), style));
+            long.push(Span::styled(format!("{}  ", here.word()), theme.dim));
+            short.push(Span::styled(format!("{shape} {count}  "), style));
         }
     }
-    let done = index.count(Standing::Done);
-    if columns >= WORDS_FROM {
-        let (shape, style) = look::standing(Standing::Done, theme);
-        out.push(Span::styled(format!("{shape} "), style));
+    let (shape, style) = look::standing(Standing::Done, theme);
+    for spans in [&mut long, &mut short] {
+        spans.push(Span::styled(format!("{shape} "), style));
     }
-    out.push(Span::styled(
-        format!("{done}/{} done", index.len()),
-        theme.dim,
-    ));
-    out
+    long.push(Span::styled(format!("{done}/{total} done"), theme.dim));
+    short.push(Span::styled(format!("{done}/{total}"), theme.dim));
+    let last = vec![Span::styled(format!("{done}/{total} done"), theme.dim)];
+    let fits = |spans: &Vec<Span>| spans.iter().map(|s| width(&s.content)).sum::<usize>() <= room;
+    let found = [long, short, last].into_iter().find(fits);
+    found.filter(|_| total > 0).unwrap_or_default()
 }
 
-/// Draws the filter, and what in it means nothing.
-fn draw_filter(filter: &Filter, theme: &Theme, row: Rect, buffer: &mut Buffer) {
-    let columns = usize::from(row.width);
+/// Draws the filter; below it, what in it means nothing.
+fn draw_filter(filter: &Filter, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let columns = usize::from(area.width);
     let cursor = match filter.searching {
         Searching::Typing => "▏",
         Searching::Rest => "",
     };
-    let text = format!(
-        "{}{cursor}",
-        fit(filter.words.text(), columns.saturating_sub(4))
-    );
-    let query = Query::new(filter.words.text());
-    let aside = match query.problems().first() {
-        Some(problem) => Span::styled(format!("▲ {problem} "), theme.warn),
-        None if filter.words.text().is_empty() => {
-            Span::styled("words  owner:NAME  status:ready  tag:T  !not ", theme.dim)
-        }
-        None => Span::raw(""),
-    };
-    let room = columns.saturating_sub(width(&text) + 4);
-    let aside = Span::styled(fit(&aside.content, room), aside.style);
-    let gap = room.saturating_sub(width(&aside.content));
-    Line::from(vec![
+    let written = filter.words.text();
+    let text = fit(written, columns.saturating_sub(4));
+    let mut spans = vec![
         Span::styled(" / ", theme.accent),
-        Span::styled(text, theme.text),
-        Span::raw(" ".repeat(gap + 1)),
-        aside,
-    ])
-    .render(row, buffer);
+        Span::styled(format!("{text}{cursor}"), theme.text),
+    ];
+    if written.is_empty() {
+        let how = fit(
+            "  words  owner:NAME  status:ready  tag:T  !not",
+            columns.saturating_sub(4),
+        );
+        spans.push(Span::styled(how, theme.dim));
+    }
+    let mut rows = area.rows();
+    if let Some(row) = rows.next() {
+        Line::from(spans).render(row, buffer);
+    }
+    if let (Some(row), Some(problem)) = (rows.next(), Query::new(written).problems().first()) {
+        let text = fit(&format!(" ▲ {problem}"), columns);
+        Line::styled(text, theme.warn).render(row, buffer);
+    }
 }
 
 /// One line about the selected task: nodes are short of room.

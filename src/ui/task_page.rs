@@ -48,8 +48,7 @@ pub fn lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<L
             ]));
         }
     };
-    let tags: Vec<String> = task.tags.iter().map(|t| format!("#{t}")).collect();
-    field("tags", one_line(&tags.join(" ")));
+    field("tags", board::tags(task));
     field("worktree", one_line(&task.worktree));
     match task.attempts {
         0 => {}

@@ -1,8 +1,11 @@
 //! The tasks of a board by their places, each with where it stands and its edges: made once a change.
 
+use std::collections::{BTreeMap, HashMap};
+
 use crate::domain::graph::TaskGraph;
-use crate::domain::ids::TaskId;
+use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
+use crate::ui::graph;
 
 /// Where a task stands, as the board shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,6 +53,10 @@ pub struct Index {
     standing: Vec<Standing>,
     waits: Vec<Vec<usize>>,
     frees: Vec<Vec<usize>>,
+    steps: Vec<usize>,
+    extent: (usize, usize),
+    counts: BTreeMap<Standing, usize>,
+    open_of: HashMap<String, TaskId>,
 }
 
 impl Index {
@@ -84,6 +91,22 @@ impl Index {
                 out.frees[*before].push(at);
             }
         }
+        let edges: Vec<(usize, usize)> = out.edges().collect();
+        out.steps = graph::rank(out.ids.len(), &edges).layer;
+        let columns = out.steps.iter().max().map_or(0, |most| most + 1);
+        let mut rows = vec![0_usize; columns];
+        for step in &out.steps {
+            rows[*step] += 1;
+        }
+        out.extent = (columns, rows.into_iter().max().unwrap_or(0));
+        for here in &out.standing {
+            *out.counts.entry(*here).or_default() += 1;
+        }
+        let owned = board.tasks().filter(|t| !t.owner.is_empty());
+        for task in owned.filter(|t| t.status != TaskStatus::Completed) {
+            let owner = task.owner.to_ascii_lowercase();
+            out.open_of.entry(owner).or_insert(task.id);
+        }
         out
     }
 
@@ -117,6 +140,23 @@ impl Index {
         self.frees.get(place).map_or(&[], Vec::as_slice)
     }
 
+    /// The longest way to the task at a place, in edges.
+    pub fn steps(&self, place: usize) -> usize {
+        self.steps.get(place).copied().unwrap_or(0)
+    }
+
+    /// The columns that a drawing needs, in tasks, and the rows that it needs at least.
+    pub fn extent(&self) -> (usize, usize) {
+        self.extent
+    }
+
+    /// The first task that `owner` has not completed.
+    pub fn open_of(&self, owner: &Name) -> Option<TaskId> {
+        self.open_of
+            .get(&owner.as_str().to_ascii_lowercase())
+            .copied()
+    }
+
     /// All edges, from what is waited for to what waits.
     pub fn edges(&self) -> impl Iterator<Item = (usize, usize)> {
         let from = self.frees.iter().enumerate();
@@ -125,6 +165,6 @@ impl Index {
 
     /// How many tasks stand so.
     pub fn count(&self, standing: Standing) -> usize {
-        self.standing.iter().filter(|s| **s == standing).count()
+        self.counts.get(&standing).copied().unwrap_or(0)
     }
 }

@@ -3,7 +3,6 @@
 use super::filter::Query;
 use super::index::{Index, Standing};
 use crate::domain::graph::TaskGraph;
-use crate::ui::graph;
 
 /// Deepest row that is still moved to the right.
 const DEPTH_MAX: usize = 8;
@@ -74,16 +73,14 @@ impl Rows {
 /// All tasks: each one that waits stands below the one that will free it, as far as can be told.
 pub fn tree(index: &Index) -> Rows {
     let count = index.len();
-    let edges: Vec<(usize, usize)> = index.edges().collect();
-    let ranked = graph::rank(count, &edges);
     let mut below = vec![Vec::new(); count];
     let mut top = Vec::new();
     for task in 0..count {
         let is_open = |w: &&usize| index.standing(**w) != Standing::Done;
         // Never below a task of a later column, so that no circle can arise.
-        let is_before = |w: &&usize| ranked.layer[**w] < ranked.layer[task];
+        let is_before = |w: &&usize| index.steps(**w) < index.steps(task);
         let waits = index.waits(task).iter().filter(is_open).filter(is_before);
-        match waits.max_by_key(|w| (ranked.layer[**w], **w)) {
+        match waits.max_by_key(|w| (index.steps(**w), **w)) {
             Some(last) if index.standing(task) == Standing::Blocked => below[*last].push(task),
             Some(_) | None => top.push(task),
         }

@@ -5,18 +5,19 @@
 
 mod filter;
 mod index;
+mod kept;
 mod list;
 mod steps;
 #[cfg(test)]
 mod tests;
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use ratatui::layout::Rect;
 
 pub use filter::Query;
 pub use index::{Index, Standing, standing};
+use kept::Slot;
 pub use list::{Row, Rows};
 pub use steps::{Step, step};
 
@@ -25,7 +26,7 @@ use super::rows::first_row;
 use super::state::UiState;
 use super::textual::width;
 use crate::domain::graph::SUBJECT_MAX;
-use crate::domain::ids::TaskId;
+use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
 use crate::domain::text::{clip, one_line};
 
@@ -77,15 +78,13 @@ pub enum Shown {
 /// What is worked out from the board, kept until it is out of date. Its loss changes no pixel.
 #[derive(Debug, Default)]
 pub struct Kept {
+    /// Counts the boards.
     version: u64,
-    sheets: RefCell<Sheets>,
-}
-
-#[derive(Debug, Default)]
-struct Sheets {
-    index: Option<(u64, Arc<Index>)>,
-    rows: Option<(u64, Option<String>, Arc<Rows>)>,
-    drawn: Option<(u64, (u16, u16), Option<Arc<Drawing>>)>,
+    index: Slot<u64, Arc<Index>>,
+    /// By the board and the words of the filter.
+    rows: Slot<(u64, String), Arc<Rows>>,
+    /// By the board and the room.
+    drawing: Slot<(u64, u16, u16), Option<Arc<Drawing>>>,
 }
 
 impl Kept {
@@ -97,49 +96,29 @@ impl Kept {
 
 /// The tasks by their places, with their edges.
 pub fn index(state: &UiState) -> Arc<Index> {
-    let version = state.board_kept.version;
-    if let Some((of, index)) = &state.board_kept.sheets.borrow().index
-        && *of == version
-    {
-        return index.clone();
-    }
-    let index = Arc::new(Index::new(&state.board));
-    state.board_kept.sheets.borrow_mut().index = Some((version, index.clone()));
-    index
+    let kept = &state.board_kept;
+    kept.index
+        .get(kept.version, || Arc::new(Index::new(&state.board)))
 }
 
 /// The rows of the list: of all tasks, or of those that the filter lets through.
 pub fn rows(state: &UiState) -> Arc<Rows> {
-    let version = state.board_kept.version;
-    let words = state.filter.as_ref().map(|f| f.words.text().trim());
-    let words = words.filter(|w| !w.is_empty());
-    if let Some((of, written, rows)) = &state.board_kept.sheets.borrow().rows
-        && (*of, written.as_deref()) == (version, words)
-    {
-        return rows.clone();
-    }
-    let index = index(state);
-    let rows = Arc::new(match words {
-        None => list::tree(&index),
-        Some(words) => list::flat(&index, &state.board, &Query::new(words)),
-    });
-    let words = words.map(str::to_string);
-    state.board_kept.sheets.borrow_mut().rows = Some((version, words, rows.clone()));
-    rows
+    let kept = &state.board_kept;
+    let words = state.filter.as_ref().map_or("", |f| f.words.text().trim());
+    kept.rows.get((kept.version, words.to_string()), || {
+        let index = index(state);
+        Arc::new(match words {
+            "" => list::tree(&index),
+            words => list::flat(&index, &state.board, &Query::new(words)),
+        })
+    })
 }
 
 /// The tasks as a drawing that keeps to `room` where it can; `None` when they are too many or too tangled.
 fn drawing(state: &UiState, room: Rect) -> Option<Arc<Drawing>> {
-    let version = state.board_kept.version;
-    let size = (room.width, room.height);
-    if let Some((of, wide, drawing)) = &state.board_kept.sheets.borrow().drawn
-        && (*of, *wide) == (version, size)
-    {
-        return drawing.clone();
-    }
-    let drawing = drawn(state, room).map(Arc::new);
-    state.board_kept.sheets.borrow_mut().drawn = Some((version, size, drawing.clone()));
-    drawing
+    let kept = &state.board_kept;
+    let key = (kept.version, room.width, room.height);
+    kept.drawing.get(key, || drawn(state, room).map(Arc::new))
 }
 
 fn drawn(state: &UiState, room: Rect) -> Option<Drawing> {
@@ -153,14 +132,15 @@ fn drawn(state: &UiState, room: Rect) -> Option<Drawing> {
     };
     let low = graph::draw(&wanted)?;
     let is_whole = |(at, width): (usize, &usize)| low.nodes[at].width >= *width;
-    if wanted.widths.iter().enumerate().all(is_whole) {
+    let height = usize::from(room.height);
+    if low.height >= height || wanted.widths.iter().enumerate().all(is_whole) {
         return Some(low);
     }
     // Where the height allows it, subjects that are cut go on in further rows.
     for rows in (2..=graph::ROWS_MAX).rev() {
         wanted.short = Short::Wrapped(rows);
         let high = graph::draw(&wanted);
-        if let Some(high) = high.filter(|d| d.height <= usize::from(room.height)) {
+        if let Some(high) = high.filter(|d| d.height <= height) {
             return Some(high);
         }
     }
@@ -197,6 +177,12 @@ pub fn label(task: &Task) -> Label {
         subject: clip(&one_line(&task.subject), SUBJECT_MAX),
         owner: one_line(&task.owner),
     }
+}
+
+/// The tags of a task, as `#rust #docs`.
+pub fn tags(task: &Task) -> String {
+    let tags: Vec<String> = task.tags.iter().map(|t| format!("#{t}")).collect();
+    one_line(&tags.join(" "))
 }
 
 /// Where things lie in the pane.
@@ -268,24 +254,38 @@ fn shown(state: &UiState, room: Rect) -> Shown {
     if count > GRAPH_MAX {
         return Shown::List(Why::Many(count));
     }
-    let columns = usize::from(room.width);
-    let Some(drawing) = drawing(state, room) else {
-        return Shown::List(Why::Tangled);
-    };
+    let (columns, rows) = (usize::from(room.width), usize::from(room.height));
+    // Half of it in view is enough to find the way up and down.
+    let highest = rows * 2;
     // A narrow drawing that has to be scrolled tells less than a list.
     let widest = if columns < PANNED_FROM {
         columns
     } else {
         columns * 3 / 2
     };
-    match state.board_shape {
-        Shape::Fitting if drawing.width > widest => Shown::List(Why::Deep(drawing.layers)),
-        // Half of it in view is enough to find the way up and down.
-        Shape::Fitting if drawing.height > usize::from(room.height) * 2 => {
-            Shown::List(Why::Many(count))
+    if state.board_shape == Shape::Fitting {
+        // What can not fit is not drawn to find that out.
+        let (steps, least) = index(state).extent();
+        if least > highest {
+            return Shown::List(Why::Many(count));
         }
+        if steps * graph::NODE_MIN > widest + graph::NODE_MIN {
+            return Shown::List(Why::Deep(steps));
+        }
+    }
+    let Some(drawing) = drawing(state, room) else {
+        return Shown::List(Why::Tangled);
+    };
+    match state.board_shape {
+        Shape::Fitting if drawing.height > highest => Shown::List(Why::Many(count)),
+        Shape::Fitting if drawing.width > widest => Shown::List(Why::Deep(drawing.layers)),
         Shape::Fitting | Shape::Graph | Shape::List => Shown::Graph(drawing),
     }
+}
+
+/// The first task of `owner` that is not completed.
+pub fn open_task<'a>(state: &'a UiState, owner: &Name) -> Option<&'a Task> {
+    state.board.get(index(state).open_of(owner)?)
 }
 
 /// The selected task and its row; the first row when none is selected, or it is not in the list any more.

@@ -1,5 +1,6 @@
 //! The cells of a part: how wide its columns are, where its lines run, and what each cell shows.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::layers::Web;
@@ -127,12 +128,10 @@ impl Cells {
         let way: Vec<(usize, usize)> = walk(corners).collect();
         for pair in way.windows(2) {
             let (a, b) = (pair[0], pair[1]);
-            let (out, back) = if a.1 == b.1 {
-                (EAST, WEST)
-            } else if a.1 < b.1 {
-                (SOUTH, NORTH)
-            } else {
-                (NORTH, SOUTH)
+            let (out, back) = match a.1.cmp(&b.1) {
+                Ordering::Equal => (EAST, WEST),
+                Ordering::Less => (SOUTH, NORTH),
+                Ordering::Greater => (NORTH, SOUTH),
             };
             self.add(a, line, out, source);
             self.add(b, line, back, source);

@@ -56,13 +56,6 @@ pub fn rank(count: usize, edges: &[(usize, usize)]) -> Ranked {
 /// The parts of a graph that no edge joins: first those with edges, then the lone nodes, by their first nodes.
 pub fn parts(count: usize, edges: &[(usize, usize)]) -> Vec<Vec<usize>> {
     let mut root: Vec<usize> = (0..count).collect();
-    fn find(root: &mut [usize], mut node: usize) -> usize {
-        while root[node] != node {
-            root[node] = root[root[node]];
-            node = root[node];
-        }
-        node
-    }
     for (from, to) in edges {
         let (one, two) = (find(&mut root, *from), find(&mut root, *to));
         root[one.max(two)] = one.min(two);
@@ -74,6 +67,15 @@ pub fn parts(count: usize, edges: &[(usize, usize)]) -> Vec<Vec<usize>> {
     let (mut joined, lone): (Vec<_>, Vec<_>) = out.into_values().partition(|p| p.len() > 1);
     joined.extend(lone);
     joined
+}
+
+/// The node that stands for the part of `node`.
+fn find(root: &mut [usize], mut node: usize) -> usize {
+    while root[node] != node {
+        root[node] = root[root[node]];
+        node = root[node];
+    }
+    node
 }
 
 /// A node, or the place where edges of a node pass a column.

@@ -38,7 +38,7 @@ pub fn wanted(count: usize, edges: &[(usize, usize)]) -> Wanted {
 #[test]
 fn pictures() {
     let fan: Vec<(usize, usize)> = (1..6).flat_map(|n| [(0, n), (n, 6)]).collect();
-    let cases: Vec<(&str, usize, Vec<(usize, usize)>)> = vec![
+    let cases = [
         ("chain", 4, vec![(0, 1), (1, 2), (2, 3)]),
         ("diamond", 4, vec![(0, 1), (0, 2), (1, 3), (2, 3)]),
         ("fan", 7, fan),

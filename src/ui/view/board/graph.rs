@@ -218,6 +218,7 @@ fn draw_node(
     let owner = match label.owner.as_str() {
         "" => String::new(),
         _ if most < OWNER_MIN => String::new(),
+        owner if standing == Standing::Done && width(owner) + 2 > most => String::new(),
         owner => fit(&format!(" @{owner}"), most),
     };
     let words = super::words(standing, theme);
@@ -241,6 +242,11 @@ fn subject_rows(subject: &str, node: Node, head: usize) -> Vec<(usize, String)> 
     let mut rows = Vec::new();
     let mut rest = subject.to_string();
     let mut x = head;
+    let word = width(subject.split_whitespace().next().unwrap_or_default());
+    if node.height > 2 && word + head > node.width && word + INDENT <= node.width {
+        rows.push((x, String::new()));
+        x = INDENT;
+    }
     while rows.len() + 1 < node.height {
         let lines = wrap_some(&rest, node.width.saturating_sub(x), 1);
         let Some(first) = lines.into_iter().next() else {

@@ -66,9 +66,8 @@ fn spans(
         Some(_) | None => words,
     };
     let words = fit(&words, columns / 2);
-    let tags: Vec<String> = task.tags.iter().map(|t| format!("#{t}")).collect();
     let room = columns.saturating_sub(width(&words) + 1);
-    let tags = fit(&one_line(&tags.join(" ")), room / 3);
+    let tags = fit(&board::tags(task), room / 3);
     let room = room.saturating_sub(width(&tags) + usize::from(!tags.is_empty()));
     let subject = match index.standing(row.task) {
         Standing::Blocked => theme.dim,

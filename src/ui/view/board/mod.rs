@@ -149,13 +149,8 @@ fn about(state: &UiState, index: &Index, theme: &Theme, row: Rect, buffer: &mut 
     if !after.is_empty() {
         aside += &format!(" → {}", after.join(" "));
     }
-    let tags: String = task.tags.iter().map(|t| format!(" #{t}")).collect();
-    let left = format!(
-        "{} {}{}",
-        label.number,
-        label.subject,
-        crate::domain::text::one_line(&tags)
-    );
+    let tags = board::tags(task);
+    let left = format!("{} {}  {tags}", label.number, label.subject);
     let columns = usize::from(row.width).saturating_sub(4);
     let mut spans = vec![Span::styled(format!(" {shape} "), style)];
     spans.extend(frame::sides(&left, theme.text, &aside, style, columns));

@@ -140,3 +140,32 @@ fn edges(
         out.push(Line::styled(text, theme.dim));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::graph::TaskGraph;
+    use crate::protocol::EventKind;
+    use crate::ui::fixture::{NOON, board, ready, told};
+
+    #[test]
+    fn everything_that_is_known_is_told() {
+        let mut tasks: Vec<Task> = board().tasks().cloned().collect();
+        let join = &mut tasks[3];
+        join.tags = vec!["rust".into(), "io".into()];
+        join.worktree = "join".into();
+        join.attempts = 2;
+        join.updated_at = Stamp(NOON + 1.0);
+        join.blocked_by.push(TaskId(99));
+        join.blocks = vec![TaskId(5)];
+        let graph = TaskGraph::new(tasks);
+        let board = EventKind::BoardChanged {
+            board: graph.into(),
+        };
+        let state = told(160, 45, vec![ready(), board]);
+        let task = state.board.get(TaskId(4)).unwrap();
+        let page = lines(&state, task, 60, &Theme::default());
+        let text: Vec<String> = page.iter().map(|l| l.to_string() + "\n").collect();
+        insta::assert_snapshot!(text.concat());
+    }
+}

@@ -72,10 +72,10 @@ pub enum Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Problem::Key(key) => write!(f, "{key} is no key; {KEYS} are"),
+            Problem::Key(key) => write!(f, "{key} is none of {KEYS}"),
             Problem::Status(word) => write!(
                 f,
-                "{word} is no status; ready, blocked, in_progress, assigned, done, open are"
+                "{word} is none of ready blocked in_progress assigned done open pending"
             ),
         }
     }
@@ -235,7 +235,7 @@ mod tests {
         }
         assert_eq!(
             Problem::Key("colour:".into()).to_string(),
-            "colour: is no key; owner: status: tag: are"
+            "colour: is none of owner: status: tag:"
         );
     }
 }

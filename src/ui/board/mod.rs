@@ -9,7 +9,7 @@ mod kept;
 mod list;
 mod steps;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 use std::sync::Arc;
 

@@ -77,7 +77,7 @@ fn selected(state: &UiState, index: &Index) -> Option<usize> {
     board::selected(state).and_then(|(_, id)| index.place(id))
 }
 
-/// How many tasks lie beyond each edge, where they are not in view at all.
+/// How many tasks lie beyond each edge: to the sides those too that are only in part in view.
 pub fn beyond(
     state: &UiState,
     index: &Index,
@@ -89,8 +89,8 @@ pub fn beyond(
     let count =
         |is_beyond: &dyn Fn(&Node) -> bool| drawing.nodes.iter().filter(|n| is_beyond(n)).count();
     let sides = [
-        ("← ", "", count(&|n| n.x + n.width <= window.left)),
-        ("", " →", count(&|n| n.x >= window.right())),
+        ("← ", "", count(&|n| n.x < window.left)),
+        ("", " →", count(&|n| n.x + n.width > window.right())),
         ("↑", "", count(&|n| n.y < window.top)),
         ("↓", "", count(&|n| n.y >= window.bottom())),
     ];

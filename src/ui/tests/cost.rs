@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use super::{area, board, random, state};
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::task::TaskStatus;
 use crate::ui::UiState;
+use crate::ui::board::tests::{area, board, random, state};
 use crate::ui::board::{Shown, Why, places, rows};
 use crate::ui::fixture::{self, press};
 use crate::ui::layout::inside;
@@ -17,7 +17,9 @@ use crate::ui::layout::inside;
 fn frames_cost_the_same_with_many_tasks() {
     for count in [12, 200, 10_000] {
         let mut state = state((160, 45), many(count));
-        fixture::picture_only(&state);
+        for _ in 0..100 {
+            fixture::picture_only(&state);
+        }
         let time = |state: &mut UiState, keys: &str| {
             let began = Instant::now();
             for _ in 0..200 {

@@ -211,9 +211,8 @@ fn draw_node(
     let left = room.saturating_sub(width(&last));
     let most = match standing {
         Standing::Done => left,
-        Standing::InProgress | Standing::Ready | Standing::Assigned | Standing::Blocked => {
-            left.max(room / 2)
-        }
+        Standing::InProgress => left.max(room / 2).max(OWNER_MIN),
+        Standing::Ready | Standing::Assigned | Standing::Blocked => left.max(room / 2),
     };
     let owner = match label.owner.as_str() {
         "" => String::new(),

@@ -1,5 +1,6 @@
 //! Which keys do something right now: the hint line shows no others.
 
+use super::board;
 use super::keymap::{self, Action, Binding, Context};
 use super::keys;
 use super::pane::{Focus, Pane};
@@ -131,7 +132,7 @@ fn does_something(state: &UiState, binding: &Binding) -> bool {
         Action::Open => match focus.pane() {
             Pane::Lead => state.agents.get(&state.shown).is_some_and(|a| a.has_spoken),
             Pane::Todo => false,
-            Pane::Board => rows::selected_task(state).is_some(),
+            Pane::Board => board::selected(state).is_some(),
             Pane::Team => rows::selected_member(state).is_some(),
             Pane::Inbox => !state.letters.is_empty(),
             Pane::Needs => !state.requests.is_empty(),
@@ -140,8 +141,10 @@ fn does_something(state: &UiState, binding: &Binding) -> bool {
         Action::Next | Action::Prev => match focus.pane() {
             Pane::Needs => state.requests.len() > 1,
             Pane::Lead => state.agents.get(&state.shown).is_some_and(|a| a.has_spoken),
-            Pane::Todo | Pane::Board | Pane::Team | Pane::Inbox => false,
+            Pane::Board => !state.board.is_empty(),
+            Pane::Todo | Pane::Team | Pane::Inbox => false,
         },
+        Action::TurnBoard => !state.board.is_empty() && state.filter.is_none(),
         Action::AskShutdown => rows::selected_member(state).is_some_and(|(_, name)| {
             let status = state.team.find(&name).map(|m| m.status);
             status != Some(MemberStatus::Shutdown)

@@ -87,6 +87,8 @@ pub enum Action {
     Copy,
     /// Show only the tasks that have some words.
     Filter,
+    /// Draw the tasks as a graph, or list them.
+    TurnBoard,
     /// Show what crewdeck had to say.
     Notices,
     /// Show what agents can load.
@@ -205,7 +207,10 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Lead), &["f", "end"], Action::Follow, "follow the newest", "follow"),
 
     bind(Context::In(Pane::Board), &["enter"], Action::Open, "show the task", "open"),
-    bind(Context::In(Pane::Board), &["/"], Action::Filter, "filter the tasks", "filter"),
+    bind(Context::In(Pane::Board), &["v"], Action::TurnBoard, "draw the tasks as a graph, or list them", "graph or list"),
+    bind(Context::In(Pane::Board), &["/"], Action::Filter, "filter: words, owner:NAME status:ready tag:T, !word", "filter"),
+    bind(Context::In(Pane::Board), &["l", "right"], Action::Next, "to the task that waits for this one", ""),
+    bind(Context::In(Pane::Board), &["h", "left"], Action::Prev, "to the task that this one waits for", ""),
     bind(Context::In(Pane::Team), &["enter"], Action::Open, "show the teammate's live transcript", "open"),
     bind(Context::In(Pane::Team), &["x"], Action::AskShutdown, "ask the teammate to shut down", "shut down"),
     bind(Context::In(Pane::Inbox), &["enter"], Action::Open, "read the letter", "read"),

@@ -154,7 +154,8 @@ fn wide(state: &UiState, out: &mut Layout, body: Rect) {
     // The team gets what it needs up to a third, the board up to three fifths of the rest.
     let team = rows(state.team.members.len()).clamp(4, (right.height / 3).max(4));
     let rest = right.height.saturating_sub(team);
-    let board = rows(state.board.len()).clamp(6, (rest * 3 / 5).max(6));
+    // A drawing needs rows between its parts and one for words about the selected task.
+    let board = rows(state.board.len() * 3 / 2 + 2).clamp(6, (rest * 3 / 5).max(6));
     let (board, right) = cut_top(right, board);
     let (team, inbox) = cut_top(right, team);
     out.panes.extend([

@@ -2,7 +2,7 @@
 
 use ratatui::style::Style;
 
-use super::rows::{Standing, standing};
+use super::board::{self, Standing};
 use super::theme::Theme;
 use crate::domain::graph::TaskGraph;
 use crate::domain::stamp::Stamp;
@@ -17,24 +17,36 @@ use super::state::{Motion, SPIN};
 /// A shape, a few words, a style.
 pub type Look = (&'static str, String, Style);
 
+/// The shape and the style of where a task stands.
+pub fn standing(standing: Standing, theme: &Theme) -> (&'static str, Style) {
+    match standing {
+        Standing::InProgress => ("●", theme.working),
+        Standing::Ready | Standing::Assigned => ("○", theme.accent),
+        Standing::Blocked => ("◌", theme.dim),
+        Standing::Done => ("✓", theme.ok),
+    }
+}
+
 /// How a task looks.
-pub fn task(board: &TaskGraph, task: &Task, theme: &Theme) -> Look {
+pub fn task(graph: &TaskGraph, task: &Task, theme: &Theme) -> Look {
     let owner = one_line(&task.owner);
-    match standing(board, task) {
-        Standing::InProgress if owner.is_empty() => ("●", "in progress".into(), theme.working),
-        Standing::InProgress => ("●", format!("in progress @{owner}"), theme.working),
-        Standing::Ready => ("○", "ready".into(), theme.accent),
-        Standing::Assigned => ("○", format!("assigned @{owner}"), theme.accent),
+    let here = board::standing(graph, task);
+    let words = match here {
+        Standing::InProgress if owner.is_empty() => "in progress".into(),
+        Standing::InProgress => format!("in progress @{owner}"),
+        Standing::Assigned => format!("assigned @{owner}"),
         Standing::Blocked => {
-            let ids: Vec<String> = board
+            let ids: Vec<String> = graph
                 .open_blockers(task)
                 .iter()
                 .map(ToString::to_string)
                 .collect();
-            ("◌", format!("blocked by {}", ids.join(" ")), theme.dim)
+            format!("blocked by {}", ids.join(" "))
         }
-        Standing::Done => ("✓", "done".into(), theme.ok),
-    }
+        Standing::Ready | Standing::Done => here.word().into(),
+    };
+    let (shape, style) = standing(here, theme);
+    (shape, words, style)
 }
 
 /// How what an agent does looks, in few words.

@@ -4,9 +4,11 @@
 //! [`draw`] turns the state into cells. Only [`terminal`] touches the outside.
 
 mod agents;
+mod board;
 mod composer;
 #[cfg(test)]
 mod fixture;
+mod graph;
 mod hints;
 mod jobs;
 pub mod keymap;
@@ -24,6 +26,7 @@ mod rows;
 mod sentence;
 mod skills;
 mod state;
+mod task_page;
 pub mod terminal;
 #[cfg(test)]
 mod tests;

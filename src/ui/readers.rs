@@ -8,13 +8,10 @@ use super::keymap::{self, Context};
 use super::letters::Traced;
 use super::pane::Pane;
 use super::popup::{Reader, Text};
-use super::rows::{Standing, standing};
 use super::state::UiState;
 use super::textual::{clock, pad, width as columns, wrap};
 use super::theme::Theme;
-use super::{keys, look, rows, sentence, skills};
-use crate::domain::ids::TaskId;
-use crate::domain::task::Task;
+use super::{keys, look, rows, sentence, skills, task_page};
 use crate::domain::text::one_line;
 
 /// Widest popup of text, in columns.
@@ -59,7 +56,7 @@ pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec
     match &reader.text {
         Text::Help(contexts) => help(contexts, reader, width, theme),
         Text::Task(id) => match state.board.get(*id) {
-            Some(task) => task_lines(state, task, width, theme),
+            Some(task) => task_page::lines(state, task, width, theme),
             None => vec![plain("This task is no longer on the board.", theme.dim)],
         },
         Text::Letter(number) => match state.letters.get(*number) {
@@ -143,84 +140,6 @@ fn section(out: &mut Vec<Line<'static>>, title: &str, rows: Vec<Line<'static>>, 
     }
     out.push(plain(title.to_string(), theme.heading));
     out.extend(rows);
-}
-
-fn task_lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let board = &state.board;
-    let mut out: Vec<Line> = wrap(&task.subject, width)
-        .into_iter()
-        .map(|line| plain(line, theme.heading))
-        .collect();
-    let (shape, words, style) = look::task(board, task, theme);
-    out.push(Line::from(vec![
-        Span::styled(format!("{shape} {words}"), style),
-        Span::styled(
-            match (standing(board, task), task.owner.is_empty()) {
-                (Standing::Done, false) => format!(" by {}", one_line(&task.owner)),
-                _ => String::new(),
-            },
-            theme.dim,
-        ),
-    ]));
-    out.push(Line::default());
-    let mut field = |name: &str, text: String| {
-        if !text.is_empty() {
-            out.push(Line::from(vec![
-                Span::styled(pad(name, 12), theme.dim),
-                Span::styled(text, theme.text),
-            ]));
-        }
-    };
-    field("tags", one_line(&task.tags.join(", ")));
-    field("worktree", one_line(&task.worktree));
-    if task.attempts > 1 {
-        field("claimed", format!("{} times", task.attempts));
-    }
-    if task.updated_at.0 > 0.0 {
-        field("changed", clock(task.updated_at, &state.zone));
-    }
-    let blockers: Vec<TaskId> = board.blockers(task.id).into_iter().collect();
-    edges(state, "Waits for", &blockers, theme, &mut out);
-    let blocked: Vec<TaskId> = board
-        .tasks()
-        .filter(|t| t.id != task.id && board.blockers(t.id).contains(&task.id))
-        .map(|t| t.id)
-        .collect();
-    edges(state, "Blocks", &blocked, theme, &mut out);
-    out.push(Line::default());
-    if task.description.trim().is_empty() {
-        out.push(plain("No description.", theme.dim));
-    } else {
-        let text = wrap(&task.description, width);
-        out.extend(text.into_iter().map(|line| plain(line, theme.text)));
-    }
-    out
-}
-
-fn edges(
-    state: &UiState,
-    title: &str,
-    ids: &[TaskId],
-    theme: &Theme,
-    out: &mut Vec<Line<'static>>,
-) {
-    if ids.is_empty() {
-        return;
-    }
-    out.push(plain(title.to_string(), theme.dim));
-    for id in ids {
-        let line = match state.board.get(*id) {
-            Some(task) => {
-                let (shape, _, style) = look::task(&state.board, task, theme);
-                Line::from(vec![
-                    Span::styled(format!("  {shape} {id} "), style),
-                    Span::styled(one_line(&task.subject), theme.text),
-                ])
-            }
-            None => plain(format!("  ? {id} is not on the board"), theme.warn),
-        };
-        out.push(line);
-    }
 }
 
 fn letter_lines(

@@ -3,78 +3,18 @@
 use super::popup::{Choice, Picker};
 use super::state::{Models, UiState};
 use super::{keymap, keys};
-use crate::domain::graph::TaskGraph;
-use crate::domain::ids::{Name, TaskId};
+use crate::domain::ids::Name;
 use crate::domain::request::Request;
-use crate::domain::task::{Task, TaskStatus};
 use crate::domain::team::{Member, MemberStatus};
 use crate::domain::text::one_line;
 use crate::protocol::event::LetterStep;
 
-/// Where a task stands, as the board shows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
-    /// Somebody works on it.
-    InProgress,
-    /// It may be claimed.
-    Ready,
-    /// It has an owner who has not begun.
-    Assigned,
-    /// It waits for others.
-    Blocked,
-    /// It is finished.
-    Done,
-}
-
-/// Where `task` stands on `board`.
-pub fn standing(board: &TaskGraph, task: &Task) -> Standing {
-    match task.status {
-        TaskStatus::Completed => Standing::Done,
-        TaskStatus::InProgress => Standing::InProgress,
-        TaskStatus::Pending if !board.open_blockers(task).is_empty() => Standing::Blocked,
-        TaskStatus::Pending if task.owner.is_empty() => Standing::Ready,
-        TaskStatus::Pending => Standing::Assigned,
-    }
-}
-
-/// The tasks that the filter lets through: what is worked on, what is ready, what waits, what is done.
-pub fn tasks(state: &UiState) -> Vec<&Task> {
-    let board = &state.board;
-    let mut rows: Vec<&Task> = board.tasks().filter(|t| fits(state, t)).collect();
-    rows.sort_by_cached_key(|t| (standing(board, t), t.id));
-    rows
-}
-
-fn fits(state: &UiState, task: &Task) -> bool {
-    let Some(filter) = &state.filter else {
-        return true;
-    };
-    let hay = format!(
-        "{} {} @{} {} {}",
-        task.id,
-        task.subject,
-        task.owner,
-        task.tags.join(" "),
-        match standing(&state.board, task) {
-            Standing::InProgress => "in progress",
-            Standing::Ready => "ready",
-            Standing::Assigned => "assigned",
-            Standing::Blocked => "blocked",
-            Standing::Done => "done",
-        }
-    );
-    filter.words.matches(&hay)
-}
-
-/// The selected task and its row.
-pub fn selected_task(state: &UiState) -> Option<(usize, TaskId)> {
-    let rows = tasks(state);
-    let at = state
-        .selected
-        .task
-        .and_then(|id| rows.iter().position(|t| t.id == id))
-        .unwrap_or(0);
-    rows.get(at).map(|t| (at, t.id))
+/// The first row in view of a list, so that the selected one is in view, in the middle where it can be.
+pub fn first_row(len: usize, selected: usize, height: u16) -> usize {
+    let height = usize::from(height);
+    selected
+        .saturating_sub(height / 2)
+        .min(len.saturating_sub(height))
 }
 
 /// The teammates: those who are there in the roster's order, then those who are gone.

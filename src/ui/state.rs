@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 use ratatui::layout::Rect;
 
 use super::agents::Agents;
+use super::board;
 use super::composer::Composer;
 use super::jobs::JobBook;
 use super::keymap::Context;
@@ -155,6 +156,8 @@ pub struct UiState {
     pub(super) setup: Option<Setup>,
     pub(super) agents: Agents,
     pub(super) board: Arc<TaskGraph>,
+    pub(super) board_kept: board::Kept,
+    pub(super) board_shape: board::Shape,
     pub(super) team: Arc<Team>,
     pub(super) letters: LetterLog,
     pub(super) requests: RequestBook,
@@ -197,6 +200,8 @@ impl UiState {
             setup: None,
             agents: Agents::default(),
             board: Arc::default(),
+            board_kept: board::Kept::default(),
+            board_shape: board::Shape::default(),
             team: Arc::default(),
             letters: LetterLog::default(),
             requests: RequestBook::default(),

@@ -96,8 +96,11 @@ impl Theme {
             title_focused: bold.fg(Color::Cyan),
             border: dim,
             border_focused: plain.fg(Color::Cyan),
-            // The reset keeps the bar in one colour over spans of many.
-            selection: plain.fg(Color::Reset).add_modifier(Modifier::REVERSED),
+            // The bar is in one colour over spans of many, and dim words on it would be hard to read.
+            selection: plain
+                .fg(Color::Reset)
+                .add_modifier(Modifier::REVERSED)
+                .remove_modifier(Modifier::DIM),
             accent: plain.fg(Color::Cyan),
             ok: plain.fg(Color::Green),
             warn: plain.fg(Color::Yellow),

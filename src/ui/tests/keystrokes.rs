@@ -258,7 +258,7 @@ fn a_comment_closes_when_somebody_else_decided() {
 fn the_filter_keeps_what_fits_and_esc_clears_it() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3 / \"header\"");
-    let shown = |state: &UiState| crate::ui::rows::tasks(state).len();
+    let shown = |state: &UiState| crate::ui::board::rows(state).len();
     assert_eq!(shown(&state), 2);
     press(&mut state, "enter j");
     assert_eq!(state.selected.task.map(|id| id.0), Some(4));

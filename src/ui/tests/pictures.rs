@@ -132,7 +132,7 @@ fn a_teammate_is_opened() {
 #[test]
 fn a_task_is_opened() {
     let mut state = busy(100, 30);
-    press(&mut state, "esc 3 j j j enter");
+    press(&mut state, "esc 3 j j enter");
     insta::assert_snapshot!("task_100x30", picture(&state));
 }
 

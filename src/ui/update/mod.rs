@@ -1,5 +1,6 @@
 //! Pure: what a key, an event or the clock changes on the screen, and what is to be done about it.
 
+mod board;
 mod compose;
 mod decide;
 mod events;
@@ -17,7 +18,7 @@ use super::popup::{CommentStage, Popup, Searching};
 use super::state::{Motion, MouseOwner, Page, SPIN, UiState};
 use crate::domain::stamp::Stamp;
 use crate::protocol::event::Level;
-use crate::protocol::{Command, Event};
+use crate::protocol::{Command, Event, EventKind};
 
 /// What reaches the screen.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,7 +80,12 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
             state.size = Rect::new(0, 0, width, height);
             state.dirty = true;
         }
-        Msg::Event(event) => events::event(state, &event, &mut out),
+        Msg::Event(event) => {
+            if matches!(event.kind, EventKind::BoardChanged { .. }) {
+                state.board_kept.outdated();
+            }
+            events::event(state, &event, &mut out);
+        }
         Msg::Tick { now } => tick(state, now),
         Msg::Edited(text) => {
             state.composer.set(text.trim_end_matches('\n'));
@@ -213,6 +219,7 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
                 act(state, next, out);
             }
         }
+        Action::TurnBoard => board::turn(state),
         Action::Copy => popups::copy(state, out),
         Action::Waiting => movement::waiting(state),
         Action::Focus(pane) => movement::focus_or_zoom(state, pane),

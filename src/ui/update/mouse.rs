@@ -2,9 +2,9 @@
 
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
-use super::movement;
+use super::{board, movement};
 use crate::ui::layout;
-use crate::ui::pane::Focus;
+use crate::ui::pane::{Focus, Pane};
 use crate::ui::state::{Page, UiState};
 use crate::ui::transcript::Scroll;
 
@@ -41,6 +41,7 @@ fn wheel(state: &mut UiState, event: MouseEvent, by: Scroll) {
 fn click(state: &mut UiState, event: MouseEvent) {
     match layout::layout(state, state.size).at(event.column, event.row) {
         Some(Focus::Composer) => movement::compose(state),
+        Some(Focus::Pane(Pane::Board)) => board::click(state, event.column, event.row),
         Some(Focus::Pane(pane)) => movement::focus(state, pane),
         None => return,
     }

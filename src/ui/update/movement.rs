@@ -1,6 +1,7 @@
 //! Where the keys go, what is selected, what is scrolled, and the way back.
 
 use super::Do;
+use super::board;
 use crate::domain::ids::Name;
 use crate::protocol::event::Level;
 use crate::ui::layout::{self, Class};
@@ -213,7 +214,8 @@ pub fn neighbour(state: &mut UiState, way: Way) {
                 state.selected.request_scroll = 0;
             }
         }
-        Pane::Todo | Pane::Board | Pane::Team | Pane::Inbox => {}
+        Pane::Board => board::along(state, way),
+        Pane::Todo | Pane::Team | Pane::Inbox => {}
     }
 }
 
@@ -241,9 +243,7 @@ pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
             state.selected.todo_scroll = step(at, most + 1, by, seen);
         }
         Pane::Board => {
-            let at = rows::selected_task(state).map_or(0, |(at, _)| at);
-            let ids: Vec<_> = rows::tasks(state).iter().map(|t| t.id).collect();
-            state.selected.task = ids.get(step(at, ids.len(), by, seen)).copied();
+            board::scroll(state, by);
         }
         Pane::Team => {
             let at = rows::selected_member(state).map_or(0, |(at, _)| at);
@@ -323,14 +323,14 @@ fn scroll_popup(state: &mut UiState, by: Scroll) {
 }
 
 /// The rows of a pane that are in view.
-fn page_of(state: &UiState, pane: Pane) -> usize {
+pub(super) fn page_of(state: &UiState, pane: Pane) -> usize {
     let layout = layout::layout(state, state.size);
     let inside = layout.pane(pane).map(layout::inside);
     usize::from(inside.map_or(1, |area| area.height)).max(1)
 }
 
 /// The place in a list of `len` rows that `by` leads to from `at`.
-fn step(at: usize, len: usize, by: Scroll, page: usize) -> usize {
+pub(super) fn step(at: usize, len: usize, by: Scroll, page: usize) -> usize {
     let half = (page / 2).max(1);
     let to = match by {
         Scroll::LineUp => at.saturating_sub(1),

@@ -13,7 +13,7 @@ use crate::ui::popup::{Choice, CommentStage, POPUPS_MAX, Popup, Searching, Text}
 use crate::ui::rows::{self, Does};
 use crate::ui::state::{Filter, Models, UiState};
 use crate::ui::theme::Theme;
-use crate::ui::{readers, sentence};
+use crate::ui::{board, readers, sentence};
 
 fn push(state: &mut UiState, popup: Popup) {
     if state.popups.len() < POPUPS_MAX {
@@ -113,7 +113,7 @@ pub fn open(state: &mut UiState) {
         }
         Pane::Todo => {}
         Pane::Board => {
-            if let Some((_, id)) = rows::selected_task(state) {
+            if let Some((_, id)) = board::selected(state) {
                 push(state, Popup::read(Text::Task(id)));
             }
         }
@@ -246,7 +246,7 @@ fn selected_text(state: &UiState) -> Option<(String, String)> {
             (!list.items().is_empty()).then(|| ("the todo list".into(), text))
         }
         Pane::Board => {
-            let (_, id) = rows::selected_task(state)?;
+            let (_, id) = board::selected(state)?;
             let task = state.board.get(id)?;
             let text = format!("{id} {}\n\n{}", task.subject, task.description);
             Some((format!("task {id}"), harmless(text.trim_end())))

@@ -7,6 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Widget};
 
 use crate::ui::pane::{Focus, Pane};
+pub use crate::ui::rows::first_row;
 use crate::ui::state::UiState;
 use crate::ui::textual::{fit, width, wrap};
 use crate::ui::theme::Theme;
@@ -82,14 +83,6 @@ pub fn empty(words: &str, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     {
         Line::styled(line.as_str(), theme.dim).render(row, buffer);
     }
-}
-
-/// The first row in view of a list, so that the selected one is in view, in the middle where it can be.
-pub fn first_row(len: usize, selected: usize, height: u16) -> usize {
-    let height = usize::from(height);
-    selected
-        .saturating_sub(height / 2)
-        .min(len.saturating_sub(height))
 }
 
 /// How much of a list lies above and below what is in view; empty when all of it is in view.

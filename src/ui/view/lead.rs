@@ -9,11 +9,11 @@ use super::ViewCache;
 use super::frame::{self, Titles};
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
-use crate::ui::look;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::state::UiState;
 use crate::ui::textual::{age, fit, pad};
 use crate::ui::theme::Theme;
+use crate::ui::{board, look};
 
 /// Most rows of messages that are on their way.
 const QUEUED_SHOWN: usize = 3;
@@ -56,7 +56,7 @@ fn name(state: &UiState) -> String {
     if state.shown.is_lead() {
         return "Lead".into();
     }
-    let task = state.board.open_task_of(&state.shown);
+    let task = board::open_task(state, &state.shown);
     let task = task.map_or_else(String::new, |t| {
         format!(" · {} {}", t.id, one_line(&t.subject))
     });

@@ -21,6 +21,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
+use super::board::Standing;
 use super::layout::{self, Class, Layout};
 use super::pane::{Focus, Pane};
 use super::state::{Page, UiState};
@@ -163,7 +164,8 @@ fn tab_title(pane: Pane) -> &'static str {
 fn tab_count(state: &UiState, pane: Pane) -> String {
     match pane {
         Pane::Board if !state.board.is_empty() => {
-            format!(" {}/{}", state.board.done(), state.board.len())
+            let done = crate::ui::board::index(state).count(Standing::Done);
+            format!(" {done}/{}", state.board.len())
         }
         Pane::Needs => format!(" ({})", state.requests.len()),
         Pane::Team if !state.team.members.is_empty() => {

@@ -14,7 +14,7 @@ use crate::ui::rows::TeamRow;
 use crate::ui::state::UiState;
 use crate::ui::textual::{age, count, fit, pad, width};
 use crate::ui::theme::Theme;
-use crate::ui::{look, rows};
+use crate::ui::{board, look, rows};
 
 /// From this width on a row has tokens and time too.
 const ROOMY: usize = 60;
@@ -146,7 +146,7 @@ fn about(
     activity: &Activity,
     theme: &Theme,
 ) -> (String, ratatui::style::Style) {
-    let task = state.board.open_task_of(&member.name).map_or_else(
+    let task = board::open_task(state, &member.name).map_or_else(
         || one_line(&member.role),
         |t| format!("{} {}", t.id, one_line(&t.subject)),
     );

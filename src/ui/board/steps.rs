@@ -1,0 +1,92 @@
+//! The way that keys take through a drawing: along its lines, and up and down its columns.
+
+use crate::ui::graph::{Drawing, Node};
+
+/// One move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// To what is waited for; without one, to whatever lies there.
+    Left,
+    /// To what waits; without one, to whatever lies there.
+    Right,
+    /// Up by as many nodes.
+    Up(usize),
+    /// Down by as many nodes.
+    Down(usize),
+    /// To the first node.
+    First,
+    /// To the last node.
+    Last,
+}
+
+/// The node that a move leads to; the same one where there is no other.
+pub fn step(drawing: &Drawing, at: usize, step: Step) -> usize {
+    let Some(here) = drawing.nodes.get(at) else {
+        return 0;
+    };
+    let place = |n: usize| drawing.nodes[n];
+    let all = || 0..drawing.nodes.len();
+    let nearest = |n: &usize| (place(*n).y.abs_diff(here.y), place(*n).y);
+    match step {
+        Step::Left => {
+            let before = drawing.paths.iter().filter(|p| p.to == at).map(|p| p.from);
+            let along = before.min_by_key(|n| (usize::MAX - place(*n).layer, nearest(n)));
+            let beside = || {
+                all()
+                    .filter(|n| place(*n).x + place(*n).width <= here.x)
+                    .min_by_key(|n| (nearest(n), usize::MAX - place(*n).x))
+            };
+            along.or_else(beside).unwrap_or(at)
+        }
+        Step::Right => {
+            let after = drawing.paths.iter().filter(|p| p.from == at).map(|p| p.to);
+            let along = after.min_by_key(|n| (place(*n).layer, nearest(n)));
+            let beside = || {
+                all()
+                    .filter(|n| place(*n).x >= here.x + here.width)
+                    .min_by_key(|n| (nearest(n), place(*n).x))
+            };
+            along.or_else(beside).unwrap_or(at)
+        }
+        Step::Up(count) => (0..count).fold(at, |at, _| above_or_below(drawing, at, Way::Up)),
+        Step::Down(count) => (0..count).fold(at, |at, _| above_or_below(drawing, at, Way::Down)),
+        Step::First => all()
+            .min_by_key(|n| (place(*n).part, place(*n).layer, place(*n).y))
+            .unwrap_or(at),
+        Step::Last => all()
+            .max_by_key(|n| (place(*n).part, place(*n).layer, place(*n).y))
+            .unwrap_or(at),
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Way {
+    Up,
+    Down,
+}
+
+/// The next node of the column; at its end, the nearest of the next part.
+fn above_or_below(drawing: &Drawing, at: usize, way: Way) -> usize {
+    let here = drawing.nodes[at];
+    let is_beyond = |n: &Node| match way {
+        Way::Up => n.y < here.y,
+        Way::Down => n.y > here.y,
+    };
+    let next = drawing
+        .nodes
+        .iter()
+        .enumerate()
+        .filter(|(_, n)| is_beyond(n));
+    let key = |n: &Node| {
+        let same = n.part == here.part && n.layer == here.layer;
+        // Within a part only its own column counts.
+        let rank = match (same, n.part == here.part) {
+            (true, _) => Some((0, 0, 0)),
+            (false, true) => None,
+            (false, false) => Some((1, n.part.abs_diff(here.part), n.x.abs_diff(here.x))),
+        };
+        rank.map(|rank| (rank, n.y.abs_diff(here.y)))
+    };
+    let found = next.filter_map(|(i, n)| Some((key(n)?, i))).min();
+    found.map_or(at, |(_, i)| i)
+}

@@ -1,0 +1,137 @@
+//! The order of the points in their columns, so that few links cross.
+
+use super::layers::Web;
+
+/// Sweeps over the columns; more rarely find anything.
+const SWEEPS: usize = 10;
+
+/// Orders the points of each column by the middle of their neighbours, there and back, and keeps the best.
+pub fn untangle(web: &mut Web) {
+    let mut best = (crossings(web), web.layers.clone());
+    for sweep in 0..SWEEPS {
+        if best.0 == 0 {
+            break;
+        }
+        let last = web.layers.len();
+        if sweep % 2 == 0 {
+            for layer in 1..last {
+                sort(web, layer, layer - 1);
+            }
+        } else {
+            for layer in (0..last.saturating_sub(1)).rev() {
+                sort(web, layer, layer + 1);
+            }
+        }
+        swap(web);
+        let now = crossings(web);
+        if now < best.0 {
+            best = (now, web.layers.clone());
+        }
+    }
+    web.layers = best.1;
+}
+
+/// The place of each point in its column.
+pub fn places(web: &Web) -> Vec<usize> {
+    let mut out = vec![0; web.points.len()];
+    for layer in &web.layers {
+        for (at, point) in layer.iter().enumerate() {
+            out[*point] = at;
+        }
+    }
+    out
+}
+
+fn sort(web: &mut Web, layer: usize, beside: usize) {
+    let place = places(web);
+    let links = if beside < layer { &web.prev } else { &web.next };
+    let middle = |point: &usize| {
+        let near = &links[*point];
+        // In thousandths, so that it stays a whole number; without neighbours it stays where it is.
+        match near.len() {
+            0 => place[*point] * 1000,
+            count => near.iter().map(|p| place[*p] * 1000).sum::<usize>() / count,
+        }
+    };
+    let mut points = web.layers[layer].clone();
+    points.sort_by_key(middle);
+    web.layers[layer] = points;
+}
+
+/// Swaps neighbours in a column where that spares crossings.
+fn swap(web: &mut Web) {
+    let mut place = places(web);
+    for layer in 0..web.layers.len() {
+        for at in 1..web.layers[layer].len() {
+            let (above, below) = (web.layers[layer][at - 1], web.layers[layer][at]);
+            let cost = |links: &[Vec<usize>], one: usize, two: usize| {
+                let pairs = links[one]
+                    .iter()
+                    .flat_map(|a| links[two].iter().map(move |b| (a, b)));
+                pairs.filter(|(a, b)| place[**a] > place[**b]).count()
+            };
+            let now = cost(&web.next, above, below) + cost(&web.prev, above, below);
+            let then = cost(&web.next, below, above) + cost(&web.prev, below, above);
+            if then < now {
+                web.layers[layer].swap(at - 1, at);
+                place.swap(above, below);
+            }
+        }
+    }
+}
+
+/// How many links cross.
+pub fn crossings(web: &Web) -> usize {
+    let place = places(web);
+    let mut all = 0;
+    for layer in &web.layers {
+        // Links from above to below: each crosses those before it that end further down.
+        let width = layer
+            .iter()
+            .flat_map(|p| &web.next[*p])
+            .map(|q| place[*q] + 1)
+            .max()
+            .unwrap_or(0);
+        let mut ended = Counter::new(width);
+        let mut count = 0;
+        for point in layer {
+            let mut ends: Vec<usize> = web.next[*point].iter().map(|q| place[*q]).collect();
+            ends.sort_unstable();
+            for end in &ends {
+                all += count - ended.up_to(*end);
+            }
+            for end in ends {
+                ended.add(end);
+                count += 1;
+            }
+        }
+    }
+    all
+}
+
+/// Counts how many numbers are at most a given one (a Fenwick tree).
+struct Counter(Vec<usize>);
+
+impl Counter {
+    fn new(size: usize) -> Counter {
+        Counter(vec![0; size + 1])
+    }
+
+    fn add(&mut self, number: usize) {
+        let mut at = number + 1;
+        while at < self.0.len() {
+            self.0[at] += 1;
+            at += at & at.wrapping_neg();
+        }
+    }
+
+    fn up_to(&self, number: usize) -> usize {
+        let mut at = number + 1;
+        let mut sum = 0;
+        while at > 0 {
+            sum += self.0[at];
+            at &= at - 1;
+        }
+        sum
+    }
+}

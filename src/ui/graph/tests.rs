@@ -1,0 +1,259 @@
+//! What every drawing holds, and what some look like.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use proptest::prelude::*;
+
+use super::ink::ARROW;
+use super::{Drawing, Short, Wanted, draw};
+
+/// The drawing as text, each node as its number.
+pub fn text(wanted: &Wanted) -> String {
+    let drawing = draw(wanted).unwrap();
+    let mut rows = vec![vec![' '; drawing.width]; drawing.height];
+    for (y, line) in drawing.lines.iter().enumerate() {
+        for ink in line {
+            rows[y][ink.x] = ink.glyph;
+        }
+    }
+    for (at, node) in drawing.nodes.iter().enumerate() {
+        let name: Vec<char> = format!("{at:_<wide$}", wide = node.width).chars().collect();
+        for (i, c) in name.into_iter().take(node.width).enumerate() {
+            rows[node.y][node.x + i] = c;
+        }
+    }
+    let rows = rows.into_iter().map(|r| r.into_iter().collect::<String>());
+    rows.map(|r| r.trim_end().to_string() + "\n").collect()
+}
+
+pub fn wanted(count: usize, edges: &[(usize, usize)]) -> Wanted {
+    Wanted {
+        widths: vec![6; count],
+        edges: edges.to_vec(),
+        columns: 84,
+        short: Short::Cut,
+    }
+}
+
+#[test]
+fn pictures() {
+    let fan: Vec<(usize, usize)> = (1..6).flat_map(|n| [(0, n), (n, 6)]).collect();
+    let cases = [
+        ("chain", 4, vec![(0, 1), (1, 2), (2, 3)]),
+        ("diamond", 4, vec![(0, 1), (0, 2), (1, 3), (2, 3)]),
+        ("fan", 7, fan),
+        ("three parts", 8, vec![(0, 1), (2, 3), (2, 4), (5, 6)]),
+        ("shared target", 4, vec![(0, 2), (1, 2), (1, 3)]),
+        ("crossed", 4, vec![(0, 2), (0, 3), (1, 2), (1, 3)]),
+        ("long edge", 5, vec![(0, 1), (1, 2), (2, 3), (0, 3), (0, 4)]),
+        (
+            "tangled",
+            6,
+            vec![(0, 3), (0, 4), (1, 4), (1, 5), (2, 5), (2, 3)],
+        ),
+        ("circle", 3, vec![(0, 1), (1, 2), (2, 0)]),
+    ];
+    let mut all = String::new();
+    for (name, count, edges) in cases {
+        all += &format!("{name}\n{}\n", text(&wanted(count, &edges)));
+    }
+    insta::assert_snapshot!(all);
+}
+
+/// A graph as boards have them: later tasks wait for earlier ones, now and then the other way round.
+fn any_graph() -> impl Strategy<Value = Wanted> {
+    (1_usize..28, 0_usize..60, 20_usize..160).prop_flat_map(|(count, edges, columns)| {
+        let edge = (0..count, 0..count);
+        let edges = prop::collection::vec(edge, 0..=edges);
+        let widths = prop::collection::vec(1_usize..50, count);
+        let short = prop_oneof![
+            Just(Short::Cut),
+            Just(Short::Wrapped(2)),
+            Just(Short::Wrapped(9))
+        ];
+        (
+            widths,
+            edges,
+            Just(columns),
+            prop::bool::weighted(0.9),
+            short,
+        )
+            .prop_map(|(widths, edges, columns, ordered, short)| {
+                let turned = |(a, b): (usize, usize)| (a.min(b), a.max(b));
+                let edges = edges.into_iter();
+                Wanted {
+                    widths,
+                    edges: if ordered {
+                        edges.map(turned).collect()
+                    } else {
+                        edges.collect()
+                    },
+                    columns,
+                    short,
+                }
+            })
+    })
+}
+
+fn cells(drawing: &Drawing) -> HashMap<(usize, usize), char> {
+    let mut out = HashMap::new();
+    for (y, line) in drawing.lines.iter().enumerate() {
+        for ink in line {
+            assert!(
+                out.insert((ink.x, y), ink.glyph).is_none(),
+                "one glyph a cell"
+            );
+        }
+    }
+    out
+}
+
+/// Where a line can be followed to from each node, as eyes do: a line goes on to the right, or up or down
+/// from where it turns; a glyph without an arm to the left hides the line that comes from there, which
+/// goes on behind it.
+fn seen(drawing: &Drawing) -> BTreeSet<(usize, usize)> {
+    let cells = cells(drawing);
+    let at_node: BTreeMap<(usize, usize), usize> = drawing
+        .nodes
+        .iter()
+        .enumerate()
+        .map(|(at, n)| ((n.x, n.y), at))
+        .collect();
+    let arms = |glyph: char| match glyph {
+        '│' => "NS",
+        '╭' => "ES",
+        '╮' => "SW",
+        '╰' => "NE",
+        '╯' => "NW",
+        '├' => "NES",
+        '┤' => "NSW",
+        '┬' => "ESW",
+        '┴' => "NEW",
+        '┼' => "NESW",
+        _ => "EW",
+    };
+    let mut out = BTreeSet::new();
+    for (at, node) in drawing.nodes.iter().enumerate() {
+        let mut todo = vec![((node.x + node.width + 1, node.y), 'E')];
+        let mut done = BTreeSet::new();
+        while let Some((cell, heading)) = todo.pop() {
+            let Some(glyph) = cells.get(&cell) else {
+                continue;
+            };
+            if !done.insert((cell, heading)) {
+                continue;
+            }
+            let (x, y) = cell;
+            if *glyph == ARROW {
+                out.insert((at, at_node[&(x + 2, y)]));
+                continue;
+            }
+            let has = |arm: char| arms(*glyph).contains(arm);
+            let back = match heading {
+                'E' => 'W',
+                'N' => 'S',
+                _ => 'N',
+            };
+            if !has(back) {
+                // Only lines from left to right pass behind.
+                assert_eq!(heading, 'E', "an upright line breaks at {cell:?}");
+                todo.push(((x + 1, y), 'E'));
+                continue;
+            }
+            if has('E') {
+                todo.push(((x + 1, y), 'E'));
+            }
+            if has('N') && heading != 'S' {
+                todo.push(((x, y - 1), 'N'));
+            }
+            if has('S') && heading != 'N' {
+                todo.push(((x, y + 1), 'S'));
+            }
+        }
+    }
+    out
+}
+
+proptest! {
+    #[test]
+    fn nodes_have_their_own_cells_and_lines_keep_off_them(wanted in any_graph()) {
+        let drawing = draw(&wanted).unwrap();
+        prop_assert_eq!(drawing.nodes.len(), wanted.widths.len());
+        let mut taken = HashMap::new();
+        for (at, node) in drawing.nodes.iter().enumerate() {
+            prop_assert!(node.x + node.width <= drawing.width && node.y < drawing.height);
+            prop_assert!(node.width <= wanted.widths[at] && node.width >= 1);
+            prop_assert!(node.y + node.height <= drawing.height);
+            for x in node.x..node.x + node.width {
+                for y in node.y..node.y + node.height {
+                    prop_assert_eq!(taken.insert((x, y), at), None);
+                }
+            }
+        }
+        for cell in cells(&drawing).keys() {
+            prop_assert_eq!(taken.get(cell), None, "{:?}", cell);
+        }
+    }
+
+    #[test]
+    fn every_edge_goes_from_its_source_to_its_target(wanted in any_graph()) {
+        let drawing = draw(&wanted).unwrap();
+        let cells = cells(&drawing);
+        let asked: BTreeSet<(usize, usize)> =
+            wanted.edges.iter().copied().filter(|(a, b)| a != b).collect();
+        let drawn: BTreeSet<(usize, usize)> =
+            drawing.paths.iter().map(|p| (p.from, p.to)).collect();
+        prop_assert_eq!(drawn.len(), drawing.paths.len());
+        prop_assert!(drawn.is_subset(&asked));
+        prop_assert_eq!(asked.len(), drawn.len() + drawing.circular);
+        for path in &drawing.paths {
+            let way: Vec<(usize, usize)> = path.cells().collect();
+            let (from, to) = (drawing.nodes[path.from], drawing.nodes[path.to]);
+            prop_assert!(from.layer < to.layer);
+            prop_assert_eq!(way.first(), Some(&(from.x + from.width + 1, from.y)));
+            prop_assert_eq!(way.last(), Some(&(to.x - 2, to.y)));
+            prop_assert_eq!(cells[&(to.x - 2, to.y)], ARROW);
+            for pair in way.windows(2) {
+                prop_assert_eq!(pair[0].0.abs_diff(pair[1].0) + pair[0].1.abs_diff(pair[1].1), 1);
+            }
+            for cell in &way {
+                prop_assert!(cells.contains_key(cell), "{:?}", cell);
+            }
+        }
+    }
+
+    #[test]
+    fn eyes_that_follow_the_lines_find_the_edges_and_no_others(wanted in any_graph()) {
+        let drawing = draw(&wanted).unwrap();
+        let drawn: BTreeSet<(usize, usize)> =
+            drawing.paths.iter().map(|p| (p.from, p.to)).collect();
+        prop_assert_eq!(seen(&drawing), drawn);
+    }
+
+    #[test]
+    fn the_same_graph_gives_the_same_drawing(wanted in any_graph()) {
+        let mut turned = wanted.clone();
+        turned.edges.reverse();
+        let (one, two) = (draw(&wanted).unwrap(), draw(&turned).unwrap());
+        prop_assert_eq!(one, two);
+    }
+}
+
+#[test]
+fn without_circles_nothing_is_left_out() {
+    let edges: Vec<(usize, usize)> = (1..40).flat_map(|n| [(n / 2, n), (n / 3, n)]).collect();
+    assert_eq!(draw(&wanted(40, &edges)).unwrap().circular, 0);
+    assert_eq!(
+        draw(&wanted(3, &[(0, 1), (1, 2), (2, 0)]))
+            .unwrap()
+            .circular,
+        1
+    );
+}
+
+#[test]
+fn a_drawing_without_bounds_is_refused() {
+    // A ladder of 400 steps where each waits for all before it.
+    let edges: Vec<(usize, usize)> = (0..400).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
+    assert_eq!(draw(&wanted(400, &edges)), None);
+}

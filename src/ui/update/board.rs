@@ -1,0 +1,122 @@
+//! The keys of the board: the selection moves along the drawing or the list.
+
+use super::movement::{self, Way};
+use crate::domain::ids::TaskId;
+use crate::protocol::event::Level;
+use crate::ui::board::{self, GRAPH_MAX, Shape, Shown, Step, Why};
+use crate::ui::graph::Drawing;
+use crate::ui::layout;
+use crate::ui::pane::Pane;
+use crate::ui::state::UiState;
+use crate::ui::transcript::Scroll;
+
+/// How the board is shown now; as a list where it is not in view.
+fn shown(state: &UiState) -> Shown {
+    let area = layout::layout(state, state.size).pane(Pane::Board);
+    let inside = area.map(layout::inside).unwrap_or_default();
+    board::places(state, inside).shown
+}
+
+fn select(state: &mut UiState, id: Option<TaskId>) {
+    if id.is_some() {
+        state.selected.task = id;
+    }
+}
+
+fn walk(state: &mut UiState, drawing: &Drawing, step: Step) {
+    let index = board::index(state);
+    let here = board::selected(state).and_then(|(_, id)| index.place(id));
+    let there = here.map(|at| board::step(drawing, at, step));
+    select(state, there.and_then(|at| index.id(at)));
+}
+
+/// Moves the selection up or down.
+pub fn scroll(state: &mut UiState, by: Scroll) {
+    let page = movement::page_of(state, Pane::Board);
+    match shown(state) {
+        Shown::Graph(drawing) => {
+            let half = (page / 2).max(1);
+            let step = match by {
+                Scroll::LineUp => Step::Up(1),
+                Scroll::LineDown => Step::Down(1),
+                Scroll::HalfUp => Step::Up(half),
+                Scroll::HalfDown => Step::Down(half),
+                Scroll::PageUp => Step::Up(page),
+                Scroll::PageDown => Step::Down(page),
+                Scroll::Top => Step::First,
+                Scroll::Bottom => Step::Last,
+            };
+            walk(state, &drawing, step);
+        }
+        Shown::List(_) => {
+            let rows = board::rows(state);
+            let at = board::selected(state).map_or(0, |(at, _)| at);
+            let next = rows.get(movement::step(at, rows.len(), by, page));
+            let id = next.and_then(|row| board::index(state).id(row.task));
+            select(state, id);
+        }
+    }
+}
+
+/// Moves the selection along an edge: forward to what waits, back to what is waited for.
+pub fn along(state: &mut UiState, way: Way) {
+    match shown(state) {
+        Shown::Graph(drawing) => {
+            let step = match way {
+                Way::Forward => Step::Right,
+                Way::Back => Step::Left,
+            };
+            walk(state, &drawing, step);
+        }
+        Shown::List(_) => {
+            let (index, rows) = (board::index(state), board::rows(state));
+            let Some((at, id)) = board::selected(state) else {
+                return;
+            };
+            let here = index.place(id).unwrap_or_default();
+            let ends = match way {
+                Way::Forward => index.frees(here),
+                Way::Back => index.waits(here),
+            };
+            let listed = ends.iter().filter_map(|task| rows.row_of(*task));
+            let nearest = listed.min_by_key(|row| (row.abs_diff(at), *row));
+            let task = nearest.and_then(|row| rows.get(row)).map(|row| row.task);
+            select(state, task.and_then(|task| index.id(task)));
+        }
+    }
+}
+
+/// Draws what is listed, lists what is drawn.
+pub fn turn(state: &mut UiState) {
+    if state.filter.is_some() {
+        state.say(
+            Level::Info,
+            "What is looked for is listed. Esc clears the filter.",
+        );
+        return;
+    }
+    match shown(state) {
+        Shown::Graph(_) => state.board_shape = Shape::List,
+        Shown::List(Why::Many(count)) if count > GRAPH_MAX => {
+            let text = format!("{count} tasks are listed; {GRAPH_MAX} at most are drawn.");
+            state.say(Level::Info, text);
+        }
+        Shown::List(Why::Tangled) => {
+            state.say(
+                Level::Info,
+                "The tasks wait for one another in too many ways to be drawn.",
+            );
+        }
+        Shown::List(Why::Asked | Why::Filtered | Why::Many(_) | Why::Deep(_)) => {
+            state.board_shape = Shape::Graph;
+        }
+    }
+}
+
+/// A click: the pane gets the keys, and a task there is selected.
+pub fn click(state: &mut UiState, column: u16, row: u16) {
+    let area = layout::layout(state, state.size).pane(Pane::Board);
+    let task = area.and_then(|area| board::task_at(state, layout::inside(area), column, row));
+    movement::focus(state, Pane::Board);
+    select(state, task);
+}

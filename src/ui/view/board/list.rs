@@ -1,0 +1,88 @@
+//! The tasks as a list: below each the tasks that it will free.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Span;
+
+use crate::domain::text::one_line;
+use crate::ui::board::{self, Index, Row, Standing};
+use crate::ui::look;
+use crate::ui::pane::Pane;
+use crate::ui::state::UiState;
+use crate::ui::textual::{fit, pad, width};
+use crate::ui::theme::Theme;
+use crate::ui::view::frame;
+
+/// Below this width a row is short of columns.
+const NARROW: usize = 48;
+
+fn window(state: &UiState, area: Rect) -> (usize, usize) {
+    let selected = board::selected(state).map_or(0, |(at, _)| at);
+    let first = frame::first_row(board::rows(state).len(), selected, area.height);
+    (selected, first)
+}
+
+/// How many rows lie above and below.
+pub fn beyond(state: &UiState, area: Rect, theme: &Theme) -> Vec<Span<'static>> {
+    let (_, first) = window(state, area);
+    frame::beyond(board::rows(state).len(), first, area.height, theme)
+}
+
+/// Draws the rows that are in view.
+pub fn draw(state: &UiState, index: &Index, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let (selected, first) = window(state, area);
+    // Numbers only grow, so the last is the longest.
+    let last = index.len().checked_sub(1).and_then(|at| index.id(at));
+    let digits = last.map_or(1, |id| id.to_string().len());
+    let rows = board::rows(state);
+    for ((at, row), area) in (first..).zip(rows.from(first)).zip(area.rows()) {
+        let mark = frame::Row::of(state, Pane::Board, at, Some(selected));
+        let columns = usize::from(area.width).saturating_sub(1);
+        let spans = spans(state, index, *row, digits, columns, theme);
+        frame::row(mark, spans, theme, area, buffer);
+    }
+}
+
+fn spans(
+    state: &UiState,
+    index: &Index,
+    row: Row,
+    digits: usize,
+    columns: usize,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    let Some(task) = index.id(row.task).and_then(|id| state.board.get(id)) else {
+        return Vec::new();
+    };
+    let (shape, words, style) = look::task(&state.board, task, theme);
+    let guide = row.guide();
+    let columns = columns.saturating_sub(digits + 4 + width(&guide));
+    // On a narrow row the shape says that it is in progress or blocked.
+    let short = words
+        .strip_prefix("in progress ")
+        .or_else(|| words.strip_prefix("blocked "));
+    let words = match short {
+        Some(rest) if columns < NARROW => rest.to_string(),
+        Some(_) | None => words,
+    };
+    let words = fit(&words, columns / 2);
+    let room = columns.saturating_sub(width(&words) + 1);
+    let tags = fit(&board::tags(task), room / 3);
+    let room = room.saturating_sub(width(&tags) + usize::from(!tags.is_empty()));
+    let subject = match index.standing(row.task) {
+        Standing::Blocked => theme.dim,
+        standing => super::words(standing, theme),
+    };
+    let mut out = vec![
+        Span::styled(guide, theme.dim),
+        Span::styled(format!("{shape} "), style),
+        Span::styled(format!("{} ", pad(&task.id.to_string(), digits)), theme.dim),
+        Span::styled(pad(&one_line(&task.subject), room), subject),
+        Span::raw(" "),
+    ];
+    if !tags.is_empty() {
+        out.push(Span::styled(format!("{tags} "), theme.dim));
+    }
+    out.push(Span::styled(words, style));
+    out
+}

@@ -1,0 +1,167 @@
+//! The tasks: what is worked on, what is ready, what waits for what, what is done. Drawn, or listed.
+
+mod graph;
+mod list;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use super::frame::{self, Titles};
+use crate::ui::board::{self, Index, Query, Shown, Standing, Why};
+use crate::ui::layout;
+use crate::ui::look;
+use crate::ui::pane::Pane;
+use crate::ui::popup::Searching;
+use crate::ui::state::{Filter, UiState};
+use crate::ui::textual::{fit, width};
+use crate::ui::theme::Theme;
+
+/// Draws them.
+pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let index = board::index(state);
+    let places = board::places(state, layout::inside(area));
+    let below = match &places.shown {
+        Shown::Graph(drawing) => graph::beyond(state, &index, drawing, places.body, theme),
+        Shown::List(_) => list::beyond(state, places.body, theme),
+    };
+    let name = title(state, &places.shown);
+    // The corners, the pane's number and the blanks take nine columns.
+    let room = usize::from(area.width).saturating_sub(width(&name) + 9);
+    let titles = Titles {
+        aside: counts(&index, room, theme),
+        name,
+        below,
+    };
+    frame::pane(state, Pane::Board, titles, theme, area, buffer);
+    if let (Some(filter), Some(row)) = (&state.filter, places.filter) {
+        draw_filter(filter, theme, row, buffer);
+    }
+    match &places.shown {
+        Shown::Graph(drawing) => {
+            graph::draw(state, &index, drawing, theme, places.body, buffer);
+            if let Some(row) = places.about {
+                about(state, &index, theme, row, buffer);
+            }
+        }
+        Shown::List(_) if board::rows(state).len() == 0 => {
+            let words = if state.board.is_empty() {
+                "No tasks yet. The lead writes them when it plans; `crewdeck task add` does too."
+            } else {
+                "No task fits the filter. Esc clears it."
+            };
+            frame::empty(words, theme, places.body, buffer);
+        }
+        Shown::List(_) => list::draw(state, &index, theme, places.body, buffer),
+    }
+}
+
+fn title(state: &UiState, shown: &Shown) -> String {
+    let name = Pane::Board.title();
+    match shown {
+        Shown::List(_) if state.board.is_empty() => name.into(),
+        Shown::Graph(_) => name.into(),
+        Shown::List(Why::Asked) => format!("{name} · list"),
+        Shown::List(Why::Filtered) => {
+            let hits = board::rows(state).len();
+            format!("{name} · {hits} of {}", state.board.len())
+        }
+        Shown::List(Why::Many(count)) => format!("{name} · list: {count} tasks"),
+        Shown::List(Why::Deep(steps)) => format!("{name} · list: {steps} steps deep"),
+        Shown::List(Why::Tangled) => format!("{name} · list: too many lines"),
+    }
+}
+
+/// How many tasks stand where, in at most `room` columns: with words they are the legend of the shapes.
+fn counts(index: &Index, room: usize, theme: &Theme) -> Vec<Span<'static>> {
+    let total = index.len();
+    let done = index.count(Standing::Done);
+    let mut long = Vec::new();
+    let mut short = Vec::new();
+    for here in [Standing::InProgress, Standing::Ready, Standing::Blocked] {
+        let count = index.count(here);
+        if count > 0 {
+            let (shape, style) = look::standing(here, theme);
+            long.push(Span::styled(format!("{shape} {count} "), style));
+            long.push(Span::styled(format!("{}  ", here.word()), theme.dim));
+            short.push(Span::styled(format!("{shape} {count}  "), style));
+        }
+    }
+    let (shape, style) = look::standing(Standing::Done, theme);
+    for spans in [&mut long, &mut short] {
+        spans.push(Span::styled(format!("{shape} "), style));
+    }
+    long.push(Span::styled(format!("{done}/{total} done"), theme.dim));
+    short.push(Span::styled(format!("{done}/{total}"), theme.dim));
+    let last = vec![Span::styled(format!("{done}/{total} done"), theme.dim)];
+    let fits = |spans: &Vec<Span>| spans.iter().map(|s| width(&s.content)).sum::<usize>() <= room;
+    let found = [long, short, last].into_iter().find(fits);
+    found.filter(|_| total > 0).unwrap_or_default()
+}
+
+/// Draws the filter; below it, what in it means nothing.
+fn draw_filter(filter: &Filter, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let columns = usize::from(area.width);
+    let cursor = match filter.searching {
+        Searching::Typing => "▏",
+        Searching::Rest => "",
+    };
+    let written = filter.words.text();
+    let text = fit(written, columns.saturating_sub(4));
+    let mut spans = vec![
+        Span::styled(" / ", theme.accent),
+        Span::styled(format!("{text}{cursor}"), theme.text),
+    ];
+    if written.is_empty() {
+        let how = fit(
+            "  words  owner:NAME  status:ready  tag:T  !not",
+            columns.saturating_sub(4),
+        );
+        spans.push(Span::styled(how, theme.dim));
+    }
+    let mut rows = area.rows();
+    if let Some(row) = rows.next() {
+        Line::from(spans).render(row, buffer);
+    }
+    if let (Some(row), Some(problem)) = (rows.next(), Query::new(written).problems().first()) {
+        let text = fit(&format!(" ▲ {problem}"), columns);
+        Line::styled(text, theme.warn).render(row, buffer);
+    }
+}
+
+/// One line about the selected task: nodes are short of room.
+fn about(state: &UiState, index: &Index, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    let Some(task) = board::selected(state).and_then(|(_, id)| state.board.get(id)) else {
+        return;
+    };
+    let (shape, words, style) = look::task(&state.board, task, theme);
+    let place = index.place(task.id).unwrap_or_default();
+    let after: Vec<String> = index
+        .frees(place)
+        .iter()
+        .filter_map(|p| index.id(*p))
+        .map(|id| id.to_string())
+        .collect();
+    let label = board::label(task);
+    let mut aside = words;
+    if !after.is_empty() {
+        aside += &format!(" → {}", after.join(" "));
+    }
+    let tags = board::tags(task);
+    let left = format!("{} {}  {tags}", label.number, label.subject);
+    let columns = usize::from(row.width).saturating_sub(4);
+    let mut spans = vec![Span::styled(format!(" {shape} "), style)];
+    spans.extend(frame::sides(&left, theme.text, &aside, style, columns));
+    Line::from(spans).render(row, buffer);
+}
+
+/// The style of a task's words.
+fn words(standing: Standing, theme: &Theme) -> Style {
+    match standing {
+        Standing::Done => theme.dim,
+        Standing::Ready | Standing::Assigned => theme.accent,
+        Standing::InProgress | Standing::Blocked => theme.text,
+    }
+}

@@ -75,14 +75,17 @@ impl Desk {
         !lock(&self.results).is_empty()
     }
 
-    /// Takes the ends of background jobs, in the reference's form.
-    pub fn take_results(&self) -> Option<Block> {
-        let lines: Vec<String> = lock(&self.results).drain(..).collect();
-        (!lines.is_empty()).then(|| {
-            let text = lines.join("\n");
-            Block::text(format!(
+    /// Takes the ends of background jobs: in the reference's form for the model, and each on one line for
+    /// the screen.
+    pub fn take_results(&self) -> Option<(Block, Vec<String>)> {
+        let all: Vec<String> = lock(&self.results).drain(..).collect();
+        (!all.is_empty()).then(|| {
+            let text = all.join("\n");
+            let block = Block::text(format!(
                 "<background-results>\n{text}\n</background-results>"
-            ))
+            ));
+            let first = |text: &String| text.lines().next().unwrap_or_default().to_string();
+            (block, all.iter().map(first).collect())
         })
     }
 

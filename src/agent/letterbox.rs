@@ -14,8 +14,12 @@ impl Driver {
         if let Some(notes) = self.workshop.desk.take_notes() {
             blocks.push(notes);
         }
-        if let Some(results) = self.workshop.desk.take_results() {
+        if let Some((results, lines)) = self.workshop.desk.take_results() {
             blocks.push(results);
+            for what in lines {
+                let agent = self.name.clone();
+                self.publish(EventKind::Injected { agent, what }).await;
+            }
         }
         let Some(post) = self.post.clone() else {
             return blocks;

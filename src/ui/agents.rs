@@ -6,13 +6,16 @@ use super::transcript::Transcript;
 use crate::domain::ids::Name;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, MemberStatus, Team};
-use crate::domain::text::head_and_tail;
+use crate::domain::text::{clip, head_and_tail, one_line};
 use crate::domain::todo::TodoList;
 use crate::domain::usage::Usage;
 use crate::protocol::EventKind;
 
 /// Most agents whose conversation is kept, those who are gone included.
 pub const AGENTS_MAX: usize = 64;
+
+/// Longest errand, in characters.
+const ERRAND_MAX: usize = 200;
 
 /// Longest answer that `y` copies, in bytes.
 const SAID_MAX: usize = 256 * 1024;
@@ -38,6 +41,8 @@ pub struct AgentView {
     pub cost: Option<f64>,
     /// Its last whole answer.
     pub last_said: String,
+    /// What a subagent was sent out for, in one line; empty for the others.
+    pub errand: String,
     /// Whether anything has entered its conversation.
     pub has_spoken: bool,
     /// Whether a turn of it has begun and not ended.
@@ -74,6 +79,10 @@ impl AgentView {
                     self.last_said = head_and_tail(text, SAID_MAX);
                 }
             }
+            EventKind::SubagentStarted { prompt, .. } => {
+                self.has_spoken = true;
+                self.errand = clip(&one_line(prompt), ERRAND_MAX);
+            }
             EventKind::TurnStarted { .. } => self.in_turn = true,
             EventKind::TurnEnded { .. } => self.in_turn = false,
             EventKind::Prompted { .. }
@@ -81,7 +90,6 @@ impl AgentView {
             | EventKind::TextDelta { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::Compacted { .. }
-            | EventKind::SubagentStarted { .. }
             | EventKind::ToolStarted { .. } => self.has_spoken = true,
             EventKind::CrewReady(_)
             | EventKind::ModelsListed { .. }

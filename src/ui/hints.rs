@@ -147,7 +147,7 @@ fn does_something(state: &UiState, binding: &Binding) -> bool {
         Action::TurnBoard => !state.board.is_empty() && state.filter.is_none(),
         Action::AskShutdown => rows::selected_member(state).is_some_and(|(_, name)| {
             let status = state.team.find(&name).map(|m| m.status);
-            status != Some(MemberStatus::Shutdown)
+            status.is_some_and(|s| s != MemberStatus::Shutdown)
         }),
         Action::Filter => match state.popups.last() {
             Some(Popup::Reader(reader)) => matches!(reader.text, Text::Help(_)),

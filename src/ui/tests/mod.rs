@@ -2,6 +2,7 @@
 
 mod cost;
 mod keystrokes;
+mod lasting;
 mod pictures;
 mod pty;
 mod robust;

@@ -103,11 +103,13 @@ impl ToolRun {
 
     /// What came of it in a few words: `exit 1`, `12 lines`, `+3 −1`, a short output itself, the time.
     pub fn result(&self) -> String {
-        let mut words = Vec::new();
+        // The answer of a subagent is read with Enter, its work with o.
+        let mut words: Vec<String> = self.subagent.iter().map(ToString::to_string).collect();
         match self.progress {
             Progress::Running => {}
             Progress::Abandoned => words.push("not finished".to_string()),
             Progress::Failed => words.extend(ended_by(&self.output)),
+            Progress::Done if self.subagent.is_some() => {}
             Progress::Done if self.diff.is_empty() => words.extend(measure(&self.output)),
             Progress::Done => {
                 let (added, removed) = changes(&self.diff);

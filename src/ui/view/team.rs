@@ -122,7 +122,7 @@ fn subagent(
         | Activity::NeedsYou { .. }
         | Activity::Stuck { .. }
         | Activity::Failed { .. }
-        | Activity::Gone => "subagent".into(),
+        | Activity::Gone => agent.map_or_else(String::new, |a| a.errand.clone()),
     };
     vec![
         Span::styled(head, theme.dim),

@@ -1,0 +1,231 @@
+//! What one agent has beside it: background jobs, subagents, compactions.
+
+use insta::assert_snapshot;
+use pretty_assertions::assert_eq;
+
+use crate::domain::chat::Outcome;
+use crate::domain::ids::{CallId, JobId, Name};
+use crate::domain::job::{Job, JobEnd};
+use crate::domain::stamp::Stamp;
+use crate::domain::subagent::SubagentKind;
+use crate::domain::team::Activity;
+use crate::protocol::event::{Compaction, Shortened};
+use crate::protocol::{Command, EventKind};
+use crate::ui::fixture::{name, picture, press, started, tell};
+use crate::ui::pane::{Focus, Pane};
+use crate::ui::{Do, UiState};
+
+fn job(id: &str, command: &str, ended: Option<JobEnd>) -> EventKind {
+    EventKind::JobChanged {
+        job: Job {
+            id: JobId(id.into()),
+            agent: Name::lead(),
+            command: command.into(),
+            began: Stamp(100.0),
+            ended: ended.map(|end| (Stamp(163.0), end)),
+            tail: String::new(),
+        },
+    }
+}
+
+fn heard(id: &str, chunk: &str) -> EventKind {
+    EventKind::JobOutput {
+        job: JobId(id.into()),
+        chunk: chunk.into(),
+    }
+}
+
+fn with_jobs(width: u16, height: u16) -> UiState {
+    let mut state = started(width, height);
+    state.now = Stamp(190.0);
+    tell(
+        &mut state,
+        vec![
+            job("j1", "cargo test --workspace", None),
+            job("j2", "npm run build", Some(JobEnd::Exited { code: 1 })),
+            job(
+                "j3",
+                "sleep 600",
+                Some(JobEnd::Killed { by: "user".into() }),
+            ),
+            heard("j1", "running 250 tests\ntest parser::中文 ... ok\n"),
+            heard("j1", "\u{1b}[2Jtest evil ... ok\n"),
+        ],
+    );
+    state.now = Stamp(190.0);
+    state
+}
+
+#[test]
+fn background_jobs_are_listed_with_what_the_selected_one_writes() {
+    for (width, height) in [(160, 45), (100, 30), (60, 16)] {
+        let mut state = with_jobs(width, height);
+        assert_eq!(press(&mut state, "esc b"), []);
+        let shown = picture(&state);
+        assert!(!shown.contains('\u{1b}'));
+        if width == 100 {
+            assert_snapshot!("jobs_100x30", shown);
+        }
+    }
+    let mut empty = started(70, 20);
+    press(&mut empty, "esc b");
+    assert_snapshot!("jobs_empty_70x20", picture(&empty));
+}
+
+#[test]
+fn a_job_is_ended_by_key_once_it_is_selected() {
+    let mut state = with_jobs(100, 30);
+    let kill = |id: &str| {
+        Do::Command(Command::KillJob {
+            job: JobId(id.into()),
+        })
+    };
+    assert_eq!(press(&mut state, "esc b x"), [kill("j1")]);
+    assert_eq!(press(&mut state, "j x"), [], "it has ended");
+    assert_eq!(press(&mut state, "G x"), []);
+    assert_eq!(press(&mut state, "g y").len(), 1, "what it wrote is copied");
+    // The list stays with the keys while jobs end.
+    tell(
+        &mut state,
+        vec![job("j1", "cargo test", Some(JobEnd::Exited { code: 0 }))],
+    );
+    assert_eq!(press(&mut state, "x"), []);
+    press(&mut state, "enter");
+    assert_eq!(
+        (state.focus, state.shown.as_str()),
+        (Focus::Pane(Pane::Lead), "lead")
+    );
+}
+
+fn sent(agent: &Name, call: &str, kind: SubagentKind, prompt: &str) -> Vec<EventKind> {
+    vec![
+        EventKind::ToolStarted {
+            agent: Name::lead(),
+            call: CallId(call.into()),
+            tool: "task".into(),
+            on: prompt.into(),
+            input: serde_json::json!({}),
+        },
+        EventKind::SubagentStarted {
+            agent: agent.clone(),
+            parent: Name::lead(),
+            call: CallId(call.into()),
+            kind,
+            prompt: prompt.into(),
+        },
+        EventKind::TurnStarted {
+            agent: agent.clone(),
+        },
+        EventKind::ActivityChanged {
+            agent: agent.clone(),
+            activity: Activity::Thinking,
+        },
+    ]
+}
+
+#[test]
+fn a_subagent_stands_under_its_parent_and_its_work_can_be_opened() {
+    let mut state = started(100, 30);
+    let (one, two) = (
+        Name::subagent(&Name::lead(), 1),
+        Name::subagent(&Name::lead(), 2),
+    );
+    tell(
+        &mut state,
+        sent(&one, "c1", SubagentKind::Explore, "find the tests"),
+    );
+    tell(
+        &mut state,
+        sent(&two, "c2", SubagentKind::General, "count the lines"),
+    );
+    press(&mut state, "esc 4");
+    assert_snapshot!("subagents_100x30", picture(&state));
+    press(&mut state, "j enter");
+    assert_eq!(state.shown, two);
+    press(&mut state, "esc");
+    assert_eq!(state.shown, Name::lead());
+    // From the call itself.
+    press(&mut state, "1 K K o");
+    assert_eq!(state.shown, one);
+    // It takes no words.
+    assert_eq!(press(&mut state, "i \"hello\" enter"), []);
+    assert_eq!(press(&mut state, "ctrl+u \"@lead hello\" enter").len(), 1);
+    // When it is gone it leaves the team, and its work can still be read.
+    tell(
+        &mut state,
+        vec![
+            EventKind::ActivityChanged {
+                agent: one.clone(),
+                activity: Activity::Gone,
+            },
+            EventKind::ToolFinished {
+                agent: Name::lead(),
+                call: CallId("c1".into()),
+                tool: "task".into(),
+                outcome: Outcome::Ok,
+                output: "in tests/".into(),
+                diff: String::new(),
+                took_ms: 2500,
+            },
+        ],
+    );
+    press(&mut state, "esc esc esc 4");
+    assert!(!picture(&state).contains("└ lead.1"));
+    press(&mut state, "1 K K o");
+    assert_eq!(state.shown, one);
+}
+
+#[test]
+fn compacting_is_asked_for_with_words_or_without() {
+    let compact = |agent: &str, focus: &str| {
+        Do::Command(Command::Compact {
+            agent: name(agent),
+            focus: focus.into(),
+        })
+    };
+    let mut state = started(100, 30);
+    assert_eq!(
+        press(&mut state, "\"/compact\" enter"),
+        [compact("lead", "")]
+    );
+    assert_eq!(
+        press(&mut state, "\"/compact the parser \" enter"),
+        [compact("lead", "the parser")]
+    );
+    let told = |how, before, after| EventKind::Compacted {
+        agent: Name::lead(),
+        compaction: Compaction { how, before, after },
+    };
+    let transcript = ".transcripts/s-lead.whole-1.jsonl".to_string();
+    tell(
+        &mut state,
+        vec![
+            told(Shortened::Results { count: 12 }, 160_000, 90_400),
+            told(Shortened::Summary { transcript }, 161_000, 5_200),
+        ],
+    );
+    let shown = picture(&state);
+    for part in [
+        "12 old tool results set aside: 160k → 90.4k",
+        "conversation compacted: 161k → 5.2k",
+    ] {
+        assert!(shown.contains(part), "{part} in\n{shown}");
+    }
+}
+
+#[test]
+fn what_was_under_way_when_crewdeck_ended_is_over() {
+    let mut state = with_jobs(100, 30);
+    let one = Name::subagent(&Name::lead(), 1);
+    tell(
+        &mut state,
+        sent(&one, "c1", SubagentKind::Explore, "find the tests"),
+    );
+    state.end_of_session(Stamp(500.0));
+    assert_eq!(state.jobs.running(), 0);
+    assert_eq!(state.busy(), 0);
+    press(&mut state, "esc 1");
+    let shown = picture(&state);
+    assert!(shown.contains("not finished"), "{shown}");
+    assert!(!shown.contains("working"), "{shown}");
+}

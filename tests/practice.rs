@@ -126,7 +126,7 @@ fn s06_reading_every_file_one_by_one_never_runs_out_of_room() {
 #[test]
 fn s07_three_tasks_that_depend_on_each_other() {
     let project = Project::new();
-    let script = r#"
+    let script = r"
 rules:
   - when: Create 3 tasks
     calls:
@@ -137,7 +137,7 @@ rules:
       - { tool: task_list }
   - when: .
     say: They stand on the board.
-"#;
+";
     let prompt = "Create 3 tasks: \"Setup project\", \"Write code\", \"Write tests\". Make them depend on each other.";
     let events = run(&project, script, prompt);
     let finished = of(&events, "tool_finished");

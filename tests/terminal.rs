@@ -270,3 +270,84 @@ rules:
     );
     leave(screen);
 }
+
+/// A script that plays the lead, and the options that choose it.
+fn scripted(home: &Path, rules: &str) -> Vec<String> {
+    let file = home.join("script.yaml");
+    std::fs::write(&file, format!("rules:\n{rules}")).unwrap();
+    vec!["--provider".into(), format!("script:{}", file.display())]
+}
+
+#[test]
+fn after_a_kill_the_screen_and_the_lead_are_back_where_they_stood() {
+    let home = tempfile::tempdir().unwrap();
+    let rules = r"
+  - when: ^count
+    say: I count.
+    calls:
+      - { tool: todo, input: { items: [{ id: '1', text: count them all, status: in_progress }] } }
+      - { tool: bash, input: { command: 'touch counting; sleep 30' } }
+  - when: ended in the middle of this turn
+    say: I was cut off and look again.
+  - when: ^and now
+    say: Now I am done.
+";
+    let mut args = scripted(home.path(), rules);
+    let plain: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut screen = Screen::start(home.path(), 160, 45, &plain);
+    screen.wait_for("Say what you want done");
+    screen.send("count the files\r");
+    screen.wait_for("count them all");
+    screen.wait("the command runs", |_| {
+        home.path().join("counting").exists()
+    });
+    screen.kill();
+
+    args.push("--resume".into());
+    let plain: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut screen = Screen::start(home.path(), 160, 45, &plain);
+    screen.wait_for("I was cut off and look again.");
+    let text = screen.text();
+    for part in [
+        "count the files",
+        "I count.",
+        "not finished",
+        "count them all",
+    ] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+    screen.send("and now\r");
+    screen.wait_for("Now I am done.");
+    leave(screen);
+}
+
+#[test]
+fn a_background_job_is_watched_and_ended_by_key() {
+    let home = tempfile::tempdir().unwrap();
+    let rules = r"
+  - when: ^serve
+    calls: [{ tool: background_run, input: { command: 'echo listening; sleep 30' } }]
+  - when: started
+    say: It is up.
+  - when: killed by user
+    say: You ended it.
+";
+    let args = scripted(home.path(), rules);
+    let plain: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut screen = Screen::start(home.path(), 100, 30, &plain);
+    screen.wait_for("Say what you want done");
+    screen.send("serve\r");
+    screen.wait_for("It is up.");
+    screen.wait_for("1 job");
+    screen.send("\x1b");
+    screen.wait_for("i to write");
+    screen.send("b");
+    screen.wait("the list with its tail", |text| {
+        text.contains("Background jobs: 1 running") && text.contains("listening")
+    });
+    screen.send("x");
+    screen.wait_for("killed by user");
+    screen.send("\x1b");
+    screen.wait_for("You ended it.");
+    leave(screen);
+}

@@ -160,6 +160,12 @@ impl Screen {
         self.child.process_id().unwrap()
     }
 
+    /// Kills the program at once, as a crash would, and waits until it is gone.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// Waits for the end; the status and whether the terminal is as it was: main screen, cursor shown,
     /// no bracketed paste, no mouse.
     pub fn end(mut self) -> (ExitStatus, bool) {

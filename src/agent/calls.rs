@@ -15,6 +15,7 @@ use crate::domain::request::{RequestKind, RequestStatus};
 use crate::domain::stamp::Stamp;
 use crate::domain::text::head_and_tail;
 use crate::protocol::event::EventKind;
+use crate::store::Board;
 use crate::tools::host::Host;
 use crate::tools::policy::{self, Rules, Ruling, Standing};
 use crate::tools::{Tool, ToolContext, ToolOutput, table};
@@ -36,6 +37,8 @@ pub struct Workshop {
     pub host: Arc<dyn Host>,
     /// The crew's root.
     pub root: PathBuf,
+    /// The crew's board.
+    pub board: Board,
     /// Where the agent works.
     pub workdir: PathBuf,
     /// How long a program may run.
@@ -79,6 +82,7 @@ impl Workshop {
             agent: agent.clone(),
             call: call.id.clone(),
             root: self.root.clone(),
+            board: self.board.clone(),
             workdir: self.workdir.clone(),
             host: Arc::clone(&self.host),
             cancel,

@@ -126,7 +126,10 @@ struct Shared {
     post: Post,
     requests: Requests,
     roster: Roster,
+    /// The board as the screen was told of it.
     graph: RwLock<Arc<TaskGraph>>,
+    /// Held by who reads the board and tells of it.
+    board_turn: tokio::sync::Mutex<()>,
     team: Mutex<Team>,
     agents: Mutex<BTreeMap<Name, Handle>>,
     clerk: clerk::Clerk,
@@ -176,6 +179,7 @@ impl Crew {
             memory: parts.memory,
             publisher: parts.publisher,
             graph: RwLock::default(),
+            board_turn: tokio::sync::Mutex::default(),
             team: Mutex::default(),
             agents: Mutex::default(),
             clerk: clerk::Clerk::default(),

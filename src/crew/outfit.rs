@@ -111,6 +111,7 @@ impl Shared {
                     shared: Arc::clone(self),
                 }),
                 root: self.root.clone(),
+                board: self.board.clone(),
                 workdir: self.root.clone(),
                 timeout: self.tool_timeout,
                 clock: self.clock,

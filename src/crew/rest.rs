@@ -61,7 +61,7 @@ impl Shared {
             }
         }
         let board = self.board.clone();
-        let graph = Arc::new(blocking(move || board.read()).await.ok()?.graph);
+        let graph = blocking(move || board.read()).await.ok()?.graph;
         let claims = |name: &Name, handle: &Handle| {
             !name.is_lead() && *lock(&handle.standing) == Standing::Resting
         };

@@ -9,6 +9,7 @@ mod board;
 mod inbox;
 mod log;
 mod post;
+mod print;
 mod requests;
 mod root;
 mod roster;
@@ -18,11 +19,11 @@ pub mod watch;
 use std::path::PathBuf;
 
 use crate::domain::graph::GraphError;
-use crate::domain::ids::RequestId;
+use crate::domain::ids::{RequestId, TaskId};
 use crate::domain::request::RequestError;
 use crate::domain::team::TeamError;
 
-pub use board::{Board, Reading};
+pub use board::{Board, News, Reading, Which};
 pub use log::{Journal, Transcript};
 pub use post::{Cursor, Pending, Post};
 pub use requests::{Requests, RequestsReading};
@@ -52,6 +53,9 @@ pub enum StoreError {
     /// There is no such request.
     #[error("there is no request {0}: it may have been decided and cleaned up")]
     NoRequest(RequestId),
+    /// A task's file can not be used.
+    #[error("task {0} can not be used: {1}")]
+    Unreadable(TaskId, String),
     /// Something is too long to be kept.
     #[error("{0}")]
     TooLong(String),

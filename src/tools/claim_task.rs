@@ -8,7 +8,6 @@ use super::loose::TaskRef;
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_get, task_ref,
 };
-use crate::store::Board;
 
 /// The tool.
 pub const TOOL: Tool = Tool {
@@ -31,9 +30,9 @@ struct Input {
 
 fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let input: Input = parse(input)?;
-    let board = Board::open(&context.root);
+    let board = &context.board;
     let id = match &input.task_id {
-        Some(reference) => Some(task_ref::resolve(&task_ref::graph(&board)?, reference)?),
+        Some(reference) => Some(task_ref::resolve(board, reference)?),
         None => None,
     };
     let claimed = board.claim(id, &task_ref::claimer(context), (context.clock)());

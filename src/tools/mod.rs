@@ -42,6 +42,7 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, Name};
 use crate::domain::stamp::Stamp;
+use crate::store::Board;
 use host::Host;
 
 /// What a tool touches; the policy and the plan gate decide by it.
@@ -108,6 +109,8 @@ pub struct ToolContext {
     pub call: CallId,
     /// The root of the crew: here lie the state folders.
     pub root: PathBuf,
+    /// The crew's board.
+    pub board: Board,
     /// Where the agent works; its file tools stay inside.
     pub workdir: PathBuf,
     /// The floors above.

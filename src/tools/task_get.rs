@@ -8,7 +8,6 @@ use super::loose::TaskRef;
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_ref,
 };
-use crate::store::Board;
 
 /// The tool.
 pub const TOOL: Tool = Tool {
@@ -44,10 +43,7 @@ pub fn show_id(input: &Value) -> String {
 
 fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let input: Input = parse(input)?;
-    let graph = task_ref::graph(&Board::open(&context.root))?;
-    let id = task_ref::resolve(&graph, &input.task_id)?;
-    let task = graph
-        .known(id)
-        .map_err(|e| ToolOutput::error(format!("Error: {e}")))?;
-    task_ref::whole(task)
+    let id = task_ref::resolve(&context.board, &input.task_id)?;
+    let task = context.board.get(id).map_err(|e| task_ref::refused(&e))?;
+    task_ref::whole(&task)
 }

@@ -9,7 +9,6 @@ use super::{
 };
 use crate::domain::graph::TaskGraph;
 use crate::domain::task::{Task, TaskStatus};
-use crate::store::Board;
 
 /// Most tasks of one result; completed ones are left out first.
 const TASKS_MAX: usize = 300;
@@ -30,8 +29,8 @@ struct Input {}
 
 fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let Input {} = parse(input)?;
-    let graph = task_ref::graph(&Board::open(&context.root))?;
-    Ok(ToolOutput::ok(render(&graph)))
+    let reading = context.board.read().map_err(|e| task_ref::refused(&e))?;
+    Ok(ToolOutput::ok(render(&reading.graph)))
 }
 
 /// The board as the reference renders it, with owners.

@@ -17,7 +17,7 @@ pub fn run(verb: &TaskVerb, desk: &Desk<'_>) -> Result<Ended> {
         TaskVerb::Show { id } => {
             let reading = board.read()?;
             Desk::warn(&reading.notices);
-            reading.graph.known(TaskId(*id))?.clone()
+            Task::clone(reading.graph.known(TaskId(*id))?)
         }
         TaskVerb::Add {
             subject,

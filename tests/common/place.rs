@@ -10,7 +10,7 @@ use crewdeck::domain::request::{Decision, Request, RequestKind};
 use crewdeck::domain::stamp::Stamp;
 use crewdeck::domain::team::Member;
 use crewdeck::domain::todo::TodoList;
-use crewdeck::store::{Roster, prepare};
+use crewdeck::store::{Board, Roster, prepare};
 use crewdeck::tools::host::Host;
 use crewdeck::tools::{ToolContext, ToolOutput, table};
 use futures::future::BoxFuture;
@@ -64,6 +64,7 @@ impl Host for Played {
 pub struct Place {
     pub dir: tempfile::TempDir,
     pub host: Arc<Played>,
+    pub board: Board,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -81,6 +82,7 @@ impl Place {
                 .unwrap();
         }
         Place {
+            board: Board::open(&root),
             dir,
             host: Arc::default(),
             runtime: tokio::runtime::Runtime::new().unwrap(),
@@ -104,6 +106,7 @@ impl Place {
             agent: Name::party(agent).unwrap(),
             call: CallId("call-1".into()),
             root: self.root(),
+            board: self.board.clone(),
             workdir: self.root(),
             host: Arc::clone(&self.host) as Arc<dyn Host>,
             cancel: CancellationToken::new(),

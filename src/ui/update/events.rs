@@ -1,5 +1,7 @@
 //! What happened in the crew, taken into the state.
 
+use std::sync::Arc;
+
 use super::Do;
 use crate::domain::ids::Name;
 use crate::domain::request::Request;
@@ -61,7 +63,9 @@ pub fn event(state: &mut UiState, event: &Event, out: &mut Vec<Do>) {
         | EventKind::ActivityChanged { agent, .. }
         | EventKind::UsageChanged { agent, .. }
         | EventKind::TodoChanged { agent, .. } => agent_event(state, agent, event),
-        EventKind::BoardChanged { board } => state.board = board.clone(),
+        EventKind::BoardChanged { changed, removed } => {
+            Arc::make_mut(&mut state.board).apply(changed, removed);
+        }
         EventKind::TeamChanged { team } => state.team = team.clone(),
         EventKind::LetterMoved { letter, step } => {
             if let (true, Ok(to)) = (letter.from == "user", Name::party(&letter.to)) {

@@ -17,18 +17,38 @@ const LEFT_BEHIND: Duration = Duration::from_secs(60);
 /// # Errors
 /// When the folder can not be written; the old file is untouched then.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let folder = path.parent().unwrap_or(Path::new("."));
+    let file = temporary(path, bytes)?;
+    file.persist(path)
+        .map_err(|e| StoreError::at(path)(e.error))?;
+    sync_folder(folder_of(path)).map_err(StoreError::at(path))
+}
+
+/// The same for a file that must not be there yet.
+///
+/// # Errors
+/// `AlreadyExists` when it is there, else as [`write`].
+pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let file = temporary(path, bytes)?;
+    file.persist_noclobber(path)
+        .map_err(|e| StoreError::at(path)(e.error))?;
+    sync_folder(folder_of(path)).map_err(StoreError::at(path))
+}
+
+/// A temporary file beside `path`, with its content on disk.
+fn temporary(path: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, StoreError> {
     let at = || StoreError::at(path);
     let mut file = tempfile::Builder::new()
         .prefix(TEMPORARY)
         .permissions(permissions())
-        .tempfile_in(folder)
+        .tempfile_in(folder_of(path))
         .map_err(at())?;
     file.write_all(bytes).map_err(at())?;
     file.as_file().sync_all().map_err(at())?;
-    file.persist(path)
-        .map_err(|e| StoreError::at(path)(e.error))?;
-    sync_folder(folder).map_err(at())
+    Ok(file)
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("."))
 }
 
 #[cfg(unix)]
@@ -123,6 +143,19 @@ mod tests {
         write(&path, b"a long first version").unwrap();
         write(&path, b"short").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"short");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_new_file_replaces_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.json");
+        write_new(&path, b"first").unwrap();
+        let StoreError::File { source, .. } = write_new(&path, b"second").unwrap_err() else {
+            panic!("another error");
+        };
+        assert_eq!(source.kind(), std::io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).unwrap(), b"first");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 

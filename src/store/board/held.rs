@@ -21,6 +21,17 @@ pub(super) struct Held<'a> {
     pub lock: Lock,
 }
 
+/// What becomes of the first task of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum First {
+    /// It is new: no file may be there, and its number is noted.
+    Made,
+    /// It has other values.
+    Kept,
+    /// It is taken off; its number stays taken.
+    Gone,
+}
+
 impl Held<'_> {
     pub(super) fn change(
         &mut self,
@@ -28,8 +39,8 @@ impl Held<'_> {
         rule: impl FnOnce(&mut TaskGraph) -> Result<Vec<TaskId>, GraphError>,
     ) -> Result<Task, StoreError> {
         self.look_around(id)?;
-        let changed = rule(Arc::make_mut(&mut self.cache.graph))?;
-        self.save(&changed)?;
+        let changed = rule(self.graph())?;
+        self.save(&changed, First::Kept)?;
         self.task(id)
     }
 
@@ -89,6 +100,10 @@ impl Held<'_> {
         Ok(None)
     }
 
+    pub(super) fn graph(&mut self) -> &mut TaskGraph {
+        Arc::make_mut(&mut self.cache.graph)
+    }
+
     pub(super) fn task(&self, id: TaskId) -> Result<Task, StoreError> {
         self.cache.task(id).map(Arc::unwrap_or_clone)
     }
@@ -102,13 +117,13 @@ impl Held<'_> {
 
     /// Writes the changed tasks, the first (the one that was changed itself) first: the others follow from
     /// it, so after a crash in between nothing is stuck, because a blocker counts by its own status.
-    pub(super) fn save(&mut self, changed: &[TaskId]) -> Result<(), StoreError> {
+    ///
+    /// # Errors
+    /// When a file can not be written; what is known is then what the files say.
+    pub(super) fn save(&mut self, changed: &[TaskId], first: First) -> Result<(), StoreError> {
         atomic::sweep(&std::mem::take(&mut self.cache.temps));
-        let written = self
-            .record_change(changed)
-            .and_then(|()| changed.iter().try_for_each(|id| self.write(*id)));
+        let written = self.write_all(changed, first);
         if written.is_err() {
-            // What was not written is not so: the files say how far it went.
             for id in changed {
                 self.cache.doubt(*id);
             }
@@ -117,21 +132,46 @@ impl Held<'_> {
         written
     }
 
-    fn write(&self, id: TaskId) -> Result<(), StoreError> {
-        let path = files::path(self.dir, id);
+    fn write_all(&mut self, changed: &[TaskId], first: First) -> Result<(), StoreError> {
+        let texts = changed
+            .iter()
+            .map(|id| self.text(*id))
+            .collect::<Result<Vec<_>, _>>()?;
+        self.record_change(changed)?;
+        // The number first: after a crash in between it is lost, but never given twice.
+        match first {
+            First::Made => self.note_last(changed.iter().copied().next().unwrap_or_default())?,
+            First::Gone => self.note_last(TaskId(self.cache.last))?,
+            First::Kept => {}
+        }
+        for (at, (id, text)) in changed.iter().zip(texts).enumerate() {
+            let path = files::path(self.dir, *id);
+            match text {
+                Some(text) if at == 0 && first == First::Made => atomic::write_new(&path, &text)?,
+                Some(text) => atomic::write(&path, &text)?,
+                None => {
+                    fs::remove_file(&path).map_err(StoreError::at(&path))?;
+                    atomic::sync_folder(self.dir).map_err(StoreError::at(self.dir))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the file of a task is to hold; `None`: there is to be none.
+    fn text(&self, id: TaskId) -> Result<Option<Vec<u8>>, StoreError> {
         let Some(task) = self.cache.graph.get(id) else {
-            fs::remove_file(&path).map_err(StoreError::at(&path))?;
-            return atomic::sync_folder(self.dir).map_err(StoreError::at(self.dir));
+            return Ok(None);
         };
-        let mut text = serde_json::to_string_pretty(task)?;
-        text.push('\n');
+        let mut text = serde_json::to_vec_pretty(task)?;
+        text.push(b'\n');
         if text.len() as u64 > FILE_MAX {
             return Err(StoreError::TooLong(format!(
-                "{id} would be too large for its file ({} MiB at most): shorten it or take edges away",
+                "task {id} would be too large for its file ({} MiB at most): shorten it or take edges away",
                 FILE_MAX / 1024 / 1024
             )));
         }
-        atomic::write(&path, text.as_bytes())
+        Ok(Some(text))
     }
 
     /// Says in the record what is about to be changed.

@@ -19,8 +19,11 @@ mod cache;
 mod files;
 mod held;
 mod record;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -32,7 +35,7 @@ use crate::domain::ids::{Name, TaskId};
 use crate::domain::stamp::Stamp;
 use crate::domain::task::Task;
 use cache::{Cache, Findings};
-use held::Held;
+use held::{First, Held};
 use record::Record;
 
 /// The highest number that was ever given; numbers are not used again.
@@ -175,13 +178,16 @@ impl Board {
     pub fn create(&self, new: NewTask, now: Stamp) -> Result<Task, StoreError> {
         let mut held = self.hold()?;
         held.look_at_named(&new.blocked_by)?;
-        let id = held.next_id()?;
-        let graph = Arc::make_mut(&mut held.cache.graph);
-        let changed = graph.create(id, new, now)?;
-        // The number first: after a crash in between it is lost, but never given twice.
-        held.note_last(id)?;
-        held.save(&changed)?;
-        held.task(id)
+        loop {
+            let id = held.next_id()?;
+            let changed = held.graph().create(id, new.clone(), now)?;
+            match held.save(&changed, First::Made) {
+                // Who takes no lock was faster: its task stays, ours gets the next number.
+                Err(StoreError::File { source, .. })
+                    if source.kind() == ErrorKind::AlreadyExists => {}
+                saved => return saved.and_then(|()| held.task(id)),
+            }
+        }
     }
 
     /// Claims a task, or the first one that can be claimed. `None`: there is none.
@@ -206,8 +212,8 @@ impl Board {
                 None => return Ok(None),
             },
         };
-        let changed = Arc::make_mut(&mut held.cache.graph).claim(id, claimer, now)?;
-        held.save(&changed)?;
+        let changed = held.graph().claim(id, claimer, now)?;
+        held.save(&changed, First::Kept)?;
         held.task(id).map(Some)
     }
 
@@ -257,9 +263,8 @@ impl Board {
         let mut held = self.hold()?;
         held.look_around(id)?;
         let gone = held.task(id)?;
-        let changed = Arc::make_mut(&mut held.cache.graph).remove(id, now)?;
-        held.note_last(TaskId(held.cache.last))?;
-        held.save(&changed)?;
+        let changed = held.graph().remove(id, now)?;
+        held.save(&changed, First::Gone)?;
         Ok(gone)
     }
 

@@ -111,6 +111,25 @@ impl TaskId {
     pub const MAX: TaskId = TaskId((1 << 53) - 1);
 }
 
+/// A task as somebody names it: by its number, or by other words, most often its subject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskRef {
+    /// Its number.
+    Id(TaskId),
+    /// Something else.
+    Words(String),
+}
+
+/// Reads `3` and `#3` as numbers, everything else as words.
+impl std::str::FromStr for TaskRef {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<TaskRef, Self::Err> {
+        let number = text.trim().trim_start_matches('#').parse().map(TaskId);
+        Ok(number.map_or_else(|_| TaskRef::Words(text.into()), TaskRef::Id))
+    }
+}
+
 /// Reads `3`, `3.0` and `"3"`: other programs write numbers as texts too.
 impl<'de> Deserialize<'de> for TaskId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::loose::TaskRef;
+use super::loose::LooseRef;
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_get, task_ref,
 };
@@ -25,7 +25,7 @@ pub const TOOL: Tool = Tool {
 struct Input {
     /// The task's number; the first ready one if missing.
     #[schemars(with = "Option<u64>")]
-    task_id: Option<TaskRef>,
+    task_id: Option<LooseRef>,
 }
 
 fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::loose::{self, TaskRef};
+use super::loose::{self, LooseRef};
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_ref,
 };
@@ -45,7 +45,7 @@ struct Input {
         deserialize_with = "loose::refs"
     )]
     #[schemars(with = "Option<Vec<u64>>")]
-    blocked_by: Vec<TaskRef>,
+    blocked_by: Vec<LooseRef>,
     /// What a teammate must be good at to claim it.
     #[serde(default)]
     tags: Option<Vec<String>>,

@@ -1,36 +1,19 @@
 //! Task references and task results, said once for all board tools.
 
-use super::loose::TaskRef;
+use super::loose::LooseRef;
 use super::{ToolContext, ToolOutput};
 use crate::domain::graph::Claimer;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
-use crate::domain::text::{clip, one_line};
 use crate::store::{Board, Roster, StoreError};
 
-/// Most characters of a model's words that an answer repeats.
-const WORDS_MAX: usize = 200;
-
 /// The task that a model means. Words where a number belongs are answered with the number.
-pub fn resolve(board: &Board, reference: &TaskRef) -> Result<TaskId, ToolOutput> {
-    let words = match reference {
-        TaskRef::Id(id) => return Ok(TaskId(*id)),
-        TaskRef::Words(words) => words,
-    };
-    let graph = board.read().map_err(|e| refused(&e))?.graph;
-    let same = |t: &&Task| t.subject.trim().eq_ignore_ascii_case(words.trim());
-    let shown = clip(&one_line(words), WORDS_MAX);
-    Err(ToolOutput::error(match graph.tasks().find(same) {
-        Some(task) => format!(
-            "Error: '{shown}' is the subject of a task: use its number {}",
-            task.id.0
-        ),
-        None => format!("Error: '{shown}' is not the number of a task (task_list shows them)"),
-    }))
+pub fn resolve(board: &Board, reference: &LooseRef) -> Result<TaskId, ToolOutput> {
+    board.resolve(&reference.0).map_err(|e| refused(&e))
 }
 
 /// All of them.
-pub fn resolve_all(board: &Board, references: &[TaskRef]) -> Result<Vec<TaskId>, ToolOutput> {
+pub fn resolve_all(board: &Board, references: &[LooseRef]) -> Result<Vec<TaskId>, ToolOutput> {
     references.iter().map(|r| resolve(board, r)).collect()
 }
 

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::loose::{self, TaskRef};
+use super::loose::{self, LooseRef};
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_ref,
 };
@@ -29,7 +29,7 @@ pub const TOOL: Tool = Tool {
 struct Input {
     /// The task's number.
     #[schemars(with = "u64")]
-    task_id: TaskRef,
+    task_id: LooseRef,
     /// pending gives a task of yours back, in_progress starts one, completed finishes it.
     #[schemars(with = "Option<Status>")]
     status: Option<TaskStatus>,
@@ -41,7 +41,7 @@ struct Input {
         deserialize_with = "loose::refs"
     )]
     #[schemars(with = "Option<Vec<u64>>")]
-    add: Vec<TaskRef>,
+    add: Vec<LooseRef>,
     /// Numbers of tasks that it shall wait for no longer.
     #[serde(
         default,
@@ -50,7 +50,7 @@ struct Input {
         deserialize_with = "loose::refs"
     )]
     #[schemars(with = "Option<Vec<u64>>")]
-    remove: Vec<TaskRef>,
+    remove: Vec<LooseRef>,
     /// A new subject.
     subject: Option<String>,
     /// A new description.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::ids::{Name, TaskId};
 use super::task::{Task, TaskStatus};
+use super::text::{clip, one_line};
 pub use delta::Delta;
 use index::Index;
 pub use refusal::GraphError;
@@ -20,6 +21,8 @@ pub use refusal::GraphError;
 pub const SUBJECT_MAX: usize = 200;
 /// Longest description, in bytes.
 pub const DESCRIPTION_MAX: usize = 64 * 1024;
+/// Most characters of somebody's words that a refusal repeats.
+const WORDS_MAX: usize = 200;
 
 /// What a new task is to be.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -204,6 +207,16 @@ impl TaskGraph {
             all.extend(&task.blocks);
         }
         all
+    }
+
+    /// The refusal of words where the number of a task belongs: it names the number of the task with that subject.
+    pub fn no_number(&self, words: &str) -> GraphError {
+        let same = |t: &&Task| t.subject.trim().eq_ignore_ascii_case(words.trim());
+        let shown = clip(&one_line(words), WORDS_MAX);
+        match self.tasks().find(same) {
+            Some(task) => GraphError::Subject(shown, task.id.0),
+            None => GraphError::NoNumber(shown),
+        }
     }
 
     /// The task of that number, or a refusal that names what there is.

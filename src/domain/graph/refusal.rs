@@ -8,6 +8,12 @@ pub enum GraphError {
     /// No such task.
     #[error("task {0} does not exist{1}")]
     Unknown(TaskId, String),
+    /// A subject where a number belongs.
+    #[error("'{0}' is the subject of a task: use its number {1}")]
+    Subject(String, u64),
+    /// Other words where a number belongs.
+    #[error("'{0}' is not the number of a task (list the tasks to see them)")]
+    NoNumber(String),
     /// No subject.
     #[error("a task needs a subject: one line that says what is to be done")]
     NoSubject,

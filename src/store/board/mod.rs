@@ -31,7 +31,7 @@ use super::StoreError;
 use super::atomic::{self, Lock};
 use super::settle::{self, Found};
 use crate::domain::graph::{Claimer, Delta, NewTask, TaskEdit, TaskGraph};
-use crate::domain::ids::{Name, TaskId};
+use crate::domain::ids::{Name, TaskId, TaskRef};
 use crate::domain::stamp::Stamp;
 use crate::domain::task::Task;
 use cache::{Cache, Findings};
@@ -133,6 +133,17 @@ impl Board {
     pub fn get(&self, id: TaskId) -> Result<Arc<Task>, StoreError> {
         self.glance(|since| since.and(id))?;
         self.cache().task(id)
+    }
+
+    /// The number of the task that somebody means.
+    ///
+    /// # Errors
+    /// For words where a number belongs; it says which number that is.
+    pub fn resolve(&self, reference: &TaskRef) -> Result<TaskId, StoreError> {
+        match reference {
+            TaskRef::Id(id) => Ok(*id),
+            TaskRef::Words(words) => Err(self.read()?.graph.no_number(words).into()),
+        }
     }
 
     /// Looks, without the lock, at what `choose` makes of that which was changed since the last time.

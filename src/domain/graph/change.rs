@@ -359,7 +359,7 @@ fn list(ids: &[TaskId]) -> String {
     clip(&texts.join(", "), 120)
 }
 
-fn path_text(path: &[TaskId]) -> String {
+pub(super) fn path_text(path: &[TaskId]) -> String {
     let texts: Vec<String> = path.iter().map(ToString::to_string).collect();
     clip(&texts.join(" waits for "), 200)
 }

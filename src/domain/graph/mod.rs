@@ -1,6 +1,7 @@
 //! The task graph: what may be created, claimed, completed, and what blocks what. Always a DAG.
 
 mod change;
+mod circle;
 mod delta;
 mod index;
 mod refusal;

@@ -33,6 +33,10 @@ pub(super) struct Cache {
     /// Temporary files that the last whole look saw.
     pub temps: Vec<PathBuf>,
     strange: Option<(String, usize)>,
+    /// A circle among the tasks, as of the last whole look.
+    circle: Option<String>,
+    /// Whether tasks were read since circles were last looked for.
+    is_news: bool,
 }
 
 /// One file as it was read.
@@ -92,6 +96,13 @@ impl Cache {
         if self.strange != names.strange {
             self.strange = names.strange;
             findings.news.extend(self.strange_line());
+        }
+        if std::mem::take(&mut self.is_news) {
+            let circle = self.graph.circle();
+            if self.circle != circle {
+                findings.news.extend(circle.clone());
+                self.circle = circle;
+            }
         }
         self.looked = Some(Instant::now());
         Ok(())
@@ -156,6 +167,7 @@ impl Cache {
 
     fn learn(&mut self, task: Task) {
         if self.graph.get(task.id) != Some(&task) {
+            self.is_news = true;
             Arc::make_mut(&mut self.graph).put(Arc::new(task));
         }
     }
@@ -213,6 +225,7 @@ impl Cache {
     /// Has a file that this process writes read at the next look, whatever its fingerprint.
     pub(super) fn doubt(&mut self, id: TaskId) {
         self.last = self.last.max(id.0);
+        self.is_news = true;
         self.files.entry(id).or_default().print = None;
     }
 
@@ -226,6 +239,7 @@ impl Cache {
         troubles.sort_unstable();
         let mut lines: Vec<String> = troubles.into_iter().map(|(_, line)| line.clone()).collect();
         lines.extend(self.strange_line());
+        lines.extend(self.circle.clone());
         lines
     }
 

@@ -123,7 +123,7 @@ fn measure(size: u64) -> Row {
         let began = Instant::now();
         write(dir.path(), id, &subject);
         let line = run.heard(&subject);
-        journal.push(line.len() as f64 + 1.0);
+        journal.push(line.bytes());
         // Not in step with the merging of events.
         std::thread::sleep(Duration::from_millis(37));
         ms(line.at.duration_since(began))
@@ -141,7 +141,7 @@ fn measure(size: u64) -> Row {
 
 /// In place and without the lock, as the reference writes; every third waits for the one before it.
 fn write(root: &Path, id: u64, subject: &str) {
-    let blocked_by: Vec<TaskId> = if id % 3 == 0 {
+    let blocked_by: Vec<TaskId> = if id.is_multiple_of(3) {
         vec![TaskId(id - 1)]
     } else {
         vec![]
@@ -171,8 +171,9 @@ struct Line {
 }
 
 impl Line {
-    fn len(&self) -> usize {
-        self.text.len()
+    /// With its end.
+    fn bytes(&self) -> f64 {
+        f64::from(u32::try_from(self.text.len()).unwrap() + 1)
     }
 }
 
@@ -189,6 +190,7 @@ impl Run {
             .env("HOME", root)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
+            .stderr(Stdio::null())
             .spawn()
             .unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());

@@ -9,6 +9,7 @@ use crate::domain::chat::Block;
 use crate::domain::graph::{Claimer, TaskGraph};
 use crate::domain::ids::Name;
 use crate::protocol::event::EventKind;
+use crate::store::Which;
 
 /// Looks whenever something moved, until the crew stops.
 pub async fn detect(shared: Arc<Shared>) {
@@ -60,6 +61,8 @@ impl Shared {
                 return None;
             }
         }
+        // What the last one to rest has changed is told before the rest.
+        self.read_board(Which::All).await;
         let board = self.board.clone();
         let graph = blocking(move || board.read()).await.ok()?.graph;
         let claims = |name: &Name, handle: &Handle| {

@@ -16,7 +16,7 @@ pub fn run(verb: &TaskVerb, desk: &Desk<'_>) -> Result<Ended> {
         TaskVerb::List { ready } => return list(&board, *ready, desk),
         TaskVerb::Show { id } => {
             let task = board.get(board.resolve(id)?)?;
-            Desk::warn(&board.read()?.notices);
+            Desk::warn(&board.tidy()?.notices);
             Task::clone(&task)
         }
         TaskVerb::Add {
@@ -89,7 +89,7 @@ fn claimer(name: &str, desk: &Desk<'_>) -> Result<Claimer> {
 }
 
 fn list(board: &Board, ready: bool, desk: &Desk<'_>) -> Result<Ended> {
-    let reading = board.read()?;
+    let reading = board.tidy()?;
     Desk::warn(&reading.notices);
     let graph = &reading.graph;
     let tasks: Vec<&Task> = graph

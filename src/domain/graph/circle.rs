@@ -14,16 +14,15 @@ impl TaskGraph {
         // Takes away what could be completed, over and over; what is left waits for a circle or is in one.
         let mut open: BTreeMap<TaskId, usize> = BTreeMap::new();
         let mut free = Vec::new();
-        for task in self.tasks() {
-            let blockers = self.open_blockers(task);
-            let there = blockers
-                .iter()
-                .filter(|id| self.get(**id).is_some())
-                .count();
-            if there == 0 {
+        for task in self.tasks().filter(|t| t.status != TaskStatus::Completed) {
+            let mut blockers = self.open_blockers(task);
+            blockers.retain(|id| self.get(*id).is_some());
+            blockers.sort_unstable();
+            blockers.dedup();
+            if blockers.is_empty() {
                 free.push(task.id);
             } else {
-                open.insert(task.id, there);
+                open.insert(task.id, blockers.len());
             }
         }
         while let Some(id) = free.pop() {
@@ -73,6 +72,17 @@ mod tests {
             serde_json::from_value(text).unwrap()
         };
         TaskGraph::new(edges.iter().map(task)).circle()
+    }
+
+    #[test]
+    fn a_completed_task_closes_no_circle() {
+        let text = json!([
+            {"id": 1, "subject": "s", "blockedBy": [2, 3]},
+            {"id": 2, "subject": "s", "blockedBy": [1], "status": "completed"},
+            {"id": 3, "subject": "s", "blockedBy": [2]},
+        ]);
+        let tasks: Vec<crate::domain::task::Task> = serde_json::from_value(text).unwrap();
+        assert_eq!(TaskGraph::new(tasks).circle(), None);
     }
 
     #[test]

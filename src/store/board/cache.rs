@@ -32,11 +32,19 @@ pub(super) struct Cache {
     looked: Option<Instant>,
     /// Temporary files that the last whole look saw.
     pub temps: Vec<PathBuf>,
-    strange: Option<(String, usize)>,
-    /// A circle among the tasks, as of the last whole look.
-    circle: Option<String>,
+    /// What the last whole look saw beside the tasks: other files, a circle.
+    beside: Beside,
+    /// The same as it was last told.
+    beside_told: Beside,
     /// Whether tasks were read since circles were last looked for.
     is_news: bool,
+}
+
+/// What concerns no single task.
+#[derive(Debug, Default, Clone, PartialEq)]
+struct Beside {
+    strange: Option<(String, usize)>,
+    circle: Option<String>,
 }
 
 /// One file as it was read.
@@ -48,15 +56,8 @@ struct Seen {
     trouble: Option<String>,
     /// Whether that is because it is damaged.
     is_damaged: bool,
-}
-
-/// What a look found.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Findings {
-    /// Files to be set aside.
-    pub damaged: Vec<TaskId>,
-    /// What else is wrong with files and was not known before, a line each.
-    pub news: Vec<String>,
+    /// Whether that was told.
+    is_told: bool,
 }
 
 impl Cache {
@@ -66,20 +67,19 @@ impl Cache {
     }
 
     /// Looks at files again and reads those that are not what they were.
-    pub(super) fn look(&mut self, dir: &Path, which: &Which) -> Result<Findings, StoreError> {
-        let mut findings = Findings::default();
+    pub(super) fn look(&mut self, dir: &Path, which: &Which) -> Result<(), StoreError> {
         match which {
             Which::These(ids) if self.is_loaded() => {
                 for id in ids {
-                    self.look_at(dir, *id, &mut findings);
+                    self.look_at(dir, *id);
                 }
+                Ok(())
             }
-            Which::These(_) | Which::All => self.look_at_all(dir, &mut findings)?,
+            Which::These(_) | Which::All => self.look_at_all(dir),
         }
-        Ok(findings)
     }
 
-    fn look_at_all(&mut self, dir: &Path, findings: &mut Findings) -> Result<(), StoreError> {
+    fn look_at_all(&mut self, dir: &Path) -> Result<(), StoreError> {
         let names = files::list(dir)?;
         let there: BTreeSet<TaskId> = names.tasks.iter().copied().collect();
         let gone: Vec<TaskId> = self
@@ -89,34 +89,24 @@ impl Cache {
             .copied()
             .collect();
         for id in names.tasks.into_iter().chain(gone) {
-            self.look_at(dir, id, findings);
+            self.look_at(dir, id);
         }
         self.last = self.last.max(names.last);
         self.temps = names.temps;
-        if self.strange != names.strange {
-            self.strange = names.strange;
-            findings.news.extend(self.strange_line());
-        }
+        self.beside.strange = names.strange;
         if std::mem::take(&mut self.is_news) {
-            let circle = self.graph.circle();
-            if self.circle != circle {
-                findings.news.extend(circle.clone());
-                self.circle = circle;
-            }
+            self.beside.circle = self.graph.circle();
         }
         self.looked = Some(Instant::now());
         Ok(())
     }
 
-    fn look_at(&mut self, dir: &Path, id: TaskId, findings: &mut Findings) {
+    fn look_at(&mut self, dir: &Path, id: TaskId) {
         let path = files::path(dir, id);
         if let Some(seen) = self.files.get(&id)
             && let Some(print) = seen.print
             && fs::metadata(&path).is_ok_and(|meta| print.fits(&meta))
         {
-            if seen.is_damaged {
-                findings.damaged.push(id);
-            }
             return;
         }
         self.last = self.last.max(id.0);
@@ -148,17 +138,13 @@ impl Cache {
                 ".tasks/{name} is damaged ({why}): mend it, or list the tasks to set it aside"
             )),
         };
-        if let Some(trouble) = &trouble {
+        if trouble.is_some() {
             self.forget(id);
-            let known = self.files.get(&id).and_then(|seen| seen.trouble.as_ref());
-            if is_damaged {
-                findings.damaged.push(id);
-            } else if known != Some(trouble) {
-                findings.news.push(trouble.clone());
-            }
         }
+        let before = self.files.get(&id);
         let seen = Seen {
             print,
+            is_told: before.is_some_and(|b| b.is_told && b.trouble == trouble),
             trouble,
             is_damaged,
         };
@@ -229,28 +215,53 @@ impl Cache {
         self.files.entry(id).or_default().print = None;
     }
 
-    /// Everything that is wrong with files, in the order of their numbers, a line each.
-    pub(super) fn troubles(&self) -> Vec<String> {
-        let mut troubles: Vec<(TaskId, &String)> = self
-            .files
-            .iter()
-            .filter_map(|(id, seen)| Some((*id, seen.trouble.as_ref()?)))
-            .collect();
-        troubles.sort_unstable();
-        let mut lines: Vec<String> = troubles.into_iter().map(|(_, line)| line.clone()).collect();
-        lines.extend(self.strange_line());
-        lines.extend(self.circle.clone());
-        lines
+    /// The damaged files, in the order of their numbers.
+    pub(super) fn damaged(&self) -> Vec<TaskId> {
+        let damaged = self.files.iter().filter(|(_, seen)| seen.is_damaged);
+        let mut ids: Vec<TaskId> = damaged.map(|(id, _)| *id).collect();
+        ids.sort_unstable();
+        ids
     }
 
-    fn strange_line(&self) -> Option<String> {
-        let (first, count) = self.strange.as_ref()?;
-        Some(match count {
+    /// Everything that is wrong, a line each: files in the order of their numbers, then the rest.
+    pub(super) fn troubles(&self) -> Vec<String> {
+        let troubles = self.files.iter();
+        let troubles = troubles.filter_map(|(id, seen)| Some((*id, seen.trouble.clone()?)));
+        in_order(troubles.collect(), self.beside.lines())
+    }
+
+    /// What of it was not told yet; counts as told from now on.
+    pub(super) fn untold(&mut self) -> Vec<String> {
+        let mut untold = Vec::new();
+        for (id, seen) in self.files.iter_mut().filter(|(_, seen)| !seen.is_told) {
+            if let Some(trouble) = &seen.trouble {
+                untold.push((*id, trouble.clone()));
+                seen.is_told = true;
+            }
+        }
+        let mut beside = self.beside.lines();
+        let told = self.beside_told.lines();
+        beside.retain(|line| !told.contains(line));
+        self.beside_told = self.beside.clone();
+        in_order(untold, beside)
+    }
+}
+
+fn in_order(mut troubles: Vec<(TaskId, String)>, more: Vec<String>) -> Vec<String> {
+    troubles.sort_unstable();
+    let lines = troubles.into_iter().map(|(_, line)| line);
+    lines.chain(more).collect()
+}
+
+impl Beside {
+    fn lines(&self) -> Vec<String> {
+        let strange = self.strange.as_ref().map(|(first, count)| match count {
             1 => format!(".tasks/{first} is left out: the name of a task file is task_NUMBER.json"),
             more => format!(
                 ".tasks/{first} and {} more are left out: the name of a task file is task_NUMBER.json",
                 more - 1
             ),
-        })
+        });
+        strange.into_iter().chain(self.circle.clone()).collect()
     }
 }

@@ -44,11 +44,10 @@ impl Held<'_> {
         self.task(id)
     }
 
-    /// Looks at tasks that a decision depends on. What is damaged stays where it is; the next reading sets it
-    /// aside.
+    /// Looks at tasks that a decision depends on. What is damaged stays where it is.
     pub(super) fn look(&mut self, ids: impl IntoIterator<Item = TaskId>) -> Result<(), StoreError> {
         let which = Which::These(ids.into_iter().collect());
-        self.cache.look(self.dir, &which).map(|_| ())
+        self.cache.look(self.dir, &which)
     }
 
     /// Looks at a task, which must be there, at what it waits for and at what waits for it.

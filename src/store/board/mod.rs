@@ -34,7 +34,7 @@ use crate::domain::graph::{Claimer, Delta, NewTask, TaskEdit, TaskGraph};
 use crate::domain::ids::{Name, TaskId, TaskRef};
 use crate::domain::stamp::Stamp;
 use crate::domain::task::Task;
-use cache::{Cache, Findings};
+use cache::Cache;
 use held::{First, Held};
 use record::Record;
 
@@ -101,19 +101,30 @@ impl Board {
     }
 
     /// The whole board as it stands on disk. Takes no lock: each file is whole by itself. Files that are what
-    /// they were are not read again.
+    /// they were are not read again. What is damaged stays where it is.
     ///
     /// # Errors
     /// When the folder can not be read.
     pub fn read(&self) -> Result<Reading, StoreError> {
-        let findings = self.glance(|_| Which::All)?;
-        let mut notices = self.set_aside(findings.damaged)?;
+        self.glance(|_| Which::All)?;
         let cache = self.cache();
-        notices.extend(cache.troubles());
         Ok(Reading {
             graph: Arc::clone(&cache.graph),
-            notices: bounded(notices),
+            notices: bounded(cache.troubles()),
         })
+    }
+
+    /// Reads the board and moves what is damaged out of the way; the notices say what became of it.
+    ///
+    /// # Errors
+    /// When the folder can not be read, or a damaged file can not be moved.
+    pub fn tidy(&self) -> Result<Reading, StoreError> {
+        self.glance(|_| Which::All)?;
+        let mut notices = self.set_aside()?;
+        let mut reading = self.read()?;
+        notices.append(&mut reading.notices);
+        reading.notices = bounded(notices);
+        Ok(reading)
     }
 
     /// Asks the board as this process knows it, with what other crewdeck processes have changed since. What
@@ -142,36 +153,36 @@ impl Board {
     pub fn resolve(&self, reference: &TaskRef) -> Result<TaskId, StoreError> {
         match reference {
             TaskRef::Id(id) => Ok(*id),
-            TaskRef::Words(words) => Err(self.read()?.graph.no_number(words).into()),
+            TaskRef::Words(words) => Err(self.ask(|graph| graph.no_number(words))?.into()),
         }
     }
 
     /// Looks, without the lock, at what `choose` makes of that which was changed since the last time.
-    fn glance(&self, choose: impl FnOnce(Which) -> Which) -> Result<Findings, StoreError> {
+    fn glance(&self, choose: impl FnOnce(Which) -> Which) -> Result<(), StoreError> {
         // The record first: what is written down in it is then on disk, but for its last change.
         let record = Record::peek(&self.dir.join(LOCK));
         let mut cache = self.cache();
         let since = cache.missed(record.as_ref());
-        let findings = cache.look(&self.dir, &choose(since))?;
+        cache.look(&self.dir, &choose(since))?;
         if let Some(record) = record {
             cache.agrees_with(record.mark_before());
         }
-        Ok(findings)
+        Ok(())
     }
 
-    /// Looks at some tasks again and tells in what they differ from `known`.
+    /// Looks at some tasks again, moves what is damaged out of the way, and tells in what they differ from `known`.
     ///
     /// # Errors
     /// When the folder can not be read.
     pub fn news(&self, which: &Which, known: &TaskGraph) -> Result<News, StoreError> {
         let is_first = !self.cache().is_loaded();
-        let Findings { damaged, news } = self.glance(|since| match which {
+        self.glance(|since| match which {
             Which::All => Which::All,
             Which::These(ids) => ids.iter().fold(since, |all, id| all.and(*id)),
         })?;
-        let mut notices = self.set_aside(damaged)?;
-        notices.extend(news);
-        let cache = self.cache();
+        let mut notices = self.set_aside()?;
+        let mut cache = self.cache();
+        notices.append(&mut cache.untold());
         let delta = match which {
             Which::These(ids) if !is_first => known.delta_of(&cache.graph, ids),
             Which::These(_) | Which::All => known.delta(&cache.graph),
@@ -186,6 +197,7 @@ impl Board {
     ///
     /// # Errors
     /// The graph's refusal, or why the file can not be written.
+    #[allow(clippy::needless_pass_by_value)] // as all that is written down
     pub fn create(&self, new: NewTask, now: Stamp) -> Result<Task, StoreError> {
         let mut held = self.hold()?;
         held.look_at_named(&new.blocked_by)?;
@@ -280,7 +292,8 @@ impl Board {
     }
 
     /// Moves damaged files out of the way; says of each what became of it.
-    fn set_aside(&self, damaged: Vec<TaskId>) -> Result<Vec<String>, StoreError> {
+    fn set_aside(&self) -> Result<Vec<String>, StoreError> {
+        let damaged = self.cache().damaged();
         if damaged.is_empty() {
             return Ok(Vec::new());
         }

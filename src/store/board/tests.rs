@@ -251,6 +251,7 @@ fn a_torn_file_is_told_to_who_wants_it_and_set_aside_by_the_next_reading() {
         refused.ends_with("mend it, or list the tasks to set it aside"),
         "{refused}"
     );
+    assert_eq!(board.read().unwrap().notices.len(), 1);
     let known = board.ask(TaskGraph::clone).unwrap();
     let news = board
         .news(&Which::These([TaskId(1)].into()), &known)
@@ -275,6 +276,8 @@ fn news_are_said_once_and_readings_say_everything() {
         std::fs::write(place.file(&format!("task_{id}.json")), text).unwrap();
     }
     std::fs::write(place.file("task_foo.json"), "x").unwrap();
+    // Also when somebody else has read them before.
+    board.read().unwrap();
     let first = board.news(&Which::All, &empty).unwrap();
     assert_eq!(first.notices.len(), NOTICES_MAX + 1);
     assert_eq!(

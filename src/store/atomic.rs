@@ -26,7 +26,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
 /// The same for a file that must not be there yet.
 ///
 /// # Errors
-/// `AlreadyExists` when it is there, else as [`write`].
+/// `AlreadyExists` when it is there, else as [`write()`].
 pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let file = temporary(path, bytes)?;
     file.persist_noclobber(path)
@@ -63,7 +63,7 @@ pub fn sync_folder(folder: &Path) -> std::io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Whether a name is one that [`write`] gives to its temporary files.
+/// Whether a name is one that [`write()`] gives to its temporary files.
 pub fn is_temporary(name: &str) -> bool {
     name.strip_prefix(TEMPORARY)
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_alphanumeric()))

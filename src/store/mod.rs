@@ -2,7 +2,8 @@
 //!
 //! The formats are those of the reference, so that its programs and crewdeck can share a board. Its programs
 //! take no lock that another process sees: against them, renames keep files whole and every change starts
-//! from a fresh reading, but of two changes to one task at the same instant the later one wins.
+//! from a fresh look at the files that it depends on, but of two changes to one task at the same instant the later
+//! one wins. [`Board`] says it in detail.
 
 pub mod atomic;
 mod board;

@@ -1,19 +1,4 @@
 //! The Board door: `.tasks/task_N.json`, one file a task.
-//!
-//! # What is guaranteed
-//!
-//! A process keeps the tasks that it has read. Every change is made under the lock `.tasks/.lock`:
-//!
-//! - Against other crewdeck processes: everything. The lock file holds a record of what was changed last
-//!   ([`record`]), so whoever comes next reads what it missed before it decides. No task has two owners, nobody has
-//!   two open tasks, no number is given twice, no edge closes a circle.
-//! - Against writers without the lock (the reference rewrites its files in place): the task that is changed, its
-//!   blockers, everything that waits for it and the claimer's open task are looked at again under the lock, by
-//!   inode, size and times, and read when they are not what they were. So what such a writer has put there is kept,
-//!   and counts for the decision. What it writes between that look and our rename is lost: the later one wins,
-//!   and the file is whole either way.
-//! - Tasks further away (a new task that another program gave to the claimer, a far end of a circle) are known as
-//!   of the last look: a moment ago where the folder is watched ([`super::watch`]), else 15 seconds at most.
 
 mod cache;
 mod files;
@@ -45,6 +30,21 @@ const LOCK: &str = ".lock";
 const NOTICES_MAX: usize = 20;
 
 /// The board of a root. Clones share what was read.
+///
+/// # What is guaranteed
+///
+/// A process keeps the tasks that it has read. Every change is made under the lock `.tasks/.lock`:
+///
+/// - Against other crewdeck processes: everything. The lock file holds a record of what was changed last
+///   (`store/board/record.rs`), so whoever comes next reads what it missed before it decides. No task has two
+///   owners, nobody has two open tasks, no number is given twice, no edge closes a circle.
+/// - Against writers without the lock (the reference rewrites its files in place): the task that is changed, its
+///   blockers, everything that waits for it and the claimer's open task are looked at again under the lock, by
+///   inode, size and times, and read when they are not what they were. So what such a writer has put there is kept,
+///   and counts for the decision. What it writes between that look and our rename is lost: the later one wins,
+///   and the file is whole either way.
+/// - Tasks further away (a new task that another program gave to the claimer, a far end of a circle) are known as
+///   of the last look: a moment ago where the folder is watched ([`crate::store::watch`]), else 15 seconds at most.
 #[derive(Debug, Clone)]
 pub struct Board {
     dir: PathBuf,
@@ -324,6 +324,10 @@ impl Board {
 
     /// Takes the lock and learns what others changed.
     fn hold(&self) -> Result<Held<'_>, StoreError> {
+        if !self.cache().is_loaded() {
+            // Most of the reading without the lock: the others need not wait for it.
+            self.glance(|since| since)?;
+        }
         // The lock between processes first: who waits for it keeps no reader of this process waiting.
         let lock = Lock::take(&self.dir.join(LOCK))?;
         let mut cache = self.cache();

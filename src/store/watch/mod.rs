@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 
@@ -106,12 +106,15 @@ impl Drop for Watch {
     }
 }
 
+/// What tells a folder from another of its name: its inode, which may be used again, and its birth.
+type Identity = (u64, Option<SystemTime>);
+
 /// The folders that the system watches for us.
 struct Folders {
     base: PathBuf,
     watcher: RecommendedWatcher,
     /// Which folder was there when the watch began: a watch belongs to it and not to its name.
-    inodes: [Option<u64>; FOLDERS.len()],
+    watched: [Option<Identity>; FOLDERS.len()],
 }
 
 impl Folders {
@@ -119,14 +122,14 @@ impl Folders {
         let root = base.clone();
         let watcher = notify::recommended_watcher(move |event| hear(&ear, &root, event))?;
         let mut folders = Folders {
-            inodes: FOLDERS.map(|_| None),
+            watched: FOLDERS.map(|_| None),
             base,
             watcher,
         };
         for (at, folder) in FOLDERS.iter().enumerate() {
             let path = folders.base.join(folder);
             folders.watcher.watch(&path, RecursiveMode::NonRecursive)?;
-            folders.inodes[at] = inode(&path);
+            folders.watched[at] = identity(&path);
         }
         Ok(folders)
     }
@@ -135,24 +138,25 @@ impl Folders {
     fn renew(&mut self) {
         for (at, folder) in FOLDERS.iter().enumerate() {
             let path = self.base.join(folder);
-            let now = inode(&path);
-            if now == self.inodes[at] {
+            let now = identity(&path);
+            if now == self.watched[at] {
                 continue;
             }
             // The system has mostly forgotten the old one by itself.
             let _ = self.watcher.unwatch(&path);
-            let watched = now.is_some()
+            let is_watched = now.is_some()
                 && self
                     .watcher
                     .watch(&path, RecursiveMode::NonRecursive)
                     .is_ok();
-            self.inodes[at] = now.filter(|_| watched);
+            self.watched[at] = now.filter(|_| is_watched);
         }
     }
 }
 
-fn inode(path: &Path) -> Option<u64> {
-    std::fs::metadata(path).ok().map(|meta| meta.ino())
+fn identity(path: &Path) -> Option<Identity> {
+    let meta = std::fs::metadata(path).ok()?;
+    Some((meta.ino(), meta.created().ok()))
 }
 
 /// What the system says of the folders.
@@ -291,8 +295,7 @@ mod tests {
         let tell = move |d| tell.send(d).unwrap_or_default();
         let _watch = start_with(dir.path(), Folders::native, net, tell).unwrap();
         let folder = dir.path().join(".tasks");
-        // Kept, so that the new folder is not given the old one's inode.
-        fs::rename(&folder, dir.path().join("kept")).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
         fs::create_dir(&folder).unwrap();
         // The first file in it is found by the look at everything at the latest.
         fs::write(folder.join("task_1.json"), b"{}").unwrap();

@@ -385,7 +385,7 @@ fn a_task_that_blocks_thousands_is_completed_and_shown_within_bounds() {
 fn told(project: &Project, rules: &str) -> Vec<Value> {
     let script = project.write("script.yaml", &format!("rules:\n{rules}"));
     let provider = format!("script:{}", script.display());
-    let ran = project.run(&["run", "go", "--provider", &provider]);
+    let ran = project.run(&["run", "go", "--tool", "auto", "--provider", &provider]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
     let sessions = std::fs::read_dir(project.file(".crewdeck/sessions")).unwrap();
     let session = sessions.map(|e| e.unwrap().path()).next().unwrap();
@@ -401,9 +401,13 @@ fn told(project: &Project, rules: &str) -> Vec<Value> {
 fn the_journal_holds_the_whole_board_once_in_pieces_and_then_only_what_changed() {
     let project = Project::new();
     large(project.path(), 1_200);
-    let rules =
-        "  - calls: [{tool: claim_task, input: {task_id: 500}}]\n  - say: done\n    times: 0\n";
-    let events = told(&project, rules);
+    // It claims when the whole board was told (the brackets: the call itself is told too).
+    let wait =
+        "until grep -q 'Task 120[0] ' .crewdeck/sessions/*/journal.jsonl; do sleep 0.02; done";
+    let rules = format!(
+        "  - calls: [{{tool: bash, input: {{command: \"{wait}\"}}}}]\n  - calls: [{{tool: claim_task, input: {{task_id: 500}}}}]\n  - say: done\n    times: 0\n"
+    );
+    let events = told(&project, &rules);
     let sizes: Vec<usize> = events
         .iter()
         .map(|e| e["changed"].as_array().unwrap().len())

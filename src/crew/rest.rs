@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::{Handle, Shared, Standing, lock};
-use crate::agent::driver::{Control, blocking};
+use crate::agent::driver::Control;
 use crate::domain::chat::Block;
 use crate::domain::graph::{Claimer, TaskGraph};
 use crate::domain::ids::Name;
@@ -62,9 +62,7 @@ impl Shared {
             }
         }
         // What the last one to rest has changed is told before the rest.
-        self.read_board(Which::All).await;
-        let board = self.board.clone();
-        let graph = blocking(move || board.read()).await.ok()?.graph;
+        let graph = self.read_board(Which::All).await?;
         let claims = |name: &Name, handle: &Handle| {
             !name.is_lead() && *lock(&handle.standing) == Standing::Resting
         };

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::Shared;
 use crate::agent::driver::blocking;
-use crate::domain::graph::Delta;
+use crate::domain::graph::{Delta, TaskGraph};
 use crate::domain::ids::{LetterId, Name};
 use crate::domain::task::TaskStatus;
 use crate::domain::team::Team;
@@ -59,7 +59,7 @@ pub async fn watch(shared: Arc<Shared>) {
             },
         };
         match dirty {
-            Dirty::Board(which) => shared.read_board(which).await,
+            Dirty::Board(which) => drop(shared.read_board(which).await),
             Dirty::Roster => shared.read_team().await,
             Dirty::Requests => shared.read_requests().await,
             Dirty::Mail => letters.read(&shared).await,
@@ -68,8 +68,9 @@ pub async fn watch(shared: Arc<Shared>) {
 }
 
 impl Shared {
-    /// Looks at tasks again and tells everybody what is other than before.
-    pub(super) async fn read_board(&self, which: Which) {
+    /// Looks at tasks again and tells everybody what is other than before. The board as it was told comes back;
+    /// `None`: it can not be read.
+    pub(super) async fn read_board(&self, which: Which) -> Option<Arc<TaskGraph>> {
         // One after the other: what is told of a task must come in the order in which it was read.
         let _turn = self.board_turn.lock().await;
         let (board, known) = (self.board.clone(), self.graph());
@@ -78,14 +79,14 @@ impl Shared {
             Err(error) => {
                 self.notice(Level::Error, format!("The board can not be read: {error}"))
                     .await;
-                return;
+                return None;
             }
         };
         for notice in news.notices {
             self.notice(Level::Warn, notice).await;
         }
         if news.delta.is_empty() {
-            return;
+            return Some(self.graph());
         }
         self.note_progress(&news.delta);
         {
@@ -97,6 +98,7 @@ impl Shared {
                 .await;
         }
         self.changed();
+        Some(self.graph())
     }
 
     /// Notes for the lead what others have completed (promise 13: it costs no call).

@@ -333,7 +333,8 @@ proptest! {
         let names = ["alice", "bob", "carol"];
         let list = |ids: Vec<u64>| ids.into_iter().map(TaskId).collect::<Vec<_>>();
         let mut told = TaskGraph::default();
-        for (door, step) in steps {
+        let last = steps.len() - 1;
+        for (at, (door, step)) in steps.into_iter().enumerate() {
             let door = &doors[door];
             let mut by_hand = None;
             // A refusal is fine here; what counts is what is known afterwards.
@@ -359,20 +360,26 @@ proptest! {
             }
             let truth = place.door().read().unwrap();
             prop_assert_eq!(&truth.notices, &Vec::<String>::new());
+            for name in names {
+                let own = truth.graph.tasks().filter(|t| t.is_open_for(name)).count();
+                prop_assert!(own <= 1, "{} has {} open tasks", name, own);
+            }
             for door in &doors {
                 if let Some(id) = by_hand {
                     // The watch tells of it.
                     door.news(&Which::These([id].into()), &told).unwrap();
                 }
-                prop_assert_eq!(&door.ask(TaskGraph::clone).unwrap(), &*truth.graph);
-                for name in names {
-                    let own = truth.graph.tasks().filter(|t| t.is_open_for(name)).count();
-                    prop_assert!(own <= 1, "{} has {} open tasks", name, own);
+                // Who is asked catches up: most of the time a change has to do that itself.
+                if at % 7 != 0 && at != last {
+                    continue;
                 }
+                prop_assert_eq!(&door.ask(TaskGraph::clone).unwrap(), &*truth.graph);
             }
-            let delta = doors[0].news(&Which::All, &told).unwrap().delta;
-            told.apply(&delta.changed, &delta.removed);
-            prop_assert_eq!(&told, &*truth.graph);
+            if at % 7 == 0 || at == last {
+                let delta = doors[0].news(&Which::All, &told).unwrap().delta;
+                told.apply(&delta.changed, &delta.removed);
+                prop_assert_eq!(&told, &*truth.graph);
+            }
         }
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::domain::ids::TaskRef;
 use crate::domain::request::Decider;
 
 /// A team of coding agents in your terminal.
@@ -130,7 +131,7 @@ pub enum TaskVerb {
         description: String,
         /// Tasks that must be completed first: 1,2
         #[arg(long, value_delimiter = ',', value_name = "IDS")]
-        blocked_by: Vec<u64>,
+        blocked_by: Vec<TaskRef>,
         /// What a claimer must be good at; may be given more than once
         #[arg(long = "tag", value_name = "TAG")]
         tags: Vec<String>,
@@ -144,12 +145,12 @@ pub enum TaskVerb {
     /// Show one task whole
     Show {
         /// Its number
-        id: u64,
+        id: TaskRef,
     },
     /// Claim a task; without ID the first that can be claimed (exit 3 if there is none)
     Claim {
         /// Its number
-        id: Option<u64>,
+        id: Option<TaskRef>,
         /// For whom
         #[arg(long = "as", value_name = "NAME")]
         name: String,
@@ -157,7 +158,7 @@ pub enum TaskVerb {
     /// Start a task
     Start {
         /// Its number
-        id: u64,
+        id: TaskRef,
         /// For whom
         #[arg(long = "as", value_name = "NAME")]
         name: String,
@@ -165,7 +166,7 @@ pub enum TaskVerb {
     /// Complete a task
     Done {
         /// Its number
-        id: u64,
+        id: TaskRef,
         /// Who did it
         #[arg(long = "as", value_name = "NAME")]
         name: String,
@@ -173,7 +174,7 @@ pub enum TaskVerb {
     /// Put a claimed task back on the board
     Release {
         /// Its number
-        id: u64,
+        id: TaskRef,
         /// Whose it is
         #[arg(long = "as", value_name = "NAME")]
         name: String,
@@ -181,7 +182,7 @@ pub enum TaskVerb {
     /// Change a task
     Edit {
         /// Its number
-        id: u64,
+        id: TaskRef,
         /// A new subject
         #[arg(long)]
         subject: Option<String>,
@@ -193,15 +194,15 @@ pub enum TaskVerb {
         tags: Vec<String>,
         /// Let it wait for these tasks too
         #[arg(long, value_delimiter = ',', value_name = "IDS")]
-        block_on: Vec<u64>,
+        block_on: Vec<TaskRef>,
         /// Let it wait for these tasks no longer
         #[arg(long, value_delimiter = ',', value_name = "IDS")]
-        unblock: Vec<u64>,
+        unblock: Vec<TaskRef>,
     },
     /// Take a task off the board
     Rm {
         /// Its number
-        id: u64,
+        id: TaskRef,
     },
 }
 

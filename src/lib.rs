@@ -49,7 +49,8 @@
 //! - **A conversation sent to a model is valid**: each tool call has exactly one result, whatever was
 //!   interrupted ([`domain::chat::check`]; the turn machine keeps it under every order of inputs).
 //! - **A letter is acknowledged when the conversation that holds it is on disk**, not before.
-//! - **Every change of the board is made under its lock, from a fresh reading**, and written whole.
+//! - **Every change of the board is made under its lock, after a look at every file that it depends on**, and
+//!   written whole; `store/board` says what that guarantees against whom. What changed travels, never the whole.
 //! - **Every buffer, queue and file that is read has a stated bound**, and a cut says so.
 //! - **Text from outside passes [`domain::text::harmless`] before it reaches a terminal.**
 //! - **A child dies with its process group**: at its time-out, on interrupt, at exit.

@@ -18,6 +18,10 @@ const ROLE: &str = "CREWDECK_RACE_ROLE";
 const ROOT: &str = "CREWDECK_RACE_ROOT";
 const NUMBER: &str = "CREWDECK_RACE_NUMBER";
 const NOW: Stamp = Stamp(1.0);
+/// How often two processes complete the two blockers of a task at once.
+const JOINS: u64 = 200;
+/// How often a process is killed while it saves.
+const KILLS: u64 = 60;
 
 /// Starts this binary as a process of that role.
 fn process(role: &str, root: &Path, number: usize) -> Child {
@@ -80,9 +84,24 @@ fn role() {
                 board.complete(claimed.id, &me.name, NOW).unwrap();
             }
         }
+        "hoard" => {
+            // Every process in the same name: whatever is open, the next is refused.
+            let me = agent(0);
+            for _ in 0..20 {
+                if let Ok(Some(mine)) = board.claim(None, &me, NOW) {
+                    let reading = Board::open(root).read().unwrap();
+                    let open = reading
+                        .graph
+                        .tasks()
+                        .filter(|t| t.is_open_for(me.name.as_str()));
+                    assert_eq!(open.map(|t| t.id).collect::<Vec<_>>(), [mine.id]);
+                    board.release(mine.id, &me.name, NOW).unwrap();
+                }
+            }
+        }
         "complete" => {
             // The two blockers of each join: numbers 3k+1 and 3k+2.
-            for round in 0..40 {
+            for round in 0..JOINS {
                 let id = TaskId(round * 3 + 1 + number as u64);
                 board.complete(id, &agent(number).name, NOW).unwrap();
             }
@@ -143,11 +162,25 @@ fn eight_processes_claim_and_no_task_has_two_owners() {
 }
 
 #[test]
+fn one_name_in_many_processes_never_has_two_open_tasks() {
+    let dir = tempfile::tempdir().unwrap();
+    prepare(dir.path()).unwrap();
+    let board = Board::open(dir.path());
+    for n in 0..10 {
+        board.create(task(&n.to_string(), &[]), NOW).unwrap();
+    }
+    all("hoard", dir.path(), 4);
+    let graph = board.read().unwrap().graph;
+    assert_eq!(graph.ready().count(), 10, "{graph:?}");
+    assert!(graph.tasks().any(|t| t.attempts > 0));
+}
+
+#[test]
 fn two_blockers_that_are_completed_at_once_free_the_join() {
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path()).unwrap();
     let board = Board::open(dir.path());
-    for round in 0..40 {
+    for round in 0..JOINS {
         board.create(task("left", &[]), NOW).unwrap();
         board.create(task("right", &[]), NOW).unwrap();
         board
@@ -160,7 +193,7 @@ fn two_blockers_that_are_completed_at_once_free_the_join() {
         .tasks()
         .filter(|t| t.subject == "join" && graph.is_ready(t))
         .count();
-    assert_eq!(free, 40);
+    assert_eq!(free as u64, JOINS);
 }
 
 #[test]
@@ -201,7 +234,7 @@ fn a_process_that_is_killed_while_it_saves_leaves_whole_files() {
     prepare(dir.path()).unwrap();
     let board = Board::open(dir.path());
     board.create(task("saved over and over", &[]), NOW).unwrap();
-    for round in 0..30u64 {
+    for round in 0..KILLS {
         let mut child = process("save", dir.path(), 0);
         let file = dir.path().join(".tasks/task_1.json");
         // It has begun to save when the file is another one than before.
@@ -209,7 +242,7 @@ fn a_process_that_is_killed_while_it_saves_leaves_whole_files() {
         while std::fs::metadata(&file).unwrap().modified().unwrap() == before {
             std::thread::yield_now();
         }
-        std::thread::sleep(std::time::Duration::from_micros(round * 150));
+        std::thread::sleep(std::time::Duration::from_micros(round * 75));
         child.kill().unwrap();
         child.wait().unwrap();
         let text = std::fs::read_to_string(&file).unwrap();
@@ -221,4 +254,25 @@ fn a_process_that_is_killed_while_it_saves_leaves_whole_files() {
     }
     let reading = board.read().unwrap();
     assert_eq!((reading.graph.len(), reading.notices.len()), (1, 0));
+    // What the killed left behind: the next writer deletes it once it is a minute old.
+    let temporary = || {
+        let names = std::fs::read_dir(dir.path().join(".tasks")).unwrap();
+        let paths = names.map(|e| e.unwrap().path());
+        paths
+            .filter(|p| {
+                p.file_name()
+                    .unwrap()
+                    .to_string_lossy()
+                    .starts_with(".tmp-")
+            })
+            .collect::<Vec<_>>()
+    };
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(90);
+    for path in temporary() {
+        let file = std::fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(old).unwrap();
+    }
+    let board = Board::open(dir.path());
+    board.create(task("more", &[]), NOW).unwrap();
+    assert_eq!(temporary(), Vec::<std::path::PathBuf>::new());
 }

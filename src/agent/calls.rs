@@ -15,7 +15,7 @@ use crate::domain::request::{RequestKind, RequestStatus};
 use crate::domain::stamp::Stamp;
 use crate::domain::text::head_and_tail;
 use crate::protocol::event::EventKind;
-use crate::store::Skills;
+use crate::store::{Board, Skills};
 use crate::tools::host::Host;
 use crate::tools::policy::{self, Rules, Ruling, Standing};
 use crate::tools::{Tool, ToolContext, ToolOutput, table};
@@ -39,6 +39,8 @@ pub struct Workshop {
     pub host: Arc<dyn Host>,
     /// The crew's root.
     pub root: PathBuf,
+    /// The crew's board.
+    pub board: Board,
     /// Where the agent works.
     pub workdir: PathBuf,
     /// How long a program may run.
@@ -82,6 +84,7 @@ impl Workshop {
             agent: agent.clone(),
             call: call.id.clone(),
             root: self.root.clone(),
+            board: self.board.clone(),
             workdir: self.workdir.clone(),
             skills: self.skills.clone(),
             host: Arc::clone(&self.host),

@@ -17,6 +17,7 @@ use crate::domain::mail::{Letter, LetterKind};
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Member, MemberStatus, PlanRule};
 use crate::protocol::event::{EventKind, Level, TurnEnd};
+use crate::store::Which;
 use crate::tools::Caller;
 use crate::tools::policy::PlanGate;
 
@@ -157,14 +158,16 @@ impl Life {
             Mail::None
         };
         let board = self.shared.board.clone();
-        let (own, claimable) = match blocking(move || board.read()).await {
-            Ok(reading) => {
-                let claimer = self.claimer();
-                (
-                    reading.graph.open_task_of(&name).map(|t| t.id),
-                    reading.graph.claimable(&claimer).map(|t| t.id),
-                )
-            }
+        let claimer = self.claimer();
+        // As it was last seen: what changes meanwhile makes it look again.
+        let seen = blocking(move || {
+            board.ask(|graph| {
+                let own = graph.open_task_of(&claimer.name).map(|t| t.id);
+                (own, graph.claimable(&claimer).map(|t| t.id))
+            })
+        });
+        let (own, claimable) = match seen.await {
+            Ok(seen) => seen,
             Err(error) => {
                 self.outfit
                     .driver
@@ -221,7 +224,8 @@ impl Life {
             .await
             .ok()
             .flatten()?;
-        self.shared.read_board().await;
+        let which = Which::These([task].into());
+        self.shared.read_board(which).await;
         let agent = self.member.name.clone();
         let what = format!("claimed task {}: {}", claimed.id, claimed.subject);
         self.outfit

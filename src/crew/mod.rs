@@ -149,7 +149,10 @@ struct Shared {
     post: Post,
     requests: Requests,
     roster: Roster,
+    /// The board as the screen was told of it.
     graph: RwLock<Arc<TaskGraph>>,
+    /// Held by who reads the board and tells of it.
+    board_turn: tokio::sync::Mutex<()>,
     team: Mutex<Team>,
     agents: Mutex<BTreeMap<Name, Handle>>,
     clerk: clerk::Clerk,
@@ -206,6 +209,7 @@ impl Crew {
             skill_book: RwLock::default(),
             publisher: parts.publisher,
             graph: RwLock::default(),
+            board_turn: tokio::sync::Mutex::default(),
             team: Mutex::default(),
             agents: Mutex::default(),
             clerk: clerk::Clerk::default(),

@@ -117,6 +117,7 @@ impl Shared {
                     seats: Arc::new(Semaphore::new(SIDE_BY_SIDE)),
                 }),
                 root: self.root.clone(),
+                board: self.board.clone(),
                 workdir: self.root.clone(),
                 timeout: self.tool_timeout,
                 clock: self.clock,

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::{Handle, Shared, Standing, lock};
-use crate::agent::driver::{Control, blocking};
+use crate::agent::driver::Control;
 use crate::domain::chat::Block;
 use crate::domain::graph::{Claimer, TaskGraph};
 use crate::domain::ids::Name;
 use crate::protocol::event::EventKind;
+use crate::store::Which;
 
 /// Looks whenever something moved, until the crew stops.
 pub async fn detect(shared: Arc<Shared>) {
@@ -61,8 +62,8 @@ impl Shared {
                 return None;
             }
         }
-        let board = self.board.clone();
-        let graph = Arc::new(blocking(move || board.read()).await.ok()?.graph);
+        // What the last one to rest has changed is told before the rest.
+        let graph = self.read_board(Which::All).await?;
         let claims = |name: &Name, handle: &Handle| {
             !name.is_lead() && *lock(&handle.standing) == Standing::Resting
         };

@@ -1,21 +1,22 @@
 //! The watcher: files changed → read again → events, and the agents that rest look around.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use tokio::sync::mpsc;
 
 use super::Shared;
 use crate::agent::driver::blocking;
-use crate::domain::graph::TaskGraph;
+use crate::domain::graph::{Delta, TaskGraph};
 use crate::domain::ids::{LetterId, Name};
 use crate::domain::task::TaskStatus;
 use crate::domain::team::Team;
 use crate::protocol::event::{EventKind, LetterStep, Level};
+use crate::store::Which;
 use crate::store::watch::{self, Dirty, Watching};
 
-/// Changes that may wait; more of them say nothing new, since each means "look again".
+/// Changes that may wait; more of them are merged by the watch.
 const DIRTY_MAX: usize = 16;
 /// Letters that the Inbox pane shows.
 const LETTERS_MAX: usize = 500;
@@ -45,7 +46,7 @@ pub async fn watch(shared: Arc<Shared>) {
         }
     };
     let mut letters = Letters::default();
-    shared.read_board().await;
+    shared.read_board(Which::All).await;
     shared.read_team().await;
     shared.read_requests().await;
     letters.read(&shared).await;
@@ -58,7 +59,7 @@ pub async fn watch(shared: Arc<Shared>) {
             },
         };
         match dirty {
-            Dirty::Board => shared.read_board().await,
+            Dirty::Board(which) => drop(shared.read_board(which).await),
             Dirty::Roster => shared.read_team().await,
             Dirty::Requests => shared.read_requests().await,
             Dirty::Mail => letters.read(&shared).await,
@@ -67,46 +68,51 @@ pub async fn watch(shared: Arc<Shared>) {
 }
 
 impl Shared {
-    /// Reads the board; when it is another than before, tells everybody.
-    pub(super) async fn read_board(&self) {
-        let board = self.board.clone();
-        let reading = match blocking(move || board.read()).await {
-            Ok(reading) => reading,
+    /// Looks at tasks again and tells everybody what is other than before. The board as it was told comes back;
+    /// `None`: it can not be read.
+    pub(super) async fn read_board(&self, which: Which) -> Option<Arc<TaskGraph>> {
+        // One after the other: what is told of a task must come in the order in which it was read.
+        let _turn = self.board_turn.lock().await;
+        let (board, known) = (self.board.clone(), self.graph());
+        let news = match blocking(move || board.news(&which, &known)).await {
+            Ok(news) => news,
             Err(error) => {
                 self.notice(Level::Error, format!("The board can not be read: {error}"))
                     .await;
-                return;
+                return None;
             }
         };
-        for notice in reading.notices {
+        for notice in news.notices {
             self.notice(Level::Warn, notice).await;
         }
-        let new = Arc::new(reading.graph);
-        let old = {
-            let mut slot = self
-                .graph
-                .write()
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
-            if **slot == *new {
-                return;
-            }
-            std::mem::replace(&mut *slot, Arc::clone(&new))
-        };
-        self.note_progress(&old, &new);
-        self.publish(EventKind::BoardChanged { board: new }).await;
+        if news.delta.is_empty() {
+            return Some(self.graph());
+        }
+        self.note_progress(&news.delta);
+        {
+            let mut graph = self.graph.write().unwrap_or_else(PoisonError::into_inner);
+            Arc::make_mut(&mut graph).apply(&news.delta.changed, &news.delta.removed);
+        }
+        for Delta { changed, removed } in news.delta.pieces() {
+            self.publish(EventKind::BoardChanged { changed, removed })
+                .await;
+        }
         self.changed();
+        Some(self.graph())
     }
 
     /// Notes for the lead what others have completed (promise 13: it costs no call).
-    fn note_progress(&self, old: &TaskGraph, new: &TaskGraph) {
+    fn note_progress(&self, delta: &Delta) {
         let Some(lead) = self.handle(&Name::lead()) else {
             return;
         };
-        for task in new
-            .tasks()
+        let known = self.graph();
+        for task in delta
+            .changed
+            .iter()
             .filter(|t| t.status == TaskStatus::Completed && t.owner != "lead")
         {
-            let is_news = old
+            let is_news = known
                 .get(task.id)
                 .is_some_and(|before| before.status != TaskStatus::Completed);
             if is_news {

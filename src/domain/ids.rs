@@ -118,11 +118,57 @@ impl<'de> Deserialize<'de> for Name {
 }
 
 /// The number of a task on the board; the first is 1, none is ever given twice.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize)]
 #[serde(transparent)]
 pub struct TaskId(pub u64);
+
+impl TaskId {
+    /// The highest number that is read and given: the highest that every reader of JSON keeps exactly.
+    pub const MAX: TaskId = TaskId((1 << 53) - 1);
+}
+
+/// A task as somebody names it: by its number, or by other words, most often its subject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskRef {
+    /// Its number.
+    Id(TaskId),
+    /// Something else.
+    Words(String),
+}
+
+/// Reads `3` and `#3` as numbers, everything else as words.
+impl std::str::FromStr for TaskRef {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<TaskRef, Self::Err> {
+        let number = text.trim().trim_start_matches('#').parse().map(TaskId);
+        Ok(number.map_or_else(|_| TaskRef::Words(text.into()), TaskRef::Id))
+    }
+}
+
+/// Reads `3`, `3.0` and `"3"`: other programs write numbers as texts too.
+impl<'de> Deserialize<'de> for TaskId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        let number = match &value {
+            serde_json::Value::String(text) => text.trim().parse().ok(),
+            other => other.as_u64().or_else(|| whole(other.as_f64()?)),
+        };
+        number
+            .map(TaskId)
+            .filter(|id| *id <= TaskId::MAX)
+            .ok_or_else(|| {
+                let shown: String = value.to_string().chars().take(40).collect();
+                serde::de::Error::custom(format!("{shown} is not the number of a task"))
+            })
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // checked before
+fn whole(number: f64) -> Option<u64> {
+    let fits = (0.0..=9e15).contains(&number) && number.fract() == 0.0;
+    fits.then_some(number as u64)
+}
 
 impl fmt::Display for TaskId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -205,6 +251,36 @@ mod tests {
         }
         for good in ["a", "alice", "Rev-2", "0_x", &"a".repeat(32)] {
             assert!(Name::member(good).is_ok(), "{good}");
+        }
+    }
+
+    #[test]
+    fn a_task_number_is_read_in_every_spelling_and_nothing_else_is() {
+        for (text, id) in [
+            ("3", 3),
+            ("0", 0),
+            ("3.0", 3),
+            ("\"3\"", 3),
+            ("9007199254740991", TaskId::MAX.0),
+        ] {
+            let read: TaskId = serde_json::from_str(text).unwrap();
+            assert_eq!(read, TaskId(id), "{text}");
+        }
+        for text in [
+            "-1",
+            "1.5",
+            "null",
+            "\"three\"",
+            "\"\"",
+            "[1]",
+            "9007199254740992",
+            "1e300",
+        ] {
+            let refused = serde_json::from_str::<TaskId>(text).unwrap_err();
+            assert!(
+                refused.to_string().contains("is not the number of a task"),
+                "{text}: {refused}"
+            );
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::ids::TaskId;
@@ -34,11 +34,11 @@ impl fmt::Display for TaskStatus {
 
 /// A task as `.tasks/task_N.json` holds it. Unknown fields are kept in `extra` and written back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Task {
     /// Its number.
     pub id: TaskId,
     /// One line that says what is to be done. `title` is an older spelling.
-    #[serde(alias = "title")]
     pub subject: String,
     /// Everything else the worker should know.
     #[serde(default, deserialize_with = "or_default")]
@@ -47,12 +47,7 @@ pub struct Task {
     #[serde(default, deserialize_with = "or_default")]
     pub status: TaskStatus,
     /// Open blockers only: an id leaves the list when its task is completed.
-    #[serde(
-        rename = "blockedBy",
-        default,
-        alias = "blocked_by",
-        deserialize_with = "or_default"
-    )]
+    #[serde(rename = "blockedBy", default, deserialize_with = "or_default")]
     pub blocked_by: Vec<TaskId>,
     /// Tasks that wait, or waited, for this one. Kept for ever, so the graph can be drawn afterwards.
     #[serde(default, deserialize_with = "or_default")]
@@ -78,6 +73,31 @@ pub struct Task {
     /// Fields of other programs.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+/// Older spellings of fields, and what they are called now.
+const SPELLINGS: &[(&str, &str)] = &[("title", "subject"), ("blocked_by", "blockedBy")];
+
+impl<'de> Deserialize<'de> for Task {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Task, D::Error> {
+        // A key that stands there twice counts as it was written last.
+        let mut fields = Map::deserialize(deserializer)?;
+        for (old, new) in SPELLINGS {
+            // Where both stand there the old one is a field of another program.
+            if !fields.contains_key(*new)
+                && let Some(value) = fields.shift_remove(*old)
+            {
+                fields.insert((*new).into(), value);
+            }
+        }
+        Task::deserialize(Value::Object(fields)).map_err(serde::de::Error::custom)
+    }
+}
+
+impl Serialize for Task {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Task::serialize(self, serializer)
+    }
 }
 
 /// Reads `null` like a missing field: the reference writes `"owner": null` in one of its programs.
@@ -115,6 +135,19 @@ mod tests {
             ("", vec![TaskId(1)])
         );
         assert_eq!(task.extra["color"], "red");
+    }
+
+    #[test]
+    fn both_spellings_at_once_and_keys_that_stand_there_twice_are_no_trouble() {
+        let text = r#"{"id":1,"subject":"a","title":"b","blockedBy":[2],"blocked_by":[3],"status":"pending","status":"done"}"#;
+        let task: Task = serde_json::from_str(text).unwrap();
+        assert_eq!(
+            (task.subject.as_str(), &task.blocked_by, task.status),
+            ("a", &vec![TaskId(2)], TaskStatus::Completed)
+        );
+        let back = serde_json::to_value(&task).unwrap();
+        assert_eq!(back["title"], "b");
+        assert_eq!(serde_json::from_value::<Task>(back).unwrap(), task);
     }
 
     #[test]

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::domain::chat::Outcome;
-use crate::domain::graph::TaskGraph;
-use crate::domain::ids::{CallId, JobId, Name};
+use crate::domain::ids::{CallId, JobId, Name, TaskId};
 use crate::domain::job::Job;
 use crate::domain::mail::Letter;
 pub use crate::domain::mail::LetterStep;
@@ -15,6 +14,7 @@ use crate::domain::request::Request;
 use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::subagent::SubagentKind;
+use crate::domain::task::Task;
 use crate::domain::team::{Activity, Team};
 use crate::domain::todo::TodoList;
 use crate::domain::usage::Usage;
@@ -280,10 +280,16 @@ pub enum EventKind {
         /// The output.
         chunk: String,
     },
-    /// The board on disk is another than before, whoever changed it.
+    /// The board on disk is another than before, whoever changed it. At the start of a crew the whole board comes
+    /// this way. A large change comes as several events of a bounded size ([`Delta::pieces`]).
+    ///
+    /// [`Delta::pieces`]: crate::domain::graph::Delta::pieces
     BoardChanged {
-        /// The whole board.
-        board: Arc<TaskGraph>,
+        /// The tasks that are new or other than before, whole.
+        changed: Vec<Arc<Task>>,
+        /// The tasks that are there no more.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        removed: Vec<TaskId>,
     },
     /// The roster on disk is another than before, whoever changed it.
     TeamChanged {

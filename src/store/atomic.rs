@@ -3,27 +3,52 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use super::StoreError;
+
+/// How the names of temporary files begin. A leading dot: watchers and the reference's patterns pass over it.
+const TEMPORARY: &str = ".tmp-";
+/// How old a temporary file must be to count as left behind.
+const LEFT_BEHIND: Duration = Duration::from_secs(60);
 
 /// Writes a file so that every reader, and the disk after a crash, has the old one or the new one, whole.
 ///
 /// # Errors
 /// When the folder can not be written; the old file is untouched then.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let folder = path.parent().unwrap_or(Path::new("."));
+    let file = temporary(path, bytes)?;
+    file.persist(path)
+        .map_err(|e| StoreError::at(path)(e.error))?;
+    sync_folder(folder_of(path)).map_err(StoreError::at(path))
+}
+
+/// The same for a file that must not be there yet.
+///
+/// # Errors
+/// `AlreadyExists` when it is there, else as [`write()`].
+pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let file = temporary(path, bytes)?;
+    file.persist_noclobber(path)
+        .map_err(|e| StoreError::at(path)(e.error))?;
+    sync_folder(folder_of(path)).map_err(StoreError::at(path))
+}
+
+/// A temporary file beside `path`, with its content on disk.
+fn temporary(path: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, StoreError> {
     let at = || StoreError::at(path);
-    // A leading dot: watchers and the reference's patterns pass over it.
     let mut file = tempfile::Builder::new()
-        .prefix(".tmp-")
+        .prefix(TEMPORARY)
         .permissions(permissions())
-        .tempfile_in(folder)
+        .tempfile_in(folder_of(path))
         .map_err(at())?;
     file.write_all(bytes).map_err(at())?;
     file.as_file().sync_all().map_err(at())?;
-    file.persist(path)
-        .map_err(|e| StoreError::at(path)(e.error))?;
-    sync_folder(folder).map_err(at())
+    Ok(file)
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("."))
 }
 
 #[cfg(unix)]
@@ -38,11 +63,32 @@ pub fn sync_folder(folder: &Path) -> std::io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
+/// Whether a name is one that [`write()`] gives to its temporary files.
+pub fn is_temporary(name: &str) -> bool {
+    name.strip_prefix(TEMPORARY)
+        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_alphanumeric()))
+}
+
+/// Deletes temporary files that a killed writer left behind. To be called under the lock of their folder:
+/// then no writer that lives has one there; the age is for writers on machines that share no locks.
+pub fn sweep(temporary: &[PathBuf]) {
+    for path in temporary {
+        let age = fs::symlink_metadata(path)
+            .and_then(|meta| meta.modified())
+            .ok()
+            .and_then(|at| SystemTime::now().duration_since(at).ok());
+        if age.is_some_and(|age| age >= LEFT_BEHIND) {
+            // One that can not be deleted is in nobody's way.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
 /// A lock between processes. The kernel frees it when its holder ends, however it ends; the file stays,
 /// because a lock belongs to the file and not to its name.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    file: File,
 }
 
 impl Lock {
@@ -59,7 +105,12 @@ impl Lock {
             .open(path)
             .map_err(StoreError::at(path))?;
         file.lock().map_err(StoreError::at(path))?;
-        Ok(Lock { _file: file })
+        Ok(Lock { file })
+    }
+
+    /// The lock file, for what its holder may write down in it.
+    pub fn file(&self) -> &File {
+        &self.file
     }
 }
 
@@ -93,6 +144,45 @@ mod tests {
         write(&path, b"short").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"short");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_new_file_replaces_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.json");
+        write_new(&path, b"first").unwrap();
+        let StoreError::File { source, .. } = write_new(&path, b"second").unwrap_err() else {
+            panic!("another error");
+        };
+        assert_eq!(source.kind(), std::io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).unwrap(), b"first");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn only_old_files_of_our_own_naming_are_swept() {
+        let dir = tempfile::tempdir().unwrap();
+        let old = SystemTime::now() - LEFT_BEHIND * 2;
+        let mut temporary = Vec::new();
+        for (name, time) in [
+            (".tmp-Ab12Cd", old),
+            (".tmp-young1", SystemTime::now()),
+            (".tmp-not.ours", old),
+            (".lock", old),
+        ] {
+            let path = dir.path().join(name);
+            File::create(&path).unwrap().set_modified(time).unwrap();
+            if is_temporary(name) {
+                temporary.push(path);
+            }
+        }
+        sweep(&temporary);
+        let mut left: Vec<String> = fs::read_dir(dir.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        assert_eq!(left, [".lock", ".tmp-not.ours", ".tmp-young1"]);
     }
 
     #[test]

@@ -2,13 +2,15 @@
 //!
 //! The formats are those of the reference, so that its programs and crewdeck can share a board. Its programs
 //! take no lock that another process sees: against them, renames keep files whole and every change starts
-//! from a fresh reading, but of two changes to one task at the same instant the later one wins.
+//! from a fresh look at the files that it depends on, but of two changes to one task at the same instant the later
+//! one wins. [`Board`] says it in detail.
 
 pub mod atomic;
 mod board;
 mod inbox;
 mod journal;
 mod post;
+mod print;
 mod requests;
 mod root;
 mod roster;
@@ -20,11 +22,11 @@ pub mod watch;
 use std::path::PathBuf;
 
 use crate::domain::graph::GraphError;
-use crate::domain::ids::RequestId;
+use crate::domain::ids::{RequestId, TaskId};
 use crate::domain::request::RequestError;
 use crate::domain::team::TeamError;
 
-pub use board::{Board, Reading};
+pub use board::{Board, News, Reading, Which};
 pub use journal::Journal;
 pub use post::{Cursor, Pending, Post};
 pub use requests::{Requests, RequestsReading};
@@ -56,6 +58,9 @@ pub enum StoreError {
     /// There is no such request.
     #[error("there is no request {0}: it may have been decided and cleaned up")]
     NoRequest(RequestId),
+    /// A task's file can not be used.
+    #[error("task {0} can not be used: {1}")]
+    Unreadable(TaskId, String),
     /// Something is too long to be kept.
     #[error("{0}")]
     TooLong(String),

@@ -3,8 +3,8 @@
 //! The reference truncates a file and writes it again, so a reader can see it empty or half. Such a file is
 //! whole again within a moment: it is read anew until it is, or until it has been left alone for a while.
 
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::StoreError;
+use super::print::Print;
 
 /// How long a file must have been left alone to count as damaged.
 const SETTLED: Duration = Duration::from_millis(300);
@@ -39,47 +40,68 @@ pub enum Found<T> {
 /// # Errors
 /// When it can not be read at all, for lack of permission or a broken disk.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Found<T>, StoreError> {
+    Ok(read_with_print(path)?.0)
+}
+
+/// The same, and the fingerprint of what was read: while it fits, reading again would find the same.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with_print<T: DeserializeOwned>(
+    path: &Path,
+) -> Result<(Found<T>, Option<Print>), StoreError> {
     loop {
-        let meta = match fs::metadata(path) {
-            Ok(meta) => meta,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Found::Gone),
+        let mut file = match File::open(path) {
+            Ok(file) => file,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok((Found::Gone, None)),
             Err(e) => return Err(StoreError::at(path)(e)),
         };
+        // Before the content: a change in between shows as another fingerprint at the next look.
+        let meta = file.metadata().map_err(StoreError::at(path))?;
+        let print = Print::of(&meta, SystemTime::now());
         if meta.len() > FILE_MAX {
             let mib = FILE_MAX / 1024 / 1024;
-            return Ok(Found::Foreign(format!("it is larger than {mib} MiB")));
+            let why = format!("it is larger than {mib} MiB");
+            return Ok((Found::Foreign(why), print));
         }
         let mut bytes = Vec::new();
-        match File::open(path).and_then(|f| f.take(FILE_MAX).read_to_end(&mut bytes)) {
-            Ok(_) => {}
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Found::Gone),
-            Err(e) => return Err(StoreError::at(path)(e)),
-        }
-        let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-        let why = match serde_json::from_slice::<Value>(text) {
-            Ok(value) if value.is_object() => {
-                return Ok(match serde_json::from_value(value) {
-                    Ok(fits) => Found::Whole(fits),
-                    Err(e) => Found::Foreign(e.to_string()),
-                });
-            }
-            Ok(_) => "it is not a JSON object".to_string(),
-            Err(_) if text.is_empty() => "it is empty".to_string(),
-            Err(e) => format!("it is not whole JSON ({e})"),
+        (&mut file)
+            .take(FILE_MAX)
+            .read_to_end(&mut bytes)
+            .map_err(StoreError::at(path))?;
+        let why = match parsed(&bytes) {
+            Ok(found) => return Ok((found, print)),
+            Err(why) => why,
         };
         let age = meta
             .modified()
             .ok()
             .and_then(|at| SystemTime::now().duration_since(at).ok());
         if age.is_none_or(|age| age >= SETTLED) {
-            return Ok(Found::Damaged(why));
+            return Ok((Found::Damaged(why), print));
         }
         std::thread::sleep(AGAIN);
     }
 }
 
+/// What the bytes say; the error is why they are damaged.
+fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<Found<T>, String> {
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    match serde_json::from_slice::<Value>(text) {
+        Ok(value) if value.is_object() => Ok(match serde_json::from_value(value) {
+            Ok(fits) => Found::Whole(fits),
+            Err(e) => Found::Foreign(e.to_string()),
+        }),
+        Ok(_) => Err("it is not a JSON object".into()),
+        Err(_) if text.is_empty() => Err("it is empty".into()),
+        Err(e) => Err(format!("it is not whole JSON ({e})")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::domain::task::Task;
 

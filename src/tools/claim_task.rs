@@ -4,11 +4,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::loose::TaskRef;
+use super::loose::LooseRef;
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_get, task_ref,
 };
-use crate::store::Board;
 
 /// The tool.
 pub const TOOL: Tool = Tool {
@@ -26,14 +25,14 @@ pub const TOOL: Tool = Tool {
 struct Input {
     /// The task's number; the first ready one if missing.
     #[schemars(with = "Option<u64>")]
-    task_id: Option<TaskRef>,
+    task_id: Option<LooseRef>,
 }
 
 fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let input: Input = parse(input)?;
-    let board = Board::open(&context.root);
+    let board = &context.board;
     let id = match &input.task_id {
-        Some(reference) => Some(task_ref::resolve(&task_ref::graph(&board)?, reference)?),
+        Some(reference) => Some(task_ref::resolve(board, reference)?),
         None => None,
     };
     let claimed = board.claim(id, &task_ref::claimer(context), (context.clock)());

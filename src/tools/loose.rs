@@ -4,6 +4,8 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::domain::ids::{TaskId, TaskRef};
+
 /// A text, also where the model wrote a number.
 pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(match Option::<Value>::deserialize(deserializer)? {
@@ -18,35 +20,32 @@ pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>
     })
 }
 
-/// A reference to a task as a model writes it.
+/// A task as a model names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TaskRef {
-    /// Its number.
-    Id(u64),
-    /// Something else, most often its subject.
-    Words(String),
-}
+pub struct LooseRef(pub TaskRef);
 
-impl<'de> Deserialize<'de> for TaskRef {
+impl<'de> Deserialize<'de> for LooseRef {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Value::deserialize(deserializer)? {
-            Value::Number(n) => n
-                .as_u64()
-                .map(TaskRef::Id)
-                .ok_or_else(|| D::Error::custom(format!("{n} is not the number of a task"))),
-            Value::String(text) => Ok(match text.trim().trim_start_matches('#').parse() {
-                Ok(id) => TaskRef::Id(id),
-                Err(_) => TaskRef::Words(text),
-            }),
-            other => Err(D::Error::custom(format!(
-                "a task's number is wanted here, not {other}"
-            ))),
+        let value = Value::deserialize(deserializer)?;
+        if let Ok(id) = TaskId::deserialize(&value) {
+            return Ok(LooseRef(TaskRef::Id(id)));
         }
+        let text = match value {
+            Value::String(text) => text,
+            number @ Value::Number(_) => number.to_string(),
+            other => {
+                return Err(D::Error::custom(format!(
+                    "a task's number is wanted here, not {other}"
+                )));
+            }
+        };
+        let Ok(reference) = text.parse();
+        Ok(LooseRef(reference))
     }
 }
 
 /// Some references: a list, one alone, or nothing.
-pub fn refs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<TaskRef>, D::Error> {
+pub fn refs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<LooseRef>, D::Error> {
     let one = |v: Value| serde_json::from_value(v).map_err(D::Error::custom);
     match Option::<Value>::deserialize(deserializer)? {
         None | Some(Value::Null) => Ok(Vec::new()),

@@ -49,7 +49,7 @@ use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, Name};
 use crate::domain::stamp::Stamp;
 use crate::domain::subagent::SubagentKind;
-use crate::store::Skills;
+use crate::store::{Board, Skills};
 use host::Host;
 
 /// What a tool touches; the policy and the plan gate decide by it.
@@ -149,6 +149,8 @@ pub struct ToolContext {
     pub call: CallId,
     /// The root of the crew: here lie the state folders.
     pub root: PathBuf,
+    /// The crew's board.
+    pub board: Board,
     /// Where the agent works; its file tools stay inside.
     pub workdir: PathBuf,
     /// The skills that can be loaded.

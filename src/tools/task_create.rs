@@ -4,13 +4,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::loose::{self, TaskRef};
+use super::loose::{self, LooseRef};
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_ref,
 };
 use crate::domain::graph::NewTask;
 use crate::domain::text::one_line;
-use crate::store::Board;
 
 /// The tool.
 pub const TOOL: Tool = Tool {
@@ -46,7 +45,7 @@ struct Input {
         deserialize_with = "loose::refs"
     )]
     #[schemars(with = "Option<Vec<u64>>")]
-    blocked_by: Vec<TaskRef>,
+    blocked_by: Vec<LooseRef>,
     /// What a teammate must be good at to claim it.
     #[serde(default)]
     tags: Option<Vec<String>>,
@@ -54,16 +53,11 @@ struct Input {
 
 fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let input: Input = parse(input)?;
-    let board = Board::open(&context.root);
-    let blocked_by = if input.blocked_by.is_empty() {
-        Vec::new()
-    } else {
-        task_ref::resolve_all(&task_ref::graph(&board)?, &input.blocked_by)?
-    };
+    let board = &context.board;
     let new = NewTask {
         subject: input.subject,
         description: input.description.unwrap_or_default(),
-        blocked_by,
+        blocked_by: task_ref::resolve_all(board, &input.blocked_by)?,
         tags: input.tags.unwrap_or_default(),
     };
     let task = board

@@ -4,11 +4,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::loose::TaskRef;
+use super::loose::LooseRef;
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_ref,
 };
-use crate::store::Board;
 
 /// The tool.
 pub const TOOL: Tool = Tool {
@@ -26,7 +25,7 @@ pub const TOOL: Tool = Tool {
 struct Input {
     /// The task's number.
     #[schemars(with = "u64")]
-    task_id: TaskRef,
+    task_id: LooseRef,
 }
 
 /// The number in an input, for rows and cards.
@@ -44,10 +43,7 @@ pub fn show_id(input: &Value) -> String {
 
 fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let input: Input = parse(input)?;
-    let graph = task_ref::graph(&Board::open(&context.root))?;
-    let id = task_ref::resolve(&graph, &input.task_id)?;
-    let task = graph
-        .known(id)
-        .map_err(|e| ToolOutput::error(format!("Error: {e}")))?;
-    task_ref::whole(task)
+    let id = task_ref::resolve(&context.board, &input.task_id)?;
+    let task = context.board.get(id).map_err(|e| task_ref::refused(&e))?;
+    task_ref::whole(&task)
 }

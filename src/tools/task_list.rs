@@ -4,15 +4,21 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::loose::LooseRef;
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_ref,
 };
-use crate::domain::graph::TaskGraph;
+use crate::domain::graph::{SUBJECT_MAX, TaskGraph};
+use crate::domain::ids::TaskId;
 use crate::domain::task::{Task, TaskStatus};
-use crate::store::Board;
+use crate::domain::text::{clip, one_line};
 
-/// Most tasks of one result; completed ones are left out first.
+/// Most tasks of one result.
 const TASKS_MAX: usize = 300;
+/// Most bytes of their lines: below what a result may have, so that the cut falls between two tasks.
+const BYTES_MAX: usize = 48 * 1024;
+/// Most blockers that a line names.
+const BLOCKERS_MAX: usize = 10;
 
 /// The tool.
 pub const TOOL: Tool = Tool {
@@ -26,34 +32,96 @@ pub const TOOL: Tool = Tool {
 };
 
 #[derive(Deserialize, JsonSchema)]
-struct Input {}
-
-fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
-    let Input {} = parse(input)?;
-    let graph = task_ref::graph(&Board::open(&context.root))?;
-    Ok(ToolOutput::ok(render(&graph)))
+struct Input {
+    /// Which tasks; all if missing, on a large board the open ones.
+    show: Option<Show>,
+    /// Only tasks with a higher number than this: the next part of a long list.
+    #[schemars(with = "Option<u64>")]
+    after: Option<LooseRef>,
 }
 
-/// The board as the reference renders it, with owners.
-fn render(graph: &TaskGraph) -> String {
+/// Which tasks are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Show {
+    All,
+    Open,
+    Ready,
+    Completed,
+}
+
+fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
+    let input: Input = parse(input)?;
+    let after = input.after.as_ref();
+    let after = after
+        .map(|reference| task_ref::resolve(&context.board, reference))
+        .transpose()?;
+    let reading = context.board.read().map_err(|e| task_ref::refused(&e))?;
+    Ok(ToolOutput::ok(render(&reading.graph, input.show, after)))
+}
+
+/// The board as the reference renders it, with owners; at most [`TASKS_MAX`] tasks and a line that says what
+/// was left out and how to see it.
+fn render(graph: &TaskGraph, show: Option<Show>, after: Option<TaskId>) -> String {
     if graph.is_empty() {
         return "No tasks.".into();
     }
-    let open = |t: &&Task| t.status != TaskStatus::Completed;
-    let keep_done = graph.len() <= TASKS_MAX;
-    let shown = graph
+    let show = show.unwrap_or(if graph.len() <= TASKS_MAX {
+        Show::All
+    } else {
+        Show::Open
+    });
+    let fits = |t: &&Task| match show {
+        Show::All => true,
+        Show::Open => t.status != TaskStatus::Completed,
+        Show::Ready => graph.is_ready(t),
+        Show::Completed => t.status == TaskStatus::Completed,
+    };
+    let tasks: Vec<&Task> = graph
         .tasks()
-        .filter(|t| keep_done || open(t))
-        .take(TASKS_MAX);
-    let mut lines: Vec<String> = shown.map(|t| line(graph, t)).collect();
-    if graph.len() > lines.len() {
+        .filter(|t| after.is_none_or(|after| t.id > after))
+        .filter(fits)
+        .collect();
+    let mut lines = Vec::new();
+    let mut room = BYTES_MAX;
+    for task in tasks.iter().take(TASKS_MAX) {
+        let line = line(graph, task);
+        if line.len() > room {
+            break;
+        }
+        room -= line.len();
+        lines.push(line);
+    }
+    let (shown, more) = tasks.split_at(lines.len());
+    let more = more.len();
+    if let Some(last) = shown.last().filter(|_| more > 0) {
         lines.push(format!(
-            "... ({} more tasks; {} are completed)",
-            graph.len() - lines.len(),
-            graph.done()
+            "... ({more} more of these: call task_list with \"after\": {})",
+            last.id.0
         ));
     }
+    if show != Show::All || more > 0 {
+        lines.push(counts(graph));
+    }
     lines.join("\n")
+}
+
+/// How many tasks stand where, and how to see them.
+fn counts(graph: &TaskGraph) -> String {
+    let (mut working, mut waiting) = (0, 0);
+    for task in graph.tasks() {
+        match task.status {
+            TaskStatus::InProgress => working += 1,
+            TaskStatus::Pending if !graph.is_ready(task) => waiting += 1,
+            TaskStatus::Pending | TaskStatus::Completed => {}
+        }
+    }
+    format!(
+        "({} tasks: {working} in progress, {} ready, {waiting} waiting, {} completed; \"show\": \"ready\" or \"completed\" lists those)",
+        graph.len(),
+        graph.ready().count(),
+        graph.done()
+    )
 }
 
 fn line(graph: &TaskGraph, task: &Task) -> String {
@@ -62,17 +130,20 @@ fn line(graph: &TaskGraph, task: &Task) -> String {
         TaskStatus::InProgress => "[>]",
         TaskStatus::Completed => "[x]",
     };
-    let mut out = format!("{mark} #{}: {}", task.id.0, task.subject);
+    // Other programs bound neither subjects nor owners.
+    let short = |text: &str| clip(&one_line(text), SUBJECT_MAX);
+    let mut out = format!("{mark} #{}: {}", task.id.0, short(&task.subject));
     if !task.owner.is_empty() {
-        out.push_str(&format!(" @{}", task.owner));
+        out.push_str(&format!(" @{}", short(&task.owner)));
     }
-    let blockers: Vec<String> = graph
-        .open_blockers(task)
-        .iter()
-        .map(|b| b.0.to_string())
-        .collect();
-    if !blockers.is_empty() && task.status != TaskStatus::Completed {
-        out.push_str(&format!(" (blocked by: [{}])", blockers.join(", ")));
+    let open = graph.open_blockers(task);
+    if !open.is_empty() && task.status != TaskStatus::Completed {
+        let named = open.iter().take(BLOCKERS_MAX).map(|b| b.0.to_string());
+        let mut blockers = named.collect::<Vec<_>>().join(", ");
+        if open.len() > BLOCKERS_MAX {
+            blockers.push_str(&format!(", ... {} more", open.len() - BLOCKERS_MAX));
+        }
+        out.push_str(&format!(" (blocked by: [{blockers}])"));
     }
     out
 }

@@ -1,39 +1,20 @@
 //! Task references and task results, said once for all board tools.
 
-use super::loose::TaskRef;
+use super::loose::LooseRef;
 use super::{ToolContext, ToolOutput};
-use crate::domain::graph::{Claimer, TaskGraph};
+use crate::domain::graph::Claimer;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 use crate::store::{Board, Roster, StoreError};
 
 /// The task that a model means. Words where a number belongs are answered with the number.
-pub fn resolve(graph: &TaskGraph, reference: &TaskRef) -> Result<TaskId, ToolOutput> {
-    match reference {
-        TaskRef::Id(id) => Ok(TaskId(*id)),
-        TaskRef::Words(words) => {
-            let same = |t: &&Task| t.subject.trim().eq_ignore_ascii_case(words.trim());
-            Err(ToolOutput::error(match graph.tasks().find(same) {
-                Some(task) => format!(
-                    "Error: '{words}' is the subject of a task: use its number {}",
-                    task.id.0
-                ),
-                None => {
-                    format!("Error: '{words}' is not the number of a task (task_list shows them)")
-                }
-            }))
-        }
-    }
+pub fn resolve(board: &Board, reference: &LooseRef) -> Result<TaskId, ToolOutput> {
+    board.resolve(&reference.0).map_err(|e| refused(&e))
 }
 
 /// All of them.
-pub fn resolve_all(graph: &TaskGraph, references: &[TaskRef]) -> Result<Vec<TaskId>, ToolOutput> {
-    references.iter().map(|r| resolve(graph, r)).collect()
-}
-
-/// The board as it stands.
-pub fn graph(board: &Board) -> Result<TaskGraph, ToolOutput> {
-    board.read().map(|r| r.graph).map_err(|e| refused(&e))
+pub fn resolve_all(board: &Board, references: &[LooseRef]) -> Result<Vec<TaskId>, ToolOutput> {
+    references.iter().map(|r| resolve(board, r)).collect()
 }
 
 /// A refusal as the model reads it.

@@ -4,14 +4,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::loose::{self, TaskRef};
+use super::loose::{self, LooseRef};
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_ref,
 };
 use crate::domain::graph::TaskEdit;
 use crate::domain::ids::TaskId;
 use crate::domain::task::{Task, TaskStatus};
-use crate::store::{Board, StoreError};
+use crate::store::StoreError;
 
 /// The tool.
 pub const TOOL: Tool = Tool {
@@ -29,7 +29,7 @@ pub const TOOL: Tool = Tool {
 struct Input {
     /// The task's number.
     #[schemars(with = "u64")]
-    task_id: TaskRef,
+    task_id: LooseRef,
     /// pending gives a task of yours back, in_progress starts one, completed finishes it.
     #[schemars(with = "Option<Status>")]
     status: Option<TaskStatus>,
@@ -41,7 +41,7 @@ struct Input {
         deserialize_with = "loose::refs"
     )]
     #[schemars(with = "Option<Vec<u64>>")]
-    add: Vec<TaskRef>,
+    add: Vec<LooseRef>,
     /// Numbers of tasks that it shall wait for no longer.
     #[serde(
         default,
@@ -50,7 +50,7 @@ struct Input {
         deserialize_with = "loose::refs"
     )]
     #[schemars(with = "Option<Vec<u64>>")]
-    remove: Vec<TaskRef>,
+    remove: Vec<LooseRef>,
     /// A new subject.
     subject: Option<String>,
     /// A new description.
@@ -81,14 +81,13 @@ fn show(input: &Value) -> String {
 
 fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let input: Input = parse(input)?;
-    let board = Board::open(&context.root);
-    let graph = task_ref::graph(&board)?;
-    let id = task_ref::resolve(&graph, &input.task_id)?;
+    let board = &context.board;
+    let id = task_ref::resolve(board, &input.task_id)?;
     let edit = TaskEdit {
         subject: input.subject,
         description: input.description,
-        block_on: task_ref::resolve_all(&graph, &input.add)?,
-        unblock: task_ref::resolve_all(&graph, &input.remove)?,
+        block_on: task_ref::resolve_all(board, &input.add)?,
+        unblock: task_ref::resolve_all(board, &input.remove)?,
         tags: None,
     };
     let mut task = None;
@@ -99,7 +98,7 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
         task = Some(edited);
     }
     if let Some(status) = input.status {
-        let moved = set_status(context, &board, id, status).map_err(|e| task_ref::refused(&e))?;
+        let moved = set_status(context, id, status).map_err(|e| task_ref::refused(&e))?;
         task = Some(moved);
     }
     match task {
@@ -110,13 +109,8 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     }
 }
 
-fn set_status(
-    context: &ToolContext,
-    board: &Board,
-    id: TaskId,
-    status: TaskStatus,
-) -> Result<Task, StoreError> {
-    let now = (context.clock)();
+fn set_status(context: &ToolContext, id: TaskId, status: TaskStatus) -> Result<Task, StoreError> {
+    let (board, now) = (&context.board, (context.clock)());
     match status {
         TaskStatus::Completed => board.complete(id, &context.agent, now),
         TaskStatus::InProgress => board.start(id, &task_ref::claimer(context), now),

@@ -145,7 +145,6 @@ fn edges(
 mod tests {
     use super::*;
     use crate::domain::graph::TaskGraph;
-    use crate::protocol::EventKind;
     use crate::ui::fixture::{NOON, board, ready, told};
 
     #[test]
@@ -159,9 +158,7 @@ mod tests {
         join.blocked_by.push(TaskId(99));
         join.blocks = vec![TaskId(5)];
         let graph = TaskGraph::new(tasks);
-        let board = EventKind::BoardChanged {
-            board: graph.into(),
-        };
+        let board = crate::ui::fixture::board_told(&graph);
         let state = told(160, 45, vec![ready(), board]);
         let task = state.board.get(TaskId(4)).unwrap();
         let page = lines(&state, task, 60, &Theme::default());

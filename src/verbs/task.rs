@@ -5,9 +5,9 @@ use anyhow::Result;
 use super::{Desk, Ended, party};
 use crate::cli::TaskVerb;
 use crate::domain::graph::{Claimer, NewTask, TaskEdit, TaskGraph};
-use crate::domain::ids::TaskId;
+use crate::domain::ids::{TaskId, TaskRef};
 use crate::domain::task::{Task, TaskStatus};
-use crate::store::{Board, Roster};
+use crate::store::{Board, Roster, StoreError};
 
 /// Carries the verb out.
 pub fn run(verb: &TaskVerb, desk: &Desk<'_>) -> Result<Ended> {
@@ -15,9 +15,9 @@ pub fn run(verb: &TaskVerb, desk: &Desk<'_>) -> Result<Ended> {
     let task = match verb {
         TaskVerb::List { ready } => return list(&board, *ready, desk),
         TaskVerb::Show { id } => {
-            let reading = board.read()?;
-            Desk::warn(&reading.notices);
-            reading.graph.known(TaskId(*id))?.clone()
+            let task = board.get(board.resolve(id)?)?;
+            Desk::warn(&board.tidy()?.notices);
+            Task::clone(&task)
         }
         TaskVerb::Add {
             subject,
@@ -28,22 +28,27 @@ pub fn run(verb: &TaskVerb, desk: &Desk<'_>) -> Result<Ended> {
             let new = NewTask {
                 subject: subject.clone(),
                 description: description.clone(),
-                blocked_by: ids(blocked_by),
+                blocked_by: ids(&board, blocked_by)?,
                 tags: tags.clone(),
             };
             board.create(new, desk.now)?
         }
         TaskVerb::Claim { id, name } => {
-            match board.claim(id.map(TaskId), &claimer(name, desk)?, desk.now)? {
+            let id = id.as_ref().map(|id| board.resolve(id)).transpose()?;
+            match board.claim(id, &claimer(name, desk)?, desk.now)? {
                 Some(task) => task,
                 None => return Ok(Ended::Nothing),
             }
         }
         TaskVerb::Start { id, name } => {
-            board.start(TaskId(*id), &claimer(name, desk)?, desk.now)?
+            board.start(board.resolve(id)?, &claimer(name, desk)?, desk.now)?
         }
-        TaskVerb::Done { id, name } => board.complete(TaskId(*id), &party(name)?, desk.now)?,
-        TaskVerb::Release { id, name } => board.release(TaskId(*id), &party(name)?, desk.now)?,
+        TaskVerb::Done { id, name } => {
+            board.complete(board.resolve(id)?, &party(name)?, desk.now)?
+        }
+        TaskVerb::Release { id, name } => {
+            board.release(board.resolve(id)?, &party(name)?, desk.now)?
+        }
         TaskVerb::Edit {
             id,
             subject,
@@ -55,14 +60,14 @@ pub fn run(verb: &TaskVerb, desk: &Desk<'_>) -> Result<Ended> {
             let edit = TaskEdit {
                 subject: subject.clone(),
                 description: description.clone(),
-                block_on: ids(block_on),
-                unblock: ids(unblock),
+                block_on: ids(&board, block_on)?,
+                unblock: ids(&board, unblock)?,
                 tags: (!tags.is_empty()).then(|| tags.clone()),
             };
-            board.edit(TaskId(*id), &edit, desk.now)?
+            board.edit(board.resolve(id)?, &edit, desk.now)?
         }
         TaskVerb::Rm { id } => {
-            let gone = board.remove(TaskId(*id), desk.now)?;
+            let gone = board.remove(board.resolve(id)?, desk.now)?;
             desk.print(&gone, || format!("removed {} {}", gone.id, gone.subject))?;
             return Ok(Ended::Done);
         }
@@ -71,8 +76,8 @@ pub fn run(verb: &TaskVerb, desk: &Desk<'_>) -> Result<Ended> {
     Ok(Ended::Done)
 }
 
-fn ids(numbers: &[u64]) -> Vec<TaskId> {
-    numbers.iter().copied().map(TaskId).collect()
+fn ids(board: &Board, references: &[TaskRef]) -> Result<Vec<TaskId>, StoreError> {
+    references.iter().map(|r| board.resolve(r)).collect()
 }
 
 /// Who claims: a member brings its tags, anybody else has none.
@@ -84,7 +89,7 @@ fn claimer(name: &str, desk: &Desk<'_>) -> Result<Claimer> {
 }
 
 fn list(board: &Board, ready: bool, desk: &Desk<'_>) -> Result<Ended> {
-    let reading = board.read()?;
+    let reading = board.tidy()?;
     Desk::warn(&reading.notices);
     let graph = &reading.graph;
     let tasks: Vec<&Task> = graph

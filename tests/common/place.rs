@@ -11,7 +11,7 @@ use crewdeck::domain::request::{Decision, Request, RequestKind};
 use crewdeck::domain::stamp::Stamp;
 use crewdeck::domain::team::Member;
 use crewdeck::domain::todo::TodoList;
-use crewdeck::store::{Roster, Skills, prepare};
+use crewdeck::store::{Board, Roster, Skills, prepare};
 use crewdeck::tools::host::{Host, JobOrder, SubagentOrder};
 use crewdeck::tools::{ToolContext, ToolOutput, table};
 use futures::future::BoxFuture;
@@ -81,6 +81,7 @@ impl Host for Played {
 pub struct Place {
     pub dir: tempfile::TempDir,
     pub host: Arc<Played>,
+    pub board: Board,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -98,6 +99,7 @@ impl Place {
                 .unwrap();
         }
         Place {
+            board: Board::open(&root),
             dir,
             host: Arc::default(),
             runtime: tokio::runtime::Runtime::new().unwrap(),
@@ -121,6 +123,7 @@ impl Place {
             agent: Name::party(agent).unwrap(),
             call: CallId("call-1".into()),
             root: self.root(),
+            board: self.board.clone(),
             workdir: self.root(),
             skills: Skills::open(&self.root(), None),
             host: Arc::clone(&self.host) as Arc<dyn Host>,

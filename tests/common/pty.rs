@@ -162,7 +162,11 @@ impl Screen {
 
     /// Kills the program at once, as a crash would, and waits until it is gone.
     pub fn kill(mut self) {
-        self.child.kill().unwrap();
+        let pid = self.pid().to_string();
+        let killed = std::process::Command::new("kill")
+            .args(["-KILL", &pid])
+            .status();
+        assert!(killed.unwrap().success());
         self.child.wait().unwrap();
     }
 

@@ -1,6 +1,7 @@
 //! The changes of the graph: each is allowed whole or refused whole, and says which tasks it touched.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use serde_json::Map;
 
@@ -23,24 +24,21 @@ impl TaskGraph {
         let subject = checked_subject(&new.subject)?;
         checked_description(&new.description)?;
         let blockers = self.checked_blockers(id, &new.blocked_by)?;
-        self.tasks.insert(
+        self.put(Arc::new(Task {
             id,
-            Task {
-                id,
-                subject,
-                description: new.description,
-                status: TaskStatus::Pending,
-                blocked_by: Vec::new(),
-                blocks: Vec::new(),
-                owner: String::new(),
-                worktree: String::new(),
-                tags: new.tags,
-                created_at: now,
-                updated_at: now,
-                attempts: 0,
-                extra: Map::new(),
-            },
-        );
+            subject,
+            description: new.description,
+            status: TaskStatus::Pending,
+            blocked_by: Vec::new(),
+            blocks: Vec::new(),
+            owner: String::new(),
+            worktree: String::new(),
+            tags: new.tags,
+            created_at: now,
+            updated_at: now,
+            attempts: 0,
+            extra: Map::new(),
+        }));
         let mut changed = vec![id];
         for blocker in blockers {
             changed.extend(self.connect(id, blocker, now));
@@ -78,12 +76,12 @@ impl TaskGraph {
                 open: other.id,
             });
         }
-        if let Some(task) = self.tasks.get_mut(&id) {
+        self.alter(id, |task| {
             task.owner = claimer.name.to_string();
             task.status = TaskStatus::InProgress;
             task.attempts = task.attempts.saturating_add(1);
             task.updated_at = now;
-        }
+        });
         Ok(vec![id])
     }
 
@@ -104,30 +102,28 @@ impl TaskGraph {
             return Err(GraphError::Blocked(id, list(&open)));
         }
         let mut changed = vec![id];
-        if let Some(task) = self.tasks.get_mut(&id) {
+        self.alter(id, |task| {
             task.owner = who.to_string();
             task.status = TaskStatus::Completed;
             task.blocked_by.clear();
             task.updated_at = now;
-        }
-        for other in self
-            .tasks
-            .values_mut()
-            .filter(|t| t.blocked_by.contains(&id))
-        {
-            other.blocked_by.retain(|b| *b != id);
-            other.updated_at = now;
-            changed.push(other.id);
+        });
+        for other in self.index.waiting(id) {
+            self.alter(other, |other| {
+                other.blocked_by.retain(|b| *b != id);
+                other.updated_at = now;
+            });
+            changed.push(other);
         }
         // The edge stays on the blocker's side, also where it was written on one side only.
         let freed: Vec<TaskId> = changed[1..].to_vec();
-        if let Some(task) = self.tasks.get_mut(&id) {
+        self.alter(id, |task| {
             for other in freed {
                 if !task.blocks.contains(&other) {
                     task.blocks.push(other);
                 }
             }
-        }
+        });
         Ok(changed)
     }
 
@@ -150,10 +146,10 @@ impl TaskGraph {
         if !open.is_empty() {
             return Err(GraphError::Blocked(id, list(&open)));
         }
-        if let Some(task) = self.tasks.get_mut(&id) {
+        self.alter(id, |task| {
             task.status = TaskStatus::InProgress;
             task.updated_at = now;
-        }
+        });
         Ok(vec![id])
     }
 
@@ -169,11 +165,11 @@ impl TaskGraph {
             return Err(GraphError::Finished(id));
         }
         Self::own(task, who)?;
-        if let Some(task) = self.tasks.get_mut(&id) {
+        self.alter(id, |task| {
             task.owner.clear();
             task.status = TaskStatus::Pending;
             task.updated_at = now;
-        }
+        });
         Ok(vec![id])
     }
 
@@ -205,7 +201,7 @@ impl TaskGraph {
         for blocker in blockers {
             changed.extend(self.connect(id, blocker, now));
         }
-        if let Some(task) = self.tasks.get_mut(&id) {
+        self.alter(id, |task| {
             if let Some(subject) = subject {
                 task.subject = subject;
             }
@@ -216,7 +212,7 @@ impl TaskGraph {
                 task.tags.clone_from(tags);
             }
             task.updated_at = now;
-        }
+        });
         Ok(unique(changed))
     }
 
@@ -226,15 +222,17 @@ impl TaskGraph {
         if task.status != TaskStatus::Completed && !task.owner.is_empty() {
             return Err(GraphError::Foreign(id, task.owner.clone()));
         }
-        self.tasks.remove(&id);
+        let mut around = self.index.waiting(id);
+        around.extend(self.index.blocking(id));
+        self.forget(id);
         let mut changed = vec![id];
-        for other in self.tasks.values_mut() {
-            if other.blocked_by.contains(&id) || other.blocks.contains(&id) {
+        for other in around.into_iter().filter(|other| *other != id) {
+            self.alter(other, |other| {
                 other.blocked_by.retain(|b| *b != id);
                 other.blocks.retain(|b| *b != id);
                 other.updated_at = now;
-                changed.push(other.id);
-            }
+            });
+            changed.push(other);
         }
         Ok(changed)
     }
@@ -293,38 +291,48 @@ impl TaskGraph {
     }
 
     fn connect(&mut self, id: TaskId, blocker: TaskId, now: Stamp) -> Vec<TaskId> {
-        if let Some(task) = self
-            .tasks
-            .get_mut(&id)
-            .filter(|t| !t.blocked_by.contains(&blocker))
+        if self
+            .get(id)
+            .is_some_and(|t| !t.blocked_by.contains(&blocker))
         {
-            task.blocked_by.push(blocker);
-            task.blocked_by.sort_unstable();
-            task.updated_at = now;
+            self.alter(id, |task| {
+                task.blocked_by.push(blocker);
+                task.blocked_by.sort_unstable();
+                task.updated_at = now;
+            });
         }
-        if let Some(task) = self
-            .tasks
-            .get_mut(&blocker)
-            .filter(|t| !t.blocks.contains(&id))
-        {
-            task.blocks.push(id);
-            task.blocks.sort_unstable();
-            task.updated_at = now;
+        if self.get(blocker).is_some_and(|t| !t.blocks.contains(&id)) {
+            self.alter(blocker, |task| {
+                task.blocks.push(id);
+                task.blocks.sort_unstable();
+                task.updated_at = now;
+            });
         }
         vec![id, blocker]
     }
 
     fn disconnect(&mut self, id: TaskId, blocker: TaskId, now: Stamp) -> Vec<TaskId> {
-        if let Some(task) = self.tasks.get_mut(&id) {
+        self.alter(id, |task| {
             task.blocked_by.retain(|b| *b != blocker);
             task.updated_at = now;
-        }
-        let Some(task) = self.tasks.get_mut(&blocker) else {
+        });
+        if self.get(blocker).is_none() {
             return vec![id];
-        };
-        task.blocks.retain(|b| *b != id);
-        task.updated_at = now;
+        }
+        self.alter(blocker, |task| {
+            task.blocks.retain(|b| *b != id);
+            task.updated_at = now;
+        });
         vec![id, blocker]
+    }
+
+    /// Changes one task; a number that is not there changes nothing.
+    fn alter(&mut self, id: TaskId, change: impl FnOnce(&mut Task)) {
+        if let Some(task) = self.get(id) {
+            let mut task = task.clone();
+            change(&mut task);
+            self.put(Arc::new(task));
+        }
     }
 }
 
@@ -351,7 +359,7 @@ fn list(ids: &[TaskId]) -> String {
     clip(&texts.join(", "), 120)
 }
 
-fn path_text(path: &[TaskId]) -> String {
+pub(super) fn path_text(path: &[TaskId]) -> String {
     let texts: Vec<String> = path.iter().map(ToString::to_string).collect();
     clip(&texts.join(" waits for "), 200)
 }

@@ -8,6 +8,12 @@ pub enum GraphError {
     /// No such task.
     #[error("task {0} does not exist{1}")]
     Unknown(TaskId, String),
+    /// A subject where a number belongs.
+    #[error("'{0}' is the subject of a task: use its number {1}")]
+    Subject(String, u64),
+    /// Other words where a number belongs.
+    #[error("'{0}' is not the number of a task (list the tasks to see them)")]
+    NoNumber(String),
     /// No subject.
     #[error("a task needs a subject: one line that says what is to be done")]
     NoSubject,
@@ -15,10 +21,12 @@ pub enum GraphError {
     #[error("the {0} is too long ({1} at most): put the rest into a file and name it")]
     TooLong(&'static str, usize),
     /// A task can not wait for itself.
-    #[error("task {0} can not wait for itself")]
+    #[error("task {0} can not wait for itself: name another task")]
     SelfBlock(TaskId),
     /// The edge would close a circle.
-    #[error("task {task} can not wait for {on}: {on} already waits for {task} ({path})")]
+    #[error(
+        "task {task} can not wait for {on}: {on} already waits for {task} ({path}): take one of these edges away first"
+    )]
     Cycle {
         /// The task that was to wait.
         task: TaskId,
@@ -31,10 +39,14 @@ pub enum GraphError {
     #[error("task {0} is already completed: nothing has to wait for it")]
     FinishedBlocker(TaskId),
     /// A completed task takes no new blockers.
-    #[error("task {0} is completed: it can not be changed any more")]
+    #[error(
+        "task {0} is completed: it can not be changed any more, write a new task for what is left"
+    )]
     Finished(TaskId),
     /// Somebody else's.
-    #[error("task {0} belongs to {1}: only its owner can do that")]
+    #[error(
+        "task {0} belongs to {1}: only its owner can do that, send {1} a letter or take another task"
+    )]
     Foreign(TaskId, String),
     /// Somebody was faster.
     #[error(
@@ -53,6 +65,6 @@ pub enum GraphError {
         open: TaskId,
     },
     /// The claimer lacks tags.
-    #[error("task {0} is for agents tagged {1}")]
+    #[error("task {0} is for agents tagged {1}: take another (task_list shows what is ready)")]
     Tags(TaskId, String),
 }

@@ -1,5 +1,7 @@
 //! What happened in the crew, taken into the state.
 
+use std::sync::Arc;
+
 use super::Do;
 use crate::domain::ids::Name;
 use crate::domain::request::Request;
@@ -76,7 +78,9 @@ pub fn event(state: &mut UiState, event: &Event, out: &mut Vec<Do>) {
         }
         EventKind::JobChanged { job } => state.jobs.changed(job),
         EventKind::JobOutput { job, chunk } => state.jobs.heard(job, chunk),
-        EventKind::BoardChanged { board } => state.board = board.clone(),
+        EventKind::BoardChanged { changed, removed } => {
+            Arc::make_mut(&mut state.board).apply(changed, removed);
+        }
         EventKind::TeamChanged { team } => state.team = team.clone(),
         EventKind::LetterMoved { letter, step } => {
             if let (true, Ok(to)) = (letter.from == "user", Name::party(&letter.to)) {

@@ -10,7 +10,6 @@ use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::TaskId;
 use crate::domain::stamp::Stamp;
 use crate::domain::task::TaskStatus;
-use crate::protocol::EventKind;
 use crate::ui::fixture::{NOON, blank, cells, name, press, ready, tell, told};
 use crate::ui::layout::layout;
 use crate::ui::pane::Pane;
@@ -71,10 +70,9 @@ pub fn random(count: u64) -> Vec<(u64, u64)> {
         .collect()
 }
 
+#[allow(clippy::needless_pass_by_value)] // boards are made where they are shown
 pub fn state(size: (u16, u16), board: TaskGraph) -> UiState {
-    let board = EventKind::BoardChanged {
-        board: board.into(),
-    };
+    let board = crate::ui::fixture::board_told(&board);
     let mut state = told(size.0, size.1, vec![ready(), board]);
     press(&mut state, "esc 3");
     state
@@ -224,16 +222,12 @@ fn a_board_from_elsewhere_may_have_circles_and_lose_tasks() {
 fn what_is_kept_is_given_up_with_the_board() {
     let mut state = state((160, 45), board(3, &[(1, 2)], 0));
     assert_eq!(rows(&state).len(), 3);
-    let board = EventKind::BoardChanged {
-        board: board(9, &[(1, 2)], 1).into(),
-    };
+    let board = crate::ui::fixture::board_told(&board(9, &[(1, 2)], 1));
     tell(&mut state, vec![board]);
     assert_eq!((rows(&state).len(), index(&state).len()), (9, 9));
     let afresh = {
         let mut other = blank(160, 45);
-        let board = EventKind::BoardChanged {
-            board: self::board(9, &[(1, 2)], 1).into(),
-        };
+        let board = crate::ui::fixture::board_told(&self::board(9, &[(1, 2)], 1));
         tell(&mut other, vec![ready(), board]);
         press(&mut other, "esc 3");
         pane(&other)

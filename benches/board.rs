@@ -1,0 +1,252 @@
+//! What a board costs at 12, 1,000 and 10,000 tasks, and how soon a change by another program comes out as an event.
+//!
+//! `cargo bench --bench board` prints medians. Compare ratios of one run; the times depend on the machine.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use crewdeck::domain::graph::Claimer;
+use crewdeck::domain::ids::{Name, TaskId};
+use crewdeck::domain::stamp::Stamp;
+use crewdeck::store::{Board, prepare};
+use serde_json::{Value, json};
+
+const SIZES: [u64; 3] = [12, 1_000, 10_000];
+const ROUNDS: usize = 21;
+const OPENINGS: usize = 5;
+/// Until the times of fresh files tell one version from the next.
+const SETTLE: Duration = Duration::from_millis(3_500);
+/// What a change by another program may take until it is told.
+const SOON: f64 = 100.0;
+const WITHIN: Duration = Duration::from_secs(60);
+const NOW: Stamp = Stamp(1.0);
+
+/// The medians of one size, in milliseconds and bytes.
+struct Row {
+    open: f64,
+    look: f64,
+    claim: f64,
+    change: f64,
+    told: f64,
+    journal: f64,
+}
+
+fn main() {
+    println!(
+        "{:>7} {:>10} {:>10} {:>15} {:>16} {:>14} {:>15}",
+        "tasks",
+        "open",
+        "look again",
+        "claim+complete",
+        "foreign change",
+        "whole board",
+        "journal/change"
+    );
+    let mut rows = Vec::new();
+    for size in SIZES {
+        let row = measure(size);
+        println!(
+            "{size:>7} {:>7.2} ms {:>7.2} ms {:>12.2} ms {:>13.2} ms {:>11.1} ms {:>13.0} B",
+            row.open, row.look, row.claim, row.change, row.told, row.journal
+        );
+        rows.push(row);
+    }
+    let (few, many) = (&rows[0], &rows[2]);
+    println!(
+        "10,000 against 12 tasks: open x{:.0}, look again x{:.0}, claim+complete x{:.2}, foreign change x{:.2}, journal x{:.2}",
+        many.open / few.open,
+        many.look / few.look,
+        many.claim / few.claim,
+        many.change / few.change,
+        many.journal / few.journal
+    );
+    println!(
+        "at 10,000 tasks a claim and its completion take {:.2} of one reading of the board",
+        many.claim / many.open
+    );
+    let slowest = rows.iter().map(|r| r.change).fold(0.0, f64::max);
+    let verdict = if slowest < SOON { "yes" } else { "NO" };
+    println!(
+        "a change by another program is told within {SOON} ms: {verdict} (slowest median {slowest:.1} ms)"
+    );
+}
+
+fn measure(size: u64) -> Row {
+    let dir = tempfile::tempdir().unwrap();
+    prepare(dir.path()).unwrap();
+    for id in 1..=size {
+        write(dir.path(), id, "as made");
+    }
+    std::thread::sleep(SETTLE);
+    let open = median(OPENINGS, || {
+        let began = Instant::now();
+        let reading = Board::open(dir.path()).read().unwrap();
+        let took = began.elapsed();
+        assert_eq!(reading.graph.len() as u64, size);
+        ms(took)
+    });
+    let board = Board::open(dir.path());
+    board.read().unwrap();
+    let look = median(OPENINGS, || {
+        let began = Instant::now();
+        board.read().unwrap();
+        ms(began.elapsed())
+    });
+    let claimer = Claimer {
+        name: Name::member("alice").unwrap(),
+        tags: vec![],
+    };
+    // Few tasks are soon done; then they are made anew by hand.
+    let claim = median(ROUNDS, || {
+        let began = Instant::now();
+        let task = board.claim(None, &claimer, NOW).unwrap().unwrap();
+        board.complete(task.id, &claimer.name, NOW).unwrap();
+        let took = began.elapsed();
+        board
+            .ask(|graph| assert!(graph.get(task.id).is_some()))
+            .unwrap();
+        write(dir.path(), task.id.0, "again");
+        // So that the next claim finds it as it is.
+        board.get(task.id).unwrap();
+        ms(took)
+    });
+    let mut run = Run::start(dir.path());
+    let told = run.whole_board(size);
+    let mut journal = Vec::new();
+    let change = median(ROUNDS, || {
+        let id = size / 2 + 1;
+        let subject = format!("changed {}", journal.len());
+        let began = Instant::now();
+        write(dir.path(), id, &subject);
+        let line = run.heard(&subject);
+        journal.push(line.bytes());
+        // Not in step with the merging of events.
+        std::thread::sleep(Duration::from_millis(37));
+        ms(line.at.duration_since(began))
+    });
+    journal.sort_by(f64::total_cmp);
+    Row {
+        open,
+        look,
+        claim,
+        change,
+        told,
+        journal: journal[journal.len() / 2],
+    }
+}
+
+/// In place and without the lock, as the reference writes; every third waits for the one before it.
+fn write(root: &Path, id: u64, subject: &str) {
+    let blocked_by: Vec<TaskId> = if id.is_multiple_of(3) {
+        vec![TaskId(id - 1)]
+    } else {
+        vec![]
+    };
+    let task = json!({
+        "id": id,
+        "subject": format!("{subject}: task {id} of many"),
+        "description": "What is to be done, in a few lines of text. ".repeat(5),
+        "status": "pending",
+        "blockedBy": blocked_by,
+        "owner": "",
+    });
+    let path: PathBuf = root.join(format!(".tasks/task_{id}.json"));
+    std::fs::write(path, serde_json::to_string_pretty(&task).unwrap()).unwrap();
+}
+
+/// A crew whose lead talks very slowly, and what it says in JSON lines.
+struct Run {
+    child: Child,
+    lines: Receiver<Line>,
+    began: Instant,
+}
+
+struct Line {
+    at: Instant,
+    text: String,
+}
+
+impl Line {
+    /// With its end.
+    fn bytes(&self) -> f64 {
+        f64::from(u32::try_from(self.text.len()).unwrap() + 1)
+    }
+}
+
+impl Run {
+    fn start(root: &Path) -> Run {
+        let script = root.join("script.yaml");
+        let words = "word ".repeat(600);
+        std::fs::write(&script, format!("pace: 1\nrules:\n  - say: \"{words}\"\n")).unwrap();
+        let began = Instant::now();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_crewdeck"))
+            .args(["run", "go", "--json", "--provider"])
+            .arg(format!("script:{}", script.display()))
+            .current_dir(root)
+            .env("HOME", root)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let (tell, lines) = channel();
+        std::thread::spawn(move || {
+            for text in out.lines().map_while(Result::ok) {
+                let at = Instant::now();
+                if text.contains("\"board_changed\"") && tell.send(Line { at, text }).is_err() {
+                    return;
+                }
+            }
+        });
+        Run {
+            child,
+            lines,
+            began,
+        }
+    }
+
+    /// Waits until every task was told; how long that took since the start, in milliseconds.
+    fn whole_board(&mut self, size: u64) -> f64 {
+        let mut told = 0;
+        loop {
+            let line = self.lines.recv_timeout(WITHIN).unwrap();
+            let event: Value = serde_json::from_str(&line.text).unwrap();
+            told += event["changed"].as_array().unwrap().len() as u64;
+            if told == size {
+                return ms(line.at.duration_since(self.began));
+            }
+        }
+    }
+
+    /// The event that tells of a task with these words.
+    fn heard(&mut self, words: &str) -> Line {
+        loop {
+            let line = self.lines.recv_timeout(WITHIN).unwrap();
+            if line.text.contains(words) {
+                return line;
+            }
+        }
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn median(rounds: usize, mut once: impl FnMut() -> f64) -> f64 {
+    let mut all: Vec<f64> = (0..rounds).map(|_| once()).collect();
+    all.sort_by(f64::total_cmp);
+    all[all.len() / 2]
+}
+
+fn ms(took: Duration) -> f64 {
+    took.as_secs_f64() * 1000.0
+}

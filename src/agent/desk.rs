@@ -21,6 +21,16 @@ pub struct Desk {
     notes: Mutex<VecDeque<String>>,
     results: Mutex<VecDeque<String>>,
     compaction: Mutex<Option<String>>,
+    parting: Mutex<Option<Parting>>,
+}
+
+/// An agent's answer to the wish that it shuts down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parting {
+    /// It goes when its task is off its hands.
+    Agreed,
+    /// It stays.
+    Refused,
 }
 
 impl Desk {
@@ -87,6 +97,16 @@ impl Desk {
             let first = |text: &String| text.lines().next().unwrap_or_default().to_string();
             (block, all.iter().map(first).collect())
         })
+    }
+
+    /// Lays the agent's answer to a shutdown request down.
+    pub fn part(&self, answer: Parting) {
+        *lock(&self.parting) = Some(answer);
+    }
+
+    /// Takes that answer.
+    pub fn take_parting(&self) -> Option<Parting> {
+        lock(&self.parting).take()
     }
 
     /// The agent wants its conversation summarised before the next call, with most room for `focus`.

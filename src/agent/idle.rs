@@ -99,6 +99,11 @@ impl Idle {
         self.leaving = Leaving::Asked;
     }
 
+    /// It answered that it stays.
+    pub fn stay(&mut self) {
+        self.leaving = Leaving::No;
+    }
+
     /// The next thing to do.
     pub fn next(&mut self, sight: Sight) -> Next {
         if sight.mail == Mail::Waiting {

@@ -98,6 +98,11 @@ pub fn identity(name: &Name, role: &str, team: &str) -> String {
     format!("You are '{name}', role: {role}, team: {team}. Continue your work.")
 }
 
+/// What an agent is told that was cut off in the middle of a turn.
+pub const GO_ON: &str = "<crew>crewdeck was ended in the middle of this turn and has been started again. What \
+ran in the background is gone; the board and the files are as they were left. Look where you stand and go \
+on.</crew>";
+
 /// What a subagent is told when one call is left.
 pub const LAST_ROUND: &str = "<reminder>This is your last step: answer now with what you have, without tools, \
 and say what is still open.</reminder>";

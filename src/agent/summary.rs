@@ -10,13 +10,14 @@ use super::compact::{Budget, Keep, Question, WINDOW_ASSUMED};
 use super::driver::{Control, Driver, Engine, blocking, until_interrupt};
 use super::turn::Input;
 use crate::domain::chat::{self, Message};
-use crate::domain::conversation::{Conversation, TurnState};
+use crate::domain::conversation::{Conversation, PlanState, TurnState};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::team::Activity;
 use crate::domain::text::{clip, one_line};
 use crate::model::http::cut;
 use crate::model::{Delta, ModelError, ModelRequest, Reply};
 use crate::protocol::event::{Compaction, EventKind};
+use crate::tools::policy::PlanGate;
 
 /// Most decisions that are carried over.
 const DECISIONS_MAX: usize = 10;
@@ -148,6 +149,10 @@ impl Driver {
             spent: self.state.usage,
             cost: self.state.cost,
             lost_jobs: Vec::new(),
+            plan: match self.workshop.desk.gate() {
+                PlanGate::Open => PlanState::Approved,
+                PlanGate::Closed => PlanState::Open,
+            },
             turn: TurnState::Open,
         };
         debug_assert_eq!(chat::check(messages), Ok(()));

@@ -167,6 +167,7 @@ pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Assemb
         root: root.clone(),
         setup,
         engine,
+        prices: settings.prices.clone(),
         deciders: blueprint.deciders,
         rules: Rules {
             allow: settings.allow.clone().unwrap_or_default(),

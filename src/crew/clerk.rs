@@ -17,9 +17,18 @@ use crate::protocol::event::{EventKind, Level};
 #[derive(Default)]
 pub struct Clerk {
     known: Mutex<HashMap<RequestId, RequestStatus>>,
-    waiting: Mutex<HashMap<RequestId, oneshot::Sender<Request>>>,
+    pub(super) waiting: Mutex<HashMap<RequestId, oneshot::Sender<Request>>>,
+    /// Permissions that were given when nobody waited for them any more; bounded by the requests of one
+    /// earlier run.
+    pub(super) granted: Mutex<Vec<Request>>,
     /// One reader at a time, so that changes are told in order and once.
     reading: tokio::sync::Mutex<()>,
+}
+
+/// Whether a request is made now or was made by an earlier run.
+enum New {
+    Yes,
+    No,
 }
 
 impl Shared {
@@ -45,15 +54,26 @@ impl Shared {
         target: &Name,
         body: String,
     ) -> Result<Request, String> {
-        let request = self.new_request(from, kind, target, body);
+        if let Some(granted) = self.take_granted(from, &body) {
+            return Ok(granted);
+        }
+        let (request, is_new) = match self.waits_already(from, kind, &body).await {
+            Some(request) => (request, New::No),
+            None => (self.new_request(from, kind, target, body), New::Yes),
+        };
         let (tell, told) = oneshot::channel();
         lock(&self.clerk.waiting).insert(request.id.clone(), tell);
         let guard = Withdraw {
             shared: Arc::clone(self),
             id: request.id.clone(),
         };
-        self.put(request.clone()).await?;
-        self.hand_over(&request).await;
+        match is_new {
+            New::Yes => {
+                self.put(request.clone()).await?;
+                self.hand_over(&request).await;
+            }
+            New::No => self.catch_up(&request.id).await,
+        }
         if self.deciders.of(kind) == Decider::Ask {
             let activity = Activity::NeedsYou { request: kind };
             self.publish(EventKind::ActivityChanged {
@@ -65,6 +85,16 @@ impl Shared {
         let decided = told.await.map_err(|_| "the crew stops".to_string());
         drop(guard);
         decided
+    }
+
+    /// Wakes the waiter of a request that was decided before it began to wait.
+    async fn catch_up(self: &Arc<Self>, id: &RequestId) {
+        if let Ok(request) = self.get_request(id).await
+            && !request.is_pending()
+            && let Some(tell) = lock(&self.clerk.waiting).remove(id)
+        {
+            let _ = tell.send(request);
+        }
     }
 
     /// Decides a request; the error says why nothing changed.
@@ -107,8 +137,13 @@ impl Shared {
                 if before.is_some() {
                     self.carry_out(&request).await;
                 }
-                if let Some(tell) = lock(&self.clerk.waiting).remove(&request.id) {
-                    let _ = tell.send(request);
+                let waiter = lock(&self.clerk.waiting).remove(&request.id);
+                match waiter {
+                    Some(tell) => {
+                        let _ = tell.send(request);
+                    }
+                    None if before.is_some() => self.tell_late(&request).await,
+                    None => {}
                 }
             }
         }
@@ -198,6 +233,7 @@ impl Shared {
             (RequestKind::Plan, RequestStatus::Approved) => {
                 if let Some(handle) = self.handle(&request.target) {
                     handle.desk.open_gate();
+                    self.keep_plan(&request.target).await;
                 }
             }
             (RequestKind::Shutdown, RequestStatus::Approved) => {
@@ -208,6 +244,7 @@ impl Shared {
                     request,
                 )
                 .await;
+                self.watch_parting(request.target.clone());
             }
             (RequestKind::Shutdown, RequestStatus::Rejected) if !request.from.is_user() => {
                 self.write(
@@ -246,7 +283,19 @@ impl Shared {
             ),
             _ => request.body.clone(),
         };
-        let mut letter = Letter::new(LetterId((self.new_id)()), kind, from, to, &text, self.now());
+        self.write_letter(from, to, kind, request, &text).await;
+    }
+
+    /// A letter with the id of a request, and how that was decided.
+    pub(super) async fn write_letter(
+        self: &Arc<Self>,
+        from: &Name,
+        to: &Name,
+        kind: LetterKind,
+        request: &Request,
+        text: &str,
+    ) {
+        let mut letter = Letter::new(LetterId((self.new_id)()), kind, from, to, text, self.now());
         letter
             .extra
             .insert("request_id".into(), request.id.to_string().into());

@@ -31,6 +31,8 @@ pub async fn obey(shared: Arc<Shared>, mut inbox: mpsc::Receiver<Command>) {
             Command::KillJob { job } => shared.jobs.kill(&job, &Name::user()),
             Command::Decide(decision) => shared.decide(decision).await.map(|_| ()),
             Command::AskShutdown { member } => ask_shutdown(&shared, &member).await,
+            Command::Force { member } => shared.force(&member),
+            Command::Nudge { member } => shared.nudge(&member).await,
             Command::ListModels => {
                 // The server may be slow to answer; other commands must not wait for it.
                 shared.tracker.spawn(list_models(Arc::clone(&shared)));

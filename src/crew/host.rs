@@ -6,9 +6,9 @@ use futures::future::BoxFuture;
 use tokio::sync::Semaphore;
 
 use super::{Shared, mate, subagent};
-use crate::domain::ids::{CallId, JobId, Name};
+use crate::domain::ids::{CallId, JobId, Name, RequestId};
 use crate::domain::job::Job;
-use crate::domain::request::{Decider, Decision, Request, RequestKind};
+use crate::domain::request::{Decider, Decision, Request, RequestKind, Verdict};
 use crate::domain::team::Member;
 use crate::domain::todo::TodoList;
 use crate::protocol::event::EventKind;
@@ -91,6 +91,16 @@ impl Host for CrewHost {
                 handle.desk.set_todo(list);
             }
         })
+    }
+
+    fn part<'a>(
+        &'a self,
+        agent: &'a Name,
+        request: &'a RequestId,
+        verdict: Verdict,
+        reason: String,
+    ) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(self.shared.part(agent, request, verdict, reason))
     }
 
     fn start_job(&self, order: JobOrder) -> Result<Job, String> {

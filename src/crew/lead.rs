@@ -17,11 +17,6 @@ use crate::store::{Recalled, StoreError};
 use crate::tools::Caller;
 use crate::tools::policy::PlanGate;
 
-/// What the lead is told when it was cut off in the middle of a turn.
-const GO_ON: &str = "<crew>crewdeck was ended in the middle of this turn and has been started again. Teammates \
-and background commands of that time are gone; the board and the files are as they were left. Look where you \
-stand and go on.</crew>";
-
 /// Starts the lead, from nothing or from where its conversation stands on disk.
 /// Whether a turn was under way comes back.
 pub async fn start(shared: &Arc<Shared>, start: Start) -> Result<TurnState, StoreError> {
@@ -30,6 +25,7 @@ pub async fn start(shared: &Arc<Shared>, start: Start) -> Result<TurnState, Stor
         caller: Caller::Lead,
         limits: Limits::default(),
         identity: String::new(),
+        model: String::new(),
         gate: PlanGate::Open,
         tags: Vec::new(),
         system: &prompt::lead,
@@ -72,7 +68,7 @@ async fn resume(shared: &Shared, outfit: &mut Outfit) -> Result<Option<Vec<Block
             let text =
                 "The lead was cut off in the middle of its turn and goes on. Ctrl+c stops it.";
             shared.notice(Level::Info, text).await;
-            Some(vec![Block::text(GO_ON)])
+            Some(vec![Block::text(prompt::GO_ON)])
         }
     })
 }

@@ -4,9 +4,11 @@ mod clerk;
 mod commands;
 mod host;
 mod jobs;
+mod late;
 mod lead;
 mod mate;
 mod outfit;
+mod parting;
 mod rest;
 mod roll;
 mod skills;
@@ -32,6 +34,7 @@ use crate::domain::request::{Decider, RequestKind};
 use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Team;
+use crate::domain::usage::Price;
 use crate::protocol::event::{EventKind, Level, Setup};
 use crate::protocol::{Command, Publisher};
 use crate::store::{Board, Post, Requests, Roster, Skills, StoreError};
@@ -73,6 +76,8 @@ pub struct Parts {
     pub setup: Setup,
     /// The model.
     pub engine: Engine,
+    /// What tokens cost, by the model's name, where known.
+    pub prices: BTreeMap<String, Price>,
     /// Who decides what.
     pub deciders: Deciders,
     /// The standing rules for tool calls.
@@ -128,6 +133,8 @@ struct Handle {
     desk: Arc<Desk>,
     standing: Arc<Mutex<Standing>>,
     tags: Vec<String>,
+    /// Ends the agent at once.
+    force: CancellationToken,
 }
 
 /// What all parts of a crew share.
@@ -135,6 +142,7 @@ struct Shared {
     root: PathBuf,
     setup: Mutex<Setup>,
     engine: EngineSlot,
+    prices: BTreeMap<String, Price>,
     deciders: Deciders,
     rules: Arc<Rules>,
     tools: Option<Vec<String>>,
@@ -198,6 +206,7 @@ impl Crew {
             root: parts.root,
             setup: Mutex::new(parts.setup),
             engine: Arc::new(RwLock::new(parts.engine)),
+            prices: parts.prices,
             deciders: parts.deciders,
             rules: Arc::new(parts.rules),
             tools: parts.tools,
@@ -228,13 +237,18 @@ impl Crew {
         });
         let setup = lock(&shared.setup).clone();
         shared.publish(EventKind::CrewReady(setup)).await;
-        roll::close_the_dead(&shared).await?;
+        let back = roll::call(&shared, parts.start).await?;
         let seen = skills::begin(&shared).await;
         shared.tracker.spawn(watcher::watch(Arc::clone(&shared)));
         shared
             .tracker
             .spawn(skills::watch(Arc::clone(&shared), seen));
         let resumed = lead::start(&shared, parts.start).await?;
+        for member in back {
+            let team = lock(&shared.team).clone();
+            mate::back(&shared, member, &team).await?;
+        }
+        shared.tracker.spawn(roll::beat(Arc::clone(&shared)));
         shared.tracker.spawn(rest::detect(Arc::clone(&shared)));
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
         shared
@@ -272,7 +286,7 @@ impl Crew {
         self.shared.tracker.close();
         // Agents end by dropping what they wait for; one that does not is left to the process's end.
         let _ = tokio::time::timeout(STOP_WITHIN, self.shared.tracker.wait()).await;
-        roll::close_the_dead(&self.shared).await
+        roll::close(&self.shared).await
     }
 }
 

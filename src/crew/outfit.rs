@@ -1,16 +1,17 @@
 //! Outfits an agent: its tools, its prompt, its driver.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
 
 use super::host::CrewHost;
 use super::subagent::SIDE_BY_SIDE;
 use super::{CONTROL_MAX, Handle, Shared, Standing, lock};
 use crate::agent::calls::Workshop;
 use crate::agent::desk::Desk;
-use crate::agent::driver::{Control, Driver, Engine, State};
+use crate::agent::driver::{Control, Driver, Engine, EngineSlot, State};
 use crate::agent::prompt::Place;
 use crate::agent::turn::{Limits, Turn};
 use crate::domain::ids::Name;
@@ -35,6 +36,8 @@ pub struct Order<'a> {
     pub tags: Vec<String>,
     /// Who it is, in the words that survive a compaction; empty for the lead.
     pub identity: String,
+    /// Its model, where it is another than the lead's; empty: the lead's, also when that is changed.
+    pub model: String,
     /// Makes the system prompt from the place and the tools.
     pub system: &'a dyn Fn(&Place) -> String,
 }
@@ -56,6 +59,20 @@ impl Shared {
             engine.window = None;
             engine.price = None;
         }
+    }
+
+    /// The engine of an agent with a model of its own, or the one that all share.
+    fn engine_for(&self, model: &str) -> EngineSlot {
+        if model.is_empty() {
+            return Arc::clone(&self.engine);
+        }
+        let engine = Engine {
+            name: model.to_string(),
+            window: None,
+            price: self.prices.get(model).copied(),
+            ..self.engine()
+        };
+        Arc::new(RwLock::new(engine))
     }
 
     /// The tools of an agent, in the order of the table.
@@ -101,12 +118,13 @@ impl Shared {
             desk: Arc::clone(&desk),
             standing: Arc::new(Mutex::new(Standing::Resting)),
             tags: order.tags,
+            force: CancellationToken::new(),
         };
         let session = lock(&self.setup).session.clone();
         let driver = Driver {
             system: (order.system)(&place),
             specs: Arc::new(specs),
-            engine: Arc::clone(&self.engine),
+            engine: self.engine_for(&order.model),
             workshop: Workshop {
                 tools: Arc::new(tools),
                 rules: Arc::clone(&self.rules),

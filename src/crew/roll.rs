@@ -1,37 +1,99 @@
-//! The roll at the start and the end: members of a dead crew are marked as gone, their tasks offered again.
+//! The roll: who comes back when a crew begins, what a dead one left behind, and that the living are alive.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::Shared;
+use super::{Shared, Start, lock};
 use crate::agent::driver::blocking;
 use crate::domain::ids::Name;
-use crate::domain::team::MemberStatus;
+use crate::domain::team::{Member, MemberStatus};
 use crate::protocol::event::Level;
 use crate::store::StoreError;
 
-/// Marks every member that still counts as present as gone, gives its task back, withdraws what it asked.
-pub async fn close_the_dead(shared: &Arc<Shared>) -> Result<(), StoreError> {
+/// How often the roster hears that the teammates are alive.
+const BEAT: Duration = Duration::from_secs(30);
+
+/// Calls the roll of a crew that begins: what a dead one left behind is closed. The members that the session
+/// brings back are returned; their tasks stay theirs and what they asked still waits.
+pub async fn call(shared: &Arc<Shared>, start: Start) -> Result<Vec<Member>, StoreError> {
+    let session = lock(&shared.setup).session.clone();
     let roster = shared.roster.clone();
     let team = blocking(move || roster.read()).await?;
-    for member in team.present() {
+    let comes_back = |m: &&Member| start == Start::Resumed && m.session == session;
+    let back: Vec<Member> = team.members.iter().filter(comes_back).cloned().collect();
+    let names: Vec<Name> = back.iter().map(|m| m.name.clone()).collect();
+    close_all_but(shared, &names, start).await?;
+    Ok(back)
+}
+
+/// Closes the books of a crew that ends: its members are gone, their tasks are offered again.
+pub async fn close(shared: &Arc<Shared>) -> Result<(), StoreError> {
+    close_all_but(shared, &[], Start::Fresh).await
+}
+
+async fn close_all_but(
+    shared: &Arc<Shared>,
+    back: &[Name],
+    start: Start,
+) -> Result<(), StoreError> {
+    let roster = shared.roster.clone();
+    let team = blocking(move || roster.read()).await?;
+    let stays = |name: &Name| back.iter().any(|n| n.same(name));
+    for member in team.present().filter(|m| !stays(&m.name)) {
         shared.give_back(&member.name).await?;
         let (roster, name, now) = (shared.roster.clone(), member.name.clone(), shared.now());
         blocking(move || roster.set_status(&name, MemberStatus::Shutdown, now)).await?;
     }
-    shared.give_back(&Name::lead()).await?;
+    if start == Start::Fresh {
+        shared.give_back(&Name::lead()).await?;
+    }
     let (requests, now) = (shared.requests.clone(), shared.now());
-    blocking(move || {
-        for request in requests
-            .read_all()?
-            .requests
-            .iter()
-            .filter(|r| r.is_pending())
-        {
-            requests.withdraw(&request.id, "the crew that asked has ended", now)?;
+    let stays = back.to_vec();
+    let lead_stays = start == Start::Resumed;
+    let withdrawn = blocking(move || {
+        let mut withdrawn = Vec::new();
+        for request in requests.read_all()?.requests {
+            let asker_is_back = stays.iter().any(|n| n.same(&request.from))
+                || (lead_stays && request.from.is_lead())
+                || request.from.is_user();
+            if request.is_pending() && !(lead_stays && asker_is_back) {
+                requests.withdraw(&request.id, "the crew that asked has ended", now)?;
+                withdrawn.push(format!("{} of {}", request.kind, request.from));
+            }
         }
-        Ok(())
+        Ok(withdrawn)
     })
-    .await
+    .await?;
+    if !withdrawn.is_empty() {
+        let text = format!(
+            "Withdrawn, since whoever asked has ended: {}.",
+            withdrawn.join(", ")
+        );
+        shared.notice(Level::Info, text).await;
+    }
+    Ok(())
+}
+
+/// Notes now and then that the teammates are alive, for whoever reads the roster.
+pub async fn beat(shared: Arc<Shared>) {
+    loop {
+        tokio::select! {
+            () = shared.stop.cancelled() => return,
+            () = tokio::time::sleep(BEAT) => {}
+        }
+        let names: Vec<Name> = lock(&shared.agents)
+            .keys()
+            .filter(|n| !n.is_lead())
+            .cloned()
+            .collect();
+        if names.is_empty() {
+            continue;
+        }
+        let (roster, now) = (shared.roster.clone(), shared.now());
+        if let Err(error) = blocking(move || roster.seen(&names, now)).await {
+            tracing::warn!("the roster can not be written: {error}");
+        }
+    }
 }
 
 impl Shared {

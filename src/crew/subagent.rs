@@ -68,6 +68,7 @@ async fn live(
         gate,
         tags: Vec::new(),
         identity: String::new(),
+        model: model_of(&shared, &order.parent),
         system: &system,
     });
     shared
@@ -109,6 +110,14 @@ async fn live(
             .trim()
             .into()),
     }
+}
+
+/// A subagent thinks with its parent's model.
+fn model_of(shared: &Shared, parent: &Name) -> String {
+    let team = super::lock(&shared.team);
+    team.find(parent)
+        .map(|m| m.model.clone())
+        .unwrap_or_default()
 }
 
 /// What it said last, if it said that at the end.

@@ -38,6 +38,11 @@ pub enum Record {
         /// Where it stands.
         state: JobState,
     },
+    /// The agent's plan was approved: it may write and run from here on.
+    Plan {
+        /// Where it stands.
+        plan: PlanState,
+    },
     /// A turn ended: nothing of it is left to do.
     Turn {
         /// Where it stands.
@@ -53,6 +58,17 @@ pub enum JobState {
     Began,
     /// It ended.
     Ended,
+}
+
+/// Where an agent's plan stands, in a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanState {
+    /// None was approved. Never written.
+    #[default]
+    Open,
+    /// It was approved.
+    Approved,
 }
 
 /// Where a turn stands, in a log.
@@ -79,6 +95,8 @@ pub struct Conversation {
     pub cost: Option<f64>,
     /// Background jobs whose end is not in the log: id and command.
     pub lost_jobs: Vec<(JobId, String)>,
+    /// Whether its plan was approved.
+    pub plan: PlanState,
     /// Whether the last turn had ended.
     pub turn: TurnState,
 }
@@ -108,6 +126,7 @@ impl Conversation {
                     state: JobState::Ended,
                     ..
                 } => all.lost_jobs.retain(|(id, _)| *id != job),
+                Record::Plan { plan } => all.plan = plan,
                 Record::Turn { turn } => all.turn = turn,
             }
         }

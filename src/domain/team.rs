@@ -67,6 +67,10 @@ pub struct Member {
     /// Its model, where it is another than the lead's; empty: the lead's.
     #[serde(default)]
     pub model: String,
+    /// The session that it belongs to, which brings it back when it is gone on with; empty: it has left
+    /// for good, or another program entered it.
+    #[serde(default)]
+    pub session: String,
     /// When it was last known to be alive; zero: unknown.
     #[serde(default)]
     pub seen_at: Stamp,
@@ -85,6 +89,7 @@ impl Member {
             tags: Vec::new(),
             plan: PlanRule::Free,
             model: String::new(),
+            session: String::new(),
             seen_at: Stamp(0.0),
             extra: Map::new(),
         }

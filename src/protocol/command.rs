@@ -41,6 +41,16 @@ pub enum Command {
         /// Whom.
         member: Name,
     },
+    /// End a teammate at once, wherever it stands; its task goes back to the board. `TeamChanged`.
+    Force {
+        /// Whom.
+        member: Name,
+    },
+    /// Ask a teammate where it stands. `LetterMoved`.
+    Nudge {
+        /// Whom.
+        member: Name,
+    },
     /// Ask the server which models it has. `ModelsListed`.
     ListModels,
     /// Use another model from the next call on. `CrewReady`.

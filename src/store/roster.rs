@@ -73,6 +73,35 @@ impl Roster {
         })
     }
 
+    /// Notes that a member has left for good: its session does not bring it back.
+    ///
+    /// # Errors
+    /// When the file can not be written.
+    pub fn leave(&self, name: &Name, now: Stamp) -> Result<Team, StoreError> {
+        self.change(|team| {
+            if let Some(member) = team.members.iter_mut().find(|m| m.name.same(name)) {
+                member.status = MemberStatus::Shutdown;
+                member.session.clear();
+                member.seen_at = now;
+            }
+            Ok(())
+        })
+    }
+
+    /// Notes that these members are alive.
+    ///
+    /// # Errors
+    /// When the file can not be written.
+    pub fn seen(&self, names: &[Name], now: Stamp) -> Result<Team, StoreError> {
+        self.change(|team| {
+            let here = |m: &&mut Member| names.iter().any(|n| n.same(&m.name));
+            for member in team.members.iter_mut().filter(here) {
+                member.seen_at = now;
+            }
+            Ok(())
+        })
+    }
+
     fn change(
         &self,
         rule: impl FnOnce(&mut Team) -> Result<(), StoreError>,

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::{StoreError, atomic};
-use crate::domain::conversation::{Conversation, Record};
+use crate::domain::conversation::{Conversation, PlanState, Record, TurnState};
 use crate::domain::ids::Name;
 
 /// The folder, below the root.
@@ -134,7 +134,12 @@ impl Transcript {
             spent: conversation.spent,
             cost: conversation.cost,
         });
-        if conversation.turn == crate::domain::conversation::TurnState::Ended {
+        if conversation.plan == PlanState::Approved {
+            records.push(Record::Plan {
+                plan: conversation.plan,
+            });
+        }
+        if conversation.turn == TurnState::Ended {
             records.push(Record::Turn {
                 turn: conversation.turn,
             });
@@ -173,9 +178,11 @@ pub fn sessions(root: &Path) -> Result<Vec<String>, StoreError> {
 fn message(record: &Record) -> Option<&crate::domain::chat::Message> {
     match record {
         Record::Message(message) => Some(message),
-        Record::Todo { .. } | Record::Spent { .. } | Record::Job { .. } | Record::Turn { .. } => {
-            None
-        }
+        Record::Todo { .. }
+        | Record::Spent { .. }
+        | Record::Job { .. }
+        | Record::Plan { .. }
+        | Record::Turn { .. } => None,
     }
 }
 
@@ -195,7 +202,6 @@ fn shown(path: &Path) -> String {
 mod tests {
     use super::*;
     use crate::domain::chat::{Block, Message};
-    use crate::domain::conversation::TurnState;
     use pretty_assertions::assert_eq;
 
     fn place() -> (tempfile::TempDir, Transcript) {

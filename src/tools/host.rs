@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 
-use crate::domain::ids::{CallId, JobId, Name};
+use crate::domain::ids::{CallId, JobId, Name, RequestId};
 use crate::domain::job::Job;
-use crate::domain::request::{Decision, Request, RequestKind};
+use crate::domain::request::{Decision, Request, RequestKind, Verdict};
 use crate::domain::subagent::SubagentKind;
 use crate::domain::team::Member;
 use crate::domain::todo::TodoList;
@@ -43,6 +43,15 @@ pub trait Host: Send + Sync {
 
     /// An agent's new todo list.
     fn todo<'a>(&'a self, agent: &'a Name, list: TodoList) -> BoxFuture<'a, ()>;
+
+    /// An agent's answer to a shutdown request that was approved. The error says why it does not count.
+    fn part<'a>(
+        &'a self,
+        agent: &'a Name,
+        request: &'a RequestId,
+        verdict: Verdict,
+        reason: String,
+    ) -> BoxFuture<'a, Result<(), String>>;
 
     /// Starts a command beside the agent. The error is text for the model.
     fn start_job(&self, order: JobOrder) -> Result<Job, String>;

@@ -22,6 +22,7 @@ mod read_file;
 mod read_inbox;
 mod send_message;
 mod shutdown_request;
+mod shutdown_response;
 mod spawn_teammate;
 mod stop_background;
 pub mod table;

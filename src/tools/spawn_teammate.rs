@@ -9,6 +9,8 @@ use crate::domain::ids::Name;
 use crate::domain::team::{Member, PlanRule};
 use crate::domain::text::{clip, one_line};
 
+/// Longest name of a model, in characters.
+const MODEL_MAX: usize = 200;
 /// Longest role, in characters.
 const ROLE_MAX: usize = 80;
 
@@ -40,6 +42,9 @@ struct Input {
     /// What it is good at; it may claim tasks with these tags.
     #[serde(default)]
     tags: Option<Vec<String>>,
+    /// Its model, where it should be another than yours.
+    #[serde(default)]
+    model: Option<String>,
     /// required: it may change nothing before its plan is approved.
     #[serde(default)]
     plan: Option<PlanRule>,
@@ -64,6 +69,10 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
     let mut member = Member::new(name.clone(), &role);
     member.tags = input.tags.unwrap_or_default();
     member.plan = input.plan.unwrap_or_default();
+    member.model = clip(
+        one_line(input.model.as_deref().unwrap_or_default()).trim(),
+        MODEL_MAX,
+    );
     let prompt = input
         .prompt
         .filter(|p| !p.trim().is_empty())

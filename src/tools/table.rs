@@ -30,6 +30,7 @@ pub static TABLE: &[&Tool] = &[
     &super::read_inbox::TOOL,
     &super::plan_approval::TOOL,
     &super::shutdown_request::TOOL,
+    &super::shutdown_response::TOOL,
     &super::decide_request::TOOL,
 ];
 

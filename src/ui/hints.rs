@@ -145,15 +145,16 @@ fn does_something(state: &UiState, binding: &Binding) -> bool {
             Pane::Todo | Pane::Team | Pane::Inbox => false,
         },
         Action::TurnBoard => !state.board.is_empty() && state.filter.is_none(),
-        Action::AskShutdown => rows::selected_member(state).is_some_and(|(_, name)| {
-            let status = state.team.find(&name).map(|m| m.status);
-            status.is_some_and(|s| s != MemberStatus::Shutdown)
-        }),
+        Action::AskShutdown | Action::Force | Action::Nudge => rows::selected_member(state)
+            .is_some_and(|(_, name)| {
+                let status = state.team.find(&name).map(|m| m.status);
+                status.is_some_and(|s| s != MemberStatus::Shutdown)
+            }),
         Action::Filter => match state.popups.last() {
             Some(Popup::Reader(reader)) => matches!(reader.text, Text::Help(_)),
-            Some(
-                Popup::Picker(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::ConfirmQuit,
-            ) => false,
+            Some(Popup::Picker(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::Confirm(_)) => {
+                false
+            }
             None => !state.board.is_empty(),
         },
         Action::Back if binding.context == Context::Panes => {

@@ -117,6 +117,10 @@ pub enum Action {
     Comment,
     /// Ask the selected teammate to shut down.
     AskShutdown,
+    /// End the selected teammate at once.
+    Force,
+    /// Ask the selected teammate where it stands.
+    Nudge,
     /// Send what is written.
     Send,
     /// Begin a new line.
@@ -212,6 +216,8 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Board), &["l", "right"], Action::Next, "to the task that waits for this one", ""),
     bind(Context::In(Pane::Board), &["h", "left"], Action::Prev, "to the task that this one waits for", ""),
     bind(Context::In(Pane::Team), &["enter"], Action::Open, "show the teammate's live transcript", "open"),
+    bind(Context::In(Pane::Team), &["n"], Action::Nudge, "nudge the teammate: ask it where it stands", "nudge"),
+    bind(Context::In(Pane::Team), &["X"], Action::Force, "end the teammate by force; its task goes back to the board", ""),
     bind(Context::In(Pane::Team), &["x"], Action::AskShutdown, "ask the teammate to shut down", "shut down"),
     bind(Context::In(Pane::Inbox), &["enter"], Action::Open, "read the letter", "read"),
     bind(Context::In(Pane::Inbox), &["f", "end"], Action::Follow, "follow the newest", "follow"),

@@ -4,7 +4,7 @@ use super::composer::Composer;
 use super::keymap::Context;
 use super::line_input::LineInput;
 use super::pane::Focus;
-use crate::domain::ids::{RequestId, TaskId};
+use crate::domain::ids::{Name, RequestId, TaskId};
 
 /// Most popups that lie over one another.
 pub const POPUPS_MAX: usize = 4;
@@ -105,8 +105,17 @@ pub enum Popup {
         /// The selected one.
         row: usize,
     },
+    /// A question before something that can not be taken back.
+    Confirm(Question),
+}
+
+/// What is asked before it is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Question {
     /// Whether to leave although agents are at work.
-    ConfirmQuit,
+    Quit,
+    /// Whether to end a teammate by force.
+    Force(Name),
 }
 
 impl Popup {
@@ -142,7 +151,7 @@ impl Popup {
                 CommentStage::Verdict => Context::CommentVerdict,
             },
             Popup::Jobs { .. } => Context::Jobs,
-            Popup::ConfirmQuit => Context::Confirm,
+            Popup::Confirm(_) => Context::Confirm,
         }
     }
 }

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crewdeck::domain::chat::Outcome;
-use crewdeck::domain::ids::{CallId, JobId, Name};
+use crewdeck::domain::ids::{CallId, JobId, Name, RequestId};
 use crewdeck::domain::job::Job;
-use crewdeck::domain::request::{Decision, Request, RequestKind};
+use crewdeck::domain::request::{Decision, Request, RequestKind, Verdict};
 use crewdeck::domain::stamp::Stamp;
 use crewdeck::domain::team::Member;
 use crewdeck::domain::todo::TodoList;
@@ -58,6 +58,15 @@ impl Host for Played {
     fn todo<'a>(&'a self, _: &'a Name, list: TodoList) -> BoxFuture<'a, ()> {
         self.lists.lock().unwrap().push(list);
         Box::pin(async {})
+    }
+    fn part<'a>(
+        &'a self,
+        _: &'a Name,
+        _: &'a RequestId,
+        _: Verdict,
+        _: String,
+    ) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async { Err("not here".into()) })
     }
     fn start_job(&self, _: JobOrder) -> Result<Job, String> {
         Err("not here".into())

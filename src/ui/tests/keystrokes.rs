@@ -111,6 +111,20 @@ fn keys_ask_the_crew() {
         ("esc 4 x", vec![shutdown("alice")]),
         ("esc 4 j x", vec![shutdown("bob")]),
         ("esc 4 G x", vec![]),
+        ("esc 4 X", vec![]),
+        ("esc 4 X n", vec![]),
+        (
+            "esc 4 j X y",
+            vec![Do::Command(Command::Force {
+                member: name("bob"),
+            })],
+        ),
+        (
+            "esc 4 n",
+            vec![Do::Command(Command::Nudge {
+                member: name("alice"),
+            })],
+        ),
         ("esc q", vec![]),
         ("esc q y", vec![Do::Quit]),
         ("esc q n", vec![]),

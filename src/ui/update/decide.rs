@@ -9,7 +9,7 @@ use crate::domain::team::MemberStatus;
 use crate::protocol::Command;
 use crate::protocol::event::Level;
 use crate::ui::composer::Composer;
-use crate::ui::popup::{CommentBox, CommentStage, POPUPS_MAX, Popup};
+use crate::ui::popup::{CommentBox, CommentStage, POPUPS_MAX, Popup, Question};
 use crate::ui::rows;
 use crate::ui::state::UiState;
 
@@ -94,22 +94,46 @@ pub fn comment(state: &mut UiState) {
 
 /// Asks the selected teammate to shut down.
 pub fn ask_shutdown(state: &mut UiState, out: &mut Vec<Do>) {
+    if let Some(member) = selected_at_work(state) {
+        let text = format!("Asked {member} to shut down: it ends its step first.");
+        state.say(Level::Info, text);
+        out.push(Do::Command(Command::AskShutdown { member }));
+    }
+}
+
+/// Asks whether the selected teammate is to be ended by force.
+pub fn force(state: &mut UiState) {
+    if let Some(member) = selected_at_work(state)
+        && state.popups.len() < POPUPS_MAX
+    {
+        state.popups.push(Popup::Confirm(Question::Force(member)));
+    }
+}
+
+/// Asks the selected teammate where it stands.
+pub fn nudge(state: &mut UiState, out: &mut Vec<Do>) {
+    if let Some(member) = selected_at_work(state) {
+        state.say(Level::Info, format!("Asked {member} where it stands."));
+        out.push(Do::Command(Command::Nudge { member }));
+    }
+}
+
+/// The selected teammate, if it is at work; else says why there is nothing to do.
+fn selected_at_work(state: &mut UiState) -> Option<Name> {
     let Some((_, member)) = rows::selected_member(state) else {
-        state.say(Level::Info, "There is no teammate to shut down.");
-        return;
+        state.say(Level::Info, "There is no teammate yet.");
+        return None;
     };
     if let Some(parent) = member.parent() {
         let text =
             format!("{member} is a subagent: it ends by itself, or with Ctrl+c on {parent}.");
         state.say(Level::Info, text);
-        return;
+        return None;
     }
     let status = state.team.find(&member).map(|m| m.status);
     if status == Some(MemberStatus::Shutdown) {
         state.say(Level::Info, format!("{member} has shut down already."));
-        return;
+        return None;
     }
-    let text = format!("Asked {member} to shut down: it ends its step first.");
-    state.say(Level::Info, text);
-    out.push(Do::Command(Command::AskShutdown { member }));
+    Some(member)
 }

@@ -152,7 +152,7 @@ fn text_key(state: &mut UiState, key: KeyEvent) {
         Some(Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
             comment.text.key(key);
         }
-        Some(Popup::Reader(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::ConfirmQuit) => {}
+        Some(Popup::Reader(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::Confirm(_)) => {}
         None => match state.focus {
             Focus::Composer => state.composer.key(key),
             Focus::Pane(Pane::Board) if state.is_filtering() => {
@@ -183,7 +183,7 @@ fn paste(state: &mut UiState, text: &str) {
             let pasted = comment.text.paste(text);
             compose::report(state, pasted);
         }
-        Some(Popup::Reader(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::ConfirmQuit) => {}
+        Some(Popup::Reader(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::Confirm(_)) => {}
         None => match (&mut state.filter, state.focus) {
             (Some(filter), Focus::Pane(Pane::Board)) if filter.searching == Searching::Typing => {
                 filter.words.insert(text);
@@ -263,6 +263,8 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Reject => decide::reject(state, out),
         Action::Comment => decide::comment(state),
         Action::AskShutdown => decide::ask_shutdown(state, out),
+        Action::Force => decide::force(state),
+        Action::Nudge => decide::nudge(state, out),
         Action::StartDemo => {
             state.say(Level::Info, "Starting the demo…");
             out.push(Do::StartDemo);

@@ -6,7 +6,7 @@ use crate::domain::ids::Name;
 use crate::protocol::event::Level;
 use crate::ui::layout::{self, Class};
 use crate::ui::pane::{Focus, Pane};
-use crate::ui::popup::{CommentStage, Popup, Searching};
+use crate::ui::popup::{CommentStage, Popup, Question, Searching};
 use crate::ui::state::UiState;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::{Scroll, Viewport};
@@ -134,7 +134,7 @@ pub fn back(state: &mut UiState) {
             | Popup::Picker(_)
             | Popup::Comment(_)
             | Popup::Jobs { .. }
-            | Popup::ConfirmQuit,
+            | Popup::Confirm(_),
         ) => {
             state.popups.pop();
             return;
@@ -176,7 +176,7 @@ pub fn close(state: &mut UiState, out: &mut Vec<Do>) {
     if is_view && state.focus != Focus::Composer {
         back(state);
     } else if state.busy() > 0 {
-        state.popups.push(Popup::ConfirmQuit);
+        state.popups.push(Popup::Confirm(Question::Quit));
     } else {
         out.push(Do::Quit);
     }
@@ -310,7 +310,7 @@ fn scroll_popup(state: &mut UiState, by: Scroll) {
         }
         Some(Popup::Picker(picker)) => (rows::picks(state, picker).len(), 10),
         Some(Popup::Jobs { .. }) => (state.jobs.listed().len(), 10),
-        Some(Popup::Comment(_) | Popup::ConfirmQuit) | None => return,
+        Some(Popup::Comment(_) | Popup::Confirm(_)) | None => return,
     };
     match state.popups.last_mut() {
         Some(Popup::Reader(reader)) => {
@@ -318,7 +318,7 @@ fn scroll_popup(state: &mut UiState, by: Scroll) {
         }
         Some(Popup::Picker(picker)) => picker.row = step(picker.row, len, by, page),
         Some(Popup::Jobs { row }) => *row = step(*row, len, by, page),
-        Some(Popup::Comment(_) | Popup::ConfirmQuit) | None => {}
+        Some(Popup::Comment(_) | Popup::Confirm(_)) | None => {}
     }
 }
 

@@ -9,7 +9,7 @@ use crate::protocol::event::Level;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::line_input::LineInput;
 use crate::ui::pane::{Focus, Pane};
-use crate::ui::popup::{Choice, CommentStage, POPUPS_MAX, Popup, Searching, Text};
+use crate::ui::popup::{Choice, CommentStage, POPUPS_MAX, Popup, Question, Searching, Text};
 use crate::ui::rows::{self, Does};
 use crate::ui::state::{Filter, Models, UiState};
 use crate::ui::theme::Theme;
@@ -145,7 +145,7 @@ pub fn filter(state: &mut UiState) {
                 reader.searching = Searching::Typing;
             }
         }
-        Some(Popup::Picker(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::ConfirmQuit) => {}
+        Some(Popup::Picker(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::Confirm(_)) => {}
         None => {
             let words = state
                 .filter
@@ -164,7 +164,12 @@ pub fn accept(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
     match state.popups.last_mut() {
         Some(Popup::Reader(reader)) => reader.searching = Searching::Rest,
         Some(Popup::Comment(comment)) => comment.stage = CommentStage::Verdict,
-        Some(Popup::ConfirmQuit) => out.push(Do::Quit),
+        Some(Popup::Confirm(Question::Quit)) => out.push(Do::Quit),
+        Some(Popup::Confirm(Question::Force(member))) => {
+            let member = member.clone();
+            state.popups.pop();
+            out.push(Do::Command(Command::Force { member }));
+        }
         Some(Popup::Jobs { .. }) => {}
         Some(Popup::Picker(_)) => return choose(state, out),
         None => {

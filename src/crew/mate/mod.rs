@@ -1,0 +1,249 @@
+//! A teammate's life: spawned, it works and rests by the idle machine until it leaves.
+
+mod leaving;
+mod tasks;
+
+use std::sync::Arc;
+
+use super::lead::work;
+use super::outfit::{Order, Outfit};
+use super::{Shared, Standing, lock};
+use crate::agent::driver::{Control, blocking};
+use crate::agent::idle::{Idle, Next, Why};
+use crate::agent::prompt;
+use crate::agent::turn::{Input, Limits};
+use crate::domain::chat::Block;
+use crate::domain::conversation::{PlanState, TurnState};
+use crate::domain::stamp::Stamp;
+use crate::domain::team::{Activity, Member, MemberStatus, PlanRule, Team};
+use crate::protocol::event::{Level, TurnEnd};
+use crate::store::StoreError;
+use crate::tools::Caller;
+use crate::tools::policy::PlanGate;
+use leaving::Farewell;
+
+/// Most calls of the model in one work phase; the reference's number.
+const ROUNDS_MAX: u32 = 50;
+
+/// Enters a member in the roster and starts it with its first prompt.
+pub async fn start(shared: Arc<Shared>, member: Member, first: String) -> Result<(), String> {
+    let member = Member {
+        session: lock(&shared.setup).session.clone(),
+        ..member
+    };
+    let (roster, entering) = (shared.roster.clone(), member.clone());
+    let team = blocking(move || roster.enter(entering))
+        .await
+        .map_err(|e| e.to_string())?;
+    let life = Life::new(&shared, member, &team);
+    shared.read_team().await;
+    let first = Input::Say(vec![Block::text(first)]);
+    shared.tracker.spawn(life.live(Some(first)));
+    Ok(())
+}
+
+/// Brings a member back that the end of crewdeck has cut off, with its conversation.
+pub async fn back(shared: &Arc<Shared>, member: Member, team: &Team) -> Result<(), StoreError> {
+    let mut life = Life::new(shared, member, team);
+    let transcript = life.outfit.driver.transcript.clone();
+    let recalled = blocking(move || transcript.recall()).await?;
+    for notice in recalled.notices {
+        shared.notice(Level::Warn, notice).await;
+    }
+    let conversation = recalled.conversation;
+    if conversation.plan == PlanState::Approved {
+        life.outfit.handle.desk.open_gate();
+    }
+    for (job, command) in &conversation.lost_jobs {
+        let line = format!("background command {job} ended with crewdeck: {command}");
+        life.outfit.handle.desk.note(line);
+    }
+    let first = match conversation.turn {
+        TurnState::Ended => None,
+        TurnState::Open => Some(Input::Say(vec![Block::text(prompt::GO_ON)])),
+    };
+    life.outfit.driver.resume(conversation).await;
+    life.outfit.driver.activity(Activity::Idle).await;
+    let (roster, name, now) = (
+        shared.roster.clone(),
+        life.member.name.clone(),
+        shared.now(),
+    );
+    blocking(move || roster.set_status(&name, MemberStatus::Idle, now)).await?;
+    life.member.status = MemberStatus::Idle;
+    shared.tracker.spawn(life.live(first));
+    Ok(())
+}
+
+/// Whether a teammate waits for mail although it has work: its model failed, or it was interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hold {
+    No,
+    UntilMail,
+}
+
+struct Life {
+    shared: Arc<Shared>,
+    outfit: Outfit,
+    member: Member,
+    idle: Idle,
+    hold: Hold,
+}
+
+impl Life {
+    /// Outfits a member and makes it known to the crew.
+    fn new(shared: &Arc<Shared>, member: Member, team: &Team) -> Life {
+        let mates: Vec<String> = team
+            .present()
+            .filter(|m| !m.name.same(&member.name))
+            .map(|m| format!("{} ({})", m.name, m.role))
+            .collect();
+        let system = |place: &prompt::Place| {
+            prompt::mate(&member.name, &member.role, &team.team_name, &mates, place)
+        };
+        let outfit = shared.outfit(Order {
+            name: member.name.clone(),
+            caller: Caller::Teammate,
+            limits: Limits {
+                rounds: Some(ROUNDS_MAX),
+                ..Limits::default()
+            },
+            identity: prompt::identity(&member.name, &member.role, &team.team_name),
+            model: member.model.clone(),
+            gate: match member.plan {
+                PlanRule::Free => PlanGate::Open,
+                PlanRule::Required => PlanGate::Closed,
+            },
+            tags: member.tags.clone(),
+            system: &system,
+        });
+        shared.enroll(member.name.clone(), outfit.handle.clone());
+        Life {
+            shared: Arc::clone(shared),
+            idle: Idle::new(shared.idle_timeout),
+            outfit,
+            member,
+            hold: Hold::No,
+        }
+    }
+
+    async fn live(mut self, first: Option<Input>) {
+        let force = self.outfit.handle.force.clone();
+        let farewell = tokio::select! {
+            biased;
+            () = force.cancelled() => Some(Farewell::Forced),
+            left = self.work_and_rest(first) => left,
+        };
+        if let Some(farewell) = farewell {
+            self.leave(farewell).await;
+        }
+    }
+
+    /// Until it leaves. `None`: the crew stops.
+    async fn work_and_rest(&mut self, first: Option<Input>) -> Option<Farewell> {
+        let mut changes = self.shared.changes.subscribe();
+        let mut say = first;
+        loop {
+            if let Some(start) = say.take() {
+                self.work(start).await?;
+            }
+            changes.mark_unchanged();
+            let sight = self.look().await;
+            match self.idle.next(sight) {
+                Next::Read => {
+                    self.hold = Hold::No;
+                    if !self.take_orders().await {
+                        say = Some(Input::Say(Vec::new()));
+                    }
+                }
+                Next::Resume(task) => say = Some(Input::Say(self.resume(task))),
+                Next::Claim(task) => say = self.claim(task).await.map(Input::Say),
+                Next::Stuck(task) => {
+                    let why = format!("ended its turn twice with task {task} still open");
+                    self.stuck(&why).await;
+                    say = self.rest(&mut changes, None).await?;
+                }
+                Next::Rest(until) => say = self.rest(&mut changes, until).await?,
+                Next::Leave(Why::Asked) => return Some(Farewell::Asked),
+                Next::Leave(Why::Rested) => return Some(Farewell::Rested),
+            }
+        }
+    }
+
+    /// One turn. `None`: the crew stops.
+    async fn work(&mut self, start: Input) -> Option<()> {
+        self.shared
+            .set_standing(&self.outfit.handle, Standing::Working);
+        self.set_status(MemberStatus::Working).await;
+        let end = work(&self.shared, &mut self.outfit, start).await;
+        let hold = match end? {
+            TurnEnd::Done => Hold::No,
+            TurnEnd::Stopped { why } => {
+                self.tell_lead(format!("{} stopped: {why}", self.member.name));
+                Hold::No
+            }
+            TurnEnd::Interrupted => Hold::UntilMail,
+            TurnEnd::Failed { error, .. } => {
+                // The turn has tried again as often as it is of use: somebody else may do better.
+                self.give_back().await;
+                self.tell_lead(format!("{} can not go on: {error}", self.member.name));
+                Hold::UntilMail
+            }
+        };
+        self.hold = hold;
+        self.answer_to_go();
+        Some(())
+    }
+
+    /// Rests until words come, something changes or `until`. Outer `None`: the crew stops.
+    #[allow(clippy::option_option)] // stop / look again / words are three things
+    async fn rest(
+        &mut self,
+        changes: &mut tokio::sync::watch::Receiver<u64>,
+        until: Option<Stamp>,
+    ) -> Option<Option<Input>> {
+        self.set_status(MemberStatus::Idle).await;
+        let standing = match self.hold {
+            Hold::No => Standing::Resting,
+            Hold::UntilMail => Standing::Held,
+        };
+        self.shared.set_standing(&self.outfit.handle, standing);
+        let deadline = async {
+            match until {
+                Some(at) => tokio::time::sleep(at.since(self.shared.now())).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.shared.stop.cancelled() => None,
+            control = self.outfit.control.recv() => match control {
+                Some(Control::Say(blocks)) => Some(Some(Input::Say(blocks))),
+                Some(Control::Compact(focus)) => Some(Some(Input::Compact { focus })),
+                Some(Control::Interrupt) => Some(None),
+                None => None,
+            },
+            changed = changes.changed() => changed.ok().map(|()| None),
+            () = deadline => Some(None),
+        }
+    }
+
+    async fn set_status(&mut self, status: MemberStatus) {
+        if self.member.status == status {
+            return;
+        }
+        self.member.status = status;
+        let (roster, name, now) = (
+            self.shared.roster.clone(),
+            self.member.name.clone(),
+            self.shared.now(),
+        );
+        if let Err(error) = blocking(move || roster.set_status(&name, status, now)).await {
+            self.outfit
+                .driver
+                .trouble("The roster can not be written", &error)
+                .await;
+        }
+        self.shared.read_team().await;
+    }
+}

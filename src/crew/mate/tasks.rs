@@ -1,0 +1,100 @@
+//! A teammate and its tasks: what it finds when it looks around, and how it claims.
+
+use super::{Hold, Life};
+use crate::agent::driver::blocking;
+use crate::agent::idle::{Mail, Person, Sight};
+use crate::agent::prompt;
+use crate::domain::chat::Block;
+use crate::domain::graph::Claimer;
+use crate::domain::ids::TaskId;
+use crate::protocol::event::EventKind;
+use crate::store::Which;
+
+impl Life {
+    pub(super) async fn look(&mut self) -> Sight {
+        let name = self.member.name.clone();
+        let heard = self.outfit.handle.desk.has_results();
+        let mail = if heard || self.shared.has_mail(&name).await {
+            Mail::Waiting
+        } else {
+            Mail::None
+        };
+        let board = self.shared.board.clone();
+        let claimer = self.claimer();
+        // As it was last seen: what changes meanwhile makes it look again.
+        let seen = blocking(move || {
+            board.ask(|graph| {
+                let own = graph.open_task_of(&claimer.name).map(|t| t.id);
+                (own, graph.claimable(&claimer).map(|t| t.id))
+            })
+        });
+        let (own, claimable) = match seen.await {
+            Ok(seen) => seen,
+            Err(error) => {
+                self.outfit
+                    .driver
+                    .trouble("The board can not be read", &error)
+                    .await;
+                (None, None)
+            }
+        };
+        // What its background job comes to is what it waits for.
+        let awaits = self.shared.jobs.is_running(Some(&name));
+        let held = self.hold == Hold::UntilMail;
+        Sight {
+            mail,
+            own: own.filter(|_| !held && !awaits),
+            claimable: claimable.filter(|_| !held),
+            person: if awaits || self.shared.has_open_request() {
+                Person::Asked
+            } else {
+                Person::Free
+            },
+            now: self.shared.now(),
+        }
+    }
+
+    pub(super) fn claimer(&self) -> Claimer {
+        Claimer {
+            name: self.member.name.clone(),
+            tags: self.member.tags.clone(),
+        }
+    }
+
+    /// Letters that only say "go" need no model. True when there was nothing else to read.
+    pub(super) async fn take_orders(&mut self) -> bool {
+        if self.outfit.driver.take_shutdown().await {
+            self.idle.ask_to_go();
+            return true;
+        }
+        false
+    }
+
+    pub(super) fn resume(&self, task: TaskId) -> Vec<Block> {
+        let graph = self.shared.graph();
+        let subject = graph
+            .get(task)
+            .map(|t| t.subject.clone())
+            .unwrap_or_default();
+        vec![Block::text(prompt::resume(task.0, &subject))]
+    }
+
+    pub(super) async fn claim(&mut self, task: TaskId) -> Option<Vec<Block>> {
+        let (board, claimer, now) = (self.shared.board.clone(), self.claimer(), self.shared.now());
+        // Somebody may have been faster, or changed the task: then look again.
+        let claimed = blocking(move || board.claim(Some(task), &claimer, now))
+            .await
+            .ok()
+            .flatten()?;
+        let which = Which::These([task].into());
+        self.shared.read_board(which).await;
+        let agent = self.member.name.clone();
+        let what = format!("claimed task {}: {}", claimed.id, claimed.subject);
+        self.outfit
+            .driver
+            .publish(EventKind::Injected { agent, what })
+            .await;
+        let text = prompt::claimed(claimed.id.0, &claimed.subject, &claimed.description);
+        Some(vec![Block::text(text)])
+    }
+}

@@ -73,7 +73,7 @@ impl Shared {
                 .filter(|(n, h)| claims(n, h))
                 .any(|(name, handle)| {
                     graph
-                        .claimable(&Claimer {
+                        .claimable_unasked(&Claimer {
                             name,
                             tags: handle.tags,
                         })

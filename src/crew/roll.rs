@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{Shared, Start, lock};
 use crate::agent::driver::blocking;
+use crate::domain::graph::ATTEMPTS_MAX;
 use crate::domain::ids::Name;
 use crate::domain::team::{Member, MemberStatus};
 use crate::protocol::event::Level;
@@ -109,10 +110,15 @@ impl Shared {
         })
         .await?;
         if let Some(task) = released {
-            let text = format!(
-                "Task {} ({}) of {owner} is offered again: {owner} left it open.",
-                task.id, task.subject
-            );
+            let (id, subject) = (task.id, &task.subject);
+            let text = if task.attempts < ATTEMPTS_MAX {
+                format!("Task {id} ({subject}) of {owner} is offered again: {owner} left it open.")
+            } else {
+                format!(
+                    "Task {id} ({subject}) was given up {} times: nobody claims it by itself any more. Change its text, or claim it for somebody: crewdeck task claim {} --as NAME.",
+                    task.attempts, id.0
+                )
+            };
             self.notice(Level::Warn, text).await;
         }
         Ok(())

@@ -25,7 +25,7 @@ impl Life {
         let seen = blocking(move || {
             board.ask(|graph| {
                 let own = graph.open_task_of(&claimer.name).map(|t| t.id);
-                (own, graph.claimable(&claimer).map(|t| t.id))
+                (own, graph.claimable_unasked(&claimer).map(|t| t.id))
             })
         });
         let (own, claimable) = match seen.await {

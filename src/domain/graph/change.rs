@@ -208,6 +208,10 @@ impl TaskGraph {
             if let Some(description) = &edit.description {
                 task.description.clone_from(description);
             }
+            // Another wording is another try.
+            if edit.subject.is_some() || edit.description.is_some() {
+                task.attempts = 0;
+            }
             if let Some(tags) = &edit.tags {
                 task.tags.clone_from(tags);
             }

@@ -20,6 +20,8 @@ pub use refusal::GraphError;
 
 /// Longest subject, in characters.
 pub const SUBJECT_MAX: usize = 200;
+/// How often a task may be claimed before no agent claims it by itself any more.
+pub const ATTEMPTS_MAX: u32 = 5;
 /// Longest description, in bytes.
 pub const DESCRIPTION_MAX: usize = 64 * 1024;
 /// Most characters of somebody's words that a refusal repeats.
@@ -190,6 +192,16 @@ impl TaskGraph {
             return None;
         }
         self.ready().find(|t| tags_fit(t, claimer))
+    }
+
+    /// The first task that `claimer` may claim by itself: one that was given up too often needs a person,
+    /// who claims it for somebody or changes it.
+    pub fn claimable_unasked(&self, claimer: &Claimer) -> Option<&Task> {
+        if self.open_task_of(&claimer.name).is_some() {
+            return None;
+        }
+        self.ready()
+            .find(|t| t.attempts < ATTEMPTS_MAX && tags_fit(t, claimer))
     }
 
     /// Every task that `id` waits for or waited for, from both ends of the edges.

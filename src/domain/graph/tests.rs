@@ -217,3 +217,24 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_task_that_was_given_up_too_often_waits_for_a_person() {
+    let mut graph = graph(&[(1, &[])]);
+    for _ in 0..ATTEMPTS_MAX {
+        assert!(graph.claimable_unasked(&who("bob")).is_some());
+        graph.claim(TaskId(1), &who("bob"), NOW).unwrap();
+        graph.release(TaskId(1), &name("bob"), NOW).unwrap();
+    }
+    assert_eq!(graph.claimable_unasked(&who("bob")), None);
+    assert!(
+        graph.claimable(&who("bob")).is_some(),
+        "somebody may still be told to"
+    );
+    let edit = TaskEdit {
+        description: Some("smaller steps".into()),
+        ..TaskEdit::default()
+    };
+    graph.edit(TaskId(1), &edit, NOW).unwrap();
+    assert!(graph.claimable_unasked(&who("bob")).is_some());
+}

@@ -79,8 +79,10 @@ impl Driver {
             max_tokens: engine.max_tokens,
         });
         while let Some(delta) = stream.next().await {
-            if let Delta::Done(reply) = delta? {
-                return Ok(reply);
+            match delta? {
+                Delta::Done(reply) => return Ok(reply),
+                Delta::Held(held) => self.held(held, Activity::Compacting).await,
+                Delta::Text(_) | Delta::Thinking(_) | Delta::ToolCall(_) => {}
             }
         }
         Err(cut())

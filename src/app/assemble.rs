@@ -15,6 +15,7 @@ use crate::cli::Global;
 use crate::config::{self, Choice, Found, Settings, Source};
 use crate::crew::{Crew, Deciders, Parts, Start};
 use crate::model::anthropic::{AnthropicConfig, KeyHeader};
+use crate::model::governor::{self, Governor};
 use crate::model::openai::{MaxTokensField, OpenAiConfig};
 use crate::model::provider::{self, ProviderConfig};
 use crate::model::{Fault, Model, ModelError};
@@ -142,12 +143,13 @@ pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Assemb
     let session = blueprint.resume.clone().unwrap_or_else(new_id);
     let journal = Journal::open(root, &session)?;
     let model = name_of_model(settings, &wire, &publisher).await?;
+    let calls_max = settings.calls_max.unwrap_or(governor::CALLS_MAX);
     let engine = Engine {
         window: settings.window.or(wire.window),
         price: settings.prices.get(&model).copied(),
         max_tokens: settings.max_tokens.unwrap_or(config::MAX_TOKENS),
         name: model.clone(),
-        model: Arc::clone(&wire.model),
+        model: Arc::new(Governor::new(wire.model, calls_max, jitter)),
     };
     let tools = match &settings.tools {
         Some(names) => table::narrow(names).map_err(|why| anyhow!(why))?,

@@ -27,6 +27,8 @@ pub struct Settings {
     pub window: Option<u64>,
     /// The share of the window, in percent (10 to 95), at which a conversation is summarised.
     pub compact_at: Option<u64>,
+    /// Most calls of the model in flight for the whole team (1 to 64).
+    pub calls_max: Option<usize>,
     /// Seconds after which a resting teammate leaves; 0: never.
     pub idle_timeout_s: Option<u64>,
     /// Seconds that a program of an agent may run.
@@ -80,6 +82,7 @@ const KEYS: &[(&str, &[&str])] = &[
             "max_tokens",
             "window",
             "compact_at",
+            "calls_max",
             "idle_timeout_s",
             "tool_timeout_s",
             "plan",
@@ -120,6 +123,9 @@ impl Settings {
         if let Some(share) = settings.compact_at.filter(|s| !(10..=95).contains(s)) {
             bail!("{shown}: compact_at is {share}: give a percentage from 10 to 95");
         }
+        if let Some(calls) = settings.calls_max.filter(|c| !(1..=64).contains(c)) {
+            bail!("{shown}: calls_max is {calls}: give a number from 1 to 64");
+        }
         Ok(settings)
     }
 
@@ -136,6 +142,7 @@ impl Settings {
             max_tokens: later.max_tokens.or(self.max_tokens),
             window: later.window.or(self.window),
             compact_at: later.compact_at.or(self.compact_at),
+            calls_max: later.calls_max.or(self.calls_max),
             idle_timeout_s: later.idle_timeout_s.or(self.idle_timeout_s),
             tool_timeout_s: later.tool_timeout_s.or(self.tool_timeout_s),
             plan: later.plan.or(self.plan),
@@ -194,6 +201,7 @@ mod tests {
                 "unknown setting 'anthropic.versoin': did you mean 'version'?",
             ),
             ("compact_at = 100", "compact_at is 100: give a percentage"),
+            ("calls_max = 0", "calls_max is 0: give a number from 1"),
             ("zzz = 1", "unknown setting 'zzz': known are provider"),
             ("plan = 'maybe'", "expected one of"),
             ("model = ", "not valid TOML"),

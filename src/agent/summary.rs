@@ -47,6 +47,9 @@ impl Driver {
         control: &mut mpsc::Receiver<Control>,
         inputs: &mut VecDeque<Input>,
     ) -> Input {
+        if let Some(stop) = self.held_up(control, inputs).await {
+            return stop;
+        }
         self.activity(Activity::Compacting).await;
         let engine = self.engine();
         let work = self.ask(&engine, question);

@@ -14,6 +14,7 @@ use crate::agent::driver::Engine;
 use crate::cli::Global;
 use crate::config::{self, Choice, Found, Settings, Source};
 use crate::crew::{Crew, Deciders, Parts, Start};
+use crate::domain::request::Decider;
 use crate::model::anthropic::{AnthropicConfig, KeyHeader};
 use crate::model::governor::{self, Governor};
 use crate::model::openai::{MaxTokensField, OpenAiConfig};
@@ -106,6 +107,7 @@ impl Blueprint {
                 plan,
                 shutdown,
                 tool,
+                ceiling: Decider::Ask,
             },
             resume,
             speed: global.speed.unwrap_or(1.0),
@@ -170,6 +172,7 @@ pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Assemb
         setup,
         engine,
         deciders: blueprint.deciders,
+        ceilings: settings.ceilings,
         rules: Rules {
             allow: settings.allow.clone().unwrap_or_default(),
         },

@@ -359,10 +359,10 @@ fn journal(dir: &Path) -> Vec<Value> {
 fn a_team_that_the_server_slows_down_waits_together_and_does_its_work() {
     let dir = tempfile::tempdir().unwrap();
     let names = ["ann", "bob", "cid", "dan"];
-    let spawn: String = names
-        .iter()
-        .map(|n| format!("      - {{ tool: spawn_teammate, input: {{ name: {n}, role: worker, prompt: work }} }}\n"))
-        .collect();
+    let spawn = names.map(|name| {
+        format!("      - {{ tool: spawn_teammate, input: {{ name: {name}, role: worker, prompt: work }} }}\n")
+    });
+    let spawn = spawn.concat();
     let rules = format!(
         "
   - agent: lead

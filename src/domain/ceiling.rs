@@ -153,13 +153,14 @@ impl Reached {
 
     /// Everything needed to decide it.
     pub fn question(&self, agent: &Name) -> String {
-        let whose = if self.key.0.is_of_team() {
-            "Everybody pauses before their next call.".to_string()
+        let (whose, ends) = if self.key.0.is_of_team() {
+            let all = "Everybody pauses before their next call.";
+            (all.to_string(), "the turns of all who wait")
         } else {
-            format!("{agent} pauses before its next call.")
+            (format!("{agent} pauses before its next call."), "its turn")
         };
         format!(
-            "{}.\n{whose}\nApprove raises the ceiling to {} until crewdeck ends. Reject ends the turn.",
+            "{}.\n{whose}\nApprove raises the ceiling to {} until crewdeck ends. Reject ends {ends}.",
             capital(&self.fact()),
             self.key.0.shown(self.raised)
         )
@@ -351,7 +352,7 @@ mod tests {
             own.question(&name("bob")),
             "bob has used $2.50, its ceiling is $2.00 (setting ceilings.agent_cost).\n\
              bob pauses before its next call.\n\
-             Approve raises the ceiling to $4.00 until crewdeck ends. Reject ends the turn."
+             Approve raises the ceiling to $4.00 until crewdeck ends. Reject ends its turn."
         );
         ledger.count(&name("ann"), tokens(12_345), None);
         let team = ledger.reached(&name("bob")).unwrap();
@@ -359,7 +360,7 @@ mod tests {
             team.question(&name("bob")),
             "The team has used 12.4k tokens, its ceiling is 1.0k tokens (setting ceilings.team_tokens).\n\
              Everybody pauses before their next call.\n\
-             Approve raises the ceiling to 13.0k tokens until crewdeck ends. Reject ends the turn."
+             Approve raises the ceiling to 13.0k tokens until crewdeck ends. Reject ends the turns of all who wait."
         );
     }
 }

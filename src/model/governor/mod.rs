@@ -2,12 +2,12 @@
 //!
 //! It stands between the agents and their model and is a model itself. A call takes its place in line when
 //! it is asked for and gives it back when its stream ends or is dropped. What it waits for it says in its
-//! stream ([`Held`]), so whoever reads the stream can show it. [`line`] has the rules.
+//! stream ([`Held`]), so whoever reads the stream can show it. `line.rs` has the rules.
 //!
 //! A call that the server refuses returns the wait that all share as its error's own
 //! ([`ModelError::wait`]): an agent that counts its tries waits as long as the others.
 
-pub mod line;
+mod line;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -41,6 +41,7 @@
 //! - what a tool may do: [`tools::policy`]; a new tool: one file in `tools/` and its line in [`tools::table`]
 //! - a skill that ships with crewdeck: a folder in `skills/` at the top level, and its line in `store/skills/built_in.rs`
 //! - a new provider: one folder in `model/` and its arm in [`model::provider`]
+//! - which call of a model may begin, and when: [`model::governor`]; what agents may use: [`domain::ceiling`]
 //! - who decides a request: `crew/clerk.rs`; what a key does: [`ui::keymap`]; a colour: [`ui::theme`]
 //!
 //! # Rules that hold everywhere

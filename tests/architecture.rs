@@ -47,6 +47,7 @@ const PURE: &[&str] = &[
     "agent/prompt.rs",
     "agent/mail.rs",
     "model/retry.rs",
+    "model/governor/line.rs",
     "tools/policy",
     "ui/board",
     "ui/graph",

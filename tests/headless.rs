@@ -344,3 +344,82 @@ fn a_teammate_whose_model_fails_leaves_its_task_and_the_run_ends() {
         "{progress}"
     );
 }
+
+/// The events that the journal of the only session holds.
+fn journal(dir: &Path) -> Vec<Value> {
+    let sessions = std::fs::read_dir(dir.join(".crewdeck/sessions")).unwrap();
+    let files: Vec<_> = sessions
+        .map(|e| e.unwrap().path().join("journal.jsonl"))
+        .collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    lines(&std::fs::read(&files[0]).unwrap())
+}
+
+#[test]
+fn a_team_that_the_server_slows_down_waits_together_and_does_its_work() {
+    let dir = tempfile::tempdir().unwrap();
+    let names = ["ann", "bob", "cid", "dan"];
+    let spawn = names.map(|name| {
+        format!("      - {{ tool: spawn_teammate, input: {{ name: {name}, role: worker, prompt: work }} }}\n")
+    });
+    let spawn = spawn.concat();
+    let rules = format!(
+        "
+  - agent: lead
+    when: ^go
+    calls:
+{spawn}
+  - agent: lead
+    when: Spawned
+    fault: {{ status: 429, retry_after: 0.3, message: slow down }}
+  - agent: lead
+    when: Spawned
+    say: They are at work.
+  - agent: lead
+    say: All is done.
+    times: 0
+  - agent: ann
+    fault: {{ status: 429, retry_after: 0.3, message: slow down }}
+  - agent: bob
+    fault: {{ status: 529, retry_after: 0.3, message: slow down }}
+  - say: It is done.
+    times: 0
+    delay_ms: 50
+"
+    );
+    // One call at a time, so that somebody has to wait in line.
+    std::fs::create_dir(dir.path().join(".crewdeck")).unwrap();
+    std::fs::write(
+        dir.path().join(".crewdeck/config.toml"),
+        "calls_max = 1\nidle_timeout_s = 1\n",
+    )
+    .unwrap();
+    let out = run(dir.path(), &rules, &[]);
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    assert!(text(&out.stdout).contains("They are at work.\n"), "{out:?}");
+    let events = journal(dir.path());
+    for name in names {
+        let said = |e: &&Value| e["type"] == "said" && e["agent"] == name;
+        let said: Vec<_> = events.iter().filter(said).collect();
+        assert_eq!(said.len(), 1, "{name}: {said:?}");
+    }
+    let held = |state: &str| -> Vec<&Value> {
+        let is = |e: &&Value| e["activity"]["state"] == state;
+        events.iter().filter(is).collect()
+    };
+    let waits = held("backoff");
+    let shared = |e: &&&Value| e["activity"]["attempt"] == 0;
+    assert!(waits.iter().filter(shared).count() > 0, "{waits:?}");
+    assert!(
+        waits.iter().any(|e| e["activity"]["attempt"] == 1),
+        "{waits:?}"
+    );
+    let cause = waits[0]["activity"]["cause"].as_str().unwrap();
+    assert!(cause.contains("slow down"), "{cause}");
+    assert!(
+        held("queued")
+            .iter()
+            .all(|e| e["activity"]["place"].as_u64() > Some(0))
+    );
+    assert!(!held("queued").is_empty());
+}

@@ -44,7 +44,7 @@ fn notices(events: &[Value]) -> Vec<String> {
 #[test]
 fn s09_alice_sends_bob_a_message() {
     let project = Project::new();
-    let script = r#"
+    let script = r"
 rules:
   - agent: lead
     when: Spawn alice
@@ -64,7 +64,7 @@ rules:
   - when: .
     times: 0
     say: fine
-"#;
+";
     let prompt = "Spawn alice (coder) and bob (tester). Have alice send bob a message.";
     let (ran, events) = run(&project, script, &[prompt]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
@@ -86,7 +86,7 @@ rules:
 #[test]
 fn s10_alice_is_spawned_and_asked_to_shut_down() {
     let project = Project::new();
-    let script = r#"
+    let script = r"
 rules:
   - agent: lead
     when: Spawn alice
@@ -97,7 +97,7 @@ rules:
   - when: .
     times: 0
     say: fine
-"#;
+";
     let args = [
         "Spawn alice as a coder. Then request her shutdown.",
         "--shutdown",
@@ -345,7 +345,7 @@ rules:
 #[test]
 fn a_teammate_whose_model_fails_gives_its_task_to_another() {
     let project = Project::new();
-    let script = r#"
+    let script = r"
 rules:
   - agent: lead
     when: ^go$
@@ -364,7 +364,7 @@ rules:
   - when: .
     times: 0
     say: fine
-"#;
+";
     let (ran, events) = run(&project, script, &["go"]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
     let tasks = project.json(&["task", "list"]);

@@ -242,7 +242,7 @@ fn waits_are_counted_down_and_an_interrupted_answer_is_kept() {
     let rules = "pace: 20
 rules:
   - when: wait
-    fault: { status: 429, retry_after: 600, message: too many }
+    fault: { status: 429, retry_after: 5, message: too many }
   - when: talk
     say: These words take longer than anybody wants to wait for them, so they are interrupted.
   - when: again

@@ -86,7 +86,9 @@ async fn call(config: &ProviderConfig) -> Result<Reply, ModelError> {
     while let Some(item) = stream.next().await {
         match item? {
             Delta::Done(reply) => last = Some(reply),
-            Delta::Text(_) | Delta::Thinking(_) | Delta::ToolCall(_) => assert!(last.is_none()),
+            Delta::Held(_) | Delta::Text(_) | Delta::Thinking(_) | Delta::ToolCall(_) => {
+                assert!(last.is_none());
+            }
         }
     }
     Ok(last.expect("a stream without error ends with the reply"))

@@ -8,6 +8,7 @@ use futures::future::join_all;
 use tokio::sync::mpsc;
 
 use super::calls::{Announced, Workshop};
+use super::meter::Meter;
 use super::turn::{Effect, Input, TodoOpen, Turn};
 use crate::domain::chat::{self, Block};
 use crate::domain::ids::Name;
@@ -62,6 +63,8 @@ pub struct Driver {
     pub engine: EngineSlot,
     /// How its tool calls are carried out.
     pub workshop: Workshop,
+    /// Counts what it uses, and says when it must not go on.
+    pub meter: Arc<dyn Meter>,
     /// Where its events go.
     pub publisher: Publisher,
     /// Its mail; a subagent has none.
@@ -128,6 +131,7 @@ impl Driver {
             agent: self.name.clone(),
         })
         .await;
+        self.meter.begin(&self.name);
         let mut inputs = VecDeque::from([start]);
         let mut ended = TurnEnd::Done;
         while let Some(input) = inputs.pop_front() {
@@ -219,6 +223,9 @@ impl Driver {
         control: &mut mpsc::Receiver<Control>,
         inputs: &mut VecDeque<Input>,
     ) -> Input {
+        if let Some(stop) = self.held_up(control, inputs).await {
+            return stop;
+        }
         self.activity(Activity::Thinking).await;
         let engine = self.engine();
         let mut partial = String::new();

@@ -61,9 +61,11 @@ impl Driver {
     /// Adds an answer's tokens up and tells the sum.
     pub(super) async fn count(&mut self, engine: &Engine, reply: &Reply) {
         self.state.usage.add(reply.usage);
-        if let Some(price) = engine.price {
-            self.state.cost = Some(self.state.cost.unwrap_or(0.0) + price.cost(&reply.usage));
+        let cost = engine.price.map(|p| p.cost(&reply.usage));
+        if let Some(cost) = cost {
+            self.state.cost = Some(self.state.cost.unwrap_or(0.0) + cost);
         }
+        self.meter.count(&self.name, reply.usage, cost);
         let context = match reply.usage.total() {
             0 => self.state.turn.context(),
             counted => counted,
@@ -97,6 +99,7 @@ impl Driver {
         self.state.turn.step(Input::TodoSet(todo_open(&from.todo)));
         self.state.usage = from.spent;
         self.state.cost = from.cost;
+        self.meter.count(&self.name, from.spent, from.cost);
         self.state.todo = from.todo.clone();
         let engine = self.engine();
         self.set_budget();

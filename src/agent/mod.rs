@@ -8,6 +8,7 @@ pub mod idle;
 mod keeper;
 mod letterbox;
 pub mod mail;
+pub mod meter;
 pub mod prompt;
 mod stream;
 mod summary;

@@ -7,14 +7,29 @@ use futures::StreamExt;
 use tokio::time::Instant;
 
 use super::driver::{Driver, Engine};
+use crate::domain::team::Activity;
 use crate::model::http::cut;
-use crate::model::{Delta, ModelError, ModelRequest, Reply};
+use crate::model::{Delta, Held, ModelError, ModelRequest, Reply};
 use crate::protocol::event::EventKind;
 
 /// Deltas that arrive within this time are published as one.
 const MERGE: Duration = Duration::from_millis(30);
 
 impl Driver {
+    /// Says what a call waits for before it begins; then that the agent is `doing` what it called for.
+    pub(super) async fn held(&self, held: Held, doing: Activity) {
+        self.activity(match held {
+            Held::Queued { place } => Activity::Queued { place },
+            Held::Paused { left, cause } => Activity::Backoff {
+                cause,
+                until: (self.clock)().after(left),
+                attempt: 0,
+            },
+            Held::Released => doing,
+        })
+        .await;
+    }
+
     /// Calls the model. `partial` holds the words that have arrived, also when this is dropped.
     pub(super) async fn stream(
         &self,
@@ -61,6 +76,7 @@ impl Driver {
                     due = None;
                 }
                 delta = stream.next() => match delta {
+                    Some(Ok(Delta::Held(held))) => self.held(held, Activity::Thinking).await,
                     Some(Ok(Delta::Text(more))) => {
                         partial.push_str(&more);
                         text.push_str(&more);

@@ -48,6 +48,9 @@ impl Driver {
         control: &mut mpsc::Receiver<Control>,
         inputs: &mut VecDeque<Input>,
     ) -> Input {
+        if let Some(stop) = self.held_up(control, inputs).await {
+            return stop;
+        }
         self.activity(Activity::Compacting).await;
         let engine = self.engine();
         let work = self.ask(&engine, question);
@@ -80,8 +83,10 @@ impl Driver {
             max_tokens: engine.max_tokens,
         });
         while let Some(delta) = stream.next().await {
-            if let Delta::Done(reply) = delta? {
-                return Ok(reply);
+            match delta? {
+                Delta::Done(reply) => return Ok(reply),
+                Delta::Held(held) => self.held(held, Activity::Compacting).await,
+                Delta::Text(_) | Delta::Thinking(_) | Delta::ToolCall(_) => {}
             }
         }
         Err(cut())

@@ -14,7 +14,9 @@ use crate::agent::driver::Engine;
 use crate::cli::Global;
 use crate::config::{self, Choice, Found, Settings, Source};
 use crate::crew::{Crew, Deciders, Parts, Start};
+use crate::domain::request::Decider;
 use crate::model::anthropic::{AnthropicConfig, KeyHeader};
+use crate::model::governor::{self, Governor};
 use crate::model::openai::{MaxTokensField, OpenAiConfig};
 use crate::model::provider::{self, ProviderConfig};
 use crate::model::{Fault, Model, ModelError};
@@ -105,6 +107,7 @@ impl Blueprint {
                 plan,
                 shutdown,
                 tool,
+                ceiling: Decider::Ask,
             },
             resume,
             speed: global.speed.unwrap_or(1.0),
@@ -142,12 +145,13 @@ pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Assemb
     let session = blueprint.resume.clone().unwrap_or_else(new_id);
     let journal = Journal::open(root, &session)?;
     let model = name_of_model(settings, &wire, &publisher).await?;
+    let calls_max = settings.calls_max.unwrap_or(governor::CALLS_MAX);
     let engine = Engine {
         window: settings.window.or(wire.window),
         price: settings.prices.get(&model).copied(),
         max_tokens: settings.max_tokens.unwrap_or(config::MAX_TOKENS),
         name: model.clone(),
-        model: Arc::clone(&wire.model),
+        model: Arc::new(Governor::new(wire.model, calls_max, jitter)),
     };
     let tools = match &settings.tools {
         Some(names) => table::narrow(names).map_err(|why| anyhow!(why))?,
@@ -169,6 +173,7 @@ pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Assemb
         engine,
         prices: settings.prices.clone(),
         deciders: blueprint.deciders,
+        ceilings: settings.ceilings,
         rules: Rules {
             allow: settings.allow.clone().unwrap_or_default(),
         },

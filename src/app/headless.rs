@@ -177,9 +177,10 @@ fn say(event: &Event) -> std::io::Result<()> {
                 },
         } => {
             let seconds = until.since(event.at).as_secs_f64();
-            eprint_line(&format!(
-                "{agent} · {cause}; try {attempt} again in {seconds:.1} s"
-            ));
+            eprint_line(&match attempt {
+                0 => format!("{agent} · {cause}; waits with the team for {seconds:.1} s"),
+                _ => format!("{agent} · {cause}; try {attempt} again in {seconds:.1} s"),
+            });
         }
         EventKind::Notice { level, text, .. } => {
             let mark = match level {

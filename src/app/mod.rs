@@ -170,6 +170,8 @@ impl Blueprint {
         } else {
             Decider::Deny
         };
+        // No option sets this one: the end of the run says which ceiling was reached.
+        self.deciders.ceiling = Decider::Deny;
         let mut asked = Vec::new();
         for (name, decider) in [
             ("plan", &mut self.deciders.plan),

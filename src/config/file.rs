@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Result, anyhow, bail};
 use serde::Deserialize;
 
+use crate::domain::ceiling::{Ceiling, Ceilings};
 use crate::domain::request::Decider;
 use crate::domain::usage::Price;
 
@@ -27,6 +28,8 @@ pub struct Settings {
     pub window: Option<u64>,
     /// The share of the window, in percent (10 to 95), at which a conversation is summarised.
     pub compact_at: Option<u64>,
+    /// Most calls of the model in flight for the whole team (1 to 64).
+    pub calls_max: Option<usize>,
     /// Seconds after which a resting teammate leaves; 0: never.
     pub idle_timeout_s: Option<u64>,
     /// Seconds that a program of an agent may run.
@@ -39,6 +42,9 @@ pub struct Settings {
     pub tool: Option<Decider>,
     /// Commands that agents may run without being asked about, by their first words.
     pub allow: Option<Vec<String>>,
+    /// How much the agents may use before the person is asked.
+    #[serde(default)]
+    pub ceilings: Ceilings,
     /// Settings of the Anthropic wire.
     #[serde(default)]
     pub anthropic: Anthropic,
@@ -80,16 +86,22 @@ const KEYS: &[(&str, &[&str])] = &[
             "max_tokens",
             "window",
             "compact_at",
+            "calls_max",
             "idle_timeout_s",
             "tool_timeout_s",
             "plan",
             "shutdown",
             "tool",
             "allow",
+            "ceilings",
             "anthropic",
             "openai",
             "prices",
         ],
+    ),
+    (
+        "ceilings",
+        &["team_tokens", "agent_tokens", "team_cost", "agent_cost"],
     ),
     ("anthropic", &["key_header", "version"]),
     ("openai", &["max_tokens_field"]),
@@ -120,6 +132,16 @@ impl Settings {
         if let Some(share) = settings.compact_at.filter(|s| !(10..=95).contains(s)) {
             bail!("{shown}: compact_at is {share}: give a percentage from 10 to 95");
         }
+        if let Some(calls) = settings.calls_max.filter(|c| !(1..=64).contains(c)) {
+            bail!("{shown}: calls_max is {calls}: give a number from 1 to 64");
+        }
+        for ceiling in Ceiling::ALL {
+            let set = settings.ceilings.of(ceiling);
+            if let Some(least) = set.filter(|c| !(c.is_finite() && *c > 0.0)) {
+                let name = ceiling.setting();
+                bail!("{shown}: {name} is {least}: give a number above 0, or leave it out");
+            }
+        }
         Ok(settings)
     }
 
@@ -136,12 +158,14 @@ impl Settings {
             max_tokens: later.max_tokens.or(self.max_tokens),
             window: later.window.or(self.window),
             compact_at: later.compact_at.or(self.compact_at),
+            calls_max: later.calls_max.or(self.calls_max),
             idle_timeout_s: later.idle_timeout_s.or(self.idle_timeout_s),
             tool_timeout_s: later.tool_timeout_s.or(self.tool_timeout_s),
             plan: later.plan.or(self.plan),
             shutdown: later.shutdown.or(self.shutdown),
             tool: later.tool.or(self.tool),
             allow: later.allow.or(self.allow),
+            ceilings: self.ceilings.overlaid(later.ceilings),
             anthropic: Anthropic {
                 key_header: later.anthropic.key_header.or(self.anthropic.key_header),
                 version: later.anthropic.version.or(self.anthropic.version),
@@ -194,6 +218,19 @@ mod tests {
                 "unknown setting 'anthropic.versoin': did you mean 'version'?",
             ),
             ("compact_at = 100", "compact_at is 100: give a percentage"),
+            ("calls_max = 0", "calls_max is 0: give a number from 1"),
+            (
+                "[ceilings]\nteam_token = 5",
+                "unknown setting 'ceilings.team_token': did you mean 'team_tokens'?",
+            ),
+            (
+                "[ceilings]\nagent_cost = -0.5",
+                "ceilings.agent_cost is -0.5: give a number above 0",
+            ),
+            (
+                "[ceilings]\nteam_tokens = 0",
+                "ceilings.team_tokens is 0: give",
+            ),
             ("zzz = 1", "unknown setting 'zzz': known are provider"),
             ("plan = 'maybe'", "expected one of"),
             ("model = ", "not valid TOML"),

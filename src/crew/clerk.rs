@@ -201,7 +201,7 @@ impl Shared {
                 let letter_kind = match kind {
                     RequestKind::Plan => LetterKind::PlanRequest,
                     RequestKind::Shutdown => LetterKind::ShutdownRequest,
-                    RequestKind::Permission => LetterKind::PermissionRequest,
+                    RequestKind::Permission | RequestKind::Ceiling => LetterKind::PermissionRequest,
                 };
                 self.write(&request.from, &Name::lead(), letter_kind, request)
                     .await;
@@ -256,7 +256,10 @@ impl Shared {
                 .await;
             }
             (
-                RequestKind::Plan | RequestKind::Shutdown | RequestKind::Permission,
+                RequestKind::Plan
+                | RequestKind::Shutdown
+                | RequestKind::Permission
+                | RequestKind::Ceiling,
                 RequestStatus::Pending
                 | RequestStatus::Approved
                 | RequestStatus::Rejected

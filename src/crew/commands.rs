@@ -171,4 +171,5 @@ async fn use_model(shared: &Shared, name: String) {
         setup.clone()
     };
     shared.publish(EventKind::CrewReady(setup)).await;
+    shared.tell_of_unknown_price().await;
 }

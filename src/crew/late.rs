@@ -21,8 +21,8 @@ impl Shared {
         let kind = match request.kind {
             RequestKind::Plan => LetterKind::PlanResponse,
             RequestKind::Permission => LetterKind::PermissionResponse,
-            // Shutdowns are never waited for.
-            RequestKind::Shutdown => return,
+            // Shutdowns are never waited for; what a ceiling stopped asks again when it goes on.
+            RequestKind::Shutdown | RequestKind::Ceiling => return,
         };
         if self.handle(&request.target).is_none() {
             return;

@@ -1,5 +1,6 @@
 //! Floor 5: the crew. Takes Commands, runs the lead and its teammates, publishes Events.
 
+mod ceilings;
 mod clerk;
 mod commands;
 mod host;
@@ -27,6 +28,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::agent::desk::Desk;
 use crate::agent::driver::{Control, Engine, EngineSlot};
+use crate::domain::ceiling::Ceilings;
 use crate::domain::conversation::TurnState;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
@@ -56,6 +58,8 @@ pub struct Deciders {
     pub shutdown: Decider,
     /// Tool calls that the policy asks about.
     pub tool: Decider,
+    /// Ceilings: the person, or nobody. No agent lifts its own.
+    pub ceiling: Decider,
 }
 
 impl Deciders {
@@ -64,6 +68,7 @@ impl Deciders {
             RequestKind::Plan => self.plan,
             RequestKind::Shutdown => self.shutdown,
             RequestKind::Permission => self.tool,
+            RequestKind::Ceiling => self.ceiling,
         }
     }
 }
@@ -80,6 +85,8 @@ pub struct Parts {
     pub prices: BTreeMap<String, Price>,
     /// Who decides what.
     pub deciders: Deciders,
+    /// How much the agents may use before the person is asked.
+    pub ceilings: Ceilings,
     /// The standing rules for tool calls.
     pub rules: Rules,
     /// The tools by name; `None`: all.
@@ -164,6 +171,7 @@ struct Shared {
     team: Mutex<Team>,
     agents: Mutex<BTreeMap<Name, Handle>>,
     clerk: clerk::Clerk,
+    spending: ceilings::Spending,
     jobs: jobs::Jobs,
     /// How many subagents were sent out.
     subagents: AtomicU64,
@@ -222,6 +230,7 @@ impl Crew {
             team: Mutex::default(),
             agents: Mutex::default(),
             clerk: clerk::Clerk::default(),
+            spending: ceilings::Spending::new(parts.ceilings),
             jobs: jobs::Jobs::default(),
             subagents: AtomicU64::new(0),
             changes: watch::Sender::new(0),
@@ -237,6 +246,7 @@ impl Crew {
         });
         let setup = lock(&shared.setup).clone();
         shared.publish(EventKind::CrewReady(setup)).await;
+        shared.tell_of_unknown_price().await;
         let back = roll::call(&shared, parts.start).await?;
         let seen = skills::begin(&shared).await;
         shared.tracker.spawn(watcher::watch(Arc::clone(&shared)));

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
+use super::ceilings::CrewMeter;
 use super::host::CrewHost;
 use super::subagent::SIDE_BY_SIDE;
 use super::{CONTROL_MAX, Handle, Shared, Standing, lock};
@@ -140,6 +141,7 @@ impl Shared {
                 timeout: self.tool_timeout,
                 clock: self.clock,
             },
+            meter: Arc::new(CrewMeter(Arc::clone(self))),
             publisher: self.publisher.clone(),
             // Nobody can write to a subagent.
             post: order.name.parent().is_none().then(|| self.post.clone()),

@@ -1,4 +1,4 @@
-//! Requests that somebody must decide: plans, shutdowns, permissions. One state machine for all.
+//! Requests that somebody must decide: plans, shutdowns, permissions, ceilings. One state machine for all.
 
 use std::fmt;
 
@@ -18,6 +18,8 @@ pub enum RequestKind {
     Shutdown,
     /// A tool call that the policy asks about.
     Permission,
+    /// An agent has used as many tokens, or as much money, as it or its team may.
+    Ceiling,
 }
 
 impl fmt::Display for RequestKind {
@@ -26,6 +28,7 @@ impl fmt::Display for RequestKind {
             RequestKind::Plan => "plan",
             RequestKind::Shutdown => "shutdown",
             RequestKind::Permission => "permission",
+            RequestKind::Ceiling => "ceiling",
         })
     }
 }
@@ -90,7 +93,7 @@ pub struct Request {
     pub kind: RequestKind,
     /// Who asks.
     pub from: Name,
-    /// Whom it is about: the planner itself, the teammate to shut down, the agent whose tool waits.
+    /// Whom it is about: the planner itself, the teammate to shut down, the agent whose tool or call waits.
     pub target: Name,
     /// Everything needed to decide: the plan, the reason, the command or diff.
     pub body: String,

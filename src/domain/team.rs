@@ -211,8 +211,14 @@ pub enum Activity {
         cause: String,
         /// When the next try is.
         until: Stamp,
-        /// The number of the next try, counted from 1 for the first repeat.
+        /// The number of the next try, counted from 1 for the first repeat. 0: its call waits for the back-off
+        /// of another agent.
         attempt: u32,
+    },
+    /// Its call waits because as many others as may be are in flight.
+    Queued {
+        /// Its place in line; the first is 1.
+        place: usize,
     },
     /// Something of it lies in Needs you.
     NeedsYou {
@@ -240,7 +246,8 @@ impl Activity {
             Activity::Thinking
             | Activity::Compacting
             | Activity::Tool { .. }
-            | Activity::Backoff { .. } => true,
+            | Activity::Backoff { .. }
+            | Activity::Queued { .. } => true,
             Activity::Idle
             | Activity::NeedsYou { .. }
             | Activity::Stuck { .. }

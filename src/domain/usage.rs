@@ -62,3 +62,23 @@ impl Price {
             + part(usage.cache_write, self.cache_write.unwrap_or(self.input))
     }
 }
+
+/// A count of tokens in few characters: `812`, `12.4k`, `3.1M`.
+pub fn count(n: u64) -> String {
+    let tenths = |unit: u64| format!("{}.{}", n / unit, n % unit * 10 / unit);
+    match n {
+        0..1_000 => n.to_string(),
+        1_000..100_000 => tenths(1_000) + "k",
+        100_000..1_000_000 => format!("{}k", n / 1_000),
+        1_000_000.. => tenths(1_000_000) + "M",
+    }
+}
+
+/// US dollars: cents from a cent on, more digits below.
+pub fn dollars(cost: f64) -> String {
+    if cost > 0.0 && cost < 0.01 {
+        format!("${cost:.4}")
+    } else {
+        format!("${cost:.2}")
+    }
+}

@@ -1,6 +1,7 @@
 //! Floor 2: language models. A request goes in, a stream of deltas comes out, the last is the whole reply.
 
 pub mod anthropic;
+pub mod governor;
 pub mod http;
 pub mod openai;
 pub mod provider;
@@ -51,6 +52,8 @@ pub struct ModelRequest {
 /// What arrives while a model answers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Delta {
+    /// The call has not begun yet: what it waits for. Only the [`governor`] says it.
+    Held(Held),
     /// More words.
     Text(String),
     /// More thoughts.
@@ -59,6 +62,25 @@ pub enum Delta {
     ToolCall(String),
     /// The answer is whole. Always the last.
     Done(Reply),
+}
+
+/// What a call waits for before it begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Held {
+    /// Too many calls are in flight.
+    Queued {
+        /// Its place in line; the first is 1.
+        place: usize,
+    },
+    /// The server asked the team to wait.
+    Paused {
+        /// How much longer.
+        left: Duration,
+        /// What the server said, in one line.
+        cause: String,
+    },
+    /// For nothing any more: it begins.
+    Released,
 }
 
 /// A whole answer.

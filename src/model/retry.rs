@@ -13,13 +13,21 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// The longest wait that a server may ask for; past it the call fails with the server's words.
 const SERVER_LONGEST: Duration = Duration::from_secs(600);
 
-/// The wait before the next try, or `None` when the call has failed for good.
+/// The wait before the next try of one call, or `None` when the call has failed for good.
 ///
 /// `failed` is how many tries have failed before this one; `jitter` in 0..1 spreads the repeats of many
 /// agents over the last quarter of the wait. What the server asks for is never cut short.
 pub fn wait(error: &ModelError, failed: u32, jitter: f64) -> Option<Duration> {
-    let may = error.retry.unwrap_or_else(|| is_passing(error.fault));
-    if !may || failed + 1 >= tries(error.fault) {
+    if failed + 1 >= tries(error.fault) {
+        return None;
+    }
+    pause(error, failed, jitter)
+}
+
+/// The wait after a failure, however often there has been one: `failed` times before this one. `None`: it
+/// will not pass by waiting, or the server asks for longer than anybody should wait.
+pub fn pause(error: &ModelError, failed: u32, jitter: f64) -> Option<Duration> {
+    if !error.retry.unwrap_or_else(|| is_passing(error.fault)) {
         return None;
     }
     let doubled = FIRST
@@ -30,6 +38,14 @@ pub fn wait(error: &ModelError, failed: u32, jitter: f64) -> Option<Duration> {
         Some(asked) => Some(asked),
         None => Some(doubled.mul_f64(0.75 + 0.25 * jitter.clamp(0.0, 1.0))),
     }
+}
+
+/// Whether a failure concerns all calls to its server and not only the one that failed: it has too much to
+/// do (429, 529), is broken (5xx), or says so itself (`x-should-retry`).
+pub fn concerns_all(error: &ModelError) -> bool {
+    error
+        .retry
+        .unwrap_or(matches!(error.fault, Fault::RateLimited | Fault::Server))
 }
 
 /// Whether a fault may be gone at the next try.
@@ -99,6 +115,30 @@ mod tests {
         let mut again = error(Fault::BadRequest);
         again.retry = Some(true);
         assert!(wait(&again, 0, 0.3).is_some());
+    }
+
+    #[test]
+    fn what_concerns_all_calls_is_what_the_server_as_a_whole_suffers_from() {
+        let told = |fault, retry| ModelError {
+            retry,
+            ..error(fault)
+        };
+        for (fault, retry, expected) in [
+            (Fault::RateLimited, None, true),
+            (Fault::Server, None, true),
+            (Fault::BadRequest, Some(true), true),
+            (Fault::RateLimited, Some(false), false),
+            (Fault::BadRequest, None, false),
+            (Fault::Cut, None, false),
+            (Fault::Timeout, None, false),
+            (Fault::Unreachable, None, false),
+        ] {
+            assert_eq!(
+                concerns_all(&told(fault, retry)),
+                expected,
+                "{fault:?} {retry:?}"
+            );
+        }
     }
 
     #[test]

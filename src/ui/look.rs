@@ -59,6 +59,7 @@ pub fn activity(activity: &Activity, now: Stamp, theme: &Theme) -> Look {
         Activity::Backoff { until, .. } => {
             ("◔", format!("retry {} s", seconds(*until, now)), theme.warn)
         }
+        Activity::Queued { place } => ("◔", format!("queued {place}"), theme.dim),
         Activity::NeedsYou { .. } => ("◆", "needs you".into(), theme.waiting),
         Activity::Stuck { .. } => ("▲", "stuck".into(), theme.warn),
         Activity::Failed { .. } => ("✗", "failed".into(), theme.error),

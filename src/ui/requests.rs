@@ -93,7 +93,7 @@ impl RequestBook {
 fn is_own(request: &Request) -> bool {
     match request.kind {
         RequestKind::Shutdown => request.from.is_user(),
-        RequestKind::Plan | RequestKind::Permission => false,
+        RequestKind::Plan | RequestKind::Permission | RequestKind::Ceiling => false,
     }
 }
 

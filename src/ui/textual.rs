@@ -1,5 +1,6 @@
 //! Text for cells: cut and padded by the columns that it takes, wrapped at words, numbers made short.
 
+pub use crate::domain::usage::{count, dollars};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -116,26 +117,6 @@ fn wrap_line(line: &str, columns: usize, out: &mut Vec<String>) {
     let rest = row.trim_end();
     if !rest.is_empty() || line.is_empty() {
         out.push(rest.to_string());
-    }
-}
-
-/// A count of tokens in few characters: `812`, `12.4k`, `3.1M`.
-pub fn count(n: u64) -> String {
-    let tenths = |unit: u64| format!("{}.{}", n / unit, n % unit * 10 / unit);
-    match n {
-        0..1_000 => n.to_string(),
-        1_000..100_000 => tenths(1_000) + "k",
-        100_000..1_000_000 => format!("{}k", n / 1_000),
-        1_000_000.. => tenths(1_000_000) + "M",
-    }
-}
-
-/// US dollars: cents from a cent on, more digits below.
-pub fn dollars(cost: f64) -> String {
-    if cost > 0.0 && cost < 0.01 {
-        format!("${cost:.4}")
-    } else {
-        format!("${cost:.2}")
     }
 }
 

@@ -56,6 +56,22 @@ impl Turn {
         }
     }
 
+    /// The model was not called. What was said meanwhile goes into the conversation: none of it is lost.
+    pub(super) fn stopped(&mut self, why: String) -> Vec<Effect> {
+        match self.phase {
+            Phase::Calling | Phase::Summarising(_) => {
+                let mut effects = self.flush_user();
+                effects.extend(self.end(TurnEnd::Stopped { why }));
+                effects
+            }
+            Phase::Resting
+            | Phase::Gathering
+            | Phase::Waiting(_)
+            | Phase::Archiving { .. }
+            | Phase::Running(_) => vec![],
+        }
+    }
+
     pub(super) fn retry(&mut self) -> Vec<Effect> {
         match std::mem::replace(&mut self.phase, Phase::Resting) {
             Phase::Waiting(Retry::Call) => self.call(),

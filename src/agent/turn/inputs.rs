@@ -51,6 +51,12 @@ pub enum Input {
         /// Why, in one line.
         why: String,
     },
+    /// Answers [`Effect::Call`] and [`Effect::Summarise`]: the model was not called, because the agent may
+    /// not go on.
+    Stop {
+        /// Why, in one line.
+        why: String,
+    },
     /// The person stops the turn. `partial` is what the model had said by then.
     Interrupt {
         /// The words of the answer that broke off.

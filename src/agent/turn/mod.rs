@@ -180,6 +180,7 @@ impl Turn {
             Input::Compact { focus } => self.wish_compaction(focus),
             Input::Archived(keep) => self.archived(&keep),
             Input::ArchiveFailed { why } => self.archive_failed(&why),
+            Input::Stop { why } => self.stopped(why),
             Input::Interrupt { partial } => self.interrupt(partial),
         }
     }

@@ -46,6 +46,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         }),
         Just(Input::Archived(Box::default())),
         Just(Input::ArchiveFailed { why: "x".into() }),
+        Just(Input::Stop { why: "x".into() }),
         Just(Input::Interrupt {
             partial: "par".into()
         }),

@@ -210,6 +210,22 @@ fn an_interrupted_answer_is_kept_as_far_as_it_came() {
 }
 
 #[test]
+fn who_may_not_call_ends_its_turn_and_can_be_spoken_to_again() {
+    let mut turn = calling(reads());
+    turn.step(Input::Say(vec![text("also")]));
+    let why = "too much";
+    let effects = turn.step(Input::Stop { why: why.into() });
+    let end = TurnEnd::Stopped { why: why.into() };
+    assert_eq!(effects.last(), Some(&Effect::End(end)));
+    assert!(turn.is_resting());
+    assert_eq!(turn.step(Input::Stop { why: why.into() }), vec![]);
+    turn.step(Input::Say(vec![text("go on")]));
+    assert_eq!(turn.step(Input::Mail(vec![])).last(), Some(&Effect::Call));
+    assert_eq!(chat::check(&turn.messages()), Ok(()));
+    assert_eq!(turn.messages()[0].words().matches("also").count(), 1);
+}
+
+#[test]
 fn a_failure_is_tried_again_and_at_last_ends_the_turn_with_a_hint() {
     let mut turn = calling(reads());
     let mut tries = 0;

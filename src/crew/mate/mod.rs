@@ -75,7 +75,8 @@ pub async fn back(shared: &Arc<Shared>, member: Member, team: &Team) -> Result<(
     Ok(())
 }
 
-/// Whether a teammate waits for mail although it has work: its model failed, or it was interrupted.
+/// Whether a teammate waits for mail although it has work: its model failed, it was interrupted, or a
+/// ceiling was not raised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hold {
     No,
@@ -180,7 +181,12 @@ impl Life {
             TurnEnd::Done => Hold::No,
             TurnEnd::Stopped { why } => {
                 self.tell_lead(format!("{} stopped: {why}", self.member.name));
-                Hold::No
+                // Its own task, or another, would only bring it to the same ceiling.
+                if self.shared.spending.is_over(&self.member.name) {
+                    Hold::UntilMail
+                } else {
+                    Hold::No
+                }
             }
             TurnEnd::Interrupted => Hold::UntilMail,
             TurnEnd::Failed { error, .. } => {

@@ -220,15 +220,22 @@ proptest! {
 
 #[test]
 fn a_task_that_was_given_up_too_often_waits_for_a_person() {
-    let mut graph = graph(&[(1, &[])]);
+    let mut graph = TaskGraph::default();
+    let tagged = NewTask {
+        tags: vec!["rust".into()],
+        ..new("a", &[])
+    };
+    graph.create(TaskId(1), tagged, NOW).unwrap();
     for _ in 0..ATTEMPTS_MAX {
-        assert!(graph.claimable_unasked(&who("bob")).is_some());
-        graph.claim(TaskId(1), &who("bob"), NOW).unwrap();
-        graph.release(TaskId(1), &name("bob"), NOW).unwrap();
+        assert!(graph.claimable_unasked(&claimer("bob")).is_some());
+        graph.claim(TaskId(1), &claimer("bob"), NOW).unwrap();
+        graph
+            .release(TaskId(1), &Name::member("bob").unwrap(), NOW)
+            .unwrap();
     }
-    assert_eq!(graph.claimable_unasked(&who("bob")), None);
+    assert_eq!(graph.claimable_unasked(&claimer("bob")), None);
     assert!(
-        graph.claimable(&who("bob")).is_some(),
+        graph.claimable(&claimer("bob")).is_some(),
         "somebody may still be told to"
     );
     let edit = TaskEdit {
@@ -236,5 +243,5 @@ fn a_task_that_was_given_up_too_often_waits_for_a_person() {
         ..TaskEdit::default()
     };
     graph.edit(TaskId(1), &edit, NOW).unwrap();
-    assert!(graph.claimable_unasked(&who("bob")).is_some());
+    assert!(graph.claimable_unasked(&claimer("bob")).is_some());
 }

@@ -52,6 +52,20 @@ fn what_holds_everybody_up_is_counted_down() {
 }
 
 #[test]
+fn who_waits_in_line_shows_its_place() {
+    let mut state = busy(160, 45);
+    let agent = Name::party("alice").unwrap();
+    let activity = Activity::Queued { place: 2 };
+    tell(
+        &mut state,
+        vec![EventKind::ActivityChanged { agent, activity }],
+    );
+    let picture = picture(&state);
+    let row = picture.lines().find(|l| l.contains("◔ alice"));
+    assert!(row.is_some_and(|r| r.contains("queued 2")), "{picture}");
+}
+
+#[test]
 fn start() {
     for (width, height) in SIZES {
         let name = format!("start_{width}x{height}");

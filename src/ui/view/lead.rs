@@ -77,6 +77,7 @@ fn doing(state: &UiState, theme: &Theme) -> Vec<Span<'static>> {
         }
         Activity::Idle
         | Activity::Backoff { .. }
+        | Activity::Queued { .. }
         | Activity::NeedsYou { .. }
         | Activity::Stuck { .. }
         | Activity::Failed { .. }

@@ -97,7 +97,10 @@ fn body_style(request: &Request, line: &str, theme: &Theme) -> Style {
     match request.kind {
         RequestKind::Permission if line.starts_with('+') => theme.added,
         RequestKind::Permission if line.starts_with('-') => theme.removed,
-        RequestKind::Permission | RequestKind::Plan | RequestKind::Shutdown => theme.text,
+        RequestKind::Permission
+        | RequestKind::Plan
+        | RequestKind::Shutdown
+        | RequestKind::Ceiling => theme.text,
     }
 }
 

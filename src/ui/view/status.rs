@@ -147,6 +147,7 @@ fn backoff(state: &UiState) -> Option<(Stamp, String)> {
             | Activity::Thinking
             | Activity::Compacting
             | Activity::Tool { .. }
+            | Activity::Queued { .. }
             | Activity::NeedsYou { .. }
             | Activity::Stuck { .. }
             | Activity::Failed { .. }

@@ -83,6 +83,7 @@ fn row(
         | Activity::Compacting
         | Activity::Tool { .. }
         | Activity::Backoff { .. }
+        | Activity::Queued { .. }
         | Activity::NeedsYou { .. }
         | Activity::Stuck { .. }
         | Activity::Failed { .. } => theme.text,
@@ -119,6 +120,7 @@ fn subagent(
         | Activity::Thinking
         | Activity::Compacting
         | Activity::Backoff { .. }
+        | Activity::Queued { .. }
         | Activity::NeedsYou { .. }
         | Activity::Stuck { .. }
         | Activity::Failed { .. }
@@ -155,6 +157,7 @@ fn about(
         Activity::Stuck { why } => (one_line(why), theme.warn),
         Activity::Failed { why } => (one_line(why), theme.error),
         Activity::Backoff { cause, .. } => (format!("{task}  {}", one_line(cause)), theme.text),
+        Activity::Queued { .. } => (format!("{task}  waits for a free call"), theme.text),
         Activity::Thinking | Activity::Compacting | Activity::NeedsYou { .. } => (task, theme.text),
         Activity::Idle | Activity::Gone => (task, theme.dim),
     }

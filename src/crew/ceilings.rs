@@ -1,0 +1,162 @@
+//! Ceilings as the crew keeps them: who reaches one pauses before its next call, and the person is asked.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use futures::future::BoxFuture;
+
+use super::{Shared, lock};
+use crate::agent::meter::Meter;
+use crate::domain::ceiling::{Ceiling, Ceilings, Key, Ledger, Reached, payer};
+use crate::domain::ids::Name;
+use crate::domain::request::{Decider, Request, RequestKind, RequestStatus};
+use crate::domain::team::Activity;
+use crate::domain::usage::Usage;
+use crate::protocol::event::{EventKind, Level};
+
+/// What the agents have used, and what is being asked about it.
+pub struct Spending {
+    ledger: Mutex<Ledger>,
+    /// One question a ceiling at a time; as many as there are ceilings.
+    questions: Mutex<BTreeMap<Key, Arc<Question>>>,
+    /// Agents that may make no further call in their turn, and why.
+    denied: Mutex<BTreeMap<Name, String>>,
+}
+
+/// A question that many agents may wait for.
+#[derive(Default)]
+struct Question {
+    /// How often the answer was no.
+    denials: AtomicU64,
+    /// Held by the agent that asks; why the answer was no the last time.
+    asking: tokio::sync::Mutex<String>,
+}
+
+impl Spending {
+    /// Nothing is used yet.
+    pub fn new(ceilings: Ceilings) -> Spending {
+        Spending {
+            ledger: Mutex::new(Ledger::new(ceilings)),
+            questions: Mutex::default(),
+            denied: Mutex::default(),
+        }
+    }
+
+    /// Whether a ceiling keeps `agent` from calling its model.
+    pub fn is_over(&self, agent: &Name) -> bool {
+        self.reached(agent).is_some()
+    }
+
+    fn reached(&self, agent: &Name) -> Option<Reached> {
+        lock(&self.ledger).reached(agent)
+    }
+
+    fn question(&self, key: &Key) -> Arc<Question> {
+        Arc::clone(lock(&self.questions).entry(key.clone()).or_default())
+    }
+
+    fn deny(&self, agent: &Name, why: String) -> Result<(), String> {
+        lock(&self.denied).insert(payer(agent), why.clone());
+        Err(why)
+    }
+}
+
+/// The meter of every agent of a crew.
+pub struct CrewMeter(pub Arc<Shared>);
+
+impl Meter for CrewMeter {
+    fn begin(&self, agent: &Name) {
+        // A subagent works within its parent's turn: what that was denied stays denied.
+        if agent.parent().is_none() {
+            lock(&self.0.spending.denied).remove(agent);
+        }
+    }
+
+    fn count(&self, agent: &Name, usage: Usage, cost: Option<f64>) {
+        lock(&self.0.spending.ledger).count(agent, usage, cost);
+    }
+
+    fn admit<'a>(&'a self, agent: &'a Name) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(self.0.admit(agent))
+    }
+}
+
+impl Shared {
+    /// Waits until no ceiling keeps `agent` from its next call; one question serves all that it holds up.
+    async fn admit(self: &Arc<Self>, agent: &Name) -> Result<(), String> {
+        let spending = &self.spending;
+        loop {
+            let Some(reached) = spending.reached(agent) else {
+                return Ok(());
+            };
+            if let Some(why) = lock(&spending.denied).get(&payer(agent)) {
+                return Err(why.clone());
+            }
+            if self.deciders.of(RequestKind::Ceiling) == Decider::Ask {
+                let request = RequestKind::Ceiling;
+                self.publish(EventKind::ActivityChanged {
+                    agent: agent.clone(),
+                    activity: Activity::NeedsYou { request },
+                })
+                .await;
+            }
+            let question = spending.question(&reached.key);
+            let before = question.denials.load(Ordering::SeqCst);
+            let mut last = question.asking.lock().await;
+            if question.denials.load(Ordering::SeqCst) != before {
+                return spending.deny(agent, last.clone());
+            }
+            // Another agent may have asked meanwhile, and others have gone on.
+            let Some(reached) = spending.reached(agent).filter(|r| r.key == reached.key) else {
+                continue;
+            };
+            let from = payer(agent);
+            let body = reached.question(&from);
+            let request = self
+                .ask_and_wait(&from, RequestKind::Ceiling, &from, body)
+                .await?;
+            match request.status {
+                RequestStatus::Approved => lock(&spending.ledger).raise(&reached),
+                RequestStatus::Rejected | RequestStatus::Withdrawn | RequestStatus::Pending => {
+                    *last = denial(&reached, &request);
+                    question.denials.fetch_add(1, Ordering::SeqCst);
+                    return spending.deny(agent, last.clone());
+                }
+            }
+        }
+    }
+
+    /// Says that a ceiling in US dollars can not be kept, where it can not.
+    pub(super) async fn tell_of_unknown_price(&self) {
+        let ceilings = lock(&self.spending.ledger).ceilings();
+        let engine = self.engine();
+        if engine.price.is_some() {
+            return;
+        }
+        for ceiling in [Ceiling::TeamCost, Ceiling::AgentCost] {
+            if ceilings.of(ceiling).is_some() {
+                let text = format!(
+                    "The setting {} has no effect: the price of {} is not known. Set it in [prices.\"{}\"].",
+                    ceiling.setting(),
+                    engine.name,
+                    engine.name
+                );
+                self.notice(Level::Warn, text).await;
+            }
+        }
+    }
+}
+
+/// Why an agent may not go on, in one line.
+fn denial(reached: &Reached, request: &Request) -> String {
+    let fact = reached.fact();
+    let by = request.decided_by.as_str();
+    if by == Name::policy().as_str() {
+        return format!("{fact}: nobody was here to raise it");
+    }
+    match request.comment.trim() {
+        "" => format!("{fact}: {by} did not raise it"),
+        comment => format!("{fact}: {by} did not raise it and said: {comment}"),
+    }
+}

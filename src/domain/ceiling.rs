@@ -1,0 +1,366 @@
+//! Ceilings on what an agent and its team may use: what was used, and whether one is reached. Pure.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::ids::Name;
+use super::usage::{Usage, count, dollars};
+
+/// The ceilings as the settings give them; `None`: there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ceilings {
+    /// Tokens of all agents together.
+    pub team_tokens: Option<u64>,
+    /// Tokens of one agent and its subagents.
+    pub agent_tokens: Option<u64>,
+    /// US dollars of all agents together.
+    pub team_cost: Option<f64>,
+    /// US dollars of one agent and its subagents.
+    pub agent_cost: Option<f64>,
+}
+
+/// One of the ceilings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ceiling {
+    /// Tokens of all agents together.
+    TeamTokens,
+    /// US dollars of all agents together.
+    TeamCost,
+    /// Tokens of one agent and its subagents.
+    AgentTokens,
+    /// US dollars of one agent and its subagents.
+    AgentCost,
+}
+
+impl Ceilings {
+    /// One of them, in tokens or US dollars.
+    #[allow(clippy::cast_precision_loss)] // token counts stay far below 2^52
+    pub fn of(&self, ceiling: Ceiling) -> Option<f64> {
+        match ceiling {
+            Ceiling::TeamTokens => self.team_tokens.map(|t| t as f64),
+            Ceiling::TeamCost => self.team_cost,
+            Ceiling::AgentTokens => self.agent_tokens.map(|t| t as f64),
+            Ceiling::AgentCost => self.agent_cost,
+        }
+    }
+
+    /// These with `later` over them.
+    #[must_use]
+    pub fn overlaid(self, later: Ceilings) -> Ceilings {
+        Ceilings {
+            team_tokens: later.team_tokens.or(self.team_tokens),
+            agent_tokens: later.agent_tokens.or(self.agent_tokens),
+            team_cost: later.team_cost.or(self.team_cost),
+            agent_cost: later.agent_cost.or(self.agent_cost),
+        }
+    }
+}
+
+impl Ceiling {
+    /// All of them, in the order in which they are looked at: the widest first.
+    pub const ALL: [Ceiling; 4] = [
+        Ceiling::TeamTokens,
+        Ceiling::TeamCost,
+        Ceiling::AgentTokens,
+        Ceiling::AgentCost,
+    ];
+
+    /// Its name in the settings.
+    pub fn setting(self) -> &'static str {
+        match self {
+            Ceiling::TeamTokens => "ceilings.team_tokens",
+            Ceiling::TeamCost => "ceilings.team_cost",
+            Ceiling::AgentTokens => "ceilings.agent_tokens",
+            Ceiling::AgentCost => "ceilings.agent_cost",
+        }
+    }
+
+    fn is_of_team(self) -> bool {
+        match self {
+            Ceiling::TeamTokens | Ceiling::TeamCost => true,
+            Ceiling::AgentTokens | Ceiling::AgentCost => false,
+        }
+    }
+
+    /// An amount with its unit.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // it was a count of tokens
+    fn shown(self, amount: f64) -> String {
+        match self {
+            Ceiling::TeamTokens | Ceiling::AgentTokens => {
+                format!("{} tokens", count(amount.max(0.0) as u64))
+            }
+            Ceiling::TeamCost | Ceiling::AgentCost => dollars(amount),
+        }
+    }
+}
+
+/// What an agent or the team has used.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Account {
+    tokens: u64,
+    /// US dollars; calls of unknown price cost nothing here.
+    cost: f64,
+}
+
+impl Account {
+    fn add(&mut self, usage: Usage, cost: Option<f64>) {
+        self.tokens = self.tokens.saturating_add(usage.total());
+        self.cost += cost.unwrap_or(0.0);
+    }
+
+    #[allow(clippy::cast_precision_loss)] // token counts stay far below 2^52
+    fn of(self, ceiling: Ceiling) -> f64 {
+        match ceiling {
+            Ceiling::TeamTokens | Ceiling::AgentTokens => self.tokens as f64,
+            Ceiling::TeamCost | Ceiling::AgentCost => self.cost,
+        }
+    }
+}
+
+/// Whose ceiling it is: an agent's name, or `None` for the team's.
+pub type Key = (Ceiling, Option<Name>);
+
+/// A ceiling that is reached.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reached {
+    /// Which one, and whose.
+    pub key: Key,
+    /// What was used.
+    pub used: f64,
+    /// How much may be used as it stands.
+    pub allowed: f64,
+    /// How much may be used once it is raised: by the same amount again, as often as it takes to be above
+    /// what was used.
+    pub raised: f64,
+}
+
+impl Reached {
+    /// What has happened, in one line.
+    pub fn fact(&self) -> String {
+        let (ceiling, whose) = &self.key;
+        let who = whose
+            .as_ref()
+            .map_or_else(|| "the team".to_string(), Name::to_string);
+        format!(
+            "{who} has used {}, its ceiling is {} (setting {})",
+            ceiling.shown(self.used),
+            ceiling.shown(self.allowed),
+            ceiling.setting()
+        )
+    }
+
+    /// Everything needed to decide it.
+    pub fn question(&self, agent: &Name) -> String {
+        let (whose, ends) = if self.key.0.is_of_team() {
+            let all = "Everybody pauses before their next call.";
+            (all.to_string(), "the turns of all who wait")
+        } else {
+            (format!("{agent} pauses before its next call."), "its turn")
+        };
+        format!(
+            "{}.\n{whose}\nApprove raises the ceiling to {} until crewdeck ends. Reject ends {ends}.",
+            capital(&self.fact()),
+            self.key.0.shown(self.raised)
+        )
+    }
+}
+
+/// Names stay as they are written; "the team" begins a sentence.
+fn capital(text: &str) -> String {
+    match text.strip_prefix("the ") {
+        Some(rest) => format!("The {rest}"),
+        None => text.to_string(),
+    }
+}
+
+/// What all agents have used, against their ceilings.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    ceilings: Ceilings,
+    team: Account,
+    agents: BTreeMap<Name, Account>,
+    /// The ceilings that were raised, as they stand now.
+    raised: BTreeMap<Key, f64>,
+}
+
+impl Ledger {
+    /// Nothing is used yet.
+    pub fn new(ceilings: Ceilings) -> Ledger {
+        Ledger {
+            ceilings,
+            ..Ledger::default()
+        }
+    }
+
+    /// The ceilings of the settings.
+    pub fn ceilings(&self) -> Ceilings {
+        self.ceilings
+    }
+
+    /// Counts what an agent has used; a subagent's counts for its parent.
+    pub fn count(&mut self, agent: &Name, usage: Usage, cost: Option<f64>) {
+        self.team.add(usage, cost);
+        self.agents
+            .entry(payer(agent))
+            .or_default()
+            .add(usage, cost);
+    }
+
+    /// The first ceiling that keeps `agent` from calling its model.
+    pub fn reached(&self, agent: &Name) -> Option<Reached> {
+        let payer = payer(agent);
+        let own = self.agents.get(&payer).copied().unwrap_or_default();
+        Ceiling::ALL.into_iter().find_map(|ceiling| {
+            let base = self.ceilings.of(ceiling)?;
+            let (account, whose) = if ceiling.is_of_team() {
+                (self.team, None)
+            } else {
+                (own, Some(payer.clone()))
+            };
+            let key = (ceiling, whose);
+            let allowed = self.raised.get(&key).copied().unwrap_or(base);
+            let used = account.of(ceiling);
+            (used >= allowed).then(|| Reached {
+                key,
+                used,
+                allowed,
+                raised: raised(base, used),
+            })
+        })
+    }
+
+    /// Raises a ceiling as [`Reached::raised`] says.
+    pub fn raise(&mut self, reached: &Reached) {
+        self.raised.insert(reached.key.clone(), reached.raised);
+    }
+}
+
+/// Who answers for what an agent uses.
+pub fn payer(agent: &Name) -> Name {
+    agent.parent().unwrap_or_else(|| agent.clone())
+}
+
+/// The lowest multiple of `base` above `used`.
+fn raised(base: f64, used: f64) -> f64 {
+    base * ((used / base).floor() + 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn name(text: &str) -> Name {
+        match text.split_once('.') {
+            Some((parent, n)) => Name::subagent(&name(parent), n.parse().unwrap()),
+            None => Name::party(text).unwrap(),
+        }
+    }
+
+    fn tokens(total: u64) -> Usage {
+        Usage {
+            input: total / 2,
+            output: total - total / 2,
+            ..Usage::default()
+        }
+    }
+
+    const ALL: Ceilings = Ceilings {
+        team_tokens: Some(1000),
+        agent_tokens: Some(400),
+        team_cost: Some(5.0),
+        agent_cost: Some(2.0),
+    };
+
+    #[test]
+    fn which_ceiling_is_reached() {
+        type Spent<'a> = &'a [(&'a str, u64, f64)];
+        let cases: &[(Spent, &str, Option<&str>)] = &[
+            (&[], "bob", None),
+            (&[("bob", 399, 1.99)], "bob", None),
+            (&[("bob", 400, 0.0)], "bob", Some("ceilings.agent_tokens")),
+            (&[("bob", 400, 0.0)], "ann", None),
+            (&[("bob", 0, 2.5)], "bob", Some("ceilings.agent_cost")),
+            // Subagents count for their parent, and are held up with it.
+            (
+                &[("bob.1", 200, 0.0), ("bob.2", 200, 0.0)],
+                "bob",
+                Some("ceilings.agent_tokens"),
+            ),
+            (&[("bob", 400, 0.0)], "bob.3", Some("ceilings.agent_tokens")),
+            // The team's come first, and hold everybody up.
+            (
+                &[("bob", 399, 0.0), ("ann", 399, 0.0), ("cid.1", 202, 0.0)],
+                "lead",
+                Some("ceilings.team_tokens"),
+            ),
+            (
+                &[("bob", 399, 1.9), ("ann", 399, 1.9), ("cid", 0, 1.9)],
+                "bob",
+                Some("ceilings.team_cost"),
+            ),
+        ];
+        for (spent, who, expected) in cases {
+            let mut ledger = Ledger::new(ALL);
+            for (agent, used, cost) in *spent {
+                ledger.count(&name(agent), tokens(*used), Some(*cost));
+            }
+            let reached = ledger.reached(&name(who));
+            let setting = reached.map(|r| r.key.0.setting());
+            assert_eq!(setting, *expected, "{who} after {spent:?}");
+        }
+        let mut free = Ledger::new(Ceilings::default());
+        free.count(&name("bob"), tokens(u64::MAX), None);
+        free.count(&name("bob"), tokens(u64::MAX), Some(1e9));
+        assert_eq!(free.reached(&name("bob")), None);
+    }
+
+    #[test]
+    fn approving_raises_by_the_same_amount_until_it_is_above_what_was_used() {
+        let mut ledger = Ledger::new(Ceilings {
+            agent_tokens: Some(400),
+            ..Ceilings::default()
+        });
+        for (more, used, allowed, raised) in [
+            (400, 400.0, 400.0, 800.0),
+            (400, 800.0, 800.0, 1200.0),
+            (1700, 2500.0, 1200.0, 2800.0),
+        ] {
+            ledger.count(&name("bob"), tokens(more), None);
+            let reached = ledger.reached(&name("bob")).unwrap();
+            let expected = Reached {
+                key: (Ceiling::AgentTokens, Some(name("bob"))),
+                used,
+                allowed,
+                raised,
+            };
+            assert_eq!(reached, expected);
+            ledger.raise(&reached);
+            assert_eq!(ledger.reached(&name("bob")), None);
+        }
+    }
+
+    #[test]
+    fn the_person_reads_who_used_how_much_and_what_follows() {
+        let mut ledger = Ledger::new(ALL);
+        ledger.count(&name("bob"), tokens(100), Some(2.5));
+        let own = ledger.reached(&name("bob")).unwrap();
+        assert_eq!(
+            own.question(&name("bob")),
+            "bob has used $2.50, its ceiling is $2.00 (setting ceilings.agent_cost).\n\
+             bob pauses before its next call.\n\
+             Approve raises the ceiling to $4.00 until crewdeck ends. Reject ends its turn."
+        );
+        ledger.count(&name("ann"), tokens(12_345), None);
+        let team = ledger.reached(&name("bob")).unwrap();
+        assert_eq!(
+            team.question(&name("bob")),
+            "The team has used 12.4k tokens, its ceiling is 1.0k tokens (setting ceilings.team_tokens).\n\
+             Everybody pauses before their next call.\n\
+             Approve raises the ceiling to 13.0k tokens until crewdeck ends. Reject ends the turns of all who wait."
+        );
+    }
+}

@@ -1,7 +1,6 @@
 //! The bus: many publishers, one consumer. Deltas may be dropped under load, the rest must arrive.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
 
@@ -15,7 +14,9 @@ pub const BUS_CAPACITY: usize = 4096;
 #[derive(Debug, Clone)]
 pub struct Publisher {
     out: mpsc::Sender<Event>,
-    seq: Arc<AtomicU64>,
+    /// The number of the last event; held while the next one is numbered and sent, so that the numbers of
+    /// the events that come out only ever go up.
+    seq: Arc<Mutex<u64>>,
     clock: fn() -> Stamp,
 }
 
@@ -45,24 +46,30 @@ impl Publisher {
         if kind.is_delta() {
             self.offer(kind);
         } else {
-            let event = self.stamped(kind);
             // The consumer is gone only when the program ends: then nobody is left to tell.
-            let _ = self.out.send(event).await;
+            if let Ok(room) = self.out.reserve().await {
+                self.send(room, kind);
+            }
         }
     }
 
     /// Publishes a delta without waiting; dropped when the bus is full.
     pub fn offer(&self, kind: EventKind) {
-        let event = self.stamped(kind);
-        let _ = self.out.try_send(event);
+        match self.out.try_reserve() {
+            Ok(room) => self.send(room, kind),
+            // Its number is missing from now on: that is how a gap is seen.
+            Err(_) => *self.seq.lock().unwrap_or_else(PoisonError::into_inner) += 1,
+        }
     }
 
-    fn stamped(&self, kind: EventKind) -> Event {
-        Event {
-            seq: self.seq.fetch_add(1, Ordering::Relaxed) + 1,
+    fn send(&self, room: mpsc::Permit<'_, Event>, kind: EventKind) {
+        let mut seq = self.seq.lock().unwrap_or_else(PoisonError::into_inner);
+        *seq += 1;
+        room.send(Event {
+            seq: *seq,
             at: (self.clock)(),
             kind,
-        }
+        });
     }
 }
 
@@ -101,6 +108,25 @@ mod tests {
         last.await.unwrap();
         assert_eq!(seen.len(), BUS_CAPACITY + 1);
         assert_eq!(seen.last().unwrap().kind, EventKind::CrewAtRest);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn numbers_only_go_up_however_many_publish() {
+        let (publisher, mut inlet) = bus(|| Stamp(1.0));
+        for _ in 0..4 {
+            let publisher = publisher.clone();
+            tokio::spawn(async move {
+                for _ in 0..5000 {
+                    publisher.publish(EventKind::CrewAtRest).await;
+                }
+            });
+        }
+        drop(publisher);
+        let mut numbers = Vec::new();
+        while let Some(event) = inlet.next().await {
+            numbers.push(event.seq);
+        }
+        assert_eq!(numbers, (1..=20_000).collect::<Vec<u64>>());
     }
 
     #[test]

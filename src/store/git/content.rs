@@ -62,7 +62,8 @@ fn is_rebased(git: &Git, base: &str, tip: &str) -> Result<bool, GitError> {
     no_news(git, base, tip)
 }
 
+/// Whether `base` has each commit of `tip` that is no merge commit, under whatever hash.
 fn no_news(git: &Git, base: &str, tip: &str) -> Result<bool, GitError> {
     let twins = git.ok(&["cherry", base, tip])?;
-    Ok(!twins.is_empty() && !twins.lines().any(|line| line.starts_with('+')))
+    Ok(!twins.lines().any(|line| line.starts_with('+')))
 }

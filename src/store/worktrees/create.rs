@@ -8,7 +8,7 @@ use super::{INITIALIZING, Work, Worktrees};
 use crate::domain::ids::TaskId;
 use crate::domain::stamp::Stamp;
 use crate::domain::worktree::{
-    Brought, Conflict, Created, OnDisk, Origin, Worktree, WorktreeError, WorktreeName,
+    Brought, Busy, Conflict, Created, OnDisk, Origin, Worktree, WorktreeError, WorktreeName,
 };
 use crate::store::StoreError;
 use crate::store::git::{Registered, busy_in, head};
@@ -109,6 +109,11 @@ impl Work {
     fn start_of(&self, new: &NewWorktree) -> Result<(Option<String>, String), StoreError> {
         let head = self.repo.head()?;
         let Some(base) = &new.base else {
+            // In the middle of a rebase a commit is checked out that is no place to start from.
+            if let Some(what @ (Busy::Rebase | Busy::Bisect)) = self.repo.busy() {
+                let place = "the main work tree".into();
+                return Err(WorktreeError::Busy { what, place }.into());
+            }
             return Ok((head.branch, head.commit));
         };
         match self.repo.branch(base)? {

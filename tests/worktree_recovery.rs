@@ -10,6 +10,7 @@ mod repository;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 use crewdeck::domain::ids::TaskId;
@@ -182,14 +183,16 @@ fn a_folder_of_somebody_else_is_never_touched() {
     }
     assert_eq!(r.picture(), before);
 
-    // Nor may a link lead to another repository.
+    // Nor may a link lead to another repository, or to another worktree of this one.
     let other = Repository::named("other");
     let link = format!("gitdir: {}\n", other.root().join(".git").display());
-    fs::write(lost.join(".git"), link).unwrap();
-    assert_eq!(
-        trees.state(&name("task-1-2")).unwrap().on_disk,
-        OnDisk::Foreign
-    );
+    let there = r.create(2, &[]);
+    let sibling = fs::read_to_string(r.tree(&there).join(".git")).unwrap();
+    for link in [link, sibling] {
+        fs::write(lost.join(".git"), link).unwrap();
+        let state = trees.state(&name("task-1-2")).unwrap();
+        assert_eq!(state.on_disk, OnDisk::Foreign);
+    }
 }
 
 #[test]
@@ -273,7 +276,6 @@ fn where_nobody_set_a_name_crewdeck_commits() {
     fs::write(r.tree("task-1").join("b.txt"), "work\n").unwrap();
     let hook = r.root().join(".git/hooks/pre-commit");
     fs::write(&hook, "#!/bin/sh\nexit 1\n").unwrap();
-    use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
     let done = r
         .worktrees()

@@ -226,6 +226,11 @@ fn the_main_work_tree_must_be_clean_and_on_the_base() {
     make_executable(&hook);
     check("not today");
     fs::remove_file(hook).unwrap();
+    // A key that can not be used.
+    r.git(&["config", "commit.gpgsign", "true"]);
+    r.git(&["config", "gpg.program", "/bin/false"]);
+    check("nothing was changed");
+    r.git(&["config", "commit.gpgsign", "false"]);
     // A line of the person's settings must not turn the merge into something else.
     r.git(&["config", "branch.main.mergeOptions", "--squash"]);
     assert!(matches!(
@@ -316,11 +321,15 @@ fn squashed_and_rebased_work_counts_as_merged() {
     // Half of a branch is not all of it, and the work in a merge commit is work.
     r.git(&["cherry-pick", "wt/task-3~1"]);
     assert_eq!(content("task-3"), Content::Unmerged);
-    let dir = r.tree("task-3");
+    r.create(4, &[]);
+    let dir = r.tree("task-4");
+    commit(&dir, "x4.txt", "first\n");
+    r.commit("a.txt", "two\n");
+    r.git(&["cherry-pick", "wt/task-4"]);
+    assert_eq!(content("task-4"), Content::Merged);
     git(&dir, &["merge", "--quiet", "--no-commit", "main"]);
     commit(&dir, "in-the-merge.txt", "work\n");
-    r.git(&["cherry-pick", "wt/task-3~1"]);
-    assert_eq!(content("task-3"), Content::Unmerged);
+    assert_eq!(content("task-4"), Content::Unmerged);
 }
 
 #[test]

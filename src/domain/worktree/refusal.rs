@@ -33,7 +33,7 @@ pub enum WorktreeError {
     Missing(WorktreeName),
     /// The folder is there and is no worktree of this repository.
     #[error(
-        ".worktrees/{0} is not a worktree of this repository: look what is in it and move it away"
+        ".worktrees/{0} is not a worktree of this repository: if the repository was moved, run git worktree repair .worktrees/{0}, else look what is in it and move it away"
     )]
     Foreign(WorktreeName),
     /// It has another branch checked out.

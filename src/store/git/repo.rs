@@ -1,10 +1,14 @@
 //! What is asked of a repository: where it is, what is checked out, what is under way, which worktrees it has.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::{Git, GitError};
 use crate::domain::worktree::Busy;
+
+/// Most bytes of a file that holds a path.
+const LINK_MAX: u64 = 16 * 1024;
 
 /// A repository whose work tree is the root.
 #[derive(Debug, Clone)]
@@ -122,14 +126,29 @@ impl Repo {
 
     /// The git folder of the worktree in `dir`; `None`: it is no worktree of this repository.
     ///
-    /// An agent can write in its worktree, so what `.git` in there says is not trusted.
+    /// An agent can write in its worktree, so what `.git` in there says counts only when the repository says
+    /// the same.
     pub fn git_dir_of(&self, dir: &Path) -> Option<PathBuf> {
-        let text = fs::read_to_string(dir.join(".git")).ok()?;
+        let link = dir.join(".git");
+        let text = short_file(&link)?;
         let own = dir.join(text.strip_prefix("gitdir:")?.trim());
         let own = fs::canonicalize(own).ok()?;
         let ours = fs::canonicalize(self.common.join("worktrees")).ok()?;
-        (own.parent() == Some(&ours)).then_some(own)
+        let back = fs::canonicalize(own.join(short_file(&own.join("gitdir"))?.trim())).ok()?;
+        let is_ours = own.parent() == Some(&ours) && fs::canonicalize(&link).ok()? == back;
+        is_ours.then_some(own)
     }
+}
+
+/// The text of a plain file that holds a path.
+fn short_file(path: &Path) -> Option<String> {
+    if !fs::symlink_metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    let file = fs::File::open(path).ok()?;
+    file.take(LINK_MAX).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 /// What is under way in the work tree with this git folder.

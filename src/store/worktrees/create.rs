@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::log::Note;
-use super::merge::{Attempt, try_merge};
+use super::merge::{Attempt, clean, on_own_branch, try_merge};
 use super::{INITIALIZING, Work, Worktrees};
 use crate::domain::ids::TaskId;
 use crate::domain::stamp::Stamp;
@@ -236,8 +236,8 @@ impl Work {
             let place = place();
             return Err(WorktreeError::Busy { what, place }.into());
         }
-        self.on_own_branch(name, &git)?;
-        self.clean(name, &git)?;
+        on_own_branch(name, &git)?;
+        clean(name, &git)?;
         for branch in branches.iter().filter(|b| **b != name.branch()) {
             let (Some(tip), Some(here)) = (self.repo.branch(branch)?, head(&git)?) else {
                 continue;

@@ -40,7 +40,7 @@ impl Worktrees {
     /// # Errors
     /// When there is none of that name, or git fails.
     pub fn state(&self, name: &WorktreeName) -> Result<WorktreeState, StoreError> {
-        let work = self.work()?;
+        let work = self.look()?;
         let tree = work.index.find(name)?;
         work.state(tree)
     }
@@ -55,7 +55,7 @@ impl Worktrees {
     /// # Errors
     /// When there is none of that name, its branch is gone, or git fails.
     pub fn diff(&self, name: &WorktreeName) -> Result<WorktreeDiff, StoreError> {
-        let work = self.work()?;
+        let work = self.look()?;
         let tree = work.index.find(name)?;
         let branch = tree.name.branch();
         let Some(tip) = work.repo.branch(&branch)? else {
@@ -160,9 +160,11 @@ impl Work {
             self.repo.git.ok(&args)
         };
         state.ahead = own(&["rev-list", "--count"])?.parse().unwrap_or(u64::MAX);
-        let is_new = tips
-            .iter()
-            .all(|tip| *tip == tree.base_commit || *tip == base);
+        let start = match tree.base_commit.as_str() {
+            "" => &base,
+            known => known,
+        };
+        let is_new = tips.iter().all(|tip| tip == start);
         let was_merged = tree.status == WorktreeStatus::Merged || tree.merged_at.is_some();
         if state.ahead == 0 && is_new && !was_merged {
             return Ok(());

@@ -44,7 +44,7 @@ impl Worktrees {
         if status_of(&git)?.count == 0 {
             return Ok(Leftovers::None);
         }
-        work.on_own_branch(&name, &git)?;
+        on_own_branch(&name, &git)?;
         git.ok(&["add", "--all"])?;
         if git.says(&["diff", "--cached", "--quiet"])? {
             return Ok(Leftovers::None);
@@ -120,8 +120,8 @@ impl Work {
             let place = format!("worktree {name}");
             return Err(WorktreeError::Busy { what, place }.into());
         }
-        self.on_own_branch(name, &git)?;
-        self.clean(name, &git)
+        on_own_branch(name, &git)?;
+        clean(name, &git)
     }
 
     /// The main work tree can take a merge into `base`.
@@ -153,29 +153,29 @@ impl Work {
         }
         Err(WorktreeError::MainDirty(few(&files, files.len())).into())
     }
+}
 
-    /// A worktree without uncommitted files.
-    pub(super) fn clean(&self, name: &WorktreeName, git: &Git) -> Result<(), StoreError> {
-        let status = status_of(git)?;
-        if status.count == 0 {
-            return Ok(());
-        }
-        let files = few(&status.files, status.count);
-        let name = name.clone();
-        Err(WorktreeError::Uncommitted { name, files }.into())
+/// A worktree without uncommitted files.
+pub fn clean(name: &WorktreeName, git: &Git) -> Result<(), StoreError> {
+    let status = status_of(git)?;
+    if status.count == 0 {
+        return Ok(());
     }
+    let files = few(&status.files, status.count);
+    let name = name.clone();
+    Err(WorktreeError::Uncommitted { name, files }.into())
+}
 
-    /// A worktree that has its own branch checked out.
-    pub(super) fn on_own_branch(&self, name: &WorktreeName, git: &Git) -> Result<(), StoreError> {
-        let own = name.branch();
-        let on = match head(git)? {
-            Some(head) if head.branch.as_deref() == Some(&own) => return Ok(()),
-            Some(head) => head.branch.unwrap_or_else(|| "a commit".into()),
-            None => "nothing".into(),
-        };
-        let name = name.clone();
-        Err(WorktreeError::Elsewhere { name, on, own }.into())
-    }
+/// A worktree that has its own branch checked out.
+pub fn on_own_branch(name: &WorktreeName, git: &Git) -> Result<(), StoreError> {
+    let own = name.branch();
+    let on = match head(git)? {
+        Some(head) if head.branch.as_deref() == Some(&own) => return Ok(()),
+        Some(head) => head.branch.unwrap_or_else(|| "a commit".into()),
+        None => "nothing".into(),
+    };
+    let name = name.clone();
+    Err(WorktreeError::Elsewhere { name, on, own }.into())
 }
 
 /// The first few paths, and how many more there are.

@@ -41,7 +41,7 @@ pub struct Listing {
     pub notices: Vec<String>,
 }
 
-/// All that a change works with, while the lock is held.
+/// All that is worked with: the repository, and the registry as it was read.
 struct Work {
     repo: Repo,
     /// `.worktrees/`, without symbolic links.
@@ -49,7 +49,8 @@ struct Work {
     index: WorktreeIndex,
     log: EventLog,
     notices: Vec<String>,
-    _lock: Lock,
+    /// Held for a change.
+    _lock: Option<Lock>,
 }
 
 /// A worktree's folder as it was found.
@@ -82,7 +83,7 @@ impl Worktrees {
     /// # Errors
     /// When the root is no repository, or the registry can not be read.
     pub fn list(&self) -> Result<Listing, StoreError> {
-        let work = self.work()?;
+        let work = self.look()?;
         Ok(Listing {
             worktrees: work.index.standing().into_iter().cloned().collect(),
             notices: work.notices,
@@ -94,7 +95,7 @@ impl Worktrees {
     /// # Errors
     /// When the root is no repository, or the registry can not be read.
     pub fn find_for(&self, task: TaskId) -> Result<Option<Worktree>, StoreError> {
-        Ok(self.work()?.index.of_task(task).cloned())
+        Ok(self.look()?.index.of_task(task).cloned())
     }
 
     /// A standing worktree by its name, or by the number of its task (`3` or `#3`).
@@ -102,7 +103,7 @@ impl Worktrees {
     /// # Errors
     /// The names that there are.
     pub fn find(&self, wanted: &str) -> Result<Worktree, StoreError> {
-        let work = self.work()?;
+        let work = self.look()?;
         let number = wanted.strip_prefix('#').unwrap_or(wanted).parse().ok();
         let name = WorktreeName::new(wanted);
         if let Some(tree) = name.as_ref().ok().and_then(|name| work.index.get(name)) {
@@ -140,14 +141,45 @@ impl Worktrees {
         work.log.note(Note::completed(tree), now)
     }
 
-    /// Takes the lock and reads afresh.
+    /// Takes the lock and reads afresh, for a change.
     fn work(&self) -> Result<Work, StoreError> {
+        let (repo, dir) = self.open_repo()?;
+        let lock = Lock::take(&dir.join(".lock"))?;
+        let mut notices = Vec::new();
+        let index = match read_index(&dir, &mut notices)? {
+            Some(index) => index,
+            None => set_aside(&dir, &mut notices)?,
+        };
+        Work::new(repo, dir, index, notices, Some(lock))
+    }
+
+    /// Reads without waiting for a change that somebody makes: the registry is whole at any time.
+    fn look(&self) -> Result<Work, StoreError> {
+        let (repo, dir) = self.open_repo()?;
+        let mut notices = Vec::new();
+        match read_index(&dir, &mut notices)? {
+            Some(index) => Work::new(repo, dir, index, notices, None),
+            None => self.work(),
+        }
+    }
+
+    fn open_repo(&self) -> Result<(Repo, PathBuf), StoreError> {
         let repo = Repo::open(&self.root)?;
         super::prepare(&repo.root)?;
         let dir = repo.root.join(".worktrees");
-        let lock = Lock::take(&dir.join(".lock"))?;
-        let mut notices = Vec::new();
-        let index = read_index(&dir, &mut notices)?;
+        let dir = fs::canonicalize(&dir).map_err(StoreError::at(dir))?;
+        Ok((repo, dir))
+    }
+}
+
+impl Work {
+    fn new(
+        repo: Repo,
+        dir: PathBuf,
+        index: WorktreeIndex,
+        notices: Vec<String>,
+        lock: Option<Lock>,
+    ) -> Result<Work, StoreError> {
         let mut work = Work {
             log: EventLog::open(&dir),
             repo,
@@ -159,9 +191,7 @@ impl Worktrees {
         work.adopt()?;
         Ok(work)
     }
-}
 
-impl Work {
     /// Enters worktrees of ours that git knows and the registry does not: it was lost, or a process was
     /// killed before it could write. They are written with the next change.
     fn adopt(&mut self) -> Result<(), StoreError> {
@@ -248,26 +278,29 @@ fn index_path(dir: &Path) -> PathBuf {
     dir.join("index.json")
 }
 
-/// The registry; the lock is held. A damaged one is set aside: what stands is found again through git.
-fn read_index(dir: &Path, notices: &mut Vec<String>) -> Result<WorktreeIndex, StoreError> {
+/// The registry; `None`: it is damaged.
+fn read_index(dir: &Path, notices: &mut Vec<String>) -> Result<Option<WorktreeIndex>, StoreError> {
     let path = index_path(dir);
     match settle::read::<WorktreeIndex>(&path)? {
         Found::Whole(index) => {
             notices.extend(index.notices());
-            Ok(index)
+            Ok(Some(index))
         }
-        Found::Gone => Ok(WorktreeIndex::default()),
-        Found::Damaged(why) => {
-            let aside = atomic::set_aside(&path)?;
-            let aside = aside.file_name().unwrap_or_default().to_string_lossy();
-            notices.push(format!(
-                ".worktrees/index.json was damaged ({why}) and is now .worktrees/{aside}"
-            ));
-            Ok(WorktreeIndex::default())
-        }
+        Found::Gone => Ok(Some(WorktreeIndex::default())),
+        Found::Damaged(_) => Ok(None),
         Found::Foreign(why) => Err(StoreError::File {
             path,
             source: std::io::Error::other(format!("{why}: mend it or move it away")),
         }),
     }
+}
+
+/// Moves a damaged registry out of the way; the lock is held. What stands is found again through git.
+fn set_aside(dir: &Path, notices: &mut Vec<String>) -> Result<WorktreeIndex, StoreError> {
+    let aside = atomic::set_aside(&index_path(dir))?;
+    let aside = aside.file_name().unwrap_or_default().to_string_lossy();
+    notices.push(format!(
+        ".worktrees/index.json was damaged and is now .worktrees/{aside}"
+    ));
+    Ok(WorktreeIndex::default())
 }

@@ -11,7 +11,7 @@ mod repository;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use crewdeck::domain::ids::TaskId;
 use crewdeck::domain::worktree::{Content, Leftovers, OnDisk, Origin, Removal, WorktreeError};
@@ -293,6 +293,45 @@ fn where_nobody_set_a_name_crewdeck_commits() {
     }
 }
 
+#[test]
+fn a_process_that_is_killed_at_any_time_is_no_hindrance() {
+    let r = Repository::new();
+    for n in 0..300 {
+        fs::write(r.root().join(format!("f{n}.txt")), "x\n").unwrap();
+    }
+    r.commit("a.txt", "two\n");
+    for round in 0..8u32 {
+        let mut child = process(&r, 0);
+        std::thread::sleep(std::time::Duration::from_millis(30) * round);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let name = r.create(1000 + u64::from(round), &[]);
+        assert_eq!(name, format!("task-{}", 1000 + round));
+        // Whatever the killed one left of this task, another one for it can be made, and is whole.
+        let name = r.create(1, &[]);
+        assert_eq!(git(&r.tree(&name), &["status", "--porcelain"]), "");
+    }
+    for tree in r.worktrees().list().unwrap().worktrees {
+        assert_eq!(
+            git(&r.tree(tree.name.as_str()), &["status", "--porcelain"]),
+            "",
+            "{}",
+            tree.name
+        );
+    }
+}
+
+/// Starts this binary as a process of that number.
+fn process(r: &Repository, number: usize) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "role", "--nocapture"])
+        .env(ROOT, r.root())
+        .env(NUMBER, number.to_string())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
 /// What a process does; does nothing in the test run itself.
 #[test]
 fn role() {
@@ -315,17 +354,7 @@ fn role() {
 #[test]
 fn eight_processes_make_forty_worktrees_without_a_clash() {
     let r = Repository::new();
-    let children: Vec<_> = (0..8)
-        .map(|number| {
-            Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "role", "--nocapture"])
-                .env(ROOT, r.root())
-                .env(NUMBER, number.to_string())
-                .stdout(Stdio::null())
-                .spawn()
-                .unwrap()
-        })
-        .collect();
+    let children: Vec<Child> = (0..8).map(|number| process(&r, number)).collect();
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }

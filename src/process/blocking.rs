@@ -1,9 +1,11 @@
 //! One short child that this thread waits for: bounded output, a deadline, an end with its whole group.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -28,6 +30,9 @@ pub struct Errand {
     pub args: Vec<OsString>,
     /// Where.
     pub dir: PathBuf,
+    /// Its standard input, which must be empty; `None`: nothing. A file that carries a lock is held until
+    /// the child ends, also when this process is killed before.
+    pub stdin: Option<Arc<File>>,
     /// Variables to set, and with `None` to take away.
     pub env: Vec<(&'static str, Option<OsString>)>,
     /// How long it may run.
@@ -54,7 +59,7 @@ enum Chunk {
     Err(Vec<u8>),
 }
 
-/// Runs an errand and waits. Standard input is empty; variables that hold secrets are taken away.
+/// Runs an errand and waits. Variables that hold secrets are taken away.
 ///
 /// # Errors
 /// When the program can not be started.
@@ -63,7 +68,10 @@ pub fn run(errand: &Errand) -> std::io::Result<Brought> {
     command
         .args(&errand.args)
         .current_dir(&errand.dir)
-        .stdin(Stdio::null())
+        .stdin(match &errand.stdin {
+            Some(file) => Stdio::from(file.try_clone()?),
+            None => Stdio::null(),
+        })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -189,6 +197,7 @@ mod tests {
             program: "/bin/sh".into(),
             args: vec!["-c".into(), script.into()],
             dir: "/".into(),
+            stdin: None,
             env: vec![("SET", Some("here".into())), ("HOME", None)],
             timeout: Duration::from_secs(20),
             keep: 10,

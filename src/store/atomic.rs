@@ -42,7 +42,7 @@ pub fn sync_folder(folder: &Path) -> std::io::Result<()> {
 /// because a lock belongs to the file and not to its name.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    file: File,
 }
 
 impl Lock {
@@ -59,7 +59,16 @@ impl Lock {
             .open(path)
             .map_err(StoreError::at(path))?;
         file.lock().map_err(StoreError::at(path))?;
-        Ok(Lock { _file: file })
+        Ok(Lock { file })
+    }
+
+    /// A second hold on the lock, for a child that goes on when this process is killed: the lock is free when
+    /// all holds are gone.
+    ///
+    /// # Errors
+    /// When there are no more file descriptors.
+    pub fn share(&self) -> std::io::Result<File> {
+        self.file.try_clone()
     }
 }
 

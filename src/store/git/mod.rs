@@ -8,7 +8,9 @@ mod refusal;
 mod repo;
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::process::Ended;
@@ -83,6 +85,8 @@ pub struct Git {
     /// Git does not look for a repository in this folder or above it.
     ceiling: Option<PathBuf>,
     hooks: Hooks,
+    /// The lock under which it works.
+    lock: Option<Arc<File>>,
     /// Who commits where the person has set no name: `-c` settings.
     identity: Vec<String>,
 }
@@ -108,6 +112,7 @@ impl Git {
             program: "git".into(),
             ceiling: None,
             hooks: Hooks::Skip,
+            lock: None,
             identity: Vec::new(),
         }
     }
@@ -118,6 +123,16 @@ impl Git {
         Git {
             dir: dir.to_path_buf(),
             ceiling: Some(ceiling.to_path_buf()),
+            ..self.clone()
+        }
+    }
+
+    /// The same, holding a lock while it runs: a git that outlives this process (kill -9) finishes before
+    /// somebody else begins.
+    #[must_use]
+    pub fn holding(&self, lock: File) -> Git {
+        Git {
+            lock: Some(Arc::new(lock)),
             ..self.clone()
         }
     }
@@ -249,6 +264,11 @@ impl Git {
             program: self.program.clone(),
             args: all,
             dir: "/".into(),
+            // A hook may start something that stays: it must not keep the lock.
+            stdin: match self.hooks {
+                Hooks::Run => None,
+                Hooks::Skip => self.lock.clone(),
+            },
             env: set
                 .chain(unset)
                 .chain([("GIT_CEILING_DIRECTORIES", ceiling)])

@@ -174,12 +174,15 @@ impl Worktrees {
 
 impl Work {
     fn new(
-        repo: Repo,
+        mut repo: Repo,
         dir: PathBuf,
         index: WorktreeIndex,
         notices: Vec<String>,
         lock: Option<Lock>,
     ) -> Result<Work, StoreError> {
+        if let Some(lock) = &lock {
+            repo.git = repo.git.holding(lock.share()?);
+        }
         let mut work = Work {
             log: EventLog::open(&dir),
             repo,

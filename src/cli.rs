@@ -117,6 +117,9 @@ pub enum Verb {
     /// The team
     #[command(subcommand)]
     Team(TeamVerb),
+    /// The worktrees of tasks
+    #[command(subcommand)]
+    Worktree(WorktreeVerb),
 }
 
 /// What can be done with tasks.
@@ -239,6 +242,31 @@ pub enum MailVerb {
 pub enum TeamVerb {
     /// List the members
     List,
+}
+
+/// What can be done with the worktrees of tasks.
+#[derive(Debug, Subcommand)]
+pub enum WorktreeVerb {
+    /// List the worktrees: what is uncommitted, what is not merged, how large they are
+    List,
+    /// Show what a worktree changes
+    Diff {
+        /// Its name, or the number of its task
+        name: String,
+    },
+    /// Merge a worktree's branch into the branch it started from; on a conflict nothing changes (exit 1)
+    Merge {
+        /// Its name, or the number of its task
+        name: String,
+    },
+    /// Remove a worktree; one with work that is not merged says what would be lost and stays (exit 1)
+    Remove {
+        /// Its name, or the number of its task
+        name: String,
+        /// Remove it although uncommitted files are lost; what was committed stays on its branch
+        #[arg(long)]
+        force: bool,
+    },
 }
 
 #[cfg(test)]

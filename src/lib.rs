@@ -25,7 +25,7 @@
 //! | [`domain`] | plain data and rules: tasks, letters, requests, chat | files, async, the clock |
 //! | [`protocol`] | Event, Command, the bus | who sends and who listens |
 //! | [`process`] | one child with its process group | what it is for |
-//! | [`store`] | the doors to the state files: Board, Post, Requests, Roster | agents, the screen |
+//! | [`store`] | the doors to the state files: Board, Post, Requests, Roster, Worktrees | agents, the screen |
 //! | [`model`] | language models behind their wires | tools, the crew |
 //! | [`tools`] | one file a tool, the table, the policy | models, the crew (it asks through [`tools::host::Host`]) |
 //! | [`agent`] | one agent: the pure turn and idle machines, their driver | other agents, the screen |

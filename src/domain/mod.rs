@@ -16,3 +16,4 @@ pub mod team;
 pub mod text;
 pub mod todo;
 pub mod usage;
+pub mod worktree;

@@ -101,7 +101,7 @@ impl Serialize for Task {
 }
 
 /// Reads `null` like a missing field: the reference writes `"owner": null` in one of its programs.
-fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+pub(super) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: Default + Deserialize<'de>,

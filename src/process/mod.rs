@@ -1,5 +1,6 @@
 //! Floor 2: one child process with its whole group: bounded output, a time-out, an end without leftovers.
 
+pub mod blocking;
 pub mod environment;
 mod keep;
 
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
 pub use keep::Keep;
@@ -99,7 +100,7 @@ pub async fn run(
         command.env_remove(name);
     }
     let mut child = command.spawn()?;
-    let group = Group::of(&child);
+    let group = Group::new(child.id());
     let mut out = child.stdout.take();
     let mut err = child.stderr.take();
     let mut keep = Keep::new(job.keep);
@@ -146,9 +147,9 @@ struct Group {
 }
 
 impl Group {
-    fn of(child: &Child) -> Group {
+    /// The group of a child that was started as the head of its own.
+    fn new(child: Option<u32>) -> Group {
         let id = child
-            .id()
             .and_then(|id| i32::try_from(id).ok())
             .and_then(Pid::from_raw);
         Group { id }

@@ -112,6 +112,15 @@ impl Lock {
     pub fn file(&self) -> &File {
         &self.file
     }
+
+    /// A second hold on the lock, for a child that goes on when this process is killed: the lock is free when
+    /// all holds are gone.
+    ///
+    /// # Errors
+    /// When there are no more file descriptors.
+    pub fn share(&self) -> std::io::Result<File> {
+        self.file.try_clone()
+    }
 }
 
 /// Moves a damaged file out of the way, to the first free `NAME.damaged-N`; nothing in it is lost.

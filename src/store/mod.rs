@@ -7,6 +7,7 @@
 
 pub mod atomic;
 mod board;
+mod git;
 mod inbox;
 mod journal;
 mod post;
@@ -18,6 +19,7 @@ mod settle;
 mod skills;
 mod transcript;
 pub mod watch;
+mod worktrees;
 
 use std::path::PathBuf;
 
@@ -25,8 +27,10 @@ use crate::domain::graph::GraphError;
 use crate::domain::ids::{RequestId, TaskId};
 use crate::domain::request::RequestError;
 use crate::domain::team::TeamError;
+use crate::domain::worktree::WorktreeError;
 
 pub use board::{Board, News, Reading, Which};
+pub use git::GitError;
 pub use journal::Journal;
 pub use post::{Cursor, Pending, Post};
 pub use requests::{Requests, RequestsReading};
@@ -34,6 +38,7 @@ pub use root::{prepare, root_of};
 pub use roster::Roster;
 pub use skills::{Fingerprint, LoadedSkill, Skills};
 pub use transcript::{Recalled, Transcript, sessions};
+pub use worktrees::{Listing, NewWorktree, Worktrees};
 
 /// Why a door did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +60,12 @@ pub enum StoreError {
     /// The request refuses.
     #[error(transparent)]
     Request(#[from] RequestError),
+    /// The worktrees refuse.
+    #[error(transparent)]
+    Worktree(#[from] WorktreeError),
+    /// Git could not do it.
+    #[error(transparent)]
+    Git(#[from] GitError),
     /// There is no such request.
     #[error("there is no request {0}: it may have been decided and cleaned up")]
     NoRequest(RequestId),

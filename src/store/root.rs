@@ -27,12 +27,19 @@ const EXCLUDED: &[&str] = &[
     "/.crewdeck/",
 ];
 
-/// The root for work in `dir`: the git top level at or above it, else `dir` itself.
+/// The root for work in `dir`: the git top level at or above it, else `dir` itself. A task's worktree
+/// (`ROOT/.worktrees/NAME`) belongs to the root above it: there is one board for all of them.
 pub fn root_of(dir: &Path) -> PathBuf {
-    dir.ancestors()
+    let top = dir
+        .ancestors()
         .find(|d| d.join(".git").exists())
-        .unwrap_or(dir)
-        .to_path_buf()
+        .unwrap_or(dir);
+    let above = top
+        .parent()
+        .filter(|p| p.file_name().is_some_and(|name| name == ".worktrees"))
+        .and_then(Path::parent)
+        .filter(|root| root.join(".git").exists() && top.join(".git").is_file());
+    above.unwrap_or(top).to_path_buf()
 }
 
 /// Makes the state folders (before anything watches them: a folder made later loses its first event) and
@@ -106,6 +113,10 @@ mod tests {
         assert_eq!(root_of(&deep), deep);
         fs::create_dir(dir.path().join(".git")).unwrap();
         assert_eq!(root_of(&deep), dir.path());
+        let tree = dir.path().join(".worktrees/task-1");
+        fs::create_dir_all(tree.join("src")).unwrap();
+        fs::write(tree.join(".git"), "gitdir: elsewhere").unwrap();
+        assert_eq!(root_of(&tree.join("src")), dir.path());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod mail;
 mod task;
 mod team;
+mod worktree;
 
 use std::io::Write;
 use std::path::Path;
@@ -56,6 +57,7 @@ pub fn run(verb: &Verb, desk: &Desk<'_>) -> Result<Ended> {
         Verb::Task(verb) => task::run(verb, desk),
         Verb::Mail(verb) => mail::run(verb, desk),
         Verb::Team(verb) => team::run(verb, desk),
+        Verb::Worktree(verb) => worktree::run(verb, desk),
     }
 }
 

@@ -1,0 +1,106 @@
+//! What came of making, merging, committing and removing a worktree.
+
+use serde::{Deserialize, Serialize};
+
+use super::Worktree;
+
+/// A branch that could not be merged by itself. All is as it was before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conflict {
+    /// The branch.
+    pub branch: String,
+    /// The first files in conflict, at most [`super::FILES_MAX`]; empty where git named none.
+    pub files: Vec<String>,
+}
+
+/// A worktree that was made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Created {
+    /// Its entry.
+    pub worktree: Worktree,
+    /// Where its files come from.
+    pub origin: Origin,
+    /// What was brought in from other branches.
+    pub brought: Brought,
+}
+
+/// Where the files of a new worktree come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// From the base.
+    Base,
+    /// From its own branch: the folder had been lost, what was committed had not.
+    Branch,
+}
+
+/// What was brought into a worktree from other branches.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Brought {
+    /// Branches that were merged into it; those that it has already are not named.
+    pub merged: Vec<String>,
+    /// Branches that it does not have, because they conflict.
+    pub conflicts: Vec<Conflict>,
+}
+
+/// What came of a merge into the base.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Merge {
+    /// It is merged.
+    Merged {
+        /// The branch that received it.
+        into: String,
+        /// The merge commit.
+        commit: String,
+    },
+    /// The base had all of it already, perhaps squashed or rebased.
+    AlreadyMerged {
+        /// The branch that has it.
+        into: String,
+    },
+    /// It does not merge by itself. All is as it was.
+    Conflict {
+        /// The branch that should have received it.
+        into: String,
+        /// The first files in conflict, at most [`super::FILES_MAX`].
+        files: Vec<String>,
+    },
+}
+
+/// What came of committing what an agent left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Leftovers {
+    /// Everything was committed already.
+    None,
+    /// They are in this commit.
+    Committed(String),
+}
+
+/// What became of the branch of a removed worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BranchFate {
+    /// It was merged and is deleted, or it was gone already.
+    Deleted,
+    /// It has unmerged commits, or something else uses it: it stays.
+    Stays(String),
+}
+
+/// What a worktree changes against the point where it parted from its base.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WorktreeDiff {
+    /// A line for each changed file, and a sum.
+    pub stat: String,
+    /// The changes, committed or not; cut with a mark.
+    pub text: String,
+    /// New files that git does not follow yet, so that they are not in `text`; at most [`super::FILES_MAX`].
+    pub untracked: Vec<String>,
+}
+
+/// How much a worktree takes on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct DiskUse {
+    /// In bytes.
+    pub bytes: u64,
+    /// Whether there were more files than are counted.
+    pub at_least: bool,
+}

@@ -1,0 +1,259 @@
+//! One short child that this thread waits for: bounded output, a deadline, an end with its whole group.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use super::{DRAIN, Ended, GRACE, Group, Keep, ended, environment};
+
+/// How often it is asked whether the child has ended while its pipes stay open.
+const LOOK: Duration = Duration::from_millis(20);
+/// Most bytes of standard error that are kept: half from the start, half from the end.
+const STDERR_MAX: usize = 16 * 1024;
+/// Chunks on their way from the pipes to this thread.
+const CHUNKS: usize = 8;
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct Errand {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Where.
+    pub dir: PathBuf,
+    /// Its standard input, which must be empty; `None`: nothing. A file that carries a lock is held until
+    /// the child ends, also when this process is killed before.
+    pub stdin: Option<Arc<File>>,
+    /// Variables to set, and with `None` to take away.
+    pub env: Vec<(&'static str, Option<OsString>)>,
+    /// How long it may run.
+    pub timeout: Duration,
+    /// Most bytes of standard output that are kept, from the start.
+    pub keep: usize,
+}
+
+/// What an errand brought back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Brought {
+    /// How it ended.
+    pub ended: Ended,
+    /// The start of standard output.
+    pub stdout: Vec<u8>,
+    /// How many bytes of standard output are missing at its end.
+    pub lost: u64,
+    /// Standard error, cut with a mark.
+    pub stderr: String,
+}
+
+enum Chunk {
+    Out(Vec<u8>),
+    Err(Vec<u8>),
+}
+
+/// Runs an errand and waits. Variables that hold secrets are taken away.
+///
+/// # Errors
+/// When the program can not be started.
+pub fn run(errand: &Errand) -> std::io::Result<Brought> {
+    let mut command = Command::new(&errand.program);
+    command
+        .args(&errand.args)
+        .current_dir(&errand.dir)
+        .stdin(match &errand.stdin {
+            Some(file) => Stdio::from(file.try_clone()?),
+            None => Stdio::null(),
+        })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    for name in environment::secrets(std::env::vars_os().map(|(name, _)| name)) {
+        command.env_remove(name);
+    }
+    for (name, value) in &errand.env {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let mut child = command.spawn()?;
+    let group = Group::new(Some(child.id()));
+    let (sender, chunks) = sync_channel(CHUNKS);
+    if let Some(pipe) = child.stdout.take() {
+        pump(pipe, sender.clone(), Chunk::Out);
+    }
+    if let Some(pipe) = child.stderr.take() {
+        pump(pipe, sender, Chunk::Err);
+    }
+    let mut heard = Heard::new(errand.keep);
+    let ended = wait(&mut child, &group, &chunks, &mut heard, errand.timeout)?;
+    drop(group);
+    Ok(Brought {
+        ended,
+        stdout: heard.stdout,
+        lost: heard.lost,
+        stderr: heard.stderr.text(),
+    })
+}
+
+fn wait(
+    child: &mut Child,
+    group: &Group,
+    chunks: &Receiver<Chunk>,
+    heard: &mut Heard,
+    timeout: Duration,
+) -> std::io::Result<Ended> {
+    let deadline = Instant::now() + timeout;
+    let mut are_pipes_open = true;
+    // When the child has ended but somebody that it started holds its pipes open.
+    let mut drained_at = None;
+    loop {
+        let now = Instant::now();
+        if let Some(status) = child.try_wait()? {
+            let until = *drained_at.get_or_insert(now + DRAIN);
+            if !are_pipes_open || now >= until {
+                return Ok(ended(status));
+            }
+        } else if now >= deadline {
+            group.signal(Signal::TERM);
+            let last = now + GRACE;
+            while child.try_wait()?.is_none() && Instant::now() < last {
+                thread::sleep(LOOK);
+            }
+            group.signal(Signal::KILL);
+            child.wait()?;
+            return Ok(Ended::TimedOut);
+        }
+        if !are_pipes_open {
+            // Both pipes are closed, so it is about to end.
+            thread::sleep(Duration::from_millis(1));
+            continue;
+        }
+        match chunks.recv_timeout(LOOK) {
+            Ok(chunk) => heard.take(chunk),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => are_pipes_open = false,
+        }
+    }
+}
+
+/// Reads a pipe to its end on a thread of its own.
+fn pump(mut pipe: impl Read + Send + 'static, to: SyncSender<Chunk>, wrap: fn(Vec<u8>) -> Chunk) {
+    thread::spawn(move || {
+        let mut bytes = vec![0; 16 * 1024];
+        while let Ok(n) = pipe.read(&mut bytes) {
+            if n == 0 || to.send(wrap(bytes[..n].to_vec())).is_err() {
+                return;
+            }
+        }
+    });
+}
+
+/// What was heard so far, within bounds.
+struct Heard {
+    stdout: Vec<u8>,
+    keep: usize,
+    lost: u64,
+    stderr: Keep,
+}
+
+impl Heard {
+    fn new(keep: usize) -> Heard {
+        Heard {
+            stdout: Vec::new(),
+            keep,
+            lost: 0,
+            stderr: Keep::new(STDERR_MAX),
+        }
+    }
+
+    fn take(&mut self, chunk: Chunk) {
+        match chunk {
+            Chunk::Out(bytes) => {
+                let room = self.keep.saturating_sub(self.stdout.len()).min(bytes.len());
+                self.stdout.extend_from_slice(&bytes[..room]);
+                self.lost += (bytes.len() - room) as u64;
+            }
+            Chunk::Err(bytes) => self.stderr.push(&bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    fn errand(script: &str) -> Errand {
+        Errand {
+            program: "/bin/sh".into(),
+            args: vec!["-c".into(), script.into()],
+            dir: "/".into(),
+            stdin: None,
+            env: vec![("SET", Some("here".into())), ("HOME", None)],
+            timeout: Duration::from_secs(20),
+            keep: 10,
+        }
+    }
+
+    #[test]
+    fn output_is_bounded_and_streams_are_told_apart() {
+        let brought = run(&errand(
+            "echo \"$SET$HOME\"; printf 1234567890; echo bad >&2; exit 3",
+        ))
+        .unwrap();
+        assert_eq!(
+            brought,
+            Brought {
+                ended: Ended::Code(3),
+                stdout: b"here\n12345".to_vec(),
+                lost: 5,
+                stderr: "bad\n".into(),
+            }
+        );
+    }
+
+    #[test]
+    fn the_deadline_ends_the_whole_group() {
+        let brought = run(&Errand {
+            timeout: Duration::from_millis(300),
+            keep: 100,
+            ..errand("sleep 600 & echo $!; wait")
+        })
+        .unwrap();
+        assert_eq!(brought.ended, Ended::TimedOut);
+        let text = String::from_utf8(brought.stdout).unwrap();
+        let pid: i32 = text.trim().parse().unwrap();
+        let until = Instant::now() + Duration::from_secs(10);
+        let pid = rustix::process::Pid::from_raw(pid).unwrap();
+        while rustix::process::test_kill_process(pid).is_ok() && !is_zombie(pid) {
+            assert!(Instant::now() < until, "the grandchild lives on");
+            thread::yield_now();
+        }
+    }
+
+    /// In a container nobody may collect it: ended is what counts.
+    fn is_zombie(pid: rustix::process::Pid) -> bool {
+        std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()))
+            .is_ok_and(|stat| stat.contains(") Z "))
+    }
+
+    #[test]
+    fn somebody_who_holds_the_pipe_open_is_not_waited_for() {
+        let started = Instant::now();
+        let brought = run(&errand("sleep 600 & echo done")).unwrap();
+        assert_eq!(
+            (brought.ended, brought.stdout),
+            (Ended::Code(0), b"done\n".to_vec())
+        );
+        assert!(started.elapsed() < Duration::from_secs(20));
+    }
+}

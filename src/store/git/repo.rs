@@ -1,0 +1,234 @@
+//! What is asked of a repository: where it is, what is checked out, what is under way, which worktrees it has.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::{Git, GitError};
+use crate::domain::worktree::Busy;
+
+/// Most bytes of a file that holds a path.
+const LINK_MAX: u64 = 16 * 1024;
+
+/// A repository whose work tree is the root.
+#[derive(Debug, Clone)]
+pub struct Repo {
+    /// Git in the root.
+    pub git: Git,
+    /// The root, without symbolic links.
+    pub root: PathBuf,
+    /// The root's own git folder.
+    own: PathBuf,
+    /// The git folder that all worktrees share.
+    common: PathBuf,
+}
+
+/// What a work tree has checked out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// The branch, without `refs/heads/`; `None`: a commit by itself (detached).
+    pub branch: Option<String>,
+    /// The commit.
+    pub commit: String,
+}
+
+/// A worktree as git has it registered.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Registered {
+    /// Where it is, or was.
+    pub path: PathBuf,
+    /// Its branch, without `refs/heads/`.
+    pub branch: Option<String>,
+    /// Why it is locked; `initializing` when `git worktree add` was killed.
+    pub locked: Option<String>,
+}
+
+impl Repo {
+    /// Looks at the repository of `root`.
+    ///
+    /// # Errors
+    /// When there is none, it is bare, or git is missing or too old.
+    pub fn open(root: &Path) -> Result<Repo, GitError> {
+        let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
+        let git = Git::at(&root);
+        git.check()?;
+        let asked = &[
+            "rev-parse",
+            "--path-format=absolute",
+            "--is-bare-repository",
+            "--git-dir",
+            "--git-common-dir",
+            "--show-toplevel",
+        ];
+        let answer = git.run(asked)?;
+        let mut lines = answer.out.lines();
+        if lines.next() == Some("true") {
+            return Err(GitError::Bare(root));
+        }
+        if answer.complaint.contains("not a git repository") {
+            return Err(GitError::NoRepository(root));
+        }
+        if answer.code != 0 {
+            return Err(answer.failed(asked));
+        }
+        let (Some(own), Some(common), Some(top)) = (lines.next(), lines.next(), lines.next())
+        else {
+            return Err(answer.failed(asked));
+        };
+        if fs::canonicalize(top).ok().as_deref() != Some(&root) {
+            return Err(GitError::NoRepository(root));
+        }
+        Ok(Repo {
+            own: own.into(),
+            common: common.into(),
+            git,
+            root,
+        })
+    }
+
+    /// What the main work tree has checked out.
+    ///
+    /// # Errors
+    /// When there is no commit yet.
+    pub fn head(&self) -> Result<Head, GitError> {
+        head(&self.git)?.ok_or(GitError::NoCommits)
+    }
+
+    /// The commit of a branch; `None`: there is no such branch.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn branch(&self, name: &str) -> Result<Option<String>, GitError> {
+        commit_of(&self.git, &format!("refs/heads/{name}"))
+    }
+
+    /// The root's own git folder.
+    pub fn own(&self) -> &Path {
+        &self.own
+    }
+
+    /// What is under way in the main work tree.
+    pub fn busy(&self) -> Option<Busy> {
+        busy_in(&self.own)
+    }
+
+    /// All worktrees that git knows, the main one first.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn registered(&self) -> Result<Vec<Registered>, GitError> {
+        Ok(parse_list(&self.git.ok(&[
+            "worktree",
+            "list",
+            "--porcelain",
+        ])?))
+    }
+
+    /// The git folder of the worktree in `dir`; `None`: it is no worktree of this repository.
+    ///
+    /// An agent can write in its worktree, so what `.git` in there says counts only when the repository says
+    /// the same.
+    pub fn git_dir_of(&self, dir: &Path) -> Option<PathBuf> {
+        let link = dir.join(".git");
+        let text = short_file(&link)?;
+        let own = dir.join(text.strip_prefix("gitdir:")?.trim());
+        let own = fs::canonicalize(own).ok()?;
+        let ours = fs::canonicalize(self.common.join("worktrees")).ok()?;
+        let back = fs::canonicalize(own.join(short_file(&own.join("gitdir"))?.trim())).ok()?;
+        let is_ours = own.parent() == Some(&ours) && fs::canonicalize(&link).ok()? == back;
+        is_ours.then_some(own)
+    }
+}
+
+/// The text of a plain file that holds a path.
+fn short_file(path: &Path) -> Option<String> {
+    if !fs::symlink_metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    let file = fs::File::open(path).ok()?;
+    file.take(LINK_MAX).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// What is under way in the work tree with this git folder.
+pub fn busy_in(git_dir: &Path) -> Option<Busy> {
+    [
+        ("rebase-merge", Busy::Rebase),
+        ("rebase-apply", Busy::Rebase),
+        ("MERGE_HEAD", Busy::Merge),
+        ("CHERRY_PICK_HEAD", Busy::CherryPick),
+        ("REVERT_HEAD", Busy::Revert),
+        ("BISECT_LOG", Busy::Bisect),
+    ]
+    .into_iter()
+    .find(|(file, _)| git_dir.join(file).exists())
+    .map(|(_, busy)| busy)
+}
+
+/// What is checked out where `git` is; `None`: no commit yet.
+pub fn head(git: &Git) -> Result<Option<Head>, GitError> {
+    let name = git.run(&["symbolic-ref", "--quiet", "HEAD"])?.out;
+    let branch = name.trim().strip_prefix("refs/heads/").map(String::from);
+    let commit = commit_of(git, "HEAD")?;
+    Ok(commit.map(|commit| Head { branch, commit }))
+}
+
+/// The commit of a full reference name or a hash.
+pub fn commit_of(git: &Git, name: &str) -> Result<Option<String>, GitError> {
+    let name = format!("{name}^{{commit}}");
+    let answer = git.run(&["rev-parse", "--quiet", "--verify", &name])?;
+    let hash = answer.out.trim();
+    Ok((answer.code == 0 && is_hash(hash)).then(|| hash.to_string()))
+}
+
+/// Whether a text is a commit's hash, SHA-1 or SHA-256.
+pub fn is_hash(text: &str) -> bool {
+    (text.len() == 40 || text.len() == 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+fn parse_list(text: &str) -> Vec<Registered> {
+    let mut all: Vec<Registered> = Vec::new();
+    for line in text.lines() {
+        let (key, value) = line.split_once(' ').unwrap_or((line, ""));
+        if key == "worktree" {
+            all.push(Registered {
+                path: value.into(),
+                ..Registered::default()
+            });
+        }
+        let Some(last) = all.last_mut() else { continue };
+        match key {
+            "branch" => last.branch = value.strip_prefix("refs/heads/").map(String::from),
+            "locked" => last.locked = Some(value.into()),
+            _ => {}
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn the_list_of_git_is_read() {
+        let text = "worktree /r\nHEAD 1\nbranch refs/heads/main\n\n\
+                    worktree /r/.worktrees/a b\nHEAD 2\nbranch refs/heads/wt/a\nlocked initializing\n\n\
+                    worktree /x\nHEAD 3\ndetached\nprunable gitdir file points to non-existent location\n";
+        let of = |path: &str, branch: Option<&str>, locked: Option<&str>| Registered {
+            path: path.into(),
+            branch: branch.map(String::from),
+            locked: locked.map(String::from),
+        };
+        assert_eq!(
+            parse_list(text),
+            [
+                of("/r", Some("main"), None),
+                of("/r/.worktrees/a b", Some("wt/a"), Some("initializing")),
+                of("/x", None, None),
+            ]
+        );
+    }
+}

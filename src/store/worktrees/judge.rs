@@ -1,0 +1,297 @@
+//! What a worktree holds: uncommitted files, commits, what of them the base has, its size.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::{Work, Worktrees};
+use crate::domain::text::{clip, one_line};
+use crate::domain::worktree::{
+    Content, DiskUse, FILES_MAX, SUBJECTS_MAX, Worktree, WorktreeDiff, WorktreeError, WorktreeName,
+    WorktreeState, WorktreeStatus,
+};
+use crate::store::StoreError;
+use crate::store::git::{Git, GitError, busy_in, head};
+
+/// Most bytes of a diff.
+const DIFF_MAX: usize = 256 * 1024;
+/// Most bytes of its statistics.
+const STAT_MAX: usize = 16 * 1024;
+/// Most bytes of the list of all files, in which repositories inside are looked for.
+const FILES_LIST_MAX: usize = 64 * 1024 * 1024;
+/// Most files whose size is added up.
+const WALK_MAX: usize = 50_000;
+/// Longest subject of a commit, in characters.
+const SUBJECT_MAX: usize = 100;
+
+/// Uncommitted files.
+pub struct Status {
+    /// How many; an untracked folder counts once.
+    pub count: usize,
+    /// The first of them.
+    pub files: Vec<String>,
+    /// The first of those that git does not follow.
+    pub untracked: Vec<String>,
+}
+
+impl Worktrees {
+    /// What was found in a worktree.
+    ///
+    /// # Errors
+    /// When there is none of that name, or git fails.
+    pub fn state(&self, name: &WorktreeName) -> Result<WorktreeState, StoreError> {
+        let work = self.look()?;
+        let tree = work.index.find(name)?;
+        work.state(tree)
+    }
+
+    /// How much a worktree's folder takes on disk. Touches no git; counts at most 50 000 files.
+    pub fn size(&self, name: &WorktreeName) -> DiskUse {
+        size_of(&self.root.join(".worktrees").join(name.as_str()))
+    }
+
+    /// What a worktree changes, committed or not, against the point where it parted from its base.
+    ///
+    /// # Errors
+    /// When there is none of that name, its branch is gone, or git fails.
+    pub fn diff(&self, name: &WorktreeName) -> Result<WorktreeDiff, StoreError> {
+        let work = self.look()?;
+        let tree = work.index.find(name)?;
+        let branch = tree.name.branch();
+        let Some(tip) = work.repo.branch(&branch)? else {
+            return Err(WorktreeError::NoBranch(branch).into());
+        };
+        let (_, base) = work.base_of(tree)?;
+        let start = work.repo.merge_base(&base, &tip)?.unwrap_or(base);
+        let found = work.tree(&tree.name);
+        let (git, to, untracked) = match found.git {
+            Some((git, _)) => {
+                let untracked = status_of(&git)?.untracked;
+                (git, None, untracked)
+            }
+            None => (work.repo.git.clone(), Some(tip), Vec::new()),
+        };
+        let mut range = vec![start.as_str()];
+        range.extend(to.as_deref());
+        Ok(WorktreeDiff {
+            stat: diff_text(&git, &["--stat=100"], &range, STAT_MAX)?,
+            text: diff_text(&git, &["--patch"], &range, DIFF_MAX)?,
+            untracked,
+        })
+    }
+}
+
+fn diff_text(git: &Git, form: &[&str], range: &[&str], most: usize) -> Result<String, GitError> {
+    let mut args = vec![
+        "diff",
+        "--no-color",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--src-prefix=a/",
+        "--dst-prefix=b/",
+    ];
+    args.extend(form);
+    args.extend(range);
+    args.push("--");
+    let answer = git.run_keeping(&args, most)?;
+    if answer.code != 0 {
+        return Err(answer.failed(&args));
+    }
+    Ok(match answer.lost {
+        0 => answer.out,
+        lost => format!("{}\n[… {lost} bytes cut here …]\n", answer.out),
+    })
+}
+
+impl Work {
+    pub(super) fn state(&self, tree: &Worktree) -> Result<WorktreeState, StoreError> {
+        let found = self.tree(&tree.name);
+        let mut tips: Vec<String> = self.repo.branch(&tree.name.branch())?.into_iter().collect();
+        let mut state = WorktreeState {
+            on_disk: found.on_disk,
+            elsewhere: None,
+            busy: None,
+            dirty: 0,
+            files: Vec::new(),
+            ahead: 0,
+            content: Content::Nothing,
+            unmerged: Vec::new(),
+            nested: Vec::new(),
+        };
+        if let Some((git, own)) = &found.git {
+            let status = status_of(git)?;
+            (state.dirty, state.files) = (status.count, status.files);
+            state.busy = busy_in(own);
+            state.nested = nested(git, &found.dir)?;
+            if let Some(head) = head(git)?
+                && head.branch.as_deref() != Some(&tree.name.branch())
+            {
+                let commit = clip(&head.commit, 8);
+                state.elsewhere = Some(head.branch.unwrap_or_else(|| format!("commit {commit}")));
+                // What was committed there would be lost as well.
+                if !tips.contains(&head.commit) {
+                    tips.push(head.commit);
+                }
+            }
+        }
+        self.judge(tree, &tips, &mut state)?;
+        Ok(state)
+    }
+
+    /// What of the commits the base has.
+    fn judge(
+        &self,
+        tree: &Worktree,
+        tips: &[String],
+        state: &mut WorktreeState,
+    ) -> Result<(), StoreError> {
+        if tips.is_empty() {
+            return Ok(());
+        }
+        let (_, base) = self.base_of(tree)?;
+        let own = |args: &[&str]| -> Result<String, GitError> {
+            let tips = tips.iter().map(String::as_str);
+            let args: Vec<&str> = args
+                .iter()
+                .copied()
+                .chain(tips)
+                .chain(["--not", &base])
+                .collect();
+            self.repo.git.ok(&args)
+        };
+        state.ahead = own(&["rev-list", "--count"])?.parse().unwrap_or(u64::MAX);
+        let start = match tree.base_commit.as_str() {
+            "" => &base,
+            known => known,
+        };
+        let is_new = tips.iter().all(|tip| tip == start);
+        let was_merged = tree.status == WorktreeStatus::Merged || tree.merged_at.is_some();
+        if state.ahead == 0 && is_new && !was_merged {
+            return Ok(());
+        }
+        let mut has_all = true;
+        for tip in tips {
+            has_all = has_all && self.repo.contains(&base, tip)?;
+        }
+        if has_all {
+            state.content = Content::Merged;
+            return Ok(());
+        }
+        state.content = Content::Unmerged;
+        let most = format!("--max-count={SUBJECTS_MAX}");
+        let log = own(&[
+            "log",
+            "--no-show-signature",
+            "--no-color",
+            "--format=%h %s",
+            &most,
+        ])?;
+        state.unmerged = log
+            .lines()
+            .map(|l| clip(&one_line(l), SUBJECT_MAX))
+            .collect();
+        Ok(())
+    }
+}
+
+/// What is uncommitted where `git` is.
+pub fn status_of(git: &Git) -> Result<Status, StoreError> {
+    let args = &[
+        "status",
+        "--porcelain=v1",
+        "-z",
+        "--no-renames",
+        "--untracked-files=normal",
+        "--ignore-submodules=none",
+    ];
+    // More than is kept is counted as far as it goes; that it is dirty is sure.
+    let answer = git.run(args)?;
+    if answer.code != 0 {
+        return Err(answer.failed(args).into());
+    }
+    let mut files = paths(&answer.out);
+    let count = files.len();
+    files.truncate(FILES_MAX);
+    let untracked = answer.out.split('\0').filter_map(|l| l.strip_prefix("?? "));
+    Ok(Status {
+        count,
+        files,
+        untracked: untracked.take(FILES_MAX).map(one_line).collect(),
+    })
+}
+
+/// The paths in `git status --porcelain=v1 -z --no-renames`.
+pub fn paths(text: &str) -> Vec<String> {
+    text.split('\0')
+        .filter_map(|line| line.get(3..))
+        .map(one_line)
+        .collect()
+}
+
+/// Repositories inside that the index knows and that are there: what was committed in them is in no branch here.
+fn nested(git: &Git, dir: &Path) -> Result<Vec<String>, StoreError> {
+    let args = &["ls-files", "--stage", "-z"];
+    let answer = git.run_keeping(args, FILES_LIST_MAX)?;
+    if answer.code != 0 {
+        return Err(answer.failed(args).into());
+    }
+    let links = answer.out.split('\0').filter(|l| l.starts_with("160000 "));
+    Ok(links
+        .filter_map(|line| line.split_once('\t'))
+        .filter(|(_, path)| dir.join(path).join(".git").exists())
+        .map(|(_, path)| one_line(path))
+        .take(FILES_MAX)
+        .collect())
+}
+
+/// The blocks that the files below `dir` take; links are not followed.
+fn size_of(dir: &Path) -> DiskUse {
+    let mut found = DiskUse::default();
+    let mut folders: Vec<PathBuf> = vec![dir.to_path_buf()];
+    let mut seen = 0;
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else {
+            continue;
+        };
+        for entry in entries.filter_map(Result::ok) {
+            if seen == WALK_MAX {
+                found.at_least = true;
+                return found;
+            }
+            seen += 1;
+            let Ok(meta) = entry.metadata() else { continue };
+            found.bytes += meta.blocks() * 512;
+            if meta.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn paths_of_a_status_are_read_and_made_harmless() {
+        assert_eq!(
+            paths(" M a b.txt\0?? 新/\0UU x\u{1b}[2J\0"),
+            ["a b.txt", "新/", "x␛[2J"]
+        );
+        assert_eq!(paths(""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn sizes_are_added_up_and_links_are_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("a")).unwrap();
+        fs::write(dir.path().join("a/b"), vec![1; 100_000]).unwrap();
+        std::os::unix::fs::symlink("/", dir.path().join("root")).unwrap();
+        let found = size_of(dir.path());
+        assert!((100_000..2_000_000).contains(&found.bytes), "{found:?}");
+        assert!(!found.at_least);
+        assert_eq!(size_of(&dir.path().join("nothing")), DiskUse::default());
+    }
+}

@@ -1,0 +1,179 @@
+//! `.worktrees/events.jsonl`: the life of the worktrees, a line for each step, in the reference's spelling.
+
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use crate::domain::stamp::Stamp;
+use crate::domain::worktree::Worktree;
+use crate::store::StoreError;
+
+/// Largest log, in bytes. A longer one becomes `events.1.jsonl`, in place of the one before.
+const LOG_MAX: u64 = 4 * 1024 * 1024;
+
+/// The log. Its writers hold the lock of the worktrees.
+#[derive(Debug)]
+pub struct EventLog {
+    path: PathBuf,
+}
+
+/// One line, but for its time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Note {
+    event: &'static str,
+    task: Value,
+    worktree: Map<String, Value>,
+    error: Option<String>,
+}
+
+impl Note {
+    /// An event with a worktree as it stands.
+    pub fn of(event: &'static str, tree: &Worktree) -> Note {
+        let mut worktree = Map::new();
+        worktree.insert("name".into(), tree.name.as_str().into());
+        worktree.insert("path".into(), tree.path.as_str().into());
+        worktree.insert("branch".into(), tree.branch.as_str().into());
+        worktree.insert("status".into(), tree.status.to_string().into());
+        if !tree.base_commit.is_empty() {
+            let base = match tree.base.as_str() {
+                "" => &tree.base_commit,
+                base => base,
+            };
+            worktree.insert("base_ref".into(), base.into());
+        }
+        Note {
+            event,
+            task: tree.task_id.map_or(json!({}), |id| json!({"id": id})),
+            worktree,
+            error: None,
+        }
+    }
+
+    /// The task of a worktree is completed.
+    pub fn completed(tree: &Worktree) -> Note {
+        Note {
+            task: json!({"id": tree.task_id, "subject": tree.subject, "status": "completed"}),
+            ..Note::of("task.completed", tree)
+        }
+    }
+
+    /// The same, with why it did not go well.
+    #[must_use]
+    pub fn error(self, why: &str) -> Note {
+        Note {
+            error: Some(why.into()),
+            ..self
+        }
+    }
+
+    /// The same, with the files in conflict.
+    #[must_use]
+    pub fn files(mut self, files: &[String]) -> Note {
+        self.worktree.insert("files".into(), json!(files));
+        self
+    }
+}
+
+impl EventLog {
+    /// The log in `dir`.
+    pub fn open(dir: &Path) -> EventLog {
+        EventLog {
+            path: dir.join("events.jsonl"),
+        }
+    }
+
+    /// Adds a line. Not synced: it is a record, nothing depends on it.
+    ///
+    /// # Errors
+    /// When it can not be written.
+    pub fn note(&self, note: Note, now: Stamp) -> Result<(), StoreError> {
+        let mut line = json!({
+            "event": note.event,
+            "ts": now,
+            "task": note.task,
+            "worktree": note.worktree,
+        });
+        if let (Some(error), Some(object)) = (note.error, line.as_object_mut()) {
+            object.insert("error".into(), error.into());
+        }
+        self.append(&line).map_err(StoreError::at(&self.path))
+    }
+
+    fn append(&self, line: &Value) -> std::io::Result<()> {
+        if fs::metadata(&self.path).is_ok_and(|meta| meta.len() > LOG_MAX) {
+            fs::rename(&self.path, self.path.with_file_name("events.1.jsonl"))?;
+        }
+        let mut file = OpenOptions::new()
+            .create(true)
+            .read(true)
+            .append(true)
+            .open(&self.path)?;
+        let mut last = [b'\n'];
+        let is_torn =
+            file.seek(SeekFrom::End(-1)).is_ok() && file.read(&mut last).is_ok() && last != [b'\n'];
+        // A line that a crash cut off ends here, so that the next one is whole.
+        let start = if is_torn { "\n" } else { "" };
+        file.write_all(format!("{start}{line}\n").as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::worktree::WorktreeName;
+    use pretty_assertions::assert_eq;
+
+    fn tree() -> Worktree {
+        let name = WorktreeName::new("task-3").unwrap();
+        Worktree {
+            subject: "Write it".into(),
+            base_commit: "abc".into(),
+            ..Worktree::new(name, "/r/.worktrees/task-3".into(), Stamp(1.0))
+        }
+    }
+
+    #[test]
+    fn lines_have_the_fields_of_the_reference_and_a_torn_one_is_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("events.jsonl");
+        fs::write(&path, "{\"event\": \"half").unwrap();
+        let log = EventLog::open(dir.path());
+        let failed = Note::of("worktree.create.failed", &tree()).error("no room");
+        log.note(failed, Stamp(2.5)).unwrap();
+        log.note(Note::completed(&tree()), Stamp(3.0)).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "{\"event\": \"half");
+        let read = |line: &str| serde_json::from_str::<Value>(line).unwrap();
+        assert_eq!(
+            read(lines[1]),
+            json!({
+                "event": "worktree.create.failed", "ts": 2.5, "task": {"id": 3}, "error": "no room",
+                "worktree": {
+                    "name": "task-3", "path": "/r/.worktrees/task-3", "branch": "wt/task-3",
+                    "status": "active", "base_ref": "abc",
+                },
+            })
+        );
+        assert_eq!(
+            read(lines[2])["task"],
+            json!({"id": 3, "subject": "Write it", "status": "completed"})
+        );
+    }
+
+    #[test]
+    fn a_long_log_makes_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("events.jsonl");
+        let size = usize::try_from(LOG_MAX).unwrap() + 1;
+        fs::write(&path, vec![b'\n'; size]).unwrap();
+        let log = EventLog::open(dir.path());
+        log.note(Note::of("worktree.keep", &tree()), Stamp(1.0))
+            .unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
+        let old = fs::metadata(dir.path().join("events.1.jsonl")).unwrap();
+        assert_eq!(old.len(), LOG_MAX + 1);
+    }
+}

@@ -1,0 +1,244 @@
+//! Merging a worktree's branch into its base, in the main work tree, or leaving everything as it was.
+
+use std::path::Path;
+
+use super::judge::status_of;
+use super::log::Note;
+use super::{Work, Worktrees};
+use crate::domain::stamp::Stamp;
+use crate::domain::worktree::{
+    Busy, FILES_MAX, Leftovers, Merge, OnDisk, WorktreeError, WorktreeName,
+};
+use crate::store::StoreError;
+use crate::store::git::{Git, GitError, Hooks, busy_in, commit_of, head};
+
+/// How an attempt to merge ended.
+pub enum Attempt {
+    /// It is merged.
+    Done,
+    /// These files conflict. All is as it was.
+    Conflict(Vec<String>),
+    /// Git, a hook or the deadline stopped it. All is as it was.
+    Refused(String),
+}
+
+impl Worktrees {
+    /// Commits all that is uncommitted in a worktree (ignored files are not), as the person or, where the
+    /// person has set no name, as crewdeck. Hooks do not run and nothing is signed: what is to be saved
+    /// here is saved unattended, and a merge into the base follows the person's rules again.
+    ///
+    /// # Errors
+    /// When the folder is gone, has another branch checked out, is in the middle of something, or git fails.
+    pub fn commit_leftovers(
+        &self,
+        name: &WorktreeName,
+        message: &str,
+    ) -> Result<Leftovers, StoreError> {
+        let work = self.work()?;
+        let name = work.index.find(name)?.name.clone();
+        let (git, own) = work.whole(&name)?;
+        if let Some(what) = busy_in(&own) {
+            let place = format!("worktree {name}");
+            return Err(WorktreeError::Busy { what, place }.into());
+        }
+        if status_of(&git)?.count == 0 {
+            return Ok(Leftovers::None);
+        }
+        on_own_branch(&name, &git)?;
+        git.ok(&["add", "--all"])?;
+        if git.says(&["diff", "--cached", "--quiet"])? {
+            return Ok(Leftovers::None);
+        }
+        git.committer()?.ok(&[
+            "commit",
+            "--quiet",
+            "--no-verify",
+            "--no-gpg-sign",
+            "--cleanup=whitespace",
+            "-m",
+            message,
+        ])?;
+        let commit = head(&git)?.ok_or(GitError::NoCommits)?.commit;
+        Ok(Leftovers::Committed(commit))
+    }
+
+    /// Merges a worktree's branch into its base. The main work tree must be on the base and clean, the
+    /// worktree must have nothing uncommitted. There the person's hooks run and signatures are made.
+    ///
+    /// # Errors
+    /// Why it was not tried, or what stopped it; all is as it was then.
+    pub fn merge(&self, name: &WorktreeName, now: Stamp) -> Result<Merge, StoreError> {
+        let mut work = self.work()?;
+        let tree = work.index.find(name)?.clone();
+        let branch = tree.name.branch();
+        let Some(tip) = work.repo.branch(&branch)? else {
+            return Err(WorktreeError::NoBranch(branch).into());
+        };
+        work.is_finished(&tree.name)?;
+        let (base, commit) = work.base_of(&tree)?;
+        let into = base.clone().unwrap_or_else(|| commit.clone());
+        if work.repo.contains(&commit, &tip)? {
+            work.index.change(&tree.name, |tree| tree.merged(now))?;
+            work.save()?;
+            return Ok(Merge::AlreadyMerged { into });
+        }
+        work.is_ready(base.as_deref())?;
+        work.log
+            .note(Note::of("worktree.merge.before", &tree), now)?;
+        let git = work.repo.git.with_hooks(Hooks::Run).committer()?;
+        match try_merge(&git, work.repo.own(), &tip, &tree.message(), &["--no-ff"])? {
+            Attempt::Done => {
+                let tree = work.index.change(&tree.name, |tree| tree.merged(now))?;
+                work.save()?;
+                work.log
+                    .note(Note::of("worktree.merge.after", &tree), now)?;
+                let commit = work.repo.head()?.commit;
+                Ok(Merge::Merged { into, commit })
+            }
+            Attempt::Conflict(files) => {
+                let note = Note::of("worktree.merge.conflict", &tree).files(&files);
+                work.log.note(note, now)?;
+                Ok(Merge::Conflict { into, files })
+            }
+            Attempt::Refused(why) => {
+                let note = Note::of("worktree.merge.failed", &tree).error(&why);
+                work.log.note(note, now)?;
+                Err(WorktreeError::NotMerged { branch, why }.into())
+            }
+        }
+    }
+}
+
+impl Work {
+    /// Nothing is uncommitted or under way in the worktree. One whose folder is gone has only its branch.
+    fn is_finished(&self, name: &WorktreeName) -> Result<(), StoreError> {
+        if self.tree(name).on_disk == OnDisk::Missing {
+            return Ok(());
+        }
+        let (git, own) = self.whole(name)?;
+        if let Some(what) = busy_in(&own) {
+            let place = format!("worktree {name}");
+            return Err(WorktreeError::Busy { what, place }.into());
+        }
+        on_own_branch(name, &git)?;
+        clean(name, &git)
+    }
+
+    /// The main work tree can take a merge into `base`.
+    fn is_ready(&self, base: Option<&str>) -> Result<(), StoreError> {
+        let place = || "the main work tree".to_string();
+        if let Some(what) = self.repo.busy() {
+            let place = place();
+            return Err(WorktreeError::Busy { what, place }.into());
+        }
+        let head = self.repo.head()?;
+        let Some(on) = head.branch else {
+            return Err(WorktreeError::MainDetached.into());
+        };
+        if let Some(base) = base.filter(|base| *base != on) {
+            let base = base.to_string();
+            return Err(WorktreeError::WrongBranch { on, base }.into());
+        }
+        let changed = self.repo.git.ok(&[
+            "status",
+            "--porcelain=v1",
+            "-z",
+            "--no-renames",
+            "--untracked-files=no",
+            "--ignore-submodules=dirty",
+        ])?;
+        let files = super::judge::paths(&changed);
+        if files.is_empty() {
+            return Ok(());
+        }
+        Err(WorktreeError::MainDirty(few(&files, files.len())).into())
+    }
+}
+
+/// A worktree without uncommitted files.
+pub fn clean(name: &WorktreeName, git: &Git) -> Result<(), StoreError> {
+    let status = status_of(git)?;
+    if status.count == 0 {
+        return Ok(());
+    }
+    let files = few(&status.files, status.count);
+    let name = name.clone();
+    Err(WorktreeError::Uncommitted { name, files }.into())
+}
+
+/// A worktree that has its own branch checked out.
+pub fn on_own_branch(name: &WorktreeName, git: &Git) -> Result<(), StoreError> {
+    let own = name.branch();
+    let on = match head(git)? {
+        Some(head) if head.branch.as_deref() == Some(&own) => return Ok(()),
+        Some(head) => head.branch.unwrap_or_else(|| "a commit".into()),
+        None => "nothing".into(),
+    };
+    let name = name.clone();
+    Err(WorktreeError::Elsewhere { name, on, own }.into())
+}
+
+/// The first few paths, and how many more there are.
+fn few(files: &[String], count: usize) -> String {
+    let shown: Vec<&str> = files.iter().take(5).map(String::as_str).collect();
+    match count - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// Merges the commit `tip` into what is checked out where `git` is, or leaves all as it was.
+///
+/// Whether it is merged is read from the history and not from the exit code: a hook that fails or hangs
+/// after the merge does not undo it.
+pub fn try_merge(
+    git: &Git,
+    git_dir: &Path,
+    tip: &str,
+    message: &str,
+    flags: &[&str],
+) -> Result<Attempt, StoreError> {
+    let before = commit_of(git, "HEAD")?;
+    let mut args = vec![
+        "merge",
+        "--quiet",
+        "--commit",
+        "--no-squash",
+        "--no-edit",
+        "--no-autostash",
+        "--cleanup=whitespace",
+        "-m",
+        message,
+    ];
+    args.extend(flags);
+    args.push(tip);
+    let why = match git.run(&args) {
+        Ok(answer) if answer.complaint.is_empty() => format!("exit code {}", answer.code),
+        Ok(answer) => answer.complaint,
+        Err(error @ GitError::TimedOut(_)) => error.to_string(),
+        Err(error) => return Err(error.into()),
+    };
+    if git.says(&["merge-base", "--is-ancestor", tip, "HEAD"])? {
+        return Ok(Attempt::Done);
+    }
+    let mut files = Vec::new();
+    if busy_in(git_dir) == Some(Busy::Merge) {
+        let names = git.ok(&["diff", "--name-only", "--diff-filter=U", "-z"])?;
+        files = names
+            .split('\0')
+            .filter(|f| !f.is_empty())
+            .map(String::from)
+            .collect();
+        files.truncate(FILES_MAX);
+        git.ok(&["merge", "--abort"])?;
+    }
+    if commit_of(git, "HEAD")? != before {
+        let why = "the branch was moved by somebody else at the same time".into();
+        return Ok(Attempt::Refused(why));
+    }
+    Ok(if files.is_empty() {
+        Attempt::Refused(why)
+    } else {
+        Attempt::Conflict(files)
+    })
+}

@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crewdeck::domain::ids::TaskId;
 use crewdeck::domain::worktree::{Content, Leftovers, OnDisk, Origin, Removal, WorktreeError};
@@ -296,13 +297,13 @@ fn where_nobody_set_a_name_crewdeck_commits() {
 #[test]
 fn a_process_that_is_killed_at_any_time_is_no_hindrance() {
     let r = Repository::new();
-    for n in 0..300 {
+    for n in 0..60 {
         fs::write(r.root().join(format!("f{n}.txt")), "x\n").unwrap();
     }
     r.commit("a.txt", "two\n");
-    for round in 0..8u32 {
+    for round in 0..4u32 {
         let mut child = process(&r, 0);
-        std::thread::sleep(std::time::Duration::from_millis(30) * round);
+        std::thread::sleep(Duration::from_millis(40) * round);
         child.kill().unwrap();
         child.wait().unwrap();
         let name = r.create(1000 + u64::from(round), &[]);
@@ -319,6 +320,33 @@ fn a_process_that_is_killed_at_any_time_is_no_hindrance() {
             tree.name
         );
     }
+}
+
+#[test]
+fn a_git_that_outlives_its_killed_process_is_waited_for() {
+    let r = Repository::new();
+    let (started, go) = (r.root().join(".git/started"), r.root().join(".git/go"));
+    let smudge = format!(
+        "touch '{}'; until [ -e '{}' ]; do sleep 0.01; done; cat",
+        started.display(),
+        go.display()
+    );
+    r.git(&["config", "filter.slow.smudge", &smudge]);
+    r.git(&["config", "filter.slow.clean", "cat"]);
+    r.commit(".gitattributes", "*.txt filter=slow\n");
+    let mut child = process(&r, 0);
+    let until = Instant::now() + Duration::from_secs(20);
+    while !started.exists() {
+        assert!(Instant::now() < until, "git never wrote a file");
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let lock = fs::File::open(r.root().join(".worktrees/.lock")).unwrap();
+    assert!(lock.try_lock().is_err(), "git still works under the lock");
+    fs::write(&go, "").unwrap();
+    assert_eq!(r.create(1, &[]), "task-1-2");
+    assert_eq!(git(&r.tree("task-1"), &["status", "--porcelain"]), "");
 }
 
 /// Starts this binary as a process of that number.

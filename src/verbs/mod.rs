@@ -68,10 +68,14 @@ impl Desk<'_> {
             Form::Json => serde_json::to_string_pretty(value)?,
             Form::Text => crate::domain::text::harmless(&text()),
         };
-        if !out.is_empty() {
-            writeln!(std::io::stdout().lock(), "{out}")?;
+        if out.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        match writeln!(std::io::stdout().lock(), "{out}") {
+            // Nobody reads on (`| head`): the wish was to stop.
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            written => Ok(written?),
+        }
     }
 
     /// Says on stderr what the store set aside or could not read.

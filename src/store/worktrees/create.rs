@@ -213,6 +213,7 @@ impl Work {
             Origin::Base => git.ok(&[
                 "worktree",
                 "add",
+                "--quiet",
                 "--no-track",
                 "-b",
                 &branch,
@@ -220,7 +221,7 @@ impl Work {
                 &path,
                 commit,
             ])?,
-            Origin::Branch => git.ok(&["worktree", "add", "--", &path, &branch])?,
+            Origin::Branch => git.ok(&["worktree", "add", "--quiet", "--", &path, &branch])?,
         };
         Ok(())
     }

@@ -134,6 +134,39 @@ pub fn claimed(id: u64, subject: &str, description: &str) -> String {
     format!("<auto-claimed>Task #{id}: {subject}\n{description}</auto-claimed>")
 }
 
+/// Where a claimed task is worked on.
+pub fn worktree(dir: &str, branch: &str, has: &[String]) -> String {
+    let has = if has.is_empty() {
+        String::new()
+    } else {
+        format!(" It holds the work of {}.", has.join(", "))
+    };
+    format!(
+        "\n<worktree>You work in {dir}, a git worktree of your own on branch {branch}.{has} Nobody else \
+         changes files there. What you leave uncommitted is committed when you complete the task.</worktree>"
+    )
+}
+
+/// What somebody has left in a worktree that is taken over.
+pub fn left_behind(files: usize, commits: u64) -> String {
+    if files == 0 && commits == 0 {
+        return String::new();
+    }
+    format!(
+        "\n<worktree>Somebody has worked there before you: {commits} commits, {files} uncommitted files. Look \
+         at them first (git log, git status, git diff) and go on from there.</worktree>"
+    )
+}
+
+/// A branch that a worktree should hold and does not.
+pub fn not_brought(branch: &str, files: &[String]) -> String {
+    format!(
+        "\n<worktree>{branch} is not in it: it conflicts in {}. Run `git merge {branch}` first, solve the \
+         conflicts and commit.</worktree>",
+        files.join(", ")
+    )
+}
+
 /// What sends an agent back to the task that it left open.
 pub fn resume(id: u64, subject: &str) -> String {
     format!(

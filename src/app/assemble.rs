@@ -12,8 +12,8 @@ use super::{demo, jitter, local, new_id, now, resume, root, settings};
 use crate::agent::compact::COMPACT_AT;
 use crate::agent::driver::Engine;
 use crate::cli::Global;
-use crate::config::{self, Choice, Found, Settings, Source};
-use crate::crew::{Crew, Deciders, Parts, Start};
+use crate::config::{self, Choice, Found, Merging, Settings, Source};
+use crate::crew::{Crew, Deciders, MergeRule, Parts, Start};
 use crate::domain::request::Decider;
 use crate::model::anthropic::{AnthropicConfig, KeyHeader};
 use crate::model::governor::{self, Governor};
@@ -172,6 +172,11 @@ pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Assemb
         setup,
         engine,
         prices: settings.prices.clone(),
+        worktrees: match (settings.worktrees, settings.merge.unwrap_or_default()) {
+            (Some(false), _) => None,
+            (Some(true) | None, Merging::Asked) => Some(MergeRule::Asked),
+            (Some(true) | None, Merging::Auto) => Some(MergeRule::Auto),
+        },
         deciders: blueprint.deciders,
         ceilings: settings.ceilings,
         rules: Rules {

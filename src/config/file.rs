@@ -30,6 +30,10 @@ pub struct Settings {
     pub compact_at: Option<u64>,
     /// Most calls of the model in flight for the whole team (1 to 64).
     pub calls_max: Option<usize>,
+    /// Whether each claimed task gets a git worktree of its own; true where it is not set.
+    pub worktrees: Option<bool>,
+    /// Who merges completed tasks: `asked` (you or the lead) or `auto`.
+    pub merge: Option<Merging>,
     /// Seconds after which a resting teammate leaves; 0: never.
     pub idle_timeout_s: Option<u64>,
     /// Seconds that a program of an agent may run.
@@ -54,6 +58,17 @@ pub struct Settings {
     /// US dollars for a million tokens, by the model's name.
     #[serde(default)]
     pub prices: BTreeMap<String, Price>,
+}
+
+/// Who merges completed tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Merging {
+    /// The person or the lead, one by one.
+    #[default]
+    Asked,
+    /// The crew, as soon as a task is completed.
+    Auto,
 }
 
 /// Settings of the Anthropic wire.
@@ -86,6 +101,8 @@ const KEYS: &[(&str, &[&str])] = &[
             "max_tokens",
             "window",
             "compact_at",
+            "worktrees",
+            "merge",
             "calls_max",
             "idle_timeout_s",
             "tool_timeout_s",
@@ -158,6 +175,8 @@ impl Settings {
             max_tokens: later.max_tokens.or(self.max_tokens),
             window: later.window.or(self.window),
             compact_at: later.compact_at.or(self.compact_at),
+            worktrees: later.worktrees.or(self.worktrees),
+            merge: later.merge.or(self.merge),
             calls_max: later.calls_max.or(self.calls_max),
             idle_timeout_s: later.idle_timeout_s.or(self.idle_timeout_s),
             tool_timeout_s: later.tool_timeout_s.or(self.tool_timeout_s),

@@ -33,6 +33,8 @@ pub async fn obey(shared: Arc<Shared>, mut inbox: mpsc::Receiver<Command>) {
             Command::AskShutdown { member } => ask_shutdown(&shared, &member).await,
             Command::Force { member } => shared.force(&member),
             Command::Nudge { member } => shared.nudge(&member).await,
+            Command::Merge { task } => shared.merge(task).await.map(|_| ()),
+            Command::ShowDiff { task } => shared.show_diff(task).await,
             Command::ListModels => {
                 // The server may be slow to answer; other commands must not wait for it.
                 shared.tracker.spawn(list_models(Arc::clone(&shared)));

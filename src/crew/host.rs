@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use tokio::sync::Semaphore;
 
 use super::{Shared, mate, subagent};
-use crate::domain::ids::{CallId, JobId, Name, RequestId};
+use crate::domain::ids::{CallId, JobId, Name, RequestId, TaskId};
 use crate::domain::job::Job;
 use crate::domain::request::{Decider, Decision, Request, RequestKind, Verdict};
 use crate::domain::team::Member;
@@ -101,6 +101,14 @@ impl Host for CrewHost {
         reason: String,
     ) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(self.shared.part(agent, request, verdict, reason))
+    }
+
+    fn commit_leftovers<'a>(&'a self, agent: &'a Name) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(self.shared.commit_leftovers(agent))
+    }
+
+    fn merge(&self, task: TaskId) -> BoxFuture<'_, Result<String, String>> {
+        Box::pin(self.shared.merge(task))
     }
 
     fn start_job(&self, order: JobOrder) -> Result<Job, String> {

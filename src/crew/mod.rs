@@ -14,6 +14,7 @@ mod rest;
 mod roll;
 mod skills;
 mod subagent;
+mod trees;
 mod watcher;
 
 use std::collections::BTreeMap;
@@ -27,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::agent::desk::Desk;
-use crate::agent::driver::{Control, Engine, EngineSlot};
+use crate::agent::driver::{Control, Engine, EngineSlot, blocking};
 use crate::domain::ceiling::Ceilings;
 use crate::domain::conversation::TurnState;
 use crate::domain::graph::TaskGraph;
@@ -39,8 +40,9 @@ use crate::domain::team::Team;
 use crate::domain::usage::Price;
 use crate::protocol::event::{EventKind, Level, Setup};
 use crate::protocol::{Command, Publisher};
-use crate::store::{Board, Post, Requests, Roster, Skills, StoreError};
+use crate::store::{Board, Post, Requests, Roster, Skills, StoreError, Worktrees};
 use crate::tools::policy::Rules;
+pub use trees::MergeRule;
 
 /// Commands that may wait for the crew.
 const COMMANDS_MAX: usize = 256;
@@ -103,6 +105,8 @@ pub struct Parts {
     pub memory: Option<(String, String)>,
     /// What the agents can load.
     pub skills: Skills,
+    /// Who merges what is completed; `None`: no worktrees, everybody works in the root.
+    pub worktrees: Option<MergeRule>,
     /// Where events go.
     pub publisher: Publisher,
     /// The time.
@@ -164,6 +168,8 @@ struct Shared {
     post: Post,
     requests: Requests,
     roster: Roster,
+    /// The worktrees; `None`: everybody works in the root.
+    trees: Option<trees::Trees>,
     /// The board as the screen was told of it.
     graph: RwLock<Arc<TaskGraph>>,
     /// Held by who reads the board and tells of it.
@@ -183,6 +189,8 @@ struct Shared {
     begun: AtomicU64,
     /// Prompts that were accepted and have not reached their agent yet.
     queued: AtomicUsize,
+    /// What the crew itself is at: merges that follow from a completed task.
+    errands: AtomicUsize,
     /// News of teammates that the lead has not been woken for.
     news: AtomicUsize,
     tracker: TaskTracker,
@@ -206,7 +214,19 @@ impl Crew {
     /// # Errors
     /// When the state folders can not be read or written.
     pub async fn start(parts: Parts) -> Result<Crew, StoreError> {
+        let (trees, without) = match parts.worktrees {
+            None => (None, None),
+            Some(rule) => {
+                let door = Worktrees::open(&parts.root);
+                let check = door.clone();
+                match blocking(move || check.check()).await {
+                    Ok(()) => (Some(trees::Trees::new(door, rule)), None),
+                    Err(why) => (None, Some(why.to_string())),
+                }
+            }
+        };
         let shared = Arc::new(Shared {
+            trees,
             board: Board::open(&parts.root),
             post: Post::open(&parts.root),
             requests: Requests::open(&parts.root),
@@ -237,6 +257,7 @@ impl Crew {
             pulse: watch::Sender::new(0),
             begun: AtomicU64::new(0),
             queued: AtomicUsize::new(0),
+            errands: AtomicUsize::new(0),
             news: AtomicUsize::new(0),
             tracker: TaskTracker::new(),
             stop: CancellationToken::new(),
@@ -246,6 +267,10 @@ impl Crew {
         });
         let setup = lock(&shared.setup).clone();
         shared.publish(EventKind::CrewReady(setup)).await;
+        if let Some(why) = without {
+            let text = format!("Everybody works in the directory itself, without worktrees: {why}");
+            shared.notice(Level::Info, text).await;
+        }
         shared.tell_of_unknown_price().await;
         let back = roll::call(&shared, parts.start).await?;
         let seen = skills::begin(&shared).await;

@@ -32,7 +32,7 @@ pub async fn detect(shared: Arc<Shared>) {
             continue;
         }
         told_at = Some(begun);
-        if shared.news.swap(0, Ordering::SeqCst) > 0 && shared.wake_lead(&graph) {
+        if shared.news.swap(0, Ordering::SeqCst) > 0 && shared.wake_lead(&graph).await {
             continue;
         }
         shared.publish(EventKind::CrewAtRest).await;
@@ -42,6 +42,7 @@ pub async fn detect(shared: Arc<Shared>) {
 impl Shared {
     fn all_rest(&self) -> bool {
         self.queued.load(Ordering::SeqCst) == 0
+            && self.errands.load(Ordering::SeqCst) == 0
             && !self.jobs.is_running(None)
             && lock(&self.agents)
                 .values()
@@ -49,7 +50,7 @@ impl Shared {
     }
 
     /// The board as it stands on disk, when nobody works and nothing on disk gives anybody work.
-    async fn is_at_rest(&self) -> Option<Arc<TaskGraph>> {
+    async fn is_at_rest(self: &Arc<Self>) -> Option<Arc<TaskGraph>> {
         if !self.all_rest() || self.has_open_request() {
             return None;
         }
@@ -83,14 +84,23 @@ impl Shared {
     }
 
     /// Wakes the lead with what became of the work. False: it can not be reached.
-    fn wake_lead(&self, graph: &TaskGraph) -> bool {
+    async fn wake_lead(&self, graph: &TaskGraph) -> bool {
         let Some(lead) = self.handle(&Name::lead()) else {
             return false;
         };
         let open = graph.len() - graph.done();
+        let unmerged = self.unmerged().await;
+        let unmerged = if unmerged.is_empty() {
+            String::new()
+        } else {
+            format!(
+                " Not merged yet: {}. merge_worktree merges one.",
+                unmerged.join(", ")
+            )
+        };
         let text = if open == 0 {
             format!(
-                "<crew>All {} tasks of the board are completed and the team rests.</crew>",
+                "<crew>All {} tasks of the board are completed and the team rests.{unmerged}</crew>",
                 graph.len()
             )
         } else {

@@ -57,7 +57,7 @@ async fn live(
         .map(|h| h.desk.gate())
         .unwrap_or_default();
     let system = |place: &prompt::Place| prompt::subagent(&order.parent, order.kind, place);
-    let outfit = shared.outfit(Order {
+    let mut outfit = shared.outfit(Order {
         name: name.clone(),
         caller: Caller::Subagent(order.kind),
         limits: Limits {
@@ -71,6 +71,7 @@ async fn live(
         model: model_of(&shared, &order.parent),
         system: &system,
     });
+    outfit.driver.workshop.workdir.clone_from(&order.workdir);
     shared
         .publish(EventKind::SubagentStarted {
             agent: name.clone(),

@@ -70,7 +70,7 @@ pub async fn watch(shared: Arc<Shared>) {
 impl Shared {
     /// Looks at tasks again and tells everybody what is other than before. The board as it was told comes back;
     /// `None`: it can not be read.
-    pub(super) async fn read_board(&self, which: Which) -> Option<Arc<TaskGraph>> {
+    pub(super) async fn read_board(self: &Arc<Self>, which: Which) -> Option<Arc<TaskGraph>> {
         // One after the other: what is told of a task must come in the order in which it was read.
         let _turn = self.board_turn.lock().await;
         let (board, known) = (self.board.clone(), self.graph());
@@ -102,10 +102,7 @@ impl Shared {
     }
 
     /// Notes for the lead what others have completed (promise 13: it costs no call).
-    fn note_progress(&self, delta: &Delta) {
-        let Some(lead) = self.handle(&Name::lead()) else {
-            return;
-        };
+    fn note_progress(self: &Arc<Self>, delta: &Delta) {
         let known = self.graph();
         for task in delta
             .changed
@@ -115,7 +112,19 @@ impl Shared {
             let is_news = known
                 .get(task.id)
                 .is_some_and(|before| before.status != TaskStatus::Completed);
-            if is_news {
+            if !is_news {
+                continue;
+            }
+            if !task.worktree.is_empty() {
+                let (shared, task) = (Arc::clone(self), Arc::clone(task));
+                self.errands.fetch_add(1, Ordering::SeqCst);
+                self.tracker.spawn(async move {
+                    shared.completed(&task).await;
+                    shared.errands.fetch_sub(1, Ordering::SeqCst);
+                    shared.beat();
+                });
+            }
+            if let Some(lead) = self.handle(&Name::lead()) {
                 lead.desk.note(format!(
                     "{} completed task {} ({})",
                     task.owner, task.id, task.subject

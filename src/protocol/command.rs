@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::{JobId, Name};
+use crate::domain::ids::{JobId, Name, TaskId};
 use crate::domain::request::Decision;
 
 /// What the person wants. Each says which event answers it; a refusal is [`super::EventKind::Refused`].
@@ -50,6 +50,16 @@ pub enum Command {
     Nudge {
         /// Whom.
         member: Name,
+    },
+    /// Merge the branch of a completed task. A `Notice` tells what came of it.
+    Merge {
+        /// The task.
+        task: TaskId,
+    },
+    /// Show what the branch of a task changes. `DiffShown`.
+    ShowDiff {
+        /// The task.
+        task: TaskId,
     },
     /// Ask the server which models it has. `ModelsListed`.
     ListModels,

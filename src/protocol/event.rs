@@ -291,6 +291,17 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         removed: Vec<TaskId>,
     },
+    /// What the branch of a task changes. Answers [`super::Command::ShowDiff`].
+    DiffShown {
+        /// The task.
+        task: TaskId,
+        /// A line for each changed file, and a sum.
+        stat: String,
+        /// The changes as a unified diff, cut with a mark.
+        text: String,
+        /// New files that are not in it yet.
+        untracked: Vec<String>,
+    },
     /// The roster on disk is another than before, whoever changed it.
     TeamChanged {
         /// The whole roster.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 
-use crate::domain::ids::{CallId, JobId, Name, RequestId};
+use crate::domain::ids::{CallId, JobId, Name, RequestId, TaskId};
 use crate::domain::job::Job;
 use crate::domain::request::{Decision, Request, RequestKind, Verdict};
 use crate::domain::subagent::SubagentKind;
@@ -53,6 +53,12 @@ pub trait Host: Send + Sync {
         reason: String,
     ) -> BoxFuture<'a, Result<(), String>>;
 
+    /// Commits what the agent has left uncommitted for its open task. The error says what stops it.
+    fn commit_leftovers<'a>(&'a self, agent: &'a Name) -> BoxFuture<'a, Result<(), String>>;
+
+    /// Merges the branch of a completed task. What came of it, or why it was not tried.
+    fn merge(&self, task: TaskId) -> BoxFuture<'_, Result<String, String>>;
+
     /// Starts a command beside the agent. The error is text for the model.
     fn start_job(&self, order: JobOrder) -> Result<Job, String>;
 
@@ -96,4 +102,6 @@ pub struct SubagentOrder {
     pub kind: SubagentKind,
     /// What it is to find out or do.
     pub prompt: String,
+    /// Where it works: where its parent does.
+    pub workdir: PathBuf,
 }

@@ -16,6 +16,7 @@ mod letters;
 mod list_teammates;
 mod load_skill;
 mod loose;
+mod merge_worktree;
 mod plan_approval;
 pub mod policy;
 mod read_file;

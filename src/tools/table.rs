@@ -23,6 +23,7 @@ pub static TABLE: &[&Tool] = &[
     &super::task_list::TOOL,
     &super::task_get::TOOL,
     &super::claim_task::TOOL,
+    &super::merge_worktree::TOOL,
     &super::spawn_teammate::TOOL,
     &super::list_teammates::TOOL,
     &super::send_message::TOOL,

@@ -52,6 +52,7 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
         call: context.call.clone(),
         kind: input.kind.unwrap_or_default(),
         prompt: input.prompt,
+        workdir: context.workdir.clone(),
     };
     match context.host.delegate(order).await {
         Ok(answer) => ToolOutput::ok(answer),

@@ -21,7 +21,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Crew,
     audience: Audience::Members,
     show,
-    run: |context, input| Box::pin(blocking(context, input, run)),
+    run: |context, input| Box::pin(update(context, input)),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -77,6 +77,18 @@ fn show(input: &Value) -> String {
         .and_then(Value::as_str)
         .unwrap_or_default();
     crate::domain::text::one_line(format!("#{} {status}", id.trim_matches(['"', '#'])).trim())
+}
+
+async fn update(context: ToolContext, input: Value) -> ToolOutput {
+    let completes = match parse::<Input>(input.clone()) {
+        Ok(input) => input.status == Some(TaskStatus::Completed),
+        Err(output) => return output,
+    };
+    // Before the task is completed: what it frees builds on its branch.
+    if completes && let Err(why) = context.host.commit_leftovers(&context.agent).await {
+        return ToolOutput::error(format!("Error: {why}"));
+    }
+    blocking(context, input, run).await
 }
 
 fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {

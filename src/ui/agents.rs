@@ -98,6 +98,7 @@ impl AgentView {
             | EventKind::ToolFinished { .. }
             | EventKind::JobChanged { .. }
             | EventKind::JobOutput { .. }
+            | EventKind::DiffShown { .. }
             | EventKind::BoardChanged { .. }
             | EventKind::TeamChanged { .. }
             | EventKind::LetterMoved { .. }

@@ -145,6 +145,9 @@ fn does_something(state: &UiState, binding: &Binding) -> bool {
             Pane::Todo | Pane::Team | Pane::Inbox => false,
         },
         Action::TurnBoard => !state.board.is_empty() && state.filter.is_none(),
+        Action::Merge | Action::Diff => crate::ui::board::selected(state)
+            .and_then(|(_, id)| state.board.get(id))
+            .is_some_and(|t| !t.worktree.is_empty()),
         Action::AskShutdown | Action::Force | Action::Nudge => rows::selected_member(state)
             .is_some_and(|(_, name)| {
                 let status = state.team.find(&name).map(|m| m.status);

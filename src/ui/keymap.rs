@@ -115,6 +115,10 @@ pub enum Action {
     Reject,
     /// Say yes or no with a comment.
     Comment,
+    /// Merge the branch of the selected task.
+    Merge,
+    /// Show what the branch of the selected task changes.
+    Diff,
     /// Ask the selected teammate to shut down.
     AskShutdown,
     /// End the selected teammate at once.
@@ -212,6 +216,8 @@ pub const TABLE: &[Binding] = &[
 
     bind(Context::In(Pane::Board), &["enter"], Action::Open, "show the task", "open"),
     bind(Context::In(Pane::Board), &["v"], Action::TurnBoard, "draw the tasks as a graph, or list them", "graph or list"),
+    bind(Context::In(Pane::Board), &["D"], Action::Diff, "show what the branch of the task changes", "diff"),
+    bind(Context::In(Pane::Board), &["m"], Action::Merge, "merge the branch of the completed task", "merge"),
     bind(Context::In(Pane::Board), &["/"], Action::Filter, "filter: words, owner:NAME status:ready tag:T, !word", "filter"),
     bind(Context::In(Pane::Board), &["l", "right"], Action::Next, "to the task that waits for this one", ""),
     bind(Context::In(Pane::Board), &["h", "left"], Action::Prev, "to the task that this one waits for", ""),

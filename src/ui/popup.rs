@@ -16,6 +16,8 @@ pub enum Text {
     Help(Vec<Context>),
     /// A task with everything that is known of it.
     Task(TaskId),
+    /// What the branch of a task changes.
+    Diff(TaskId),
     /// A letter, by its number in the log.
     Letter(u64),
     /// What crewdeck had to say.

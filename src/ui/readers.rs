@@ -12,7 +12,7 @@ use super::state::UiState;
 use super::textual::{clock, pad, width as columns, wrap};
 use super::theme::Theme;
 use super::{keys, look, rows, sentence, skills, task_page};
-use crate::domain::text::one_line;
+use crate::domain::text::{harmless, one_line};
 
 /// Widest popup of text, in columns.
 const WIDTH_MAX: u16 = 96;
@@ -41,6 +41,7 @@ pub fn title(state: &UiState, reader: &Reader) -> String {
     match &reader.text {
         Text::Help(_) => "Keys".into(),
         Text::Task(id) => format!("Task {id}"),
+        Text::Diff(id) => format!("Changes of task {id}"),
         Text::Letter(number) => state.letters.get(*number).map_or_else(
             || "Letter".into(),
             |t| one_line(&format!("Letter from {}", t.letter.from)),
@@ -59,6 +60,7 @@ pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec
             Some(task) => task_page::lines(state, task, width, theme),
             None => vec![plain("This task is no longer on the board.", theme.dim)],
         },
+        Text::Diff(_) => diff(&state.diff, width, theme),
         Text::Letter(number) => match state.letters.get(*number) {
             Some(traced) => letter_lines(state, traced, width, theme),
             None => vec![plain("This letter is too old to be kept here.", theme.dim)],
@@ -66,6 +68,22 @@ pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec
         Text::Notices => notices(state, width, theme),
         Text::Skills => skills::lines(&state.skills, width, theme),
     }
+}
+
+/// A unified diff, its lines coloured by what they do.
+fn diff(text: &str, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let style = |line: &str| match line.as_bytes() {
+        [b'+', ..] if !line.starts_with("+++") => theme.added,
+        [b'-', ..] if !line.starts_with("---") => theme.removed,
+        [b'@', b'@', ..] => theme.accent,
+        _ => theme.text,
+    };
+    let mut out = Vec::new();
+    for line in harmless(text).lines() {
+        let rows = wrap(line, width);
+        out.extend(rows.into_iter().map(|row| plain(row, style(line))));
+    }
+    out
 }
 
 fn plain(text: impl Into<String>, style: Style) -> Line<'static> {

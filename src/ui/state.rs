@@ -165,6 +165,8 @@ pub struct UiState {
     pub(super) models: Models,
     pub(super) jobs: JobBook,
     pub(super) skills: SkillBook,
+    /// What the branch of a task changes, while it is read.
+    pub(super) diff: String,
     pub(super) queued: Vec<Queued>,
 
     pub(super) focus: Focus,
@@ -209,6 +211,7 @@ impl UiState {
             models: Models::Unknown,
             jobs: JobBook::default(),
             skills: SkillBook::default(),
+            diff: String::new(),
             queued: Vec::new(),
             focus: Focus::Composer,
             left_composer: false,

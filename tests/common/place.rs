@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crewdeck::domain::chat::Outcome;
-use crewdeck::domain::ids::{CallId, JobId, Name, RequestId};
+use crewdeck::domain::ids::{CallId, JobId, Name, RequestId, TaskId};
 use crewdeck::domain::job::Job;
 use crewdeck::domain::request::{Decision, Request, RequestKind, Verdict};
 use crewdeck::domain::stamp::Stamp;
@@ -66,6 +66,12 @@ impl Host for Played {
         _: Verdict,
         _: String,
     ) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async { Err("not here".into()) })
+    }
+    fn commit_leftovers<'a>(&'a self, _: &'a Name) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async { Ok(()) })
+    }
+    fn merge(&self, _: TaskId) -> BoxFuture<'_, Result<String, String>> {
         Box::pin(async { Err("not here".into()) })
     }
     fn start_job(&self, _: JobOrder) -> Result<Job, String> {

@@ -176,6 +176,7 @@ impl Life {
         self.shared
             .set_standing(&self.outfit.handle, Standing::Working);
         self.set_status(MemberStatus::Working).await;
+        self.settle().await;
         let end = work(&self.shared, &mut self.outfit, start).await;
         let hold = match end? {
             TurnEnd::Done => Hold::No,

@@ -7,8 +7,10 @@ use crate::agent::prompt;
 use crate::domain::chat::Block;
 use crate::domain::graph::Claimer;
 use crate::domain::ids::TaskId;
+use crate::domain::task::Task;
+use crate::domain::team::Activity;
 use crate::protocol::event::EventKind;
-use crate::store::Which;
+use crate::store::{StoreError, Which};
 
 impl Life {
     pub(super) async fn look(&mut self) -> Sight {
@@ -79,6 +81,28 @@ impl Life {
         vec![Block::text(prompt::resume(task.0, &subject))]
     }
 
+    /// Without a worktree of its own it does not work: others might be in the same files.
+    async fn no_place(&mut self, task: &Task, error: &StoreError) {
+        let what = format!("The worktree of task {} can not be made", task.id);
+        self.outfit.driver.trouble(&what, error).await;
+        self.give_back().await;
+        self.hold = Hold::UntilMail;
+        let why = format!("{what}: {error}");
+        self.tell_lead(why.clone());
+        self.outfit.driver.activity(Activity::Failed { why }).await;
+    }
+
+    /// Goes to where its task is worked on; without one, to the root.
+    pub(super) async fn settle(&mut self) {
+        let (board, name) = (self.shared.board.clone(), self.member.name.clone());
+        let own = blocking(move || board.ask(|graph| graph.open_task_of(&name).cloned())).await;
+        let dir = own
+            .ok()
+            .flatten()
+            .and_then(|task| self.shared.dir_of(&task));
+        self.outfit.driver.workshop.workdir = dir.unwrap_or_else(|| self.shared.common_dir());
+    }
+
     pub(super) async fn claim(&mut self, task: TaskId) -> Option<Vec<Block>> {
         let (board, claimer, now) = (self.shared.board.clone(), self.claimer(), self.shared.now());
         // Somebody may have been faster, or changed the task: then look again.
@@ -94,7 +118,18 @@ impl Life {
             .driver
             .publish(EventKind::Injected { agent, what })
             .await;
-        let text = prompt::claimed(claimed.id.0, &claimed.subject, &claimed.description);
+        let mut text = prompt::claimed(claimed.id.0, &claimed.subject, &claimed.description);
+        match self.shared.place_for(&claimed, &self.member.name).await {
+            Ok(Some(place)) => {
+                self.outfit.driver.workshop.workdir = place.dir;
+                text.push_str(&place.words);
+            }
+            Ok(None) => {}
+            Err(error) => {
+                self.no_place(&claimed, &error).await;
+                return None;
+            }
+        }
         Some(vec![Block::text(text)])
     }
 }

@@ -9,6 +9,7 @@ use super::super::ids::{Name, TaskId};
 use super::super::stamp::Stamp;
 use super::super::task::{Task, TaskStatus};
 use super::super::text::{clip, one_line};
+use super::super::worktree::WorktreeName;
 use super::{
     Claimer, DESCRIPTION_MAX, GraphError, NewTask, SUBJECT_MAX, TaskEdit, TaskGraph, tags_fit,
 };
@@ -168,6 +169,21 @@ impl TaskGraph {
         self.alter(id, |task| {
             task.owner.clear();
             task.status = TaskStatus::Pending;
+            task.updated_at = now;
+        });
+        Ok(vec![id])
+    }
+
+    /// Notes in which worktree a task is worked on.
+    pub fn bind(
+        &mut self,
+        id: TaskId,
+        worktree: &WorktreeName,
+        now: Stamp,
+    ) -> Result<Vec<TaskId>, GraphError> {
+        self.known(id)?;
+        self.alter(id, |task| {
+            task.worktree = worktree.to_string();
             task.updated_at = now;
         });
         Ok(vec![id])

@@ -19,6 +19,7 @@ use crate::domain::graph::{Claimer, Delta, NewTask, TaskEdit, TaskGraph};
 use crate::domain::ids::{Name, TaskId, TaskRef};
 use crate::domain::stamp::Stamp;
 use crate::domain::task::Task;
+use crate::domain::worktree::WorktreeName;
 use cache::Cache;
 use held::{First, Held};
 use record::Record;
@@ -265,6 +266,14 @@ impl Board {
     /// The graph's refusal, or why the file can not be written.
     pub fn release(&self, id: TaskId, who: &Name, now: Stamp) -> Result<Task, StoreError> {
         self.hold()?.change(id, |graph| graph.release(id, who, now))
+    }
+
+    /// Notes in which worktree a task is worked on.
+    ///
+    /// # Errors
+    /// When there is no such task, or its file can not be written.
+    pub fn bind(&self, id: TaskId, tree: &WorktreeName, now: Stamp) -> Result<Task, StoreError> {
+        self.hold()?.change(id, |graph| graph.bind(id, tree, now))
     }
 
     /// Changes a task's text, tags or edges.

@@ -84,6 +84,7 @@ impl Transcript {
             | EventKind::TodoChanged { .. }
             | EventKind::JobChanged { .. }
             | EventKind::JobOutput { .. }
+            | EventKind::DiffShown { .. }
             | EventKind::BoardChanged { .. }
             | EventKind::TeamChanged { .. }
             | EventKind::LetterMoved { .. }
@@ -224,6 +225,7 @@ fn agent_of(event: &EventKind) -> Option<&Name> {
         | EventKind::ModelsListed { .. }
         | EventKind::JobChanged { .. }
         | EventKind::JobOutput { .. }
+        | EventKind::DiffShown { .. }
         | EventKind::BoardChanged { .. }
         | EventKind::TeamChanged { .. }
         | EventKind::LetterMoved { .. }

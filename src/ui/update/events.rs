@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Do;
+use super::{Do, popups};
 use crate::domain::ids::Name;
 use crate::domain::request::Request;
 use crate::domain::stamp::Stamp;
@@ -76,6 +76,12 @@ pub fn event(state: &mut UiState, event: &Event, out: &mut Vec<Do>) {
             let parent = state.agents.entry(parent);
             parent.transcript.sent_out(call, agent);
         }
+        EventKind::DiffShown {
+            task,
+            stat,
+            text,
+            untracked,
+        } => popups::diff(state, *task, stat, text, untracked),
         EventKind::JobChanged { job } => state.jobs.changed(job),
         EventKind::JobOutput { job, chunk } => state.jobs.heard(job, chunk),
         EventKind::BoardChanged { changed, removed } => {

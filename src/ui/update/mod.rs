@@ -262,6 +262,8 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Approve => decide::approve(state, out),
         Action::Reject => decide::reject(state, out),
         Action::Comment => decide::comment(state),
+        Action::Merge => popups::merge(state, out),
+        Action::Diff => popups::ask_diff(state, out),
         Action::AskShutdown => decide::ask_shutdown(state, out),
         Action::Force => decide::force(state),
         Action::Nudge => decide::nudge(state, out),

@@ -2,8 +2,10 @@
 
 use super::Do;
 use super::movement;
+use crate::domain::ids::TaskId;
 use crate::domain::job::Job;
-use crate::domain::text::harmless;
+use crate::domain::task::TaskStatus;
+use crate::domain::text::{harmless, head_and_tail};
 use crate::protocol::Command;
 use crate::protocol::event::Level;
 use crate::ui::keymap::{Action, Context};
@@ -14,6 +16,9 @@ use crate::ui::rows::{self, Does};
 use crate::ui::state::{Filter, Models, UiState};
 use crate::ui::theme::Theme;
 use crate::ui::{board, readers, sentence};
+
+/// Longest diff that is shown, in bytes.
+const DIFF_MAX: usize = 256 * 1024;
 
 fn push(state: &mut UiState, popup: Popup) {
     if state.popups.len() < POPUPS_MAX {
@@ -70,6 +75,71 @@ pub fn jobs(state: &mut UiState) {
     if !state.shows_jobs() {
         push(state, Popup::Jobs { row: 0 });
     }
+}
+
+/// Shows what the branch of a task changes.
+pub fn diff(state: &mut UiState, task: TaskId, stat: &str, text: &str, untracked: &[String]) {
+    let mut whole = stat.trim_end().to_string();
+    if !untracked.is_empty() {
+        whole.push_str("\nnew files that are not committed yet: ");
+        whole.push_str(&untracked.join(", "));
+    }
+    if whole.trim().is_empty() && text.trim().is_empty() {
+        state.say(
+            Level::Info,
+            format!("The branch of {task} changes nothing."),
+        );
+        return;
+    }
+    whole.push_str("\n\n");
+    whole.push_str(text);
+    state.diff = head_and_tail(whole.trim(), DIFF_MAX);
+    let is_diff = |p: &Popup| matches!(p, Popup::Reader(r) if matches!(r.text, Text::Diff(_)));
+    state.popups.retain(|p| !is_diff(p));
+    push(state, Popup::read(Text::Diff(task)));
+}
+
+/// Asks for what the branch of the selected task changes.
+pub fn ask_diff(state: &mut UiState, out: &mut Vec<Do>) {
+    if let Some(task) = with_worktree(state) {
+        out.push(Do::Command(Command::ShowDiff { task }));
+    }
+}
+
+/// Merges the branch of the selected task.
+pub fn merge(state: &mut UiState, out: &mut Vec<Do>) {
+    let Some(task) = with_worktree(state) else {
+        return;
+    };
+    let is_done = state
+        .board
+        .get(task)
+        .is_some_and(|t| t.status == TaskStatus::Completed);
+    if !is_done {
+        state.say(
+            Level::Info,
+            format!("{task} is merged when it is completed."),
+        );
+        return;
+    }
+    state.say(Level::Info, format!("Merging the branch of {task}…"));
+    out.push(Do::Command(Command::Merge { task }));
+}
+
+/// The selected task, if it has a worktree; else says that it has none.
+fn with_worktree(state: &mut UiState) -> Option<TaskId> {
+    let Some((_, id)) = crate::ui::board::selected(state) else {
+        state.say(Level::Info, "There is no task yet.");
+        return None;
+    };
+    let has = state.board.get(id).is_some_and(|t| !t.worktree.is_empty());
+    if !has {
+        state.say(
+            Level::Info,
+            format!("{id} has no worktree: nothing was changed apart."),
+        );
+    }
+    has.then_some(id)
 }
 
 /// The selected background job.

@@ -1,0 +1,318 @@
+//! Worktrees for the team: each claimed task gets one, what is left in it is committed, and its branch is
+//! merged when somebody says so.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use super::{Shared, lock};
+use crate::agent::driver::blocking;
+use crate::agent::prompt;
+use crate::domain::graph::NewTask;
+use crate::domain::ids::{Name, TaskId};
+use crate::domain::task::{Task, TaskStatus};
+use crate::domain::worktree::{Brought, Created, Leftovers, Merge, Worktree, WorktreeName};
+use crate::protocol::event::{EventKind, Level};
+use crate::store::{NewWorktree, StoreError, Which, Worktrees};
+
+/// Most files of a conflict that a new task names.
+const FILES_MAX: usize = 20;
+
+/// Who merges the branches of completed tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MergeRule {
+    /// The person (by key) or the lead (by tool).
+    #[default]
+    Asked,
+    /// The crew, as soon as a task is completed.
+    Auto,
+}
+
+/// The worktrees of a crew.
+pub struct Trees {
+    door: Worktrees,
+    rule: MergeRule,
+    /// Tasks that solve a conflict: when one is completed, its branch is merged again.
+    solving: Mutex<BTreeSet<TaskId>>,
+}
+
+impl Trees {
+    /// The worktrees that `door` opens.
+    pub fn new(door: Worktrees, rule: MergeRule) -> Trees {
+        Trees {
+            door,
+            rule,
+            solving: Mutex::default(),
+        }
+    }
+}
+
+/// Where a claimed task is worked on, and what its owner should know about the place.
+pub struct Place {
+    pub dir: PathBuf,
+    pub words: String,
+}
+
+impl Shared {
+    /// Where agents work that have no task of their own, and everybody where there are no worktrees.
+    pub(super) fn common_dir(&self) -> PathBuf {
+        self.root.clone()
+    }
+
+    /// The folder of a task's worktree, where it stands.
+    pub(super) fn dir_of(&self, task: &Task) -> Option<PathBuf> {
+        self.trees.as_ref()?;
+        let name = WorktreeName::new(&task.worktree).ok()?;
+        let dir = self.root.join(".worktrees").join(name.as_str());
+        dir.is_dir().then_some(dir)
+    }
+
+    /// Makes or finds the worktree for a task that `owner` has claimed. `None`: there are no worktrees here.
+    pub(super) async fn place_for(
+        self: &Arc<Self>,
+        task: &Task,
+        owner: &Name,
+    ) -> Result<Option<Place>, StoreError> {
+        let Some(trees) = &self.trees else {
+            return Ok(None);
+        };
+        if let Some(dir) = self.dir_of(task) {
+            let words = self.found(task, &dir).await;
+            return Ok(Some(Place { dir, words }));
+        }
+        let needs = self.branches_of(task);
+        let (door, now, id) = (trees.door.clone(), self.now(), task.id);
+        let new = NewWorktree {
+            task: task.id,
+            subject: task.subject.clone(),
+            owner: owner.to_string(),
+            base: None,
+            needs,
+        };
+        let created = blocking(move || door.create(&new, now)).await?;
+        let (board, name) = (self.board.clone(), created.worktree.name.clone());
+        blocking(move || board.bind(id, &name, now)).await?;
+        self.read_board(Which::These([id].into())).await;
+        let dir = self
+            .root
+            .join(".worktrees")
+            .join(created.worktree.name.as_str());
+        let words = made(&created, &dir.display().to_string());
+        Ok(Some(Place { dir, words }))
+    }
+
+    /// The branches of what a task waited for.
+    fn branches_of(&self, task: &Task) -> Vec<String> {
+        let graph = self.graph();
+        let blockers = graph.blockers(task.id);
+        let names = blockers.iter().filter_map(|id| {
+            let name = WorktreeName::new(&graph.get(*id)?.worktree).ok()?;
+            Some(name.branch())
+        });
+        names.collect()
+    }
+
+    /// What somebody else has left in the worktree of a task.
+    async fn found(&self, task: &Task, dir: &std::path::Path) -> String {
+        let Some((trees, name)) = self
+            .trees
+            .as_ref()
+            .zip(WorktreeName::new(&task.worktree).ok())
+        else {
+            return String::new();
+        };
+        let (door, tree, needs) = (trees.door.clone(), name.clone(), self.branches_of(task));
+        // What it waited for may have been done since; over uncommitted files nothing is merged.
+        let looked = blocking(move || {
+            let state = door.state(&tree)?;
+            Ok((state, door.bring(&tree, &needs).unwrap_or_default()))
+        });
+        let (dirty, ahead, brought) = match looked.await {
+            Ok((state, brought)) => (state.dirty, state.ahead, brought),
+            Err(_) => (0, 0, Brought::default()),
+        };
+        let place = dir.display().to_string();
+        let mut words = prompt::worktree(&place, &name.branch(), &brought.merged);
+        for conflict in &brought.conflicts {
+            words.push_str(&prompt::not_brought(&conflict.branch, &conflict.files));
+        }
+        words + &prompt::left_behind(dirty, ahead)
+    }
+
+    /// Commits what `agent` has left uncommitted for its open task: whoever builds on it sees it.
+    pub(super) async fn commit_leftovers(&self, agent: &Name) -> Result<(), String> {
+        let graph = self.graph();
+        let Some(task) = graph.open_task_of(agent).cloned() else {
+            return Ok(());
+        };
+        let (Some(trees), Some(_)) = (&self.trees, self.dir_of(&task)) else {
+            return Ok(());
+        };
+        let name = WorktreeName::new(&task.worktree).map_err(|e| e.to_string())?;
+        let message = format!("task {}: {}", task.id, task.subject);
+        let door = trees.door.clone();
+        let done = blocking(move || door.commit_leftovers(&name, &message)).await;
+        match done {
+            Ok(Leftovers::None | Leftovers::Committed(_)) => Ok(()),
+            Err(error) => Err(format!(
+                "what is left in your worktree can not be committed: {error}"
+            )),
+        }
+    }
+
+    /// A task with a worktree was completed.
+    pub(super) async fn completed(self: &Arc<Self>, task: &Task) {
+        let (Some(trees), Ok(name)) = (&self.trees, WorktreeName::new(&task.worktree)) else {
+            return;
+        };
+        let (door, now) = (trees.door.clone(), self.now());
+        let noted = blocking(move || door.task_completed(&name, now)).await;
+        if let Err(error) = noted {
+            tracing::warn!("the end of {} is not in the log: {error}", task.id);
+        }
+        let solves = lock(&trees.solving).remove(&task.id);
+        if solves || trees.rule == MergeRule::Auto {
+            // What came of it was told.
+            let _ = self.merge(task.id).await;
+        }
+    }
+
+    /// Merges the branch of a completed task into the base. What came of it is told to everybody, and back.
+    pub(super) async fn merge(self: &Arc<Self>, id: TaskId) -> Result<String, String> {
+        let trees = self
+            .trees
+            .as_ref()
+            .ok_or("there are no worktrees here: everybody works in the directory itself")?;
+        let graph = self.graph();
+        let task = graph.known(id).map_err(|e| e.to_string())?.clone();
+        let name = WorktreeName::new(&task.worktree)
+            .map_err(|_| format!("task {id} has no worktree: nothing of it is to be merged"))?;
+        if let Some(other) = graph
+            .tasks()
+            .find(|t| t.worktree == task.worktree && t.status != TaskStatus::Completed)
+        {
+            return Err(format!(
+                "task {} is still at work in {name}: it is merged when that is completed",
+                other.id
+            ));
+        }
+        let (door, now, tree) = (trees.door.clone(), self.now(), name.clone());
+        let merged = blocking(move || door.merge(&tree, now)).await;
+        let (level, text) = match merged.map_err(|e| e.to_string())? {
+            Merge::Merged { into, .. } => (
+                Level::Info,
+                format!("{} is merged into {into}.", name.branch()),
+            ),
+            Merge::AlreadyMerged { into } => (
+                Level::Info,
+                format!("{into} has all of {} already.", name.branch()),
+            ),
+            Merge::Conflict { into, files } => {
+                let text = self
+                    .give_conflict_back(trees, &task, &name, &into, &files)
+                    .await?;
+                (Level::Warn, text)
+            }
+        };
+        self.notice(level, text.clone()).await;
+        if let Some(lead) = self.handle(&Name::lead()) {
+            lead.desk.note(text.clone());
+        }
+        Ok(text)
+    }
+
+    /// A conflict becomes a task that is worked on in the same worktree.
+    async fn give_conflict_back(
+        self: &Arc<Self>,
+        trees: &Trees,
+        task: &Task,
+        name: &WorktreeName,
+        into: &str,
+        files: &[String],
+    ) -> Result<String, String> {
+        let branch = name.branch();
+        let shown = files
+            .iter()
+            .take(FILES_MAX)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(", ");
+        let new = NewTask {
+            subject: format!("Merge {into} into {branch}: conflict in {shown}"),
+            description: format!(
+                "{branch} (task {}, {}) does not merge into {into} by itself. You work in its worktree. Run `git merge {into}` there, solve the conflicts in {shown} so that both sides keep what they meant, run the tests, commit, and complete this task: then it is merged again.",
+                task.id, task.subject
+            ),
+            blocked_by: Vec::new(),
+            tags: task.tags.clone(),
+        };
+        let (board, now, tree) = (self.board.clone(), self.now(), name.clone());
+        let made = blocking(move || {
+            let task = board.create(new, now)?;
+            // Known before it can be claimed: whoever takes it works in this worktree.
+            board.bind(task.id, &tree, now)
+        })
+        .await
+        .map_err(|e| e.to_string())?;
+        lock(&trees.solving).insert(made.id);
+        self.read_board(Which::These([made.id].into())).await;
+        Ok(format!(
+            "{branch} does not merge into {into}: conflict in {shown}. Task {} is on the board to solve it.",
+            made.id
+        ))
+    }
+
+    /// What the branch of a task changes, for the screen.
+    pub(super) async fn show_diff(&self, id: TaskId) -> Result<(), String> {
+        let trees = self
+            .trees
+            .as_ref()
+            .ok_or("there are no worktrees here: everybody works in the directory itself")?;
+        let graph = self.graph();
+        let task = graph.known(id).map_err(|e| e.to_string())?;
+        let name = WorktreeName::new(&task.worktree)
+            .map_err(|_| format!("task {id} has no worktree: it has changed nothing of its own"))?;
+        let door = trees.door.clone();
+        let diff = blocking(move || door.diff(&name))
+            .await
+            .map_err(|e| e.to_string())?;
+        self.publish(EventKind::DiffShown {
+            task: id,
+            stat: diff.stat,
+            text: diff.text,
+            untracked: diff.untracked,
+        })
+        .await;
+        Ok(())
+    }
+
+    /// The completed tasks whose branches are not merged, for the lead.
+    pub(super) async fn unmerged(&self) -> Vec<String> {
+        let Some(trees) = &self.trees else {
+            return Vec::new();
+        };
+        let graph = self.graph();
+        let door = trees.door.clone();
+        let listed = blocking(move || door.list()).await;
+        let standing: Vec<Worktree> = listed.map(|l| l.worktrees).unwrap_or_default();
+        let is_open = |tree: &Worktree| tree.merged_at.is_none();
+        standing
+            .iter()
+            .filter(|t| is_open(t))
+            .filter_map(|tree| {
+                let task = graph.get(tree.task_id?)?;
+                let done = task.status == TaskStatus::Completed;
+                done.then(|| format!("{} ({})", tree.name.branch(), task.id))
+            })
+            .collect()
+    }
+}
+
+fn made(created: &Created, dir: &str) -> String {
+    let Brought { merged, conflicts } = &created.brought;
+    let mut words = prompt::worktree(dir, &created.worktree.name.branch(), merged);
+    for conflict in conflicts {
+        words.push_str(&prompt::not_brought(&conflict.branch, &conflict.files));
+    }
+    words
+}

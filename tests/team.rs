@@ -398,6 +398,9 @@ fn a_command_line_without_a_crew_sees_who_was_there() {
 /// A git repository with one commit.
 fn repository() -> Project {
     let project = Project::git();
+    for (key, value) in [("user.name", "t"), ("user.email", "t@t")] {
+        git(&project, &["config", key, value]);
+    }
     project.write("base.txt", "base\n");
     project.write(".gitignore", "script.yaml\n.config/\n");
     git(&project, &["add", "."]);
@@ -407,7 +410,6 @@ fn repository() -> Project {
 
 fn git(project: &Project, args: &[&str]) -> String {
     let out = Command::new("git")
-        .args(["-c", "user.name=t", "-c", "user.email=t@t"])
         .args(args)
         .current_dir(project.path())
         .output()
@@ -438,7 +440,7 @@ rules:
       - { tool: write_file, input: { path: "{{2}}", content: "{{2}}\n" } }
       - { tool: bash, input: { command: "pwd; sleep 0.3; ls" } }
       - { tool: task_update, input: { task_id: "{{1}}", status: completed } }
-  - when: join them
+  - when: 'auto-claimed>Task .3: join them'
     calls:
       - { tool: bash, input: { command: "cat a b > ab && git log --oneline" } }
       - { tool: task_update, input: { task_id: 3, status: completed } }
@@ -517,7 +519,9 @@ rules:
     );
     assert_eq!(
         std::fs::read_to_string(project.file("base.txt")).unwrap(),
-        "one\ntwo\n"
+        "one\ntwo\n",
+        "{}",
+        ran.out()
     );
     let tasks = project.json(&["task", "list"]);
     assert_eq!(tasks.as_array().unwrap().len(), 3);

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use super::super::Standing;
 use super::Life;
 use crate::agent::desk::Parting;
 use crate::agent::driver::blocking;
@@ -78,6 +79,9 @@ impl Life {
     /// Leaves for good: its task goes back, whoever asked hears of it, the roster says so.
     pub(super) async fn leave(&mut self, farewell: Farewell) {
         let name = self.member.name.clone();
+        // The crew is not at rest before all of this is told.
+        self.shared
+            .set_standing(&self.outfit.handle, Standing::Working);
         self.give_back().await;
         self.shared.end_jobs_of(&name);
         let (reason, level) = match farewell {

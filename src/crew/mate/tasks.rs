@@ -1,5 +1,6 @@
 //! A teammate and its tasks: what it finds when it looks around, and how it claims.
 
+use super::super::Standing;
 use super::{Hold, Life};
 use crate::agent::driver::blocking;
 use crate::agent::idle::{Mail, Person, Sight};
@@ -104,6 +105,9 @@ impl Life {
     }
 
     pub(super) async fn claim(&mut self, task: TaskId) -> Option<Vec<Block>> {
+        // From here on it is at work: making its worktree takes a moment, and the crew must not seem at rest.
+        self.shared
+            .set_standing(&self.outfit.handle, Standing::Working);
         let (board, claimer, now) = (self.shared.board.clone(), self.claimer(), self.shared.now());
         // Somebody may have been faster, or changed the task: then look again.
         let claimed = blocking(move || board.claim(Some(task), &claimer, now))

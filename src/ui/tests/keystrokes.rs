@@ -151,7 +151,7 @@ fn keys_ask_the_crew() {
         ),
         ("\"/model\" enter", vec![Do::Command(Command::ListModels)]),
         (
-            "esc m \"gpt-x\" enter",
+            "esc 1 m \"gpt-x\" enter",
             vec![
                 Do::Command(Command::ListModels),
                 Do::Command(Command::UseModel {

@@ -232,7 +232,12 @@ impl Turn {
         ];
         effects.extend(match after {
             After::Call => self.call(),
-            After::Rest => self.end(TurnEnd::Done),
+            After::Rest if self.said.is_empty() => self.end(TurnEnd::Done),
+            // Somebody spoke meanwhile: that begins a turn, as it would have without the summary.
+            After::Rest => {
+                self.phase = Phase::Resting;
+                self.say(Vec::new())
+            }
         });
         effects
     }

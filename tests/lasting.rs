@@ -395,6 +395,14 @@ fn kill(child: &mut Child) {
     child.wait().unwrap();
 }
 
+/// Tells a process to end and waits until it has.
+fn ask_to_end(child: &mut Child) {
+    let pid = child.id().to_string();
+    let asked = Command::new("kill").args(["-TERM", &pid]).status();
+    assert!(asked.unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
 #[test]
 fn killed_in_the_middle_of_a_tool_call_it_comes_back_and_goes_on() {
     let project = Project::new();
@@ -462,12 +470,42 @@ rules:
         .spawn()
         .unwrap();
     wait_for(&project, "started", &mut child);
-    let asked = Command::new("kill")
-        .args(["-TERM", &child.id().to_string()])
-        .status();
-    assert!(asked.unwrap().success());
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    ask_to_end(&mut child);
     let ran = run(&project, script, &["--resume"]);
     assert_eq!(ran.code(), 1);
     assert!(ran.err().contains("nothing was under way"), "{}", ran.err());
+}
+
+#[test]
+fn a_job_that_ended_with_crewdeck_is_told_once_also_after_a_compaction() {
+    let project = Project::new();
+    let script = r#"
+rules:
+  - when: Write down where this work stands
+    say: The server was started.
+  - when: ^go$
+    calls: [{ tool: background_run, input: { command: "sleep 600" } }, { tool: compact }]
+  - when: The server was started
+    calls: [{ tool: bash, input: { command: "touch started" } }]
+  - when: .
+    times: 0
+    say: I see.
+"#;
+    let mut child = scripted(&project, script, &["go"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for(&project, "started", &mut child);
+    ask_to_end(&mut child);
+    let open: Vec<String> = lead(&project).lost_jobs.into_iter().map(|j| j.1).collect();
+    assert_eq!(open, ["sleep 600"]);
+    for words in ["what now", "and now"] {
+        let ran = run(&project, script, &[words, "--resume"]);
+        assert_eq!(ran.code(), 0, "{}", ran.err());
+        let all = lead(&project);
+        let words: Vec<String> = all.messages.iter().map(Message::words).collect();
+        let told = words.join("\n").matches("no longer run and").count();
+        assert_eq!((told, all.lost_jobs), (1, vec![]), "{words:?}");
+    }
 }

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use super::calls::{Announced, Workshop};
 use super::turn::{Effect, Input, TodoOpen, Turn};
 use crate::domain::chat::{self, Block};
-use crate::domain::ids::Name;
+use crate::domain::ids::{JobId, Name};
 use crate::domain::mail::Letter;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
@@ -99,6 +99,8 @@ pub struct State {
     /// How far the inbox was read into the message that is being gathered, and with which letters.
     pub(super) taken: Option<Cursor>,
     pub(super) letters: Vec<Letter>,
+    /// Background jobs whose end stands in the message that is being gathered.
+    pub(super) told: Vec<JobId>,
     /// Letters that are in the conversation and that the model has not answered yet.
     pub(super) unanswered: Vec<Letter>,
     pub(super) announced: Announced,
@@ -115,6 +117,7 @@ impl State {
             asked_to_go: None,
             taken: None,
             letters: Vec::new(),
+            told: Vec::new(),
             unanswered: Vec::new(),
             announced: Announced::default(),
         }

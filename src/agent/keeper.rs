@@ -3,7 +3,8 @@
 use super::driver::{Driver, Engine, blocking, todo_open};
 use super::turn::{Input, Turn};
 use crate::domain::chat::{Block, Message, Role};
-use crate::domain::conversation::{Conversation, Record, TurnState};
+use crate::domain::conversation::{Conversation, JobState, Record, TurnState};
+use crate::domain::ids::JobId;
 use crate::domain::todo::TodoList;
 use crate::model::Reply;
 use crate::protocol::event::EventKind;
@@ -25,7 +26,21 @@ impl Driver {
             })
             .await;
         }
-        if is_user && let Some(cursor) = self.state.taken.take() {
+        if !is_user {
+            return;
+        }
+        for job in std::mem::take(&mut self.state.told) {
+            if let Some(command) = self.workshop.desk.told(&job) {
+                let state = JobState::Ended;
+                self.keep(Record::Job {
+                    job,
+                    command,
+                    state,
+                })
+                .await;
+            }
+        }
+        if let Some(cursor) = self.state.taken.take() {
             self.acknowledge(cursor).await;
         }
     }
@@ -98,6 +113,7 @@ impl Driver {
         self.state.usage = from.spent;
         self.state.cost = from.cost;
         self.state.todo = from.todo.clone();
+        self.tell_lost(from.lost_jobs);
         let engine = self.engine();
         self.set_budget();
         self.publish(EventKind::TodoChanged {
@@ -107,6 +123,22 @@ impl Driver {
         .await;
         let context = self.state.turn.context();
         self.tell_usage(&engine, context).await;
+    }
+
+    /// Background jobs whose end nobody has told: the next message does.
+    fn tell_lost(&mut self, jobs: Vec<(JobId, String)>) {
+        let desk = &self.workshop.desk;
+        let named: Vec<String> = jobs.iter().map(|(id, c)| format!("{id} ({c})")).collect();
+        if !named.is_empty() {
+            desk.note(format!(
+                "these background commands no longer run and how they ended is not known: {}",
+                named.join(", ")
+            ));
+        }
+        for (job, command) in jobs {
+            self.state.told.push(job.clone());
+            desk.began(job, command);
+        }
     }
 }
 

@@ -147,7 +147,7 @@ impl Driver {
             todo: self.state.todo.clone(),
             spent: self.state.usage,
             cost: self.state.cost,
-            lost_jobs: Vec::new(),
+            lost_jobs: self.workshop.desk.untold(),
             turn: TurnState::Open,
         };
         debug_assert_eq!(chat::check(messages), Ok(()));

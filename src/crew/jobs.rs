@@ -122,6 +122,9 @@ impl Shared {
             cancel: cancel.clone(),
             killed_by: None,
         })?;
+        if let Some(handle) = self.handle(&job.agent) {
+            handle.desk.began(job.id.clone(), job.title());
+        }
         self.tracker
             .spawn(run(Arc::clone(self), job.clone(), order, cancel));
         Ok(job)
@@ -135,13 +138,14 @@ impl Shared {
         }
     }
 
-    async fn record(&self, job: &Job, state: JobState) {
+    /// Writes down that a job began. That it ended is written when its agent has been told.
+    async fn record(&self, job: &Job) {
         let session = lock(&self.setup).session.clone();
         let transcript = Transcript::open(&self.root, &session, &job.agent);
         let record = Record::Job {
             job: job.id.clone(),
             command: job.title(),
-            state,
+            state: JobState::Began,
         };
         if let Err(error) = blocking(move || transcript.append(&record)).await {
             tracing::error!("a background job can not be written down: {error}");
@@ -151,8 +155,10 @@ impl Shared {
 
 async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: CancellationToken) {
     let id = job.id.clone();
-    shared.record(&job, JobState::Began).await;
-    shared.publish(EventKind::JobChanged { job }).await;
+    shared.record(&job).await;
+    shared
+        .publish(EventKind::JobChanged { job: job.clone() })
+        .await;
     let work = process::Job {
         argv: process::shell(order.command),
         dir: order.workdir,
@@ -172,6 +178,7 @@ async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: Cancellatio
     };
     let report = process::run(&work, &cancel, live).await;
     let now = shared.now();
+    let handle = shared.handle(&job.agent);
     let ended = shared.jobs.with(&id, |entry| {
         let end = match report {
             Err(error) => JobEnd::NotStarted {
@@ -188,14 +195,16 @@ async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: Cancellatio
                 },
             },
         };
-        entry.job.ended = Some((now, end));
-        entry.job.clone()
+        let mut job = entry.job.clone();
+        job.ended = Some((now, end));
+        // Before it counts as ended: at every moment it runs, or its agent has something to hear.
+        if let Some(handle) = &handle {
+            handle.desk.put_result(id.clone(), told(&job));
+        }
+        entry.job = job.clone();
+        job
     });
     let Some(job) = ended else { return };
-    if let Some(handle) = shared.handle(&job.agent) {
-        handle.desk.put_result(told(&job));
-    }
-    shared.record(&job, JobState::Ended).await;
     shared.publish(EventKind::JobChanged { job }).await;
     shared.changed();
 }

@@ -59,10 +59,6 @@ async fn resume(shared: &Shared, outfit: &mut Outfit) -> Result<Option<Vec<Block
     for notice in notices {
         shared.notice(Level::Warn, notice).await;
     }
-    for (job, command) in &conversation.lost_jobs {
-        let line = format!("background command {job} ended with crewdeck: {command}");
-        outfit.handle.desk.note(line);
-    }
     let turn = conversation.turn;
     outfit.driver.resume(conversation).await;
     outfit.driver.activity(Activity::Idle).await;

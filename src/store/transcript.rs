@@ -6,8 +6,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::{StoreError, atomic};
-use crate::domain::conversation::{Conversation, Record};
-use crate::domain::ids::Name;
+use crate::domain::conversation::{Conversation, JobState, Record, TurnState};
+use crate::domain::ids::{JobId, Name};
 
 /// The folder, below the root.
 const FOLDER: &str = ".transcripts";
@@ -134,7 +134,13 @@ impl Transcript {
             spent: conversation.spent,
             cost: conversation.cost,
         });
-        if conversation.turn == crate::domain::conversation::TurnState::Ended {
+        let began = |(job, command): &(JobId, String)| Record::Job {
+            job: job.clone(),
+            command: command.clone(),
+            state: JobState::Began,
+        };
+        records.extend(conversation.lost_jobs.iter().map(began));
+        if conversation.turn == TurnState::Ended {
             records.push(Record::Turn {
                 turn: conversation.turn,
             });
@@ -195,7 +201,6 @@ fn shown(path: &Path) -> String {
 mod tests {
     use super::*;
     use crate::domain::chat::{Block, Message};
-    use crate::domain::conversation::TurnState;
     use pretty_assertions::assert_eq;
 
     fn place() -> (tempfile::TempDir, Transcript) {

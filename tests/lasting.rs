@@ -233,6 +233,27 @@ rules:
     assert_eq!(of(&events(&ran), "subagent_started").len(), 1);
 }
 
+#[test]
+fn a_session_that_is_gone_on_with_counts_its_subagents_on() {
+    let project = Project::new();
+    let script = r"
+rules:
+  - agent: lead
+    when: ^look
+    calls: [{ tool: task, input: { prompt: find it } }]
+  - agent: lead
+    when: .
+    say: fine
+  - when: find it
+    say: found
+";
+    assert_eq!(run(&project, script, &["look"]).code(), 0);
+    assert_eq!(run(&project, script, &["look again", "--resume"]).code(), 0);
+    for end in ["-lead.1.jsonl", "-lead.2.jsonl"] {
+        assert_eq!(Conversation::of(log(&project, end)).messages.len(), 2);
+    }
+}
+
 /// A script for one long turn: `rounds` rounds of a command with much output.
 fn long_work(window: u64, rounds: usize) -> String {
     format!(

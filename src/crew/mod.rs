@@ -159,6 +159,8 @@ struct Shared {
     jobs: jobs::Jobs,
     /// How many subagents were sent out.
     subagents: AtomicU64,
+    /// Those at work: cancelling interrupts them.
+    errands: Mutex<BTreeMap<Name, CancellationToken>>,
     /// Counts up when something on disk changed; resting agents look again.
     changes: watch::Sender<u64>,
     /// Counts up when an agent begins or ends something.
@@ -215,6 +217,7 @@ impl Crew {
             clerk: clerk::Clerk::default(),
             jobs: jobs::Jobs::default(),
             subagents: AtomicU64::new(0),
+            errands: Mutex::default(),
             changes: watch::Sender::new(0),
             pulse: watch::Sender::new(0),
             begun: AtomicU64::new(0),

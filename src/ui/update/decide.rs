@@ -100,7 +100,7 @@ pub fn ask_shutdown(state: &mut UiState, out: &mut Vec<Do>) {
     };
     if let Some(parent) = member.parent() {
         let text =
-            format!("{member} is a subagent: it ends by itself, or with Ctrl+c on {parent}.");
+            format!("{member} is a subagent of {parent}: open it with Enter, Ctrl+c stops it.");
         state.say(Level::Info, text);
         return;
     }

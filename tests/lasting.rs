@@ -416,6 +416,41 @@ fn kill(child: &mut Child) {
     child.wait().unwrap();
 }
 
+#[test]
+fn what_could_not_be_saved_is_saved_later_and_its_letters_wait_till_then() {
+    let project = Project::new();
+    // A folder in the place of the log: nothing can be written there.
+    let script = r#"
+rules:
+  - when: ^go$
+    calls:
+      - tool: bash
+        input:
+          command: |
+            f=$(ls .transcripts/*-lead.jsonl); mv $f aside; mkdir $f
+            echo '{"type":"message","from":"bob","content":"the word is rhubarb","timestamp":1}' >> .team/inbox/lead.jsonl
+  - when: rhubarb
+    calls: [{ tool: bash, input: { command: "CREWDECK mail list lead --json > then.json; rmdir .transcripts/*-lead.jsonl" } }]
+  - when: .
+    say: fine
+"#;
+    let script = script.replace("CREWDECK", env!("CARGO_BIN_EXE_crewdeck"));
+    let ran = run(&project, &script, &["go", "--tool", "auto"]);
+    assert_eq!(ran.code(), 0, "{}", ran.err());
+    assert!(ran.err().contains("can not be saved"), "{}", ran.err());
+    let then = std::fs::read_to_string(project.file("then.json")).unwrap();
+    assert!(then.contains("rhubarb"), "it is not acknowledged yet");
+    let messages = lead(&project).messages;
+    let words: Vec<String> = messages.iter().map(Message::words).collect();
+    let all = words.join("\n");
+    assert_eq!(all.matches("rhubarb").count(), 1, "{all}");
+    assert!(all.starts_with("go") && all.ends_with("fine"), "{all}");
+    assert_eq!(
+        project.json(&["mail", "list", "lead"]),
+        serde_json::json!([])
+    );
+}
+
 /// Tells a process to end and waits until it has.
 fn ask_to_end(child: &mut Child) {
     let pid = child.id().to_string();

@@ -84,6 +84,17 @@ pub struct Driver {
     pub state: State,
 }
 
+/// What an agent's log holds of its conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Log {
+    /// All of it.
+    Whole,
+    /// Something could not be written: it is written anew before the next call.
+    Lacks,
+    /// The same, and letters are in what is missing: they are not acknowledged.
+    LacksLetters,
+}
+
 /// What a driver remembers from turn to turn.
 pub struct State {
     /// The conversation.
@@ -101,6 +112,8 @@ pub struct State {
     pub(super) letters: Vec<Letter>,
     /// Background jobs whose end stands in the message that is being gathered.
     pub(super) told: Vec<JobId>,
+    /// Whether the log holds the conversation.
+    pub(super) log: Log,
     /// Letters that are in the conversation and that the model has not answered yet.
     pub(super) unanswered: Vec<Letter>,
     pub(super) announced: Announced,
@@ -118,6 +131,7 @@ impl State {
             taken: None,
             letters: Vec::new(),
             told: Vec::new(),
+            log: Log::Whole,
             unanswered: Vec::new(),
             announced: Announced::default(),
         }
@@ -143,6 +157,7 @@ impl Driver {
                     }
                     Effect::Save(message) => self.save(message).await,
                     Effect::Call => {
+                        self.catch_up().await;
                         let answer = self.call(control, &mut inputs).await;
                         inputs.push_back(answer);
                     }

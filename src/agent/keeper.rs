@@ -1,13 +1,16 @@
 //! The driver and its records: messages are on disk before anything follows from them.
 
-use super::driver::{Driver, Engine, blocking, todo_open};
+use super::driver::{Driver, Engine, Log, blocking, todo_open};
 use super::turn::{Input, Turn};
-use crate::domain::chat::{Block, Message, Role};
+use crate::domain::chat::{self, Block, Message, Role};
 use crate::domain::conversation::{Conversation, JobState, Record, TurnState};
 use crate::domain::ids::JobId;
 use crate::domain::todo::TodoList;
 use crate::model::Reply;
 use crate::protocol::event::EventKind;
+use crate::store::Transcript;
+
+const UNSAVED: &str = "The conversation can not be saved";
 
 impl Driver {
     /// Writes a message to disk, then acknowledges the letters that it holds (promise 1).
@@ -29,6 +32,14 @@ impl Driver {
         if !is_user {
             return;
         }
+        match self.state.log {
+            Log::Whole => self.saved().await,
+            Log::Lacks | Log::LacksLetters => self.state.log = Log::LacksLetters,
+        }
+    }
+
+    /// The message that was gathered last is on disk: what it holds is acknowledged.
+    async fn saved(&mut self) {
         for job in std::mem::take(&mut self.state.told) {
             if let Some(command) = self.workshop.desk.told(&job) {
                 let state = JobState::Ended;
@@ -45,12 +56,52 @@ impl Driver {
         }
     }
 
-    /// Adds a line to the agent's log.
-    pub(super) async fn keep(&self, record: Record) {
+    /// Adds a line to the agent's log. One that lacks something takes no more: it is written anew.
+    pub(super) async fn keep(&mut self, record: Record) {
+        if self.state.log != Log::Whole {
+            return;
+        }
         let transcript = self.transcript.clone();
         if let Err(error) = blocking(move || transcript.append(&record)).await {
-            self.trouble("The conversation can not be saved", &error)
-                .await;
+            self.state.log = Log::Lacks;
+            self.trouble(UNSAVED, &error).await;
+        }
+    }
+
+    /// Writes the log anew where it lacks something. The conversation is valid at this moment.
+    pub(super) async fn catch_up(&mut self) {
+        let lacked = self.state.log;
+        if lacked == Log::Whole {
+            return;
+        }
+        let messages = self.state.turn.messages();
+        self.replace(&messages).await;
+        if (lacked, self.state.log) == (Log::LacksLetters, Log::Whole) {
+            self.saved().await;
+        }
+    }
+
+    /// Writes the log anew.
+    pub(super) async fn replace(&mut self, messages: &[Message]) {
+        let conversation = Conversation {
+            messages: messages.to_vec(),
+            todo: self.state.todo.clone(),
+            spent: self.state.usage,
+            cost: self.state.cost,
+            lost_jobs: self.workshop.desk.untold(),
+            turn: TurnState::Open,
+        };
+        debug_assert_eq!(chat::check(messages), Ok(()));
+        let transcript = self.transcript.clone();
+        let records = Transcript::records(&conversation);
+        match blocking(move || transcript.replace(&records)).await {
+            Ok(()) => self.state.log = Log::Whole,
+            Err(error) => {
+                if self.state.log == Log::Whole {
+                    self.state.log = Log::Lacks;
+                }
+                self.trouble(UNSAVED, &error).await;
+            }
         }
     }
 
@@ -66,7 +117,8 @@ impl Driver {
     }
 
     /// The turn is over: nothing of it is left to do after a restart.
-    pub(super) async fn rest(&self) {
+    pub(super) async fn rest(&mut self) {
+        self.catch_up().await;
         self.keep(Record::Turn {
             turn: TurnState::Ended,
         })

@@ -7,10 +7,8 @@ use futures::StreamExt;
 use tokio::sync::mpsc;
 
 use super::compact::{Budget, Keep, Question, WINDOW_ASSUMED};
-use super::driver::{Control, Driver, Engine, blocking, until_interrupt};
+use super::driver::{Control, Driver, Engine, Log, blocking, until_interrupt};
 use super::turn::Input;
-use crate::domain::chat::{self, Message};
-use crate::domain::conversation::{Conversation, TurnState};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::team::Activity;
 use crate::domain::text::{clip, one_line};
@@ -87,7 +85,13 @@ impl Driver {
     }
 
     /// Puts the whole conversation aside and gathers what must survive beside the summary.
-    pub(super) async fn archive(&self) -> Input {
+    pub(super) async fn archive(&mut self) -> Input {
+        self.catch_up().await;
+        if self.state.log != Log::Whole {
+            return Input::ArchiveFailed {
+                why: "its log can not be written".into(),
+            };
+        }
         let transcript = self.transcript.clone();
         let path = match blocking(move || transcript.archive()).await {
             Ok(path) => path,
@@ -138,25 +142,6 @@ impl Driver {
             .collect();
         let from = lines.len().saturating_sub(DECISIONS_MAX);
         lines[from..].to_vec()
-    }
-
-    /// Writes the conversation anew.
-    pub(super) async fn replace(&self, messages: &[Message]) {
-        let conversation = Conversation {
-            messages: messages.to_vec(),
-            todo: self.state.todo.clone(),
-            spent: self.state.usage,
-            cost: self.state.cost,
-            lost_jobs: self.workshop.desk.untold(),
-            turn: TurnState::Open,
-        };
-        debug_assert_eq!(chat::check(messages), Ok(()));
-        let transcript = self.transcript.clone();
-        let records = crate::store::Transcript::records(&conversation);
-        if let Err(error) = blocking(move || transcript.replace(&records)).await {
-            self.trouble("The conversation can not be saved", &error)
-                .await;
-        }
     }
 
     pub(super) async fn compacted(&self, compaction: Compaction) {

@@ -73,6 +73,35 @@ enum Hold {
     UntilMail,
 }
 
+/// What a turn was begun by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Begun {
+    Words,
+    /// The wish to have the conversation summarised: no sign that the work is to go on.
+    Compaction,
+}
+
+impl Begun {
+    fn by(start: &Input) -> Begun {
+        if matches!(start, Input::Compact { .. }) {
+            Begun::Compaction
+        } else {
+            Begun::Words
+        }
+    }
+}
+
+impl Hold {
+    /// Whether it waits for mail after a turn.
+    fn after(self, begun: Begun, end: &TurnEnd) -> Hold {
+        match (end, begun) {
+            (TurnEnd::Interrupted | TurnEnd::Failed { .. }, _) => Hold::UntilMail,
+            (TurnEnd::Done | TurnEnd::Stopped { .. }, Begun::Words) => Hold::No,
+            (TurnEnd::Done | TurnEnd::Stopped { .. }, Begun::Compaction) => self,
+        }
+    }
+}
+
 struct Life {
     shared: Arc<Shared>,
     outfit: Outfit,
@@ -129,20 +158,18 @@ impl Life {
         self.shared
             .set_standing(&self.outfit.handle, Standing::Working);
         self.set_status(MemberStatus::Working).await;
-        let end = work(&self.shared, &mut self.outfit, start).await;
-        let hold = match end? {
-            TurnEnd::Done => Hold::No,
+        let begun = Begun::by(&start);
+        let end = work(&self.shared, &mut self.outfit, start).await?;
+        self.hold = self.hold.after(begun, &end);
+        match end {
+            TurnEnd::Done | TurnEnd::Interrupted => {}
             TurnEnd::Stopped { why } => {
                 self.tell_lead(format!("{} stopped: {why}", self.member.name));
-                Hold::No
             }
-            TurnEnd::Interrupted => Hold::UntilMail,
             TurnEnd::Failed { error, .. } => {
                 self.tell_lead(format!("{} can not go on: {error}", self.member.name));
-                Hold::UntilMail
             }
-        };
-        self.hold = hold;
+        }
         if self.outfit.driver.state.asked_to_go.is_some() {
             self.idle.ask_to_go();
         }
@@ -376,5 +403,22 @@ impl Life {
                 .await;
         }
         self.shared.read_team().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupted_teammate_still_waits_after_it_was_compacted() {
+        let say = Begun::by(&Input::Say(vec![]));
+        let focus = String::new();
+        let compact = Begun::by(&Input::Compact { focus });
+        let held = Hold::No.after(say, &TurnEnd::Interrupted);
+        assert_eq!(held, Hold::UntilMail);
+        assert_eq!(held.after(compact, &TurnEnd::Done), Hold::UntilMail);
+        assert_eq!(held.after(say, &TurnEnd::Done), Hold::No);
+        assert_eq!(Hold::No.after(compact, &TurnEnd::Done), Hold::No);
     }
 }

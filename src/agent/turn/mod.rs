@@ -264,7 +264,9 @@ impl Turn {
                 self.continued = Continued::Once;
                 self.said.insert(
                     0,
-                    Block::text("Your answer reached its limit. Go on exactly where it stopped."),
+                    Block::text(
+                        "<crew>Your answer reached its limit. Go on exactly where it stopped.</crew>",
+                    ),
                 );
                 self.gather()
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Do;
+use super::{Do, popups};
 use crate::domain::ids::Name;
 use crate::domain::request::Request;
 use crate::domain::stamp::Stamp;
@@ -76,7 +76,7 @@ pub fn event(state: &mut UiState, event: &Event, out: &mut Vec<Do>) {
             let parent = state.agents.entry(parent);
             parent.transcript.sent_out(call, agent);
         }
-        EventKind::JobChanged { job } => state.jobs.changed(job),
+        EventKind::JobChanged { job } => popups::job_changed(state, job),
         EventKind::JobOutput { job, chunk } => state.jobs.heard(job, chunk),
         EventKind::BoardChanged { changed, removed } => {
             Arc::make_mut(&mut state.board).apply(changed, removed);

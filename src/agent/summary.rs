@@ -14,7 +14,7 @@ use crate::domain::team::Activity;
 use crate::domain::text::{clip, one_line};
 use crate::model::http::cut;
 use crate::model::{Delta, ModelError, ModelRequest, Reply};
-use crate::protocol::event::{Compaction, EventKind};
+use crate::protocol::event::{Compaction, EventKind, Level};
 
 /// Most decisions that are carried over.
 const DECISIONS_MAX: usize = 10;
@@ -103,10 +103,22 @@ impl Driver {
         };
         let (board, name) = (self.board.clone(), self.name.clone());
         let task = blocking(move || Ok(board.read()?.graph.open_task_of(&name).cloned())).await;
+        if let Err(error) = &task {
+            self.trouble("The board can not be read", error).await;
+        }
         let requests = self.requests.clone();
         let decisions = match blocking(move || requests.read_all()).await {
-            Ok(reading) => self.decisions(&reading.requests),
-            Err(_) => Vec::new(),
+            Ok(reading) => {
+                // Who reads first sets damaged files aside, and tells it.
+                for notice in reading.notices {
+                    self.publish(EventKind::notice(Level::Warn, notice)).await;
+                }
+                self.decisions(&reading.requests)
+            }
+            Err(error) => {
+                self.trouble("The requests can not be read", &error).await;
+                Vec::new()
+            }
         };
         Input::Archived(Box::new(Keep {
             identity: self.identity.clone(),

@@ -22,7 +22,7 @@ const GO_ON: &str = "<crew>Your conversation was compacted in the middle of your
 pub(super) enum After {
     /// The call that was about to be made.
     Call,
-    /// Rest: the person asked for it between turns.
+    /// Rest: the person asked for it between turns, or during the last answer of one.
     Rest,
 }
 
@@ -134,6 +134,14 @@ impl Turn {
         }
         self.attempt = 0;
         self.summarise(Form::Behind, focus, After::Rest)
+    }
+
+    /// The turn has its answer: it ends, behind the summary that was asked for meanwhile.
+    pub(super) fn done(&mut self) -> Vec<Effect> {
+        match self.wished.take() {
+            Some(focus) => self.summarise(Form::Behind, focus, After::Rest),
+            None => self.end(TurnEnd::Done),
+        }
     }
 
     /// What is due before the next call; none: call.

@@ -325,6 +325,29 @@ fn words_that_come_during_a_summary_between_turns_are_answered() {
 }
 
 #[test]
+fn a_wish_during_the_last_answer_is_carried_out_behind_it() {
+    let (mut turn, _) = grown(300, "fine");
+    let focus = "the tests".to_string();
+    assert_eq!(turn.step(Input::Compact { focus }), vec![]);
+    let effects = turn.step(reply(vec![Block::text("done")], StopReason::EndTurn, 310));
+    assert!(matches!(effects[0], Effect::Save(_)), "{effects:?}");
+    let question = asks(&effects).messages.last().unwrap().words();
+    assert!(question.contains("the tests"), "{question}");
+    turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 300));
+    let effects = turn.step(keep());
+    assert_eq!(effects.last(), Some(&Effect::End(TurnEnd::Done)));
+    // One that is interrupted is forgotten.
+    let (mut turn, _) = grown(300, "fine");
+    let focus = String::new();
+    turn.step(Input::Compact { focus });
+    let partial = String::new();
+    turn.step(Input::Interrupt { partial });
+    turn.step(Input::Say(vec![Block::text("on")]));
+    let effects = turn.step(Input::Mail(vec![]));
+    assert_eq!(effects.last(), Some(&Effect::Call), "{effects:?}");
+}
+
+#[test]
 fn an_interrupt_leaves_the_conversation_as_it_was() {
     let (mut turn, _) = grown(900, "fine");
     let before = turn.messages();

@@ -284,7 +284,7 @@ impl Turn {
                 if is_empty {
                     self.empty()
                 } else if self.said.is_empty() {
-                    self.end(TurnEnd::Done)
+                    self.done()
                 } else {
                     // Somebody spoke while the model answered: that is the next message.
                     self.gather()
@@ -338,6 +338,7 @@ impl Turn {
 
     fn interrupt(&mut self, partial: String) -> Vec<Effect> {
         let mut effects = Vec::new();
+        self.wished = None;
         match std::mem::replace(&mut self.phase, Phase::Resting) {
             Phase::Resting => return vec![],
             Phase::Gathering

@@ -141,6 +141,24 @@ rules:
 }
 
 #[test]
+fn a_character_that_a_job_writes_in_two_parts_stays_whole() {
+    let project = Project::new();
+    let script = r#"
+rules:
+  - when: ^go$
+    calls: [{ tool: background_run, input: { command: "printf '\\344\\270'; sleep 0.3; printf '\\255 \\344'" } }]
+  - when: .
+    times: 0
+    say: I see.
+"#;
+    let ran = run(&project, script, &["go", "--json"]);
+    assert_eq!(ran.code(), 0, "{}", ran.err());
+    let events = events(&ran);
+    let ended = of(&events, "job_changed").pop().unwrap();
+    assert_eq!(ended["job"]["tail"], "中 \u{fffd}");
+}
+
+#[test]
 fn subagents_work_side_by_side_and_only_their_answers_return() {
     let project = Project::new();
     project.write("requirements.txt", "pytest==8\n");

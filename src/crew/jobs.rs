@@ -165,8 +165,11 @@ async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: Cancellatio
         timeout: order.timeout,
         keep: 0,
     };
+    let mut part: Vec<u8> = Vec::new();
     let live = |bytes: &[u8]| {
-        let chunk = String::from_utf8_lossy(bytes).into_owned();
+        part.extend_from_slice(bytes);
+        let whole: Vec<u8> = part.drain(..whole(&part)).collect();
+        let chunk = String::from_utf8_lossy(&whole).into_owned();
         shared.jobs.with(&id, |entry| {
             entry.output.push(bytes);
             entry.job.put(&chunk);
@@ -196,6 +199,7 @@ async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: Cancellatio
             },
         };
         let mut job = entry.job.clone();
+        job.put(&String::from_utf8_lossy(&part));
         job.ended = Some((now, end));
         // Before it counts as ended: at every moment it runs, or its agent has something to hear.
         if let Some(handle) = &handle {
@@ -207,6 +211,16 @@ async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: Cancellatio
     let Some(job) = ended else { return };
     shared.publish(EventKind::JobChanged { job }).await;
     shared.changed();
+}
+
+/// How many of `bytes` come before a character whose end has not arrived yet.
+fn whole(bytes: &[u8]) -> usize {
+    let is_part = |at: &usize| {
+        let end = bytes.get(*at..).unwrap_or_default();
+        std::str::from_utf8(end).is_err_and(|e| e.valid_up_to() == 0 && e.error_len().is_none())
+    };
+    let from = bytes.len().saturating_sub(3);
+    (from..bytes.len()).find(is_part).unwrap_or(bytes.len())
 }
 
 /// What the agent hears of a job that ended: the reference's line, with the end of the output.

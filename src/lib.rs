@@ -29,7 +29,7 @@
 //! | [`model`] | language models behind their wires | tools, the crew |
 //! | [`tools`] | one file a tool, the table, the policy | models, the crew (it asks through [`tools::host::Host`]) |
 //! | [`agent`] | one agent: the pure turn and idle machines, their driver | other agents, the screen |
-//! | [`crew`] | the lead, the teammates, requests, the watcher | the screen |
+//! | [`crew`] | the lead, the teammates, their subagents and background jobs, requests, the watcher | the screen |
 //! | [`ui`] | state, update and view of the dashboard, all pure; a thin terminal | everything but domain and protocol |
 //! | [`app`] | the roof: settings, assembly, the loops of the front ends | – |
 //!
@@ -38,6 +38,8 @@
 //! # Where is …
 //!
 //! - what an agent does next: [`agent::turn`] (within a turn), [`agent::idle`] (between two turns)
+//! - when and how a conversation is shortened: [`agent::compact`]; what a log adds up to after a crash:
+//!   [`domain::conversation`]; its file: [`store::Transcript`]
 //! - what a tool may do: [`tools::policy`]; a new tool: one file in `tools/` and its line in [`tools::table`]
 //! - a skill that ships with crewdeck: a folder in `skills/` at the top level, and its line in `store/skills/built_in.rs`
 //! - a new provider: one folder in `model/` and its arm in [`model::provider`]

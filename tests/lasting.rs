@@ -141,6 +141,24 @@ rules:
 }
 
 #[test]
+fn a_character_that_a_job_writes_in_two_parts_stays_whole() {
+    let project = Project::new();
+    let script = r#"
+rules:
+  - when: ^go$
+    calls: [{ tool: background_run, input: { command: "printf '\\344\\270'; sleep 0.3; printf '\\255 \\344'" } }]
+  - when: .
+    times: 0
+    say: I see.
+"#;
+    let ran = run(&project, script, &["go", "--json"]);
+    assert_eq!(ran.code(), 0, "{}", ran.err());
+    let events = events(&ran);
+    let ended = of(&events, "job_changed").pop().unwrap();
+    assert_eq!(ended["job"]["tail"], "中 \u{fffd}");
+}
+
+#[test]
 fn subagents_work_side_by_side_and_only_their_answers_return() {
     let project = Project::new();
     project.write("requirements.txt", "pytest==8\n");
@@ -206,11 +224,12 @@ rules:
 #[test]
 fn a_subagent_has_no_subagents_and_an_end() {
     let project = Project::new();
+    // Each step gives another number, so that it is no loop.
     let script = r#"
 rules:
   - agent: lead
     when: ^go$
-    calls: [{ tool: task, input: { prompt: look for ever } }]
+    calls: [{ tool: task, input: { prompt: look for ever, kind: general } }]
   - agent: lead
     when: .
     say: fine
@@ -218,19 +237,41 @@ rules:
     say: I found nothing in 30 steps.
   - when: .
     times: 0
-    calls: [{ tool: task, input: { prompt: deeper } }, { tool: glob, input: { pattern: "{{agent}}*" } }]
+    calls: [{ tool: task, input: { prompt: deeper } }, { tool: bash, input: { command: "echo x >> steps; wc -l < steps" } }]
 "#;
-    // Each look is another one, so that it is no loop.
-    let script = script.replace("\"{{agent}}*\"", "\"*\"");
-    let ran = run(&project, &script, &["go", "--json"]);
+    let ran = run(&project, script, &["go", "--json"]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
     let results = result_texts(&lead(&project).messages);
-    let answer = &results[0];
-    assert!(
-        answer.contains("30 steps") || answer.contains("came 5 times"),
-        "{answer}"
-    );
-    assert_eq!(of(&events(&ran), "subagent_started").len(), 1);
+    assert_eq!(results, ["I found nothing in 30 steps."]);
+    let steps = std::fs::read_to_string(project.file("steps")).unwrap();
+    assert_eq!(steps.lines().count(), 29);
+    let events = events(&ran);
+    assert_eq!(of(&events, "subagent_started").len(), 1);
+    let finished = of(&events, "tool_finished");
+    let deeper = finished.iter().find(|e| e["agent"] == "lead.1").unwrap();
+    let said = deeper["output"].as_str().unwrap();
+    assert!(said.starts_with("Unknown tool: task"), "{said}");
+}
+
+#[test]
+fn a_session_that_is_gone_on_with_counts_its_subagents_on() {
+    let project = Project::new();
+    let script = r"
+rules:
+  - agent: lead
+    when: ^look
+    calls: [{ tool: task, input: { prompt: find it } }]
+  - agent: lead
+    when: .
+    say: fine
+  - when: find it
+    say: found
+";
+    assert_eq!(run(&project, script, &["look"]).code(), 0);
+    assert_eq!(run(&project, script, &["look again", "--resume"]).code(), 0);
+    for end in ["-lead.1.jsonl", "-lead.2.jsonl"] {
+        assert_eq!(Conversation::of(log(&project, end)).messages.len(), 2);
+    }
 }
 
 /// A script for one long turn: `rounds` rounds of a command with much output.
@@ -396,6 +437,49 @@ fn kill(child: &mut Child) {
 }
 
 #[test]
+fn what_could_not_be_saved_is_saved_later_and_its_letters_wait_till_then() {
+    let project = Project::new();
+    // A folder in the place of the log: nothing can be written there.
+    let script = r#"
+rules:
+  - when: ^go$
+    calls:
+      - tool: bash
+        input:
+          command: |
+            f=$(ls .transcripts/*-lead.jsonl); mv $f aside; mkdir $f
+            echo '{"type":"message","from":"bob","content":"the word is rhubarb","timestamp":1}' >> .team/inbox/lead.jsonl
+  - when: rhubarb
+    calls: [{ tool: bash, input: { command: "CREWDECK mail list lead --json > then.json; rmdir .transcripts/*-lead.jsonl" } }]
+  - when: .
+    say: fine
+"#;
+    let script = script.replace("CREWDECK", env!("CARGO_BIN_EXE_crewdeck"));
+    let ran = run(&project, &script, &["go", "--tool", "auto"]);
+    assert_eq!(ran.code(), 0, "{}", ran.err());
+    assert!(ran.err().contains("can not be saved"), "{}", ran.err());
+    let then = std::fs::read_to_string(project.file("then.json")).unwrap();
+    assert!(then.contains("rhubarb"), "it is not acknowledged yet");
+    let messages = lead(&project).messages;
+    let words: Vec<String> = messages.iter().map(Message::words).collect();
+    let all = words.join("\n");
+    assert_eq!(all.matches("rhubarb").count(), 1, "{all}");
+    assert!(all.starts_with("go") && all.ends_with("fine"), "{all}");
+    assert_eq!(
+        project.json(&["mail", "list", "lead"]),
+        serde_json::json!([])
+    );
+}
+
+/// Tells a process to end and waits until it has.
+fn ask_to_end(child: &mut Child) {
+    let pid = child.id().to_string();
+    let asked = Command::new("kill").args(["-TERM", &pid]).status();
+    assert!(asked.unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+#[test]
 fn killed_in_the_middle_of_a_tool_call_it_comes_back_and_goes_on() {
     let project = Project::new();
     let script = r#"
@@ -462,12 +546,42 @@ rules:
         .spawn()
         .unwrap();
     wait_for(&project, "started", &mut child);
-    let asked = Command::new("kill")
-        .args(["-TERM", &child.id().to_string()])
-        .status();
-    assert!(asked.unwrap().success());
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    ask_to_end(&mut child);
     let ran = run(&project, script, &["--resume"]);
     assert_eq!(ran.code(), 1);
     assert!(ran.err().contains("nothing was under way"), "{}", ran.err());
+}
+
+#[test]
+fn a_job_that_ended_with_crewdeck_is_told_once_also_after_a_compaction() {
+    let project = Project::new();
+    let script = r#"
+rules:
+  - when: Write down where this work stands
+    say: The server was started.
+  - when: ^go$
+    calls: [{ tool: background_run, input: { command: "sleep 600" } }, { tool: compact }]
+  - when: The server was started
+    calls: [{ tool: bash, input: { command: "touch started" } }]
+  - when: .
+    times: 0
+    say: I see.
+"#;
+    let mut child = scripted(&project, script, &["go"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for(&project, "started", &mut child);
+    ask_to_end(&mut child);
+    let open: Vec<String> = lead(&project).lost_jobs.into_iter().map(|j| j.1).collect();
+    assert_eq!(open, ["sleep 600"]);
+    for words in ["what now", "and now"] {
+        let ran = run(&project, script, &[words, "--resume"]);
+        assert_eq!(ran.code(), 0, "{}", ran.err());
+        let all = lead(&project);
+        let words: Vec<String> = all.messages.iter().map(Message::words).collect();
+        let told = words.join("\n").matches("no longer run and").count();
+        assert_eq!((told, all.lost_jobs), (1, vec![]), "{words:?}");
+    }
 }

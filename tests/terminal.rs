@@ -351,3 +351,37 @@ fn a_background_job_is_watched_and_ended_by_key() {
     screen.wait_for("You ended it.");
     leave(screen);
 }
+
+#[test]
+fn a_subagent_is_stopped_by_key_and_the_one_who_sent_it_goes_on() {
+    let home = tempfile::tempdir().unwrap();
+    let rules = r"
+  - agent: lead
+    when: ^look
+    calls: [{ tool: task, input: { prompt: look for it, kind: general } }]
+  - agent: lead
+    when: the subagent was interrupted
+    say: Then I look myself.
+  - when: look for it
+    calls: [{ tool: bash, input: { command: 'touch looking; sleep 30' } }]
+";
+    let args = scripted(home.path(), rules);
+    let plain: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut screen = Screen::start(home.path(), 160, 45, &plain);
+    screen.wait_for("Say what you want done");
+    screen.send("look\r");
+    screen.wait("the subagent works", |_| {
+        home.path().join("looking").exists()
+    });
+    screen.wait_for("└ lead.1");
+    screen.send("\x1b");
+    screen.wait_for("i to write");
+    // The team is the fourth pane; its first row is the lead's subagent.
+    screen.send("4\r");
+    screen.wait_for("bash touch looking");
+    screen.send("\x03");
+    screen.wait("it is gone", |text| !text.contains("└ lead.1"));
+    screen.send("\x1b");
+    screen.wait_for("Then I look myself.");
+    leave(screen);
+}

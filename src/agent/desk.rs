@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::domain::chat::Block;
+use crate::domain::ids::JobId;
 use crate::domain::todo::TodoList;
 use crate::tools::policy::PlanGate;
 
@@ -13,13 +14,25 @@ pub const NOTES_MAX: usize = 20;
 /// Most ends of background jobs that wait for an agent's next call; older ones are dropped.
 pub const RESULTS_MAX: usize = 32;
 
+/// The ends of background jobs, as they enter a conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Results {
+    /// In the reference's form, for the model.
+    pub block: Block,
+    /// Each on one line, for the screen.
+    pub lines: Vec<String>,
+    /// The jobs.
+    pub jobs: Vec<JobId>,
+}
+
 /// One agent's desk.
 #[derive(Debug, Default)]
 pub struct Desk {
     todo: Mutex<Option<TodoList>>,
     gate: Mutex<PlanGate>,
     notes: Mutex<VecDeque<String>>,
-    results: Mutex<VecDeque<String>>,
+    results: Mutex<VecDeque<(JobId, String)>>,
+    untold: Mutex<Vec<(JobId, String)>>,
     compaction: Mutex<Option<String>>,
     parting: Mutex<Option<Parting>>,
 }
@@ -71,13 +84,34 @@ impl Desk {
         notes.push_back(line);
     }
 
+    /// A background job began: it is untold until [`Desk::told`]. Bounded by the jobs that may run, and
+    /// by [`RESULTS_MAX`].
+    pub fn began(&self, job: JobId, command: String) {
+        lock(&self.untold).push((job, command));
+    }
+
+    /// The background jobs whose end is not in the conversation on disk, with their commands.
+    pub fn untold(&self) -> Vec<(JobId, String)> {
+        lock(&self.untold).clone()
+    }
+
+    /// The end of a background job is in the conversation on disk; its command comes back.
+    pub fn told(&self, job: &JobId) -> Option<String> {
+        let mut untold = lock(&self.untold);
+        let at = untold.iter().position(|(id, _)| id == job)?;
+        Some(untold.remove(at).1)
+    }
+
     /// Lays the end of a background job down.
-    pub fn put_result(&self, line: String) {
-        let mut results = lock(&self.results);
-        if results.len() == RESULTS_MAX {
-            results.pop_front();
+    pub fn put_result(&self, job: JobId, line: String) {
+        let dropped = {
+            let mut results = lock(&self.results);
+            results.push_back((job, line));
+            (results.len() > RESULTS_MAX).then(|| results.pop_front())
+        };
+        if let Some((job, _)) = dropped.flatten() {
+            self.told(&job);
         }
-        results.push_back(line);
     }
 
     /// Whether background jobs have ended that the agent has not heard of.
@@ -85,17 +119,19 @@ impl Desk {
         !lock(&self.results).is_empty()
     }
 
-    /// Takes the ends of background jobs: in the reference's form for the model, and each on one line for
-    /// the screen.
-    pub fn take_results(&self) -> Option<(Block, Vec<String>)> {
-        let all: Vec<String> = lock(&self.results).drain(..).collect();
+    /// Takes the ends of background jobs that wait.
+    pub fn take_results(&self) -> Option<Results> {
+        let (jobs, all): (Vec<JobId>, Vec<String>) = lock(&self.results).drain(..).unzip();
         (!all.is_empty()).then(|| {
             let text = all.join("\n");
-            let block = Block::text(format!(
-                "<background-results>\n{text}\n</background-results>"
-            ));
             let first = |text: &String| text.lines().next().unwrap_or_default().to_string();
-            (block, all.iter().map(first).collect())
+            Results {
+                block: Block::text(format!(
+                    "<background-results>\n{text}\n</background-results>"
+                )),
+                lines: all.iter().map(first).collect(),
+                jobs,
+            }
         })
     }
 

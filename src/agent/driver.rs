@@ -11,7 +11,7 @@ use super::calls::{Announced, Workshop};
 use super::meter::Meter;
 use super::turn::{Effect, Input, TodoOpen, Turn};
 use crate::domain::chat::{self, Block};
-use crate::domain::ids::Name;
+use crate::domain::ids::{JobId, Name};
 use crate::domain::mail::Letter;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
@@ -87,6 +87,17 @@ pub struct Driver {
     pub state: State,
 }
 
+/// What an agent's log holds of its conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Log {
+    /// All of it.
+    Whole,
+    /// Something could not be written: it is written anew before the next call.
+    Lacks,
+    /// The same, and letters are in what is missing: they are not acknowledged.
+    LacksLetters,
+}
+
 /// What a driver remembers from turn to turn.
 pub struct State {
     /// The conversation.
@@ -102,6 +113,10 @@ pub struct State {
     /// How far the inbox was read into the message that is being gathered, and with which letters.
     pub(super) taken: Option<Cursor>,
     pub(super) letters: Vec<Letter>,
+    /// Background jobs whose end stands in the message that is being gathered.
+    pub(super) told: Vec<JobId>,
+    /// Whether the log holds the conversation.
+    pub(super) log: Log,
     /// Letters that are in the conversation and that the model has not answered yet.
     pub(super) unanswered: Vec<Letter>,
     pub(super) announced: Announced,
@@ -118,6 +133,8 @@ impl State {
             asked_to_go: None,
             taken: None,
             letters: Vec::new(),
+            told: Vec::new(),
+            log: Log::Whole,
             unanswered: Vec::new(),
             announced: Announced::default(),
         }
@@ -144,6 +161,7 @@ impl Driver {
                     }
                     Effect::Save(message) => self.save(message).await,
                     Effect::Call => {
+                        self.catch_up().await;
                         let answer = self.call(control, &mut inputs).await;
                         inputs.push_back(answer);
                     }

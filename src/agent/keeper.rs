@@ -1,12 +1,17 @@
 //! The driver and its records: messages are on disk before anything follows from them.
 
-use super::driver::{Driver, Engine, blocking, todo_open};
+use super::driver::{Driver, Engine, Log, blocking, todo_open};
 use super::turn::{Input, Turn};
-use crate::domain::chat::{Block, Message, Role};
-use crate::domain::conversation::{Conversation, Record, TurnState};
+use crate::domain::chat::{self, Block, Message, Role};
+use crate::domain::conversation::{Conversation, JobState, PlanState, Record, TurnState};
+use crate::domain::ids::JobId;
 use crate::domain::todo::TodoList;
 use crate::model::Reply;
 use crate::protocol::event::EventKind;
+use crate::store::Transcript;
+use crate::tools::policy::PlanGate;
+
+const UNSAVED: &str = "The conversation can not be saved";
 
 impl Driver {
     /// Writes a message to disk, then acknowledges the letters that it holds (promise 1).
@@ -25,17 +30,83 @@ impl Driver {
             })
             .await;
         }
-        if is_user && let Some(cursor) = self.state.taken.take() {
+        if !is_user {
+            return;
+        }
+        match self.state.log {
+            Log::Whole => self.saved().await,
+            Log::Lacks | Log::LacksLetters => self.state.log = Log::LacksLetters,
+        }
+    }
+
+    /// The message that was gathered last is on disk: what it holds is acknowledged.
+    async fn saved(&mut self) {
+        for job in std::mem::take(&mut self.state.told) {
+            if let Some(command) = self.workshop.desk.told(&job) {
+                let state = JobState::Ended;
+                self.keep(Record::Job {
+                    job,
+                    command,
+                    state,
+                })
+                .await;
+            }
+        }
+        if let Some(cursor) = self.state.taken.take() {
             self.acknowledge(cursor).await;
         }
     }
 
-    /// Adds a line to the agent's log.
-    pub(super) async fn keep(&self, record: Record) {
+    /// Adds a line to the agent's log. One that lacks something takes no more: it is written anew.
+    pub(super) async fn keep(&mut self, record: Record) {
+        if self.state.log != Log::Whole {
+            return;
+        }
         let transcript = self.transcript.clone();
         if let Err(error) = blocking(move || transcript.append(&record)).await {
-            self.trouble("The conversation can not be saved", &error)
-                .await;
+            self.state.log = Log::Lacks;
+            self.trouble(UNSAVED, &error).await;
+        }
+    }
+
+    /// Writes the log anew where it lacks something. The conversation is valid at this moment.
+    pub(super) async fn catch_up(&mut self) {
+        let lacked = self.state.log;
+        if lacked == Log::Whole {
+            return;
+        }
+        let messages = self.state.turn.messages();
+        self.replace(&messages).await;
+        if (lacked, self.state.log) == (Log::LacksLetters, Log::Whole) {
+            self.saved().await;
+        }
+    }
+
+    /// Writes the log anew.
+    pub(super) async fn replace(&mut self, messages: &[Message]) {
+        let conversation = Conversation {
+            plan: match self.workshop.desk.gate() {
+                PlanGate::Open => PlanState::Approved,
+                PlanGate::Closed => PlanState::Open,
+            },
+            messages: messages.to_vec(),
+            todo: self.state.todo.clone(),
+            spent: self.state.usage,
+            cost: self.state.cost,
+            lost_jobs: self.workshop.desk.untold(),
+            turn: TurnState::Open,
+        };
+        debug_assert_eq!(chat::check(messages), Ok(()));
+        let transcript = self.transcript.clone();
+        let records = Transcript::records(&conversation);
+        match blocking(move || transcript.replace(&records)).await {
+            Ok(()) => self.state.log = Log::Whole,
+            Err(error) => {
+                if self.state.log == Log::Whole {
+                    self.state.log = Log::Lacks;
+                }
+                self.trouble(UNSAVED, &error).await;
+            }
         }
     }
 
@@ -51,7 +122,8 @@ impl Driver {
     }
 
     /// The turn is over: nothing of it is left to do after a restart.
-    pub(super) async fn rest(&self) {
+    pub(super) async fn rest(&mut self) {
+        self.catch_up().await;
         self.keep(Record::Turn {
             turn: TurnState::Ended,
         })
@@ -101,6 +173,7 @@ impl Driver {
         self.state.cost = from.cost;
         self.meter.count(&self.name, from.spent, from.cost);
         self.state.todo = from.todo.clone();
+        self.tell_lost(from.lost_jobs);
         let engine = self.engine();
         self.set_budget();
         self.publish(EventKind::TodoChanged {
@@ -110,6 +183,22 @@ impl Driver {
         .await;
         let context = self.state.turn.context();
         self.tell_usage(&engine, context).await;
+    }
+
+    /// Background jobs whose end nobody has told: the next message does.
+    fn tell_lost(&mut self, jobs: Vec<(JobId, String)>) {
+        let desk = &self.workshop.desk;
+        let named: Vec<String> = jobs.iter().map(|(id, c)| format!("{id} ({c})")).collect();
+        if !named.is_empty() {
+            desk.note(format!(
+                "these background commands no longer run and how they ended is not known: {}",
+                named.join(", ")
+            ));
+        }
+        for (job, command) in jobs {
+            self.state.told.push(job.clone());
+            desk.began(job, command);
+        }
     }
 }
 

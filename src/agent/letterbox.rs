@@ -14,9 +14,10 @@ impl Driver {
         if let Some(notes) = self.workshop.desk.take_notes() {
             blocks.push(notes);
         }
-        if let Some((results, lines)) = self.workshop.desk.take_results() {
-            blocks.push(results);
-            for what in lines {
+        if let Some(results) = self.workshop.desk.take_results() {
+            blocks.push(results.block);
+            self.state.told.extend(results.jobs);
+            for what in results.lines {
                 let agent = self.name.clone();
                 self.publish(EventKind::Injected { agent, what }).await;
             }

@@ -7,17 +7,14 @@ use futures::StreamExt;
 use tokio::sync::mpsc;
 
 use super::compact::{Budget, Keep, Question, WINDOW_ASSUMED};
-use super::driver::{Control, Driver, Engine, blocking, until_interrupt};
+use super::driver::{Control, Driver, Engine, Log, blocking, until_interrupt};
 use super::turn::Input;
-use crate::domain::chat::{self, Message};
-use crate::domain::conversation::{Conversation, PlanState, TurnState};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::team::Activity;
 use crate::domain::text::{clip, one_line};
 use crate::model::http::cut;
 use crate::model::{Delta, ModelError, ModelRequest, Reply};
-use crate::protocol::event::{Compaction, EventKind};
-use crate::tools::policy::PlanGate;
+use crate::protocol::event::{Compaction, EventKind, Level};
 
 /// Most decisions that are carried over.
 const DECISIONS_MAX: usize = 10;
@@ -93,7 +90,13 @@ impl Driver {
     }
 
     /// Puts the whole conversation aside and gathers what must survive beside the summary.
-    pub(super) async fn archive(&self) -> Input {
+    pub(super) async fn archive(&mut self) -> Input {
+        self.catch_up().await;
+        if self.state.log != Log::Whole {
+            return Input::ArchiveFailed {
+                why: "its log can not be written".into(),
+            };
+        }
         let transcript = self.transcript.clone();
         let path = match blocking(move || transcript.archive()).await {
             Ok(path) => path,
@@ -105,10 +108,22 @@ impl Driver {
         };
         let (board, name) = (self.board.clone(), self.name.clone());
         let task = blocking(move || Ok(board.read()?.graph.open_task_of(&name).cloned())).await;
+        if let Err(error) = &task {
+            self.trouble("The board can not be read", error).await;
+        }
         let requests = self.requests.clone();
         let decisions = match blocking(move || requests.read_all()).await {
-            Ok(reading) => self.decisions(&reading.requests),
-            Err(_) => Vec::new(),
+            Ok(reading) => {
+                // Who reads first sets damaged files aside, and tells it.
+                for notice in reading.notices {
+                    self.publish(EventKind::notice(Level::Warn, notice)).await;
+                }
+                self.decisions(&reading.requests)
+            }
+            Err(error) => {
+                self.trouble("The requests can not be read", &error).await;
+                Vec::new()
+            }
         };
         Input::Archived(Box::new(Keep {
             identity: self.identity.clone(),
@@ -144,29 +159,6 @@ impl Driver {
             .collect();
         let from = lines.len().saturating_sub(DECISIONS_MAX);
         lines[from..].to_vec()
-    }
-
-    /// Writes the conversation anew.
-    pub(super) async fn replace(&self, messages: &[Message]) {
-        let conversation = Conversation {
-            messages: messages.to_vec(),
-            todo: self.state.todo.clone(),
-            spent: self.state.usage,
-            cost: self.state.cost,
-            lost_jobs: Vec::new(),
-            plan: match self.workshop.desk.gate() {
-                PlanGate::Open => PlanState::Approved,
-                PlanGate::Closed => PlanState::Open,
-            },
-            turn: TurnState::Open,
-        };
-        debug_assert_eq!(chat::check(messages), Ok(()));
-        let transcript = self.transcript.clone();
-        let records = crate::store::Transcript::records(&conversation);
-        if let Err(error) = blocking(move || transcript.replace(&records)).await {
-            self.trouble("The conversation can not be saved", &error)
-                .await;
-        }
     }
 
     pub(super) async fn compacted(&self, compaction: Compaction) {

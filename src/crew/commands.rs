@@ -103,6 +103,10 @@ async fn write_to_mate(shared: &Arc<Shared>, to: &Name, text: &str) -> Result<()
 }
 
 fn interrupt(shared: &Shared, agent: &Name) -> Result<(), String> {
+    if let Some(errand) = lock(&shared.errands).get(agent) {
+        errand.cancel();
+        return Ok(());
+    }
     let handle = shared
         .handle(agent)
         .ok_or_else(|| format!("{agent} is not running"))?;

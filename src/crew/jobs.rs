@@ -122,6 +122,9 @@ impl Shared {
             cancel: cancel.clone(),
             killed_by: None,
         })?;
+        if let Some(handle) = self.handle(&job.agent) {
+            handle.desk.began(job.id.clone(), job.title());
+        }
         self.tracker
             .spawn(run(Arc::clone(self), job.clone(), order, cancel));
         Ok(job)
@@ -135,13 +138,14 @@ impl Shared {
         }
     }
 
-    async fn record(&self, job: &Job, state: JobState) {
+    /// Writes down that a job began. That it ended is written when its agent has been told.
+    async fn record(&self, job: &Job) {
         let session = lock(&self.setup).session.clone();
         let transcript = Transcript::open(&self.root, &session, &job.agent);
         let record = Record::Job {
             job: job.id.clone(),
             command: job.title(),
-            state,
+            state: JobState::Began,
         };
         if let Err(error) = blocking(move || transcript.append(&record)).await {
             tracing::error!("a background job can not be written down: {error}");
@@ -151,16 +155,21 @@ impl Shared {
 
 async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: CancellationToken) {
     let id = job.id.clone();
-    shared.record(&job, JobState::Began).await;
-    shared.publish(EventKind::JobChanged { job }).await;
+    shared.record(&job).await;
+    shared
+        .publish(EventKind::JobChanged { job: job.clone() })
+        .await;
     let work = process::Job {
         argv: process::shell(order.command),
         dir: order.workdir,
         timeout: order.timeout,
         keep: 0,
     };
+    let mut part: Vec<u8> = Vec::new();
     let live = |bytes: &[u8]| {
-        let chunk = String::from_utf8_lossy(bytes).into_owned();
+        part.extend_from_slice(bytes);
+        let whole: Vec<u8> = part.drain(..whole(&part)).collect();
+        let chunk = String::from_utf8_lossy(&whole).into_owned();
         shared.jobs.with(&id, |entry| {
             entry.output.push(bytes);
             entry.job.put(&chunk);
@@ -172,6 +181,7 @@ async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: Cancellatio
     };
     let report = process::run(&work, &cancel, live).await;
     let now = shared.now();
+    let handle = shared.handle(&job.agent);
     let ended = shared.jobs.with(&id, |entry| {
         let end = match report {
             Err(error) => JobEnd::NotStarted {
@@ -188,16 +198,29 @@ async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: Cancellatio
                 },
             },
         };
-        entry.job.ended = Some((now, end));
-        entry.job.clone()
+        let mut job = entry.job.clone();
+        job.put(&String::from_utf8_lossy(&part));
+        job.ended = Some((now, end));
+        // Before it counts as ended: at every moment it runs, or its agent has something to hear.
+        if let Some(handle) = &handle {
+            handle.desk.put_result(id.clone(), told(&job));
+        }
+        entry.job = job.clone();
+        job
     });
     let Some(job) = ended else { return };
-    if let Some(handle) = shared.handle(&job.agent) {
-        handle.desk.put_result(told(&job));
-    }
-    shared.record(&job, JobState::Ended).await;
     shared.publish(EventKind::JobChanged { job }).await;
     shared.changed();
+}
+
+/// How many of `bytes` come before a character whose end has not arrived yet.
+fn whole(bytes: &[u8]) -> usize {
+    let is_part = |at: &usize| {
+        let end = bytes.get(*at..).unwrap_or_default();
+        std::str::from_utf8(end).is_err_and(|e| e.valid_up_to() == 0 && e.error_len().is_none())
+    };
+    let from = bytes.len().saturating_sub(3);
+    (from..bytes.len()).find(is_part).unwrap_or(bytes.len())
 }
 
 /// What the agent hears of a job that ended: the reference's line, with the end of the output.

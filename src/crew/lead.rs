@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::outfit::{Order, Outfit};
-use super::{Shared, Standing, Start};
+use super::{Shared, Standing, Start, lock};
 use crate::agent::driver::{Control, blocking};
 use crate::agent::prompt;
 use crate::agent::turn::{Input, Limits};
@@ -13,7 +13,7 @@ use crate::domain::conversation::TurnState;
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::protocol::event::Level;
-use crate::store::{Recalled, StoreError};
+use crate::store::{Recalled, StoreError, last_subagent};
 use crate::tools::Caller;
 use crate::tools::policy::PlanGate;
 
@@ -48,16 +48,17 @@ pub async fn start(shared: &Arc<Shared>, start: Start) -> Result<TurnState, Stor
 /// Gives the lead its conversation back. Words come back when it was cut off in the middle of a turn.
 async fn resume(shared: &Shared, outfit: &mut Outfit) -> Result<Option<Vec<Block>>, StoreError> {
     let transcript = outfit.driver.transcript.clone();
+    let (root, session) = (shared.root.clone(), lock(&shared.setup).session.clone());
+    let (recalled, subagents) =
+        blocking(move || Ok((transcript.recall()?, last_subagent(&root, &session)?))).await?;
     let Recalled {
         conversation,
         notices,
-    } = blocking(move || transcript.recall()).await?;
+    } = recalled;
+    // Each has a log of its own: numbers go on.
+    shared.subagents.store(subagents, Ordering::SeqCst);
     for notice in notices {
         shared.notice(Level::Warn, notice).await;
-    }
-    for (job, command) in &conversation.lost_jobs {
-        let line = format!("background command {job} ended with crewdeck: {command}");
-        outfit.handle.desk.note(line);
     }
     let turn = conversation.turn;
     outfit.driver.resume(conversation).await;

@@ -181,6 +181,8 @@ struct Shared {
     jobs: jobs::Jobs,
     /// How many subagents were sent out.
     subagents: AtomicU64,
+    /// Those at work: cancelling interrupts them.
+    errands: Mutex<BTreeMap<Name, CancellationToken>>,
     /// Counts up when something on disk changed; resting agents look again.
     changes: watch::Sender<u64>,
     /// Counts up when an agent begins or ends something.
@@ -190,7 +192,7 @@ struct Shared {
     /// Prompts that were accepted and have not reached their agent yet.
     queued: AtomicUsize,
     /// What the crew itself is at: merges that follow from a completed task.
-    errands: AtomicUsize,
+    chores: AtomicUsize,
     /// News of teammates that the lead has not been woken for.
     news: AtomicUsize,
     tracker: TaskTracker,
@@ -253,11 +255,12 @@ impl Crew {
             spending: ceilings::Spending::new(parts.ceilings),
             jobs: jobs::Jobs::default(),
             subagents: AtomicU64::new(0),
+            errands: Mutex::default(),
             changes: watch::Sender::new(0),
             pulse: watch::Sender::new(0),
             begun: AtomicU64::new(0),
             queued: AtomicUsize::new(0),
-            errands: AtomicUsize::new(0),
+            chores: AtomicUsize::new(0),
             news: AtomicUsize::new(0),
             tracker: TaskTracker::new(),
             stop: CancellationToken::new(),

@@ -42,7 +42,7 @@ pub async fn detect(shared: Arc<Shared>) {
 impl Shared {
     fn all_rest(&self) -> bool {
         self.queued.load(Ordering::SeqCst) == 0
-            && self.errands.load(Ordering::SeqCst) == 0
+            && self.chores.load(Ordering::SeqCst) == 0
             && !self.jobs.is_running(None)
             && lock(&self.agents)
                 .values()

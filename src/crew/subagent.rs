@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::Shared;
 use super::outfit::{Order, Outfit};
+use super::{Shared, lock};
 use crate::agent::driver::Control;
 use crate::agent::prompt;
 use crate::agent::turn::{Input, Limits};
@@ -92,11 +92,13 @@ async fn live(
         let _ = handle.control.try_send(Control::Interrupt);
         std::future::pending::<()>().await;
     };
+    lock(&shared.errands).insert(name.clone(), cancel.clone());
     let say = Input::Say(vec![Block::text(order.prompt)]);
     let end = tokio::select! {
         end = driver.turn(say, &mut control) => end,
         () = interrupt => TurnEnd::Interrupted,
     };
+    lock(&shared.errands).remove(&name);
     driver.activity(Activity::Gone).await;
     let answer = last_words(&driver.state.turn.messages());
     match end {

@@ -117,10 +117,10 @@ impl Shared {
             }
             if !task.worktree.is_empty() {
                 let (shared, task) = (Arc::clone(self), Arc::clone(task));
-                self.errands.fetch_add(1, Ordering::SeqCst);
+                self.chores.fetch_add(1, Ordering::SeqCst);
                 self.tracker.spawn(async move {
                     shared.completed(&task).await;
-                    shared.errands.fetch_sub(1, Ordering::SeqCst);
+                    shared.chores.fetch_sub(1, Ordering::SeqCst);
                     shared.beat();
                 });
             }

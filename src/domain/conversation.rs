@@ -29,7 +29,7 @@ pub enum Record {
         /// US dollars.
         cost: Option<f64>,
     },
-    /// A background job began, or ended.
+    /// A background job began, or its end stands in the conversation.
     Job {
         /// The job.
         job: JobId,
@@ -56,7 +56,7 @@ pub enum Record {
 pub enum JobState {
     /// It began.
     Began,
-    /// It ended.
+    /// It ended, and its agent was told.
     Ended,
 }
 
@@ -93,7 +93,7 @@ pub struct Conversation {
     pub spent: Usage,
     /// What they cost, in US dollars, where known.
     pub cost: Option<f64>,
-    /// Background jobs whose end is not in the log: id and command.
+    /// Background jobs whose end the agent has not been told: id and command.
     pub lost_jobs: Vec<(JobId, String)>,
     /// Whether its plan was approved.
     pub plan: PlanState,
@@ -120,7 +120,11 @@ impl Conversation {
                     job,
                     command,
                     state: JobState::Began,
-                } => all.lost_jobs.push((job, command)),
+                } => {
+                    // A log that was written anew while it began has it twice.
+                    all.lost_jobs.retain(|(id, _)| *id != job);
+                    all.lost_jobs.push((job, command));
+                }
                 Record::Job {
                     job,
                     state: JobState::Ended,
@@ -283,6 +287,8 @@ mod tests {
         };
         let all = Conversation::of([spent(5), job(JobState::Began), spent(9)]);
         assert_eq!((all.spent.input, all.lost_jobs.len()), (9, 1));
+        let all = Conversation::of([job(JobState::Began), job(JobState::Began)]);
+        assert_eq!(all.lost_jobs.len(), 1);
         let all = Conversation::of([job(JobState::Began), job(JobState::Ended)]);
         assert_eq!(all.lost_jobs, vec![]);
     }

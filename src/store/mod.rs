@@ -37,7 +37,7 @@ pub use requests::{Requests, RequestsReading};
 pub use root::{prepare, root_of};
 pub use roster::Roster;
 pub use skills::{Fingerprint, LoadedSkill, Skills};
-pub use transcript::{Recalled, Transcript, sessions};
+pub use transcript::{Recalled, Transcript, last_subagent, sessions};
 pub use worktrees::{Listing, NewWorktree, Worktrees};
 
 /// Why a door did not do what was asked.

@@ -6,8 +6,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::{StoreError, atomic};
-use crate::domain::conversation::{Conversation, PlanState, Record, TurnState};
-use crate::domain::ids::Name;
+use crate::domain::conversation::{Conversation, JobState, PlanState, Record, TurnState};
+use crate::domain::ids::{JobId, Name};
 
 /// The folder, below the root.
 const FOLDER: &str = ".transcripts";
@@ -139,6 +139,12 @@ impl Transcript {
                 plan: conversation.plan,
             });
         }
+        let began = |(job, command): &(JobId, String)| Record::Job {
+            job: job.clone(),
+            command: command.clone(),
+            state: JobState::Began,
+        };
+        records.extend(conversation.lost_jobs.iter().map(began));
         if conversation.turn == TurnState::Ended {
             records.push(Record::Turn {
                 turn: conversation.turn,
@@ -161,11 +167,9 @@ impl Transcript {
 /// # Errors
 /// When the folder can not be read.
 pub fn sessions(root: &Path) -> Result<Vec<String>, StoreError> {
-    let dir = root.join(FOLDER);
     let end = format!("-{}.jsonl", Name::lead());
-    let mut all: Vec<String> = fs::read_dir(&dir)
-        .map_err(StoreError::at(&dir))?
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+    let mut all: Vec<String> = names(root)?
+        .into_iter()
         .filter_map(|name| name.strip_suffix(&end).map(str::to_string))
         // An id has no dash: what has one is a teammate whose name ends like the lead's.
         .filter(|id| !id.contains('-'))
@@ -173,6 +177,27 @@ pub fn sessions(root: &Path) -> Result<Vec<String>, StoreError> {
     // Ids begin with the time at which they were made.
     all.sort();
     Ok(all)
+}
+
+/// The highest number of a subagent that has a log in `session`; 0 when none has.
+///
+/// # Errors
+/// When the folder can not be read.
+pub fn last_subagent(root: &Path, session: &str) -> Result<u64, StoreError> {
+    let start = format!("{session}-");
+    let numbers = names(root)?.into_iter().filter_map(|name| {
+        let name = name.strip_prefix(&start)?.strip_suffix(".jsonl")?;
+        name.rsplit_once('.')?.1.parse::<u64>().ok()
+    });
+    Ok(numbers.max().unwrap_or(0))
+}
+
+fn names(root: &Path) -> Result<Vec<String>, StoreError> {
+    let dir = root.join(FOLDER);
+    let entries = fs::read_dir(&dir).map_err(StoreError::at(&dir))?;
+    Ok(entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect())
 }
 
 fn message(record: &Record) -> Option<&crate::domain::chat::Message> {
@@ -251,6 +276,18 @@ mod tests {
             let words = again.conversation.messages[0].words();
             assert_eq!(words, "first\nthird");
         }
+    }
+
+    #[test]
+    fn subagents_are_counted_by_their_logs() {
+        let (dir, transcript) = place();
+        assert_eq!(last_subagent(dir.path(), "s1").unwrap(), 0);
+        transcript.append(&said("x")).unwrap();
+        transcript.archive().unwrap();
+        for name in ["s1-lead.2", "s1-bob.10", "s1-lead.2.whole-30", "s2-lead.40"] {
+            fs::write(dir.path().join(FOLDER).join(format!("{name}.jsonl")), "").unwrap();
+        }
+        assert_eq!(last_subagent(dir.path(), "s1").unwrap(), 10);
     }
 
     #[test]

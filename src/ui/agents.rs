@@ -83,13 +83,16 @@ impl AgentView {
                 self.has_spoken = true;
                 self.errand = clip(&one_line(prompt), ERRAND_MAX);
             }
+            EventKind::Compacted { compaction, .. } => {
+                self.has_spoken = true;
+                self.context = compaction.after;
+            }
             EventKind::TurnStarted { .. } => self.in_turn = true,
             EventKind::TurnEnded { .. } => self.in_turn = false,
             EventKind::Prompted { .. }
             | EventKind::Injected { .. }
             | EventKind::TextDelta { .. }
             | EventKind::ThinkingDelta { .. }
-            | EventKind::Compacted { .. }
             | EventKind::ToolStarted { .. } => self.has_spoken = true,
             EventKind::CrewReady(_)
             | EventKind::ModelsListed { .. }
@@ -121,6 +124,8 @@ impl AgentView {
 #[derive(Debug, Default)]
 pub struct Agents {
     known: BTreeMap<Name, AgentView>,
+    /// The tokens of those that made room, and what they cost.
+    past: (u64, Option<f64>),
 }
 
 impl Agents {
@@ -139,8 +144,10 @@ impl Agents {
                 .find(|(n, a)| !n.is_lead() && gone(a))
                 .or_else(|| self.known.iter().find(|(n, _)| !n.is_lead()))
                 .map(|(n, _)| n.clone());
-            if let Some(victim) = victim {
-                self.known.remove(&victim);
+            if let Some(victim) = victim.and_then(|name| self.known.remove(&name)) {
+                self.past.0 = self.past.0.saturating_add(victim.usage.total());
+                let costs = [self.past.1, victim.cost];
+                self.past.1 = costs.into_iter().flatten().reduce(|a, b| a + b);
             }
         }
         self.known.entry(name.clone()).or_default()
@@ -185,23 +192,24 @@ impl Agents {
         all.into_iter().cloned().collect::<Vec<_>>().into_iter()
     }
 
-    /// The tokens of all of them.
+    /// The tokens of all of them, those that made room included.
     pub fn tokens(&self) -> u64 {
         self.known
             .values()
-            .fold(0, |sum, a| sum.saturating_add(a.usage.total()))
+            .fold(self.past.0, |sum, a| sum.saturating_add(a.usage.total()))
     }
 
     /// What all of them cost, where the price of any is known.
     pub fn cost(&self) -> Option<f64> {
-        let known: Vec<f64> = self.known.values().filter_map(|a| a.cost).collect();
-        (!known.is_empty()).then(|| known.iter().sum())
+        let all = self.known.values().map(|a| a.cost).chain([self.past.1]);
+        all.flatten().reduce(|a, b| a + b)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::event::{Compaction, Shortened};
 
     #[test]
     fn there_are_never_too_many_and_the_lead_stays() {
@@ -212,6 +220,43 @@ mod tests {
         }
         assert_eq!(agents.known.len(), AGENTS_MAX);
         assert!(agents.get(&Name::lead()).is_some());
+    }
+
+    #[test]
+    fn what_those_who_made_room_have_cost_is_not_forgotten() {
+        let mut agents = Agents::default();
+        for n in 1..=AGENTS_MAX as u64 + 5 {
+            let name = Name::subagent(&Name::lead(), n);
+            let agent = agents.entry(&name);
+            agent.usage.input = 10;
+            agent.cost = Some(0.5);
+            agent.activity = Some(Activity::Gone);
+        }
+        let all = AGENTS_MAX as u64 + 5;
+        assert_eq!(agents.known.len(), AGENTS_MAX);
+        assert_eq!(agents.tokens(), all * 10);
+        assert_eq!(agents.cost(), Some(34.5));
+    }
+
+    #[test]
+    fn a_shortened_conversation_takes_less_at_once() {
+        let lead = Name::lead();
+        let mut agent = AgentView {
+            context: 90,
+            window: Some(100),
+            ..AgentView::default()
+        };
+        let compaction = Compaction {
+            how: Shortened::Results { count: 1 },
+            before: 90,
+            after: 30,
+        };
+        let event = EventKind::Compacted {
+            agent: lead.clone(),
+            compaction,
+        };
+        agent.apply(&lead, Stamp(1.0), &event);
+        assert_eq!(agent.context_share(), Some(30));
     }
 
     #[test]

@@ -15,6 +15,21 @@ const SAID: &str = "<person-said>";
 /// How a skill that is carried over begins.
 const SKILL: &str = "<skill name=";
 
+/// How what the crew puts into a conversation begins; all else of the user's side is the person's.
+const CREW: &[&str] = &[
+    "[Conversation compressed.",
+    "<auto-claimed>",
+    "<background-results>",
+    "<crew>",
+    "<decisions>",
+    "<identity>",
+    "<inbox>",
+    "<open-task>",
+    "<reminder>",
+    "<todos>",
+    SKILL,
+];
+
 /// What must survive besides the summary.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Keep {
@@ -70,7 +85,7 @@ pub fn fresh(messages: &[Message], summary: &str, keep: &Keep, room: usize) -> M
     Message::user(blocks)
 }
 
-/// The person's own words, the newest that fit, in their order. Words of the crew stand in tags.
+/// The person's own words, the newest that fit, in their order.
 fn said(messages: &[Message], room: usize) -> Option<Block> {
     let mut all: Vec<&str> = Vec::new();
     for message in messages.iter().filter(|m| m.role == Role::User) {
@@ -80,7 +95,7 @@ fn said(messages: &[Message], room: usize) -> Option<Block> {
             };
             if let Some(before) = text.strip_prefix(SAID) {
                 all.push(before.trim_end_matches("</person-said>").trim());
-            } else if !text.starts_with(['<', '[']) && !text.trim().is_empty() {
+            } else if !CREW.iter().any(|c| text.starts_with(c)) && !text.trim().is_empty() {
                 all.push(text);
             }
         }

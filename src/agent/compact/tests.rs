@@ -184,6 +184,26 @@ fn a_fresh_start_keeps_who_what_and_where_word_for_word() {
 }
 
 #[test]
+fn the_persons_words_are_told_from_those_of_the_crew() {
+    let mut crews = said("<inbox>\n[]\n</inbox>");
+    let notes = ["<crew>x</crew>", "<reminder>x</reminder>"];
+    crews.blocks.extend(notes.map(Block::text));
+    let messages = [
+        said("<b>bold</b> is lost in the page"),
+        crews,
+        said("[1/2] and links too"),
+    ];
+    let first = fresh(&messages, "s", &Keep::default(), 10_000);
+    let kept = Message::user(first.blocks[1..].to_vec()).words();
+    let expected =
+        "<person-said>\n<b>bold</b> is lost in the page\n---\n[1/2] and links too\n</person-said>";
+    assert_eq!(kept, expected);
+    // And once more, after the next summary.
+    let second = fresh(&[first], "s", &Keep::default(), 10_000);
+    assert_eq!(second.blocks[1], Block::text(expected));
+}
+
+#[test]
 fn an_empty_summary_says_so() {
     let words = fresh(&[said("hi")], "  ", &Keep::default(), 3000).words();
     assert!(words.contains("No summary generated."), "{words}");

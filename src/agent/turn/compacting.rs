@@ -22,7 +22,7 @@ const GO_ON: &str = "<crew>Your conversation was compacted in the middle of your
 pub(super) enum After {
     /// The call that was about to be made.
     Call,
-    /// Rest: the person asked for it between turns.
+    /// Rest: the person asked for it between turns, or during the last answer of one.
     Rest,
 }
 
@@ -136,6 +136,14 @@ impl Turn {
         self.summarise(Form::Behind, focus, After::Rest)
     }
 
+    /// The turn has its answer: it ends, behind the summary that was asked for meanwhile.
+    pub(super) fn done(&mut self) -> Vec<Effect> {
+        match self.wished.take() {
+            Some(focus) => self.summarise(Form::Behind, focus, After::Rest),
+            None => self.end(TurnEnd::Done),
+        }
+    }
+
     /// What is due before the next call; none: call.
     pub(super) fn shorten(&mut self) -> Option<Vec<Effect>> {
         if let Some(focus) = self.wished.take() {
@@ -232,7 +240,12 @@ impl Turn {
         ];
         effects.extend(match after {
             After::Call => self.call(),
-            After::Rest => self.end(TurnEnd::Done),
+            After::Rest if self.said.is_empty() => self.end(TurnEnd::Done),
+            // Somebody spoke meanwhile: that begins a turn, as it would have without the summary.
+            After::Rest => {
+                self.phase = Phase::Resting;
+                self.say(Vec::new())
+            }
         });
         effects
     }

@@ -39,7 +39,8 @@ pub enum Input {
     },
     /// The agent replaced its todo list.
     TodoSet(TodoOpen),
-    /// The conversation is to be summarised: at once when the turn rests, else before the next call.
+    /// The conversation is to be summarised: at once when the turn rests, else before the
+    /// next call or behind the last answer.
     Compact {
         /// What the summary should give most room to; may be empty.
         focus: String,

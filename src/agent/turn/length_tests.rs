@@ -303,6 +303,51 @@ fn on_demand_between_turns_and_within_one() {
 }
 
 #[test]
+fn words_that_come_during_a_summary_between_turns_are_answered() {
+    let limits = Limits {
+        rounds: Some(1),
+        ..Limits::default()
+    };
+    let mut turn = Turn::new(limits);
+    turn.step(Input::Say(vec![Block::text("go")]));
+    turn.step(Input::Mail(vec![]));
+    turn.step(reply(vec![Block::text("done")], StopReason::EndTurn, 50));
+    let focus = String::new();
+    asks(&turn.step(Input::Compact { focus }));
+    assert_eq!(turn.step(Input::Say(vec![Block::text("and now")])), vec![]);
+    turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 60));
+    let effects = turn.step(keep());
+    assert_eq!(effects.last(), Some(&Effect::CheckMail), "{effects:?}");
+    let effects = turn.step(Input::Mail(vec![]));
+    let said = Message::user(vec![Block::text("and now")]);
+    assert_eq!(effects, vec![Effect::Save(said), Effect::Call]);
+    assert_eq!(chat::check(&turn.messages()), Ok(()));
+}
+
+#[test]
+fn a_wish_during_the_last_answer_is_carried_out_behind_it() {
+    let (mut turn, _) = grown(300, "fine");
+    let focus = "the tests".to_string();
+    assert_eq!(turn.step(Input::Compact { focus }), vec![]);
+    let effects = turn.step(reply(vec![Block::text("done")], StopReason::EndTurn, 310));
+    assert!(matches!(effects[0], Effect::Save(_)), "{effects:?}");
+    let question = asks(&effects).messages.last().unwrap().words();
+    assert!(question.contains("the tests"), "{question}");
+    turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 300));
+    let effects = turn.step(keep());
+    assert_eq!(effects.last(), Some(&Effect::End(TurnEnd::Done)));
+    // One that is interrupted is forgotten.
+    let (mut turn, _) = grown(300, "fine");
+    let focus = String::new();
+    turn.step(Input::Compact { focus });
+    let partial = String::new();
+    turn.step(Input::Interrupt { partial });
+    turn.step(Input::Say(vec![Block::text("on")]));
+    let effects = turn.step(Input::Mail(vec![]));
+    assert_eq!(effects.last(), Some(&Effect::Call), "{effects:?}");
+}
+
+#[test]
 fn an_interrupt_leaves_the_conversation_as_it_was() {
     let (mut turn, _) = grown(900, "fine");
     let before = turn.messages();

@@ -265,7 +265,9 @@ impl Turn {
                 self.continued = Continued::Once;
                 self.said.insert(
                     0,
-                    Block::text("Your answer reached its limit. Go on exactly where it stopped."),
+                    Block::text(
+                        "<crew>Your answer reached its limit. Go on exactly where it stopped.</crew>",
+                    ),
                 );
                 self.gather()
             }
@@ -283,7 +285,7 @@ impl Turn {
                 if is_empty {
                     self.empty()
                 } else if self.said.is_empty() {
-                    self.end(TurnEnd::Done)
+                    self.done()
                 } else {
                     // Somebody spoke while the model answered: that is the next message.
                     self.gather()
@@ -337,6 +339,7 @@ impl Turn {
 
     fn interrupt(&mut self, partial: String) -> Vec<Effect> {
         let mut effects = Vec::new();
+        self.wished = None;
         match std::mem::replace(&mut self.phase, Phase::Resting) {
             Phase::Resting => return vec![],
             Phase::Gathering

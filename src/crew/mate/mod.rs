@@ -54,10 +54,6 @@ pub async fn back(shared: &Arc<Shared>, member: Member, team: &Team) -> Result<(
     if conversation.plan == PlanState::Approved {
         life.outfit.handle.desk.open_gate();
     }
-    for (job, command) in &conversation.lost_jobs {
-        let line = format!("background command {job} ended with crewdeck: {command}");
-        life.outfit.handle.desk.note(line);
-    }
     let first = match conversation.turn {
         TurnState::Ended => None,
         TurnState::Open => Some(Input::Say(vec![Block::text(prompt::GO_ON)])),
@@ -81,6 +77,35 @@ pub async fn back(shared: &Arc<Shared>, member: Member, team: &Team) -> Result<(
 enum Hold {
     No,
     UntilMail,
+}
+
+/// What a turn was begun by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Begun {
+    Words,
+    /// The wish to have the conversation summarised: no sign that the work is to go on.
+    Compaction,
+}
+
+impl Begun {
+    fn by(start: &Input) -> Begun {
+        if matches!(start, Input::Compact { .. }) {
+            Begun::Compaction
+        } else {
+            Begun::Words
+        }
+    }
+}
+
+impl Hold {
+    /// Whether it waits for mail after a turn.
+    fn after(self, begun: Begun, end: &TurnEnd) -> Hold {
+        match (end, begun) {
+            (TurnEnd::Interrupted | TurnEnd::Failed { .. }, _) => Hold::UntilMail,
+            (TurnEnd::Done | TurnEnd::Stopped { .. }, Begun::Words) => Hold::No,
+            (TurnEnd::Done | TurnEnd::Stopped { .. }, Begun::Compaction) => self,
+        }
+    }
 }
 
 struct Life {
@@ -177,27 +202,24 @@ impl Life {
             .set_standing(&self.outfit.handle, Standing::Working);
         self.set_status(MemberStatus::Working).await;
         self.settle().await;
-        let end = work(&self.shared, &mut self.outfit, start).await;
-        let hold = match end? {
-            TurnEnd::Done => Hold::No,
+        let begun = Begun::by(&start);
+        let end = work(&self.shared, &mut self.outfit, start).await?;
+        self.hold = self.hold.after(begun, &end);
+        match end {
+            TurnEnd::Done | TurnEnd::Interrupted => {}
             TurnEnd::Stopped { why } => {
                 self.tell_lead(format!("{} stopped: {why}", self.member.name));
                 // Its own task, or another, would only bring it to the same ceiling.
                 if self.shared.spending.is_over(&self.member.name) {
-                    Hold::UntilMail
-                } else {
-                    Hold::No
+                    self.hold = Hold::UntilMail;
                 }
             }
-            TurnEnd::Interrupted => Hold::UntilMail,
             TurnEnd::Failed { error, .. } => {
                 // The turn has tried again as often as it is of use: somebody else may do better.
                 self.give_back().await;
                 self.tell_lead(format!("{} can not go on: {error}", self.member.name));
-                Hold::UntilMail
             }
-        };
-        self.hold = hold;
+        }
         self.answer_to_go();
         Some(())
     }
@@ -252,5 +274,22 @@ impl Life {
                 .await;
         }
         self.shared.read_team().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupted_teammate_still_waits_after_it_was_compacted() {
+        let say = Begun::by(&Input::Say(vec![]));
+        let focus = String::new();
+        let compact = Begun::by(&Input::Compact { focus });
+        let held = Hold::No.after(say, &TurnEnd::Interrupted);
+        assert_eq!(held, Hold::UntilMail);
+        assert_eq!(held.after(compact, &TurnEnd::Done), Hold::UntilMail);
+        assert_eq!(held.after(say, &TurnEnd::Done), Hold::No);
+        assert_eq!(Hold::No.after(compact, &TurnEnd::Done), Hold::No);
     }
 }

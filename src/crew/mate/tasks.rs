@@ -66,6 +66,9 @@ impl Life {
 
     /// Letters that only say "go" need no model. True when there was nothing else to read.
     pub(super) async fn take_orders(&mut self) -> bool {
+        // Mail that is taken is no reason any more to wait for this one.
+        self.shared
+            .set_standing(&self.outfit.handle, Standing::Working);
         if self.outfit.driver.take_shutdown().await {
             self.idle.ask_to_go();
             return true;

@@ -97,6 +97,20 @@ fn a_job_is_ended_by_key_once_it_is_selected() {
     );
 }
 
+#[test]
+fn the_selected_job_stays_selected_when_others_begin_and_end() {
+    let mut state = started(100, 30);
+    let running = |id| job(id, "make", None);
+    tell(&mut state, ["a", "b", "c"].map(running).to_vec());
+    press(&mut state, "esc b j");
+    let ended = job("a", "make", Some(JobEnd::Exited { code: 0 }));
+    tell(&mut state, vec![ended, running("d")]);
+    let kill = Command::KillJob {
+        job: JobId("b".into()),
+    };
+    assert_eq!(press(&mut state, "x"), [Do::Command(kill)]);
+}
+
 fn sent(agent: &Name, call: &str, kind: SubagentKind, prompt: &str) -> Vec<EventKind> {
     vec![
         EventKind::ToolStarted {

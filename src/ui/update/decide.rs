@@ -126,7 +126,7 @@ fn selected_at_work(state: &mut UiState) -> Option<Name> {
     };
     if let Some(parent) = member.parent() {
         let text =
-            format!("{member} is a subagent: it ends by itself, or with Ctrl+c on {parent}.");
+            format!("{member} is a subagent of {parent}: open it with Enter, Ctrl+c stops it.");
         state.say(Level::Info, text);
         return None;
     }

@@ -82,7 +82,7 @@ pub fn event(state: &mut UiState, event: &Event, out: &mut Vec<Do>) {
             text,
             untracked,
         } => popups::diff(state, *task, stat, text, untracked),
-        EventKind::JobChanged { job } => state.jobs.changed(job),
+        EventKind::JobChanged { job } => popups::job_changed(state, job),
         EventKind::JobOutput { job, chunk } => state.jobs.heard(job, chunk),
         EventKind::BoardChanged { changed, removed } => {
             Arc::make_mut(&mut state.board).apply(changed, removed);

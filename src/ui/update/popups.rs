@@ -151,6 +151,17 @@ fn selected_job(state: &UiState) -> Option<&Job> {
     jobs.get(*row).or(jobs.last()).copied()
 }
 
+/// A background job began or ended; the list moves, and the selection with its job.
+pub fn job_changed(state: &mut UiState, job: &Job) {
+    let selected = selected_job(state).map(|j| j.id.clone());
+    state.jobs.changed(job);
+    let listed = state.jobs.listed();
+    let at = selected.and_then(|id| listed.iter().position(|j| j.id == id));
+    if let (Some(at), Some(Popup::Jobs { row })) = (at, state.popups.last_mut()) {
+        *row = at;
+    }
+}
+
 /// Ends the selected background job.
 pub fn kill(state: &mut UiState, out: &mut Vec<Do>) {
     let Some(job) = selected_job(state).cloned() else {

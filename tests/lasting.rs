@@ -141,6 +141,36 @@ rules:
 }
 
 #[test]
+fn a_server_that_was_started_with_an_ampersand_is_told_to_be_gone() {
+    let project = Project::new();
+    let script = r#"
+rules:
+  - when: ^go$
+    calls: [{ tool: background_run, input: { command: "sleep 600 & echo serving" } }]
+  - when: .
+    times: 0
+    say: I see.
+"#;
+    assert_eq!(run(&project, script, &["go"]).code(), 0);
+    let words: Vec<String> = lead(&project).messages.iter().map(Message::words).collect();
+    let told = words.join("\n");
+    assert!(
+        told.contains("serving\n\n[A program that the command left running was ended with it.]"),
+        "{told}"
+    );
+}
+
+#[test]
+fn progress_that_can_not_be_written_ends_nothing() {
+    let project = Project::new();
+    let script = "rules: [{ when: ., say: I see. }]";
+    let mut command = scripted(&project, script, &["go"]);
+    command.stderr(std::fs::File::create("/dev/full").unwrap());
+    let ran = Ran(command.output().unwrap());
+    assert_eq!((ran.code(), ran.out().as_str()), (0, "I see.\n"));
+}
+
+#[test]
 fn subagents_work_side_by_side_and_only_their_answers_return() {
     let project = Project::new();
     project.write("requirements.txt", "pytest==8\n");

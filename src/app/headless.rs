@@ -206,7 +206,8 @@ fn say(event: &Event) -> std::io::Result<()> {
     Ok(())
 }
 
-fn eprint_line(text: &str) {
+/// Writes a line of progress to standard error.
+pub(super) fn eprint_line(text: &str) {
     // Progress is a courtesy: nobody is helped when it can not be written.
     let _ = writeln!(std::io::stderr().lock(), "{}", one_line(text));
 }
@@ -223,7 +224,8 @@ async fn decide(crew: &Crew, request: Request, form: Form) {
         harmless(&request.body)
     );
     let answer = tokio::task::spawn_blocking(move || {
-        eprint!("{question}");
+        // Who can not be shown the question can not say yes.
+        write!(std::io::stderr().lock(), "{question}")?;
         let mut line = String::new();
         let read = std::io::stdin().read_line(&mut line);
         read.map(|_| line.trim().to_lowercase())

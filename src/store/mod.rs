@@ -39,12 +39,13 @@ pub use transcript::{Recalled, Transcript, sessions};
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A file or folder can not be read or written.
-    #[error("{path}: {source}")]
+    // The cause stands in the words, so it is no `source`: it would be told twice.
+    #[error("{path}: {why}")]
     File {
         /// Which one.
         path: PathBuf,
         /// Why.
-        source: std::io::Error,
+        why: std::io::Error,
     },
     /// The board refuses.
     #[error(transparent)]
@@ -76,6 +77,6 @@ impl StoreError {
     /// An error at a path.
     pub(crate) fn at(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> StoreError {
         let path = path.into();
-        move |source| StoreError::File { path, source }
+        move |why| StoreError::File { path, why }
     }
 }

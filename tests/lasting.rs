@@ -362,6 +362,83 @@ rules:
 }
 
 #[test]
+fn a_log_that_was_taken_away_is_written_anew() {
+    for gone in [
+        "rm -rf .transcripts",
+        "rm .transcripts/*",
+        // No log can be written at first.
+        "rm -rf .transcripts; touch .transcripts",
+    ] {
+        let project = Project::new();
+        let script = r#"
+rules:
+  - when: ^my name is Ada
+    calls: [{ tool: bash, input: { command: "GONE" } }]
+  - when: no output
+    calls: [{ tool: bash, input: { command: "[ -d .transcripts ] || rm -f .transcripts; echo two" } }]
+  - when: two
+    say: Hello Ada
+"#;
+        let script = script.replace("GONE", gone);
+        let ran = run(&project, &script, &["my name is Ada", "--tool", "auto"]);
+        assert_eq!(ran.code(), 0, "{}", ran.err());
+        let conversation = lead(&project);
+        let words: Vec<String> = conversation.messages.iter().map(Message::words).collect();
+        assert_eq!(words[0], "my name is Ada", "{gone}");
+        assert_eq!((words.len(), words[5].as_str()), (6, "Hello Ada"), "{gone}");
+    }
+}
+
+#[test]
+fn a_letter_that_no_log_holds_is_not_acknowledged() {
+    let project = Project::new();
+    let script = r#"
+rules:
+  - when: ^go$
+    calls: [{ tool: bash, input: { command: "EXE mail send lead hello; rm -rf .transcripts; touch .transcripts" } }]
+  - when: hello
+    say: I have read it.
+"#;
+    let script = script.replace("EXE", env!("CARGO_BIN_EXE_crewdeck"));
+    let ran = run(&project, &script, &["go", "--tool", "auto"]);
+    assert_eq!(ran.code(), 0, "{}", ran.err());
+    assert_eq!(ran.out(), "I have read it.\n");
+    std::fs::remove_file(project.file(".transcripts")).unwrap();
+    let waits = project.json(&["mail", "list", "lead"]);
+    assert_eq!(waits[0]["content"], "hello");
+}
+
+#[test]
+fn a_job_that_ends_with_crewdeck_is_told_once_also_after_a_compaction() {
+    let project = Project::new();
+    let script = r#"
+rules:
+  - when: Write down where this work stands
+    say: It goes on.
+  - when: ^go$
+    calls: [{ tool: background_run, input: { command: "sleep 20" } }, { tool: compact }]
+  - when: It goes on
+    calls: [{ tool: bash, input: { command: "touch started; sleep 20" } }]
+  - when: .
+    times: 0
+    say: I see.
+"#;
+    let mut child = scripted(&project, script, &["go"]).spawn().unwrap();
+    wait_for(&project, "started", &mut child);
+    kill(&mut child);
+    for _ in 0..2 {
+        assert_eq!(run(&project, script, &["on", "--resume"]).code(), 0);
+    }
+    let words: Vec<String> = lead(&project).messages.iter().map(Message::words).collect();
+    let told = words.join("\n");
+    assert_eq!(
+        told.matches("ended with crewdeck: sleep 20").count(),
+        1,
+        "{told}"
+    );
+}
+
+#[test]
 fn a_session_is_gone_on_with_and_knows_what_was_said() {
     let project = Project::new();
     let script = r#"

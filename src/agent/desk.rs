@@ -13,6 +13,17 @@ pub const NOTES_MAX: usize = 20;
 /// Most ends of background jobs that wait for an agent's next call; older ones are dropped.
 pub const RESULTS_MAX: usize = 32;
 
+/// Whether an agent can take letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Intake {
+    /// It can.
+    #[default]
+    Open,
+    /// Those that it took last could not be written down, so that they wait still: they must not wake it
+    /// again and again.
+    Shut,
+}
+
 /// One agent's desk.
 #[derive(Debug, Default)]
 pub struct Desk {
@@ -21,6 +32,7 @@ pub struct Desk {
     notes: Mutex<VecDeque<String>>,
     results: Mutex<VecDeque<String>>,
     compaction: Mutex<Option<String>>,
+    intake: Mutex<Intake>,
 }
 
 impl Desk {
@@ -50,6 +62,16 @@ impl Desk {
     /// The agent's plan was approved.
     pub fn open_gate(&self) {
         *lock(&self.gate) = PlanGate::Open;
+    }
+
+    /// Whether the agent can take letters.
+    pub fn intake(&self) -> Intake {
+        *lock(&self.intake)
+    }
+
+    /// Says whether the agent can take letters.
+    pub fn set_intake(&self, intake: Intake) {
+        *lock(&self.intake) = intake;
     }
 
     /// Adds a line of housekeeping for the agent's next call.

@@ -84,6 +84,17 @@ pub struct Driver {
     pub state: State,
 }
 
+/// How an agent's log on disk stands to its conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Log {
+    /// Nothing was said yet.
+    Empty,
+    /// It holds all of it.
+    Whole,
+    /// A line could not be written, or somebody took the log away: it is to be written anew.
+    Behind,
+}
+
 /// What a driver remembers from turn to turn.
 pub struct State {
     /// The conversation.
@@ -96,8 +107,12 @@ pub struct State {
     pub todo: TodoList,
     /// Whether an approved shutdown request has reached it.
     pub asked_to_go: Option<Letter>,
+    /// Whether all of it is on disk.
+    pub(super) log: Log,
     /// How far the inbox was read into the message that is being gathered, and with which letters.
     pub(super) taken: Option<Cursor>,
+    /// How far the inbox was read into messages that are not on disk yet, or could not be acknowledged.
+    pub(super) owed: Option<Cursor>,
     pub(super) letters: Vec<Letter>,
     /// Letters that are in the conversation and that the model has not answered yet.
     pub(super) unanswered: Vec<Letter>,
@@ -113,7 +128,9 @@ impl State {
             cost: None,
             todo: TodoList::default(),
             asked_to_go: None,
+            log: Log::Empty,
             taken: None,
+            owed: None,
             letters: Vec::new(),
             unanswered: Vec::new(),
             announced: Announced::default(),
@@ -135,11 +152,13 @@ impl Driver {
                 match effect {
                     Effect::CheckMail => {
                         self.set_budget();
+                        self.catch_up().await;
                         let blocks = self.gather_mail().await;
                         inputs.push_back(Input::Mail(blocks));
                     }
                     Effect::Save(message) => self.save(message).await,
                     Effect::Call => {
+                        self.catch_up().await;
                         let answer = self.call(control, &mut inputs).await;
                         inputs.push_back(answer);
                     }
@@ -147,8 +166,11 @@ impl Driver {
                         let answer = self.summarise(question, control, &mut inputs).await;
                         inputs.push_back(answer);
                     }
-                    Effect::Archive => inputs.push_back(self.archive().await),
-                    Effect::Replace(messages) => self.replace(&messages).await,
+                    Effect::Archive => {
+                        self.catch_up().await;
+                        inputs.push_back(self.archive().await);
+                    }
+                    Effect::Replace(_) => self.replace().await,
                     Effect::Compacted(compaction) => self.compacted(compaction).await,
                     Effect::Wait {
                         wait,
@@ -158,7 +180,10 @@ impl Driver {
                         self.back_off(wait, attempt, cause, control, &mut inputs)
                             .await;
                     }
-                    Effect::Run(calls) => self.run(calls, control, &mut inputs).await,
+                    Effect::Run(calls) => {
+                        self.catch_up().await;
+                        self.run(calls, control, &mut inputs).await;
+                    }
                     Effect::Notice(level, text) => {
                         let agent = Some(self.name.clone());
                         self.publish(EventKind::Notice { level, agent, text }).await;

@@ -1,12 +1,14 @@
 //! The driver and its records: messages are on disk before anything follows from them.
 
-use super::driver::{Driver, Engine, blocking, todo_open};
+use super::desk::Intake;
+use super::driver::{Driver, Engine, Log, blocking, todo_open};
 use super::turn::{Input, Turn};
 use crate::domain::chat::{Block, Message, Role};
 use crate::domain::conversation::{Conversation, Record, TurnState};
 use crate::domain::todo::TodoList;
 use crate::model::Reply;
-use crate::protocol::event::EventKind;
+use crate::protocol::event::{EventKind, Level};
+use crate::store::{Added, StoreError, Transcript};
 
 impl Driver {
     /// Writes a message to disk, then acknowledges the letters that it holds (promise 1).
@@ -26,17 +28,70 @@ impl Driver {
             .await;
         }
         if is_user && let Some(cursor) = self.state.taken.take() {
-            self.acknowledge(cursor).await;
+            self.state.owed = Some(cursor);
+            self.acknowledge().await;
         }
     }
 
-    /// Adds a line to the agent's log.
-    pub(super) async fn keep(&self, record: Record) {
-        let transcript = self.transcript.clone();
-        if let Err(error) = blocking(move || transcript.append(&record)).await {
-            self.trouble("The conversation can not be saved", &error)
-                .await;
+    /// Adds a line to the agent's log. What can not be written is written by [`Driver::catch_up`].
+    pub(super) async fn keep(&mut self, record: Record) {
+        if self.state.log == Log::Behind {
+            return;
         }
+        let transcript = self.transcript.clone();
+        let added = blocking(move || transcript.append(&record)).await;
+        self.state.log = match (added, self.state.log) {
+            (Ok(Added::First), Log::Whole) => Log::Behind,
+            (Ok(Added::First | Added::Behind), Log::Empty | Log::Whole | Log::Behind) => Log::Whole,
+            (Err(error), Log::Empty | Log::Whole | Log::Behind) => {
+                let what = "The conversation can not be saved; it is tried again at each step";
+                self.trouble(what, &error).await;
+                Log::Behind
+            }
+        };
+    }
+
+    /// Writes a log that is behind anew, and acknowledges the letters that it holds now. Only between
+    /// messages: all that was said so far must have passed [`Driver::save`].
+    pub(super) async fn catch_up(&mut self) {
+        if self.state.log == Log::Behind && self.write_anew().await.is_ok() {
+            let text = "The conversation is saved again.".to_string();
+            let agent = Some(self.name.clone());
+            self.publish(EventKind::Notice {
+                level: Level::Info,
+                agent,
+                text,
+            })
+            .await;
+        }
+        self.acknowledge().await;
+        let intake = match self.state.owed {
+            None => Intake::Open,
+            Some(_) => Intake::Shut,
+        };
+        self.workshop.desk.set_intake(intake);
+    }
+
+    /// Writes the whole log anew.
+    pub(super) async fn write_anew(&mut self) -> Result<(), StoreError> {
+        let jobs = self.workshop.host.jobs(&self.name);
+        let running = jobs.iter().filter(|j| j.is_running());
+        let conversation = Conversation {
+            messages: self.state.turn.messages().to_vec(),
+            todo: self.state.todo.clone(),
+            spent: self.state.usage,
+            cost: self.state.cost,
+            lost_jobs: running.map(|j| (j.id.clone(), j.title())).collect(),
+            turn: TurnState::Open,
+        };
+        let transcript = self.transcript.clone();
+        let records = Transcript::records(&conversation);
+        let done = blocking(move || transcript.replace(&records)).await;
+        self.state.log = match done {
+            Ok(()) => Log::Whole,
+            Err(_) => Log::Behind,
+        };
+        done
     }
 
     /// Keeps a new todo list, and tells it.
@@ -51,7 +106,8 @@ impl Driver {
     }
 
     /// The turn is over: nothing of it is left to do after a restart.
-    pub(super) async fn rest(&self) {
+    pub(super) async fn rest(&mut self) {
+        self.catch_up().await;
         self.keep(Record::Turn {
             turn: TurnState::Ended,
         })
@@ -94,6 +150,7 @@ impl Driver {
             Turn::new(super::turn::Limits::default()),
         );
         self.state.turn = turn.going_on_from(from.messages);
+        self.state.log = Log::Whole;
         self.state.turn.step(Input::TodoSet(todo_open(&from.todo)));
         self.state.usage = from.spent;
         self.state.cost = from.cost;

@@ -9,8 +9,6 @@ use tokio::sync::mpsc;
 use super::compact::{Budget, Keep, Question, WINDOW_ASSUMED};
 use super::driver::{Control, Driver, Engine, blocking, until_interrupt};
 use super::turn::Input;
-use crate::domain::chat::{self, Message};
-use crate::domain::conversation::{Conversation, TurnState};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::team::Activity;
 use crate::domain::text::{clip, one_line};
@@ -140,20 +138,9 @@ impl Driver {
         lines[from..].to_vec()
     }
 
-    /// Writes the conversation anew.
-    pub(super) async fn replace(&self, messages: &[Message]) {
-        let conversation = Conversation {
-            messages: messages.to_vec(),
-            todo: self.state.todo.clone(),
-            spent: self.state.usage,
-            cost: self.state.cost,
-            lost_jobs: Vec::new(),
-            turn: TurnState::Open,
-        };
-        debug_assert_eq!(chat::check(messages), Ok(()));
-        let transcript = self.transcript.clone();
-        let records = crate::store::Transcript::records(&conversation);
-        if let Err(error) = blocking(move || transcript.replace(&records)).await {
+    /// The conversation was shortened: its log is written anew.
+    pub(super) async fn replace(&mut self) {
+        if let Err(error) = self.write_anew().await {
             self.trouble("The conversation can not be saved", &error)
                 .await;
         }

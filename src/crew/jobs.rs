@@ -143,7 +143,7 @@ impl Shared {
             command: job.title(),
             state,
         };
-        if let Err(error) = blocking(move || transcript.append(&record)).await {
+        if let Err(error) = blocking(move || transcript.append_beside(&record)).await {
             tracing::error!("a background job can not be written down: {error}");
         }
     }

@@ -5,11 +5,12 @@ use std::sync::atomic::Ordering;
 
 use super::outfit::{Order, Outfit};
 use super::{Shared, Standing, Start};
+use crate::agent::desk::Intake;
 use crate::agent::driver::{Control, blocking};
 use crate::agent::prompt;
 use crate::agent::turn::{Input, Limits};
 use crate::domain::chat::Block;
-use crate::domain::conversation::TurnState;
+use crate::domain::conversation::{JobState, Record, TurnState};
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::protocol::event::Level;
@@ -62,6 +63,16 @@ async fn resume(shared: &Shared, outfit: &mut Outfit) -> Result<Option<Vec<Block
     for (job, command) in &conversation.lost_jobs {
         let line = format!("background command {job} ended with crewdeck: {command}");
         outfit.handle.desk.note(line);
+        let told = Record::Job {
+            job: job.clone(),
+            command: command.clone(),
+            state: JobState::Ended,
+        };
+        let transcript = outfit.driver.transcript.clone();
+        if let Err(error) = blocking(move || transcript.append(&told)).await {
+            let text = format!("The conversation can not be saved: {error}");
+            shared.notice(Level::Warn, text).await;
+        }
     }
     let turn = conversation.turn;
     outfit.driver.resume(conversation).await;
@@ -138,8 +149,11 @@ pub async fn work(
 }
 
 impl Shared {
-    /// Whether letters wait for `name`.
+    /// Whether letters wait for `name` that it can take.
     pub(super) async fn has_mail(&self, name: &Name) -> bool {
+        if (self.handle(name)).is_some_and(|h| h.desk.intake() == Intake::Shut) {
+            return false;
+        }
         let (post, name) = (self.post.clone(), name.clone());
         blocking(move || post.pending(&name))
             .await

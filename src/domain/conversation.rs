@@ -102,7 +102,10 @@ impl Conversation {
                     job,
                     command,
                     state: JobState::Began,
-                } => all.lost_jobs.push((job, command)),
+                } => {
+                    all.lost_jobs.retain(|(id, _)| *id != job);
+                    all.lost_jobs.push((job, command));
+                }
                 Record::Job {
                     job,
                     state: JobState::Ended,

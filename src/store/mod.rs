@@ -33,7 +33,7 @@ pub use requests::{Requests, RequestsReading};
 pub use root::{prepare, root_of};
 pub use roster::Roster;
 pub use skills::{Fingerprint, LoadedSkill, Skills};
-pub use transcript::{Recalled, Transcript, sessions};
+pub use transcript::{Added, Recalled, Transcript, sessions};
 
 /// Why a door did not do what was asked.
 #[derive(Debug, thiserror::Error)]

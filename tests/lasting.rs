@@ -171,6 +171,54 @@ fn progress_that_can_not_be_written_ends_nothing() {
 }
 
 #[test]
+fn a_run_does_not_tell_the_decisions_of_the_one_before() {
+    let project = Project::new();
+    let script = r#"
+rules:
+  - when: ^go$
+    calls: [{ tool: bash, input: { command: "rm -rf /nowhere/at/all" } }]
+  - when: .
+    times: 0
+    say: I see.
+"#;
+    let told = "permission of lead rejected by policy";
+    let first = run(&project, script, &["go"]).err();
+    assert!(first.contains(told), "{first}");
+    let second = run(&project, script, &["and now"]).err();
+    assert!(!second.contains(told), "{second}");
+}
+
+/// SIGINT comes while the second of two calls that run side by side hangs.
+#[test]
+fn what_is_done_stays_done_when_its_neighbour_is_interrupted() {
+    let project = Project::new();
+    let script = r#"
+rules:
+  - agent: lead
+    when: ^go$
+    calls: [{ tool: task, input: { prompt: quick } }, { tool: task, input: { prompt: slow, kind: general } }]
+  - when: quick
+    say: Found it.
+  - when: slow
+    calls: [{ tool: bash, input: { command: "while ! grep -q turn.:.ended .transcripts/*-lead.1.jsonl; do sleep 0.05; done; touch started; sleep 20" } }]
+"#;
+    let mut child = scripted(&project, script, &["go"]).spawn().unwrap();
+    wait_for(&project, "started", &mut child);
+    let pid = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    child.wait().unwrap();
+    let results = result_texts(&lead(&project).messages);
+    assert_eq!(results[0], "Found it.");
+    assert!(results[1].starts_with("Interrupted"), "{results:?}");
+}
+
+#[test]
 fn subagents_work_side_by_side_and_only_their_answers_return() {
     let project = Project::new();
     project.write("requirements.txt", "pytest==8\n");

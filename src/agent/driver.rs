@@ -1,7 +1,7 @@
 //! The driver: carries the effects of one agent's turn out, feeds the answers back, publishes events.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -314,18 +314,17 @@ impl Driver {
             })
             .await;
         }
-        let work = join_all(
-            calls
-                .iter()
-                .map(|call| self.workshop.carry_out(&self.name, call)),
-        );
-        let Some(outputs) = until_interrupt(control, inputs, work).await else {
-            inputs.push_back(Input::Interrupt {
-                partial: String::new(),
-            });
-            return;
-        };
-        for (call, (output, took)) in calls.into_iter().zip(outputs) {
+        // What is done stays done when its neighbours are interrupted.
+        let done = Mutex::new(Vec::new());
+        let work = join_all(calls.into_iter().enumerate().map(async |(at, call)| {
+            let (output, took) = self.workshop.carry_out(&self.name, &call).await;
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.push((at, call, output, took));
+        }));
+        let ended = until_interrupt(control, inputs, work).await;
+        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.sort_by_key(|(at, ..)| *at);
+        for (_, call, output, took) in done {
             let finished = self
                 .state
                 .announced
@@ -335,6 +334,11 @@ impl Driver {
                 call: call.id,
                 content: output.text,
                 outcome: output.outcome,
+            });
+        }
+        if ended.is_none() {
+            inputs.push_back(Input::Interrupt {
+                partial: String::new(),
             });
         }
         if let Some(focus) = self.workshop.desk.take_compaction() {

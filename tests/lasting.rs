@@ -433,6 +433,12 @@ rules:
         let conversation = lead(&project);
         let words: Vec<String> = conversation.messages.iter().map(Message::words).collect();
         assert_eq!(words[0], "my name is Ada", "{gone}");
+        let results = result_texts(&conversation.messages);
+        assert_eq!(
+            results,
+            ["(no output)", "two"],
+            "a standing rule is no person"
+        );
         assert_eq!((words.len(), words[5].as_str()), (6, "Hello Ada"), "{gone}");
     }
 }

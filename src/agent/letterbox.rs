@@ -92,7 +92,7 @@ impl Driver {
         let (Some(post), Some(cursor)) = (self.post.clone(), self.state.owed.take()) else {
             return;
         };
-        let (name, upto) = (self.name.clone(), cursor.clone());
+        let (name, upto) = (self.name.clone(), cursor);
         if let Err(error) = blocking(move || post.acknowledge(&name, &upto)).await {
             self.trouble("The inbox can not be written", &error).await;
             self.state.owed = Some(cursor);

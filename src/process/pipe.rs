@@ -9,7 +9,7 @@ const CHUNK: usize = 16 * 1024;
 
 /// A pipe, and the start of a character whose other bytes have not come yet.
 pub struct Pipe<P> {
-    pipe: Option<P>,
+    open: Option<P>,
     bytes: Vec<u8>,
     /// How many bytes of a begun character stand at the start of `bytes`; at most 3.
     begun: usize,
@@ -19,7 +19,7 @@ impl<P: AsyncRead + Unpin> Pipe<P> {
     /// A pipe that is open, if it is there.
     pub fn of(pipe: Option<P>) -> Pipe<P> {
         Pipe {
-            pipe,
+            open: pipe,
             bytes: vec![0; CHUNK],
             begun: 0,
         }
@@ -27,12 +27,12 @@ impl<P: AsyncRead + Unpin> Pipe<P> {
 
     /// Whether more may come.
     pub fn is_open(&self) -> bool {
-        self.pipe.is_some()
+        self.open.is_some()
     }
 
     /// Reads on and gives the number of bytes; never ends for a pipe that is closed.
     pub async fn read(&mut self) -> usize {
-        match &mut self.pipe {
+        match &mut self.open {
             Some(pipe) => pipe.read(&mut self.bytes[self.begun..]).await.unwrap_or(0),
             None => std::future::pending().await,
         }
@@ -42,7 +42,7 @@ impl<P: AsyncRead + Unpin> Pipe<P> {
     /// is closed.
     pub fn take(&mut self, n: usize, keep: &mut Keep, live: &mut impl FnMut(&[u8])) {
         if n == 0 {
-            self.pipe = None;
+            self.open = None;
             self.rest(keep, live);
             return;
         }

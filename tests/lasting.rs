@@ -585,3 +585,134 @@ rules:
         assert_eq!((told, all.lost_jobs), (1, vec![]), "{words:?}");
     }
 }
+
+#[test]
+fn a_server_that_was_started_with_an_ampersand_is_told_to_be_gone() {
+    let project = Project::new();
+    let script = r#"
+rules:
+  - when: ^go$
+    calls: [{ tool: background_run, input: { command: "sleep 600 & echo serving" } }]
+  - when: .
+    times: 0
+    say: I see.
+"#;
+    assert_eq!(run(&project, script, &["go"]).code(), 0);
+    let words: Vec<String> = lead(&project).messages.iter().map(Message::words).collect();
+    let told = words.join("\n");
+    assert!(
+        told.contains("serving\n\n[A program that the command left running was ended with it.]"),
+        "{told}"
+    );
+}
+
+#[test]
+fn progress_that_can_not_be_written_ends_nothing() {
+    let project = Project::new();
+    let script = "rules: [{ when: ., say: I see. }]";
+    let mut command = scripted(&project, script, &["go"]);
+    command.stderr(std::fs::File::create("/dev/full").unwrap());
+    let ran = Ran(command.output().unwrap());
+    assert_eq!((ran.code(), ran.out().as_str()), (0, "I see.\n"));
+}
+
+#[test]
+fn a_run_does_not_tell_the_decisions_of_the_one_before() {
+    let project = Project::new();
+    let script = r#"
+rules:
+  - when: ^go$
+    calls: [{ tool: bash, input: { command: "rm -rf /nowhere/at/all" } }]
+  - when: .
+    times: 0
+    say: I see.
+"#;
+    let told = "permission of lead rejected by policy";
+    let first = run(&project, script, &["go"]).err();
+    assert!(first.contains(told), "{first}");
+    let second = run(&project, script, &["and now"]).err();
+    assert!(!second.contains(told), "{second}");
+}
+
+/// SIGINT comes while the second of two calls that run side by side hangs.
+#[test]
+fn what_is_done_stays_done_when_its_neighbour_is_interrupted() {
+    let project = Project::new();
+    let script = r#"
+rules:
+  - agent: lead
+    when: ^go$
+    calls: [{ tool: task, input: { prompt: quick } }, { tool: task, input: { prompt: slow, kind: general } }]
+  - when: quick
+    say: Found it.
+  - when: slow
+    calls: [{ tool: bash, input: { command: "while ! grep -q turn.:.ended .transcripts/*-lead.1.jsonl; do sleep 0.05; done; touch started; sleep 20" } }]
+"#;
+    let mut child = scripted(&project, script, &["go"]).spawn().unwrap();
+    wait_for(&project, "started", &mut child);
+    let pid = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    child.wait().unwrap();
+    let results = result_texts(&lead(&project).messages);
+    assert_eq!(results[0], "Found it.");
+    assert!(results[1].starts_with("Interrupted"), "{results:?}");
+}
+
+#[test]
+fn a_log_that_was_taken_away_is_written_anew() {
+    for gone in [
+        "rm -rf .transcripts",
+        "rm .transcripts/*",
+        // No log can be written at first.
+        "rm -rf .transcripts; touch .transcripts",
+    ] {
+        let project = Project::new();
+        let script = r#"
+rules:
+  - when: ^my name is Ada
+    calls: [{ tool: bash, input: { command: "GONE" } }]
+  - when: no output
+    calls: [{ tool: bash, input: { command: "[ -d .transcripts ] || rm -f .transcripts; echo two" } }]
+  - when: two
+    say: Hello Ada
+"#;
+        let script = script.replace("GONE", gone);
+        let ran = run(&project, &script, &["my name is Ada", "--tool", "auto"]);
+        assert_eq!(ran.code(), 0, "{}", ran.err());
+        let conversation = lead(&project);
+        let words: Vec<String> = conversation.messages.iter().map(Message::words).collect();
+        assert_eq!(words[0], "my name is Ada", "{gone}");
+        let results = result_texts(&conversation.messages);
+        assert_eq!(
+            results,
+            ["(no output)", "two"],
+            "a standing rule is no person"
+        );
+        assert_eq!((words.len(), words[5].as_str()), (6, "Hello Ada"), "{gone}");
+    }
+}
+
+#[test]
+fn a_letter_that_no_log_holds_is_not_acknowledged() {
+    let project = Project::new();
+    let script = r#"
+rules:
+  - when: ^go$
+    calls: [{ tool: bash, input: { command: "EXE mail send lead hello; rm -rf .transcripts; touch .transcripts" } }]
+  - when: hello
+    say: I have read it.
+"#;
+    let script = script.replace("EXE", env!("CARGO_BIN_EXE_crewdeck"));
+    let ran = run(&project, &script, &["go", "--tool", "auto"]);
+    assert_eq!(ran.code(), 0, "{}", ran.err());
+    assert_eq!(ran.out(), "I have read it.\n");
+    std::fs::remove_file(project.file(".transcripts")).unwrap();
+    let waits = project.json(&["mail", "list", "lead"]);
+    assert_eq!(waits[0]["content"], "hello");
+}

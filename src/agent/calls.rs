@@ -96,9 +96,7 @@ impl Workshop {
         let mut output = (tool.run)(context, call.input.clone()).await;
         let took = began.elapsed();
         if !comment.is_empty() {
-            output
-                .text
-                .push_str(&format!("\n[The person allowed this and said: {comment}]"));
+            output.text.push_str(&format!("\n[{comment}]"));
         }
         output.text = head_and_tail(&output.text, RESULT_MAX);
         (output, took)
@@ -123,17 +121,17 @@ impl Workshop {
         } else {
             format!(": {}", request.comment)
         };
+        let by = match request.decided_by.as_str() {
+            "user" => "the person",
+            other => other,
+        };
         match request.status {
-            RequestStatus::Approved => Ok(request.comment),
-            RequestStatus::Rejected => {
-                let by = match request.decided_by.as_str() {
-                    "user" => "the person",
-                    other => other,
-                };
-                Err(format!(
-                    "Error: not allowed by {by}{said}. Find another way or ask."
-                ))
-            }
+            // A standing rule has nothing to say that the agent could use.
+            RequestStatus::Approved if by == "policy" || said.is_empty() => Ok(String::new()),
+            RequestStatus::Approved => Ok(format!("Allowed by {by}{said}")),
+            RequestStatus::Rejected => Err(format!(
+                "Error: not allowed by {by}{said}. Find another way or ask."
+            )),
             RequestStatus::Pending | RequestStatus::Withdrawn => Err(format!(
                 "Error: nobody decided whether this is allowed{said}"
             )),

@@ -25,6 +25,17 @@ pub struct Results {
     pub jobs: Vec<JobId>,
 }
 
+/// Whether an agent can take letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Intake {
+    /// It can.
+    #[default]
+    Open,
+    /// Those that it took last could not be written down, so that they wait still: they must not wake it
+    /// again and again.
+    Shut,
+}
+
 /// One agent's desk.
 #[derive(Debug, Default)]
 pub struct Desk {
@@ -35,6 +46,7 @@ pub struct Desk {
     untold: Mutex<Vec<(JobId, String)>>,
     compaction: Mutex<Option<String>>,
     parting: Mutex<Option<Parting>>,
+    intake: Mutex<Intake>,
 }
 
 /// An agent's answer to the wish that it shuts down.
@@ -73,6 +85,16 @@ impl Desk {
     /// The agent's plan was approved.
     pub fn open_gate(&self) {
         *lock(&self.gate) = PlanGate::Open;
+    }
+
+    /// Whether the agent can take letters.
+    pub fn intake(&self) -> Intake {
+        *lock(&self.intake)
+    }
+
+    /// Says whether the agent can take letters.
+    pub fn set_intake(&self, intake: Intake) {
+        *lock(&self.intake) = intake;
     }
 
     /// Adds a line of housekeeping for the agent's next call.

@@ -1,7 +1,7 @@
 //! The driver: carries the effects of one agent's turn out, feeds the answers back, publishes events.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -87,15 +87,15 @@ pub struct Driver {
     pub state: State,
 }
 
-/// What an agent's log holds of its conversation.
+/// How an agent's log on disk stands to its conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Log {
-    /// All of it.
+    /// Nothing was said yet.
+    Empty,
+    /// It holds all of it.
     Whole,
-    /// Something could not be written: it is written anew before the next call.
-    Lacks,
-    /// The same, and letters are in what is missing: they are not acknowledged.
-    LacksLetters,
+    /// A line could not be written, or somebody took the log away: it is to be written anew.
+    Behind,
 }
 
 /// What a driver remembers from turn to turn.
@@ -110,13 +110,17 @@ pub struct State {
     pub todo: TodoList,
     /// Whether an approved shutdown request has reached it.
     pub asked_to_go: Option<Letter>,
+    /// Whether all of it is on disk.
+    pub(super) log: Log,
     /// How far the inbox was read into the message that is being gathered, and with which letters.
     pub(super) taken: Option<Cursor>,
+    /// How far the inbox was read into messages that are not on disk yet, or could not be acknowledged.
+    pub(super) owed: Option<Cursor>,
     pub(super) letters: Vec<Letter>,
     /// Background jobs whose end stands in the message that is being gathered.
     pub(super) told: Vec<JobId>,
-    /// Whether the log holds the conversation.
-    pub(super) log: Log,
+    /// The same of messages that are not on disk yet.
+    pub(super) told_owed: Vec<JobId>,
     /// Letters that are in the conversation and that the model has not answered yet.
     pub(super) unanswered: Vec<Letter>,
     pub(super) announced: Announced,
@@ -131,10 +135,12 @@ impl State {
             cost: None,
             todo: TodoList::default(),
             asked_to_go: None,
+            log: Log::Empty,
             taken: None,
+            owed: None,
             letters: Vec::new(),
             told: Vec::new(),
-            log: Log::Whole,
+            told_owed: Vec::new(),
             unanswered: Vec::new(),
             announced: Announced::default(),
         }
@@ -156,6 +162,7 @@ impl Driver {
                 match effect {
                     Effect::CheckMail => {
                         self.set_budget();
+                        self.catch_up().await;
                         let blocks = self.gather_mail().await;
                         inputs.push_back(Input::Mail(blocks));
                     }
@@ -169,8 +176,11 @@ impl Driver {
                         let answer = self.summarise(question, control, &mut inputs).await;
                         inputs.push_back(answer);
                     }
-                    Effect::Archive => inputs.push_back(self.archive().await),
-                    Effect::Replace(messages) => self.replace(&messages).await,
+                    Effect::Archive => {
+                        self.catch_up().await;
+                        inputs.push_back(self.archive().await);
+                    }
+                    Effect::Replace(_) => self.replace().await,
                     Effect::Compacted(compaction) => self.compacted(compaction).await,
                     Effect::Wait {
                         wait,
@@ -180,7 +190,10 @@ impl Driver {
                         self.back_off(wait, attempt, cause, control, &mut inputs)
                             .await;
                     }
-                    Effect::Run(calls) => self.run(calls, control, &mut inputs).await,
+                    Effect::Run(calls) => {
+                        self.catch_up().await;
+                        self.run(calls, control, &mut inputs).await;
+                    }
                     Effect::Notice(level, text) => {
                         let agent = Some(self.name.clone());
                         self.publish(EventKind::Notice { level, agent, text }).await;
@@ -314,18 +327,17 @@ impl Driver {
             })
             .await;
         }
-        let work = join_all(
-            calls
-                .iter()
-                .map(|call| self.workshop.carry_out(&self.name, call)),
-        );
-        let Some(outputs) = until_interrupt(control, inputs, work).await else {
-            inputs.push_back(Input::Interrupt {
-                partial: String::new(),
-            });
-            return;
-        };
-        for (call, (output, took)) in calls.into_iter().zip(outputs) {
+        // What is done stays done when its neighbours are interrupted.
+        let done = Mutex::new(Vec::new());
+        let work = join_all(calls.into_iter().enumerate().map(async |(at, call)| {
+            let (output, took) = self.workshop.carry_out(&self.name, &call).await;
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.push((at, call, output, took));
+        }));
+        let ended = until_interrupt(control, inputs, work).await;
+        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.sort_by_key(|(at, ..)| *at);
+        for (_, call, output, took) in done {
             let finished = self
                 .state
                 .announced
@@ -335,6 +347,11 @@ impl Driver {
                 call: call.id,
                 content: output.text,
                 outcome: output.outcome,
+            });
+        }
+        if ended.is_none() {
+            inputs.push_back(Input::Interrupt {
+                partial: String::new(),
             });
         }
         if let Some(focus) = self.workshop.desk.take_compaction() {

@@ -1,17 +1,16 @@
 //! The driver and its records: messages are on disk before anything follows from them.
 
+use super::desk::Intake;
 use super::driver::{Driver, Engine, Log, blocking, todo_open};
 use super::turn::{Input, Turn};
-use crate::domain::chat::{self, Block, Message, Role};
+use crate::domain::chat::{Block, Message, Role};
 use crate::domain::conversation::{Conversation, JobState, PlanState, Record, TurnState};
 use crate::domain::ids::JobId;
 use crate::domain::todo::TodoList;
 use crate::model::Reply;
-use crate::protocol::event::EventKind;
-use crate::store::Transcript;
+use crate::protocol::event::{EventKind, Level};
+use crate::store::{Added, StoreError, Transcript};
 use crate::tools::policy::PlanGate;
-
-const UNSAVED: &str = "The conversation can not be saved";
 
 impl Driver {
     /// Writes a message to disk, then acknowledges the letters that it holds (promise 1).
@@ -30,18 +29,22 @@ impl Driver {
             })
             .await;
         }
-        if !is_user {
-            return;
-        }
-        match self.state.log {
-            Log::Whole => self.saved().await,
-            Log::Lacks | Log::LacksLetters => self.state.log = Log::LacksLetters,
+        if is_user {
+            if let Some(cursor) = self.state.taken.take() {
+                self.state.owed = Some(cursor);
+            }
+            let told = std::mem::take(&mut self.state.told);
+            self.state.told_owed.extend(told);
+            self.settle().await;
         }
     }
 
-    /// The message that was gathered last is on disk: what it holds is acknowledged.
-    async fn saved(&mut self) {
-        for job in std::mem::take(&mut self.state.told) {
+    /// What the messages on disk hold is acknowledged: letters, and the ends of background jobs.
+    async fn settle(&mut self) {
+        if self.state.log == Log::Behind {
+            return;
+        }
+        for job in std::mem::take(&mut self.state.told_owed) {
             if let Some(command) = self.workshop.desk.told(&job) {
                 let state = JobState::Ended;
                 self.keep(Record::Job {
@@ -52,62 +55,70 @@ impl Driver {
                 .await;
             }
         }
-        if let Some(cursor) = self.state.taken.take() {
-            self.acknowledge(cursor).await;
-        }
+        self.acknowledge().await;
     }
 
-    /// Adds a line to the agent's log. One that lacks something takes no more: it is written anew.
+    /// Adds a line to the agent's log. What can not be written is written by [`Driver::catch_up`].
     pub(super) async fn keep(&mut self, record: Record) {
-        if self.state.log != Log::Whole {
+        if self.state.log == Log::Behind {
             return;
         }
         let transcript = self.transcript.clone();
-        if let Err(error) = blocking(move || transcript.append(&record)).await {
-            self.state.log = Log::Lacks;
-            self.trouble(UNSAVED, &error).await;
-        }
+        let added = blocking(move || transcript.append(&record)).await;
+        self.state.log = match (added, self.state.log) {
+            (Ok(Added::First), Log::Whole) => Log::Behind,
+            (Ok(Added::First | Added::Behind), Log::Empty | Log::Whole | Log::Behind) => Log::Whole,
+            (Err(error), Log::Empty | Log::Whole | Log::Behind) => {
+                let what = "The conversation can not be saved; it is tried again at each step";
+                self.trouble(what, &error).await;
+                Log::Behind
+            }
+        };
     }
 
-    /// Writes the log anew where it lacks something. The conversation is valid at this moment.
+    /// Writes a log that is behind anew, and acknowledges what it holds now. Only between messages: all
+    /// that was said so far must have passed [`Driver::save`].
     pub(super) async fn catch_up(&mut self) {
-        let lacked = self.state.log;
-        if lacked == Log::Whole {
-            return;
+        if self.state.log == Log::Behind && self.write_anew().await.is_ok() {
+            let text = "The conversation is saved again.".to_string();
+            let agent = Some(self.name.clone());
+            self.publish(EventKind::Notice {
+                level: Level::Info,
+                agent,
+                text,
+            })
+            .await;
         }
-        let messages = self.state.turn.messages();
-        self.replace(&messages).await;
-        if (lacked, self.state.log) == (Log::LacksLetters, Log::Whole) {
-            self.saved().await;
-        }
+        self.settle().await;
+        let intake = match self.state.owed {
+            None => Intake::Open,
+            Some(_) => Intake::Shut,
+        };
+        self.workshop.desk.set_intake(intake);
     }
 
-    /// Writes the log anew.
-    pub(super) async fn replace(&mut self, messages: &[Message]) {
+    /// Writes the whole log anew.
+    pub(super) async fn write_anew(&mut self) -> Result<(), StoreError> {
         let conversation = Conversation {
-            plan: match self.workshop.desk.gate() {
-                PlanGate::Open => PlanState::Approved,
-                PlanGate::Closed => PlanState::Open,
-            },
-            messages: messages.to_vec(),
+            messages: self.state.turn.messages().to_vec(),
             todo: self.state.todo.clone(),
             spent: self.state.usage,
             cost: self.state.cost,
             lost_jobs: self.workshop.desk.untold(),
+            plan: match self.workshop.desk.gate() {
+                PlanGate::Open => PlanState::Approved,
+                PlanGate::Closed => PlanState::Open,
+            },
             turn: TurnState::Open,
         };
-        debug_assert_eq!(chat::check(messages), Ok(()));
         let transcript = self.transcript.clone();
         let records = Transcript::records(&conversation);
-        match blocking(move || transcript.replace(&records)).await {
-            Ok(()) => self.state.log = Log::Whole,
-            Err(error) => {
-                if self.state.log == Log::Whole {
-                    self.state.log = Log::Lacks;
-                }
-                self.trouble(UNSAVED, &error).await;
-            }
-        }
+        let done = blocking(move || transcript.replace(&records)).await;
+        self.state.log = match done {
+            Ok(()) => Log::Whole,
+            Err(_) => Log::Behind,
+        };
+        done
     }
 
     /// Keeps a new todo list, and tells it.
@@ -173,6 +184,7 @@ impl Driver {
         self.state.cost = from.cost;
         self.meter.count(&self.name, from.spent, from.cost);
         self.state.todo = from.todo.clone();
+        self.state.log = Log::Whole;
         self.tell_lost(from.lost_jobs);
         let engine = self.engine();
         self.set_budget();

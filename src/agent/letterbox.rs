@@ -1,11 +1,10 @@
 //! The driver and its letters: taken before each call, acknowledged when they are on disk.
 
-use super::driver::{Driver, blocking};
+use super::driver::{Driver, Log, blocking};
 use super::mail;
 use crate::domain::chat::Block;
 use crate::domain::mail::{Letter, LetterKind};
 use crate::protocol::event::{EventKind, LetterStep, Level};
-use crate::store::Cursor;
 
 impl Driver {
     /// Takes the letters that wait. They are acknowledged when the message that holds them is saved.
@@ -27,7 +26,7 @@ impl Driver {
         };
         let name = self.name.clone();
         // What was taken and not yet saved would come again: the turn was interrupted in between.
-        if self.state.taken.is_none() {
+        if self.state.taken.is_none() && self.state.owed.is_none() {
             match blocking(move || post.pending(&name)).await {
                 Ok(pending) => {
                     for notice in pending.notices() {
@@ -65,7 +64,8 @@ impl Driver {
             return false;
         }
         self.state.letters = pending.letters;
-        self.acknowledge(pending.upto).await;
+        self.state.owed = Some(pending.upto);
+        self.acknowledge().await;
         true
     }
 
@@ -85,13 +85,19 @@ impl Driver {
         }
     }
 
-    pub(super) async fn acknowledge(&mut self, cursor: Cursor) {
-        let Some(post) = self.post.clone() else {
+    /// Acknowledges the letters of messages that are on disk; what fails is tried again at the next step.
+    pub(super) async fn acknowledge(&mut self) {
+        if self.state.log == Log::Behind {
+            return;
+        }
+        let (Some(post), Some(cursor)) = (self.post.clone(), self.state.owed.take()) else {
             return;
         };
-        let name = self.name.clone();
-        if let Err(error) = blocking(move || post.acknowledge(&name, &cursor)).await {
+        let (name, upto) = (self.name.clone(), cursor);
+        if let Err(error) = blocking(move || post.acknowledge(&name, &upto)).await {
             self.trouble("The inbox can not be written", &error).await;
+            self.state.owed = Some(cursor);
+            return;
         }
         for letter in self.state.letters.drain(..) {
             let step = LetterStep::Delivered;

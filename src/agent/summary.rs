@@ -161,6 +161,14 @@ impl Driver {
         lines[from..].to_vec()
     }
 
+    /// The conversation was shortened: its log is written anew.
+    pub(super) async fn replace(&mut self) {
+        if let Err(error) = self.write_anew().await {
+            self.trouble("The conversation can not be saved", &error)
+                .await;
+        }
+    }
+
     pub(super) async fn compacted(&self, compaction: Compaction) {
         self.publish(EventKind::Compacted {
             agent: self.name.clone(),

@@ -10,6 +10,7 @@ use crate::crew::Crew;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::Name;
 use crate::domain::request::{Decision, Request, Verdict};
+use crate::domain::stamp::Stamp;
 use crate::domain::subagent::SubagentKind;
 use crate::domain::team::Activity;
 use crate::domain::text::{clip, harmless, one_line};
@@ -66,6 +67,7 @@ pub async fn run(
             return Ok(Ended::Failed("the crew did not take the prompt".into()));
         }
     }
+    let began = super::now();
     let mut last = TurnEnd::Done;
     let (mut terminate, mut hangup) = (
         signal(SignalKind::terminate())?,
@@ -86,7 +88,7 @@ pub async fn run(
         journal.note(&event);
         let written = match form {
             Form::Json => json_line(&event),
-            Form::Text => say(&event),
+            Form::Text => say(&event, began),
         };
         if let Err(error) = written {
             // Nobody reads on: the wish was to stop.
@@ -121,7 +123,7 @@ fn json_line(event: &Event) -> std::io::Result<()> {
 }
 
 /// What people read: the lead's words on stdout, everything else as progress on stderr.
-fn say(event: &Event) -> std::io::Result<()> {
+fn say(event: &Event, began: Stamp) -> std::io::Result<()> {
     match &event.kind {
         EventKind::Said { agent, text, .. } if agent.is_lead() && !text.trim().is_empty() => {
             writeln!(std::io::stdout().lock(), "{}", harmless(text.trim_end()))?;
@@ -190,7 +192,10 @@ fn say(event: &Event) -> std::io::Result<()> {
             };
             eprint_line(&format!("{mark}{text}"));
         }
-        EventKind::RequestChanged { request } if !request.is_pending() => {
+        // What was decided in earlier runs is on disk and told at the start: it is no progress.
+        EventKind::RequestChanged { request }
+            if !request.is_pending() && request.decided_at.0 >= began.0 =>
+        {
             eprint_line(&format!(
                 "{} of {} {} by {}",
                 request.kind, request.target, request.status, request.decided_by
@@ -207,7 +212,8 @@ fn say(event: &Event) -> std::io::Result<()> {
     Ok(())
 }
 
-fn eprint_line(text: &str) {
+/// Writes a line of progress to standard error.
+pub(super) fn eprint_line(text: &str) {
     // Progress is a courtesy: nobody is helped when it can not be written.
     let _ = writeln!(std::io::stderr().lock(), "{}", one_line(text));
 }
@@ -224,7 +230,8 @@ async fn decide(crew: &Crew, request: Request, form: Form) {
         harmless(&request.body)
     );
     let answer = tokio::task::spawn_blocking(move || {
-        eprint!("{question}");
+        // Who can not be shown the question can not say yes.
+        write!(std::io::stderr().lock(), "{question}")?;
         let mut line = String::new();
         let read = std::io::stdin().read_line(&mut line);
         read.map(|_| line.trim().to_lowercase())

@@ -34,10 +34,14 @@ pub fn take(root: &Path) -> Result<CrewLock> {
         Err(TryLockError::WouldBlock) => {
             let mut pid = String::new();
             file.read_to_string(&mut pid)?;
+            // It may just have taken the lock and not have said who it is.
+            let who = match pid.trim() {
+                "" => String::new(),
+                pid => format!(" (process {pid})"),
+            };
             bail!(
-                "a crew already runs in {} (process {}): use that one, or name another directory with --dir",
-                root.display(),
-                pid.trim()
+                "a crew already runs in {}{who}: use that one, or name another directory with --dir",
+                root.display()
             )
         }
         Err(TryLockError::Error(e)) => {

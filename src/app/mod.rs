@@ -82,7 +82,7 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
             lock: _lock,
         } = assemble::build(&blueprint, publisher).await?;
         if let Some(said) = said {
-            eprintln!("crewdeck: {said}");
+            headless::eprint_line(&format!("crewdeck: {said}"));
         }
         if prompt.is_none() && crew.resumed() == TurnState::Ended {
             crew.stop().await?;

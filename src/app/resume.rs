@@ -19,7 +19,7 @@ const PREFIX_MIN: usize = 4;
 pub fn choose(root: &Path, wish: &str) -> Result<String> {
     let all = match store::sessions(root) {
         Ok(all) => all,
-        Err(StoreError::File { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+        Err(StoreError::File { why, .. }) if why.kind() == std::io::ErrorKind::NotFound => {
             Vec::new()
         }
         Err(error) => return Err(error.into()),
@@ -30,9 +30,16 @@ pub fn choose(root: &Path, wish: &str) -> Result<String> {
     if wish.is_empty() {
         return Ok(newest.clone());
     }
+    if wish.len() < PREFIX_MIN {
+        bail!(
+            "'{wish}' is too short for the id of a session: write {PREFIX_MIN} characters of it, the newest is {newest}"
+        );
+    }
+    // An id is written in small letters.
+    let wish = &wish.to_lowercase();
     let fits: Vec<&String> = all.iter().filter(|id| id.starts_with(wish)).collect();
     match fits.as_slice() {
-        [one] if wish.len() >= PREFIX_MIN => Ok((*one).clone()),
+        [one] => Ok((*one).clone()),
         [] => bail!("there is no session {wish} here; the newest is {newest}"),
         _ => bail!(
             "{} sessions begin with {wish}: write more of the id",
@@ -81,6 +88,9 @@ mod tests {
         assert_eq!(choose(root, "0190aa").unwrap(), "0190aaaa");
         let many = choose(root, "0190").unwrap_err().to_string();
         assert!(many.contains("2 sessions begin with"), "{many}");
+        assert_eq!(choose(root, "0191CCCC").unwrap(), "0191cccc");
+        let short = choose(root, "01").unwrap_err().to_string();
+        assert!(short.contains("write 4 characters"), "{short}");
         let other = choose(root, "0777").unwrap_err().to_string();
         assert!(other.contains("the newest is 0191cccc"), "{other}");
     }

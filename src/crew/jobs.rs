@@ -11,7 +11,7 @@ use crate::domain::conversation::{JobState, Record};
 use crate::domain::ids::{JobId, Name};
 use crate::domain::job::{Job, JobEnd, TOLD_MAX};
 use crate::domain::text::head_and_tail;
-use crate::process::{self, Ended, Keep};
+use crate::process::{self, Ended, Keep, Leftovers};
 use crate::protocol::event::EventKind;
 use crate::store::Transcript;
 use crate::tools::host::JobOrder;
@@ -147,7 +147,7 @@ impl Shared {
             command: job.title(),
             state: JobState::Began,
         };
-        if let Err(error) = blocking(move || transcript.append(&record)).await {
+        if let Err(error) = blocking(move || transcript.append_beside(&record)).await {
             tracing::error!("a background job can not be written down: {error}");
         }
     }
@@ -182,7 +182,14 @@ async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: Cancellatio
     let report = process::run(&work, &cancel, live).await;
     let now = shared.now();
     let handle = shared.handle(&job.agent);
+    let left = matches!(&report, Ok(r) if r.leftovers == Leftovers::Killed);
     let ended = shared.jobs.with(&id, |entry| {
+        if left {
+            // A server that was started with `&` is gone: its agent must not take it for running.
+            let line = format!("\n{}\n", process::LEFT_RUNNING);
+            entry.output.push(line.as_bytes());
+            entry.job.put(&line);
+        }
         let end = match report {
             Err(error) => JobEnd::NotStarted {
                 why: error.to_string(),

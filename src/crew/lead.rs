@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::outfit::{Order, Outfit};
 use super::{Shared, Standing, Start, lock};
+use crate::agent::desk::Intake;
 use crate::agent::driver::{Control, blocking};
 use crate::agent::prompt;
 use crate::agent::turn::{Input, Limits};
@@ -135,8 +136,11 @@ pub async fn work(
 }
 
 impl Shared {
-    /// Whether letters wait for `name`.
+    /// Whether letters wait for `name` that it can take.
     pub(super) async fn has_mail(&self, name: &Name) -> bool {
+        if (self.handle(name)).is_some_and(|h| h.desk.intake() == Intake::Shut) {
+            return false;
+        }
         let (post, name) = (self.post.clone(), name.clone());
         blocking(move || post.pending(&name))
             .await

@@ -3,17 +3,19 @@
 pub mod blocking;
 pub mod environment;
 mod keep;
+mod pipe;
 
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
-use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::io::AsyncRead;
 use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
 pub use keep::Keep;
+use pipe::Pipe;
 
 /// How long the group gets between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
@@ -67,6 +69,9 @@ pub struct Report {
     pub leftovers: Leftovers,
 }
 
+/// What is told where a job had [`Leftovers`].
+pub const LEFT_RUNNING: &str = "[A program that the command left running was ended with it.]";
+
 /// Programs of a job's group that still ran when the job itself had ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leftovers {
@@ -101,19 +106,18 @@ pub async fn run(
     }
     let mut child = command.spawn()?;
     let group = Group::new(child.id());
-    let mut out = child.stdout.take();
-    let mut err = child.stderr.take();
+    let mut out = Pipe::of(child.stdout.take());
+    let mut err = Pipe::of(child.stderr.take());
     let mut keep = Keep::new(job.keep);
     let deadline = tokio::time::sleep(job.timeout);
     tokio::pin!(deadline);
-    let (mut out_bytes, mut err_bytes) = (vec![0; 16 * 1024], vec![0; 16 * 1024]);
     let ended = loop {
         tokio::select! {
             biased;
             () = cancel.cancelled() => break Ended::Cancelled,
             () = &mut deadline => break Ended::TimedOut,
-            n = read(&mut out, &mut out_bytes) => take(n, &mut out, &out_bytes, &mut keep, &mut live),
-            n = read(&mut err, &mut err_bytes) => take(n, &mut err, &err_bytes, &mut keep, &mut live),
+            n = out.read() => out.take(n, &mut keep, &mut live),
+            n = err.read() => err.take(n, &mut keep, &mut live),
             status = child.wait() => break ended(status?),
         }
     };
@@ -134,6 +138,8 @@ pub async fn run(
         }
     };
     drop(group);
+    out.rest(&mut keep, &mut live);
+    err.rest(&mut keep, &mut live);
     Ok(Report {
         ended,
         output: keep.text(),
@@ -183,42 +189,18 @@ fn ended(status: ExitStatus) -> Ended {
     }
 }
 
-/// Reads from a pipe that is open; never ends for one that is closed.
-async fn read(pipe: &mut Option<impl AsyncRead + Unpin>, bytes: &mut [u8]) -> usize {
-    match pipe {
-        Some(pipe) => pipe.read(bytes).await.unwrap_or(0),
-        None => std::future::pending().await,
-    }
-}
-
-fn take<P>(
-    n: usize,
-    pipe: &mut Option<P>,
-    bytes: &[u8],
-    keep: &mut Keep,
-    live: &mut impl FnMut(&[u8]),
-) {
-    if n == 0 {
-        *pipe = None;
-        return;
-    }
-    keep.push(&bytes[..n]);
-    live(&bytes[..n]);
-}
-
 /// Reads what is still in the pipes; not until they close, since a grandchild may hold them open.
-async fn drain(
-    out: &mut Option<impl AsyncRead + Unpin>,
-    err: &mut Option<impl AsyncRead + Unpin>,
+async fn drain<A: AsyncRead + Unpin, B: AsyncRead + Unpin>(
+    out: &mut Pipe<A>,
+    err: &mut Pipe<B>,
     keep: &mut Keep,
     live: &mut impl FnMut(&[u8]),
 ) {
     let until = tokio::time::Instant::now() + DRAIN;
-    let (mut out_bytes, mut err_bytes) = (vec![0; 16 * 1024], vec![0; 16 * 1024]);
-    while out.is_some() || err.is_some() {
+    while out.is_open() || err.is_open() {
         tokio::select! {
-            n = read(out, &mut out_bytes) => take(n, out, &out_bytes, keep, live),
-            n = read(err, &mut err_bytes) => take(n, err, &err_bytes, keep, live),
+            n = out.read() => out.take(n, keep, live),
+            n = err.read() => err.take(n, keep, live),
             () = tokio::time::sleep_until(until) => return,
         }
     }

@@ -160,10 +160,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.json");
         write_new(&path, b"first").unwrap();
-        let StoreError::File { source, .. } = write_new(&path, b"second").unwrap_err() else {
+        let StoreError::File { why, .. } = write_new(&path, b"second").unwrap_err() else {
             panic!("another error");
         };
-        assert_eq!(source.kind(), std::io::ErrorKind::AlreadyExists);
+        assert_eq!(why.kind(), std::io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&path).unwrap(), b"first");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }

@@ -37,19 +37,20 @@ pub use requests::{Requests, RequestsReading};
 pub use root::{prepare, root_of};
 pub use roster::Roster;
 pub use skills::{Fingerprint, LoadedSkill, Skills};
-pub use transcript::{Recalled, Transcript, last_subagent, sessions};
+pub use transcript::{Added, Recalled, Transcript, last_subagent, sessions};
 pub use worktrees::{Listing, NewWorktree, Worktrees};
 
 /// Why a door did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A file or folder can not be read or written.
-    #[error("{path}: {source}")]
+    // The cause stands in the words, so it is no `source`: it would be told twice.
+    #[error("{path}: {why}")]
     File {
         /// Which one.
         path: PathBuf,
         /// Why.
-        source: std::io::Error,
+        why: std::io::Error,
     },
     /// The board refuses.
     #[error(transparent)]
@@ -87,6 +88,6 @@ impl StoreError {
     /// An error at a path.
     pub(crate) fn at(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> StoreError {
         let path = path.into();
-        move |source| StoreError::File { path, source }
+        move |why| StoreError::File { path, why }
     }
 }

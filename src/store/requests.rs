@@ -56,16 +56,18 @@ impl Requests {
         })
     }
 
-    /// All requests.
+    /// All requests; none where the folder is gone.
     ///
     /// # Errors
     /// When the folder can not be read.
     pub fn read_all(&self) -> Result<RequestsReading, StoreError> {
         let mut out = RequestsReading::default();
-        for entry in fs::read_dir(&self.dir)
-            .map_err(StoreError::at(&self.dir))?
-            .flatten()
-        {
+        let entries = match fs::read_dir(&self.dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(out),
+            Err(error) => return Err(StoreError::at(&self.dir)(error)),
+        };
+        for entry in entries.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             let Some(id) = name.strip_suffix(".json").map(|id| RequestId(id.into())) else {
                 continue;

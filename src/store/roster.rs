@@ -41,7 +41,7 @@ impl Roster {
             }
             Found::Foreign(why) => Err(StoreError::File {
                 path,
-                source: std::io::Error::other(format!("{why}: mend it or move it away")),
+                why: std::io::Error::other(format!("{why}: mend it or move it away")),
             }),
         }
     }

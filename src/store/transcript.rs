@@ -2,7 +2,7 @@
 //! its conversation is shortened.
 
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::{StoreError, atomic};
@@ -18,6 +18,15 @@ const ASIDE_MAX: u32 = 10_000;
 #[derive(Debug, Clone)]
 pub struct Transcript {
     path: PathBuf,
+}
+
+/// What a line was added to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Added {
+    /// The log that was there.
+    Behind,
+    /// A new one: there was none, or somebody took it away.
+    First,
 }
 
 /// A log that was read back.
@@ -37,21 +46,56 @@ impl Transcript {
         }
     }
 
-    /// Adds a line; on disk when this returns.
+    /// Adds a line; on disk when this returns. A log that is not there is begun, with its folder.
     ///
     /// # Errors
-    /// When it can not be written.
-    pub fn append(&self, record: &Record) -> Result<(), StoreError> {
-        let mut line = serde_json::to_vec(record)?;
-        line.push(b'\n');
+    /// When it can not be written; a part of the line may stand there then.
+    pub fn append(&self, record: &Record) -> Result<Added, StoreError> {
+        self.make_folder()?;
+        self.add(record, OpenOptions::new().create(true))
+    }
+
+    /// Adds a line to a log that is there; on disk when this returns.
+    ///
+    /// # Errors
+    /// When there is none, or it can not be written.
+    pub fn append_beside(&self, record: &Record) -> Result<(), StoreError> {
+        self.add(record, &mut OpenOptions::new()).map(drop)
+    }
+
+    fn make_folder(&self) -> Result<(), StoreError> {
+        match self.path.parent() {
+            Some(folder) => fs::create_dir_all(folder).map_err(StoreError::at(folder)),
+            None => Ok(()),
+        }
+    }
+
+    fn add(&self, record: &Record, open: &mut OpenOptions) -> Result<Added, StoreError> {
         let at = || StoreError::at(&self.path);
-        let mut file = OpenOptions::new()
-            .create(true)
+        let mut file = open
+            .read(true)
             .append(true)
             .open(&self.path)
             .map_err(at())?;
+        let mut line = Vec::new();
+        let mut last = [b'\n'];
+        let added = match file.seek(SeekFrom::End(0)).map_err(at())? {
+            0 => Added::First,
+            length => {
+                file.seek(SeekFrom::Start(length - 1)).map_err(at())?;
+                file.read_exact(&mut last).map_err(at())?;
+                Added::Behind
+            }
+        };
+        if last != [b'\n'] {
+            // A line that was cut off by a full disk ends here, so that this one is whole.
+            line.push(b'\n');
+        }
+        serde_json::to_writer(&mut line, record)?;
+        line.push(b'\n');
         file.write_all(&line).map_err(at())?;
-        file.sync_data().map_err(at())
+        file.sync_data().map_err(at())?;
+        Ok(added)
     }
 
     /// Reads the log back; one that was never written is empty. Lines that can not be read are set aside
@@ -80,7 +124,7 @@ impl Transcript {
             let aside = self.free("damaged");
             atomic::write(&aside, &bad.join(&b'\n'))?;
             notices.push(format!(
-                "{} of the conversation could not be read and now stand in {}",
+                "{} of the conversation could not be read: see {}",
                 lines(bad.len()),
                 shown(&aside)
             ));
@@ -120,6 +164,7 @@ impl Transcript {
             serde_json::to_writer(&mut bytes, record)?;
             bytes.push(b'\n');
         }
+        self.make_folder()?;
         atomic::write(&self.path, &bytes)
     }
 
@@ -127,6 +172,12 @@ impl Transcript {
     pub fn records(conversation: &Conversation) -> Vec<Record> {
         let messages = conversation.messages.iter().cloned().map(Record::Message);
         let mut records: Vec<Record> = messages.collect();
+        let jobs = conversation.lost_jobs.iter().cloned();
+        records.extend(jobs.map(|(job, command)| Record::Job {
+            job,
+            command,
+            state: JobState::Began,
+        }));
         records.push(Record::Todo {
             todo: conversation.todo.clone(),
         });
@@ -167,12 +218,16 @@ impl Transcript {
 /// # Errors
 /// When the folder can not be read.
 pub fn sessions(root: &Path) -> Result<Vec<String>, StoreError> {
+    let dir = root.join(FOLDER);
     let end = format!("-{}.jsonl", Name::lead());
-    let mut all: Vec<String> = names(root)?
-        .into_iter()
+    let mut all: Vec<String> = fs::read_dir(&dir)
+        .map_err(StoreError::at(&dir))?
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_type().is_ok_and(|t| t.is_file()))
+        .filter_map(|entry| entry.file_name().into_string().ok())
         .filter_map(|name| name.strip_suffix(&end).map(str::to_string))
         // An id has no dash: what has one is a teammate whose name ends like the lead's.
-        .filter(|id| !id.contains('-'))
+        .filter(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric()))
         .collect();
     // Ids begin with the time at which they were made.
     all.sort();
@@ -288,6 +343,39 @@ mod tests {
             fs::write(dir.path().join(FOLDER).join(format!("{name}.jsonl")), "").unwrap();
         }
         assert_eq!(last_subagent(dir.path(), "s1").unwrap(), 10);
+    }
+
+    #[test]
+    fn a_line_after_one_that_was_cut_off_is_whole() {
+        let (_dir, transcript) = place();
+        assert_eq!(transcript.append(&said("first")).unwrap(), Added::First);
+        let mut file = OpenOptions::new()
+            .append(true)
+            .open(&transcript.path)
+            .unwrap();
+        file.write_all(b"{\"role\":\"us").unwrap();
+        assert_eq!(transcript.append(&said("second")).unwrap(), Added::Behind);
+        let words = transcript.recall().unwrap().conversation.messages[0].words();
+        assert_eq!(words, "first\nsecond");
+    }
+
+    #[test]
+    fn a_log_that_was_taken_away_begins_anew_but_not_with_a_line_beside_it() {
+        let (dir, transcript) = place();
+        transcript.append(&said("first")).unwrap();
+        fs::remove_dir_all(dir.path().join(FOLDER)).unwrap();
+        assert!(transcript.append_beside(&said("beside")).is_err());
+        assert_eq!(transcript.append(&said("second")).unwrap(), Added::First);
+    }
+
+    #[test]
+    fn only_logs_are_sessions() {
+        let (dir, transcript) = place();
+        transcript.append(&said("first")).unwrap();
+        let folder = dir.path().join(FOLDER);
+        fs::write(folder.join("-lead.jsonl"), "").unwrap();
+        fs::create_dir(folder.join("s9-lead.jsonl")).unwrap();
+        assert_eq!(sessions(dir.path()).unwrap(), vec!["s1"]);
     }
 
     #[test]

@@ -69,7 +69,8 @@ fn told(report: &process::Report, timeout: Duration) -> ToolOutput {
         text.push_str("(no output)");
     }
     if report.leftovers == Leftovers::Killed {
-        text.push_str("\n[A program that the command left running was ended with it.]");
+        text.push('\n');
+        text.push_str(process::LEFT_RUNNING);
     }
     match report.ended {
         Ended::Code(0) => ToolOutput::ok(text),

@@ -81,7 +81,9 @@ impl Desk<'_> {
     /// Says on stderr what the store set aside or could not read.
     fn warn(notices: &[String]) {
         for notice in notices {
-            eprintln!("crewdeck: {}", crate::domain::text::one_line(notice));
+            // What was asked for is not worse off when a notice can not be written.
+            let notice = crate::domain::text::one_line(notice);
+            let _ = writeln!(std::io::stderr().lock(), "crewdeck: {notice}");
         }
     }
 }

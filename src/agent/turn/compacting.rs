@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Effect, Phase, Turn, too_long};
+use super::failing::{too_long, too_small};
+use super::{Effect, Phase, Turn};
 use crate::agent::compact::{self, Budget, Form, Keep, Plan};
 use crate::domain::chat::{self, Block, Message, Role};
 use crate::domain::usage::Usage;
@@ -11,6 +12,9 @@ use crate::protocol::event::{Compaction, Level, Shortened, TurnEnd};
 
 /// The share of what fits, in percent, that a digest and the fresh first message may take.
 const ROOM: u64 = 50;
+/// Fewest tokens between what stands in front and the limit; with less, a summary would be due again after
+/// each answer.
+const ROOM_MIN: u64 = 500;
 /// Bytes that a token is taken for.
 const TOKEN: u64 = 4;
 
@@ -56,6 +60,16 @@ pub(super) struct Length {
     since: u64,
     /// Whether nothing was answered since the last summary: another one would not help.
     fresh: Fresh,
+    /// Whether the person was told that the window is too small.
+    warned: Warned,
+}
+
+/// Whether something was told already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Warned {
+    #[default]
+    No,
+    Yes,
 }
 
 /// Whether the conversation was just summarised.
@@ -102,8 +116,25 @@ impl Length {
         }
     }
 
+    /// What is left for a conversation, in tokens.
+    fn left(&self) -> u64 {
+        self.budget().limit().saturating_sub(self.front)
+    }
+
+    /// Says once that the window is too small for conversations to be shortened.
+    fn warn(&mut self) -> Vec<Effect> {
+        if std::mem::replace(&mut self.warned, Warned::Yes) == Warned::Yes {
+            return vec![];
+        }
+        let (front, window) = (self.front, self.budget().window);
+        let text = format!(
+            "System prompt and tools take about {front} of the {window} tokens of the model's window: the conversation can not be shortened to fit. Give the model a larger window, or agents fewer tools (--tools)."
+        );
+        vec![Effect::Notice(Level::Warn, text)]
+    }
+
     fn room(&self) -> usize {
-        let tokens = self.budget().limit().saturating_sub(self.front);
+        let tokens = self.left().max(ROOM_MIN);
         usize::try_from(tokens.saturating_mul(TOKEN) * ROOM / 100).unwrap_or(usize::MAX)
     }
 }
@@ -155,6 +186,11 @@ impl Turn {
         let before = self.context();
         match compact::plan(&self.messages, before, &self.length.budget()) {
             Plan::Leave => None,
+            Plan::Whole if self.length.left() < ROOM_MIN => {
+                let mut effects = self.length.warn();
+                effects.extend(self.call());
+                Some(effects)
+            }
             Plan::Whole => Some(self.summarise(Form::Behind, String::new(), After::Call)),
             Plan::Small(small) => {
                 let messages: &mut Vec<Message> = Arc::make_mut(&mut self.messages);
@@ -227,7 +263,7 @@ impl Turn {
         self.length.counted = None;
         self.length.since = 0;
         self.length.fresh = Fresh::Yes;
-        self.recent.clear();
+        // What was called lately still counts: a loop may shorten the conversation each time around.
         let mut effects = vec![
             Effect::Replace(self.messages()),
             Effect::Compacted(Compaction {
@@ -262,7 +298,10 @@ impl Turn {
 
     /// The server says that the conversation does not fit: it is summarised now, unless it just was.
     pub(super) fn overflow(&mut self) -> Vec<Effect> {
-        if self.length.fresh == Fresh::Yes || self.messages.len() < 2 {
+        if self.messages.len() < 2 && self.length.fresh == Fresh::No {
+            return self.end(too_small());
+        }
+        if self.length.fresh == Fresh::Yes {
             return self.end(too_long());
         }
         self.length.learn(self.context());

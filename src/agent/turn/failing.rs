@@ -31,6 +31,10 @@ impl Turn {
         if let Some(effects) = self.summary_failed(error) {
             return effects;
         }
+        let what = match &again {
+            Retry::Call => "",
+            Retry::Summary(_) => "the conversation could not be summarised: ",
+        };
         match retry::wait(error, self.attempt, jitter) {
             Some(wait) => {
                 self.attempt += 1;
@@ -44,9 +48,9 @@ impl Turn {
             None => {
                 let tries = self.attempt + 1;
                 let error_text = if tries > 1 {
-                    format!("{} (given up after {tries} tries)", error.message)
+                    format!("{what}{} (given up after {tries} tries)", error.message)
                 } else {
-                    error.message.clone()
+                    format!("{what}{}", error.message)
                 };
                 self.end(TurnEnd::Failed {
                     error: error_text,
@@ -93,5 +97,13 @@ pub(super) fn too_long() -> TurnEnd {
     TurnEnd::Failed {
         error: "the conversation no longer fits the model's window".into(),
         hint: "Start crewdeck again for a fresh conversation; the board and the files stay.".into(),
+    }
+}
+
+/// Not even the first words fit.
+pub(super) fn too_small() -> TurnEnd {
+    TurnEnd::Failed {
+        error: "system prompt, tools and your words do not fit the model's window".into(),
+        hint: "Give the model a larger window (on a local server: its context size), or agents fewer tools (--tools bash,read_file).".into(),
     }
 }

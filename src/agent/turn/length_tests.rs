@@ -129,6 +129,82 @@ fn a_summary_is_not_made_of_a_summary() {
     assert!(turn.is_resting());
 }
 
+/// A window that system prompt and tools fill: a summary frees nothing there.
+#[test]
+fn without_room_for_a_conversation_no_summary_is_made_and_that_is_told_once() {
+    let mut turn = Turn::new(Limits::default());
+    let budget = Budget {
+        window: 4096,
+        compact_at: 80,
+    };
+    turn.set_budget(budget, 3500);
+    turn.step(Input::Say(vec![Block::text("never say ZEBRA")]));
+    let effects = turn.step(Input::Mail(vec![]));
+    let [
+        Effect::Save(_),
+        Effect::Notice(Level::Warn, text),
+        Effect::Call,
+    ] = &effects[..]
+    else {
+        panic!("{effects:?}")
+    };
+    assert!(text.contains("3500 of the 4096 tokens"), "{text}");
+    turn.step(reply(vec![tool("a")], StopReason::ToolUse, 3600));
+    turn.step(Input::ToolDone {
+        call: CallId("a".into()),
+        content: "fine".into(),
+        outcome: Outcome::Ok,
+    });
+    let effects = turn.step(Input::Mail(vec![]));
+    assert!(
+        matches!(effects[..], [Effect::Save(_), Effect::Call]),
+        "{effects:?}"
+    );
+    // When the server refuses, a summary is the last means, and the person's words are in it.
+    asks(&turn.step(failed(Fault::ContextTooLong)));
+    turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 100));
+    turn.step(keep());
+    assert!(turn.messages()[0].words().contains("never say ZEBRA"));
+}
+
+#[test]
+fn where_the_first_words_do_not_fit_the_window_is_what_to_change() {
+    let mut turn = Turn::new(Limits::default());
+    turn.step(Input::Say(vec![Block::text("go")]));
+    turn.step(Input::Mail(vec![]));
+    let effects = turn.step(failed(Fault::ContextTooLong));
+    let Some(Effect::End(TurnEnd::Failed { hint, .. })) = effects.last() else {
+        panic!("{effects:?}")
+    };
+    assert!(hint.contains("larger window"), "{hint}");
+}
+
+/// Each result fills the window, so that each round is followed by a summary.
+#[test]
+fn a_loop_ends_although_the_conversation_is_shortened_in_each_round() {
+    let (mut turn, mut effects) = grown(900, "the same");
+    for _ in 0..4 {
+        asks(&effects);
+        turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 100));
+        turn.step(keep());
+        turn.step(reply(vec![tool("a")], StopReason::ToolUse, 900));
+        let done = Input::ToolDone {
+            call: CallId("a".into()),
+            content: "the same".into(),
+            outcome: Outcome::Ok,
+        };
+        effects = turn.step(done);
+        if turn.is_resting() {
+            break;
+        }
+        effects = turn.step(Input::Mail(vec![]));
+    }
+    assert!(
+        matches!(effects.last(), Some(Effect::End(TurnEnd::Stopped { .. }))),
+        "{effects:?}"
+    );
+}
+
 #[test]
 fn a_refused_length_is_told_as_a_digest_and_the_turn_goes_on() {
     let (mut turn, _) = grown(300, "fine");
@@ -178,10 +254,11 @@ fn failures_of_the_summary_are_tried_again_and_change_nothing() {
     let effects = turn.step(failed(Fault::ContextTooLong));
     assert!(asks(&effects).system.is_some());
     let effects = turn.step(failed(Fault::Auth));
-    assert!(matches!(
-        effects.last(),
-        Some(Effect::End(TurnEnd::Failed { .. }))
-    ));
+    let Some(Effect::End(TurnEnd::Failed { error, .. })) = effects.last() else {
+        panic!("{effects:?}")
+    };
+    let words = "the conversation could not be summarised: it failed";
+    assert!(error.starts_with(words), "{error}");
     assert_eq!(turn.messages(), before);
 }
 

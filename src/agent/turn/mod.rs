@@ -19,7 +19,6 @@ use crate::model::{Reply, StopReason};
 use crate::protocol::event::{Level, TurnEnd};
 use calls::{Calls, signature};
 use compacting::{After, Length, Retry, Summary};
-use failing::too_long;
 pub use inputs::{Effect, Input};
 
 /// Rounds without `todo` after which an agent with open items is reminded.

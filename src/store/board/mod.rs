@@ -207,8 +207,7 @@ impl Board {
             let changed = held.graph().create(id, new.clone(), now)?;
             match held.save(&changed, First::Made) {
                 // Who takes no lock was faster: its task stays, ours gets the next number.
-                Err(StoreError::File { source, .. })
-                    if source.kind() == ErrorKind::AlreadyExists => {}
+                Err(StoreError::File { why, .. }) if why.kind() == ErrorKind::AlreadyExists => {}
                 saved => return saved.and_then(|()| held.task(id)),
             }
         }

@@ -293,7 +293,7 @@ fn read_index(dir: &Path, notices: &mut Vec<String>) -> Result<Option<WorktreeIn
         Found::Damaged(_) => Ok(None),
         Found::Foreign(why) => Err(StoreError::File {
             path,
-            source: std::io::Error::other(format!("{why}: mend it or move it away")),
+            why: std::io::Error::other(format!("{why}: mend it or move it away")),
         }),
     }
 }

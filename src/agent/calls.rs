@@ -11,14 +11,14 @@ use tokio_util::sync::CancellationToken;
 use super::desk::Desk;
 use crate::domain::chat::{Block, Message, ToolCall};
 use crate::domain::ids::{CallId, Name};
-use crate::domain::request::{RequestKind, RequestStatus};
+use crate::domain::request::{AskedCall, Asking, RequestKind, RequestStatus};
 use crate::domain::stamp::Stamp;
 use crate::domain::text::head_and_tail;
 use crate::protocol::event::EventKind;
 use crate::store::{Board, Skills};
 use crate::tools::host::Host;
 use crate::tools::policy::{self, Rules, Ruling, Standing};
-use crate::tools::{Tool, ToolContext, ToolOutput, table};
+use crate::tools::{Tool, ToolContext, ToolOutput, place_below, table};
 
 /// Most bytes of one tool result that enter the conversation.
 pub const RESULT_MAX: usize = 64 * 1024;
@@ -112,10 +112,12 @@ impl Workshop {
         why: &str,
     ) -> Result<String, String> {
         let body = format!("{}\n\n{why}", card(tool, &call.input));
-        let asked = self
-            .host
-            .ask(agent, RequestKind::Permission, agent, body)
-            .await;
+        let asking = Asking {
+            workdir: place_below(&self.root, &self.workdir),
+            call: self.asked_call(tool, &call.input, why),
+            ..Asking::new(RequestKind::Permission, agent, body)
+        };
+        let asked = self.host.ask(agent, asking).await;
         let request =
             asked.map_err(|e| format!("Error: the permission could not be asked for: {e}"))?;
         let said = if request.comment.is_empty() {
@@ -138,6 +140,18 @@ impl Workshop {
                 "Error: nobody decided whether this is allowed{said}"
             )),
         }
+    }
+
+    /// The call as its request holds it. One that is too long to be held whole is like no other.
+    fn asked_call(&self, tool: &Tool, input: &Value, why: &str) -> Option<AskedCall> {
+        let command = input.get("command").and_then(Value::as_str);
+        let shown = command.map_or_else(|| input.to_string(), str::to_string);
+        (shown.len() <= SHOWN_MAX).then(|| AskedCall {
+            tool: tool.name.into(),
+            input: shown,
+            why: why.into(),
+            scopes: Vec::new(),
+        })
     }
 }
 

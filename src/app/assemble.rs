@@ -105,6 +105,7 @@ impl Blueprint {
                 plan,
                 shutdown,
                 tool,
+                question: crate::domain::request::Decider::Ask,
             },
             resume,
             speed: global.speed.unwrap_or(1.0),

@@ -170,6 +170,7 @@ impl Blueprint {
         } else {
             Decider::Deny
         };
+        self.deciders.question = Decider::Deny;
         let mut asked = Vec::new();
         for (name, decider) in [
             ("plan", &mut self.deciders.plan),

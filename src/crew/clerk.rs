@@ -9,7 +9,9 @@ use super::{Shared, lock};
 use crate::agent::driver::blocking;
 use crate::domain::ids::{LetterId, Name, RequestId};
 use crate::domain::mail::{Letter, LetterKind};
-use crate::domain::request::{Decider, Decision, Request, RequestKind, RequestStatus, Verdict};
+use crate::domain::request::{
+    Asking, Decider, Decision, Request, RequestKind, RequestStatus, Verdict,
+};
 use crate::domain::team::Activity;
 use crate::protocol::event::{EventKind, Level};
 
@@ -27,11 +29,9 @@ impl Shared {
     pub(super) async fn file_request(
         self: &Arc<Self>,
         from: &Name,
-        kind: RequestKind,
-        target: &Name,
-        body: String,
+        asking: Asking,
     ) -> Result<Request, String> {
-        let request = self.new_request(from, kind, target, body);
+        let request = self.new_request(from, asking);
         self.put(request.clone()).await?;
         self.hand_over(&request).await;
         self.get_request(&request.id).await
@@ -41,11 +41,10 @@ impl Shared {
     pub(super) async fn ask_and_wait(
         self: &Arc<Self>,
         from: &Name,
-        kind: RequestKind,
-        target: &Name,
-        body: String,
+        asking: Asking,
     ) -> Result<Request, String> {
-        let request = self.new_request(from, kind, target, body);
+        let request = self.new_request(from, asking);
+        let kind = request.kind;
         let (tell, told) = oneshot::channel();
         lock(&self.clerk.waiting).insert(request.id.clone(), tell);
         let guard = Withdraw {
@@ -54,7 +53,7 @@ impl Shared {
         };
         self.put(request.clone()).await?;
         self.hand_over(&request).await;
-        if self.deciders.of(kind) == Decider::Ask {
+        if request.decider == Decider::Ask {
             let activity = Activity::NeedsYou { request: kind };
             self.publish(EventKind::ActivityChanged {
                 agent: from.clone(),
@@ -122,11 +121,29 @@ impl Shared {
             .any(|s| *s == RequestStatus::Pending)
     }
 
-    fn new_request(&self, from: &Name, kind: RequestKind, target: &Name, body: String) -> Request {
+    fn new_request(&self, from: &Name, asking: Asking) -> Request {
         let id = RequestId((self.new_id)());
-        let mut request = Request::new(id, kind, from.clone(), target.clone(), body, self.now());
-        request.task = self.graph().open_task_of(target).map(|t| t.id);
-        request
+        let task = self.graph().open_task_of(&asking.target).map(|t| t.id);
+        // Who asks can not decide: what the lead asks is left to the person.
+        let decider = match self.deciders.of(asking.kind) {
+            Decider::Lead if from.is_lead() => self.deciders.question,
+            decider => decider,
+        };
+        Request {
+            task,
+            choices: asking.choices,
+            workdir: asking.workdir,
+            call: asking.call,
+            decider,
+            ..Request::new(
+                id,
+                asking.kind,
+                from.clone(),
+                asking.target,
+                asking.body,
+                self.now(),
+            )
+        }
     }
 
     async fn put(self: &Arc<Self>, request: Request) -> Result<(), String> {
@@ -157,19 +174,22 @@ impl Shared {
             comment: comment.into(),
         };
         let kind = request.kind;
-        match self.deciders.of(kind) {
+        match request.decider {
             Decider::Ask => {}
-            Decider::Lead if request.from.is_lead() => {
-                // Who asks can not decide: that leaves the person.
-            }
             Decider::Lead => {
                 let letter_kind = match kind {
                     RequestKind::Plan => LetterKind::PlanRequest,
                     RequestKind::Shutdown => LetterKind::ShutdownRequest,
                     RequestKind::Permission => LetterKind::PermissionRequest,
+                    // Only the person is asked questions, so no letter of its own is needed.
+                    RequestKind::Question => LetterKind::Message,
                 };
                 self.write(&request.from, &Name::lead(), letter_kind, request)
                     .await;
+            }
+            Decider::Auto | Decider::Deny if kind == RequestKind::Question => {
+                let comment = "nobody is here to answer";
+                self.rule(ruled(Verdict::Reject, comment)).await;
             }
             Decider::Auto => {
                 let comment = "a standing rule approves every request of this kind";
@@ -219,7 +239,10 @@ impl Shared {
                 .await;
             }
             (
-                RequestKind::Plan | RequestKind::Shutdown | RequestKind::Permission,
+                RequestKind::Plan
+                | RequestKind::Shutdown
+                | RequestKind::Permission
+                | RequestKind::Question,
                 RequestStatus::Pending
                 | RequestStatus::Approved
                 | RequestStatus::Rejected

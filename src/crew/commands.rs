@@ -10,7 +10,7 @@ use crate::agent::driver::{Control, blocking};
 use crate::domain::chat::Block;
 use crate::domain::ids::{LetterId, Name};
 use crate::domain::mail::{Letter, LetterKind};
-use crate::domain::request::{Decision, RequestKind, Verdict};
+use crate::domain::request::{Asking, Decision, RequestKind, Verdict};
 use crate::protocol::Command;
 use crate::protocol::event::EventKind;
 
@@ -128,7 +128,10 @@ async fn ask_shutdown(shared: &Arc<Shared>, member: &Name) -> Result<(), String>
     }
     let body = "The person asks for it.".to_string();
     let request = shared
-        .file_request(&Name::user(), RequestKind::Shutdown, member, body)
+        .file_request(
+            &Name::user(),
+            Asking::new(RequestKind::Shutdown, member, body),
+        )
         .await?;
     if !request.is_pending() {
         return Ok(());

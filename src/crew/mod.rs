@@ -53,6 +53,8 @@ pub struct Deciders {
     pub shutdown: Decider,
     /// Tool calls that the policy asks about.
     pub tool: Decider,
+    /// What only the person can answer: `Ask` where one is there, else `Deny`.
+    pub question: Decider,
 }
 
 impl Deciders {
@@ -61,6 +63,7 @@ impl Deciders {
             RequestKind::Plan => self.plan,
             RequestKind::Shutdown => self.shutdown,
             RequestKind::Permission => self.tool,
+            RequestKind::Question => self.question,
         }
     }
 }

@@ -7,6 +7,7 @@ pub mod ids;
 pub mod job;
 pub mod mail;
 pub mod request;
+pub mod rule;
 pub mod skill;
 pub mod stamp;
 pub mod subagent;

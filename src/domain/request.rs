@@ -1,4 +1,4 @@
-//! Requests that somebody must decide: plans, shutdowns, permissions. One state machine for all.
+//! Requests that somebody must decide: plans, shutdowns, permissions, questions. One state machine for all.
 
 use std::fmt;
 
@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ids::{Name, RequestId, TaskId};
+use super::rule::Scope;
 use super::stamp::Stamp;
 
 /// What is asked for.
@@ -18,6 +19,8 @@ pub enum RequestKind {
     Shutdown,
     /// A tool call that the policy asks about.
     Permission,
+    /// A question to the person; the answer is the comment of the decision.
+    Question,
 }
 
 impl fmt::Display for RequestKind {
@@ -26,6 +29,7 @@ impl fmt::Display for RequestKind {
             RequestKind::Plan => "plan",
             RequestKind::Shutdown => "shutdown",
             RequestKind::Permission => "permission",
+            RequestKind::Question => "question",
         })
     }
 }
@@ -81,6 +85,65 @@ pub enum Decider {
     Deny,
 }
 
+impl Decider {
+    fn is_person(&self) -> bool {
+        *self == Decider::Ask
+    }
+}
+
+/// The tool call that a permission request is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedCall {
+    /// The tool.
+    pub tool: String,
+    /// The whole command, or the whole input as JSON.
+    pub input: String,
+    /// Why it is asked about.
+    pub why: String,
+    /// How far beyond this call it can be allowed; empty: only once.
+    #[serde(default)]
+    pub scopes: Vec<Scope>,
+}
+
+impl AskedCall {
+    /// Whether the answer to one call is the answer to the other: the same tool, the same input, asked
+    /// about for the same reason.
+    pub fn is_like(&self, other: &AskedCall) -> bool {
+        self.tool == other.tool && self.input == other.input && self.why == other.why
+    }
+}
+
+/// What somebody puts before whoever decides its kind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asking {
+    /// What is asked for.
+    pub kind: RequestKind,
+    /// Whom it is about.
+    pub target: Name,
+    /// Everything needed to decide.
+    pub body: String,
+    /// What a question may be answered with; empty: words of one's own.
+    pub choices: Vec<String>,
+    /// Where the asker works, below the root; empty: the root itself.
+    pub workdir: String,
+    /// The tool call that waits.
+    pub call: Option<AskedCall>,
+}
+
+impl Asking {
+    /// With nothing beside the text.
+    pub fn new(kind: RequestKind, target: &Name, body: String) -> Asking {
+        Asking {
+            kind,
+            target: target.clone(),
+            body,
+            choices: Vec::new(),
+            workdir: String::new(),
+            call: None,
+        }
+    }
+}
+
 /// One request, as `.team/requests/ID.json` holds it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {
@@ -106,6 +169,18 @@ pub struct Request {
     /// The task that it belongs to, if any.
     #[serde(default)]
     pub task: Option<TaskId>,
+    /// What a question may be answered with; empty: words of one's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<String>,
+    /// Where the asker works, below the root; empty: the root itself.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub workdir: String,
+    /// The tool call that waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<AskedCall>,
+    /// Who was to decide it when it was asked. The person may decide in any case.
+    #[serde(default, skip_serializing_if = "Decider::is_person")]
+    pub decider: Decider,
     /// When it was asked.
     #[serde(default)]
     pub created_at: Stamp,
@@ -189,6 +264,10 @@ impl Request {
             decided_by: String::new(),
             comment: String::new(),
             task: None,
+            choices: Vec::new(),
+            workdir: String::new(),
+            call: None,
+            decider: Decider::Ask,
             created_at: at,
             decided_at: Stamp(0.0),
             extra: Map::new(),
@@ -198,6 +277,13 @@ impl Request {
     /// Whether nobody has decided yet.
     pub fn is_pending(&self) -> bool {
         self.status == RequestStatus::Pending
+    }
+
+    /// Whether one answer answers both: two permissions for the same call.
+    pub fn is_like(&self, other: &Request) -> bool {
+        self.kind == RequestKind::Permission
+            && other.kind == RequestKind::Permission
+            && matches!((&self.call, &other.call), (Some(a), Some(b)) if a.is_like(b))
     }
 
     /// Decides the request, once.

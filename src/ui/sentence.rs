@@ -43,6 +43,7 @@ pub fn request(request: &Request) -> String {
     match request.kind {
         RequestKind::Plan => format!("{} asks you to approve its plan", request.from),
         RequestKind::Permission => format!("{} asks for permission", request.target),
+        RequestKind::Question => format!("{} asks you", request.from),
         RequestKind::Shutdown => {
             format!("{} wants {} to shut down", request.from, request.target)
         }

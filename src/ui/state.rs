@@ -255,9 +255,13 @@ impl UiState {
         self.dirty = true;
     }
 
-    /// What is written in the composer, for `$EDITOR`.
+    /// What is written in the composer or the comment, for `$EDITOR`.
     pub fn composer_text(&self) -> String {
-        self.composer.text()
+        match self.popups.last() {
+            Some(Popup::Comment(comment)) => comment.text.text(),
+            Some(Popup::Reader(_) | Popup::Picker(_) | Popup::Jobs { .. } | Popup::ConfirmQuit)
+            | None => self.composer.text(),
+        }
     }
 
     /// Whether something visible has changed since the last call: then it is time to draw.
@@ -267,7 +271,7 @@ impl UiState {
 
     /// The terminal's title.
     pub fn title(&self) -> String {
-        match self.requests.len() {
+        match self.requests.for_person() {
             0 => "crewdeck".into(),
             1 => "crewdeck (1 needs you)".into(),
             n => format!("crewdeck ({n} need you)"),
@@ -287,8 +291,19 @@ impl UiState {
             Focus::Pane(Pane::Board) if self.is_filtering() => {
                 vec![Context::Filter, Context::Everywhere]
             }
+            Focus::Pane(Pane::Needs) if self.has_choices() => vec![
+                Context::Choices,
+                Context::In(Pane::Needs),
+                Context::Panes,
+                Context::Everywhere,
+            ],
             Focus::Pane(pane) => vec![Context::In(pane), Context::Panes, Context::Everywhere],
         }
+    }
+
+    /// Whether the selected request is a question with choices.
+    fn has_choices(&self) -> bool {
+        super::rows::selected_request(self).is_some_and(|(_, r)| !r.choices.is_empty())
     }
 
     /// Whether the board's filter is being written.

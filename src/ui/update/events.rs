@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Do;
 use crate::domain::ids::Name;
-use crate::domain::request::Request;
+use crate::domain::request::{Decider, Request};
 use crate::domain::stamp::Stamp;
 use crate::domain::text::one_line;
 use crate::protocol::event::Level;
@@ -133,7 +133,7 @@ fn request_changed(state: &mut UiState, request: &Request, out: &mut Vec<Do>) {
     let known = state.requests.get(&request.id).is_some();
     state.requests.changed(request);
     let waits = state.requests.get(&request.id).is_some();
-    if waits && !known {
+    if waits && !known && request.decider != Decider::Lead {
         out.push(Do::Bell);
     }
     let after = rows::selected_request(state).map(|(_, r)| r.id.clone());

@@ -88,7 +88,14 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
         }
         Msg::Tick { now } => tick(state, now),
         Msg::Edited(text) => {
-            state.composer.set(text.trim_end_matches('\n'));
+            let text = text.trim_end_matches('\n');
+            match state.popups.last_mut() {
+                Some(Popup::Comment(comment)) => comment.text.set(text),
+                Some(
+                    Popup::Reader(_) | Popup::Picker(_) | Popup::Jobs { .. } | Popup::ConfirmQuit,
+                )
+                | None => state.composer.set(text),
+            }
             state.dirty = true;
         }
     }
@@ -262,6 +269,8 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Approve => decide::approve(state, out),
         Action::Reject => decide::reject(state, out),
         Action::Comment => decide::comment(state),
+        Action::EditComment => decide::edit_comment(state, out),
+        Action::Choose(number) => decide::choose(state, number, out),
         Action::AskShutdown => decide::ask_shutdown(state, out),
         Action::StartDemo => {
             state.say(Level::Info, "Starting the demo…");

@@ -163,6 +163,10 @@ pub fn filter(state: &mut UiState) {
 pub fn accept(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
     match state.popups.last_mut() {
         Some(Popup::Reader(reader)) => reader.searching = Searching::Rest,
+        // The answer to a question needs no yes or no.
+        Some(Popup::Comment(comment)) if state.requests.is_question(&comment.request) => {
+            return Some(Action::Approve);
+        }
         Some(Popup::Comment(comment)) => comment.stage = CommentStage::Verdict,
         Some(Popup::ConfirmQuit) => out.push(Do::Quit),
         Some(Popup::Jobs { .. }) => {}

@@ -167,7 +167,7 @@ fn tab_count(state: &UiState, pane: Pane) -> String {
             let done = crate::ui::board::index(state).count(Standing::Done);
             format!(" {done}/{}", state.board.len())
         }
-        Pane::Needs => format!(" ({})", state.requests.len()),
+        Pane::Needs => format!(" ({})", state.requests.for_person()),
         Pane::Team if !state.team.members.is_empty() => {
             format!(" {}", state.team.present().count())
         }
@@ -182,7 +182,7 @@ fn banner(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let Some((_, request)) = rows::selected_request(state) else {
         return;
     };
-    let more = match state.requests.len() {
+    let more = match state.requests.for_person() {
         0 | 1 => String::new(),
         n => format!(" and {} more", n - 1),
     };

@@ -205,7 +205,9 @@ fn write(
     let columns = 72.min(screen.width.saturating_sub(4));
     let text_rows = 6.min(screen.height.saturating_sub(8)).max(1);
     let area = centered(screen, columns, text_rows + 5);
-    let inner = open("Comment", Vec::new(), theme, area, buffer);
+    let is_question = state.requests.is_question(&comment.request);
+    let title = if is_question { "Answer" } else { "Comment" };
+    let inner = open(title, Vec::new(), theme, area, buffer);
     let mut rows: Vec<Rect> = inner.rows().collect();
     if rows.len() < 4 {
         return None;
@@ -217,6 +219,13 @@ fn write(
     let about = about.map_or_else(String::new, sentence::request);
     Line::styled(fit(&about, usize::from(head.width)), theme.dim).render(head, buffer);
     let (keys, writing): (&[(&str, &str, Style)], bool) = match comment.stage {
+        CommentStage::Writing if is_question => (
+            &[
+                ("Enter", "send the answer", theme.ok),
+                ("Esc", "cancel", theme.text),
+            ],
+            true,
+        ),
         CommentStage::Writing => (
             &[
                 ("Enter", "go on to yes or no", theme.text),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -22,15 +22,20 @@ use crate::tools::{Tool, ToolContext, ToolOutput, place_below, table};
 
 /// Most bytes of one tool result that enter the conversation.
 pub const RESULT_MAX: usize = 64 * 1024;
+/// Most bytes of a decision's comment that are added to a result.
+const COMMENT_MAX: usize = 8 * 1024;
 /// Most bytes of a call's input that an event carries.
 const SHOWN_MAX: usize = 16 * 1024;
+
+/// The standing rules of a crew; those of the session come and go.
+pub type RuleBook = Arc<RwLock<Rules>>;
 
 /// Where an agent's calls are carried out.
 pub struct Workshop {
     /// The tools that it was given.
     pub tools: Arc<Vec<&'static Tool>>,
     /// The standing rules.
-    pub rules: Arc<Rules>,
+    pub rules: RuleBook,
     /// What the crew and the agent share.
     pub desk: Arc<Desk>,
     /// The skills that can be loaded.
@@ -60,12 +65,7 @@ impl Workshop {
                 Duration::ZERO,
             );
         };
-        let standing = Standing {
-            rules: &self.rules,
-            gate: self.desk.gate(),
-            workdir: &self.workdir,
-        };
-        let comment = match policy::decide(tool, &call.input, &standing) {
+        let note = match self.judged(|standing| policy::decide(tool, &call.input, standing)) {
             Ruling::Allow => String::new(),
             Ruling::Deny { why } => {
                 return (
@@ -74,7 +74,7 @@ impl Workshop {
                 );
             }
             Ruling::Ask { why } => match self.ask(agent, tool, call, &why).await {
-                Ok(comment) => comment,
+                Ok(note) => note,
                 Err(why) => return (ToolOutput::error(why), Duration::ZERO),
             },
         };
@@ -95,15 +95,21 @@ impl Workshop {
         let began = Instant::now();
         let mut output = (tool.run)(context, call.input.clone()).await;
         let took = began.elapsed();
-        if !comment.is_empty() {
-            output
-                .text
-                .push_str(&format!("\n[The person allowed this and said: {comment}]"));
-        }
-        output.text = head_and_tail(&output.text, RESULT_MAX);
+        output.text = head_and_tail(&output.text, RESULT_MAX - note.len().min(RESULT_MAX / 2));
+        output.text.push_str(&note);
         (output, took)
     }
 
+    fn judged<T>(&self, judge: impl FnOnce(&Standing<'_>) -> T) -> T {
+        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
+        judge(&Standing {
+            rules: &rules,
+            gate: self.desk.gate(),
+            workdir: &self.workdir,
+        })
+    }
+
+    /// Asks whether a call may run. What comes back is added to its result; the error is its result.
     async fn ask(
         &self,
         agent: &Name,
@@ -120,22 +126,25 @@ impl Workshop {
         let asked = self.host.ask(agent, asking).await;
         let request =
             asked.map_err(|e| format!("Error: the permission could not be asked for: {e}"))?;
-        let said = if request.comment.is_empty() {
+        let comment = head_and_tail(&request.comment, COMMENT_MAX);
+        let said = if comment.is_empty() {
             String::new()
         } else {
-            format!(": {}", request.comment)
+            format!(": {comment}")
+        };
+        let by = match request.decided_by.as_str() {
+            "user" => "the person",
+            other => other,
         };
         match request.status {
-            RequestStatus::Approved => Ok(request.comment),
-            RequestStatus::Rejected => {
-                let by = match request.decided_by.as_str() {
-                    "user" => "the person",
-                    other => other,
-                };
-                Err(format!(
-                    "Error: not allowed by {by}{said}. Find another way or ask."
-                ))
+            // A standing rule has nothing to say to one call.
+            RequestStatus::Approved if comment.is_empty() || by == Name::policy().as_str() => {
+                Ok(String::new())
             }
+            RequestStatus::Approved => Ok(format!("\n[Allowed by {by}, who says: {comment}]")),
+            RequestStatus::Rejected => Err(format!(
+                "Error: not allowed by {by}{said}. Find another way or ask."
+            )),
             RequestStatus::Pending | RequestStatus::Withdrawn => Err(format!(
                 "Error: nobody decided whether this is allowed{said}"
             )),
@@ -150,7 +159,7 @@ impl Workshop {
             tool: tool.name.into(),
             input: shown,
             why: why.into(),
-            scopes: Vec::new(),
+            scopes: command.map_or_else(Vec::new, |c| self.judged(|s| policy::scopes(c, s))),
         })
     }
 }

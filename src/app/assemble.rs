@@ -171,6 +171,7 @@ pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Assemb
         deciders: blueprint.deciders,
         rules: Rules {
             allow: settings.allow.clone().unwrap_or_default(),
+            ..Rules::default()
         },
         tools: settings.tools.clone(),
         tool_timeout: settings.tool_timeout(),

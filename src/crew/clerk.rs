@@ -53,6 +53,9 @@ impl Shared {
         };
         self.put(request.clone()).await?;
         self.hand_over(&request).await;
+        if kind == RequestKind::Permission {
+            self.approve_covered().await;
+        }
         if request.decider == Decider::Ask {
             let activity = Activity::NeedsYou { request: kind };
             self.publish(EventKind::ActivityChanged {
@@ -66,10 +69,26 @@ impl Shared {
         decided
     }
 
-    /// Decides a request; the error says why nothing changed.
+    /// Decides a request, and with it every other one that waits for the same answer. The error says why
+    /// nothing changed.
     pub(super) async fn decide(self: &Arc<Self>, decision: Decision) -> Result<Request, String> {
         let (requests, now) = (self.requests.clone(), self.now());
-        let decided = blocking(move || requests.decide(&decision, now)).await;
+        let decided = blocking(move || {
+            let decided = requests.decide(&decision, now)?;
+            for same in requests.read_all()?.requests {
+                if same.is_pending() && same.is_like(&decided) {
+                    let decision = Decision {
+                        id: same.id,
+                        target: same.target,
+                        ..decision.clone()
+                    };
+                    // What somebody else has decided meanwhile, or the decider asked itself, stays.
+                    let _ = requests.decide(&decision, now);
+                }
+            }
+            Ok(decided)
+        })
+        .await;
         let request = decided.map_err(|e| e.to_string())?;
         self.read_requests().await;
         Ok(request)
@@ -155,7 +174,7 @@ impl Shared {
         Ok(())
     }
 
-    async fn get_request(&self, id: &RequestId) -> Result<Request, String> {
+    pub(super) async fn get_request(&self, id: &RequestId) -> Result<Request, String> {
         let (requests, wanted) = (self.requests.clone(), id.clone());
         let found = blocking(move || requests.get(&wanted))
             .await
@@ -228,6 +247,7 @@ impl Shared {
                     request,
                 )
                 .await;
+                self.pass_comment_on(request).await;
             }
             (RequestKind::Shutdown, RequestStatus::Rejected) if !request.from.is_user() => {
                 self.write(
@@ -251,11 +271,30 @@ impl Shared {
         }
     }
 
+    /// The answer to a shutdown that is allowed comes from the one who shuts down: what the decider said
+    /// reaches the asker by a letter of its own.
+    async fn pass_comment_on(self: &Arc<Self>, request: &Request) {
+        let Ok(decider) = Name::party(&request.decided_by) else {
+            return;
+        };
+        if !said(request).is_empty() && !request.from.is_user() && !decider.same(&request.from) {
+            self.write(&decider, &request.from, LetterKind::Message, request)
+                .await;
+        }
+    }
+
     /// A letter that speaks of a request.
     async fn write(self: &Arc<Self>, from: &Name, to: &Name, kind: LetterKind, request: &Request) {
         let text = match (&kind, request.status) {
             (LetterKind::ShutdownRequest, RequestStatus::Approved) => {
-                "Please shut down: finish the task you are at, then end your turn.".to_string()
+                let please = "Please shut down: finish the task you are at, then end your turn.";
+                match said(request) {
+                    "" => please.to_string(),
+                    said => format!("{please} {} says: {said}", request.decided_by),
+                }
+            }
+            (LetterKind::Message, RequestStatus::Approved) => {
+                format!("{} may shut down. {}", request.target, request.comment)
             }
             (LetterKind::ShutdownResponse, RequestStatus::Rejected) => format!(
                 "{} did not allow {} to shut down.{}",
@@ -285,6 +324,15 @@ impl Shared {
             )
             .await;
         }
+    }
+}
+
+/// What the decider said. A standing rule has nothing to say.
+fn said(request: &Request) -> &str {
+    if request.decided_by == Name::policy().as_str() {
+        ""
+    } else {
+        &request.comment
     }
 }
 

@@ -30,6 +30,8 @@ pub async fn obey(shared: Arc<Shared>, mut inbox: mpsc::Receiver<Command>) {
             Command::Compact { agent, focus } => compact(&shared, &agent, focus),
             Command::KillJob { job } => shared.jobs.kill(&job, &Name::user()),
             Command::Decide(decision) => shared.decide(decision).await.map(|_| ()),
+            Command::Allow { request, scope } => shared.allow(&request, scope).await,
+            Command::TakeBack { rule } => shared.take_back(rule).await,
             Command::AskShutdown { member } => ask_shutdown(&shared, &member).await,
             Command::ListModels => {
                 // The server may be slow to answer; other commands must not wait for it.

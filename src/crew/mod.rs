@@ -9,6 +9,7 @@ mod mate;
 mod outfit;
 mod rest;
 mod roll;
+mod rules;
 mod skills;
 mod subagent;
 mod watcher;
@@ -23,6 +24,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::agent::calls::RuleBook;
 use crate::agent::desk::Desk;
 use crate::agent::driver::{Control, Engine, EngineSlot};
 use crate::domain::conversation::TurnState;
@@ -139,7 +141,8 @@ struct Shared {
     setup: Mutex<Setup>,
     engine: EngineSlot,
     deciders: Deciders,
-    rules: Arc<Rules>,
+    rules: RuleBook,
+    session: Mutex<rules::Session>,
     tools: Option<Vec<String>>,
     tool_timeout: Duration,
     compact_at: u64,
@@ -202,7 +205,8 @@ impl Crew {
             setup: Mutex::new(parts.setup),
             engine: Arc::new(RwLock::new(parts.engine)),
             deciders: parts.deciders,
-            rules: Arc::new(parts.rules),
+            rules: Arc::new(RwLock::new(parts.rules)),
+            session: Mutex::default(),
             tools: parts.tools,
             tool_timeout: parts.tool_timeout,
             compact_at: parts.compact_at,

@@ -5,9 +5,16 @@ use std::sync::Arc;
 use super::Shared;
 use crate::agent::driver::blocking;
 use crate::domain::ids::Name;
+use crate::domain::request::{Request, RequestKind};
 use crate::domain::team::MemberStatus;
+use crate::domain::text::{clip, one_line};
 use crate::protocol::event::Level;
 use crate::store::StoreError;
+
+/// Most requests that are named when they are withdrawn.
+const LOST_MAX: usize = 8;
+/// Most characters of a request that is named.
+const LOST_TEXT_MAX: usize = 160;
 
 /// Marks every member that still counts as present as gone, gives its task back, withdraws what it asked.
 pub async fn close_the_dead(shared: &Arc<Shared>) -> Result<(), StoreError> {
@@ -20,18 +27,44 @@ pub async fn close_the_dead(shared: &Arc<Shared>) -> Result<(), StoreError> {
     }
     shared.give_back(&Name::lead()).await?;
     let (requests, now) = (shared.requests.clone(), shared.now());
-    blocking(move || {
-        for request in requests
-            .read_all()?
-            .requests
-            .iter()
-            .filter(|r| r.is_pending())
-        {
+    let withdrawn = blocking(move || {
+        let mut pending = requests.read_all()?.requests;
+        pending.retain(Request::is_pending);
+        for request in &pending {
             requests.withdraw(&request.id, "the crew that asked has ended", now)?;
         }
-        Ok(())
+        Ok(pending)
     })
-    .await
+    .await?;
+    for text in lost(&withdrawn) {
+        shared.notice(Level::Warn, text).await;
+    }
+    Ok(())
+}
+
+/// What is said of requests that nobody decided before their crew ended, a line each.
+fn lost(requests: &[Request]) -> Vec<String> {
+    let mut out: Vec<String> = requests
+        .iter()
+        .take(LOST_MAX)
+        .map(|request| {
+            let (from, target) = (&request.from, &request.target);
+            let asked = match request.kind {
+                RequestKind::Plan => format!("{from} asked for approval of its plan"),
+                RequestKind::Shutdown => format!("{from} wanted {target} to shut down"),
+                RequestKind::Permission => format!("{target} asked for permission"),
+                RequestKind::Question => format!("{from} asked you"),
+            };
+            let task = request.task.map_or_else(String::new, |id| format!(" for {id}"));
+            let what = request.call.as_ref().map_or(&request.body, |c| &c.input);
+            let what = clip(&one_line(what), LOST_TEXT_MAX);
+            format!("Nobody decided this before crewdeck ended, so it is withdrawn: {asked}{task}: {what}")
+        })
+        .collect();
+    if let beyond @ 1.. = requests.len().saturating_sub(LOST_MAX) {
+        out.push(format!("{beyond} more requests were withdrawn."));
+    }
+    out
 }
 
 impl Shared {
@@ -54,5 +87,50 @@ impl Shared {
             self.notice(Level::Warn, text).await;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::{RequestId, TaskId};
+    use crate::domain::request::AskedCall;
+    use crate::domain::stamp::Stamp;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn what_was_lost_is_named() {
+        let bob = Name::member("bob").unwrap();
+        let request = |kind, body: &str| {
+            let id = RequestId("r".into());
+            Request::new(id, kind, bob.clone(), bob.clone(), body.into(), Stamp(1.0))
+        };
+        let mut permission = request(RequestKind::Permission, "bash\n$ git push\n\nwhy");
+        permission.task = Some(TaskId(3));
+        permission.call = Some(AskedCall {
+            tool: "bash".into(),
+            input: "git push".into(),
+            why: "why".into(),
+            scopes: Vec::new(),
+        });
+        let mut shutdown = request(RequestKind::Shutdown, "All is done.");
+        shutdown.from = Name::lead();
+        let all = [
+            permission,
+            shutdown,
+            request(RequestKind::Question, "Which\nversion?"),
+        ];
+        let start = "Nobody decided this before crewdeck ended, so it is withdrawn:";
+        assert_eq!(
+            lost(&all),
+            [
+                format!("{start} bob asked for permission for #3: git push"),
+                format!("{start} lead wanted bob to shut down: All is done."),
+                format!("{start} bob asked you: Which⏎version?"),
+            ]
+        );
+        let many = vec![request(RequestKind::Plan, "x"); LOST_MAX + 2];
+        assert_eq!(lost(&many).len(), LOST_MAX + 1);
+        assert_eq!(lost(&many)[LOST_MAX], "2 more requests were withdrawn.");
     }
 }

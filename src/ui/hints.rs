@@ -121,12 +121,15 @@ fn answer_words(state: &UiState, binding: &Binding) -> Option<&'static str> {
     if !id.is_some_and(|id| state.requests.is_question(id)) {
         return None;
     }
-    match (binding.context, binding.action) {
-        (Context::Comment, Action::Accept) => Some("send"),
-        (Context::In(Pane::Needs), Action::Reject) => Some("decline"),
-        (Context::In(Pane::Needs), Action::Comment) => Some("answer"),
-        _ => None,
-    }
+    let words = [
+        (Context::Comment, Action::Accept, "send"),
+        (Context::In(Pane::Needs), Action::Reject, "decline"),
+        (Context::In(Pane::Needs), Action::Comment, "answer"),
+    ];
+    let found = words
+        .iter()
+        .find(|(context, action, _)| *context == binding.context && *action == binding.action);
+    found.map(|(_, _, words)| *words)
 }
 
 /// Whether the action of `binding` would change anything now.
@@ -162,6 +165,9 @@ fn does_something(state: &UiState, binding: &Binding) -> bool {
         Action::Approve => {
             rows::selected_request(state).is_some_and(|(_, r)| r.kind != RequestKind::Question)
         }
+        Action::ApproveForTeam => rows::selected_request(state)
+            .and_then(|(_, r)| r.call.as_ref())
+            .is_some_and(|c| !c.scopes.is_empty()),
         Action::Reject | Action::Comment | Action::EditComment => !state.requests.is_empty(),
         Action::Next | Action::Prev => match focus.pane() {
             Pane::Needs => state.requests.len() > 1,
@@ -202,6 +208,7 @@ fn does_something(state: &UiState, binding: &Binding) -> bool {
             Pane::Needs => !state.requests.is_empty(),
         },
         Action::Choose(_)
+        | Action::Rules
         | Action::Help
         | Action::Palette
         | Action::Focus(_)

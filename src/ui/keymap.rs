@@ -114,6 +114,10 @@ pub enum Action {
     Suspend,
     /// Say yes to the selected request.
     Approve,
+    /// Say yes to the selected permission for the whole team: choose how far.
+    ApproveForTeam,
+    /// Show what was allowed for the whole team, to take it back.
+    Rules,
     /// Say no to the selected request.
     Reject,
     /// Say yes or no with a comment; answer a question in one's own words.
@@ -207,6 +211,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Choices, &["4"], Action::Choose(4), "answer with the fourth choice", ""),
     bind(Context::Choices, &["5"], Action::Choose(5), "answer with the fifth choice", ""),
     bind(Context::Choices, &["6"], Action::Choose(6), "answer with the sixth choice", ""),
+    bind(Context::In(Pane::Needs), &["A"], Action::ApproveForTeam, "approve for the whole team until crewdeck ends; choose how far", "for the team"),
     bind(Context::In(Pane::Needs), &["r"], Action::Reject, "reject the selected request; decline a question", "reject"),
     bind(Context::In(Pane::Needs), &["c"], Action::Comment, "approve or reject with a comment; answer in your own words", "comment"),
     bind(Context::In(Pane::Needs), &["e"], Action::EditComment, "write the comment in $EDITOR; change a plan there", ""),
@@ -256,6 +261,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Panes, &["b"], Action::Jobs, "show the background jobs", "jobs"),
     bind(Context::Panes, &["@"], Action::Notices, "show the notices", ""),
     bind(Context::Panes, &["S"], Action::Skills, "show the skills that agents can load", ""),
+    bind(Context::Panes, &["R"], Action::Rules, "show what the whole team may do unasked; Enter takes it back", ""),
     bind(Context::Panes, &["M"], Action::Mouse, "mouse for crewdeck on or off (Shift+drag selects text)", ""),
     bind(Context::Panes, &["?"], Action::Help, "show the keys", "help"),
     bind(Context::Panes, &[":"], Action::Palette, "show all actions", "actions"),
@@ -324,6 +330,11 @@ pub const SLASH: &[(&str, Action, &str)] = &[
         "/skills",
         Action::Skills,
         "show the skills that agents can load",
+    ),
+    (
+        "/rules",
+        Action::Rules,
+        "show what the whole team may do unasked, to take it back",
     ),
     ("/help", Action::Help, "show the keys"),
     ("/quit", Action::Close, "quit"),

@@ -19,6 +19,7 @@ use super::popup::{Popup, Searching};
 use super::requests::RequestBook;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, RequestId, TaskId};
+use crate::domain::rule::SessionRule;
 use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Team};
@@ -161,6 +162,8 @@ pub struct UiState {
     pub(super) team: Arc<Team>,
     pub(super) letters: LetterLog,
     pub(super) requests: RequestBook,
+    /// What the person allowed the whole team until crewdeck ends, the oldest first.
+    pub(super) rules: Vec<SessionRule>,
     pub(super) notices: VecDeque<Noted>,
     pub(super) models: Models,
     pub(super) jobs: JobBook,
@@ -205,6 +208,7 @@ impl UiState {
             team: Arc::default(),
             letters: LetterLog::default(),
             requests: RequestBook::default(),
+            rules: Vec::new(),
             notices: VecDeque::new(),
             models: Models::Unknown,
             jobs: JobBook::default(),
@@ -247,6 +251,7 @@ impl UiState {
         self.now = now;
         self.agents.end_of_session();
         self.requests = RequestBook::default();
+        self.rules.clear();
         self.jobs.end_of_session(now);
         self.queued.clear();
         self.interrupted = None;

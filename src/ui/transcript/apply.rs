@@ -89,6 +89,7 @@ impl Transcript {
             | EventKind::LetterMoved { .. }
             | EventKind::RequestChanged { .. }
             | EventKind::SkillsChanged(_)
+            | EventKind::RulesChanged { .. }
             | EventKind::Refused { .. }
             | EventKind::CrewAtRest => {}
         }
@@ -229,6 +230,7 @@ fn agent_of(event: &EventKind) -> Option<&Name> {
         | EventKind::LetterMoved { .. }
         | EventKind::RequestChanged { .. }
         | EventKind::SkillsChanged(_)
+        | EventKind::RulesChanged { .. }
         | EventKind::Refused { .. }
         | EventKind::CrewAtRest => None,
     }

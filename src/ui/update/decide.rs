@@ -5,11 +5,12 @@ use std::time::Duration;
 use super::Do;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Decision, Request, RequestKind, Verdict};
+use crate::domain::rule::Scope;
 use crate::domain::team::MemberStatus;
 use crate::protocol::Command;
 use crate::protocol::event::Level;
 use crate::ui::composer::Composer;
-use crate::ui::popup::{CommentBox, CommentStage, POPUPS_MAX, Popup};
+use crate::ui::popup::{Choice, CommentBox, CommentStage, POPUPS_MAX, Popup};
 use crate::ui::rows;
 use crate::ui::state::UiState;
 
@@ -67,6 +68,39 @@ fn has_settled(state: &mut UiState, id: &RequestId) -> bool {
         state.say(Level::Info, text);
     }
     !is_new
+}
+
+/// Asks how far a yes to the selected permission reaches.
+pub fn choose_scope(state: &mut UiState) {
+    let Some((_, request)) = rows::selected_request(state) else {
+        state.say(Level::Info, "Nothing waits for you.");
+        return;
+    };
+    let id = request.id.clone();
+    let scopes = request.call.as_ref().map_or(0, |c| c.scopes.len());
+    if request.kind != RequestKind::Permission {
+        state.say(
+            Level::Info,
+            "Only a tool permission can be given for more than once.",
+        );
+    } else if scopes == 0 {
+        let why = "Its text does not say all that runs, so it can only be allowed once: press a.";
+        state.say(Level::Info, why);
+    } else if has_settled(state, &id) && state.popups.len() < POPUPS_MAX {
+        state.popups.push(Popup::choose(Choice::Scopes(id)));
+    }
+}
+
+/// Says yes to a permission, and to everything in `scope` until crewdeck ends.
+pub fn allow(state: &mut UiState, id: &RequestId, scope: Scope, out: &mut Vec<Do>) {
+    if state.requests.get(id).is_none() {
+        state.say(Level::Info, "That request waits no more.");
+    } else if !state.requests.is_answered(id) {
+        state.selected.request = Some(id.clone());
+        state.requests.answer(id);
+        let request = id.clone();
+        out.push(Do::Command(Command::Allow { request, scope }));
+    }
 }
 
 /// Answers the selected question with its choice of that number, counted from 1.

@@ -267,6 +267,8 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::DeleteToStart => compose::delete_to_start(state),
         Action::EditOutside => out.push(Do::EditComposer),
         Action::Approve => decide::approve(state, out),
+        Action::ApproveForTeam => decide::choose_scope(state),
+        Action::Rules => popups::rules(state),
         Action::Reject => decide::reject(state, out),
         Action::Comment => decide::comment(state),
         Action::EditComment => decide::edit_comment(state, out),

@@ -1,7 +1,7 @@
 //! What lies over the panes: opening it, choosing in it, copying from it.
 
 use super::Do;
-use super::movement;
+use super::{decide, movement};
 use crate::domain::job::Job;
 use crate::domain::text::harmless;
 use crate::protocol::Command;
@@ -63,6 +63,11 @@ pub fn models(state: &mut UiState, out: &mut Vec<Do>) {
     }
     push(state, Popup::choose(Choice::Models));
     out.push(Do::Command(Command::ListModels));
+}
+
+/// Shows the rules of the session.
+pub fn rules(state: &mut UiState) {
+    push(state, Popup::choose(Choice::Rules));
 }
 
 /// Shows the background jobs.
@@ -207,7 +212,20 @@ fn choose(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
             use_model(state, written, out);
             None
         }
-        (Choice::Palette { .. } | Choice::Models, Some(_) | None) => None,
+        (Choice::Scopes(id), Some(Does::Allow(scope))) => {
+            state.popups.pop();
+            decide::allow(state, &id, scope, out);
+            None
+        }
+        (Choice::Rules, Some(Does::TakeBack(rule))) => {
+            state.popups.pop();
+            out.push(Do::Command(Command::TakeBack { rule }));
+            None
+        }
+        (
+            Choice::Palette { .. } | Choice::Models | Choice::Scopes(_) | Choice::Rules,
+            Some(_) | None,
+        ) => None,
     }
 }
 

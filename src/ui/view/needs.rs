@@ -176,11 +176,16 @@ fn keys(request: &Request, theme: &Theme) -> Vec<(String, &'static str, Style)> 
             key("c", "own words", theme.text),
             open,
         ],
-        (RequestKind::Plan | RequestKind::Shutdown | RequestKind::Permission, _) => vec![
-            key("a", "approve", theme.ok),
-            key("r", "reject", theme.error),
-            key("c", "comment", theme.text),
-            open,
-        ],
+        (RequestKind::Plan | RequestKind::Shutdown | RequestKind::Permission, _) => {
+            let mut keys = vec![
+                key("a", "approve", theme.ok),
+                key("r", "reject", theme.error),
+            ];
+            if request.call.as_ref().is_some_and(|c| !c.scopes.is_empty()) {
+                keys.push(key("A", "for the team", theme.ok));
+            }
+            keys.extend([key("c", "comment", theme.text), open]);
+            keys
+        }
     }
 }

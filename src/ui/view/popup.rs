@@ -145,6 +145,8 @@ fn pick(
     let title = match picker.choice {
         Choice::Palette { .. } => "Actions",
         Choice::Models => "Model",
+        Choice::Scopes(_) => "Allow for the whole team until crewdeck ends",
+        Choice::Rules => "Allowed until crewdeck ends: Enter takes it back",
     };
     let below = frame::beyond(picks.len(), first, list_height, theme);
     let inner = open(title, below, theme, area, buffer);
@@ -185,6 +187,11 @@ fn nothing(state: &UiState, picker: &Picker) -> String {
     let written = picker.search.text().trim();
     match (&picker.choice, &state.models) {
         (Choice::Palette { .. }, _) => "No action has these words.".into(),
+        (Choice::Scopes(_), _) => "None has these words. Esc allows nothing.".into(),
+        (Choice::Rules, _) if state.rules.is_empty() => {
+            "No rules yet. A on a permission's card makes one.".into()
+        }
+        (Choice::Rules, _) => "No rule has these words.".into(),
         (Choice::Models, _) if !written.is_empty() => {
             format!("No listed model fits. Enter takes the name as it is written: {written}")
         }

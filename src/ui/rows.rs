@@ -180,7 +180,7 @@ fn rules(state: &UiState) -> Vec<Pick> {
         .iter()
         .map(|rule| Pick {
             words: one_line(&rule.scope.to_string()),
-            aside: format!("asked by {}", rule.asked_by),
+            aside: rule.asked_by.to_string(),
             does: Does::TakeBack(rule.number),
         })
         .collect()

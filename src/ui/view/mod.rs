@@ -167,13 +167,15 @@ fn tab_count(state: &UiState, pane: Pane) -> String {
             let done = crate::ui::board::index(state).count(Standing::Done);
             format!(" {done}/{}", state.board.len())
         }
-        Pane::Needs => format!(" ({})", state.requests.for_person()),
+        Pane::Needs if state.requests.for_person() > 0 => {
+            format!(" ({})", state.requests.for_person())
+        }
         Pane::Team if !state.team.members.is_empty() => {
             format!(" {}", state.team.present().count())
         }
         Pane::Inbox if state.letters.unread() > 0 => format!(" {}", state.letters.unread()),
         Pane::Todo => todo::progress(state).map_or_else(String::new, |p| format!(" {p}")),
-        Pane::Lead | Pane::Board | Pane::Team | Pane::Inbox => String::new(),
+        Pane::Lead | Pane::Board | Pane::Team | Pane::Inbox | Pane::Needs => String::new(),
     }
 }
 

@@ -138,7 +138,12 @@ fn pick(
     buffer: &mut Buffer,
 ) -> Position {
     let picks = rows::picks(state, picker);
-    let height = screen.height.saturating_sub(4).min(20);
+    let most = match picker.choice {
+        Choice::Palette { .. } | Choice::Models | Choice::Rules => 20,
+        // Low, so that the card can be read beside it.
+        Choice::Scopes(_) => 6,
+    };
+    let height = screen.height.saturating_sub(4).min(most);
     let area = centered(screen, 76.min(screen.width.saturating_sub(4)), height);
     let list_height = height.saturating_sub(4);
     let first = frame::first_row(picks.len(), picker.row, list_height);

@@ -41,7 +41,9 @@
 //! - what a tool may do: [`tools::policy`]; a new tool: one file in `tools/` and its line in [`tools::table`]
 //! - a skill that ships with crewdeck: a folder in `skills/` at the top level, and its line in `store/skills/built_in.rs`
 //! - a new provider: one folder in `model/` and its arm in [`model::provider`]
-//! - who decides a request: `crew/clerk.rs`; what a key does: [`ui::keymap`]; a colour: [`ui::theme`]
+//! - who decides a request: `crew/clerk.rs`; what the person allowed for the session: `crew/rules.rs`, and what that
+//!   covers: `tools/policy/scopes.rs`; the card of a request: `ui/needs_card.rs`
+//! - what a key does: [`ui::keymap`]; a colour: [`ui::theme`]
 //!
 //! # Rules that hold everywhere
 //!

@@ -255,10 +255,11 @@ fn how_to_answer(request: &Request) -> String {
         }
         RequestKind::Question => {
             let choices = request.choices.iter().enumerate();
-            let choices: String = choices
-                .map(|(at, choice)| format!("{}  {}\n", at + 1, harmless(choice)))
+            let mut lines: Vec<String> = choices
+                .map(|(at, choice)| format!("{}  {}", at + 1, harmless(choice)))
                 .collect();
-            format!("{choices}Answer (nothing: it decides itself): ")
+            lines.push("Answer (nothing: it decides itself): ".into());
+            lines.join("\n")
         }
     }
 }

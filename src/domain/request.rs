@@ -85,12 +85,6 @@ pub enum Decider {
     Deny,
 }
 
-impl Decider {
-    fn is_person(&self) -> bool {
-        *self == Decider::Ask
-    }
-}
-
 /// The tool call that a permission request is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskedCall {
@@ -111,6 +105,10 @@ impl AskedCall {
     pub fn is_like(&self, other: &AskedCall) -> bool {
         self.tool == other.tool && self.input == other.input && self.why == other.why
     }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// What somebody puts before whoever decides its kind.
@@ -179,7 +177,7 @@ pub struct Request {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<AskedCall>,
     /// Who was to decide it when it was asked. The person may decide in any case.
-    #[serde(default, skip_serializing_if = "Decider::is_person")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub decider: Decider,
     /// When it was asked.
     #[serde(default)]

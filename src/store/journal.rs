@@ -50,7 +50,7 @@ impl Journal {
             .map_err(StoreError::at(&self.path))
     }
 
-    /// The lines of the journal of `session`: at most the last [`READ_MAX`] bytes, whole lines only. One
+    /// The lines of the journal of `session`: at most the last `READ_MAX` bytes, whole lines only. One
     /// that was never written has none.
     ///
     /// # Errors

@@ -8,7 +8,7 @@
 //! Every compaction changes what stands in front, so the server reads all of it afresh once: what it had
 //! cached is lost. The reference shortens before every call and loses it every time. Here it is done as late
 //! and as seldom as it can be: only when the window is nearly full, and never to free less than
-//! [`SMALL_WORTH`] percent of it.
+//! `SMALL_WORTH` percent of it.
 
 mod ask;
 mod fresh;

@@ -128,7 +128,7 @@ pub fn judge(command: &str, standing: &Standing<'_>) -> Ruling {
             reasons.push(why);
         }
     }
-    let session = standing.rules.session.iter();
+    let session = &standing.rules.session;
     if reasons.is_empty() || scopes::cover(session, command, &parsed, &asked, &place) {
         Ruling::Allow
     } else {

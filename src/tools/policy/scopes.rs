@@ -101,8 +101,8 @@ pub fn offered(command: &str, all: &[Simple], asked: &[&Simple]) -> Vec<Scope> {
 }
 
 /// Whether `scopes` cover every program of `asked`, which are those of `command` that need somebody's word.
-pub fn cover<'a>(
-    scopes: impl Iterator<Item = &'a Scope> + Clone,
+pub fn cover(
+    scopes: &[Scope],
     command: &str,
     all: &[Simple],
     asked: &[&Simple],
@@ -112,11 +112,11 @@ pub fn cover<'a>(
         Scope::Exact { command: allowed } => allowed == command.trim() && all.iter().all(is_known),
         Scope::Begins { .. } => false,
     };
-    if scopes.clone().any(is_exact) {
+    if scopes.iter().any(is_exact) {
         return true;
     }
     let begins = |simple: &Simple| {
-        scopes.clone().any(|s| match s {
+        scopes.iter().any(|s| match s {
             Scope::Begins { words } => has_first(simple, words),
             Scope::Exact { .. } => false,
         })

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use super::asking::{AskedCall, Asking};
 use super::ids::{Name, RequestId, TaskId};
-use super::rule::Scope;
 use super::stamp::Stamp;
 
 /// What is asked for.
@@ -85,61 +85,8 @@ pub enum Decider {
     Deny,
 }
 
-/// The tool call that a permission request is about.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AskedCall {
-    /// The tool.
-    pub tool: String,
-    /// The whole command, or the whole input as JSON.
-    pub input: String,
-    /// Why it is asked about.
-    pub why: String,
-    /// How far beyond this call it can be allowed; empty: only once.
-    #[serde(default)]
-    pub scopes: Vec<Scope>,
-}
-
-impl AskedCall {
-    /// Whether the answer to one call is the answer to the other: the same tool, the same input, asked
-    /// about for the same reason.
-    pub fn is_like(&self, other: &AskedCall) -> bool {
-        self.tool == other.tool && self.input == other.input && self.why == other.why
-    }
-}
-
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
-}
-
-/// What somebody puts before whoever decides its kind.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Asking {
-    /// What is asked for.
-    pub kind: RequestKind,
-    /// Whom it is about.
-    pub target: Name,
-    /// Everything needed to decide.
-    pub body: String,
-    /// What a question may be answered with; empty: words of one's own.
-    pub choices: Vec<String>,
-    /// Where the asker works, below the root; empty: the root itself.
-    pub workdir: String,
-    /// The tool call that waits.
-    pub call: Option<AskedCall>,
-}
-
-impl Asking {
-    /// With nothing beside the text.
-    pub fn new(kind: RequestKind, target: &Name, body: String) -> Asking {
-        Asking {
-            kind,
-            target: target.clone(),
-            body,
-            choices: Vec::new(),
-            workdir: String::new(),
-            call: None,
-        }
-    }
 }
 
 /// One request, as `.team/requests/ID.json` holds it.
@@ -403,5 +350,19 @@ mod tests {
             Err(RequestError::OwnRequest { .. })
         ));
         assert!(request.is_pending());
+    }
+
+    #[test]
+    fn files_without_the_newer_fields_are_read_and_stay_as_short() {
+        let text = r#"{"id":"r1","kind":"question","from":"bob","target":"bob","body":"?"}"#;
+        let request: Request = serde_json::from_str(text).unwrap();
+        assert_eq!(
+            (request.decider, request.choices.len(), request.is_pending()),
+            (Decider::Ask, 0, true)
+        );
+        let written = serde_json::to_value(&request).unwrap();
+        for field in ["choices", "workdir", "call", "decider"] {
+            assert!(written.get(field).is_none(), "{field}");
+        }
     }
 }

@@ -134,11 +134,17 @@ fn details(state: &UiState, request: &Request) -> String {
 fn others(state: &UiState, request: &Request) -> Option<String> {
     let mut names: Vec<String> = Vec::new();
     for other in state.requests.same(request) {
-        let name = if other.from.same(&request.from) {
-            format!("{} again", other.from)
-        } else {
-            other.from.to_string()
-        };
+        let mut name = other.from.to_string();
+        if other.from.same(&request.from) {
+            name.push_str(" again");
+        }
+        if other.workdir != request.workdir {
+            let place = match other.workdir.as_str() {
+                "" => "the root".into(),
+                below => one_line(below),
+            };
+            name.push_str(&format!(" in {place}"));
+        }
         if !names.contains(&name) {
             names.push(name);
         }

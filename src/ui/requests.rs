@@ -4,10 +4,15 @@ use std::collections::{BTreeSet, VecDeque};
 
 use crate::domain::ids::RequestId;
 use crate::domain::request::{Decider, Request, RequestKind};
-use crate::domain::text::head_and_tail;
+use crate::domain::text::{clip, head_and_tail};
 
 /// Most requests that are kept while they wait; the crew bounds them far below.
 pub const WAITING_MAX: usize = 200;
+
+/// Most choices of a question: there are no more keys.
+const CHOICES_MAX: usize = 6;
+/// Longest choice that is kept, in characters.
+const CHOICE_MAX: usize = 400;
 
 /// Longest body that is kept for the screen, in bytes.
 pub const BODY_MAX: usize = 64 * 1024;
@@ -36,6 +41,11 @@ impl RequestBook {
         }
         let mut request = request.clone();
         request.body = head_and_tail(&request.body, BODY_MAX);
+        // Other programs may have written the file.
+        request.choices.truncate(CHOICES_MAX);
+        for choice in &mut request.choices {
+            *choice = clip(choice, CHOICE_MAX);
+        }
         if let Some(there) = place.and_then(|at| self.waiting.get_mut(at)) {
             *there = request;
         } else {

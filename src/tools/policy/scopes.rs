@@ -127,7 +127,7 @@ pub fn cover(
         && asked.iter().all(|s| begins(s))
 }
 
-/// Whether the text says what runs: nothing in it is put in by the shell.
+/// Whether the text says what runs: the shell puts nothing in but names of files.
 fn is_known(simple: &Simple) -> bool {
     let known = |w: &Word| !w.expands;
     simple.words.iter().all(known) && simple.redirects.iter().all(known)

@@ -133,7 +133,9 @@ fn request_changed(state: &mut UiState, request: &Request, out: &mut Vec<Do>) {
     let known = state.requests.get(&request.id).is_some();
     state.requests.changed(request);
     let waits = state.requests.get(&request.id).is_some();
-    if waits && !known && request.decider != Decider::Lead {
+    // What joins a card that is there needs no second bell.
+    let is_new_card = state.requests.same(request).next().is_none();
+    if waits && !known && is_new_card && request.decider != Decider::Lead {
         out.push(Do::Bell);
     }
     let after = rows::selected_request(state).map(|(_, r)| r.id.clone());

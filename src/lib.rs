@@ -44,7 +44,9 @@
 //! - a skill that ships with crewdeck: a folder in `skills/` at the top level, and its line in `store/skills/built_in.rs`
 //! - a new provider: one folder in `model/` and its arm in [`model::provider`]
 //! - which call of a model may begin, and when: [`model::governor`]; what agents may use: [`domain::ceiling`]
-//! - who decides a request: `crew/clerk.rs`; what a key does: [`ui::keymap`]; a colour: [`ui::theme`]
+//! - who decides a request: `crew/clerk.rs`; what the person allowed for the session: `crew/rules.rs`, and what that
+//!   covers: `tools/policy/scopes.rs`; the card of a request: `ui/needs_card.rs`
+//! - what a key does: [`ui::keymap`]; a colour: [`ui::theme`]
 //!
 //! # Rules that hold everywhere
 //!

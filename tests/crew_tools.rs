@@ -144,3 +144,32 @@ fn a_todo_list_keeps_its_rules() {
     assert_eq!(place.ok("todo", json!({"items": []})), "No todos.");
     assert_eq!(place.host.lists.lock().unwrap().len(), 2);
 }
+
+#[test]
+fn a_question_that_fits_no_card_is_refused() {
+    let place = Place::new();
+    let many: Vec<String> = (0..7).map(|n| n.to_string()).collect();
+    for (input, why) in [
+        (json!({"question": " "}), "the question is empty"),
+        (
+            json!({"question": "?", "choices": ["one"]}),
+            "2 to 6 choices, not 1",
+        ),
+        (
+            json!({"question": "?", "choices": many}),
+            "2 to 6 choices, not 7",
+        ),
+        (
+            json!({"question": "?", "choices": ["a", " "]}),
+            "a choice is empty",
+        ),
+        (
+            json!({"question": "?", "choices": ["a", "x".repeat(201)]}),
+            "at most 200 characters",
+        ),
+        (json!({"question": "?", "options": ["a"]}), "does not fit"),
+    ] {
+        let text = place.no("ask_user", input);
+        assert!(text.contains(why), "{text}");
+    }
+}

@@ -423,3 +423,44 @@ fn a_team_that_the_server_slows_down_waits_together_and_does_its_work() {
     );
     assert!(!held("queued").is_empty());
 }
+
+#[test]
+fn a_question_without_a_person_is_answered_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let rules = r"
+  - when: ^go
+    say: I ask.
+    calls: [{ tool: ask_user, input: { question: Which colour?, choices: [red, green] } }]
+  - when: decide yourself
+    say: Then it is green.
+";
+    // Neither a rule that approves nor one that asks the lead answers a question.
+    for more in [&[][..], &["--tool", "auto", "--plan", "lead", "--json"]] {
+        let out = run(dir.path(), rules, more);
+        assert_eq!(out.status.code(), Some(0), "{out:?}");
+        let said = text(&out.stdout);
+        assert!(said.contains("Then it is green."), "{said}");
+        let [result] = &results(&conversation(dir.path()))[..] else {
+            panic!("one result");
+        };
+        assert_eq!(
+            result,
+            "The person does not answer (nobody is here to answer); decide yourself."
+        );
+        std::fs::remove_dir_all(dir.path().join(".transcripts")).unwrap();
+    }
+    let requests = std::fs::read_dir(dir.path().join(".team/requests")).unwrap();
+    let kept: Vec<Value> = requests
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|e| e == "json"))
+        .map(|p| serde_json::from_str(&std::fs::read_to_string(p).unwrap()).unwrap())
+        .collect();
+    assert_eq!(kept.len(), 2);
+    for request in kept {
+        assert_eq!(
+            (&request["kind"], &request["status"], &request["decided_by"]),
+            (&"question".into(), &"rejected".into(), &"policy".into())
+        );
+        assert_eq!(request["choices"], serde_json::json!(["red", "green"]));
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -11,26 +11,31 @@ use tokio_util::sync::CancellationToken;
 use super::desk::Desk;
 use crate::domain::chat::{Block, Message, ToolCall};
 use crate::domain::ids::{CallId, Name};
-use crate::domain::request::{RequestKind, RequestStatus};
+use crate::domain::request::{AskedCall, Asking, RequestKind, RequestStatus};
 use crate::domain::stamp::Stamp;
 use crate::domain::text::head_and_tail;
 use crate::protocol::event::EventKind;
 use crate::store::{Board, Skills};
 use crate::tools::host::Host;
 use crate::tools::policy::{self, Rules, Ruling, Standing};
-use crate::tools::{Tool, ToolContext, ToolOutput, table};
+use crate::tools::{Tool, ToolContext, ToolOutput, place_below, table};
 
 /// Most bytes of one tool result that enter the conversation.
 pub const RESULT_MAX: usize = 64 * 1024;
+/// Most bytes of a decision's comment that are added to a result.
+const COMMENT_MAX: usize = 8 * 1024;
 /// Most bytes of a call's input that an event carries.
 const SHOWN_MAX: usize = 16 * 1024;
+
+/// The standing rules of a crew; those of the session come and go.
+pub type RuleBook = Arc<RwLock<Rules>>;
 
 /// Where an agent's calls are carried out.
 pub struct Workshop {
     /// The tools that it was given.
     pub tools: Arc<Vec<&'static Tool>>,
     /// The standing rules.
-    pub rules: Arc<Rules>,
+    pub rules: RuleBook,
     /// What the crew and the agent share.
     pub desk: Arc<Desk>,
     /// The skills that can be loaded.
@@ -60,12 +65,7 @@ impl Workshop {
                 Duration::ZERO,
             );
         };
-        let standing = Standing {
-            rules: &self.rules,
-            gate: self.desk.gate(),
-            workdir: &self.workdir,
-        };
-        let comment = match policy::decide(tool, &call.input, &standing) {
+        let note = match self.judged(|standing| policy::decide(tool, &call.input, standing)) {
             Ruling::Allow => String::new(),
             Ruling::Deny { why } => {
                 return (
@@ -74,7 +74,7 @@ impl Workshop {
                 );
             }
             Ruling::Ask { why } => match self.ask(agent, tool, call, &why).await {
-                Ok(comment) => comment,
+                Ok(note) => note,
                 Err(why) => return (ToolOutput::error(why), Duration::ZERO),
             },
         };
@@ -95,13 +95,21 @@ impl Workshop {
         let began = Instant::now();
         let mut output = (tool.run)(context, call.input.clone()).await;
         let took = began.elapsed();
-        if !comment.is_empty() {
-            output.text.push_str(&format!("\n[{comment}]"));
-        }
-        output.text = head_and_tail(&output.text, RESULT_MAX);
+        output.text = head_and_tail(&output.text, RESULT_MAX - note.len().min(RESULT_MAX / 2));
+        output.text.push_str(&note);
         (output, took)
     }
 
+    fn judged<T>(&self, judge: impl FnOnce(&Standing<'_>) -> T) -> T {
+        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
+        judge(&Standing {
+            rules: &rules,
+            gate: self.desk.gate(),
+            workdir: &self.workdir,
+        })
+    }
+
+    /// Asks whether a call may run. What comes back is added to its result; the error is its result.
     async fn ask(
         &self,
         agent: &Name,
@@ -110,25 +118,30 @@ impl Workshop {
         why: &str,
     ) -> Result<String, String> {
         let body = format!("{}\n\n{why}", card(tool, &call.input));
-        let asked = self
-            .host
-            .ask(agent, RequestKind::Permission, agent, body)
-            .await;
+        let asking = Asking {
+            workdir: place_below(&self.root, &self.workdir),
+            call: self.asked_call(tool, &call.input, why),
+            ..Asking::new(RequestKind::Permission, agent, body)
+        };
+        let asked = self.host.ask(agent, asking).await;
         let request =
             asked.map_err(|e| format!("Error: the permission could not be asked for: {e}"))?;
-        let said = if request.comment.is_empty() {
+        let comment = head_and_tail(&request.comment, COMMENT_MAX);
+        let said = if comment.is_empty() {
             String::new()
         } else {
-            format!(": {}", request.comment)
+            format!(": {comment}")
         };
         let by = match request.decided_by.as_str() {
             "user" => "the person",
             other => other,
         };
         match request.status {
-            // A standing rule has nothing to say that the agent could use.
-            RequestStatus::Approved if by == "policy" || said.is_empty() => Ok(String::new()),
-            RequestStatus::Approved => Ok(format!("Allowed by {by}{said}")),
+            // A standing rule has nothing to say to one call.
+            RequestStatus::Approved if comment.is_empty() || by == Name::policy().as_str() => {
+                Ok(String::new())
+            }
+            RequestStatus::Approved => Ok(format!("\n[Allowed by {by}, who says: {comment}]")),
             RequestStatus::Rejected => Err(format!(
                 "Error: not allowed by {by}{said}. Find another way or ask."
             )),
@@ -136,6 +149,18 @@ impl Workshop {
                 "Error: nobody decided whether this is allowed{said}"
             )),
         }
+    }
+
+    /// The call as its request holds it. One that is too long to be held whole is like no other.
+    fn asked_call(&self, tool: &Tool, input: &Value, why: &str) -> Option<AskedCall> {
+        let command = input.get("command").and_then(Value::as_str);
+        let shown = command.map_or_else(|| input.to_string(), str::to_string);
+        (shown.len() <= SHOWN_MAX).then(|| AskedCall {
+            tool: tool.name.into(),
+            input: shown,
+            why: why.into(),
+            scopes: command.map_or_else(Vec::new, |c| self.judged(|s| policy::scopes(c, s))),
+        })
     }
 }
 

@@ -108,6 +108,7 @@ impl Blueprint {
                 shutdown,
                 tool,
                 ceiling: Decider::Ask,
+                question: Decider::Ask,
             },
             resume,
             speed: global.speed.unwrap_or(1.0),
@@ -181,6 +182,7 @@ pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Assemb
         ceilings: settings.ceilings,
         rules: Rules {
             allow: settings.allow.clone().unwrap_or_default(),
+            ..Rules::default()
         },
         tools: settings.tools.clone(),
         tool_timeout: settings.tool_timeout(),

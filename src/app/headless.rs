@@ -9,7 +9,7 @@ use super::journal::Journal;
 use crate::crew::Crew;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::Name;
-use crate::domain::request::{Decision, Request, Verdict};
+use crate::domain::request::{Decider, Decision, Request, RequestKind, Verdict};
 use crate::domain::stamp::Stamp;
 use crate::domain::subagent::SubagentKind;
 use crate::domain::team::Activity;
@@ -99,7 +99,9 @@ pub async fn run(
         }
         match event.kind {
             EventKind::TurnEnded { agent, end } if agent.is_lead() => last = end,
-            EventKind::RequestChanged { request } if request.is_pending() => {
+            EventKind::RequestChanged { request }
+                if request.is_pending() && request.decider == Decider::Ask =>
+            {
                 decide(crew, request, form).await;
             }
             EventKind::CrewAtRest => {
@@ -224,34 +226,111 @@ async fn decide(crew: &Crew, request: Request, form: Form) {
         return;
     }
     let question = format!(
-        "\n{} asks ({}):\n{}\nAllow? [y/N] ",
+        "\n{} asks ({}):\n{}\n{}",
         request.from,
         request.kind,
-        harmless(&request.body)
+        harmless(&request.body),
+        how_to_answer(&request)
     );
     let answer = tokio::task::spawn_blocking(move || {
         // Who can not be shown the question can not say yes.
         write!(std::io::stderr().lock(), "{question}")?;
         let mut line = String::new();
         let read = std::io::stdin().read_line(&mut line);
-        read.map(|_| line.trim().to_lowercase())
+        read.map(|_| line.trim().to_string())
     })
     .await;
-    let is_yes = matches!(answer, Ok(Ok(text)) if text == "y" || text == "yes");
-    let verdict = if is_yes {
-        Verdict::Approve
-    } else {
-        Verdict::Reject
-    };
+    let answer = answer.ok().and_then(Result::ok).unwrap_or_default();
+    let (verdict, comment) = understood(&request, &answer);
     let decision = Decision {
         id: request.id,
         kind: request.kind,
         target: request.target,
         verdict,
         by: Name::user(),
-        comment: String::new(),
+        comment,
     };
     if crew.submit(Command::Decide(decision)).is_err() {
         eprint_line("the decision could not be handed to the crew");
+    }
+}
+
+/// What the person may type, at the end of the question.
+fn how_to_answer(request: &Request) -> String {
+    match request.kind {
+        RequestKind::Plan
+        | RequestKind::Shutdown
+        | RequestKind::Permission
+        | RequestKind::Ceiling => "Allow? [y/N] ".into(),
+        RequestKind::Question => {
+            let choices = request.choices.iter().enumerate();
+            let mut lines: Vec<String> = choices
+                .map(|(at, choice)| format!("{}  {}", at + 1, harmless(choice)))
+                .collect();
+            lines.push("Answer (nothing: it decides itself): ".into());
+            lines.join("\n")
+        }
+    }
+}
+
+/// What a typed line decides: yes or no, and the words that go back.
+fn understood(request: &Request, line: &str) -> (Verdict, String) {
+    match request.kind {
+        RequestKind::Plan
+        | RequestKind::Shutdown
+        | RequestKind::Permission
+        | RequestKind::Ceiling => {
+            let is_yes = ["y", "yes"].contains(&line.to_lowercase().as_str());
+            let verdict = if is_yes {
+                Verdict::Approve
+            } else {
+                Verdict::Reject
+            };
+            (verdict, String::new())
+        }
+        RequestKind::Question if line.is_empty() => (Verdict::Reject, String::new()),
+        RequestKind::Question => {
+            let number = line.parse::<usize>().ok();
+            let choice = number.and_then(|n| request.choices.get(n.checked_sub(1)?));
+            (Verdict::Approve, choice.map_or(line, String::as_str).into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::RequestId;
+    use crate::domain::stamp::Stamp;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn a_typed_line_is_a_choice_an_answer_a_yes_or_a_no() {
+        let (yes, no) = (Verdict::Approve, Verdict::Reject);
+        let cases = [
+            (RequestKind::Question, "2", yes, "green"),
+            (RequestKind::Question, "3", yes, "3"),
+            (RequestKind::Question, "0", yes, "0"),
+            (RequestKind::Question, "neither", yes, "neither"),
+            (RequestKind::Question, "", no, ""),
+            (RequestKind::Plan, "Yes", yes, ""),
+            (RequestKind::Permission, "y", yes, ""),
+            (RequestKind::Permission, "2", no, ""),
+            (RequestKind::Shutdown, "", no, ""),
+        ];
+        for (kind, line, verdict, comment) in cases {
+            let id = RequestId("r1".into());
+            let mut request = Request::new(
+                id,
+                kind,
+                Name::lead(),
+                Name::lead(),
+                "Which?".into(),
+                Stamp(1.0),
+            );
+            request.choices = vec!["red".into(), "green".into()];
+            let expected = (verdict, comment.to_string());
+            assert_eq!(understood(&request, line), expected, "{kind} {line}");
+        }
     }
 }

@@ -172,6 +172,7 @@ impl Blueprint {
         };
         // No option sets this one: the end of the run says which ceiling was reached.
         self.deciders.ceiling = Decider::Deny;
+        self.deciders.question = Decider::Deny;
         let mut asked = Vec::new();
         for (name, decider) in [
             ("plan", &mut self.deciders.plan),

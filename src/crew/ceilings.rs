@@ -10,7 +10,7 @@ use super::{Shared, lock};
 use crate::agent::meter::Meter;
 use crate::domain::ceiling::{Ceiling, Ceilings, Key, Ledger, Reached, payer};
 use crate::domain::ids::Name;
-use crate::domain::request::{Decider, Request, RequestKind, RequestStatus};
+use crate::domain::request::{Asking, Decider, Request, RequestKind, RequestStatus};
 use crate::domain::team::Activity;
 use crate::domain::usage::Usage;
 use crate::protocol::event::{EventKind, Level};
@@ -113,9 +113,8 @@ impl Shared {
             };
             let from = payer(agent);
             let body = reached.question(&from);
-            let request = self
-                .ask_and_wait(&from, RequestKind::Ceiling, &from, body)
-                .await?;
+            let asking = Asking::new(RequestKind::Ceiling, &from, body);
+            let request = self.ask_and_wait(&from, asking).await?;
             match request.status {
                 RequestStatus::Approved => lock(&spending.ledger).raise(&reached),
                 RequestStatus::Rejected | RequestStatus::Withdrawn | RequestStatus::Pending => {

@@ -9,7 +9,9 @@ use super::{Shared, lock};
 use crate::agent::driver::blocking;
 use crate::domain::ids::{LetterId, Name, RequestId};
 use crate::domain::mail::{Letter, LetterKind};
-use crate::domain::request::{Decider, Decision, Request, RequestKind, RequestStatus, Verdict};
+use crate::domain::request::{
+    Asking, Decider, Decision, Request, RequestKind, RequestStatus, Verdict,
+};
 use crate::domain::team::Activity;
 use crate::protocol::event::{EventKind, Level};
 
@@ -36,11 +38,9 @@ impl Shared {
     pub(super) async fn file_request(
         self: &Arc<Self>,
         from: &Name,
-        kind: RequestKind,
-        target: &Name,
-        body: String,
+        asking: Asking,
     ) -> Result<Request, String> {
-        let request = self.new_request(from, kind, target, body);
+        let request = self.new_request(from, asking);
         self.put(request.clone()).await?;
         self.hand_over(&request).await;
         self.get_request(&request.id).await
@@ -50,17 +50,16 @@ impl Shared {
     pub(super) async fn ask_and_wait(
         self: &Arc<Self>,
         from: &Name,
-        kind: RequestKind,
-        target: &Name,
-        body: String,
+        asking: Asking,
     ) -> Result<Request, String> {
-        if let Some(granted) = self.take_granted(from, &body) {
+        if let Some(granted) = self.take_granted(from, asking.kind, &asking.body) {
             return Ok(granted);
         }
-        let (request, is_new) = match self.waits_already(from, kind, &body).await {
+        let (request, is_new) = match self.waits_already(from, asking.kind, &asking.body).await {
             Some(request) => (request, New::No),
-            None => (self.new_request(from, kind, target, body), New::Yes),
+            None => (self.new_request(from, asking), New::Yes),
         };
+        let kind = request.kind;
         let (tell, told) = oneshot::channel();
         lock(&self.clerk.waiting).insert(request.id.clone(), tell);
         let guard = Withdraw {
@@ -74,7 +73,10 @@ impl Shared {
             }
             New::No => self.catch_up(&request.id).await,
         }
-        if self.deciders.of(kind) == Decider::Ask {
+        if kind == RequestKind::Permission {
+            self.approve_covered().await;
+        }
+        if request.decider == Decider::Ask {
             let activity = Activity::NeedsYou { request: kind };
             self.publish(EventKind::ActivityChanged {
                 agent: from.clone(),
@@ -97,10 +99,26 @@ impl Shared {
         }
     }
 
-    /// Decides a request; the error says why nothing changed.
+    /// Decides a request, and with it every other one that waits for the same answer. The error says why
+    /// nothing changed.
     pub(super) async fn decide(self: &Arc<Self>, decision: Decision) -> Result<Request, String> {
         let (requests, now) = (self.requests.clone(), self.now());
-        let decided = blocking(move || requests.decide(&decision, now)).await;
+        let decided = blocking(move || {
+            let decided = requests.decide(&decision, now)?;
+            for same in requests.read_all()?.requests {
+                if same.is_pending() && same.is_like(&decided) {
+                    let decision = Decision {
+                        id: same.id,
+                        target: same.target,
+                        ..decision.clone()
+                    };
+                    // What somebody else has decided meanwhile, or the decider asked itself, stays.
+                    let _ = requests.decide(&decision, now);
+                }
+            }
+            Ok(decided)
+        })
+        .await;
         let request = decided.map_err(|e| e.to_string())?;
         self.read_requests().await;
         Ok(request)
@@ -157,11 +175,29 @@ impl Shared {
             .any(|s| *s == RequestStatus::Pending)
     }
 
-    fn new_request(&self, from: &Name, kind: RequestKind, target: &Name, body: String) -> Request {
+    fn new_request(&self, from: &Name, asking: Asking) -> Request {
         let id = RequestId((self.new_id)());
-        let mut request = Request::new(id, kind, from.clone(), target.clone(), body, self.now());
-        request.task = self.graph().open_task_of(target).map(|t| t.id);
-        request
+        let task = self.graph().open_task_of(&asking.target).map(|t| t.id);
+        // Who asks can not decide: what the lead asks is left to the person.
+        let decider = match self.deciders.of(asking.kind) {
+            Decider::Lead if from.is_lead() => self.deciders.question,
+            decider => decider,
+        };
+        Request {
+            task,
+            choices: asking.choices,
+            workdir: asking.workdir,
+            call: asking.call,
+            decider,
+            ..Request::new(
+                id,
+                asking.kind,
+                from.clone(),
+                asking.target,
+                asking.body,
+                self.now(),
+            )
+        }
     }
 
     async fn put(self: &Arc<Self>, request: Request) -> Result<(), String> {
@@ -173,7 +209,7 @@ impl Shared {
         Ok(())
     }
 
-    async fn get_request(&self, id: &RequestId) -> Result<Request, String> {
+    pub(super) async fn get_request(&self, id: &RequestId) -> Result<Request, String> {
         let (requests, wanted) = (self.requests.clone(), id.clone());
         let found = blocking(move || requests.get(&wanted))
             .await
@@ -192,19 +228,22 @@ impl Shared {
             comment: comment.into(),
         };
         let kind = request.kind;
-        match self.deciders.of(kind) {
+        match request.decider {
             Decider::Ask => {}
-            Decider::Lead if request.from.is_lead() => {
-                // Who asks can not decide: that leaves the person.
-            }
             Decider::Lead => {
                 let letter_kind = match kind {
                     RequestKind::Plan => LetterKind::PlanRequest,
                     RequestKind::Shutdown => LetterKind::ShutdownRequest,
                     RequestKind::Permission | RequestKind::Ceiling => LetterKind::PermissionRequest,
+                    // Only the person is asked questions, so no letter of its own is needed.
+                    RequestKind::Question => LetterKind::Message,
                 };
                 self.write(&request.from, &Name::lead(), letter_kind, request)
                     .await;
+            }
+            Decider::Auto | Decider::Deny if kind == RequestKind::Question => {
+                let comment = "nobody is here to answer";
+                self.rule(ruled(Verdict::Reject, comment)).await;
             }
             Decider::Auto => {
                 let comment = "a standing rule approves every request of this kind";
@@ -245,6 +284,7 @@ impl Shared {
                 )
                 .await;
                 self.watch_parting(request.target.clone());
+                self.pass_comment_on(request).await;
             }
             (RequestKind::Shutdown, RequestStatus::Rejected) if !request.from.is_user() => {
                 self.write(
@@ -259,7 +299,8 @@ impl Shared {
                 RequestKind::Plan
                 | RequestKind::Shutdown
                 | RequestKind::Permission
-                | RequestKind::Ceiling,
+                | RequestKind::Ceiling
+                | RequestKind::Question,
                 RequestStatus::Pending
                 | RequestStatus::Approved
                 | RequestStatus::Rejected
@@ -268,11 +309,30 @@ impl Shared {
         }
     }
 
+    /// The answer to a shutdown that is allowed comes from the one who shuts down: what the decider said
+    /// reaches the asker by a letter of its own.
+    async fn pass_comment_on(self: &Arc<Self>, request: &Request) {
+        let Ok(decider) = Name::party(&request.decided_by) else {
+            return;
+        };
+        if !said(request).is_empty() && !request.from.is_user() && !decider.same(&request.from) {
+            self.write(&decider, &request.from, LetterKind::Message, request)
+                .await;
+        }
+    }
+
     /// A letter that speaks of a request.
     async fn write(self: &Arc<Self>, from: &Name, to: &Name, kind: LetterKind, request: &Request) {
         let text = match (&kind, request.status) {
             (LetterKind::ShutdownRequest, RequestStatus::Approved) => {
-                "Please shut down: finish the task you are at, then end your turn.".to_string()
+                let please = "Please shut down: finish the task you are at, then end your turn.";
+                match said(request) {
+                    "" => please.to_string(),
+                    said => format!("{please} {} says: {said}", request.decided_by),
+                }
+            }
+            (LetterKind::Message, RequestStatus::Approved) => {
+                format!("{} may shut down. {}", request.target, request.comment)
             }
             (LetterKind::ShutdownResponse, RequestStatus::Rejected) => format!(
                 "{} did not allow {} to shut down.{}",
@@ -314,6 +374,15 @@ impl Shared {
             )
             .await;
         }
+    }
+}
+
+/// What the decider said. A standing rule has nothing to say.
+fn said(request: &Request) -> &str {
+    if request.decided_by == Name::policy().as_str() {
+        ""
+    } else {
+        &request.comment
     }
 }
 

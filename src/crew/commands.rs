@@ -10,7 +10,7 @@ use crate::agent::driver::{Control, blocking};
 use crate::domain::chat::Block;
 use crate::domain::ids::{LetterId, Name};
 use crate::domain::mail::{Letter, LetterKind};
-use crate::domain::request::{Decision, RequestKind, Verdict};
+use crate::domain::request::{Asking, Decision, RequestKind, Verdict};
 use crate::protocol::Command;
 use crate::protocol::event::EventKind;
 
@@ -30,6 +30,8 @@ pub async fn obey(shared: Arc<Shared>, mut inbox: mpsc::Receiver<Command>) {
             Command::Compact { agent, focus } => compact(&shared, &agent, focus),
             Command::KillJob { job } => shared.jobs.kill(&job, &Name::user()),
             Command::Decide(decision) => shared.decide(decision).await.map(|_| ()),
+            Command::Allow { request, scope } => shared.allow(&request, scope).await,
+            Command::TakeBack { rule } => shared.take_back(rule).await,
             Command::AskShutdown { member } => ask_shutdown(&shared, &member).await,
             Command::Force { member } => shared.force(&member),
             Command::Nudge { member } => shared.nudge(&member).await,
@@ -136,7 +138,10 @@ async fn ask_shutdown(shared: &Arc<Shared>, member: &Name) -> Result<(), String>
     }
     let body = "The person asks for it.".to_string();
     let request = shared
-        .file_request(&Name::user(), RequestKind::Shutdown, member, body)
+        .file_request(
+            &Name::user(),
+            Asking::new(RequestKind::Shutdown, member, body),
+        )
         .await?;
     if !request.is_pending() {
         return Ok(());

@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 use super::{Shared, mate, subagent};
 use crate::domain::ids::{CallId, JobId, Name, RequestId, TaskId};
 use crate::domain::job::Job;
-use crate::domain::request::{Decider, Decision, Request, RequestKind, Verdict};
+use crate::domain::request::{Asking, Decider, Decision, Request, RequestKind, Verdict};
 use crate::domain::team::Member;
 use crate::domain::todo::TodoList;
 use crate::protocol::event::EventKind;
@@ -37,17 +37,16 @@ impl Host for CrewHost {
     fn ask<'a>(
         &'a self,
         from: &'a Name,
-        kind: RequestKind,
-        target: &'a Name,
-        body: String,
+        mut asking: Asking,
     ) -> BoxFuture<'a, Result<Request, String>> {
         Box::pin(async move {
             // What a subagent needs, its parent asks for: that one is known to the person.
             match from.parent() {
-                None => self.shared.ask_and_wait(from, kind, target, body).await,
+                None => self.shared.ask_and_wait(from, asking).await,
                 Some(parent) => {
-                    let body = format!("{body}\n\nasked by its subagent {from}");
-                    self.shared.ask_and_wait(&parent, kind, &parent, body).await
+                    asking.body = format!("{}\n\nasked by its subagent {from}", asking.body);
+                    asking.target = parent.clone();
+                    self.shared.ask_and_wait(&parent, asking).await
                 }
             }
         })
@@ -60,7 +59,10 @@ impl Host for CrewHost {
         target: &'a Name,
         body: String,
     ) -> BoxFuture<'a, Result<Request, String>> {
-        Box::pin(self.shared.file_request(from, kind, target, body))
+        Box::pin(
+            self.shared
+                .file_request(from, Asking::new(kind, target, body)),
+        )
     }
 
     fn decide(&self, decision: Decision) -> BoxFuture<'_, Result<Request, String>> {

@@ -21,6 +21,7 @@ impl Shared {
         let kind = match request.kind {
             RequestKind::Plan => LetterKind::PlanResponse,
             RequestKind::Permission => LetterKind::PermissionResponse,
+            RequestKind::Question => LetterKind::Message,
             // Shutdowns are never waited for; what a ceiling stopped asks again when it goes on.
             RequestKind::Shutdown | RequestKind::Ceiling => return,
         };
@@ -39,6 +40,9 @@ impl Shared {
         };
         let about = one_line(&clip(&request.body, ABOUT_MAX));
         let text = match request.status {
+            _ if request.kind == RequestKind::Question => {
+                format!("You asked: {about}. The answer{said}")
+            }
             RequestStatus::Approved => format!("Approved{said}. Go on with it now: {about}"),
             RequestStatus::Rejected => format!("Rejected{said}. It was: {about}"),
             RequestStatus::Pending | RequestStatus::Withdrawn => return,
@@ -48,11 +52,16 @@ impl Shared {
     }
 
     /// Takes a permission that was given while nobody waited for it.
-    pub(super) fn take_granted(&self, from: &Name, body: &str) -> Option<Request> {
+    pub(super) fn take_granted(
+        &self,
+        from: &Name,
+        kind: RequestKind,
+        body: &str,
+    ) -> Option<Request> {
         let mut granted = lock(&self.clerk.granted);
         let at = granted
             .iter()
-            .position(|r| r.from.same(from) && r.body == body)?;
+            .position(|r| r.from.same(from) && r.kind == kind && r.body == body)?;
         Some(granted.remove(at))
     }
 

@@ -12,6 +12,7 @@ mod outfit;
 mod parting;
 mod rest;
 mod roll;
+mod rules;
 mod skills;
 mod subagent;
 mod trees;
@@ -27,6 +28,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::agent::calls::RuleBook;
 use crate::agent::desk::Desk;
 use crate::agent::driver::{Control, Engine, EngineSlot, blocking};
 use crate::domain::ceiling::Ceilings;
@@ -62,6 +64,8 @@ pub struct Deciders {
     pub tool: Decider,
     /// Ceilings: the person, or nobody. No agent lifts its own.
     pub ceiling: Decider,
+    /// What only the person can answer: `Ask` where one is there, else `Deny`.
+    pub question: Decider,
 }
 
 impl Deciders {
@@ -71,6 +75,7 @@ impl Deciders {
             RequestKind::Shutdown => self.shutdown,
             RequestKind::Permission => self.tool,
             RequestKind::Ceiling => self.ceiling,
+            RequestKind::Question => self.question,
         }
     }
 }
@@ -155,7 +160,8 @@ struct Shared {
     engine: EngineSlot,
     prices: BTreeMap<String, Price>,
     deciders: Deciders,
-    rules: Arc<Rules>,
+    rules: RuleBook,
+    session: Mutex<rules::Session>,
     tools: Option<Vec<String>>,
     tool_timeout: Duration,
     compact_at: u64,
@@ -238,7 +244,8 @@ impl Crew {
             engine: Arc::new(RwLock::new(parts.engine)),
             prices: parts.prices,
             deciders: parts.deciders,
-            rules: Arc::new(parts.rules),
+            rules: Arc::new(RwLock::new(parts.rules)),
+            session: Mutex::default(),
             tools: parts.tools,
             tool_timeout: parts.tool_timeout,
             compact_at: parts.compact_at,

@@ -7,12 +7,18 @@ use super::{Shared, Start, lock};
 use crate::agent::driver::blocking;
 use crate::domain::graph::ATTEMPTS_MAX;
 use crate::domain::ids::Name;
+use crate::domain::request::{Request, RequestKind};
 use crate::domain::team::{Member, MemberStatus};
+use crate::domain::text::{clip, one_line};
 use crate::protocol::event::Level;
 use crate::store::StoreError;
 
 /// How often the roster hears that the teammates are alive.
 const BEAT: Duration = Duration::from_secs(30);
+/// Most requests that are named when they are withdrawn.
+const LOST_MAX: usize = 8;
+/// Most characters of a request that is named.
+const LOST_TEXT_MAX: usize = 160;
 
 /// Calls the roll of a crew that begins: what a dead one left behind is closed. The members that the session
 /// brings back are returned; their tasks stay theirs and what they asked still waits.
@@ -59,18 +65,14 @@ async fn close_all_but(
                 || request.from.is_user();
             if request.is_pending() && !(lead_stays && asker_is_back) {
                 requests.withdraw(&request.id, "the crew that asked has ended", now)?;
-                withdrawn.push(format!("{} of {}", request.kind, request.from));
+                withdrawn.push(request);
             }
         }
         Ok(withdrawn)
     })
     .await?;
-    if !withdrawn.is_empty() {
-        let text = format!(
-            "Withdrawn, since whoever asked has ended: {}.",
-            withdrawn.join(", ")
-        );
-        shared.notice(Level::Info, text).await;
+    for text in lost(&withdrawn) {
+        shared.notice(Level::Warn, text).await;
     }
     Ok(())
 }
@@ -95,6 +97,32 @@ pub async fn beat(shared: Arc<Shared>) {
             tracing::warn!("the roster can not be written: {error}");
         }
     }
+}
+
+/// What is said of requests that nobody decided before their crew ended, a line each.
+fn lost(requests: &[Request]) -> Vec<String> {
+    let mut out: Vec<String> = requests
+        .iter()
+        .take(LOST_MAX)
+        .map(|request| {
+            let (from, target) = (&request.from, &request.target);
+            let asked = match request.kind {
+                RequestKind::Plan => format!("{from} asked for approval of its plan"),
+                RequestKind::Shutdown => format!("{from} wanted {target} to shut down"),
+                RequestKind::Permission => format!("{target} asked for permission"),
+                RequestKind::Question => format!("{from} asked you"),
+                RequestKind::Ceiling => format!("{from} had reached a ceiling"),
+            };
+            let task = request.task.map_or_else(String::new, |id| format!(" for {id}"));
+            let what = request.call.as_ref().map_or(&request.body, |c| &c.input);
+            let what = clip(&one_line(what), LOST_TEXT_MAX);
+            format!("Nobody decided this before crewdeck ended, so it is withdrawn: {asked}{task}: {what}")
+        })
+        .collect();
+    if let beyond @ 1.. = requests.len().saturating_sub(LOST_MAX) {
+        out.push(format!("{beyond} more requests were withdrawn."));
+    }
+    out
 }
 
 impl Shared {
@@ -122,5 +150,50 @@ impl Shared {
             self.notice(Level::Warn, text).await;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::{RequestId, TaskId};
+    use crate::domain::request::AskedCall;
+    use crate::domain::stamp::Stamp;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn what_was_lost_is_named() {
+        let bob = Name::member("bob").unwrap();
+        let request = |kind, body: &str| {
+            let id = RequestId("r".into());
+            Request::new(id, kind, bob.clone(), bob.clone(), body.into(), Stamp(1.0))
+        };
+        let mut permission = request(RequestKind::Permission, "bash\n$ git push\n\nwhy");
+        permission.task = Some(TaskId(3));
+        permission.call = Some(AskedCall {
+            tool: "bash".into(),
+            input: "git push".into(),
+            why: "why".into(),
+            scopes: Vec::new(),
+        });
+        let mut shutdown = request(RequestKind::Shutdown, "All is done.");
+        shutdown.from = Name::lead();
+        let all = [
+            permission,
+            shutdown,
+            request(RequestKind::Question, "Which\nversion?"),
+        ];
+        let start = "Nobody decided this before crewdeck ended, so it is withdrawn:";
+        assert_eq!(
+            lost(&all),
+            [
+                format!("{start} bob asked for permission for #3: git push"),
+                format!("{start} lead wanted bob to shut down: All is done."),
+                format!("{start} bob asked you: Which⏎version?"),
+            ]
+        );
+        let many = vec![request(RequestKind::Plan, "x"); LOST_MAX + 2];
+        assert_eq!(lost(&many).len(), LOST_MAX + 1);
+        assert_eq!(lost(&many)[LOST_MAX], "2 more requests were withdrawn.");
     }
 }

@@ -1,5 +1,6 @@
 //! Floor 0: plain data and rules. No IO, no clock, no async; time and ids come in as values.
 
+pub mod asking;
 pub mod ceiling;
 pub mod chat;
 pub mod conversation;
@@ -8,6 +9,7 @@ pub mod ids;
 pub mod job;
 pub mod mail;
 pub mod request;
+pub mod rule;
 pub mod skill;
 pub mod stamp;
 pub mod subagent;

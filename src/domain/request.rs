@@ -1,10 +1,12 @@
-//! Requests that somebody must decide: plans, shutdowns, permissions, ceilings. One state machine for all.
+//! Requests that somebody must decide: plans, shutdowns, permissions, questions, ceilings. One state machine for
+//! all.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use super::asking::{AskedCall, Asking};
 use super::ids::{Name, RequestId, TaskId};
 use super::stamp::Stamp;
 
@@ -20,6 +22,8 @@ pub enum RequestKind {
     Permission,
     /// An agent has used as many tokens, or as much money, as it or its team may.
     Ceiling,
+    /// A question to the person; the answer is the comment of the decision.
+    Question,
 }
 
 impl fmt::Display for RequestKind {
@@ -29,6 +33,7 @@ impl fmt::Display for RequestKind {
             RequestKind::Shutdown => "shutdown",
             RequestKind::Permission => "permission",
             RequestKind::Ceiling => "ceiling",
+            RequestKind::Question => "question",
         })
     }
 }
@@ -84,6 +89,10 @@ pub enum Decider {
     Deny,
 }
 
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// One request, as `.team/requests/ID.json` holds it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {
@@ -109,6 +118,18 @@ pub struct Request {
     /// The task that it belongs to, if any.
     #[serde(default)]
     pub task: Option<TaskId>,
+    /// What a question may be answered with; empty: words of one's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<String>,
+    /// Where the asker works, below the root; empty: the root itself.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub workdir: String,
+    /// The tool call that waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<AskedCall>,
+    /// Who was to decide it when it was asked. The person may decide in any case.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub decider: Decider,
     /// When it was asked.
     #[serde(default)]
     pub created_at: Stamp,
@@ -192,6 +213,10 @@ impl Request {
             decided_by: String::new(),
             comment: String::new(),
             task: None,
+            choices: Vec::new(),
+            workdir: String::new(),
+            call: None,
+            decider: Decider::Ask,
             created_at: at,
             decided_at: Stamp(0.0),
             extra: Map::new(),
@@ -201,6 +226,13 @@ impl Request {
     /// Whether nobody has decided yet.
     pub fn is_pending(&self) -> bool {
         self.status == RequestStatus::Pending
+    }
+
+    /// Whether one answer answers both: two permissions for the same call.
+    pub fn is_like(&self, other: &Request) -> bool {
+        self.kind == RequestKind::Permission
+            && other.kind == RequestKind::Permission
+            && matches!((&self.call, &other.call), (Some(a), Some(b)) if a.is_like(b))
     }
 
     /// Decides the request, once.
@@ -322,5 +354,19 @@ mod tests {
             Err(RequestError::OwnRequest { .. })
         ));
         assert!(request.is_pending());
+    }
+
+    #[test]
+    fn files_without_the_newer_fields_are_read_and_stay_as_short() {
+        let text = r#"{"id":"r1","kind":"question","from":"bob","target":"bob","body":"?"}"#;
+        let request: Request = serde_json::from_str(text).unwrap();
+        assert_eq!(
+            (request.decider, request.choices.len(), request.is_pending()),
+            (Decider::Ask, 0, true)
+        );
+        let written = serde_json::to_value(&request).unwrap();
+        for field in ["choices", "workdir", "call", "decider"] {
+            assert!(written.get(field).is_none(), "{field}");
+        }
     }
 }

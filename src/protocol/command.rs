@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::{JobId, Name, TaskId};
+use crate::domain::ids::{JobId, Name, RequestId, TaskId};
 use crate::domain::request::Decision;
+use crate::domain::rule::Scope;
 
 /// What the person wants. Each says which event answers it; a refusal is [`super::EventKind::Refused`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,6 +37,19 @@ pub enum Command {
     },
     /// Decide a request. `RequestChanged`.
     Decide(Decision),
+    /// Approve a permission, and everything in `scope` for the whole team until crewdeck ends.
+    /// `RequestChanged`, `RulesChanged`.
+    Allow {
+        /// The request.
+        request: RequestId,
+        /// One of those that the request offers.
+        scope: Scope,
+    },
+    /// Take a rule of the session back. `RulesChanged`.
+    TakeBack {
+        /// Its number.
+        rule: u64,
+    },
     /// Ask a teammate to shut down, by the person's own wish (so nobody else is asked). `RequestChanged`.
     AskShutdown {
         /// Whom.

@@ -11,6 +11,7 @@ use crate::domain::job::Job;
 use crate::domain::mail::Letter;
 pub use crate::domain::mail::LetterStep;
 use crate::domain::request::Request;
+use crate::domain::rule::SessionRule;
 use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::subagent::SubagentKind;
@@ -318,6 +319,11 @@ pub enum EventKind {
     RequestChanged {
         /// The request as it stands.
         request: Request,
+    },
+    /// The rules of the session are others: what the person allowed the whole team.
+    RulesChanged {
+        /// All of them, the oldest first.
+        rules: Vec<SessionRule>,
     },
     /// The skills on disk are others than before; also sent once at the start. A notice follows for each
     /// one that can not be used.

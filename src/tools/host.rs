@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 
 use crate::domain::ids::{CallId, JobId, Name, RequestId, TaskId};
 use crate::domain::job::Job;
-use crate::domain::request::{Decision, Request, RequestKind, Verdict};
+use crate::domain::request::{Asking, Decision, Request, RequestKind, Verdict};
 use crate::domain::subagent::SubagentKind;
 use crate::domain::team::Member;
 use crate::domain::todo::TodoList;
@@ -18,13 +18,7 @@ pub trait Host: Send + Sync {
     fn spawn(&self, by: Name, member: Member, prompt: String) -> BoxFuture<'_, Result<(), String>>;
 
     /// Puts a request before whoever decides its kind, and waits until it is decided or withdrawn.
-    fn ask<'a>(
-        &'a self,
-        from: &'a Name,
-        kind: RequestKind,
-        target: &'a Name,
-        body: String,
-    ) -> BoxFuture<'a, Result<Request, String>>;
+    fn ask<'a>(&'a self, from: &'a Name, asking: Asking) -> BoxFuture<'a, Result<Request, String>>;
 
     /// Puts a request before whoever decides its kind, and goes on. The request as it stands comes back.
     fn file<'a>(

@@ -1,5 +1,6 @@
 //! Floor 3: the tools of the agents. One file a tool; adding one adds its line to the table below.
 
+mod ask_user;
 mod background_run;
 mod bash;
 mod broadcast;
@@ -38,7 +39,7 @@ mod walk;
 mod workspace;
 mod write_file;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -165,6 +166,19 @@ pub struct ToolContext {
     pub timeout: Duration,
     /// The time, asked when needed.
     pub clock: fn() -> Stamp,
+}
+
+impl ToolContext {
+    /// Where the agent works, below the root; empty: the root itself.
+    fn place(&self) -> String {
+        place_below(&self.root, &self.workdir)
+    }
+}
+
+/// Where `workdir` lies below `root`; empty: it is the root. One that lies elsewhere comes back whole.
+pub fn place_below(root: &Path, workdir: &Path) -> String {
+    let below = workdir.strip_prefix(root).unwrap_or(workdir);
+    below.to_string_lossy().into_owned()
 }
 
 /// A tool: everything that the rest of the program knows of it.

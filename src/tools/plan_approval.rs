@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
-use crate::domain::request::{RequestKind, RequestStatus};
+use crate::domain::request::{Asking, RequestKind, RequestStatus};
 use crate::domain::text::{head_and_tail, one_line};
 
 /// Most bytes of a plan.
@@ -45,7 +45,11 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
     }
     let plan = head_and_tail(&input.plan, PLAN_MAX);
     let me = &context.agent;
-    let request = match context.host.ask(me, RequestKind::Plan, me, plan).await {
+    let asking = Asking {
+        workdir: context.place(),
+        ..Asking::new(RequestKind::Plan, me, plan)
+    };
+    let request = match context.host.ask(me, asking).await {
         Ok(request) => request,
         Err(why) => return ToolOutput::error(format!("Error: {why}")),
     };

@@ -29,6 +29,7 @@ pub static TABLE: &[&Tool] = &[
     &super::send_message::TOOL,
     &super::broadcast::TOOL,
     &super::read_inbox::TOOL,
+    &super::ask_user::TOOL,
     &super::plan_approval::TOOL,
     &super::shutdown_request::TOOL,
     &super::shutdown_response::TOOL,

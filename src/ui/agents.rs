@@ -107,6 +107,7 @@ impl AgentView {
             | EventKind::LetterMoved { .. }
             | EventKind::RequestChanged { .. }
             | EventKind::SkillsChanged(_)
+            | EventKind::RulesChanged { .. }
             | EventKind::Notice { .. }
             | EventKind::Refused { .. }
             | EventKind::CrewAtRest => {}

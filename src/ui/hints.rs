@@ -7,6 +7,7 @@ use super::pane::{Focus, Pane};
 use super::popup::{Popup, Text};
 use super::rows;
 use super::state::UiState;
+use crate::domain::request::RequestKind;
 use crate::domain::team::MemberStatus;
 
 /// A key and what it does, as the hint line shows them.
@@ -85,10 +86,13 @@ fn words(state: &UiState, binding: &Binding) -> String {
     let action = binding.action;
     let is_closing_view = state.zoom.is_some() || !state.shown.is_lead();
     if action == Action::Waiting {
-        return match state.requests.len() {
+        return match state.requests.for_person() {
             1 => "1 needs you".into(),
             n => format!("{n} need you"),
         };
+    }
+    if let Some(words) = answer_words(state, binding) {
+        return words.into();
     }
     if action == Action::Interrupt {
         return format!("stop {}", state.shown);
@@ -107,13 +111,34 @@ fn words(state: &UiState, binding: &Binding) -> String {
     binding.hint.into()
 }
 
+/// A question is not approved or rejected: it is answered.
+fn answer_words(state: &UiState, binding: &Binding) -> Option<&'static str> {
+    let id = match state.popups.last() {
+        Some(Popup::Comment(comment)) => Some(&comment.request),
+        Some(Popup::Reader(_) | Popup::Picker(_) | Popup::Jobs { .. } | Popup::Confirm(_)) => None,
+        None => rows::selected_request(state).map(|(_, r)| &r.id),
+    };
+    if !id.is_some_and(|id| state.requests.is_question(id)) {
+        return None;
+    }
+    let words = [
+        (Context::Comment, Action::Accept, "send"),
+        (Context::In(Pane::Needs), Action::Reject, "decline"),
+        (Context::In(Pane::Needs), Action::Comment, "answer"),
+    ];
+    let found = words
+        .iter()
+        .find(|(context, action, _)| *context == binding.context && *action == binding.action);
+    found.map(|(_, _, words)| *words)
+}
+
 /// Whether the action of `binding` would change anything now.
 fn does_something(state: &UiState, binding: &Binding) -> bool {
     let focus = state.focus;
     let in_panes = state.popups.is_empty();
     match binding.action {
         Action::Waiting => {
-            in_panes && !state.requests.is_empty() && focus != Focus::Pane(Pane::Needs)
+            in_panes && state.requests.for_person() > 0 && focus != Focus::Pane(Pane::Needs)
         }
         Action::Interrupt => in_panes && state.is_running(&state.shown),
         Action::Follow => match focus.pane() {
@@ -137,7 +162,13 @@ fn does_something(state: &UiState, binding: &Binding) -> bool {
             Pane::Inbox => !state.letters.is_empty(),
             Pane::Needs => !state.requests.is_empty(),
         },
-        Action::Approve | Action::Reject | Action::Comment => !state.requests.is_empty(),
+        Action::Approve => {
+            rows::selected_request(state).is_some_and(|(_, r)| r.kind != RequestKind::Question)
+        }
+        Action::ApproveForTeam => rows::selected_request(state)
+            .and_then(|(_, r)| r.call.as_ref())
+            .is_some_and(|c| !c.scopes.is_empty()),
+        Action::Reject | Action::Comment | Action::EditComment => !state.requests.is_empty(),
         Action::Next | Action::Prev => match focus.pane() {
             Pane::Needs => state.requests.len() > 1,
             Pane::Lead => state.agents.get(&state.shown).is_some_and(|a| a.has_spoken),
@@ -180,7 +211,9 @@ fn does_something(state: &UiState, binding: &Binding) -> bool {
             Pane::Inbox => !state.letters.is_empty(),
             Pane::Needs => !state.requests.is_empty(),
         },
-        Action::Help
+        Action::Choose(_)
+        | Action::Rules
+        | Action::Help
         | Action::Palette
         | Action::Focus(_)
         | Action::NextPane

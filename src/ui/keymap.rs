@@ -18,6 +18,8 @@ pub enum Context {
     In(Pane),
     /// While writing the board's filter.
     Filter,
+    /// While a question with choices has the keys.
+    Choices,
     /// In a popup of text.
     Reader,
     /// In a popup with a list and a line to search in it.
@@ -42,6 +44,7 @@ impl Context {
             Context::Panes => "In every pane",
             Context::In(pane) => pane.title(),
             Context::Filter => "Filter",
+            Context::Choices => "A question with choices",
             Context::Reader => "Reading",
             Context::Picker => "Choosing",
             Context::Comment => "Comment",
@@ -111,14 +114,22 @@ pub enum Action {
     Suspend,
     /// Say yes to the selected request.
     Approve,
+    /// Say yes to the selected permission for the whole team: choose how far.
+    ApproveForTeam,
+    /// Show what was allowed for the whole team, to take it back.
+    Rules,
     /// Say no to the selected request.
     Reject,
-    /// Say yes or no with a comment.
+    /// Say yes or no with a comment; answer a question in one's own words.
     Comment,
     /// Merge the branch of the selected task.
     Merge,
     /// Show what the branch of the selected task changes.
     Diff,
+    /// Write that comment in `$EDITOR`; a plan is there to be changed.
+    EditComment,
+    /// Answer a question with the choice of that number.
+    Choose(usize),
     /// Ask the selected teammate to shut down.
     AskShutdown,
     /// End the selected teammate at once.
@@ -202,8 +213,16 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Composer, &["shift+tab"], Action::PrevPane, "pane before", ""),
 
     bind(Context::In(Pane::Needs), &["a"], Action::Approve, "approve the selected request", "approve"),
-    bind(Context::In(Pane::Needs), &["r"], Action::Reject, "reject the selected request", "reject"),
-    bind(Context::In(Pane::Needs), &["c"], Action::Comment, "approve or reject with a comment", "comment"),
+    bind(Context::Choices, &["1"], Action::Choose(1), "answer with the first choice", "choose"),
+    bind(Context::Choices, &["2"], Action::Choose(2), "answer with the second choice", ""),
+    bind(Context::Choices, &["3"], Action::Choose(3), "answer with the third choice", ""),
+    bind(Context::Choices, &["4"], Action::Choose(4), "answer with the fourth choice", ""),
+    bind(Context::Choices, &["5"], Action::Choose(5), "answer with the fifth choice", ""),
+    bind(Context::Choices, &["6"], Action::Choose(6), "answer with the sixth choice", ""),
+    bind(Context::In(Pane::Needs), &["A"], Action::ApproveForTeam, "approve for the whole team until crewdeck ends; choose how far", "for the team"),
+    bind(Context::In(Pane::Needs), &["r"], Action::Reject, "reject the selected request; decline a question", "reject"),
+    bind(Context::In(Pane::Needs), &["c"], Action::Comment, "approve or reject with a comment; answer in your own words", "comment"),
+    bind(Context::In(Pane::Needs), &["e"], Action::EditComment, "write the comment in $EDITOR; change a plan there", ""),
     bind(Context::In(Pane::Needs), &["enter", "o"], Action::Open, "open the agent that asks", "open the agent"),
     bind(Context::In(Pane::Needs), &["l", "right", "n"], Action::Next, "next request", "next"),
     bind(Context::In(Pane::Needs), &["h", "left", "N"], Action::Prev, "request before", ""),
@@ -254,6 +273,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Panes, &["b"], Action::Jobs, "show the background jobs", "jobs"),
     bind(Context::Panes, &["@"], Action::Notices, "show the notices", ""),
     bind(Context::Panes, &["S"], Action::Skills, "show the skills that agents can load", ""),
+    bind(Context::Panes, &["R"], Action::Rules, "show what the whole team may do unasked; Enter takes it back", ""),
     bind(Context::Panes, &["M"], Action::Mouse, "mouse for crewdeck on or off (Shift+drag selects text)", ""),
     bind(Context::Panes, &["?"], Action::Help, "show the keys", "help"),
     bind(Context::Panes, &[":"], Action::Palette, "show all actions", "actions"),
@@ -290,9 +310,10 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Jobs, &["G", "end"], Action::Move(Scroll::Bottom), "to the bottom", ""),
     bind(Context::Jobs, &["esc", "q", "b"], Action::Back, "close", "close"),
 
-    bind(Context::Comment, &["enter"], Action::Accept, "go on to yes or no", "go on"),
+    bind(Context::Comment, &["enter"], Action::Accept, "go on to yes or no; send an answer", "go on"),
     bind(Context::Comment, &["ctrl+j", "alt+enter", "shift+enter"], Action::Newline, "begin a new line", "new line"),
     bind(Context::Comment, &["ctrl+u"], Action::DeleteToStart, "delete back to the start of the line", ""),
+    bind(Context::Comment, &["ctrl+x e"], Action::EditOutside, "write in $EDITOR", ""),
     bind(Context::Comment, &["esc"], Action::Back, "close; nothing is decided", "cancel"),
     bind(Context::CommentVerdict, &["a"], Action::Approve, "approve with the comment", "approve"),
     bind(Context::CommentVerdict, &["r"], Action::Reject, "reject with the comment", "reject"),
@@ -321,6 +342,11 @@ pub const SLASH: &[(&str, Action, &str)] = &[
         "/skills",
         Action::Skills,
         "show the skills that agents can load",
+    ),
+    (
+        "/rules",
+        Action::Rules,
+        "show what the whole team may do unasked, to take it back",
     ),
     ("/help", Action::Help, "show the keys"),
     ("/quit", Action::Close, "quit"),

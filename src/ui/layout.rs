@@ -5,7 +5,6 @@ use ratatui::layout::{Margin, Position, Rect};
 use super::composer::ROWS_MAX;
 use super::needs_card;
 use super::pane::{Focus, Pane};
-use super::rows;
 use super::state::UiState;
 
 /// Narrowest screen with panes, in columns.
@@ -216,7 +215,9 @@ fn needs(state: &UiState, out: &mut Layout, column: Rect) -> Rect {
     if state.requests.is_empty() && !has_focus {
         return column;
     }
-    let most = (column.height * 45 / 100).max(8);
+    // Who decides wants to see all of it.
+    let share = if has_focus { 75 } else { 45 };
+    let most = (column.height * share / 100).max(8);
     let wanted = needs_card::height(state, column.width.saturating_sub(4), most);
     let height = wanted.saturating_add(2).clamp(6, most);
     let (top, rest) = cut_top(column, height);
@@ -225,7 +226,7 @@ fn needs(state: &UiState, out: &mut Layout, column: Rect) -> Rect {
 }
 
 fn banner(state: &UiState, out: &mut Layout, body: Rect, pane: Pane) -> Rect {
-    if pane == Pane::Needs || rows::selected_request(state).is_none() {
+    if pane == Pane::Needs || state.requests.for_person() == 0 {
         return body;
     }
     let (line, rest) = cut_top(body, 1);

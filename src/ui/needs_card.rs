@@ -2,29 +2,64 @@
 
 use super::rows;
 use super::state::UiState;
-use super::textual::wrap_some;
-
-/// Rows of a card that are not its body: blank line and buttons; the headings are counted apart.
-pub const FIXED: u16 = 2;
+use super::textual::{wrap, wrap_some};
+use crate::domain::request::{Decider, Request, RequestKind};
+use crate::domain::text::one_line;
 
 /// Most requests that are named at a time.
 const LISTED_MAX: usize = 3;
+/// Most others who ask the same that are named.
+const OTHERS_MAX: usize = 6;
+/// Fewest rows that are left to the text before choices scroll with it.
+const TEXT_MIN: usize = 2;
 
-/// The lines of the selected request's body, at most `width` columns wide.
-pub fn body(state: &UiState, width: u16) -> Vec<String> {
-    some_body(state, width, usize::MAX)
+/// What a line of the card is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Where it is, who else asks, who else decides.
+    Detail,
+    /// What is asked.
+    Body,
+    /// A choice, with its key.
+    Choice,
 }
 
-fn some_body(state: &UiState, width: u16, enough: usize) -> Vec<String> {
+/// A line of the card.
+pub type CardLine = (Part, String);
+
+/// The card of the selected request in a place of some rows: what scrolls, and what stays above the buttons.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Card {
+    /// The lines that scroll.
+    pub lines: Vec<CardLine>,
+    /// The rows that they have.
+    pub room: usize,
+    /// The choices, where there is room for all of them and some text; else they are the last lines.
+    pub pinned: Vec<CardLine>,
+}
+
+/// The selected request's card in `height` rows of `width` columns, list and buttons among them.
+pub fn card(state: &UiState, width: u16, height: u16) -> Card {
     let Some((_, request)) = rows::selected_request(state) else {
-        return Vec::new();
+        return Card::default();
     };
-    let text = if request.body.trim().is_empty() {
-        "It gave no reason."
-    } else {
-        request.body.as_str()
-    };
-    wrap_some(text, usize::from(width), enough)
+    let mut lines = text(state, request, width, usize::MAX);
+    let choices = choices(request, width);
+    let rows = usize::from(height.saturating_sub(listed(state) + 1));
+    if choices.len() + TEXT_MIN.min(lines.len()) <= rows {
+        let room = rows - choices.len();
+        return Card {
+            lines,
+            room,
+            pinned: choices,
+        };
+    }
+    lines.extend(choices);
+    Card {
+        lines,
+        room: rows,
+        pinned: Vec::new(),
+    }
 }
 
 /// How many rows name the requests, the selected one among them.
@@ -34,7 +69,92 @@ pub fn listed(state: &UiState) -> u16 {
 
 /// The rows that the card wants inside its frame; when it is more than `most`, any number above it.
 pub fn height(state: &UiState, width: u16, most: u16) -> u16 {
-    let body = some_body(state, width, usize::from(most));
-    let body = u16::try_from(body.len()).unwrap_or(u16::MAX);
-    body.saturating_add(FIXED).saturating_add(listed(state))
+    let lines = rows::selected_request(state).map_or(0, |(_, request)| {
+        text(state, request, width, usize::from(most)).len() + choices(request, width).len()
+    });
+    // A blank line and the buttons.
+    let lines = u16::try_from(lines + 2).unwrap_or(u16::MAX);
+    lines.saturating_add(listed(state))
+}
+
+fn text(state: &UiState, request: &Request, width: u16, enough: usize) -> Vec<CardLine> {
+    let width = usize::from(width);
+    let body = if request.body.trim().is_empty() {
+        "It gave no reason."
+    } else {
+        request.body.as_str()
+    };
+    let details = wrap(&details(state, request), width).into_iter();
+    let details = details.filter(|l| !l.is_empty()).map(|l| (Part::Detail, l));
+    let body = wrap_some(body, width, enough).into_iter();
+    details.chain(body.map(|l| (Part::Body, l))).collect()
+}
+
+fn choices(request: &Request, width: u16) -> Vec<CardLine> {
+    let mut out = Vec::new();
+    for (at, choice) in request.choices.iter().enumerate() {
+        let room = usize::from(width).saturating_sub(3).max(1);
+        for (i, line) in wrap(&one_line(choice), room).into_iter().enumerate() {
+            let key = if i == 0 {
+                format!("{}  ", at + 1)
+            } else {
+                "   ".into()
+            };
+            out.push((Part::Choice, format!("{key}{line}")));
+        }
+    }
+    out
+}
+
+/// Where it is, who else asks the same, who else may decide; in one line.
+fn details(state: &UiState, request: &Request) -> String {
+    let mut parts = Vec::new();
+    match request.kind {
+        RequestKind::Plan | RequestKind::Permission | RequestKind::Question => {
+            let root = state.setup.as_ref().map_or("", |s| s.root.as_str());
+            let place = match (root, request.workdir.as_str()) {
+                (root, "") => root.to_string(),
+                ("", below) => below.to_string(),
+                (root, below) => format!("{root}/{below}"),
+            };
+            if !place.is_empty() {
+                parts.push(format!("in {}", one_line(&place)));
+            }
+        }
+        RequestKind::Shutdown | RequestKind::Ceiling => {}
+    }
+    parts.extend(others(state, request));
+    if request.decider == Decider::Lead {
+        parts.push("the lead may decide this".into());
+    }
+    parts.join(" · ")
+}
+
+/// Who waits for the same answer.
+fn others(state: &UiState, request: &Request) -> Option<String> {
+    let mut names: Vec<String> = Vec::new();
+    for other in state.requests.same(request) {
+        let mut name = other.from.to_string();
+        if other.from.same(&request.from) {
+            name.push_str(" again");
+        }
+        if other.workdir != request.workdir {
+            let place = match other.workdir.as_str() {
+                "" => "the root".into(),
+                below => one_line(below),
+            };
+            name.push_str(&format!(" in {place}"));
+        }
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let beyond = names.len().saturating_sub(OTHERS_MAX);
+    names.truncate(OTHERS_MAX);
+    let more = if beyond > 0 {
+        format!(" and {beyond} more")
+    } else {
+        String::new()
+    };
+    (!names.is_empty()).then(|| format!("and the same from {}{more}", names.join(", ")))
 }

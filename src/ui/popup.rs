@@ -60,6 +60,10 @@ pub enum Choice {
     },
     /// The models of the server.
     Models,
+    /// How far the permission reaches that this request asks for.
+    Scopes(RequestId),
+    /// The rules of the session; taking one takes it back.
+    Rules,
 }
 
 /// A popup with a list.
@@ -138,6 +142,18 @@ impl Popup {
             search: LineInput::default(),
             row: 0,
         })
+    }
+
+    /// The request that it is about.
+    pub fn request(&self) -> Option<&RequestId> {
+        match self {
+            Popup::Comment(comment) => Some(&comment.request),
+            Popup::Picker(picker) => match &picker.choice {
+                Choice::Scopes(id) => Some(id),
+                Choice::Palette { .. } | Choice::Models | Choice::Rules => None,
+            },
+            Popup::Reader(_) | Popup::Jobs { .. } | Popup::Confirm(_) => None,
+        }
     }
 
     /// The context of its keys.

@@ -90,13 +90,14 @@ fn plain(text: impl Into<String>, style: Style) -> Line<'static> {
     Line::styled(text.into(), style)
 }
 
-const EVERY_CONTEXT: [Context; 9] = [
+const EVERY_CONTEXT: [Context; 10] = [
     Context::Composer,
     Context::In(Pane::Lead),
     Context::In(Pane::Board),
     Context::In(Pane::Team),
     Context::In(Pane::Inbox),
     Context::In(Pane::Needs),
+    Context::Choices,
     Context::Panes,
     Context::Everywhere,
     Context::Picker,

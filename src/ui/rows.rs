@@ -3,8 +3,9 @@
 use super::popup::{Choice, Picker};
 use super::state::{Models, UiState};
 use super::{keymap, keys};
-use crate::domain::ids::Name;
+use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::Request;
+use crate::domain::rule::Scope;
 use crate::domain::team::{Member, MemberStatus};
 use crate::domain::text::one_line;
 use crate::protocol::event::LetterStep;
@@ -117,6 +118,10 @@ pub enum Does {
     Action(keymap::Action),
     /// Another model.
     Model(String),
+    /// A permission that reaches so far.
+    Allow(Scope),
+    /// A rule of the session, by its number.
+    TakeBack(u64),
 }
 
 /// The rows of a picker that fit its search.
@@ -124,6 +129,8 @@ pub fn picks(state: &UiState, picker: &Picker) -> Vec<Pick> {
     let all: Vec<Pick> = match &picker.choice {
         Choice::Palette { contexts, .. } => palette(contexts),
         Choice::Models => models(state),
+        Choice::Scopes(id) => scopes(state, id),
+        Choice::Rules => rules(state),
     };
     all.into_iter()
         .filter(|p| picker.search.matches(&format!("{} {}", p.words, p.aside)))
@@ -149,6 +156,34 @@ fn palette(contexts: &[keymap::Context]) -> Vec<Pick> {
         }
     }
     rows
+}
+
+fn scopes(state: &UiState, id: &RequestId) -> Vec<Pick> {
+    let call = state.requests.get(id).and_then(|r| r.call.as_ref());
+    let scopes = call.map_or(&[][..], |c| c.scopes.as_slice()).iter();
+    scopes
+        .map(|scope| Pick {
+            words: match scope {
+                // The card shows it.
+                Scope::Exact { .. } => "this exact command".into(),
+                Scope::Begins { .. } => one_line(&scope.to_string()),
+            },
+            aside: String::new(),
+            does: Does::Allow(scope.clone()),
+        })
+        .collect()
+}
+
+fn rules(state: &UiState) -> Vec<Pick> {
+    state
+        .rules
+        .iter()
+        .map(|rule| Pick {
+            words: one_line(&rule.scope.to_string()),
+            aside: rule.asked_by.to_string(),
+            does: Does::TakeBack(rule.number),
+        })
+        .collect()
 }
 
 fn models(state: &UiState) -> Vec<Pick> {

@@ -44,6 +44,7 @@ pub fn request(request: &Request) -> String {
         RequestKind::Plan => format!("{} asks you to approve its plan", request.from),
         RequestKind::Permission => format!("{} asks for permission", request.target),
         RequestKind::Ceiling => format!("{} has reached a ceiling and waits", request.from),
+        RequestKind::Question => format!("{} asks you", request.from),
         RequestKind::Shutdown => {
             format!("{} wants {} to shut down", request.from, request.target)
         }

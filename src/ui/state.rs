@@ -19,6 +19,7 @@ use super::popup::{Popup, Searching};
 use super::requests::RequestBook;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, RequestId, TaskId};
+use crate::domain::rule::SessionRule;
 use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Team};
@@ -161,6 +162,8 @@ pub struct UiState {
     pub(super) team: Arc<Team>,
     pub(super) letters: LetterLog,
     pub(super) requests: RequestBook,
+    /// What the person allowed the whole team until crewdeck ends, the oldest first.
+    pub(super) rules: Vec<SessionRule>,
     pub(super) notices: VecDeque<Noted>,
     pub(super) models: Models,
     pub(super) jobs: JobBook,
@@ -207,6 +210,7 @@ impl UiState {
             team: Arc::default(),
             letters: LetterLog::default(),
             requests: RequestBook::default(),
+            rules: Vec::new(),
             notices: VecDeque::new(),
             models: Models::Unknown,
             jobs: JobBook::default(),
@@ -250,6 +254,7 @@ impl UiState {
         self.now = now;
         self.agents.end_of_session();
         self.requests = RequestBook::default();
+        self.rules.clear();
         self.jobs.end_of_session(now);
         self.queued.clear();
         self.interrupted = None;
@@ -258,9 +263,13 @@ impl UiState {
         self.dirty = true;
     }
 
-    /// What is written in the composer, for `$EDITOR`.
+    /// What is written in the composer or the comment, for `$EDITOR`.
     pub fn composer_text(&self) -> String {
-        self.composer.text()
+        match self.popups.last() {
+            Some(Popup::Comment(comment)) => comment.text.text(),
+            Some(Popup::Reader(_) | Popup::Picker(_) | Popup::Jobs { .. } | Popup::Confirm(_))
+            | None => self.composer.text(),
+        }
     }
 
     /// Whether something visible has changed since the last call: then it is time to draw.
@@ -270,7 +279,7 @@ impl UiState {
 
     /// The terminal's title.
     pub fn title(&self) -> String {
-        match self.requests.len() {
+        match self.requests.for_person() {
             0 => "crewdeck".into(),
             1 => "crewdeck (1 needs you)".into(),
             n => format!("crewdeck ({n} need you)"),
@@ -290,8 +299,19 @@ impl UiState {
             Focus::Pane(Pane::Board) if self.is_filtering() => {
                 vec![Context::Filter, Context::Everywhere]
             }
+            Focus::Pane(Pane::Needs) if self.has_choices() => vec![
+                Context::Choices,
+                Context::In(Pane::Needs),
+                Context::Panes,
+                Context::Everywhere,
+            ],
             Focus::Pane(pane) => vec![Context::In(pane), Context::Panes, Context::Everywhere],
         }
+    }
+
+    /// Whether the selected request is a question with choices.
+    fn has_choices(&self) -> bool {
+        super::rows::selected_request(self).is_some_and(|(_, r)| !r.choices.is_empty())
     }
 
     /// Whether the board's filter is being written.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crewdeck::domain::chat::Outcome;
 use crewdeck::domain::ids::{CallId, JobId, Name, RequestId, TaskId};
 use crewdeck::domain::job::Job;
-use crewdeck::domain::request::{Decision, Request, RequestKind, Verdict};
+use crewdeck::domain::request::{Asking, Decision, Request, RequestKind, Verdict};
 use crewdeck::domain::stamp::Stamp;
 use crewdeck::domain::team::Member;
 use crewdeck::domain::todo::TodoList;
@@ -31,13 +31,7 @@ impl Host for Played {
     fn spawn(&self, _: Name, _: Member, _: String) -> BoxFuture<'_, Result<(), String>> {
         Box::pin(async { Err("not here".into()) })
     }
-    fn ask<'a>(
-        &'a self,
-        _: &'a Name,
-        _: RequestKind,
-        _: &'a Name,
-        _: String,
-    ) -> BoxFuture<'a, Result<Request, String>> {
+    fn ask<'a>(&'a self, _: &'a Name, _: Asking) -> BoxFuture<'a, Result<Request, String>> {
         Box::pin(async { Err("not here".into()) })
     }
     fn file<'a>(

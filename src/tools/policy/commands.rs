@@ -232,6 +232,24 @@ pub fn danger(simple: &Simple, place: &Place<'_>) -> Option<String> {
     }
 }
 
+/// Whether the words behind a program name what it starts, writes, ends or reaches, and no subcommand.
+pub fn runs_or_writes_its_arguments(name: &str) -> bool {
+    let lists = [
+        WRAPPERS,
+        SHELLS,
+        INTERPRETERS,
+        OTHER_USER,
+        MACHINE,
+        DISKS,
+        NETWORK,
+        KILLERS,
+        WRITERS,
+    ];
+    lists.iter().any(|l| l.contains(&name))
+        || INTERPRETERS.iter().any(|i| is_version_of(name, i))
+        || name.starts_with("mkfs")
+}
+
 /// The words behind programs that only start another one.
 fn unwrapped(words: &[Word]) -> Vec<Word> {
     let mut rest = words;

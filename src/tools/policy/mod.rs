@@ -8,6 +8,9 @@
 mod commands;
 mod git;
 mod paths;
+mod scopes;
+#[cfg(test)]
+mod scopes_tests;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -17,6 +20,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{Access, Tool};
+use crate::domain::rule::Scope;
 
 /// Whether an agent's plan lets it write and run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,11 +32,13 @@ pub enum PlanGate {
     Closed,
 }
 
-/// Standing rules, from the settings.
+/// Standing rules: those of the settings and those of the session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rules {
     /// Commands that need no asking, by their first words: `docker compose`.
     pub allow: Vec<String>,
+    /// What the person allowed until crewdeck ends.
+    pub session: Vec<Scope>,
 }
 
 /// What a ruling depends on besides the call.
@@ -84,8 +90,24 @@ pub fn decide(tool: &Tool, input: &Value, standing: &Standing<'_>) -> Ruling {
     }
 }
 
+/// How far a permission for a shell command can reach beyond this call; empty: this one time.
+pub fn scopes(command: &str, standing: &Standing<'_>) -> Vec<Scope> {
+    let Ok(parsed) = words::parse(command) else {
+        return Vec::new();
+    };
+    let place = paths::Place {
+        workdir: standing.workdir,
+    };
+    let asked: Vec<&words::Simple> = dangers(&parsed, standing.rules, &place)
+        .map(|(simple, _)| simple)
+        .collect();
+    let mut offered = scopes::offered(command, &parsed, &asked);
+    offered.retain(scopes::is_possible);
+    offered
+}
+
 /// Rules on a shell command.
-fn judge(command: &str, standing: &Standing<'_>) -> Ruling {
+pub fn judge(command: &str, standing: &Standing<'_>) -> Ruling {
     let parsed = match words::parse(command) {
         Ok(parsed) => parsed,
         Err(why) => {
@@ -97,25 +119,35 @@ fn judge(command: &str, standing: &Standing<'_>) -> Ruling {
     let place = paths::Place {
         workdir: standing.workdir,
     };
+    let mut asked = Vec::new();
     let mut reasons: Vec<String> = Vec::new();
-    for simple in &parsed {
-        if is_allowed(simple, standing.rules) {
-            continue;
-        }
-        if let Some(why) = commands::danger(simple, &place) {
-            // The person decides on all of it at once, so all of it is told.
-            if !reasons.contains(&why) {
-                reasons.push(why);
-            }
+    for (simple, why) in dangers(&parsed, standing.rules, &place) {
+        asked.push(simple);
+        // The person decides on all of it at once, so all of it is told.
+        if !reasons.contains(&why) {
+            reasons.push(why);
         }
     }
-    if reasons.is_empty() {
+    let session = &standing.rules.session;
+    if reasons.is_empty() || scopes::cover(session, command, &parsed, &asked, &place) {
         Ruling::Allow
     } else {
         Ruling::Ask {
             why: reasons.join("; "),
         }
     }
+}
+
+/// The programs that need somebody's word, with the reason.
+fn dangers<'a>(
+    parsed: &'a [words::Simple],
+    rules: &'a Rules,
+    place: &'a paths::Place<'a>,
+) -> impl Iterator<Item = (&'a words::Simple, String)> {
+    parsed
+        .iter()
+        .filter(|simple| !is_allowed(simple, rules))
+        .filter_map(|simple| commands::danger(simple, place).map(|why| (simple, why)))
 }
 
 /// Whether a standing rule names the command's first words. What it redirects is still looked at.

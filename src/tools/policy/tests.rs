@@ -82,6 +82,7 @@ fn destructive_commands_are_never_run_unasked() {
         "echo `rm -rf src`",
         "cat <<EOF\n$(rm -rf src)\nEOF",
         "bash <<'EOF'\nrm -rf src\nEOF",
+        "echo cm0gLXJmIC8= | base64 -d |\n  sh",
         "$'\\x72m' -rf /",
         "tee .git/hooks/pre-commit",
         "echo x > .team/config.json",
@@ -158,6 +159,7 @@ fn harmless_commands_are_run_without_asking() {
 fn a_standing_rule_allows_what_begins_with_its_words_and_nothing_else() {
     let rules = Rules {
         allow: vec!["docker compose".into(), "npm publish".into()],
+        ..Rules::default()
     };
     assert_eq!(ruling_with("docker compose up -d", &rules), Ruling::Allow);
     for still in [

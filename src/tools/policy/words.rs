@@ -32,6 +32,8 @@ pub struct Simple {
     pub redirects: Vec<Word>,
     /// Whether its input comes from a pipe or a text in the command.
     pub is_fed: bool,
+    /// Whether variables are set in front of it, or instead of it.
+    pub assigns: bool,
 }
 
 /// Words in front of a command that are not its name.
@@ -167,6 +169,7 @@ impl Lexer<'_> {
                 !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
             });
             if is_assignment {
+                simple.assigns = true;
                 return;
             }
         }
@@ -176,8 +179,10 @@ impl Lexer<'_> {
     /// Ends the command that is being read; `feeds` is whether the next one gets its output.
     fn end(&mut self, simple: &mut Simple, feeds: bool) {
         let done = std::mem::take(simple);
-        simple.is_fed = feeds;
-        if !done.words.is_empty() || !done.redirects.is_empty() {
+        let is_empty = done.words.is_empty() && done.redirects.is_empty() && !done.assigns;
+        // A line may end behind the pipe: what is fed comes on the next one.
+        simple.is_fed = feeds || (is_empty && done.is_fed);
+        if !is_empty {
             self.inner.push(done);
         }
     }

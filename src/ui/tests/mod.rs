@@ -3,6 +3,7 @@
 mod cost;
 mod keystrokes;
 mod lasting;
+mod needs;
 mod pictures;
 mod pty;
 mod robust;

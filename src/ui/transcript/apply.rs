@@ -90,6 +90,7 @@ impl Transcript {
             | EventKind::LetterMoved { .. }
             | EventKind::RequestChanged { .. }
             | EventKind::SkillsChanged(_)
+            | EventKind::RulesChanged { .. }
             | EventKind::Refused { .. }
             | EventKind::CrewAtRest => {}
         }
@@ -231,6 +232,7 @@ fn agent_of(event: &EventKind) -> Option<&Name> {
         | EventKind::LetterMoved { .. }
         | EventKind::RequestChanged { .. }
         | EventKind::SkillsChanged(_)
+        | EventKind::RulesChanged { .. }
         | EventKind::Refused { .. }
         | EventKind::CrewAtRest => None,
     }

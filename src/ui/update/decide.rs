@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use super::Do;
 use crate::domain::ids::{Name, RequestId};
-use crate::domain::request::{Decision, Verdict};
+use crate::domain::request::{Decision, Request, RequestKind, Verdict};
+use crate::domain::rule::Scope;
 use crate::domain::team::MemberStatus;
 use crate::protocol::Command;
 use crate::protocol::event::Level;
 use crate::ui::composer::Composer;
-use crate::ui::popup::{CommentBox, CommentStage, POPUPS_MAX, Popup, Question};
+use crate::ui::popup::{Choice, CommentBox, CommentStage, POPUPS_MAX, Popup, Question};
 use crate::ui::rows;
 use crate::ui::state::UiState;
 
@@ -31,6 +32,10 @@ fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Do>) {
     if let Some(Popup::Comment(comment)) = state.popups.last() {
         let id = comment.request.clone();
         let words = comment.text.text().trim().to_string();
+        if words.is_empty() && state.requests.is_question(&id) {
+            state.say(Level::Info, "Nothing is written yet.");
+            return;
+        }
         state.popups.pop();
         answer(state, &id, verdict, words, out);
         return;
@@ -39,14 +44,78 @@ fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Do>) {
         state.say(Level::Info, "Nothing waits for you.");
         return;
     };
-    let id = request.id.clone();
-    let since = state.selected.request_since;
-    if since.0 > 0.0 && state.now.since(since) < SETTLE {
-        let text = format!("This is another request, by {}: look first.", request.from);
-        state.say(Level::Info, text);
+    if request.kind == RequestKind::Question && verdict == Verdict::Approve {
+        let how = if request.choices.is_empty() {
+            "Press c to answer, r to decline."
+        } else {
+            "Press a number to choose, c to answer in your own words, r to decline."
+        };
+        state.say(Level::Info, how);
         return;
     }
-    answer(state, &id, verdict, String::new(), out);
+    let id = request.id.clone();
+    if has_settled(state, &id) {
+        answer(state, &id, verdict, String::new(), out);
+    }
+}
+
+/// Whether the request has been in view long enough for a key to be meant for it; says so when not.
+fn has_settled(state: &mut UiState, id: &RequestId) -> bool {
+    let since = state.selected.request_since;
+    let is_new = since.0 > 0.0 && state.now.since(since) < SETTLE;
+    if is_new && let Some(from) = state.requests.get(id).map(|r| r.from.clone()) {
+        let text = format!("This is another request, by {from}: look first.");
+        state.say(Level::Info, text);
+    }
+    !is_new
+}
+
+/// Asks how far a yes to the selected permission reaches.
+pub fn choose_scope(state: &mut UiState) {
+    let Some((_, request)) = rows::selected_request(state) else {
+        state.say(Level::Info, "Nothing waits for you.");
+        return;
+    };
+    let id = request.id.clone();
+    let scopes = request.call.as_ref().map_or(0, |c| c.scopes.len());
+    if request.kind != RequestKind::Permission {
+        state.say(
+            Level::Info,
+            "Only a tool permission can be given for more than once.",
+        );
+    } else if scopes == 0 {
+        let why = "Its text does not say all that runs, so it can only be allowed once: press a.";
+        state.say(Level::Info, why);
+    } else if has_settled(state, &id) && state.popups.len() < POPUPS_MAX {
+        state.popups.push(Popup::choose(Choice::Scopes(id)));
+    }
+}
+
+/// Says yes to a permission, and to everything in `scope` until crewdeck ends.
+pub fn allow(state: &mut UiState, id: &RequestId, scope: Scope, out: &mut Vec<Do>) {
+    if state.requests.get(id).is_none() {
+        state.say(Level::Info, "That request waits no more.");
+    } else if !state.requests.is_answered(id) {
+        state.selected.request = Some(id.clone());
+        state.requests.answer(id);
+        let request = id.clone();
+        out.push(Do::Command(Command::Allow { request, scope }));
+    }
+}
+
+/// Answers the selected question with its choice of that number, counted from 1.
+pub fn choose(state: &mut UiState, number: usize, out: &mut Vec<Do>) {
+    let Some((_, request)) = rows::selected_request(state) else {
+        return;
+    };
+    let (id, count) = (request.id.clone(), request.choices.len());
+    let Some(choice) = request.choices.get(number.wrapping_sub(1)).cloned() else {
+        state.say(Level::Info, format!("There are {count} choices."));
+        return;
+    };
+    if has_settled(state, &id) {
+        answer(state, &id, Verdict::Approve, choice, out);
+    }
 }
 
 fn answer(
@@ -76,17 +145,37 @@ fn answer(
     out.push(Do::Command(Command::Decide(decision)));
 }
 
-/// Opens a field for a comment to the selected request.
+/// Opens a field for a comment to the selected request, or for the answer to a question.
 pub fn comment(state: &mut UiState) {
+    open_comment(state, |_| String::new());
+}
+
+/// Opens that field and `$EDITOR` over it. A plan is there to be changed: it goes back as the comment.
+pub fn edit_comment(state: &mut UiState, out: &mut Vec<Do>) {
+    open_comment(state, |request| match request.kind {
+        RequestKind::Plan => format!("The plan as I want it:\n\n{}", request.body),
+        RequestKind::Shutdown
+        | RequestKind::Permission
+        | RequestKind::Ceiling
+        | RequestKind::Question => String::new(),
+    });
+    if state.is_commenting() {
+        out.push(Do::EditComposer);
+    }
+}
+
+fn open_comment(state: &mut UiState, begin: fn(&Request) -> String) {
     let Some((_, request)) = rows::selected_request(state) else {
         state.say(Level::Info, "Nothing waits for you.");
         return;
     };
+    let mut text = Composer::default();
+    text.set(&begin(request));
     let request = request.id.clone();
     if state.popups.len() < POPUPS_MAX {
         state.popups.push(Popup::Comment(Box::new(CommentBox {
             request,
-            text: Composer::default(),
+            text,
             stage: CommentStage::Writing,
         })));
     }

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use super::{Do, popups};
 use crate::domain::ids::Name;
-use crate::domain::request::Request;
+use crate::domain::request::{Decider, Request};
 use crate::domain::stamp::Stamp;
 use crate::domain::text::one_line;
 use crate::protocol::event::Level;
 use crate::protocol::{Event, EventKind};
-use crate::ui::popup::Popup;
 use crate::ui::state::{MODELS_MAX, Models, Page, UiState};
 use crate::ui::{pane::Focus, pane::Pane, rows};
 
@@ -96,6 +95,7 @@ pub fn event(state: &mut UiState, event: &Event, out: &mut Vec<Do>) {
         }
         EventKind::RequestChanged { request } => request_changed(state, request, out),
         EventKind::SkillsChanged(book) => state.skills = book.clone(),
+        EventKind::RulesChanged { rules } => state.rules.clone_from(rules),
         EventKind::Notice { level, agent, text } => {
             if let Some(agent) = agent {
                 agent_event(state, agent, event);
@@ -139,7 +139,9 @@ fn request_changed(state: &mut UiState, request: &Request, out: &mut Vec<Do>) {
     let known = state.requests.get(&request.id).is_some();
     state.requests.changed(request);
     let waits = state.requests.get(&request.id).is_some();
-    if waits && !known {
+    // What joins a card that is there needs no second bell.
+    let is_new_card = state.requests.same(request).next().is_none();
+    if waits && !known && is_new_card && request.decider != Decider::Lead {
         out.push(Do::Bell);
     }
     let after = rows::selected_request(state).map(|(_, r)| r.id.clone());
@@ -166,12 +168,10 @@ fn request_changed(state: &mut UiState, request: &Request, out: &mut Vec<Do>) {
     }
 }
 
-/// A comment to a request that waits no more has nowhere to go.
+/// What is written or chosen about a request that waits no more has nowhere to go.
 fn close_comment(state: &mut UiState, request: &Request) {
     let count = state.popups.len();
-    state
-        .popups
-        .retain(|p| !matches!(p, Popup::Comment(c) if c.request == request.id));
+    state.popups.retain(|p| p.request() != Some(&request.id));
     if state.popups.len() < count && !request.decided_by.is_empty() && request.decided_by != "user"
     {
         let by = one_line(&request.decided_by);

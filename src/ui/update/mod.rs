@@ -88,7 +88,14 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
         }
         Msg::Tick { now } => tick(state, now),
         Msg::Edited(text) => {
-            state.composer.set(text.trim_end_matches('\n'));
+            let text = text.trim_end_matches('\n');
+            match state.popups.last_mut() {
+                Some(Popup::Comment(comment)) => comment.text.set(text),
+                Some(
+                    Popup::Reader(_) | Popup::Picker(_) | Popup::Jobs { .. } | Popup::Confirm(_),
+                )
+                | None => state.composer.set(text),
+            }
             state.dirty = true;
         }
     }
@@ -260,10 +267,14 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::DeleteToStart => compose::delete_to_start(state),
         Action::EditOutside => out.push(Do::EditComposer),
         Action::Approve => decide::approve(state, out),
+        Action::ApproveForTeam => decide::choose_scope(state),
+        Action::Rules => popups::rules(state),
         Action::Reject => decide::reject(state, out),
         Action::Comment => decide::comment(state),
         Action::Merge => popups::merge(state, out),
         Action::Diff => popups::ask_diff(state, out),
+        Action::EditComment => decide::edit_comment(state, out),
+        Action::Choose(number) => decide::choose(state, number, out),
         Action::AskShutdown => decide::ask_shutdown(state, out),
         Action::Force => decide::force(state),
         Action::Nudge => decide::nudge(state, out),

@@ -265,10 +265,9 @@ pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
             let Some(area) = layout.pane(Pane::Needs).map(layout::inside) else {
                 return;
             };
-            let fixed = needs_card::FIXED + needs_card::listed(state);
-            let seen = usize::from(area.height.saturating_sub(fixed)).max(1);
-            let width = area.width.saturating_sub(2);
-            let most = needs_card::body(state, width).len().saturating_sub(seen);
+            let card = needs_card::card(state, area.width.saturating_sub(2), area.height);
+            let seen = card.room.max(1);
+            let most = card.lines.len().saturating_sub(seen);
             let at = state.selected.request_scroll.min(most);
             state.selected.request_scroll = step(at, most + 1, by, seen);
         }

@@ -1,7 +1,7 @@
 //! What lies over the panes: opening it, choosing in it, copying from it.
 
 use super::Do;
-use super::movement;
+use super::{decide, movement};
 use crate::domain::ids::TaskId;
 use crate::domain::job::Job;
 use crate::domain::task::TaskStatus;
@@ -68,6 +68,11 @@ pub fn models(state: &mut UiState, out: &mut Vec<Do>) {
     }
     push(state, Popup::choose(Choice::Models));
     out.push(Do::Command(Command::ListModels));
+}
+
+/// Shows the rules of the session.
+pub fn rules(state: &mut UiState) {
+    push(state, Popup::choose(Choice::Rules));
 }
 
 /// Shows the background jobs.
@@ -244,6 +249,10 @@ pub fn filter(state: &mut UiState) {
 pub fn accept(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
     match state.popups.last_mut() {
         Some(Popup::Reader(reader)) => reader.searching = Searching::Rest,
+        // The answer to a question needs no yes or no.
+        Some(Popup::Comment(comment)) if state.requests.is_question(&comment.request) => {
+            return Some(Action::Approve);
+        }
         Some(Popup::Comment(comment)) => comment.stage = CommentStage::Verdict,
         Some(Popup::Confirm(Question::Quit)) => out.push(Do::Quit),
         Some(Popup::Confirm(Question::Force(member))) => {
@@ -289,7 +298,20 @@ fn choose(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
             use_model(state, written, out);
             None
         }
-        (Choice::Palette { .. } | Choice::Models, Some(_) | None) => None,
+        (Choice::Scopes(id), Some(Does::Allow(scope))) => {
+            state.popups.pop();
+            decide::allow(state, &id, scope, out);
+            None
+        }
+        (Choice::Rules, Some(Does::TakeBack(rule))) => {
+            state.popups.pop();
+            out.push(Do::Command(Command::TakeBack { rule }));
+            None
+        }
+        (
+            Choice::Palette { .. } | Choice::Models | Choice::Scopes(_) | Choice::Rules,
+            Some(_) | None,
+        ) => None,
     }
 }
 

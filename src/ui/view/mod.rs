@@ -167,13 +167,15 @@ fn tab_count(state: &UiState, pane: Pane) -> String {
             let done = crate::ui::board::index(state).count(Standing::Done);
             format!(" {done}/{}", state.board.len())
         }
-        Pane::Needs => format!(" ({})", state.requests.len()),
+        Pane::Needs if state.requests.for_person() > 0 => {
+            format!(" ({})", state.requests.for_person())
+        }
         Pane::Team if !state.team.members.is_empty() => {
             format!(" {}", state.team.present().count())
         }
         Pane::Inbox if state.letters.unread() > 0 => format!(" {}", state.letters.unread()),
         Pane::Todo => todo::progress(state).map_or_else(String::new, |p| format!(" {p}")),
-        Pane::Lead | Pane::Board | Pane::Team | Pane::Inbox => String::new(),
+        Pane::Lead | Pane::Board | Pane::Team | Pane::Inbox | Pane::Needs => String::new(),
     }
 }
 
@@ -182,7 +184,7 @@ fn banner(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let Some((_, request)) = rows::selected_request(state) else {
         return;
     };
-    let more = match state.requests.len() {
+    let more = match state.requests.for_person() {
         0 | 1 => String::new(),
         n => format!(" and {} more", n - 1),
     };

@@ -9,7 +9,9 @@ use ratatui::widgets::Widget;
 use super::frame::{self, Titles};
 use crate::domain::request::{Request, RequestKind};
 use crate::domain::text::one_line;
+use crate::ui::needs_card::{CardLine, Part};
 use crate::ui::pane::{Focus, Pane};
+use crate::ui::requests::is_the_leads;
 use crate::ui::state::UiState;
 use crate::ui::textual::{clock, pad, width};
 use crate::ui::theme::Theme;
@@ -39,15 +41,21 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     if let Some(row) = rest.pop() {
         buttons(state, request, theme, row, buffer);
     }
+    let card = needs_card::card(state, inner.width, inner.height);
+    for line in card.pinned.iter().rev() {
+        let Some(row) = rest.pop() else { break };
+        part(request, line, theme, row, buffer);
+    }
     let mut rest = rest.into_iter();
     let first = frame::first_row(state.requests.len(), at, needs_card::listed(state));
-    let listed = state.requests.waiting().enumerate().skip(first);
+    let listed = state.requests.cards().enumerate().skip(first);
     for (place, other) in listed.take(usize::from(needs_card::listed(state))) {
         let Some(row) = rest.next() else { break };
-        let (shape, style) = if place == at {
-            ("◆", theme.waiting)
-        } else {
-            ("◇", theme.dim)
+        // What the lead may decide needs the person less.
+        let (shape, style) = match (place == at, is_the_leads(other)) {
+            (true, false) => ("◆", theme.waiting),
+            (true, true) => ("◆", theme.text),
+            (false, _) => ("◇", theme.dim),
         };
         let when = clock(other.created_at, &state.zone);
         let room = usize::from(row.width).saturating_sub(width(&when) + 3);
@@ -60,11 +68,10 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         .render(row, buffer);
     }
     let rows: Vec<Rect> = rest.collect();
-    let lines = needs_card::body(state, inner.width);
-    let most = lines.len().saturating_sub(rows.len());
+    let most = card.lines.len().saturating_sub(rows.len());
     let top = state.selected.request_scroll.min(most);
-    for (line, row) in lines.iter().skip(top).zip(&rows) {
-        Line::styled(line.as_str(), body_style(request, line, theme)).render(*row, buffer);
+    for (line, row) in card.lines.iter().skip(top).zip(&rows) {
+        part(request, line, theme, *row, buffer);
     }
     // The mark lies over the end of the last row of text, so that the buttons keep theirs.
     let below = most - top;
@@ -79,6 +86,24 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             ..*row
         };
         Line::styled(mark, theme.accent).render(place, buffer);
+    }
+}
+
+/// Draws a line of the card.
+fn part(request: &Request, (part, text): &CardLine, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    match part {
+        Part::Detail => Line::styled(text.as_str(), theme.dim).render(row, buffer),
+        Part::Body => {
+            Line::styled(text.as_str(), body_style(request, text, theme)).render(row, buffer);
+        }
+        Part::Choice => {
+            let (key, words) = text.split_at_checked(3).unwrap_or(("", text));
+            Line::from(vec![
+                Span::styled(key, theme.accent),
+                Span::styled(words, theme.text),
+            ])
+            .render(row, buffer);
+        }
     }
 }
 
@@ -100,7 +125,8 @@ fn body_style(request: &Request, line: &str, theme: &Theme) -> Style {
         RequestKind::Permission
         | RequestKind::Plan
         | RequestKind::Shutdown
-        | RequestKind::Ceiling => theme.text,
+        | RequestKind::Ceiling
+        | RequestKind::Question => theme.text,
     }
 }
 
@@ -123,13 +149,8 @@ fn buttons(state: &UiState, request: &Request, theme: &Theme, row: Rect, buffer:
     }
     let mut spans = Vec::new();
     let mut room = usize::from(row.width);
-    for (key, words, style) in [
-        ("a", "approve", theme.ok),
-        ("r", "reject", theme.error),
-        ("c", "comment", theme.text),
-        ("Enter", "open the agent", theme.text),
-    ] {
-        let wide = width(key) + width(words) + 1;
+    for (key, words, style) in keys(request, theme) {
+        let wide = width(&key) + width(words) + 1;
         if wide > room {
             break;
         }
@@ -138,4 +159,40 @@ fn buttons(state: &UiState, request: &Request, theme: &Theme, row: Rect, buffer:
         spans.push(Span::styled(format!("{words}   "), style));
     }
     Line::from(spans).render(row, buffer);
+}
+
+/// The keys of a card, the most needed first: a narrow row loses the last ones.
+fn keys(request: &Request, theme: &Theme) -> Vec<(String, &'static str, Style)> {
+    let open = ("Enter".to_string(), "open the agent", theme.text);
+    let key = |key: &str, words, style| (key.to_string(), words, style);
+    match (request.kind, request.choices.len()) {
+        (RequestKind::Question, 0) => vec![
+            key("c", "answer", theme.ok),
+            key("r", "decline", theme.error),
+            open,
+        ],
+        (RequestKind::Question, count) => vec![
+            (format!("1-{count}"), "choose", theme.ok),
+            key("r", "decline", theme.error),
+            key("c", "own words", theme.text),
+            open,
+        ],
+        (
+            RequestKind::Plan
+            | RequestKind::Shutdown
+            | RequestKind::Permission
+            | RequestKind::Ceiling,
+            _,
+        ) => {
+            let mut keys = vec![
+                key("a", "approve", theme.ok),
+                key("r", "reject", theme.error),
+            ];
+            if request.call.as_ref().is_some_and(|c| !c.scopes.is_empty()) {
+                keys.push(key("A", "for the team", theme.ok));
+            }
+            keys.extend([key("c", "comment", theme.text), open]);
+            keys
+        }
+    }
 }

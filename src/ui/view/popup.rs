@@ -142,13 +142,20 @@ fn pick(
     buffer: &mut Buffer,
 ) -> Position {
     let picks = rows::picks(state, picker);
-    let height = screen.height.saturating_sub(4).min(20);
+    let most = match picker.choice {
+        Choice::Palette { .. } | Choice::Models | Choice::Rules => 20,
+        // Low, so that the card can be read beside it.
+        Choice::Scopes(_) => 6,
+    };
+    let height = screen.height.saturating_sub(4).min(most);
     let area = centered(screen, 76.min(screen.width.saturating_sub(4)), height);
     let list_height = height.saturating_sub(4);
     let first = frame::first_row(picks.len(), picker.row, list_height);
     let title = match picker.choice {
         Choice::Palette { .. } => "Actions",
         Choice::Models => "Model",
+        Choice::Scopes(_) => "Allow for the whole team until crewdeck ends",
+        Choice::Rules => "Allowed until crewdeck ends: Enter takes it back",
     };
     let below = frame::beyond(picks.len(), first, list_height, theme);
     let inner = open(title, below, theme, area, buffer);
@@ -189,6 +196,11 @@ fn nothing(state: &UiState, picker: &Picker) -> String {
     let written = picker.search.text().trim();
     match (&picker.choice, &state.models) {
         (Choice::Palette { .. }, _) => "No action has these words.".into(),
+        (Choice::Scopes(_), _) => "None has these words. Esc allows nothing.".into(),
+        (Choice::Rules, _) if state.rules.is_empty() => {
+            "No rules yet. A on a permission's card makes one.".into()
+        }
+        (Choice::Rules, _) => "No rule has these words.".into(),
         (Choice::Models, _) if !written.is_empty() => {
             format!("No listed model fits. Enter takes the name as it is written: {written}")
         }
@@ -209,7 +221,9 @@ fn write(
     let columns = 72.min(screen.width.saturating_sub(4));
     let text_rows = 6.min(screen.height.saturating_sub(8)).max(1);
     let area = centered(screen, columns, text_rows + 5);
-    let inner = open("Comment", Vec::new(), theme, area, buffer);
+    let is_question = state.requests.is_question(&comment.request);
+    let title = if is_question { "Answer" } else { "Comment" };
+    let inner = open(title, Vec::new(), theme, area, buffer);
     let mut rows: Vec<Rect> = inner.rows().collect();
     if rows.len() < 4 {
         return None;
@@ -221,6 +235,13 @@ fn write(
     let about = about.map_or_else(String::new, sentence::request);
     Line::styled(fit(&about, usize::from(head.width)), theme.dim).render(head, buffer);
     let (keys, writing): (&[(&str, &str, Style)], bool) = match comment.stage {
+        CommentStage::Writing if is_question => (
+            &[
+                ("Enter", "send the answer", theme.ok),
+                ("Esc", "cancel", theme.text),
+            ],
+            true,
+        ),
         CommentStage::Writing => (
             &[
                 ("Enter", "go on to yes or no", theme.text),

@@ -71,7 +71,7 @@ fn left(state: &UiState, theme: &Theme) -> Vec<Piece> {
     if team != "default" && !team.is_empty() {
         piece(9, fit(&team, 20), theme.dim);
     }
-    let waiting = state.requests.len();
+    let waiting = state.requests.for_person();
     if waiting > 0 {
         let words = if waiting == 1 { "needs" } else { "need" };
         piece(1, format!("◆ {waiting} {words} you"), theme.waiting);

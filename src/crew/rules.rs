@@ -1,0 +1,166 @@
+//! The rules of the session: what the person allowed the whole team until crewdeck ends.
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+
+use super::{Shared, lock};
+use crate::agent::driver::blocking;
+use crate::domain::ids::{Name, RequestId};
+use crate::domain::request::{AskedCall, Decision, Request, RequestKind, Verdict};
+use crate::domain::rule::{RULES_MAX, Scope, SessionRule};
+use crate::domain::text::{clip, one_line};
+use crate::protocol::event::{EventKind, Level};
+use crate::tools::policy::{self, PlanGate, Ruling, Standing};
+use crate::tools::{Access, table};
+
+/// Most characters of a rule that a notice shows.
+const SHOWN_MAX: usize = 160;
+
+/// The rules and the number that was given last.
+#[derive(Default)]
+pub struct Session {
+    rules: Vec<SessionRule>,
+    last: u64,
+}
+
+impl Shared {
+    /// Approves a permission request and allows what `scope` covers from now on. The error says why
+    /// nothing changed.
+    pub(super) async fn allow(
+        self: &Arc<Self>,
+        id: &RequestId,
+        scope: Scope,
+    ) -> Result<(), String> {
+        let request = self.get_request(id).await?;
+        let call = request
+            .call
+            .as_ref()
+            .filter(|call| request.kind == RequestKind::Permission && is_command(call))
+            .ok_or("this is no permission that can be given for more than once")?;
+        let offered = self.judged(&request, |standing| policy::scopes(&call.input, standing));
+        if !offered.contains(&scope) {
+            return Err(format!(
+                "{} can not be allowed for the session",
+                shown(&scope)
+            ));
+        }
+        let number = self.add_rule(scope.clone(), &request)?;
+        if let Err(why) = self.decide(approval(&request)).await {
+            // Somebody was faster: then the person has not allowed anything.
+            self.remove_rule(number);
+            return Err(why);
+        }
+        let text = format!(
+            "user allowed {} for the whole team until crewdeck ends (asked by {}). /rules takes it back.",
+            shown(&scope),
+            request.from
+        );
+        self.tell_rules(text).await;
+        self.approve_covered().await;
+        Ok(())
+    }
+
+    /// Takes a rule back: its commands are asked about again.
+    pub(super) async fn take_back(self: &Arc<Self>, number: u64) -> Result<(), String> {
+        let Some(rule) = self.remove_rule(number) else {
+            return Err("that rule was taken back already".into());
+        };
+        let text = format!(
+            "user took back {}: it is asked about again.",
+            shown(&rule.scope)
+        );
+        self.tell_rules(text).await;
+        Ok(())
+    }
+
+    /// Approves what waits although a rule covers it: it was asked before the rule was there.
+    pub(super) async fn approve_covered(self: &Arc<Self>) {
+        if lock(&self.session).rules.is_empty() {
+            return;
+        }
+        let requests = self.requests.clone();
+        let Ok(reading) = blocking(move || requests.read_all()).await else {
+            return; // whoever reads them next says why
+        };
+        for request in reading.requests.iter().filter(|r| r.is_pending()) {
+            let Some(call) = request.call.as_ref() else {
+                continue;
+            };
+            let ruling = self.judged(request, |standing| policy::judge(&call.input, standing));
+            if is_command(call) && ruling == Ruling::Allow {
+                // Decided meanwhile, by somebody else: then nothing is left to do.
+                let _ = self.decide(approval(request)).await;
+            }
+        }
+    }
+
+    fn judged<T>(&self, request: &Request, judge: impl FnOnce(&Standing<'_>) -> T) -> T {
+        let workdir: PathBuf = self.root.join(&request.workdir);
+        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
+        judge(&Standing {
+            rules: &rules,
+            gate: PlanGate::Open,
+            workdir: &workdir,
+        })
+    }
+
+    fn add_rule(&self, scope: Scope, request: &Request) -> Result<u64, String> {
+        let mut session = lock(&self.session);
+        if session.rules.len() >= RULES_MAX {
+            return Err(format!(
+                "there are {RULES_MAX} rules already: take one back first (/rules)"
+            ));
+        }
+        session.last += 1;
+        let number = session.last;
+        session.rules.push(SessionRule {
+            number,
+            scope,
+            by: Name::user(),
+            asked_by: request.from.clone(),
+            since: self.now(),
+        });
+        self.use_rules(&session);
+        Ok(number)
+    }
+
+    fn remove_rule(&self, number: u64) -> Option<SessionRule> {
+        let mut session = lock(&self.session);
+        let at = session.rules.iter().position(|r| r.number == number)?;
+        let rule = session.rules.remove(at);
+        self.use_rules(&session);
+        Some(rule)
+    }
+
+    /// From the next call of any agent on.
+    fn use_rules(&self, session: &Session) {
+        let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
+        rules.session = session.rules.iter().map(|r| r.scope.clone()).collect();
+    }
+
+    async fn tell_rules(&self, text: String) {
+        let rules = lock(&self.session).rules.clone();
+        self.publish(EventKind::RulesChanged { rules }).await;
+        self.notice(Level::Info, text).await;
+    }
+}
+
+/// Whether the call runs a command; rules are about commands alone.
+fn is_command(call: &AskedCall) -> bool {
+    table::find(&call.tool).is_some_and(|t| t.access == Access::Run)
+}
+
+fn approval(request: &Request) -> Decision {
+    Decision {
+        id: request.id.clone(),
+        kind: request.kind,
+        target: request.target.clone(),
+        verdict: Verdict::Approve,
+        by: Name::user(),
+        comment: String::new(),
+    }
+}
+
+fn shown(scope: &Scope) -> String {
+    clip(&one_line(&scope.to_string()), SHOWN_MAX)
+}

@@ -1,0 +1,165 @@
+//! `ask_user`: a question to the person, with choices or without; the answer is the result.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
+use crate::domain::request::{Asking, Request, RequestKind, RequestStatus};
+use crate::domain::text::{head_and_tail, one_line};
+
+/// Most bytes of a question.
+const QUESTION_MAX: usize = 8 * 1024;
+/// Fewest and most choices: as many as there are keys for them.
+const CHOICES: std::ops::RangeInclusive<usize> = 2..=6;
+/// Most characters of a choice: it stands on a card.
+const CHOICE_MAX: usize = 200;
+
+/// The tool.
+pub const TOOL: Tool = Tool {
+    name: "ask_user",
+    text: include_str!("ask_user.md"),
+    schema: schema_of::<Input>,
+    access: Access::Crew,
+    audience: Audience::Members,
+    show: |input| {
+        one_line(
+            input
+                .get("question")
+                .and_then(Value::as_str)
+                .unwrap_or_default(),
+        )
+    },
+    run: |context, input| Box::pin(run(context, input)),
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// What you want to know, with what the person needs to decide it.
+    question: String,
+    /// 2 to 6 short answers to choose from; the person may still answer in other words.
+    #[schemars(length(min = 2, max = 6))]
+    #[serde(default)]
+    choices: Option<Vec<String>>,
+}
+
+async fn run(context: ToolContext, input: Value) -> ToolOutput {
+    let asked = parse(input).and_then(|input| asking(&context, input));
+    let asking = match asked {
+        Ok(asking) => asking,
+        Err(output) => return output,
+    };
+    match context.host.ask(&context.agent, asking).await {
+        Ok(request) => answer(&request),
+        Err(why) => ToolOutput::error(format!("Error: {why}")),
+    }
+}
+
+fn asking(context: &ToolContext, input: Input) -> Result<Asking, ToolOutput> {
+    if input.question.trim().is_empty() {
+        return Err(ToolOutput::error("Error: the question is empty"));
+    }
+    let choices: Vec<String> = input
+        .choices
+        .unwrap_or_default()
+        .iter()
+        .map(|c| one_line(c.trim()))
+        .collect();
+    let wrong = if choices.is_empty() {
+        None
+    } else if !CHOICES.contains(&choices.len()) {
+        Some(format!("give 2 to 6 choices, not {}", choices.len()))
+    } else if choices.iter().any(String::is_empty) {
+        Some("a choice is empty".into())
+    } else if choices.iter().any(|c| c.chars().count() > CHOICE_MAX) {
+        Some(format!(
+            "a choice has at most {CHOICE_MAX} characters: say the rest in the question"
+        ))
+    } else {
+        None
+    };
+    if let Some(why) = wrong {
+        return Err(ToolOutput::error(format!("Error: {why}")));
+    }
+    let body = head_and_tail(input.question.trim(), QUESTION_MAX);
+    Ok(Asking {
+        choices,
+        workdir: context.place(),
+        ..Asking::new(RequestKind::Question, &context.agent, body)
+    })
+}
+
+/// What the asker is told.
+fn answer(request: &Request) -> ToolOutput {
+    let said = request.comment.trim();
+    match (request.status, said) {
+        (RequestStatus::Approved, "") => ToolOutput::ok("The person says yes."),
+        (RequestStatus::Approved, said) => ToolOutput::ok(format!("The person answers: {said}")),
+        (RequestStatus::Rejected, "") => {
+            ToolOutput::ok("The person does not answer; decide yourself.")
+        }
+        (RequestStatus::Rejected, said) => ToolOutput::ok(format!(
+            "The person does not answer ({said}); decide yourself."
+        )),
+        (RequestStatus::Pending | RequestStatus::Withdrawn, _) => {
+            ToolOutput::error("Error: the question was taken back before anybody answered")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::chat::Outcome;
+    use crate::domain::ids::{Name, RequestId};
+    use crate::domain::request::{Decision, Verdict};
+    use crate::domain::stamp::Stamp;
+    use pretty_assertions::assert_eq;
+
+    fn told(verdict: Verdict, by: Name, comment: &str) -> (Outcome, String) {
+        let asking = Asking::new(RequestKind::Question, &Name::lead(), "Which?".into());
+        let id = RequestId("q1".into());
+        let mut request = Request::new(
+            id.clone(),
+            asking.kind,
+            Name::lead(),
+            asking.target,
+            asking.body,
+            Stamp(1.0),
+        );
+        let decision = Decision {
+            id,
+            kind: RequestKind::Question,
+            target: Name::lead(),
+            verdict,
+            by,
+            comment: comment.into(),
+        };
+        request.decide(&decision, Stamp(2.0)).unwrap();
+        let output = answer(&request);
+        (output.outcome, output.text)
+    }
+
+    #[test]
+    fn every_answer_reaches_the_asker_in_words() {
+        let cases = [
+            (Verdict::Approve, "blue", "The person answers: blue"),
+            (Verdict::Approve, "", "The person says yes."),
+            (
+                Verdict::Reject,
+                "",
+                "The person does not answer; decide yourself.",
+            ),
+            (
+                Verdict::Reject,
+                "ask bob",
+                "The person does not answer (ask bob); decide yourself.",
+            ),
+        ];
+        for (verdict, comment, expected) in cases {
+            let expected = (Outcome::Ok, expected.to_string());
+            assert_eq!(told(verdict, Name::user(), comment), expected);
+        }
+    }
+}

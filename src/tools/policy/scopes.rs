@@ -1,0 +1,199 @@
+//! How far a permission can reach beyond the call that was asked about, and what it then covers. Pure.
+//!
+//! A person who allows something for the session has seen one command. So a rule covers what they could
+//! know from it: the same text, where the text alone says what runs; or one known program with the same
+//! first words, where nothing else has a part in it: no pipe, no redirection, nothing that the shell puts
+//! in, and no change of the shell before it that could make the words mean another program.
+
+use super::commands;
+use super::paths::Place;
+use super::words::{Simple, Word, parse};
+use crate::domain::rule::Scope;
+
+/// What changes what later words of the same command mean.
+const SHIFTS: &[&str] = &[
+    "export", "alias", "unalias", "set", "shopt", "source", ".", "declare", "typeset", "local",
+    "readonly", "hash", "enable", "trap", "eval", "exec", "builtin", "command", "unset", "pushd",
+    "popd", "read", "mapfile", "printf", "let", "function", "bind", "complete", "umask", "ulimit",
+];
+/// Programs whose second word is a target and no subcommand, beside those that the policy lists.
+const WITHOUT_SUBCOMMANDS: &[&str] = &[
+    "rm",
+    "find",
+    "fd",
+    "sed",
+    "psql",
+    "mysql",
+    "sqlite3",
+    "dropdb",
+    "redis-cli",
+    "mongosh",
+    "ansible",
+    "ansible-playbook",
+    "make",
+    "test",
+    "expr",
+    "git-shell",
+    "script",
+    "strace",
+    "gdb",
+    "ltrace",
+    "tmux",
+    "screen",
+    "vim",
+    "vi",
+    "nano",
+    "less",
+    "man",
+    "ed",
+    "emacs",
+];
+/// Subcommands that run another program, whichever the words behind them name.
+const RUNNERS: &[&str] = &[
+    "exec",
+    "run",
+    "x",
+    "dlx",
+    "eval",
+    "shell",
+    "sh",
+    "bash",
+    "ssh",
+    "script",
+    "debug",
+    "attach",
+    "repl",
+    "console",
+    "cp",
+    "proxy",
+    "alias",
+    "config",
+    "plugin",
+    "extension",
+];
+/// Longest command that is allowed to the letter, in bytes.
+const EXACT_MAX: usize = 4 * 1024;
+/// Longest rule by first words, in bytes.
+const WORDS_MAX: usize = 80;
+
+/// How far a permission for `command` can reach; empty: this one time. `asked` are the programs of it that
+/// somebody must be asked about.
+pub fn offered(command: &str, all: &[Simple], asked: &[&Simple]) -> Vec<Scope> {
+    let mut out = Vec::new();
+    if all.iter().all(is_known) && command.len() <= EXACT_MAX {
+        out.push(Scope::Exact {
+            command: command.trim().into(),
+        });
+    }
+    let asked: Vec<&Simple> = if asked.is_empty() {
+        all.iter().collect()
+    } else {
+        asked.to_vec()
+    };
+    let mut words = asked.iter().map(|s| first_words(s));
+    if let Some(Some(first)) = words.next()
+        && words.all(|w| w.as_ref() == Some(&first))
+        && is_alone(all)
+    {
+        out.push(Scope::Begins { words: first });
+    }
+    out
+}
+
+/// Whether `scopes` cover every program of `asked`, which are those of `command` that need somebody's word.
+pub fn cover(
+    scopes: &[Scope],
+    command: &str,
+    all: &[Simple],
+    asked: &[&Simple],
+    place: &Place<'_>,
+) -> bool {
+    let is_exact = |s: &Scope| match s {
+        Scope::Exact { command: allowed } => allowed == command.trim() && all.iter().all(is_known),
+        Scope::Begins { .. } => false,
+    };
+    if scopes.iter().any(is_exact) {
+        return true;
+    }
+    let begins = |simple: &Simple| {
+        scopes.iter().any(|s| match s {
+            Scope::Begins { words } => has_first(simple, words),
+            Scope::Exact { .. } => false,
+        })
+    };
+    is_alone(all)
+        && all.iter().all(|s| stays(s, place))
+        && !asked.is_empty()
+        && asked.iter().all(|s| begins(s))
+}
+
+/// Whether the text says what runs: the shell puts nothing in but names of files.
+fn is_known(simple: &Simple) -> bool {
+    let known = |w: &Word| !w.expands;
+    simple.words.iter().all(known) && simple.redirects.iter().all(known)
+}
+
+/// Whether no program of the command has a part in another: no pipe, no redirection, nothing put in.
+fn is_alone(all: &[Simple]) -> bool {
+    all.iter().all(|simple| {
+        let name = simple.words.first().map_or("", |w| w.text.as_str());
+        !simple.is_fed
+            && !simple.assigns
+            && simple.redirects.is_empty()
+            && simple.words.iter().all(Word::is_plain)
+            && !SHIFTS.contains(&name)
+    })
+}
+
+/// Whether a program leaves the shell where it is, or goes to a folder below the work directory.
+fn stays(simple: &Simple, place: &Place<'_>) -> bool {
+    match simple.words.split_first() {
+        Some((name, args)) if name.text == "cd" => {
+            matches!(args, [to] if place.may_write(to) && !to.text.starts_with(['/', '-']))
+        }
+        Some(_) | None => true,
+    }
+}
+
+/// The program and its subcommand, where the two say what it does.
+fn first_words(simple: &Simple) -> Option<String> {
+    let [program, sub, ..] = simple.words.as_slice() else {
+        return None;
+    };
+    let (program, sub) = (plain(program)?, plain(sub)?);
+    let is_name = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_lowercase())
+            && text
+                .chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_:".contains(c))
+    };
+    let fits = is_name(program)
+        && is_name(sub)
+        && !commands::runs_or_writes_its_arguments(program)
+        && !WITHOUT_SUBCOMMANDS.contains(&program)
+        && !SHIFTS.contains(&program)
+        && !RUNNERS.contains(&sub);
+    let words = format!("{program} {sub}");
+    (fits && words.len() <= WORDS_MAX).then_some(words)
+}
+
+fn plain(word: &Word) -> Option<&str> {
+    word.is_plain().then_some(word.text.as_str())
+}
+
+fn has_first(simple: &Simple, words: &str) -> bool {
+    // A rule is checked as it is used too: it may have come from elsewhere.
+    first_words(simple).is_some_and(|first| first == words)
+}
+
+/// Whether a rule for these words can be made at all.
+pub fn is_possible(scope: &Scope) -> bool {
+    match scope {
+        Scope::Exact { command } => {
+            parse(command).is_ok_and(|all| !all.is_empty() && all.iter().all(is_known))
+        }
+        Scope::Begins { words } => {
+            parse(words).is_ok_and(|all| all.len() == 1 && all.iter().all(|s| has_first(s, words)))
+        }
+    }
+}

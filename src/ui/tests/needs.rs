@@ -1,0 +1,352 @@
+//! What waits for the person: what each key does to each card, and how the cards look.
+
+use pretty_assertions::assert_eq;
+
+use crate::domain::ids::{Name, RequestId};
+use crate::domain::request::{AskedCall, Decider, Decision, Request, RequestStatus, Verdict};
+use crate::domain::rule::{Scope, SessionRule};
+use crate::protocol::{Command, EventKind};
+use crate::ui::fixture::{busy, name, permission, picture, plan, press, question, started, tell};
+use crate::ui::{Do, Msg, UiState, update};
+
+fn waiting(width: u16, height: u16, requests: Vec<Request>) -> UiState {
+    let mut state = started(width, height);
+    let told = requests.into_iter();
+    let told = told.map(|request| EventKind::RequestChanged { request });
+    tell(&mut state, told.collect());
+    state
+}
+
+fn decision(request: &Request, verdict: Verdict, comment: &str) -> Do {
+    Do::Command(Command::Decide(Decision {
+        id: request.id.clone(),
+        kind: request.kind,
+        target: request.target.clone(),
+        verdict,
+        by: Name::user(),
+        comment: comment.into(),
+    }))
+}
+
+#[test]
+fn a_question_is_answered_by_number_in_words_or_not_at_all() {
+    let (yes, no) = (Verdict::Approve, Verdict::Reject);
+    let asked = question("q1", &["version 1", "version 2"]);
+    let cases: Vec<(&str, Vec<Do>)> = vec![
+        ("alt+w 2", vec![decision(&asked, yes, "version 2")]),
+        ("alt+w 1 2", vec![decision(&asked, yes, "version 1")]),
+        ("alt+w 3", vec![]),
+        ("alt+w a", vec![]),
+        ("alt+w r", vec![decision(&asked, no, "")]),
+        (
+            "alt+w c \"both 1 and 2\" enter",
+            vec![decision(&asked, yes, "both 1 and 2")],
+        ),
+        ("alt+w c enter", vec![]),
+        ("alt+w c \"both\" esc", vec![]),
+        ("\"2\"", vec![]),
+        ("esc 2", vec![]),
+    ];
+    for (keys, expected) in cases {
+        let mut state = waiting(160, 45, vec![asked.clone()]);
+        assert_eq!(press(&mut state, keys), expected, "{keys}");
+    }
+}
+
+#[test]
+fn numbers_are_panes_where_there_is_nothing_to_choose() {
+    let asked = question("q1", &[]);
+    let mut state = waiting(160, 45, vec![asked.clone()]);
+    assert_eq!(press(&mut state, "alt+w 3"), []);
+    assert_eq!(state.focus.pane(), crate::ui::pane::Pane::Board);
+    let answered = decision(&asked, Verdict::Approve, "the newest");
+    assert_eq!(
+        press(&mut state, "w c \"the newest\" enter"),
+        [answered],
+        "{}",
+        picture(&state)
+    );
+}
+
+#[test]
+fn a_plan_goes_to_the_editor_and_comes_back_as_the_comment() {
+    let asked = plan("r1", "1. read\n2. write");
+    let mut state = waiting(100, 30, vec![asked.clone()]);
+    assert_eq!(press(&mut state, "alt+w e"), [Do::EditComposer]);
+    assert_eq!(
+        state.composer_text(),
+        "The plan as I want it:\n\n1. read\n2. write"
+    );
+    update(&mut state, Msg::Edited("1. write\n".into()));
+    let expected = decision(&asked, Verdict::Reject, "1. write");
+    assert_eq!(press(&mut state, "enter r"), [expected]);
+    assert_eq!(state.composer_text(), "");
+}
+
+#[test]
+fn a_question_does_not_take_the_answer_to_another() {
+    let (one, mut two) = (question("q1", &["a", "b"]), question("q2", &["c", "d"]));
+    two.created_at.0 += 60.0;
+    let mut state = waiting(100, 30, vec![one.clone(), two.clone()]);
+    press(&mut state, "alt+w 2");
+    let mut done = one;
+    done.status = crate::domain::request::RequestStatus::Approved;
+    tell(
+        &mut state,
+        vec![EventKind::RequestChanged { request: done }],
+    );
+    let key = crate::ui::keys::parse("2").unwrap();
+    let soon = crate::domain::stamp::Stamp(state.now.0 + 0.1);
+    assert_eq!(update(&mut state, Msg::Key(key, soon)), []);
+    assert_eq!(
+        press(&mut state, "2"),
+        [decision(&two, Verdict::Approve, "d")]
+    );
+    assert_eq!(state.selected.request, Some(RequestId("q2".into())));
+}
+
+/// A permission to run `command`, asked by `who` at its second of the day.
+fn asked(id: &str, who: &str, command: &str, at: f64) -> Request {
+    let mut request = permission(id);
+    request.from = name(who);
+    request.target = name(who);
+    request.created_at.0 += at;
+    request.workdir = format!(".worktrees/{who}");
+    request.body = format!("bash\n$ {command}\n\nit reaches other machines");
+    request.call = Some(AskedCall {
+        tool: "bash".into(),
+        input: command.into(),
+        why: "it reaches other machines".into(),
+        scopes: vec![
+            Scope::Exact {
+                command: command.into(),
+            },
+            Scope::Begins {
+                words: "git push".into(),
+            },
+        ],
+    });
+    request
+}
+
+fn done(mut request: Request) -> EventKind {
+    request.status = RequestStatus::Approved;
+    request.decided_by = "user".into();
+    EventKind::RequestChanged { request }
+}
+
+const PUSH: &str = "git push origin main";
+
+#[test]
+fn the_same_question_of_several_is_one_card_and_one_answer() {
+    let (one, two) = (
+        asked("r1", "alice", PUSH, 0.0),
+        asked("r2", "bob", PUSH, 1.0),
+    );
+    let other = asked("r3", "carol", "git push --force", 2.0);
+    let mut state = waiting(160, 45, vec![one.clone(), two.clone(), other.clone()]);
+    assert_eq!(state.title(), "crewdeck (2 need you)");
+    let text = picture(&state);
+    assert!(text.contains("and the same from bob in "), "{text}");
+    assert!(!text.contains("bob asks for permission"), "{text}");
+    assert_eq!(
+        press(&mut state, "alt+w a"),
+        [decision(&one, Verdict::Approve, "")]
+    );
+    // The second of them is on its way too: no key decides it again.
+    tell(&mut state, vec![done(one)]);
+    assert_eq!(press(&mut state, "a r A"), []);
+    tell(&mut state, vec![done(two)]);
+    assert_eq!(
+        press(&mut state, "r"),
+        [decision(&other, Verdict::Reject, "")]
+    );
+}
+
+#[test]
+fn a_permission_is_given_for_the_team_as_far_as_is_chosen() {
+    let allow = |scope| {
+        Do::Command(Command::Allow {
+            request: RequestId("r1".into()),
+            scope,
+        })
+    };
+    let exact = allow(Scope::Exact {
+        command: PUSH.into(),
+    });
+    let begins = allow(Scope::Begins {
+        words: "git push".into(),
+    });
+    let cases = [
+        ("alt+w A enter", vec![exact.clone()]),
+        ("alt+w A down enter", vec![begins.clone()]),
+        ("alt+w A \"begins\" enter", vec![begins]),
+        ("alt+w A \"nonsense\" enter", vec![]),
+        ("alt+w A esc", vec![]),
+        ("alt+w A enter A enter a", vec![exact]),
+    ];
+    for (keys, expected) in cases {
+        let mut state = waiting(100, 30, vec![asked("r1", "alice", PUSH, 0.0)]);
+        assert_eq!(press(&mut state, keys), expected, "{keys}");
+    }
+    // What can only be allowed once, and what is no permission.
+    let mut once = asked("r1", "alice", "kill $PID", 0.0);
+    if let Some(call) = &mut once.call {
+        call.scopes.clear();
+    }
+    for (request, said) in [
+        (once, "only be allowed once"),
+        (plan("r1", "1. go"), "Only a tool permission"),
+        (question("r1", &["a", "b"]), "Only a tool permission"),
+    ] {
+        let mut state = waiting(100, 30, vec![request]);
+        assert_eq!(press(&mut state, "alt+w A enter"), []);
+        assert!(state.popups.is_empty());
+        let text = picture(&state);
+        assert!(
+            text.contains(said) || !text.contains("A for the team"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn the_chooser_closes_when_somebody_else_decided() {
+    let request = asked("r1", "alice", PUSH, 0.0);
+    let mut state = waiting(100, 30, vec![request.clone()]);
+    press(&mut state, "alt+w A");
+    let mut decided = request;
+    decided.status = RequestStatus::Rejected;
+    decided.decided_by = "lead".into();
+    tell(
+        &mut state,
+        vec![EventKind::RequestChanged { request: decided }],
+    );
+    assert!(state.popups.is_empty());
+    assert!(picture(&state).contains("already rejected by lead"));
+}
+
+fn rules() -> EventKind {
+    let rule = |number, scope| SessionRule {
+        number,
+        scope,
+        by: Name::user(),
+        asked_by: name("alice"),
+        since: crate::domain::stamp::Stamp(1.0),
+    };
+    EventKind::RulesChanged {
+        rules: vec![
+            rule(
+                1,
+                Scope::Begins {
+                    words: "git push".into(),
+                },
+            ),
+            rule(
+                4,
+                Scope::Exact {
+                    command: "kill 4711".into(),
+                },
+            ),
+        ],
+    }
+}
+
+#[test]
+fn a_rule_is_taken_back_by_key() {
+    let mut state = busy(100, 30);
+    press(&mut state, "\"/rules\" enter");
+    assert!(picture(&state).contains("No rules yet."));
+    press(&mut state, "esc");
+    tell(&mut state, vec![rules()]);
+    assert_eq!(
+        press(&mut state, "esc R down enter"),
+        [Do::Command(Command::TakeBack { rule: 4 })]
+    );
+    assert!(state.popups.is_empty());
+}
+
+#[test]
+fn what_the_lead_may_decide_comes_last_and_is_not_counted() {
+    let mut leads = plan("r1", "1. go");
+    leads.decider = Decider::Lead;
+    leads.created_at.0 -= 100.0;
+    let mut state = waiting(160, 45, vec![leads.clone()]);
+    assert_eq!(state.title(), "crewdeck");
+    let text = picture(&state);
+    assert!(
+        text.contains("the lead may decide this") && !text.contains("1 needs you"),
+        "{text}"
+    );
+    // The person may still do it.
+    assert_eq!(
+        press(&mut state, "esc 6 a"),
+        [decision(&leads, Verdict::Approve, "")]
+    );
+    let own = asked("r2", "alice", PUSH, 0.0);
+    let told = vec![EventKind::RequestChanged {
+        request: own.clone(),
+    }];
+    assert!(tell(&mut state, told).contains(&Do::Bell));
+    assert_eq!(state.title(), "crewdeck (1 needs you)");
+    press(&mut state, "esc w");
+    assert_eq!(state.selected.request, Some(own.id));
+    // A rule decides at once: nobody needs to look.
+    let mut ruled = plan("r3", "1. go");
+    ruled.decider = Decider::Auto;
+    let told = vec![EventKind::RequestChanged { request: ruled }];
+    assert_eq!(tell(&mut state, told), []);
+}
+
+#[test]
+fn cards_of_permissions() {
+    let long = format!(
+        "git push origin main && {}",
+        (1..40)
+            .map(|n| format!("git tag v{n}"))
+            .collect::<Vec<_>>()
+            .join(" && ")
+    );
+    for (width, height) in SIZES {
+        let all = vec![
+            asked("r1", "alice", &long, 0.0),
+            asked("r2", "bob", &long, 1.0),
+            asked("r3", "carol", &long, 2.0),
+        ];
+        let mut state = waiting(width, height, all);
+        press(&mut state, "alt+w j");
+        insta::assert_snapshot!(format!("permission_{width}x{height}"), picture(&state));
+        press(&mut state, "A");
+        insta::assert_snapshot!(format!("scopes_{width}x{height}"), picture(&state));
+        let mut leads = plan("r1", "1. Read the header.\n2. Write the tests.");
+        leads.decider = Decider::Lead;
+        let mut state = waiting(width, height, vec![leads]);
+        press(&mut state, "esc 6");
+        insta::assert_snapshot!(format!("leads_{width}x{height}"), picture(&state));
+        tell(&mut state, vec![rules()]);
+        press(&mut state, "R");
+        insta::assert_snapshot!(format!("rules_{width}x{height}"), picture(&state));
+    }
+}
+
+const SIZES: [(u16, u16); 3] = [(160, 45), (100, 30), (60, 16)];
+
+#[test]
+fn cards_of_questions() {
+    let six = [
+        "Version 1, which every reader knows",
+        "Version 2, with checksums",
+        "Version 2 without checksums, which is faster to write and a little harder to debug when a disk goes bad",
+        "Both, by an option",
+        "四号格式 👍",
+        "None of these",
+    ];
+    for (width, height) in SIZES {
+        let mut state = waiting(width, height, vec![question("q1", &six)]);
+        press(&mut state, "alt+w");
+        insta::assert_snapshot!(format!("question_{width}x{height}"), picture(&state));
+        let mut state = waiting(width, height, vec![question("q1", &[])]);
+        press(&mut state, "alt+w c \"The second, please.\"");
+        insta::assert_snapshot!(format!("question_words_{width}x{height}"), picture(&state));
+    }
+}

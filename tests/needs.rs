@@ -1,0 +1,332 @@
+//! Needs you in a real terminal: questions, permissions that several wait for, rules of the session, and
+//! what the person says to it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "common/pty.rs"]
+#[allow(dead_code)] // other tests use more of it
+mod pty;
+
+use std::path::Path;
+
+use pty::Screen;
+use serde_json::Value;
+
+const ALT_W: &str = "\x1bw";
+
+/// crewdeck with a script, in a terminal of 160 × 45.
+fn scripted(home: &Path, rules: &str, more: &[&str]) -> Screen {
+    let file = home.join("script.yaml");
+    std::fs::write(&file, format!("rules:\n{rules}")).unwrap();
+    let provider = format!("script:{}", file.display());
+    let mut args = vec!["--provider", &provider];
+    args.extend(more);
+    let screen = Screen::start(home, 160, 45, &args);
+    screen.wait_for("to lead");
+    screen
+}
+
+/// Ends a test whose screen does not matter any more.
+fn leave(mut screen: Screen) {
+    screen.send("\x03\x03\x03");
+    let (status, is_clean) = screen.end();
+    assert!(status.success() && is_clean, "{status:?} {is_clean}");
+}
+
+/// The requests of the project: from, status, decided by, comment; the oldest first.
+fn requests(root: &Path) -> Vec<[String; 4]> {
+    let files = std::fs::read_dir(root.join(".team/requests")).unwrap();
+    let paths = files.map(|e| e.unwrap().path());
+    let mut all: Vec<Value> = paths
+        .filter(|p| p.extension().is_some_and(|e| e == "json"))
+        .map(|p| serde_json::from_str(&std::fs::read_to_string(p).unwrap()).unwrap())
+        .collect();
+    let at = |v: &Value| v["created_at"].as_f64().unwrap();
+    all.sort_by(|a, b| at(a).total_cmp(&at(b)));
+    let field = |v: &Value, name: &str| v[name].as_str().unwrap().to_string();
+    let row = |v: &Value| ["from", "status", "decided_by", "comment"].map(|name| field(v, name));
+    all.iter().map(row).collect()
+}
+
+fn row(from: &str, status: &str, by: &str, comment: &str) -> [String; 4] {
+    [from, status, by, comment].map(str::to_string)
+}
+
+#[test]
+fn a_question_is_answered_with_a_number() {
+    let home = tempfile::tempdir().unwrap();
+    let rules = r"
+  - when: ^ask
+    calls: [{ tool: ask_user, input: { question: Which colour?, choices: [red, green, blue] } }]
+  - when: 'The person answers: green'
+    calls: [{ tool: ask_user, input: { question: How green? } }]
+  - when: 'The person answers: 2 parts'
+    calls: [{ tool: ask_user, input: { question: Really? } }]
+  - when: decide yourself
+    say: I decide myself.
+";
+    let mut screen = scripted(home.path(), rules, &[]);
+    screen.send("ask me\r");
+    screen.wait("the question with its choices", |t| {
+        t.contains("lead asks you") && t.contains("3  blue")
+    });
+    screen.send(ALT_W);
+    screen.wait_for("1-3 choose");
+    screen.send("2");
+    screen.wait("the second card", |t| {
+        t.contains("lead asks you") && t.contains("How green?")
+    });
+    screen.send(ALT_W);
+    screen.wait_for("c answer");
+    screen.send("c2 parts");
+    screen.wait_for("2 parts");
+    screen.send("\r");
+    screen.wait("the third card", |t| {
+        t.contains("lead asks you") && t.contains("Really?")
+    });
+    screen.send(ALT_W);
+    screen.wait("the card has the keys", |t| {
+        t.contains("Really?") && t.contains("r decline")
+    });
+    screen.send("r");
+    screen.wait_for("I decide myself.");
+    assert_eq!(
+        requests(home.path()),
+        [
+            row("lead", "approved", "user", "green"),
+            row("lead", "approved", "user", "2 parts"),
+            row("lead", "rejected", "user", ""),
+        ]
+    );
+    leave(screen);
+}
+
+const CLEAN: &str = r"
+  - when: ^begin
+    calls:
+      - { tool: spawn_teammate, input: { name: alice, role: cleaner, prompt: clean up } }
+      - { tool: bash, input: { command: 'rm -rf gone; echo lead has cleaned' } }
+  - agent: alice
+    when: clean up
+    calls: [{ tool: bash, input: { command: 'rm -rf gone; echo lead has cleaned' } }]
+  - agent: alice
+    say: Alice is done.
+  - when: '(?s)lead has cleaned.*who says: mind the gap'
+    say: I mind it.
+  - when: ^again
+    times: 0
+    calls: [{ tool: bash, input: { command: 'rm -rf gone; echo cleaned again' } }]
+  - when: cleaned again
+    times: 0
+    say: Nobody was asked any more.
+  - when: not allowed by the person
+    times: 0
+    say: So it stays.
+";
+
+#[test]
+fn two_who_ask_the_same_get_one_answer_with_its_comment() {
+    let home = tempfile::tempdir().unwrap();
+    let mut screen = scripted(home.path(), CLEAN, &[]);
+    screen.send("begin\r");
+    screen.wait_for("and the same from");
+    screen.wait_for("1 needs you");
+    screen.send(ALT_W);
+    screen.wait_for("a approve");
+    screen.send("cmind the gap");
+    screen.wait_for("mind the gap");
+    screen.send("\r");
+    screen.wait_for("a approve with it");
+    screen.send("a");
+    screen.wait_for("I mind it.");
+    let mut decided = requests(home.path());
+    decided.sort();
+    assert_eq!(
+        decided,
+        [
+            row("alice", "approved", "user", "mind the gap"),
+            row("lead", "approved", "user", "mind the gap"),
+        ]
+    );
+    leave(screen);
+}
+
+#[test]
+fn what_is_allowed_for_the_team_is_not_asked_again_until_it_is_taken_back() {
+    let home = tempfile::tempdir().unwrap();
+    let mut screen = scripted(home.path(), CLEAN, &[]);
+    screen.send("again\r");
+    screen.wait_for("lead asks for permission");
+    screen.send(ALT_W);
+    screen.wait_for("A for the team");
+    screen.send("A");
+    screen.wait_for("this exact command");
+    screen.send("\r");
+    screen.wait_for("Nobody was asked any more.");
+    screen.wait_for("user allowed exactly");
+    screen.send("again, please\r");
+    screen.wait("a second answer", |t| {
+        t.matches("Nobody was asked any more.").count() == 2
+    });
+    assert_eq!(
+        requests(home.path()),
+        [row("lead", "approved", "user", "")],
+        "one question"
+    );
+    screen.send("/rules\r");
+    screen.wait_for("exactly `rm -rf gone; echo cleaned again`");
+    screen.send("\r");
+    screen.wait_for("user took back");
+    screen.send("again, once more\r");
+    screen.wait_for("lead asks for permission");
+    screen.send(ALT_W);
+    screen.wait_for("r reject");
+    screen.send("cNot today.");
+    screen.wait_for("Not today.");
+    screen.send("\r");
+    screen.wait_for("r reject with it");
+    screen.send("r");
+    screen.wait_for("So it stays.");
+    let last = requests(home.path()).pop();
+    assert_eq!(last, Some(row("lead", "rejected", "user", "Not today.")));
+    leave(screen);
+}
+
+#[test]
+fn what_is_said_to_a_shutdown_reaches_the_lead_either_way() {
+    for (key, reply) in [
+        ("a", "'alice may shut down. Thank her for all.'"),
+        (
+            "r",
+            "'did not allow alice to shut down. Thank her for all.'",
+        ),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        let rules = format!(
+            r"
+  - when: ^begin
+    calls:
+      - {{ tool: spawn_teammate, input: {{ name: alice, role: cleaner, prompt: rest }} }}
+      - {{ tool: shutdown_request, input: {{ teammate: alice, reason: All is done. }} }}
+  - agent: alice
+    times: 0
+    say: I rest.
+  - when: {reply}
+    say: I heard what you said.
+  - when: .
+    times: 0
+    say: I go on.
+"
+        );
+        let mut screen = scripted(home.path(), &rules, &[]);
+        screen.send("begin\r");
+        screen.wait_for("lead wants alice to shut down");
+        screen.send(ALT_W);
+        screen.wait_for("c comment");
+        screen.send("cThank her for all.");
+        screen.wait_for("Thank her for all.");
+        screen.send("\r");
+        screen.wait_for("r reject with it");
+        screen.send(key);
+        screen.wait_for("I heard what you said.");
+        leave(screen);
+    }
+}
+
+#[test]
+fn what_waits_when_crewdeck_dies_is_named_at_the_next_start() {
+    let home = tempfile::tempdir().unwrap();
+    let rules = r"
+  - when: ^ask
+    calls: [{ tool: ask_user, input: { question: Which colour? } }]
+";
+    let mut screen = scripted(home.path(), rules, &[]);
+    screen.send("ask me\r");
+    screen.wait_for("lead asks you");
+    screen.kill();
+    assert_eq!(requests(home.path()), [row("lead", "pending", "", "")]);
+
+    let screen = scripted(home.path(), rules, &[]);
+    let text = screen.wait_for("it is withdrawn: lead asked you: Which colour?");
+    assert!(!text.contains("needs you"), "{text}");
+    assert_eq!(
+        requests(home.path()),
+        [row(
+            "lead",
+            "withdrawn",
+            "lead",
+            "the crew that asked has ended"
+        )]
+    );
+    leave(screen);
+}
+
+#[test]
+fn what_the_lead_decides_is_its_answer_and_its_words() {
+    let home = tempfile::tempdir().unwrap();
+    let rules = r"
+  - when: ^begin
+    calls: [{ tool: spawn_teammate, input: { name: alice, role: cleaner, prompt: clean up } }]
+  - agent: alice
+    when: clean up
+    calls: [{ tool: bash, input: { command: 'rm -rf gone; echo cleaned' } }]
+  - agent: alice
+    when: 'cleaned\n\[Allowed by lead, who says: be quick\]'
+    say: Quick as I can.
+    calls: [{ tool: send_message, input: { to: user, content: The lead said it. } }]
+  - agent: alice
+    times: 0
+    say: I rest.
+  - when: 'request_id.{0,20}?([0-9a-f]{32})'
+    calls: [{ tool: decide_request, input: { request_id: '{{1}}', approve: true, comment: be quick } }]
+  - when: .
+    times: 0
+    say: I go on.
+";
+    let mut screen = scripted(home.path(), rules, &["--tool", "lead"]);
+    screen.send("begin\r");
+    screen.wait_for("The lead said it.");
+    assert_eq!(
+        requests(home.path()),
+        [row("alice", "approved", "lead", "be quick")]
+    );
+    assert!(!screen.text().contains("needs you"));
+    leave(screen);
+}
+
+#[test]
+fn what_is_said_to_a_plan_reaches_the_planner_either_way() {
+    for (key, told) in [("a", "approved"), ("r", "rejected")] {
+        let home = tempfile::tempdir().unwrap();
+        let rules = format!(
+            r"
+  - when: ^begin
+    calls: [{{ tool: spawn_teammate, input: {{ name: alice, role: cleaner, prompt: clean up, plan: required }} }}]
+  - agent: alice
+    when: clean up
+    calls: [{{ tool: plan_approval, input: {{ plan: I sweep. }} }}]
+  - agent: alice
+    when: '^Plan {told} by user: Mind the cat.'
+    calls: [{{ tool: send_message, input: {{ to: user, content: I mind the cat. }} }}]
+  - when: .
+    times: 0
+    say: I go on.
+"
+        );
+        let mut screen = scripted(home.path(), &rules, &[]);
+        screen.send("begin\r");
+        screen.wait_for("alice asks you to approve its plan");
+        screen.send(ALT_W);
+        screen.wait_for("c comment");
+        screen.send("cMind the cat.");
+        screen.wait_for("Mind the cat.");
+        screen.send("\r");
+        screen.wait_for("r reject with it");
+        screen.send(key);
+        screen.wait_for("I mind the cat.");
+        assert_eq!(
+            requests(home.path()),
+            [row("alice", told, "user", "Mind the cat.")]
+        );
+        leave(screen);
+    }
+}

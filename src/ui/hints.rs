@@ -133,6 +133,7 @@ fn answer_words(state: &UiState, binding: &Binding) -> Option<&'static str> {
 }
 
 /// Whether the action of `binding` would change anything now.
+#[allow(clippy::too_many_lines)] // every action, once
 fn does_something(state: &UiState, binding: &Binding) -> bool {
     let focus = state.focus;
     let in_panes = state.popups.is_empty();

@@ -1,7 +1,10 @@
 //! The key map: one table of context, keys, action and words. Dispatch, help, hint line and palette read it.
 
+mod action;
+
 use super::pane::Pane;
 use super::transcript::Scroll;
+pub use action::Action;
 
 /// Where a key counts. A press is looked up in the contexts that hold now, the narrowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,107 +56,6 @@ impl Context {
             Context::Confirm => "Question",
         }
     }
-}
-
-/// What a key does. One word for it in the table, in the help and in `update`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    /// Show the keys.
-    Help,
-    /// Show all actions.
-    Palette,
-    /// Go to the oldest thing that waits for the person.
-    Waiting,
-    /// Give the keys to a pane; again: give it the whole screen.
-    Focus(Pane),
-    /// Give the keys to the next pane.
-    NextPane,
-    /// Give the keys to the pane before.
-    PrevPane,
-    /// Write to the agent that is shown.
-    Compose,
-    /// Move the selection or the text.
-    Move(Scroll),
-    /// The card, the tool call or the pane to the left.
-    Prev,
-    /// The card, the tool call or the pane to the right.
-    Next,
-    /// Show more of what is selected.
-    Open,
-    /// One step back.
-    Back,
-    /// Close the view; at the top, leave crewdeck.
-    Close,
-    /// Show the newest, and stay with it.
-    Follow,
-    /// Copy what is selected.
-    Copy,
-    /// Show only the tasks that have some words.
-    Filter,
-    /// Draw the tasks as a graph, or list them.
-    TurnBoard,
-    /// Show what crewdeck had to say.
-    Notices,
-    /// Show what agents can load.
-    Skills,
-    /// Choose another model.
-    Models,
-    /// Show the background jobs.
-    Jobs,
-    /// End the selected background job.
-    Kill,
-    /// Show the transcript of the subagent that the selected tool call sent out.
-    Subagent,
-    /// Summarise the conversation of the shown agent.
-    Compact,
-    /// Give the mouse to crewdeck, or back to the terminal.
-    Mouse,
-    /// Stop what the shown agent does; when it does nothing: leave.
-    Interrupt,
-    /// Put crewdeck to sleep.
-    Suspend,
-    /// Say yes to the selected request.
-    Approve,
-    /// Say yes to the selected permission for the whole team: choose how far.
-    ApproveForTeam,
-    /// Show what was allowed for the whole team, to take it back.
-    Rules,
-    /// Say no to the selected request.
-    Reject,
-    /// Say yes or no with a comment; answer a question in one's own words.
-    Comment,
-    /// Merge the branch of the selected task.
-    Merge,
-    /// Show what the branch of the selected task changes.
-    Diff,
-    /// Write that comment in `$EDITOR`; a plan is there to be changed.
-    EditComment,
-    /// Answer a question with the choice of that number.
-    Choose(usize),
-    /// Ask the selected teammate to shut down.
-    AskShutdown,
-    /// End the selected teammate at once.
-    Force,
-    /// Ask the selected teammate where it stands.
-    Nudge,
-    /// Send what is written.
-    Send,
-    /// Begin a new line.
-    Newline,
-    /// The line above, then older messages.
-    Older,
-    /// The line below, then newer messages.
-    Newer,
-    /// Delete back to the start of the line.
-    DeleteToStart,
-    /// Write in `$EDITOR`.
-    EditOutside,
-    /// Take what is selected or written.
-    Accept,
-    /// Begin the demo.
-    StartDemo,
-    /// Leave crewdeck.
-    Quit,
 }
 
 /// One line of the table.

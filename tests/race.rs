@@ -20,6 +20,8 @@ const NUMBER: &str = "CREWDECK_RACE_NUMBER";
 const NOW: Stamp = Stamp(1.0);
 /// How often two processes complete the two blockers of a task at once.
 const JOINS: u64 = 200;
+/// Letters that each process writes.
+const LETTERS: u64 = 2000;
 /// How often a process is killed while it saves.
 const KILLS: u64 = 60;
 
@@ -109,7 +111,7 @@ fn role() {
         "append" => {
             // As the reference writes: opens, appends one line, closes, takes no lock.
             let inbox = root.join(".team/inbox/bob.jsonl");
-            for n in 0..1000 {
+            for n in 0..LETTERS {
                 let line = format!(
                     "{{\"type\":\"message\",\"from\":\"w{number}\",\"content\":\"{n}\",\"timestamp\":1.0}}\n"
                 );
@@ -222,7 +224,7 @@ fn writers_without_a_lock_lose_no_letter() {
     for (from, numbers) in heard {
         assert_eq!(
             numbers,
-            (0..1000).collect::<Vec<_>>(),
+            (0..LETTERS).collect::<Vec<_>>(),
             "{from}: each once, in order"
         );
     }

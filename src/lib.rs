@@ -46,6 +46,8 @@
 //! - which call of a model may begin, and when: [`model::governor`]; what agents may use: [`domain::ceiling`]
 //! - who decides a request: `crew/clerk.rs`; what the person allowed for the session: `crew/rules.rs`, and what that
 //!   covers: `tools/policy/scopes.rs`; the card of a request: `ui/needs_card.rs`
+//! - where a claimed task is worked on and how it is merged: `crew/trees.rs`, over [`store::Worktrees`]
+//! - who comes back after a restart: `crew/roll.rs`; what was decided meanwhile: `crew/late.rs`
 //! - what a key does: [`ui::keymap`]; a colour: [`ui::theme`]
 //!
 //! # Rules that hold everywhere

@@ -46,7 +46,9 @@ async fn close_all_but(
     let roster = shared.roster.clone();
     let team = blocking(move || roster.read()).await?;
     let stays = |name: &Name| back.iter().any(|n| n.same(name));
-    for member in team.present().filter(|m| !stays(&m.name)) {
+    // Whoever has no session was entered by another program, which may still run it.
+    let ours = |m: &&Member| !m.session.is_empty() && !stays(&m.name);
+    for member in team.present().filter(ours) {
         shared.give_back(&member.name).await?;
         let (roster, name, now) = (shared.roster.clone(), member.name.clone(), shared.now());
         blocking(move || roster.set_status(&name, MemberStatus::Shutdown, now)).await?;

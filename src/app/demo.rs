@@ -9,8 +9,8 @@ use anyhow::{Context, Result, bail};
 pub const SCRIPT: &str = include_str!("../../assets/demo/script.yaml");
 
 /// What the person says in the demo.
-pub const PROMPT: &str = "Build the greeting program that README.md describes. Split the work on the \
-                          board and let the team do it.";
+pub const PROMPT: &str = "Build the program that README.md describes. Split the work on the board and \
+                          let a team of three do it.";
 
 /// The files of the repository: path and content.
 const FILES: &[(&str, &str)] = &[
@@ -18,11 +18,23 @@ const FILES: &[(&str, &str)] = &[
         "README.md",
         include_str!("../../assets/demo/repo/README.md"),
     ),
-    ("greet.sh", include_str!("../../assets/demo/repo/greet.sh")),
+    ("tally.sh", include_str!("../../assets/demo/repo/tally.sh")),
     (
         "AGENTS.md",
         include_str!("../../assets/demo/repo/AGENTS.md"),
     ),
+];
+
+/// The settings of the repository: the team commits and merges there, and whoever watches may have no name
+/// for git, or settings that change what these do.
+const SETTINGS: &[(&str, &str)] = &[
+    ("user.name", "crewdeck demo"),
+    ("user.email", "demo@localhost"),
+    ("commit.gpgsign", "false"),
+    ("core.hooksPath", "/dev/null"),
+    ("core.autocrlf", "false"),
+    ("merge.conflictStyle", "merge"),
+    ("rerere.enabled", "false"),
 ];
 
 /// The demo's repository; a temporary one goes when this is dropped.
@@ -59,7 +71,7 @@ impl Repository {
                     .prefix("crewdeck-demo-")
                     .tempdir()
                     .context("no temporary folder can be made")?;
-                (temporary.path().join("greeting"), Some(temporary))
+                (temporary.path().join("tally"), Some(temporary))
             }
         };
         for (name, content) in FILES {
@@ -70,6 +82,9 @@ impl Repository {
             std::fs::write(&file, content)?;
         }
         git(&path, &["init", "--quiet", "--initial-branch=main"])?;
+        for (key, value) in SETTINGS {
+            git(&path, &["config", key, value])?;
+        }
         git(&path, &["add", "--all"])?;
         git(
             &path,
@@ -77,7 +92,7 @@ impl Repository {
                 "commit",
                 "--quiet",
                 "--message",
-                "Start the greeting program",
+                "Describe tally and start it",
             ],
         )?;
         Ok(Repository {
@@ -106,21 +121,9 @@ impl Repository {
     }
 }
 
-/// Runs git without the settings of the person: the demo is the same everywhere.
+/// Runs git in the repository, which has settings of its own: the demo is the same everywhere.
 fn git(dir: &Path, args: &[&str]) -> Result<()> {
     let out = Command::new("git")
-        .args([
-            "-c",
-            "user.name=crewdeck demo",
-            "-c",
-            "user.email=demo@localhost",
-        ])
-        .args([
-            "-c",
-            "commit.gpgsign=false",
-            "-c",
-            "core.hooksPath=/dev/null",
-        ])
         .args(args)
         .current_dir(dir)
         .stdin(Stdio::null())
@@ -156,7 +159,7 @@ mod tests {
     fn a_temporary_repository_goes_when_the_demo_ends() {
         let repository = Repository::make(None).unwrap();
         let path = repository.path().to_owned();
-        assert!(path.join(".git").is_dir() && path.join("greet.sh").is_file());
+        assert!(path.join(".git").is_dir() && path.join("tally.sh").is_file());
         drop(repository);
         assert!(!path.exists());
     }

@@ -462,17 +462,12 @@ rules:
     let all = std::fs::read_to_string(project.file("ab")).unwrap();
     assert_eq!(all, "a\nb\n");
     assert!(project.file("a").exists() && project.file("b").exists());
-    let told = notices(&events);
-    assert!(
-        told.iter()
-            .any(|t| t.starts_with("wt/task-3 is merged into ")),
-        "{told:?}"
-    );
-    assert!(
-        told.iter()
-            .any(|t| t.contains("has all of wt/task-1 already")),
-        "{told:?}"
-    );
+    let merged = events
+        .iter()
+        .filter(|e| e["type"] == "tool_finished" && e["tool"] == "merge_worktree");
+    let told: Vec<&str> = merged.map(|e| e["output"].as_str().unwrap()).collect();
+    assert!(told[0].starts_with("wt/task-3 is merged into "), "{told:?}");
+    assert!(told[1].contains("has all of wt/task-1 already"), "{told:?}");
     let history = git(&project, &["log", "--oneline"]);
     assert!(history.contains("task #1: write a"), "{history}");
     let trees = project.json(&["worktree", "list"]);

@@ -72,9 +72,9 @@ fn the_demo_from_the_first_task_to_the_last_key() {
     let mut screen = Screen::start(home.path(), 160, 45, &["--demo", "--speed", "8"]);
     for subject in [
         "Write lib/words.sh",
-        "Write lib/name.sh",
-        "Write lib/hour.sh",
-        "Test the whole program",
+        "Write lib/top.sh",
+        "Add the command report",
+        "Write the manual",
     ] {
         screen.wait_for(subject);
     }
@@ -84,15 +84,20 @@ fn the_demo_from_the_first_task_to_the_last_key() {
         "{made:?}"
     );
     approve(&mut screen, "bob asks you to approve its plan");
-    screen.wait_for("4/4 done");
+    // The plan lets bob go on: he asks carol, and her answer becomes a task.
+    screen.wait_for("Check an empty text");
+    screen.wait_for("10/10 done");
     let name = made.iter().find(|n| n.starts_with("crewdeck-demo-"));
-    let project = home.path().join(name.unwrap()).join("greeting");
-    for who in ["alice", "bob"] {
-        assert!(owners(&project).iter().any(|o| o == who), "{who}");
-    }
-    approve(&mut screen, "lead wants bob to shut down");
-    screen.wait("bob is gone", |text| has_line(text, &["bob", "gone"]));
+    let project = home.path().join(name.unwrap()).join("tally");
+    let owners = owners(&project);
+    assert!(
+        owners.len() == 10 && owners.iter().all(|o| !o.is_empty()),
+        "{owners:?}"
+    );
+    approve(&mut screen, "lead wants carol to shut down");
+    screen.wait("carol is gone", |text| has_line(text, &["carol", "gone"]));
     screen.wait_for("That was the demo");
+    screen.wait("nobody works", |text| has_line(text, &["1 Lead", "idle"]));
     screen.send("\x1b");
     screen.wait("the panes have the keys", |text| {
         text.contains("i to write")
@@ -105,6 +110,20 @@ fn the_demo_from_the_first_task_to_the_last_key() {
         !left.iter().any(|n| n.starts_with("crewdeck-demo-")),
         "{left:?}"
     );
+}
+
+#[test]
+fn a_shutdown_that_the_person_rejects_leaves_the_teammate_there() {
+    let home = tempfile::tempdir().unwrap();
+    let mut screen = demo(home.path(), &[]);
+    approve(&mut screen, "bob asks you to approve its plan");
+    screen.wait_for("lead wants carol to shut down");
+    screen.send(ALT_W);
+    screen.wait_for("r reject");
+    screen.send("r");
+    screen.wait_for("Then Carol stays.");
+    screen.wait("carol is there", |text| has_line(text, &["carol", "idle"]));
+    leave(screen);
 }
 
 #[test]
@@ -121,7 +140,7 @@ fn a_rejection_with_a_comment_reaches_the_one_who_asked() {
     screen.send("\r");
     screen.wait("the choice", |text| text.contains("r reject with it"));
     screen.send("r");
-    screen.wait_for("I complete a task only after");
+    screen.wait_for("says, nothing else.");
     // The keys went back to the composer; bob's conversation is the second of the team.
     screen.send("\x1b4j\r");
     screen.wait_for("I make the plan smaller.");
@@ -154,7 +173,7 @@ fn any_size_is_drawn_and_the_way_back_too() {
             });
         }
     }
-    screen.wait_for("Test the whole program");
+    screen.wait_for("Write the manual");
     leave(screen);
 }
 
@@ -201,8 +220,8 @@ fn a_task_from_another_process_appears_and_a_dashboard_at_rest_is_quiet() {
     let project = home.path().join("project");
     let mut screen = demo(home.path(), &["--dir", project.to_str().unwrap()]);
     approve(&mut screen, "bob asks you to approve its plan");
-    screen.wait_for("4/4 done");
-    approve(&mut screen, "lead wants bob to shut down");
+    screen.wait_for("10/10 done");
+    approve(&mut screen, "lead wants carol to shut down");
     screen.wait_for("That was the demo");
     screen.wait("nobody works", |text| {
         has_line(text, &["alice", "idle"]) && has_line(text, &["1 Lead", "idle"])

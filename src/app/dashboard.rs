@@ -87,13 +87,17 @@ struct Dashboard {
     pace: Pace,
     opened: Instant,
     terminate: Signal,
+    /// Keys come as keys while the screen is up. A Ctrl+c too many, when it is gone and the crew ends, must not
+    /// end the program before the books are closed.
+    interrupt: Signal,
     hangup: Signal,
 }
 
 impl Dashboard {
     fn open(blueprint: &Blueprint) -> Result<Dashboard> {
         let (publisher, inlet) = bus::bus(now);
-        let (terminate, hangup) = (
+        let (interrupt, terminate, hangup) = (
+            signal(SignalKind::interrupt())?,
             signal(SignalKind::terminate())?,
             signal(SignalKind::hangup())?,
         );
@@ -124,6 +128,7 @@ impl Dashboard {
             stale: Some(Cause::Key),
             pace: Pace::default(),
             opened: Instant::now(),
+            interrupt,
             terminate,
             hangup,
         })
@@ -155,6 +160,7 @@ impl Dashboard {
             let mut cause = Cause::Event;
             tokio::select! {
                 biased;
+                _ = self.interrupt.recv() => return Ok(Left::Quit),
                 _ = self.terminate.recv() => return Ok(Left::Quit),
                 _ = self.hangup.recv() => return Ok(Left::Quit),
                 key = keys.next() => match key {

@@ -173,12 +173,30 @@ impl Shared {
         let solves = lock(&trees.solving).remove(&task.id);
         if solves || trees.rule == MergeRule::Auto {
             // What came of it was told.
-            let _ = self.merge(task.id).await;
+            let _ = self.merge_and_tell(task.id).await;
         }
     }
 
-    /// Merges the branch of a completed task into the base. What came of it is told to everybody, and back.
+    /// Merges the branch of a completed task into the base and tells everybody what came of it.
+    pub(super) async fn merge_and_tell(self: &Arc<Self>, id: TaskId) -> Result<(), String> {
+        let (level, text) = self.try_merge(id).await?;
+        if let Some(lead) = self.handle(&Name::lead()) {
+            lead.desk.note(text.clone());
+        }
+        self.notice(level, text).await;
+        Ok(())
+    }
+
+    /// The same for one who reads the answer; only a conflict is told to everybody.
     pub(super) async fn merge(self: &Arc<Self>, id: TaskId) -> Result<String, String> {
+        let (level, text) = self.try_merge(id).await?;
+        if level == Level::Warn {
+            self.notice(level, text.clone()).await;
+        }
+        Ok(text)
+    }
+
+    async fn try_merge(self: &Arc<Self>, id: TaskId) -> Result<(Level, String), String> {
         let trees = self
             .trees
             .as_ref()
@@ -198,27 +216,21 @@ impl Shared {
         }
         let (door, now, tree) = (trees.door.clone(), self.now(), name.clone());
         let merged = blocking(move || door.merge(&tree, now)).await;
-        let (level, text) = match merged.map_err(|e| e.to_string())? {
-            Merge::Merged { into, .. } => (
-                Level::Info,
-                format!("{} is merged into {into}.", name.branch()),
-            ),
-            Merge::AlreadyMerged { into } => (
-                Level::Info,
-                format!("{into} has all of {} already.", name.branch()),
-            ),
+        let branch = name.branch();
+        match merged.map_err(|e| e.to_string())? {
+            Merge::Merged { into, .. } => {
+                Ok((Level::Info, format!("{branch} is merged into {into}.")))
+            }
+            Merge::AlreadyMerged { into } => {
+                Ok((Level::Info, format!("{into} has all of {branch} already.")))
+            }
             Merge::Conflict { into, files } => {
                 let text = self
                     .give_conflict_back(trees, &task, &name, &into, &files)
                     .await?;
-                (Level::Warn, text)
+                Ok((Level::Warn, text))
             }
-        };
-        self.notice(level, text.clone()).await;
-        if let Some(lead) = self.handle(&Name::lead()) {
-            lead.desk.note(text.clone());
         }
-        Ok(text)
     }
 
     /// A conflict becomes a task that is worked on in the same worktree.

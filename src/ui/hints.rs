@@ -235,6 +235,7 @@ fn does_something(state: &UiState, binding: &Binding) -> bool {
         | Action::EditOutside
         | Action::Accept
         | Action::StartDemo
+        | Action::DismissTour
         | Action::Quit => true,
     }
 }

@@ -6,6 +6,7 @@ use super::composer::ROWS_MAX;
 use super::needs_card;
 use super::pane::{Focus, Pane};
 use super::state::UiState;
+use super::tour;
 
 /// Narrowest screen with panes, in columns.
 pub const WIDTH_MIN: u16 = 60;
@@ -54,6 +55,8 @@ pub struct Layout {
     pub status: Rect,
     /// The line at the bottom.
     pub hints: Rect,
+    /// The line that guides through the demo, while there is one.
+    pub tour: Option<Rect>,
     /// The tab line and the panes that it offers.
     pub tabs: Option<(Rect, Vec<Pane>)>,
     /// The line that says that something waits, where its pane is not in view.
@@ -99,6 +102,7 @@ pub fn layout(state: &UiState, area: Rect) -> Layout {
         class,
         status: row(area.y),
         hints: row(area.bottom().saturating_sub(1)),
+        tour: None,
         tabs: None,
         banner: None,
         panes: Vec::new(),
@@ -107,7 +111,11 @@ pub fn layout(state: &UiState, area: Rect) -> Layout {
     if class == Class::Small {
         return out;
     }
-    let body = Rect::new(area.x, area.y + 1, area.width, area.height - 2);
+    let mut body = Rect::new(area.x, area.y + 1, area.width, area.height - 2);
+    if tour::line(state).is_some() {
+        body.height -= 1;
+        out.tour = Some(row(body.bottom()));
+    }
     if let (Some(pane), Class::Middle | Class::Wide) = (state.zoom, class) {
         let body = banner(state, &mut out, body, pane);
         alone(state, &mut out, pane, body);

@@ -32,6 +32,7 @@ pub mod terminal;
 mod tests;
 mod textual;
 pub mod theme;
+mod tour;
 pub mod transcript;
 mod update;
 mod view;

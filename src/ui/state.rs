@@ -17,6 +17,7 @@ use super::line_input::LineInput;
 use super::pane::{Focus, Pane};
 use super::popup::{Popup, Searching};
 use super::requests::RequestBook;
+use super::tour::Tour;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::rule::SessionRule;
@@ -187,6 +188,7 @@ pub struct UiState {
     pub(super) prefix: Option<String>,
     pub(super) mouse: MouseOwner,
     pub(super) motion: Motion,
+    pub(super) tour: Tour,
 
     pub(super) now: Stamp,
     pub(super) zone: TimeZone,
@@ -230,6 +232,7 @@ impl UiState {
             prefix: None,
             mouse: MouseOwner::Terminal,
             motion,
+            tour: Tour::Shown,
             now: Stamp::default(),
             zone,
             size: Rect::new(0, 0, width, height),

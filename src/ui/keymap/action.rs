@@ -100,6 +100,8 @@ pub enum Action {
     Accept,
     /// Begin the demo.
     StartDemo,
+    /// Put the line away that tells in the demo what to press next.
+    DismissTour,
     /// Leave crewdeck.
     Quit,
 }

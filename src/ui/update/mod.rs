@@ -16,6 +16,7 @@ use super::keys;
 use super::pane::{Focus, Pane};
 use super::popup::{CommentStage, Popup, Searching};
 use super::state::{Motion, MouseOwner, Page, SPIN, UiState};
+use super::tour::Tour;
 use crate::domain::stamp::Stamp;
 use crate::protocol::event::Level;
 use crate::protocol::{Command, Event, EventKind};
@@ -282,6 +283,7 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
             state.say(Level::Info, "Starting the demo…");
             out.push(Do::StartDemo);
         }
+        Action::DismissTour => state.tour = Tour::Dismissed,
         Action::Suspend => out.push(Do::Suspend),
         Action::Quit => out.push(Do::Quit),
     }

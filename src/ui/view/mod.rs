@@ -12,6 +12,7 @@ mod popup;
 mod status;
 mod team;
 mod todo;
+mod tour;
 
 use std::collections::BTreeMap;
 
@@ -77,6 +78,9 @@ fn draw_on(
     }
     status::draw(state, theme, layout.status, buffer);
     hints::draw(state, theme, layout.hints, buffer);
+    if let Some(row) = layout.tour {
+        tour::draw(state, theme, row, buffer);
+    }
     if let Some((row, offered)) = &layout.tabs {
         tabs(state, theme, *row, offered, &layout, buffer);
     }

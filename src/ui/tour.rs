@@ -1,0 +1,354 @@
+//! The line that tells a newcomer what to press next while the demo runs. Pure: what it says follows from the screen.
+
+use super::keymap::{Action, TABLE};
+use super::keys;
+use super::pane::{Focus, Pane};
+use super::state::{Page, UiState};
+use super::{board, rows};
+use crate::domain::request::{Request, RequestKind};
+use crate::domain::task::{Task, TaskStatus};
+use crate::domain::text::clip;
+
+/// The provider whose screens have the line.
+const DEMO: &str = "demo";
+/// Longest name in the line, in characters.
+const NAME_MAX: usize = 16;
+/// So many completed tasks after which the board is worth a look.
+const SOME_DONE: usize = 2;
+
+/// Whether the person still wants the line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tour {
+    /// It is shown, in the demo.
+    #[default]
+    Shown,
+    /// The person has put it away, for good.
+    Dismissed,
+}
+
+/// What to press next; `None` outside the demo, and when the person has put the line away.
+pub fn line(state: &UiState) -> Option<String> {
+    let is_demo = state.setup.as_ref().is_some_and(|s| s.provider == DEMO);
+    if !is_demo || state.page != Page::Crew || state.tour == Tour::Dismissed {
+        return None;
+    }
+    if !state.popups.is_empty() {
+        return Some("Esc closes this".into());
+    }
+    if let Some((_, request)) = rows::selected_request(state) {
+        return Some(waiting(state, request));
+    }
+    if !state.shown.is_lead() {
+        let name = name(state.shown.as_str());
+        return Some(match state.focus {
+            Focus::Composer => format!("This is {name}, live. Esc twice goes back to the lead"),
+            Focus::Pane(_) => format!("This is {name}, live. Esc goes back to the lead"),
+        });
+    }
+    let here = match state.focus {
+        Focus::Pane(Pane::Board) => "v: graph or list, Enter: the task, D: its changes",
+        Focus::Pane(Pane::Team) => "Enter opens the live transcript of a teammate",
+        Focus::Pane(Pane::Inbox) => "k and j choose a letter, Enter reads it",
+        Focus::Pane(Pane::Lead | Pane::Todo | Pane::Needs) | Focus::Composer => {
+            return Some(stage(state));
+        }
+    };
+    Some(here.into())
+}
+
+/// The key that puts the line away, as the person reads it.
+pub fn dismissed_by() -> String {
+    let bound = TABLE.iter().find(|b| b.action == Action::DismissTour);
+    let key = bound.and_then(|b| b.keys.first());
+    key.map(|k| keys::shown(k)).unwrap_or_default()
+}
+
+fn waiting(state: &UiState, request: &Request) -> String {
+    if state.focus == Focus::Pane(Pane::Needs) {
+        return "a says yes, r says no, c either with a comment".into();
+    }
+    let key = match state.focus {
+        Focus::Composer => "Alt+w",
+        Focus::Pane(_) => "w",
+    };
+    let target = name(request.target.as_str());
+    let what = match request.kind {
+        RequestKind::Plan => format!("The plan of {target} waits for you"),
+        RequestKind::Shutdown => format!("The end of {target} waits for you"),
+        RequestKind::Permission | RequestKind::Ceiling | RequestKind::Question => {
+            format!("{target} waits for your word")
+        }
+    };
+    format!("{what}: {key}, then a")
+}
+
+/// What is worth a look, by how far the work is.
+fn stage(state: &UiState) -> String {
+    let go = |pane: Pane| match state.focus {
+        Focus::Composer => format!("Alt+{}", pane.number()),
+        Focus::Pane(_) => pane.number().to_string(),
+    };
+    let (done, all) = (
+        board::index(state).count(board::Standing::Done),
+        state.board.len(),
+    );
+    if all == 0 {
+        return "You want a program built; the lead reads and plans".into();
+    }
+    if state.team.members.is_empty() {
+        return format!("{} is the board: who waits for whom", go(Pane::Board));
+    }
+    let solving = |t: &&Task| t.status != TaskStatus::Completed && t.subject.starts_with("Merge ");
+    if let Some(task) = state.board.tasks().find(solving) {
+        return format!(
+            "A conflict became task {}: {} shows who solves it",
+            task.id,
+            go(Pane::Board)
+        );
+    }
+    if done == all {
+        return if state.busy() > 0 {
+            "All are done: the lead merges what they made".into()
+        } else {
+            "Look around as you like: F1 has the keys, /quit ends".into()
+        };
+    }
+    if done < SOME_DONE {
+        return format!("{}, then Enter: watch a teammate, live", go(Pane::Team));
+    }
+    if state.letters.len() > 1 && done > SOME_DONE * 2 {
+        return format!("{}: what they write to one another", go(Pane::Inbox));
+    }
+    format!("{}, then v: the board as graph or list", go(Pane::Board))
+}
+
+fn name(text: &str) -> String {
+    clip(text, NAME_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::graph::{NewTask, TaskGraph};
+    use crate::domain::ids::TaskId;
+    use crate::domain::mail::LetterKind;
+    use crate::domain::request::RequestKind;
+    use crate::domain::stamp::Stamp;
+    use crate::domain::team::MemberStatus;
+    use crate::protocol::EventKind;
+    use crate::protocol::event::{LetterStep, Setup};
+    use crate::ui::fixture::{board_told, busy_events, decided, letter, name, picture, plan};
+    use crate::ui::fixture::{press, ready, team, tell, told};
+    use crate::ui::textual::width;
+    use pretty_assertions::assert_eq;
+
+    fn demo() -> EventKind {
+        match ready() {
+            EventKind::CrewReady(setup) => EventKind::CrewReady(Setup {
+                provider: DEMO.into(),
+                ..setup
+            }),
+            other => other,
+        }
+    }
+
+    /// A board of six, the first `done` of them completed; the last one solves a conflict.
+    fn six(done: u64) -> EventKind {
+        let mut board = TaskGraph::default();
+        for id in 1..=6 {
+            let subject = if id == 6 {
+                "Merge main into wt/task-5: conflict in a"
+            } else {
+                "Work"
+            };
+            let new = NewTask {
+                subject: subject.into(),
+                ..NewTask::default()
+            };
+            board.create(TaskId(id), new, Stamp(1.0)).unwrap();
+            if id <= done {
+                let who = name("alice");
+                let claimer = crate::domain::graph::Claimer {
+                    name: who.clone(),
+                    tags: vec![],
+                };
+                board.claim(TaskId(id), &claimer, Stamp(2.0)).unwrap();
+                board.complete(TaskId(id), &who, Stamp(3.0)).unwrap();
+            }
+        }
+        board_told(&board)
+    }
+
+    fn without_conflict(done: u64) -> Vec<EventKind> {
+        vec![demo(), six(done), removed(6), has_team()]
+    }
+
+    fn renamed(id: u64) -> EventKind {
+        let mut board = TaskGraph::default();
+        let new = NewTask {
+            subject: "Work".into(),
+            ..NewTask::default()
+        };
+        board.create(TaskId(id), new, Stamp(4.0)).unwrap();
+        board_told(&board)
+    }
+
+    fn removed(id: u64) -> EventKind {
+        EventKind::BoardChanged {
+            changed: vec![],
+            removed: vec![TaskId(id)],
+        }
+    }
+
+    fn has_team() -> EventKind {
+        EventKind::TeamChanged {
+            team: team().into(),
+        }
+    }
+
+    fn at_rest() -> EventKind {
+        let mut team = team();
+        for member in &mut team.members {
+            member.status = MemberStatus::Idle;
+        }
+        EventKind::TeamChanged { team: team.into() }
+    }
+
+    fn two_letters() -> Vec<EventKind> {
+        let moved = |id| EventKind::LetterMoved {
+            letter: letter(id, LetterKind::Message, "alice", "bob", "hello"),
+            step: LetterStep::Sent,
+        };
+        vec![moved("a"), moved("b")]
+    }
+
+    fn asks(kind: RequestKind) -> EventKind {
+        let mut request = plan("r1", "1. Look");
+        request.kind = kind;
+        EventKind::RequestChanged { request }
+    }
+
+    #[test]
+    fn what_happens_decides_what_to_press_next() {
+        let with = |mut events: Vec<EventKind>, more: Vec<EventKind>| {
+            events.extend(more);
+            events
+        };
+        let cases = [
+            (
+                vec![demo()],
+                "",
+                "You want a program built; the lead reads and plans",
+            ),
+            (
+                vec![demo(), six(0)],
+                "",
+                "Alt+3 is the board: who waits for whom",
+            ),
+            (
+                without_conflict(1),
+                "",
+                "Alt+4, then Enter: watch a teammate, live",
+            ),
+            (
+                without_conflict(1),
+                "esc",
+                "4, then Enter: watch a teammate, live",
+            ),
+            (
+                without_conflict(2),
+                "",
+                "Alt+3, then v: the board as graph or list",
+            ),
+            (
+                without_conflict(5),
+                "",
+                "All are done: the lead merges what they made",
+            ),
+            (
+                with(without_conflict(5), vec![at_rest()]),
+                "",
+                "Look around as you like: F1 has the keys, /quit ends",
+            ),
+            (
+                vec![demo(), six(5), has_team()],
+                "",
+                "A conflict became task #6: Alt+3 shows who solves it",
+            ),
+            (
+                with(vec![demo(), six(5), has_team(), renamed(6)], two_letters()),
+                "",
+                "Alt+5: what they write to one another",
+            ),
+            (
+                with(without_conflict(0), vec![asks(RequestKind::Plan)]),
+                "",
+                "The plan of bob waits for you: Alt+w, then a",
+            ),
+            (
+                with(without_conflict(0), vec![asks(RequestKind::Shutdown)]),
+                "esc",
+                "The end of bob waits for you: w, then a",
+            ),
+            (
+                with(without_conflict(0), vec![asks(RequestKind::Permission)]),
+                "alt+w",
+                "a says yes, r says no, c either with a comment",
+            ),
+            (
+                without_conflict(0),
+                "alt+3",
+                "v: graph or list, Enter: the task, D: its changes",
+            ),
+            (
+                without_conflict(0),
+                "alt+4",
+                "Enter opens the live transcript of a teammate",
+            ),
+            (
+                without_conflict(0),
+                "alt+5",
+                "k and j choose a letter, Enter reads it",
+            ),
+            (
+                without_conflict(0),
+                "alt+4 enter",
+                "This is alice, live. Esc goes back to the lead",
+            ),
+            (without_conflict(0), "f1", "Esc closes this"),
+        ];
+        for (events, keys, expected) in cases {
+            let mut state = told(70, 20, events);
+            press(&mut state, keys);
+            assert_eq!(line(&state).as_deref(), Some(expected), "{keys}");
+            assert!(width(expected) <= 54, "too wide for 70 columns: {expected}");
+        }
+    }
+
+    #[test]
+    fn it_is_only_in_the_demo_and_a_key_puts_it_away_for_good() {
+        let state = told(70, 20, vec![ready()]);
+        assert_eq!(line(&state), None);
+        let mut state = told(70, 20, without_conflict(0));
+        assert!(picture(&state).contains("watch a teammate"));
+        press(&mut state, "alt+h");
+        assert_eq!(line(&state), None);
+        tell(&mut state, vec![asks(RequestKind::Plan), six(2)]);
+        press(&mut state, "esc 4");
+        assert_eq!(line(&state), None);
+        assert!(!picture(&state).contains(&dismissed_by()));
+    }
+
+    #[test]
+    fn the_whole_screen_with_it() {
+        for (width, height) in [(160, 45), (70, 20)] {
+            let mut events = busy_events();
+            events.push(demo());
+            let state = told(width, height, events);
+            insta::assert_snapshot!(format!("tour_{width}x{height}"), picture(&state));
+        }
+        let mut state = told(70, 20, vec![demo()]);
+        tell(&mut state, vec![decided(plan("r1", "x"), "user")]);
+        insta::assert_snapshot!("tour_start_70x20", picture(&state));
+    }
+}

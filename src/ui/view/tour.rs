@@ -1,0 +1,26 @@
+//! The line above the hints that tells in the demo what to press next.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use crate::ui::state::UiState;
+use crate::ui::textual::{pad, width};
+use crate::ui::theme::Theme;
+use crate::ui::tour::{dismissed_by, line};
+
+/// Draws it, where there is one.
+pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    let Some(words) = line(state) else {
+        return;
+    };
+    let away = format!("{} hides ", dismissed_by());
+    let room = usize::from(row.width).saturating_sub(width(&away));
+    let words = pad(&format!(" ▸ {words}"), room);
+    Line::from(vec![
+        Span::styled(words, theme.heading),
+        Span::styled(away, theme.dim),
+    ])
+    .render(row, buffer);
+}

@@ -83,6 +83,7 @@ fn the_demo_from_the_first_task_to_the_last_key() {
         made.iter().any(|n| n.starts_with("crewdeck-demo-")),
         "{made:?}"
     );
+    screen.wait_for("The plan of bob waits for you: Alt+w, then a");
     approve(&mut screen, "bob asks you to approve its plan");
     // The plan lets bob go on: he asks carol, and her answer becomes a task.
     screen.wait_for("Check an empty text");
@@ -94,6 +95,9 @@ fn the_demo_from_the_first_task_to_the_last_key() {
         owners.len() == 10 && owners.iter().all(|o| !o.is_empty()),
         "{owners:?}"
     );
+    screen.wait_for("The shutdown of carol waits for you: Alt+w, then a");
+    screen.send("\x1bh");
+    screen.wait("no line guides", |text| !text.contains("Alt+h hides"));
     approve(&mut screen, "lead wants carol to shut down");
     screen.wait("carol is gone", |text| has_line(text, &["carol", "gone"]));
     screen.wait_for("That was the demo");

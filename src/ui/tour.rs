@@ -74,7 +74,7 @@ fn waiting(state: &UiState, request: &Request) -> String {
     let target = name(request.target.as_str());
     let what = match request.kind {
         RequestKind::Plan => format!("The plan of {target} waits for you"),
-        RequestKind::Shutdown => format!("The end of {target} waits for you"),
+        RequestKind::Shutdown => format!("The shutdown of {target} waits for you"),
         RequestKind::Permission | RequestKind::Ceiling | RequestKind::Question => {
             format!("{target} waits for your word")
         }
@@ -108,9 +108,13 @@ fn stage(state: &UiState) -> String {
     }
     if done == all {
         return if state.busy() > 0 {
-            "All are done: the lead merges what they made".into()
+            "All tasks are done: the lead merges the branches".into()
         } else {
-            "Look around as you like: F1 has the keys, /quit ends".into()
+            let quit = match state.focus {
+                Focus::Composer => "/quit",
+                Focus::Pane(_) => "q",
+            };
+            format!("Look around as you like: F1 has the keys, {quit} ends")
         };
     }
     if done < SOME_DONE {
@@ -263,7 +267,7 @@ mod tests {
             (
                 without_conflict(5),
                 "",
-                "All are done: the lead merges what they made",
+                "All tasks are done: the lead merges the branches",
             ),
             (
                 with(without_conflict(5), vec![at_rest()]),
@@ -288,7 +292,7 @@ mod tests {
             (
                 with(without_conflict(0), vec![asks(RequestKind::Shutdown)]),
                 "esc",
-                "The end of bob waits for you: w, then a",
+                "The shutdown of bob waits for you: w, then a",
             ),
             (
                 with(without_conflict(0), vec![asks(RequestKind::Permission)]),

@@ -117,6 +117,17 @@ fn the_demo_from_the_first_task_to_the_last_key() {
 }
 
 #[test]
+fn a_plan_that_is_approved_when_the_others_have_done_everything_still_leads_on() {
+    let home = tempfile::tempdir().unwrap();
+    let mut screen = demo(home.path(), &[]);
+    screen.wait_for("8/8 done");
+    approve(&mut screen, "bob asks you to approve its plan");
+    screen.wait_for("10/10 done");
+    screen.wait_for("lead wants carol to shut down");
+    leave(screen);
+}
+
+#[test]
 fn a_shutdown_that_the_person_rejects_leaves_the_teammate_there() {
     let home = tempfile::tempdir().unwrap();
     let mut screen = demo(home.path(), &[]);

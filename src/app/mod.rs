@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 
-use crate::cli::{Cli, Global, Verb};
+use crate::cli::{Cli, Global, Verb, manual};
 use crate::config::{self, Choice, Settings};
 use crate::domain::conversation::TurnState;
 use crate::domain::request::Decider;
@@ -47,6 +47,8 @@ pub fn main(cli: Cli) -> Result<u8> {
     match cli.verb {
         None => dashboard::main(&cli.global),
         Some(Verb::Run { prompt }) => run(&cli.global, prompt, form),
+        Some(Verb::Completions { shell }) => print(&manual::completions(shell)),
+        Some(Verb::Man) => print(&manual::page()?),
         Some(verb) => {
             let root = root(&cli.global)?;
             let desk = Desk {
@@ -60,6 +62,16 @@ pub fn main(cli: Cli) -> Result<u8> {
                 verbs::Ended::Nothing => NOTHING,
             })
         }
+    }
+}
+
+/// Prints a text of crewdeck's own as it stands.
+fn print(text: &str) -> Result<u8> {
+    use std::io::Write;
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        // Nobody reads on (`| head`): the wish was to stop.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(0),
+        written => Ok(written.map(|()| 0)?),
     }
 }
 

@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use super::Cli;
 
 /// What the page says that the command line does not know.
-const MORE: &str = r#".SH FILES
+const MORE: &str = r".SH FILES
 .TP
 \fI.tasks/\fR
 the board, a file a task
@@ -56,7 +56,7 @@ there was nothing to do
 .TP
 \fB130\fR
 interrupted
-"#;
+";
 
 /// The script that makes `shell` complete crewdeck's words.
 pub fn completions(shell: Shell) -> String {

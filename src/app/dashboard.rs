@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::assemble::{self, Assembly, Blueprint, NoModel};
 use super::pace::{Cause, Pace};
-use super::{blocked_on, editor, now, resume};
+use super::{blocked_on, editor, now, resume, until};
 use crate::cli::Global;
 use crate::domain::ids::Name;
 use crate::protocol::event::{EventKind, Level};
@@ -357,11 +357,4 @@ enum Next {
     Stay,
     Edit,
     Leave(Left),
-}
-
-async fn until(wake: Option<Instant>) {
-    match wake {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
-    }
 }

@@ -9,6 +9,7 @@ mod journal;
 mod local;
 mod lock;
 mod pace;
+mod replay;
 mod resume;
 
 use std::path::{Path, PathBuf};
@@ -47,6 +48,7 @@ pub fn main(cli: Cli) -> Result<u8> {
     match cli.verb {
         None => dashboard::main(&cli.global),
         Some(Verb::Run { prompt }) => run(&cli.global, prompt, form),
+        Some(Verb::Replay { session }) => replay::main(&cli.global, session.as_deref()),
         Some(Verb::Completions { shell }) => print(&manual::completions(shell)),
         Some(Verb::Man) => print(&manual::page()?),
         Some(verb) => {
@@ -137,6 +139,14 @@ fn blocked_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     // A thread that waits for a key of the person must not hold the end up.
     runtime.shutdown_timeout(ENDS_WITHIN);
     done
+}
+
+/// Waits until `wake`; for ever without one.
+async fn until(wake: Option<tokio::time::Instant>) {
+    match wake {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// The root of the crew: the git top level above the directory, else the directory.

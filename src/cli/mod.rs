@@ -65,7 +65,7 @@ pub struct Global {
     /// The scripted team at work: no key, no network
     #[arg(long, global = true)]
     pub demo: bool,
-    /// How many times faster the demo runs
+    /// How many times faster the demo, or a replay, runs
     #[arg(long, global = true, value_name = "N", value_parser = speed)]
     pub speed: Option<f64>,
 }
@@ -123,6 +123,12 @@ pub enum Verb {
     /// The worktrees of tasks
     #[command(subcommand, after_help = WORKTREE_EXAMPLES)]
     Worktree(WorktreeVerb),
+    /// Watch a recorded session again: pause, step, go back and forth; --speed sets the pace
+    #[command(after_help = REPLAY_EXAMPLES)]
+    Replay {
+        /// The session, by the beginning of its id; without it the newest
+        session: Option<String>,
+    },
     /// Print what makes a shell complete crewdeck's words
     #[command(after_help = COMPLETION_EXAMPLES)]
     Completions {
@@ -158,6 +164,11 @@ const WORKTREE_EXAMPLES: &str = "Examples:
   crewdeck worktree diff 3                     what task 3 changes
   crewdeck worktree merge 3
   crewdeck worktree remove 3                   refused while work would be lost";
+
+const REPLAY_EXAMPLES: &str = "Examples:
+  crewdeck replay                              the newest session
+  crewdeck replay --speed 8
+  crewdeck replay 01993c5e                     the session whose id begins like this";
 
 const COMPLETION_EXAMPLES: &str = "Examples:
   bash  crewdeck completions bash > ~/.local/share/bash-completion/completions/crewdeck

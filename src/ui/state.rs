@@ -16,6 +16,7 @@ use super::letters::LetterLog;
 use super::line_input::LineInput;
 use super::pane::{Focus, Pane};
 use super::popup::{Popup, Searching};
+use super::replay::{self, Player};
 use super::requests::RequestBook;
 use super::tour::Tour;
 use crate::domain::graph::TaskGraph;
@@ -189,6 +190,8 @@ pub struct UiState {
     pub(super) mouse: MouseOwner,
     pub(super) motion: Motion,
     pub(super) tour: Tour,
+    /// The recording that is played, where this is no running crew.
+    pub(super) replay: Option<Box<Player>>,
 
     pub(super) now: Stamp,
     pub(super) zone: TimeZone,
@@ -233,6 +236,7 @@ impl UiState {
             mouse: MouseOwner::Terminal,
             motion,
             tour: Tour::Shown,
+            replay: None,
             now: Stamp::default(),
             zone,
             size: Rect::new(0, 0, width, height),
@@ -264,6 +268,24 @@ impl UiState {
         self.flash = None;
         self.focus = Focus::Composer;
         self.dirty = true;
+    }
+
+    /// The same person before an empty screen: what was looked at stays, what had happened is gone.
+    pub(super) fn forget_the_past(&mut self) {
+        let (size, zone, motion) = (self.size, self.zone.clone(), self.motion);
+        let fresh = UiState::new(size.width, size.height, zone, motion);
+        let before = std::mem::replace(self, fresh);
+        self.focus = before.focus;
+        self.shown = before.shown;
+        self.selected = before.selected;
+        self.filter = before.filter;
+        self.zoom = before.zoom;
+        self.tab = before.tab;
+        self.popups = before.popups;
+        self.board_shape = before.board_shape;
+        self.mouse = before.mouse;
+        self.tour = before.tour;
+        self.replay = before.replay;
     }
 
     /// What is written in the composer or the comment, for `$EDITOR`.
@@ -305,6 +327,12 @@ impl UiState {
             Focus::Pane(Pane::Needs) if self.has_choices() => vec![
                 Context::Choices,
                 Context::In(Pane::Needs),
+                Context::Panes,
+                Context::Everywhere,
+            ],
+            Focus::Pane(pane) if self.replay.is_some() => vec![
+                Context::Replay,
+                Context::In(pane),
                 Context::Panes,
                 Context::Everywhere,
             ],
@@ -387,6 +415,12 @@ impl UiState {
 
 /// When the screen next changes by itself; `None`: not before something happens.
 pub fn next_tick(state: &UiState) -> Option<Duration> {
+    if let Some(player) = &state.replay
+        && player.motion() == replay::Motion::Paused
+    {
+        return None;
+    }
+    let coming = state.replay.as_ref().and_then(|p| p.next_in());
     let flash = state.flash.as_ref().map(|f| f.until.since(state.now));
     let any = |wanted: fn(&Activity) -> bool| {
         state
@@ -406,9 +440,5 @@ pub fn next_tick(state: &UiState) -> Option<Duration> {
         Motion::Full | Motion::Reduced if counting => Some(Duration::from_secs(1)),
         Motion::Full | Motion::Reduced => None,
     };
-    match (busy, flash) {
-        (Some(busy), Some(flash)) => Some(busy.min(flash)),
-        (Some(one), None) | (None, Some(one)) => Some(one),
-        (None, None) => None,
-    }
+    [busy, flash, coming].into_iter().flatten().min()
 }

@@ -7,6 +7,9 @@ mod events;
 mod mouse;
 mod movement;
 mod popups;
+mod replay;
+
+pub use replay::{begin as begin_replay, recall};
 
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use ratatui::layout::Rect;
@@ -15,6 +18,7 @@ use super::keymap::{Action, Found, lookup};
 use super::keys;
 use super::pane::{Focus, Pane};
 use super::popup::{CommentStage, Popup, Searching};
+use super::replay::Player;
 use super::state::{Motion, MouseOwner, Page, SPIN, UiState};
 use super::tour::Tour;
 use crate::domain::stamp::Stamp;
@@ -70,7 +74,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
     let mut out = Vec::new();
     match msg {
         Msg::Key(key, now) => {
-            tick(state, now);
+            clock(state, now);
             if key.kind != KeyEventKind::Release {
                 press(state, key, &mut out);
             }
@@ -81,13 +85,8 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
             state.size = Rect::new(0, 0, width, height);
             state.dirty = true;
         }
-        Msg::Event(event) => {
-            if matches!(event.kind, EventKind::BoardChanged { .. }) {
-                state.board_kept.outdated();
-            }
-            events::event(state, &event, &mut out);
-        }
-        Msg::Tick { now } => tick(state, now),
+        Msg::Event(event) => hear(state, &event, &mut out),
+        Msg::Tick { now } => clock(state, now),
         Msg::Edited(text) => {
             let text = text.trim_end_matches('\n');
             match state.popups.last_mut() {
@@ -100,7 +99,24 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
             state.dirty = true;
         }
     }
+    replay::hold_back(state, &mut out);
     out
+}
+
+fn hear(state: &mut UiState, event: &Event, out: &mut Vec<Do>) {
+    if matches!(event.kind, EventKind::BoardChanged { .. }) {
+        state.board_kept.outdated();
+    }
+    events::event(state, event, out);
+}
+
+/// Time has passed: on the wall, and in the recording where one is played.
+fn clock(state: &mut UiState, now: Stamp) {
+    if state.replay.is_some() {
+        replay::go(state, now);
+    } else {
+        tick(state, now);
+    }
 }
 
 fn tick(state: &mut UiState, now: Stamp) {
@@ -123,6 +139,10 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
         return;
     };
     state.dirty = true;
+    if state.replay.is_some() {
+        // Where time stands still, a message would stay for ever.
+        state.flash = None;
+    }
     let contexts = state.contexts();
     let whole = match state.prefix.take() {
         Some(first) => format!("{first} {name}"),
@@ -284,6 +304,13 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
             out.push(Do::StartDemo);
         }
         Action::DismissTour => state.tour = Tour::Dismissed,
+        Action::PauseOrPlay => replay::turn(state, Player::pause_or_play),
+        Action::Step => replay::turn(state, Player::step),
+        Action::StepBack => replay::turn(state, Player::step_back),
+        Action::Jump => replay::turn(state, Player::jump),
+        Action::JumpBack => replay::turn(state, Player::jump_back),
+        Action::Faster => replay::speed(state, Player::faster),
+        Action::Slower => replay::speed(state, Player::slower),
         Action::Suspend => out.push(Do::Suspend),
         Action::Quit => out.push(Do::Quit),
     }

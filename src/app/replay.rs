@@ -90,9 +90,8 @@ async fn play(player: Player) -> Result<()> {
                     Copied::Sent | Copied::TooLong => {}
                 },
                 Do::Mouse(owner) => screen.set_mouse(owner)?,
-                Do::Bell => screen.bell()?,
                 // A recording has no crew that could hear it, and `update` keeps them back.
-                Do::Command(_) | Do::EditComposer | Do::StartDemo => {}
+                Do::Call(_) | Do::Command(_) | Do::EditComposer | Do::StartDemo => {}
             }
         }
         if state.take_dirty() {

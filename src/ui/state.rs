@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 use ratatui::layout::Rect;
 
 use super::agents::Agents;
+use super::attention::Attention;
 use super::board;
 use super::composer::Composer;
 use super::jobs::JobBook;
@@ -16,9 +17,10 @@ use super::letters::LetterLog;
 use super::line_input::LineInput;
 use super::pane::{Focus, Pane};
 use super::popup::{Popup, Searching};
-use super::replay::{self, Player};
+use super::replay::Player;
 use super::requests::RequestBook;
 use super::tour::Tour;
+use crate::domain::attention::Matter;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::rule::SessionRule;
@@ -190,6 +192,7 @@ pub struct UiState {
     pub(super) mouse: MouseOwner,
     pub(super) motion: Motion,
     pub(super) tour: Tour,
+    pub(super) attention: Attention,
     /// The recording that is played, where this is no running crew.
     pub(super) replay: Option<Box<Player>>,
 
@@ -236,6 +239,7 @@ impl UiState {
             mouse: MouseOwner::Terminal,
             motion,
             tour: Tour::Shown,
+            attention: Attention::wanting(&Matter::ALL),
             replay: None,
             now: Stamp::default(),
             zone,
@@ -266,6 +270,7 @@ impl UiState {
         self.queued.clear();
         self.interrupted = None;
         self.flash = None;
+        self.attention.forget();
         self.focus = Focus::Composer;
         self.dirty = true;
     }
@@ -285,6 +290,7 @@ impl UiState {
         self.board_shape = before.board_shape;
         self.mouse = before.mouse;
         self.tour = before.tour;
+        self.attention = before.attention;
         self.replay = before.replay;
     }
 
@@ -300,6 +306,11 @@ impl UiState {
     /// Whether something visible has changed since the last call: then it is time to draw.
     pub fn take_dirty(&mut self) -> bool {
         std::mem::take(&mut self.dirty)
+    }
+
+    /// The matters that the person wants to be called for.
+    pub fn call_for(&mut self, matters: &[Matter]) {
+        self.attention.want(matters);
     }
 
     /// The terminal's title.
@@ -411,34 +422,4 @@ impl UiState {
         }
         self.say(level, text);
     }
-}
-
-/// When the screen next changes by itself; `None`: not before something happens.
-pub fn next_tick(state: &UiState) -> Option<Duration> {
-    if let Some(player) = &state.replay
-        && player.motion() == replay::Motion::Paused
-    {
-        return None;
-    }
-    let coming = state.replay.as_ref().and_then(|p| p.next_in());
-    let flash = state.flash.as_ref().map(|f| f.until.since(state.now));
-    let any = |wanted: fn(&Activity) -> bool| {
-        state
-            .present()
-            .iter()
-            .any(|name| wanted(&state.activity(name)))
-    };
-    let counting = any(Activity::is_busy) || (state.shows_jobs() && state.jobs.running() > 0);
-    let spinning = any(|a| {
-        matches!(
-            a,
-            Activity::Thinking | Activity::Compacting | Activity::Tool { .. }
-        )
-    });
-    let busy = match state.motion {
-        Motion::Full if spinning => Some(SPIN),
-        Motion::Full | Motion::Reduced if counting => Some(Duration::from_secs(1)),
-        Motion::Full | Motion::Reduced => None,
-    };
-    [busy, flash, coming].into_iter().flatten().min()
 }

@@ -14,6 +14,7 @@ pub use replay::{begin as begin_replay, recall};
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use ratatui::layout::Rect;
 
+use super::attention::Window;
 use super::keymap::{Action, Found, lookup};
 use super::keys;
 use super::pane::{Focus, Pane};
@@ -44,6 +45,8 @@ pub enum Msg {
         /// The time.
         now: Stamp,
     },
+    /// The terminal's window got or lost the keyboard.
+    Window(Window),
     /// `$EDITOR` gave the message back. Answers [`Do::EditComposer`].
     Edited(String),
 }
@@ -65,8 +68,8 @@ pub enum Do {
     Copy(String),
     /// Give the mouse to somebody else.
     Mouse(MouseOwner),
-    /// Ring the bell: something new waits for the person.
-    Bell,
+    /// Call the person, who looks elsewhere: why, in one line.
+    Call(String),
 }
 
 /// Takes `msg` in and says what is to be done. No IO, no clock: the same messages give the same screen.
@@ -75,6 +78,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
     match msg {
         Msg::Key(key, now) => {
             clock(state, now);
+            state.attention.pressed(state.now);
             if key.kind != KeyEventKind::Release {
                 press(state, key, &mut out);
             }
@@ -85,8 +89,9 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
             state.size = Rect::new(0, 0, width, height);
             state.dirty = true;
         }
-        Msg::Event(event) => hear(state, &event, &mut out),
+        Msg::Event(event) => hear(state, &event),
         Msg::Tick { now } => clock(state, now),
+        Msg::Window(window) => state.attention.window(window),
         Msg::Edited(text) => {
             let text = text.trim_end_matches('\n');
             match state.popups.last_mut() {
@@ -99,15 +104,17 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
             state.dirty = true;
         }
     }
+    out.extend(state.attention.due(state.now).map(Do::Call));
     replay::hold_back(state, &mut out);
     out
 }
 
-fn hear(state: &mut UiState, event: &Event, out: &mut Vec<Do>) {
+fn hear(state: &mut UiState, event: &Event) {
     if matches!(event.kind, EventKind::BoardChanged { .. }) {
         state.board_kept.outdated();
     }
-    events::event(state, event, out);
+    events::worth_a_call(state, &event.kind);
+    events::event(state, event);
 }
 
 /// Time has passed: on the wall, and in the recording where one is played.

@@ -18,6 +18,7 @@ pub const UNCHANGED: &str = "This is a recording: look around, nothing can be ch
 pub fn begin(state: &mut UiState, player: Player) {
     state.replay = Some(Box::new(player));
     state.tour = Tour::Dismissed;
+    state.attention.want(&[]);
     state.focus = crate::ui::Focus::Pane(crate::ui::Pane::Lead);
     state.dirty = true;
 }
@@ -84,7 +85,7 @@ fn on(state: &mut UiState, more: usize) {
     state.replay = Some(player);
 }
 
-/// Tells what was recorded: `events`, which follow on `before`. Bells of that time are not rung again.
+/// Tells what was recorded: `events`, which follow on `before`. Nobody is called for it again.
 pub fn recall(state: &mut UiState, before: Option<&Event>, events: &[Event]) {
     let mut before = before.map(|e| e.seq);
     for event in events {
@@ -93,7 +94,7 @@ pub fn recall(state: &mut UiState, before: Option<&Event>, events: &[Event]) {
             state.end_of_session(event.at);
         }
         before = Some(event.seq);
-        hear(state, event, &mut Vec::new());
+        hear(state, event);
     }
 }
 

@@ -16,6 +16,8 @@
 //!                                                 └─ file watcher on .tasks .team  cache of them
 //! ```
 //!
+//! [`promises`] says what users can rely on, what keeps each promise, and which tests hold it.
+//!
 //! # The floors
 //!
 //! Each imports only what lies below it; `tests/architecture.rs` holds that.
@@ -71,6 +73,7 @@ pub mod crew;
 pub mod domain;
 pub mod model;
 pub mod process;
+pub mod promises;
 pub mod protocol;
 pub mod store;
 pub mod tools;

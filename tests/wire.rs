@@ -372,6 +372,21 @@ async fn nothing_listening_says_where_it_was_looked_for() {
 }
 
 #[tokio::test]
+async fn a_server_that_says_nothing_for_as_long_as_the_settings_allow_is_a_time_out() {
+    let late = sse(ANTHROPIC).set_delay(Duration::from_secs(60));
+    let server = answering(late).await;
+    let ProviderConfig::Anthropic(mut config) = anthropic(&server) else {
+        panic!()
+    };
+    config.silence = Duration::from_secs(1);
+    let error = call(&ProviderConfig::Anthropic(config)).await.unwrap_err();
+    assert_eq!(
+        (error.fault, error.to_string().as_str()),
+        (Fault::Timeout, "the server said nothing for 1 s")
+    );
+}
+
+#[tokio::test]
 async fn models_are_listed_in_every_spelling() {
     for (body, names) in [
         (json!({"data": [{"id": "a"}, {"id": "b"}]}), vec!["a", "b"]),

@@ -15,8 +15,8 @@ use crate::domain::text::{clip, one_line};
 
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long a server may say nothing in the middle of an answer. Local models read long prompts slowly.
-const SILENCE: Duration = Duration::from_secs(300);
+/// How long a server may say nothing where the settings say nothing. Local models read long prompts slowly.
+pub const SILENCE: Duration = Duration::from_secs(300);
 /// Most bytes of an answer that is not a stream, and of an error.
 const BODY_MAX: usize = 4 * 1024 * 1024;
 
@@ -28,10 +28,13 @@ pub struct Http {
     headers: HeaderMap,
     /// The option that names the address, for hints.
     key_variable: &'static str,
+    /// How long the server may say nothing.
+    silence: Duration,
 }
 
 impl Http {
-    /// A client for the server at `base` (with or without a slash at its end).
+    /// A client for the server at `base` (with or without a slash at its end), which may say nothing for
+    /// `silence` before an answer and within it.
     ///
     /// # Errors
     /// When the address is none, or a header can not be one.
@@ -39,6 +42,7 @@ impl Http {
         base: &str,
         headers: Vec<(&'static str, String)>,
         key_variable: &'static str,
+        silence: Duration,
     ) -> Result<Http, ModelError> {
         let bad = |what: String| {
             ModelError::new(
@@ -66,7 +70,7 @@ impl Http {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Client::builder()
             .connect_timeout(CONNECT)
-            .read_timeout(SILENCE)
+            .read_timeout(silence)
             .user_agent(concat!("crewdeck/", env!("CARGO_PKG_VERSION")));
         if is_local(base) {
             builder = builder.no_proxy();
@@ -79,6 +83,7 @@ impl Http {
             base: base.trim_end_matches('/').into(),
             headers: map,
             key_variable,
+            silence,
         })
     }
 
@@ -93,7 +98,7 @@ impl Http {
             .headers(self.headers.clone());
         let response = request.send().await.map_err(|e| self.unreachable(&e))?;
         let response = self.checked(response, "").await?;
-        let value = json(response).await?;
+        let value = self.json(response).await?;
         let list = value
             .get("data")
             .or_else(|| value.get("models"))
@@ -132,7 +137,7 @@ impl Http {
             .and_then(|v| v.to_str().ok());
         let kind = kind.unwrap_or("text/event-stream").to_ascii_lowercase();
         if kind.contains("json") && !kind.contains("stream") {
-            return Ok(Answer::Json(json(response).await?));
+            return Ok(Answer::Json(self.json(response).await?));
         }
         if kind.contains("html") {
             return Err(ModelError::new(
@@ -143,14 +148,15 @@ impl Http {
         }
         let decoder = SseDecoder::default();
         let bytes = response.bytes_stream();
-        let stream = futures::stream::unfold(Some((bytes, decoder)), |state| async move {
+        let silence = self.silence;
+        let stream = futures::stream::unfold(Some((bytes, decoder)), move |state| async move {
             let (mut bytes, mut decoder) = state?;
             match bytes.next().await? {
                 Ok(chunk) => match decoder.feed(&chunk) {
                     Ok(events) => Some((Ok(events), Some((bytes, decoder)))),
                     Err(error) => Some((Err(error), None)),
                 },
-                Err(error) => Some((Err(broken(&error)), None)),
+                Err(error) => Some((Err(broken(&error, silence)), None)),
             }
         });
         Ok(Answer::Events(stream.boxed()))
@@ -158,7 +164,7 @@ impl Http {
 
     fn unreachable(&self, error: &reqwest::Error) -> ModelError {
         if error.is_timeout() && !error.is_connect() {
-            return silent();
+            return silent(self.silence);
         }
         let hint = if is_local(&self.base) {
             "Is the server running? --base-url names another address."
@@ -182,7 +188,7 @@ impl Http {
             return Ok(response);
         }
         let headers = response.headers().clone();
-        let body = bounded(response).await.unwrap_or_default();
+        let body = self.bounded(response).await.unwrap_or_default();
         let mut error = refused(
             status.as_u16(),
             &said(&body),
@@ -196,6 +202,23 @@ impl Http {
             .and_then(|v| v.to_str().ok())
             .and_then(|v| v.trim().parse().ok());
         Err(error)
+    }
+
+    async fn json(&self, response: Response) -> Result<Value, ModelError> {
+        let bytes = self.bounded(response).await?;
+        serde_json::from_slice(&bytes).map_err(|_| garbled("something that is not JSON"))
+    }
+
+    async fn bounded(&self, response: Response) -> Result<Vec<u8>, ModelError> {
+        let mut bytes = Vec::new();
+        let mut stream = response.bytes_stream();
+        while let Some(chunk) = stream.next().await {
+            bytes.extend_from_slice(&chunk.map_err(|e| broken(&e, self.silence))?);
+            if bytes.len() > BODY_MAX {
+                return Err(garbled("an answer that is too large"));
+            }
+        }
+        Ok(bytes)
     }
 }
 
@@ -277,32 +300,19 @@ pub fn garbled(what: &str) -> ModelError {
     )
 }
 
-fn silent() -> ModelError {
-    let seconds = SILENCE.as_secs();
+fn silent(silence: Duration) -> ModelError {
+    let seconds = silence.as_secs();
     ModelError::new(
         Fault::Timeout,
         format!("the server said nothing for {seconds} s"),
-        "Is it overloaded?",
+        "Is it overloaded? The setting model_timeout_s gives it more time.",
     )
 }
 
-fn broken(error: &reqwest::Error) -> ModelError {
-    if error.is_timeout() { silent() } else { cut() }
-}
-
-async fn json(response: Response) -> Result<Value, ModelError> {
-    let bytes = bounded(response).await?;
-    serde_json::from_slice(&bytes).map_err(|_| garbled("something that is not JSON"))
-}
-
-async fn bounded(response: Response) -> Result<Vec<u8>, ModelError> {
-    let mut bytes = Vec::new();
-    let mut stream = response.bytes_stream();
-    while let Some(chunk) = stream.next().await {
-        bytes.extend_from_slice(&chunk.map_err(|e| broken(&e))?);
-        if bytes.len() > BODY_MAX {
-            return Err(garbled("an answer that is too large"));
-        }
+fn broken(error: &reqwest::Error, silence: Duration) -> ModelError {
+    if error.is_timeout() {
+        silent(silence)
+    } else {
+        cut()
     }
-    Ok(bytes)
 }

@@ -200,6 +200,15 @@ pub(crate) fn input_of(text: &str) -> (Value, Option<String>) {
     }
 }
 
+/// Most tokens that one answer can have to do with; larger figures are mistakes of a server.
+const TOKENS_MAX: u64 = 100_000_000;
+
+/// A count of tokens as a server gave it. One that can not be (negative, absurdly large, no number) counts as
+/// not given: it would stay in every total.
+pub(crate) fn tokens_of(value: Option<&Value>) -> Option<u64> {
+    value?.as_u64().filter(|count| *count <= TOKENS_MAX)
+}
+
 /// Whether an address is on this machine: such a server needs no key and no proxy.
 pub fn is_local(base_url: &str) -> bool {
     let Ok(url) = reqwest::Url::parse(base_url) else {

@@ -241,3 +241,26 @@ fn errors_in_the_middle_of_a_stream_have_their_kind() {
         assert_eq!(reply.unwrap_err().fault, fault, "{data}");
     }
 }
+
+#[test]
+fn figures_that_can_not_be_are_as_good_as_none() {
+    let told = Usage {
+        input: 7,
+        output: 0,
+        cache_read: 0,
+        cache_write: 0,
+    };
+    for bad in ["-5", "18446744073709551615", "1e300", "\"many\"", "null"] {
+        let start = r#"{"type":"message_start","message":{"usage":{"input_tokens":7}}}"#;
+        let stream = format!(
+            "data: {start}\n\ndata: {{\"type\":\"message_delta\",\"usage\":{{\"input_tokens\":{bad},\"output_tokens\":{bad},\"cache_read_input_tokens\":{bad}}}}}\n\ndata: {{\"type\":\"message_stop\"}}\n\n"
+        );
+        let (_, reply) = heard(anthropic::Decoder::default(), &[stream.as_bytes()]);
+        assert_eq!(reply.unwrap().usage, told, "{bad}");
+        let stream = format!(
+            "data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"stop\"}}],\"usage\":{{\"prompt_tokens\":7,\"completion_tokens\":{bad},\"prompt_tokens_details\":{{\"cached_tokens\":{bad}}}}}}}\n\n"
+        );
+        let (_, reply) = heard(openai::Decoder::default(), &[stream.as_bytes()]);
+        assert_eq!(reply.unwrap().usage, told, "{bad}");
+    }
+}

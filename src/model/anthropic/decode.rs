@@ -8,7 +8,7 @@ use crate::domain::usage::Usage;
 use crate::model::http::{Decode, garbled};
 use crate::model::refusal::{error_text, is_too_long};
 use crate::model::sse::SseEvent;
-use crate::model::{Delta, Fault, ModelError, Reply, StopReason, input_of};
+use crate::model::{Delta, Fault, ModelError, Reply, StopReason, input_of, tokens_of};
 
 /// Most blocks of one answer.
 const BLOCKS_MAX: usize = 1024;
@@ -261,7 +261,7 @@ fn read_usage(usage: &mut Usage, value: &Value) {
         ("cache_read_input_tokens", &mut usage.cache_read),
         ("cache_creation_input_tokens", &mut usage.cache_write),
     ] {
-        if let Some(count) = value.get(key).and_then(Value::as_u64) {
+        if let Some(count) = tokens_of(value.get(key)) {
             *slot = count;
         }
     }

@@ -8,7 +8,7 @@ use crate::domain::usage::Usage;
 use crate::model::http::{Decode, garbled};
 use crate::model::refusal::{error_text, is_too_long};
 use crate::model::sse::SseEvent;
-use crate::model::{Delta, Fault, ModelError, Reply, StopReason, input_of};
+use crate::model::{Delta, Fault, ModelError, Reply, StopReason, input_of, tokens_of};
 
 /// Most tool calls of one answer.
 const CALLS_MAX: usize = 256;
@@ -196,11 +196,11 @@ fn stop_reason(text: &str) -> StopReason {
 }
 
 fn read_usage(usage: &mut Usage, value: &Value) {
-    let count = |path: &str| value.pointer(path).and_then(Value::as_u64);
+    let count = |path: &str| tokens_of(value.pointer(path));
     let cached = count("/prompt_tokens_details/cached_tokens").unwrap_or(0);
     if let Some(prompt) = count("/prompt_tokens") {
-        usage.input = prompt.saturating_sub(cached);
-        usage.cache_read = cached;
+        usage.cache_read = cached.min(prompt);
+        usage.input = prompt - usage.cache_read;
     }
     if let Some(output) = count("/completion_tokens") {
         usage.output = output;

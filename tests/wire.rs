@@ -258,6 +258,19 @@ async fn every_refusal_has_its_kind_and_a_hint() {
             Fault::RateLimited,
             "Wait",
         ),
+        (
+            429,
+            json!({"error": {"type": "insufficient_quota", "message": "You exceeded your current quota"}}),
+            Fault::Auth,
+            "billing",
+        ),
+        (
+            400,
+            json!({"error": {"type": "invalid_request_error", "message": "Your credit balance is too low to access the API"}}),
+            Fault::Auth,
+            "billing",
+        ),
+        (402, json!({}), Fault::Auth, "billing"),
         (500, json!({}), Fault::Server, "Try again"),
         (
             529,

@@ -31,6 +31,13 @@ pub fn refused(code: u16, said: &str, model: &str, base: &str, key: &str) -> Mod
             "",
         );
     }
+    if code == 402 || is_out_of_credit(&lower) {
+        return ModelError::new(
+            Fault::Auth,
+            format!("the account has no credit left ({code}){words}"),
+            format!("Check the plan and the billing of the account that {key} belongs to."),
+        );
+    }
     let (fault, text, hint) = match code {
         401 | 403 => (
             Fault::Auth,
@@ -119,6 +126,14 @@ pub fn is_too_long(lower: &str) -> bool {
     ]
     .iter()
     .any(|words| lower.contains(words))
+}
+
+/// Whether the words of an error say that the account has used up what was paid for: that does not pass by
+/// waiting, although servers say it with 429, as they do for what does.
+pub fn is_out_of_credit(lower: &str) -> bool {
+    ["insufficient_quota", "credit balance is too low"]
+        .iter()
+        .any(|words| lower.contains(words))
 }
 
 /// The setting to change when a server complains about the key's header or the version.

@@ -20,6 +20,36 @@ pub const SILENCE: Duration = Duration::from_secs(300);
 /// Most bytes of an answer that is not a stream, and of an error.
 const BODY_MAX: usize = 4 * 1024 * 1024;
 
+/// Most bytes that one answer may say; the longest that today's models give are a tenth of it.
+pub const ANSWER_MAX: usize = 8 * 1024 * 1024;
+
+/// Measures what an answer has said so far: a model can be caught in a loop, a server can be hostile.
+#[derive(Debug, Default)]
+pub struct Measure {
+    said: usize,
+}
+
+impl Measure {
+    /// Notes that the answer goes on with `more`.
+    ///
+    /// # Errors
+    /// When it has become longer than [`ANSWER_MAX`].
+    pub fn grow(&mut self, more: &str) -> Result<(), ModelError> {
+        self.said = self.said.saturating_add(more.len());
+        if self.said <= ANSWER_MAX {
+            return Ok(());
+        }
+        Err(ModelError::new(
+            Fault::Garbled,
+            format!(
+                "the answer did not end within {} MiB",
+                ANSWER_MAX / 1024 / 1024
+            ),
+            "The model may be caught in a loop: say it in other words, or take another model (/model).",
+        ))
+    }
+}
+
 /// One server.
 #[derive(Debug, Clone)]
 pub struct Http {
@@ -263,9 +293,12 @@ pub fn deltas(
                             .collect::<Vec<_>>();
                         return Some((items, None));
                     }
+                    // The reply is the end, whatever else the server may send.
+                    if is_whole(&out) {
+                        break;
+                    }
                 }
-                // The reply is the end, whatever else the server may send.
-                let is_whole = matches!(out.last(), Some(Delta::Done(_)));
+                let is_whole = is_whole(&out);
                 let next = (!is_whole).then_some((events, decoder));
                 Some((out.into_iter().map(Ok).collect(), next))
             }
@@ -280,6 +313,10 @@ pub fn deltas(
     .map(futures::stream::iter)
     .flatten()
     .boxed()
+}
+
+fn is_whole(deltas: &[Delta]) -> bool {
+    matches!(deltas.last(), Some(Delta::Done(_)))
 }
 
 /// The answer broke off.

@@ -8,7 +8,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response};
 use serde_json::Value;
 
-use super::refusal::{asked_wait, chain, refused, said};
+use super::refusal::{asked_wait, chain, refused, root, said};
 use super::sse::{SseDecoder, SseEvent};
 use super::{Delta, Fault, ModelError, Reply, is_local};
 use crate::domain::text::{clip, one_line};
@@ -196,6 +196,12 @@ impl Http {
         if error.is_timeout() && !error.is_connect() {
             return silent(self.silence);
         }
+        if !error.is_connect() {
+            return ModelError {
+                message: "the connection was closed before an answer".into(),
+                ..cut()
+            };
+        }
         let hint = if is_local(&self.base) {
             "Is the server running? --base-url names another address."
         } else {
@@ -206,7 +212,7 @@ impl Http {
             format!(
                 "nothing answers at {} ({})",
                 self.base,
-                clip(&one_line(&chain(error)), 200)
+                clip(&one_line(&root(error)), 200)
             ),
             hint,
         )

@@ -122,7 +122,7 @@ pub enum Fault {
     Auth,
     /// The server does not know the model (404).
     UnknownModel,
-    /// Nothing answers at the address.
+    /// No connection can be made to the address.
     Unreachable,
     /// Too many requests (429).
     RateLimited,
@@ -156,6 +156,18 @@ pub struct ModelError {
     pub wait: Option<Duration>,
     /// Whether the server said to try again (`x-should-retry`); overrides the fault's own rule.
     pub retry: Option<bool>,
+    /// What is known of the server; the [`governor`] knows.
+    pub server: Server,
+}
+
+/// What is known of a server. One that has answered before is set up well: what it does wrong now will pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Server {
+    /// It has never answered: the address, the key or the wire may be wrong.
+    #[default]
+    New,
+    /// It has answered before.
+    Known,
 }
 
 impl ModelError {
@@ -167,6 +179,7 @@ impl ModelError {
             hint: hint.into(),
             wait: None,
             retry: None,
+            server: Server::New,
         }
     }
 }

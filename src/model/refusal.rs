@@ -179,6 +179,15 @@ pub fn asked_wait(headers: &HeaderMap) -> Option<Duration> {
     Some(at.duration_since(SystemTime::now()).unwrap_or_default())
 }
 
+/// The cause at the root of an error: what is around it repeats the address, layer by layer.
+pub fn root(error: &dyn std::error::Error) -> String {
+    let mut root = error;
+    while let Some(inner) = root.source() {
+        root = inner;
+    }
+    root.to_string()
+}
+
 /// An error with its causes: the outermost alone says too little.
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

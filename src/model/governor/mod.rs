@@ -237,4 +237,6 @@ impl Waiting {
 }
 
 #[cfg(test)]
+mod property_tests;
+#[cfg(test)]
 mod tests;

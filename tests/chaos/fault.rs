@@ -1,4 +1,5 @@
-//! The faults, and who meets which: a matter of the seed, the agent and how often it has called.
+//! The faults, and who meets one: a matter of the seed, the agent and how often it has called. Which one it is
+//! comes from a shuffled pack, so that a short run meets all kinds.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
@@ -100,13 +101,17 @@ pub struct Weather {
 }
 
 impl Weather {
-    /// What happens to the `nth` call of `agent`.
-    pub fn on(self, agent: &str, nth: u64) -> Option<Fault> {
-        let roll = dice((self.seed, agent, nth));
-        (roll % 100 < self.percent).then(|| {
-            let at = roll / 100 % ALL.len() as u64;
-            ALL[usize::try_from(at).unwrap()]
-        })
+    /// Whether the `nth` call of `agent` meets a fault.
+    pub fn strikes(self, agent: &str, nth: u64) -> bool {
+        dice((self.seed, agent, nth)) % 100 < self.percent
+    }
+
+    /// The fault that is `dealt`th in this run.
+    pub fn deal(self, dealt: usize) -> Fault {
+        let (round, at) = (dealt / ALL.len(), dealt % ALL.len());
+        let mut pack = ALL;
+        pack.sort_by_key(|fault| dice((self.seed, round, fault)));
+        pack[at]
     }
 
     /// A wait that a server asks for, in ms: short, so that a run is.

@@ -17,6 +17,9 @@ use super::talk::{Talk, Wire};
 /// How long nothing listens when the server is away.
 const AWAY: Duration = Duration::from_millis(400);
 
+/// How long it thinks about each answer.
+const THOUGHT: Duration = Duration::from_millis(40);
+
 /// One call as the server saw it.
 #[derive(Debug, Clone)]
 pub struct Seen {
@@ -37,6 +40,8 @@ pub struct Log {
     /// Most calls in flight at a time.
     pub most: usize,
     calls: BTreeMap<String, u64>,
+    /// Faults so far.
+    dealt: usize,
     /// Calls in flight by their number; those that hang end when the client is gone.
     flying: BTreeMap<u64, Flight>,
     next: u64,
@@ -234,13 +239,18 @@ impl Shop {
         if !head.to_ascii_lowercase().contains("sk-played") {
             self.wrong(format!("no key in {head}"));
         }
-        let nth = {
+        let (nth, fault) = {
             let mut log = self.log.lock().unwrap();
             let count = log.calls.entry(talk.agent.clone()).or_default();
             *count += 1;
-            *count
+            let nth = *count;
+            let strikes = self.weather.strikes(&talk.agent, nth);
+            let fault = strikes.then(|| self.weather.deal(log.dealt));
+            log.dealt += usize::from(strikes);
+            (nth, fault)
         };
-        let fault = self.weather.on(&talk.agent, nth);
+        // As long as a model thinks, in a small way: others call meanwhile.
+        tokio::time::sleep(THOUGHT).await;
         let call = Call {
             shop: self,
             number,

@@ -9,6 +9,7 @@ use reqwest::{Client, Response};
 use serde_json::Value;
 
 use super::refusal::{asked_wait, chain, refused, root, said};
+use super::retry::SERVER_LONGEST;
 use super::sse::{SseDecoder, SseEvent};
 use super::{Delta, Fault, ModelError, Reply, is_local};
 use crate::domain::text::{clip, one_line};
@@ -233,6 +234,11 @@ impl Http {
             self.key_variable,
         );
         error.wait = asked_wait(&headers);
+        if let Some(wait) = error.wait.filter(|w| *w > SERVER_LONGEST) {
+            let minutes = wait.as_secs().div_ceil(60);
+            error.message = format!("{}; it asks to wait {minutes} min", error.message);
+            error.hint = "Write to the agents again then, or take another model or key.".into();
+        }
         error.retry = headers
             .get("x-should-retry")
             .and_then(|v| v.to_str().ok())

@@ -12,7 +12,7 @@ const FIRST: Duration = Duration::from_millis(500);
 /// The longest wait of our own choice.
 const LONGEST: Duration = Duration::from_secs(60);
 /// The longest wait that a server may ask for; past it the call fails with the server's words.
-const SERVER_LONGEST: Duration = Duration::from_secs(600);
+pub const SERVER_LONGEST: Duration = Duration::from_secs(600);
 
 /// The failed tries of one call, in order; at most [`TRIES_MAX`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -99,6 +99,7 @@ fn wrongs(ran: &Ran) -> Vec<String> {
         out.extend(waits(ran, &agent));
     }
     out.extend(usage(ran));
+    out.extend(storms(ran));
     // Ample, for what the crew is and what a server may make it hold.
     if ran.memory_kib > 600 * 1024 {
         out.push(format!("{} KiB of memory", ran.memory_kib));
@@ -164,6 +165,18 @@ fn waits(ran: &Ran, agent: &str) -> Vec<String> {
         }
     }
     out
+}
+
+/// After a refusal only those calls come that were under way already. What is sent within a quarter of a second
+/// may have begun before the refusal was heard.
+fn storms(ran: &Ran) -> Vec<String> {
+    let refused = ran.seen.iter().filter_map(|s| Some((s.at, s.wait?)));
+    let storms = refused.filter_map(|(at, wait)| {
+        let quiet = at + 0.25..at + wait.as_secs_f64();
+        let early = ran.seen.iter().filter(|s| quiet.contains(&s.came)).count();
+        (early >= run::CAP).then(|| format!("{early} calls within {wait:?} after a refusal"))
+    });
+    storms.collect()
 }
 
 /// The longest time between a fault and its event, in seconds.

@@ -14,7 +14,7 @@ use super::server::{Seen, Server};
 use super::talk::Wire;
 
 /// Calls in flight for the whole team.
-const CAP: usize = 4;
+pub const CAP: usize = 4;
 /// After this a run counts as one that does not end.
 const DEADLINE: Duration = Duration::from_secs(180);
 

@@ -25,7 +25,9 @@ const THOUGHT: Duration = Duration::from_millis(40);
 pub struct Seen {
     pub agent: String,
     pub fault: Option<Fault>,
-    /// When the fault was done, as a Unix time in seconds.
+    /// When the request had come, as a Unix time in seconds.
+    pub came: f64,
+    /// When the fault was done.
     pub at: f64,
     /// The wait that was announced.
     pub wait: Option<Duration>,
@@ -204,18 +206,20 @@ impl Shop {
         self.log.lock().unwrap().wrongs.push(text);
     }
 
-    fn note(&self, agent: &str, fault: Option<Fault>, wait: Option<Duration>) {
+    fn note(&self, agent: &str, came: f64, fault: Option<Fault>, wait: Option<Duration>) {
         let (agent, at) = (agent.to_string(), unix());
         let mut log = self.log.lock().unwrap();
         log.seen.push(Seen {
             agent,
             fault,
+            came,
             at,
             wait,
         });
     }
 
     async fn answer(&self, number: u64, stream: &mut TcpStream, head: &str, body: &[u8]) -> Kept {
+        let came = unix();
         let body: Value = match serde_json::from_slice(body) {
             Ok(body) => body,
             Err(error) => {
@@ -256,6 +260,7 @@ impl Shop {
             number,
             stream,
             agent: &talk.agent,
+            came,
             nth,
             speech: Speech::new(self.wire, &format!("{}-{nth}", talk.agent)),
         };
@@ -269,6 +274,7 @@ struct Call<'a> {
     number: u64,
     stream: &'a mut TcpStream,
     agent: &'a str,
+    came: f64,
     nth: u64,
     speech: Speech,
 }
@@ -276,7 +282,7 @@ struct Call<'a> {
 impl Call<'_> {
     async fn go(mut self, reply: Reply, fault: Option<Fault>) -> Kept {
         let Some(fault) = fault else {
-            self.shop.note(self.agent, None, None);
+            self.shop.note(self.agent, self.came, None, None);
             return self.stream_out(&self.speech.whole(&reply), "").await;
         };
         match fault {
@@ -353,7 +359,7 @@ impl Call<'_> {
             Fault::Doubled => {
                 let all = self.speech.whole(&reply);
                 let twice: Vec<String> = all.iter().flat_map(|e| [e.clone(), e.clone()]).collect();
-                self.shop.note(self.agent, Some(fault), None);
+                self.shop.note(self.agent, self.came, Some(fault), None);
                 self.stream_out(&twice, "").await
             }
             Fault::Slow => {
@@ -368,16 +374,16 @@ impl Call<'_> {
                         tokio::time::sleep(Duration::from_millis(15)).await;
                     }
                 }
-                self.shop.note(self.agent, Some(fault), None);
+                self.shop.note(self.agent, self.came, Some(fault), None);
                 self.last(last, "").await
             }
             Fault::WrongUsage => {
                 self.speech.lie(self.nth);
-                self.shop.note(self.agent, Some(fault), None);
+                self.shop.note(self.agent, self.came, Some(fault), None);
                 self.stream_out(&self.speech.whole(&reply), "").await
             }
             Fault::Empty => {
-                self.shop.note(self.agent, Some(fault), None);
+                self.shop.note(self.agent, self.came, Some(fault), None);
                 self.stream_out(&self.speech.whole(&Reply::default()), "")
                     .await
             }
@@ -388,13 +394,13 @@ impl Call<'_> {
                     more.push(self.speech.unknown());
                     more.push(event);
                 }
-                self.shop.note(self.agent, Some(fault), None);
+                self.shop.note(self.agent, self.came, Some(fault), None);
                 self.stream_out(&more, "").await
             }
             Fault::LeftOpen => {
                 self.open_stream().await;
                 let all = self.speech.whole(&reply);
-                self.shop.note(self.agent, Some(fault), None);
+                self.shop.note(self.agent, self.came, Some(fault), None);
                 let (last, first) = all.split_last().unwrap();
                 for event in first {
                     self.chunk(event).await;
@@ -408,7 +414,7 @@ impl Call<'_> {
     }
 
     fn done(&self, fault: Fault) {
-        self.shop.note(self.agent, Some(fault), None);
+        self.shop.note(self.agent, self.came, Some(fault), None);
         self.shop.leave(self.number);
     }
 
@@ -453,7 +459,7 @@ impl Call<'_> {
             _ => (429, "rate_limit_error", vec![], None),
         };
         let body = error_body(self.shop.wire, kind, "Slow down");
-        self.shop.note(self.agent, Some(fault), wait);
+        self.shop.note(self.agent, self.came, Some(fault), wait);
         self.shop.leave(self.number);
         self.write(&plain(code, "application/json", &headers, &body))
             .await

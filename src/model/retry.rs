@@ -82,24 +82,22 @@ pub fn pause(error: &ModelError, failed: u32, jitter: f64) -> Option<Duration> {
 /// Whether a failure concerns all calls to its server and not only the one that failed: it has too much to
 /// do (429, 529), is broken (5xx), is gone although it was there, or says so itself (`x-should-retry`).
 pub fn concerns_all(error: &ModelError) -> bool {
-    error
-        .retry
-        .unwrap_or_else(|| match (error.fault, error.server) {
-            (Fault::RateLimited | Fault::Server, _) | (Fault::Unreachable, Server::Known) => true,
-            (Fault::Unreachable, Server::New)
-            | (
-                Fault::NoKey
-                | Fault::Auth
-                | Fault::UnknownModel
-                | Fault::ContextTooLong
-                | Fault::BadRequest
-                | Fault::Cut
-                | Fault::Garbled
-                | Fault::Timeout
-                | Fault::Script,
-                _,
-            ) => false,
-        })
+    error.retry.unwrap_or(match (error.fault, error.server) {
+        (Fault::RateLimited | Fault::Server, _) | (Fault::Unreachable, Server::Known) => true,
+        (Fault::Unreachable, Server::New)
+        | (
+            Fault::NoKey
+            | Fault::Auth
+            | Fault::UnknownModel
+            | Fault::ContextTooLong
+            | Fault::BadRequest
+            | Fault::Cut
+            | Fault::Garbled
+            | Fault::Timeout
+            | Fault::Script,
+            _,
+        ) => false,
+    })
 }
 
 /// Whether a fault may be gone at the next try.

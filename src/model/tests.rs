@@ -272,9 +272,8 @@ fn figures_that_can_not_be_are_as_good_as_none() {
 fn events_that_come_twice_run_no_tool_twice() {
     let twice = |stream: &str, between: &str| -> String {
         let events = stream.split_terminator(between);
-        events
-            .map(|e| format!("{e}{between}{e}{between}"))
-            .collect()
+        let twice = events.flat_map(|e| [e, between, e, between]);
+        twice.collect::<Vec<_>>().concat()
     };
     let ids = |reply: &Reply| -> Vec<(String, bool)> {
         let calls = reply.blocks.iter().filter_map(|b| match b {

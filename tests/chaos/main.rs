@@ -4,6 +4,7 @@
 //! `CREWDECK_ROUNDS=20 cargo test --test chaos -- --nocapture`; `CREWDECK_SEED=7` begins at another one.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod answer;
 mod crew;
 mod fault;
 mod run;

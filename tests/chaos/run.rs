@@ -84,7 +84,7 @@ pub fn go(wire: Wire, weather: Weather) -> Ran {
         stdout
             .lines()
             .map_while(Result::ok)
-            .for_each(|l| drop(lines.send(l)))
+            .for_each(|l| drop(lines.send(l)));
     });
     let mut stderr = child.stderr.take().unwrap();
     let errors = std::thread::spawn(move || {

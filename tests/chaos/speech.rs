@@ -64,7 +64,7 @@ impl Speech {
         }
     }
 
-    fn delta(&self, delta: Value, finish: Option<&str>) -> String {
+    fn delta(&self, delta: &Value, finish: Option<&str>) -> String {
         self.event(
             &json!({"id": self.mark, "object": "chat.completion.chunk", "model": "played",
             "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}),
@@ -84,7 +84,7 @@ impl Speech {
                     .collect()
             }
             Wire::Completions => {
-                self.delta(json!({"role": "assistant", "content": "Well, "}), None)
+                self.delta(&json!({"role": "assistant", "content": "Well, "}), None)
             }
         }
     }
@@ -95,7 +95,7 @@ impl Speech {
             Wire::Messages => self.event(&json!({"type": "content_block_start", "index": 7, "content_block": {"type": "tool_use", "id": "never", "name": "write_file", "input": {}}})),
             Wire::Completions => {
                 let call = json!({"index": 0, "id": "never", "type": "function", "function": {"name": "write_file", "arguments": ""}});
-                self.delta(json!({"tool_calls": [call]}), None)
+                self.delta(&json!({"tool_calls": [call]}), None)
             }
         }
     }
@@ -106,7 +106,7 @@ impl Speech {
             Wire::Messages => self.event(&json!({"type": "content_block_delta", "index": 7, "delta": {"type": "input_json_delta", "partial_json": text}})),
             Wire::Completions => {
                 let call = json!({"index": 0, "function": {"arguments": text}});
-                self.delta(json!({"tool_calls": [call]}), None)
+                self.delta(&json!({"tool_calls": [call]}), None)
             }
         }
     }
@@ -181,10 +181,10 @@ impl Speech {
     }
 
     fn completions(&self, reply: &Reply) -> Vec<String> {
-        let mut out = vec![self.delta(json!({"role": "assistant", "content": ""}), None)];
+        let mut out = vec![self.delta(&json!({"role": "assistant", "content": ""}), None)];
         let (one, two) = halves(&reply.words);
         for words in [one, two] {
-            out.push(self.delta(json!({"content": words}), None));
+            out.push(self.delta(&json!({"content": words}), None));
         }
         for (at, (name, input)) in reply.calls.iter().enumerate() {
             let text = input.to_string();
@@ -193,7 +193,7 @@ impl Speech {
             let first = json!({"index": at, "id": id, "type": "function", "function": {"name": name, "arguments": one}});
             let then = json!({"index": at, "function": {"arguments": two}});
             for part in [first, then] {
-                out.push(self.delta(json!({"tool_calls": [part]}), None));
+                out.push(self.delta(&json!({"tool_calls": [part]}), None));
             }
         }
         let finish = if reply.calls.is_empty() {
@@ -201,7 +201,7 @@ impl Speech {
         } else {
             "tool_calls"
         };
-        out.push(self.delta(json!({}), Some(finish)));
+        out.push(self.delta(&json!({}), Some(finish)));
         out.push(self.event(&json!({"id": self.mark, "choices": [], "usage": self.usage})));
         out.push("data: [DONE]\n\n".into());
         out

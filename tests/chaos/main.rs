@@ -109,24 +109,31 @@ fn wrongs(ran: &Ran) -> Vec<String> {
     out
 }
 
-/// Whether a wait is for a connection that could not be made: the server has seen nothing of that call.
-fn is_unseen(event: &Value) -> bool {
-    let cause = event["activity"]["cause"].as_str().unwrap_or_default();
-    cause.starts_with("nothing answers at http") && cause.contains("refused")
-}
-
 /// The faults of an agent that a wait must follow, and the waits that were told.
 fn paired<'a>(ran: &'a Ran, agent: &str) -> (Vec<&'a Seen>, Vec<&'a Value>) {
     let failed = ran.seen.iter().filter(|s| s.agent == agent);
-    let failed = failed.filter(|s| s.fault.is_some_and(Fault::fails));
-    let told = ran.events.iter().filter(|e| {
+    let failed: Vec<&Seen> = failed
+        .filter(|s| s.fault.is_some_and(Fault::fails))
+        .collect();
+    let waits = ran.events.iter().filter(|e| {
         e["type"] == "activity_changed"
             && e["agent"] == agent
             && e["activity"]["state"] == "backoff"
             && e["activity"]["attempt"].as_u64() > Some(0)
-            && !is_unseen(e)
     });
-    (failed.collect(), told.collect())
+    let mut told = Vec::new();
+    for event in waits {
+        let cause = event["activity"]["cause"].as_str().unwrap_or_default();
+        let next = failed.get(told.len()).and_then(|s| s.fault);
+        // A server that is away sees nothing of who finds nobody, or waits at the door when it is shut.
+        let is_unseen = cause.starts_with("nothing answers")
+            || cause.starts_with("the connection was closed")
+                && !matches!(next, Some(Fault::Reset | Fault::Away));
+        if !is_unseen {
+            told.push(event);
+        }
+    }
+    (failed, told)
 }
 
 /// Each failure is followed by one wait that names its cause and ends no earlier than the server asked for.

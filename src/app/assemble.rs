@@ -288,6 +288,7 @@ fn anthropic(settings: &Settings) -> Result<ProviderConfig> {
         config.base_url = url;
     }
     config.key = key("ANTHROPIC_API_KEY", &config.base_url)?;
+    config.silence = settings.model_timeout().unwrap_or(config.silence);
     if let Some(header) = &settings.anthropic.key_header {
         config.key_header = match header.as_str() {
             "x-api-key" => KeyHeader::XApiKey,
@@ -312,6 +313,7 @@ fn openai(settings: &Settings, local: Option<String>) -> Result<ProviderConfig> 
         config.base_url = url;
     }
     config.key = key("OPENAI_API_KEY", &config.base_url)?;
+    config.silence = settings.model_timeout().unwrap_or(config.silence);
     if let Some(field) = &settings.openai.max_tokens_field {
         config.max_tokens_field = match field.as_str() {
             "max_tokens" => MaxTokensField::MaxTokens,

@@ -39,6 +39,8 @@ pub struct Settings {
     pub idle_timeout_s: Option<u64>,
     /// Seconds that a program of an agent may run.
     pub tool_timeout_s: Option<u64>,
+    /// Seconds that the model's server may say nothing while it is asked.
+    pub model_timeout_s: Option<u64>,
     /// Who decides plans.
     pub plan: Option<Decider>,
     /// Who decides shutdowns.
@@ -111,6 +113,7 @@ const KEYS: &[(&str, &[&str])] = &[
             "calls_max",
             "idle_timeout_s",
             "tool_timeout_s",
+            "model_timeout_s",
             "plan",
             "shutdown",
             "tool",
@@ -187,6 +190,7 @@ impl Settings {
             calls_max: later.calls_max.or(self.calls_max),
             idle_timeout_s: later.idle_timeout_s.or(self.idle_timeout_s),
             tool_timeout_s: later.tool_timeout_s.or(self.tool_timeout_s),
+            model_timeout_s: later.model_timeout_s.or(self.model_timeout_s),
             plan: later.plan.or(self.plan),
             shutdown: later.shutdown.or(self.shutdown),
             tool: later.tool.or(self.tool),

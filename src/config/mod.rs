@@ -68,6 +68,11 @@ impl Settings {
             .map_or(TOOL_TIMEOUT, |s| Duration::from_secs(s.max(1)))
     }
 
+    /// How long the model's server may say nothing; `None`: the wire's own default.
+    pub fn model_timeout(&self) -> Option<Duration> {
+        self.model_timeout_s.map(|s| Duration::from_secs(s.max(1)))
+    }
+
     /// Who decides plans, shutdowns and tool calls.
     pub fn deciders(&self) -> (Decider, Decider, Decider) {
         (

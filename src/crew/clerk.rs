@@ -12,8 +12,10 @@ use crate::domain::mail::{Letter, LetterKind};
 use crate::domain::request::{
     Asking, Decider, Decision, Request, RequestKind, RequestStatus, Verdict,
 };
+use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::protocol::event::{EventKind, Level};
+use crate::store::{Requests, StoreError};
 
 /// What the clerk knows of the requests on disk.
 #[derive(Default)]
@@ -103,22 +105,7 @@ impl Shared {
     /// nothing changed.
     pub(super) async fn decide(self: &Arc<Self>, decision: Decision) -> Result<Request, String> {
         let (requests, now) = (self.requests.clone(), self.now());
-        let decided = blocking(move || {
-            let decided = requests.decide(&decision, now)?;
-            for same in requests.read_all()?.requests {
-                if same.is_pending() && same.is_like(&decided) {
-                    let decision = Decision {
-                        id: same.id,
-                        target: same.target,
-                        ..decision.clone()
-                    };
-                    // What somebody else has decided meanwhile, or the decider asked itself, stays.
-                    let _ = requests.decide(&decision, now);
-                }
-            }
-            Ok(decided)
-        })
-        .await;
+        let decided = blocking(move || decide_with_like(&requests, &decision, now)).await;
         let request = decided.map_err(|e| e.to_string())?;
         self.read_requests().await;
         Ok(request)
@@ -375,6 +362,27 @@ impl Shared {
             .await;
         }
     }
+}
+
+/// Decides a request on disk, and with it every other one that waits for the same answer.
+pub(super) fn decide_with_like(
+    requests: &Requests,
+    decision: &Decision,
+    now: Stamp,
+) -> Result<Request, StoreError> {
+    let decided = requests.decide(decision, now)?;
+    for same in requests.read_all()?.requests {
+        if same.is_pending() && same.is_like(&decided) {
+            let decision = Decision {
+                id: same.id,
+                target: same.target,
+                ..decision.clone()
+            };
+            // What somebody else has decided meanwhile, or the decider asked itself, stays.
+            let _ = requests.decide(&decision, now);
+        }
+    }
+    Ok(decided)
 }
 
 /// What the decider said. A standing rule has nothing to say.

@@ -23,6 +23,7 @@ mod popup;
 mod readers;
 mod requests;
 mod rows;
+mod seat;
 mod sentence;
 mod skills;
 mod state;
@@ -39,6 +40,7 @@ mod view;
 mod wrap;
 
 pub use pane::{Focus, Pane};
+pub use seat::Seat;
 pub use state::{Motion, MouseOwner, UiState, next_tick};
 pub use theme::{Palette, Theme};
 pub use update::{Do, Msg, update};

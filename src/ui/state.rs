@@ -17,6 +17,7 @@ use super::line_input::LineInput;
 use super::pane::{Focus, Pane};
 use super::popup::{Popup, Searching};
 use super::requests::RequestBook;
+use super::seat::Seat;
 use super::tour::Tour;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, RequestId, TaskId};
@@ -155,6 +156,7 @@ pub struct Queued {
 #[derive(Debug)]
 pub struct UiState {
     pub(super) page: Page,
+    pub(super) seat: Seat,
     pub(super) setup: Option<Setup>,
     pub(super) agents: Agents,
     pub(super) board: Arc<TaskGraph>,
@@ -204,6 +206,7 @@ impl UiState {
     pub fn new(width: u16, height: u16, zone: TimeZone, motion: Motion) -> UiState {
         UiState {
             page: Page::Crew,
+            seat: Seat::Crew,
             setup: None,
             agents: Agents::default(),
             board: Arc::default(),
@@ -282,10 +285,15 @@ impl UiState {
 
     /// The terminal's title.
     pub fn title(&self) -> String {
+        let name = if self.seat.is_crew() {
+            "crewdeck"
+        } else {
+            "crewdeck viewer"
+        };
         match self.requests.for_person() {
-            0 => "crewdeck".into(),
-            1 => "crewdeck (1 needs you)".into(),
-            n => format!("crewdeck ({n} need you)"),
+            0 => name.into(),
+            1 => format!("{name} (1 needs you)"),
+            n => format!("{name} ({n} need you)"),
         }
     }
 

@@ -26,10 +26,17 @@ pub enum Tour {
     Dismissed,
 }
 
-/// What to press next; `None` outside the demo, and when the person has put the line away.
+/// What to press next in the demo, or what a viewer can do; `None` elsewhere, and when the person has put the line
+/// away.
 pub fn line(state: &UiState) -> Option<String> {
+    if state.page != Page::Crew || state.tour == Tour::Dismissed {
+        return None;
+    }
+    if let Some(can) = state.seat.can(state.size.width) {
+        return Some(can.into());
+    }
     let is_demo = state.setup.as_ref().is_some_and(|s| s.provider == DEMO);
-    if !is_demo || state.page != Page::Crew || state.tour == Tour::Dismissed {
+    if !is_demo {
         return None;
     }
     if !state.popups.is_empty() {

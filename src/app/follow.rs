@@ -132,8 +132,6 @@ impl Thread {
     fn look(&mut self) -> Result<(), Unheard> {
         let holder = lock::holder(&self.root);
         if self.holder.as_ref() != Some(&holder) {
-            // What the last one wrote belongs to it.
-            self.read()?;
             self.holder = Some(holder.clone());
             let session = match &holder.session {
                 Some(session) => Some(session.clone()),

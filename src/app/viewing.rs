@@ -25,7 +25,17 @@ pub struct Viewing {
     waiting: Option<oneshot::Receiver<Result<Freed>>>,
     /// The lock, while the rest of the journal is read.
     freed: Option<Freed>,
+    /// The number of the last event.
     seq: u64,
+    expected: Run,
+}
+
+/// Which run of the crew is to be heard of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Run {
+    Same,
+    /// Another process has the lock.
+    Another,
 }
 
 /// What is new of the crew that is looked at.
@@ -80,6 +90,7 @@ impl Viewing {
             waiting: None,
             freed: None,
             seq: 0,
+            expected: Run::Another,
         })
     }
 
@@ -102,9 +113,16 @@ impl Viewing {
                 heard = self.follower.next() => match heard {
                     Some(Heard::Holder(holder)) => {
                         self.holder = holder;
+                        self.expected = Run::Another;
                         return News::Holder;
                     }
-                    Some(Heard::Anew(events, beginning)) => return News::Anew(events, beginning),
+                    Some(Heard::Anew(events, beginning)) => {
+                        // What was given up is in view already.
+                        if self.given_up.is_none() || self.given_up != self.holder.session {
+                            return News::Anew(events, beginning);
+                        }
+                        self.seq = events.last().map_or(0, |e| e.seq);
+                    }
                     Some(Heard::More(events)) => return News::More(events),
                     None => match self.freed.take() {
                         Some(freed) => return News::Free(freed),
@@ -139,10 +157,7 @@ impl Viewing {
     pub fn note(&mut self, news: &News) -> Result<()> {
         let is_ready = |e: &Event| matches!(e.kind, EventKind::CrewReady(_));
         let runs = match news {
-            News::Anew(events, _) => {
-                self.given_up != self.holder.session && events.iter().any(is_ready)
-            }
-            News::More(events) => events.iter().any(is_ready),
+            News::Anew(events, _) | News::More(events) => events.iter().any(is_ready),
             News::Holder | News::Free(_) | News::NoLock(_) => false,
         };
         if runs && self.given_up.take().is_some() {
@@ -173,10 +188,16 @@ impl Viewing {
         self.viewer.submit(command)
     }
 
-    /// Whether another run of the crew begins with this event: each numbers its events from 1.
+    /// Whether another run of the crew begins with this event: each numbers its own, and a process that was not
+    /// there before tells first what it works with.
     pub fn begins(&mut self, event: &Event) -> bool {
         let before = std::mem::replace(&mut self.seq, event.seq);
-        event.seq < before
+        let is_first =
+            self.expected == Run::Another && matches!(event.kind, EventKind::CrewReady(_));
+        if is_first {
+            self.expected = Run::Same;
+        }
+        is_first || event.seq < before
     }
 }
 

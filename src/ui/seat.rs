@@ -4,9 +4,7 @@ use super::keymap::Action;
 use super::state::UiState;
 use crate::domain::stamp::Stamp;
 use crate::ui::pane::{Focus, Pane};
-
-/// Columns from which there is room for whole sentences about a viewer.
-const WIDE: u16 = 120;
+use crate::ui::textual::width;
 
 /// Which seat this screen has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -59,19 +57,24 @@ impl Seat {
         }
     }
 
-    /// What a viewer can and can not do, in a line for a screen of `columns`; `None` in the crew's own window.
-    pub(super) fn can(self, columns: u16) -> Option<&'static str> {
-        Some(match self {
+    /// What a viewer can and can not do, in as many words as fit into `columns`; `None` in the crew's own window.
+    pub(super) fn can(self, columns: usize) -> Option<&'static str> {
+        let texts: &[&str] = match self {
             Seat::Crew | Seat::Taking => return None,
-            Seat::Viewer(_) if columns >= WIDE => {
-                "You can answer requests, write letters and merge. It takes over when that process ends"
-            }
-            Seat::Viewer(_) => "You can answer, write letters and merge",
-            Seat::Left if columns >= WIDE => {
-                "You can read, write letters and merge. To go on: quit, then crewdeck --resume"
-            }
-            Seat::Left => "To go on: quit, then crewdeck --resume",
-        })
+            Seat::Viewer(_) => &[
+                "Here you can answer, write letters and merge, not stop agents or choose models. When that process ends, this window takes over",
+                "You can answer, write letters and merge, not stop agents. It takes over in the end",
+                "You can answer, write letters, merge; not stop agents",
+                "You can answer, write and merge",
+            ],
+            Seat::Left => &[
+                "Here you can read, write letters and merge. To go on with the crew, quit and start crewdeck --resume",
+                "To go on with the crew: quit, then crewdeck --resume",
+                "To go on: crewdeck --resume",
+            ],
+        };
+        let fits = texts.iter().find(|t| width(t) <= columns);
+        fits.or(texts.last()).copied()
     }
 
     /// What leaving the screen leaves, for the hint at the first Ctrl+c; `None`: the crew ends with it.
@@ -111,6 +114,13 @@ impl UiState {
         fresh.notices = std::mem::take(&mut self.notices);
         fresh.flash = self.flash.take();
         *self = fresh;
+    }
+
+    /// All that was said before this screen looked on is shown: it is news no more.
+    pub fn caught_up(&mut self, now: Stamp) {
+        self.now = now;
+        self.flash = None;
+        self.dirty = true;
     }
 
     /// The process that ran the crew is gone: nobody of it works. The person goes on where the keys are.

@@ -42,14 +42,8 @@ pub(super) struct Early {
     pub(super) commands: Vec<Command>,
     /// What the journal is to hold.
     pub(super) events: Vec<Event>,
-    /// The crew of another process that is taken over.
-    pub(super) from: Option<From>,
-}
-
-/// The crew of another process, which is gone.
-pub(super) struct From {
-    process: Option<u32>,
-    session: String,
+    /// The session of another process that is taken over.
+    pub(super) from: Option<String>,
 }
 
 /// A crew that is being started.
@@ -66,9 +60,6 @@ impl Dashboard {
                 early.events.iter().for_each(|e| assembly.journal.note(e));
                 self.crew = Crew::There(assembly);
                 self.state.sit(Seat::Crew);
-                if let Some(from) = &early.from {
-                    self.publish(Level::Info, &taken_over(from.process));
-                }
             }
             Ok(Built::Taken(holder)) => {
                 let viewing = Viewing::start(&blueprint.root, holder, self.publisher.clone())?;
@@ -86,7 +77,7 @@ impl Dashboard {
                         self.state.first_run(&reason, &steps);
                         return Ok(());
                     }
-                    Some(From { session, .. }) => {
+                    Some(session) => {
                         let root = &blueprint.root;
                         let viewing = Viewing::left(root, session, self.publisher.clone())?;
                         self.state.sit(viewing.seat());
@@ -116,7 +107,7 @@ impl Dashboard {
                 let text = format!("This window will not take the crew over: {error:#}");
                 self.publish(Level::Warn, &text);
             }
-            News::Holder => self.state.end_of_run(now()),
+            News::Holder => {}
             News::Anew(events, beginning) => {
                 self.state.forget_crew();
                 for event in events {
@@ -126,11 +117,9 @@ impl Dashboard {
                     // What waited then rings no bell now.
                     drop(update(&mut self.state, Msg::Event(event)));
                 }
+                self.state.caught_up(now());
                 if beginning == Beginning::Cut {
                     viewing.tell_of_files();
-                }
-                if viewing.seat() == Seat::Left {
-                    self.state.end_of_run(now());
                 }
             }
             News::More(events) => {
@@ -162,11 +151,15 @@ impl Dashboard {
             .unwrap_or_else(new_id);
         self.state.end_of_run(now());
         self.state.sit(Seat::Taking);
+        // Others who look on read it, too: so it names processes.
+        let text = format!(
+            "The process that ran the crew{} is gone: process {} has taken it over and goes on from where it stood.",
+            freed.before.shown(),
+            std::process::id()
+        );
+        self.publish(Level::Info, &text);
         self.crew = Crew::Coming(Early {
-            from: Some(From {
-                process: freed.before.process,
-                session: session.clone(),
-            }),
+            from: Some(session.clone()),
             ..Early::default()
         });
         Box::pin(assemble::take_over(
@@ -176,9 +169,4 @@ impl Dashboard {
             self.publisher.clone(),
         ))
     }
-}
-
-fn taken_over(process: Option<u32>) -> String {
-    let who = process.map_or_else(String::new, |id| format!(" (process {id})"));
-    format!("The window that ran the crew{who} is gone: this one runs it now, from where it stood.")
 }

@@ -244,3 +244,27 @@ fn a_run_beside_a_crew_is_refused_and_told_what_can_be_done() {
     }
     leave(crew);
 }
+
+#[test]
+fn a_shutdown_that_was_decided_before_the_crew_read_of_it_is_carried_out() {
+    let project = Project::new();
+    let script = r"
+rules:
+  - when: ^go$
+    calls: [{ tool: spawn_teammate, input: { name: bob, role: coder, prompt: wait } }]
+  - when: .
+    times: 0
+    say: fine
+";
+    let mut crew = first(&project, script);
+    crew.send("go\r");
+    crew.wait("bob rests", |t| t.contains("bob idle"));
+    project.write(
+        ".team/requests/r1.json",
+        r#"{"id":"r1","kind":"shutdown","from":"user","target":"bob","body":"Go.","status":"approved","decided_by":"user"}"#,
+    );
+    crew.wait("bob is gone", |t| {
+        t.contains("0 here") || t.contains("bob gone")
+    });
+    leave(crew);
+}

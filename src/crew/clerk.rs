@@ -25,8 +25,19 @@ pub struct Clerk {
     /// Permissions that were given when nobody waited for them any more; bounded by the requests of one
     /// earlier run.
     pub(super) granted: Mutex<Vec<Request>>,
-    /// One reader at a time, so that changes are told in order and once.
-    reading: tokio::sync::Mutex<()>,
+    /// One reader at a time, so that changes are told in order and once. Whether it is the first reading, which
+    /// finds what earlier crews have dealt with.
+    reading: tokio::sync::Mutex<Reading>,
+}
+
+/// Which reading of the requests comes next.
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// What is decided in it was dealt with by an earlier crew.
+    #[default]
+    First,
+    /// What is decided and was not there before is to be carried out: another process may file and decide at once.
+    Later,
 }
 
 /// Whether a request is made now or was made by an earlier run.
@@ -113,7 +124,7 @@ impl Shared {
 
     /// Reads all requests and tells of those that changed, whoever changed them.
     pub(super) async fn read_requests(self: &Arc<Self>) {
-        let _one_at_a_time = self.clerk.reading.lock().await;
+        let mut turn = self.clerk.reading.lock().await;
         let requests = self.requests.clone();
         let reading = match blocking(move || requests.read_all()).await {
             Ok(reading) => reading,
@@ -129,6 +140,7 @@ impl Shared {
         for notice in reading.notices {
             self.notice(Level::Warn, notice).await;
         }
+        let which = std::mem::replace(&mut *turn, Reading::Later);
         for request in reading.requests {
             let before = lock(&self.clerk.known).insert(request.id.clone(), request.status);
             if before == Some(request.status) {
@@ -139,7 +151,8 @@ impl Shared {
             })
             .await;
             if !request.is_pending() {
-                if before.is_some() {
+                let is_news = before.is_some() || which == Reading::Later;
+                if is_news {
                     self.carry_out(&request).await;
                 }
                 let waiter = lock(&self.clerk.waiting).remove(&request.id);
@@ -147,7 +160,7 @@ impl Shared {
                     Some(tell) => {
                         let _ = tell.send(request);
                     }
-                    None if before.is_some() => self.tell_late(&request).await,
+                    None if is_news => self.tell_late(&request).await,
                     None => {}
                 }
             }

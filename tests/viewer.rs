@@ -182,7 +182,9 @@ fn when_the_first_is_killed_one_of_two_takes_over_and_finishes_the_work() {
     // Each is the crew's window or the viewer of the other one.
     let [a, b] = &screens;
     let (a_looks, b_looks) = (mark(b.pid()), mark(a.pid()));
-    let runs = |text: &str| text.contains("is gone: process") && !text.contains("viewer · ");
+    let runs = |text: &str| {
+        text.contains("the crew runs in this window now") && !text.contains("viewer · ")
+    };
     let of_a = a.wait("a seat", |t| runs(t) || t.contains(&a_looks));
     let of_b = b.wait("a seat", |t| runs(t) || t.contains(&b_looks));
     assert_ne!(runs(&of_a), runs(&of_b), "one of two:\n{of_a}\n{of_b}");
@@ -267,4 +269,118 @@ rules:
         t.contains("0 here") || t.contains("bob gone")
     });
     leave(crew);
+}
+
+#[test]
+fn while_the_first_writes_in_its_editor_the_others_see_on() {
+    let project = Project::new();
+    let script = r"
+rules:
+  - when: ^go$
+    calls: [{ tool: bash, input: { command: 'while [ ! -e open ]; do sleep 0.05; done; echo it is open' } }]
+  - when: it is open
+    say: I went through.
+";
+    let file = project.write("script.yaml", script);
+    let editor = "#!/bin/sh\ntouch editing\nwhile [ ! -e done ]; do sleep 0.05; done\necho written > \"$1\"\n";
+    let editor = project.write("editor.sh", editor);
+    let provider = format!("script:{}", file.display());
+    let edit = format!("sh {}", editor.display());
+    let mut crew = Screen::start_program(
+        Path::new(env!("CARGO_BIN_EXE_crewdeck")),
+        project.path(),
+        160,
+        45,
+        &["--provider", &provider, "--tool", "auto"],
+        &[("EDITOR", &edit)],
+    );
+    crew.wait_for(" to lead ");
+    let viewer = viewer(&project, crew.pid());
+    crew.send("go\r");
+    viewer.wait_for("while [ ! -e open ]");
+    crew.send("\x18e");
+    until("the editor", || project.file("editing").exists());
+    project.write("open", "");
+    viewer.wait_for("I went through.");
+    assert!(!crew.text().contains("I went through."), "{}", crew.text());
+    project.write("done", "");
+    crew.wait("the words of the editor", |t| {
+        t.contains("written") && t.contains("I went through.")
+    });
+    leave(viewer);
+    leave(crew);
+}
+
+#[test]
+fn a_viewer_asks_a_teammate_to_shut_down_and_answers_a_question() {
+    let project = Project::new();
+    let script = r"
+rules:
+  - when: ^go$
+    calls:
+      - { tool: spawn_teammate, input: { name: bob, role: coder, prompt: wait } }
+      - { tool: ask_user, input: { question: Which colour?, choices: [red, green, blue] } }
+  - when: 'The person answers: green'
+    say: Green it is.
+  - when: .
+    times: 0
+    say: fine
+";
+    let mut crew = first(&project, script);
+    crew.send("go\r");
+    crew.wait("bob rests", |t| t.contains("bob idle"));
+    let mut viewer = viewer(&project, crew.pid());
+    viewer.wait_for("lead asks you");
+    viewer.send(ALT_W);
+    viewer.wait_for("1-3 choose");
+    viewer.send("2");
+    crew.wait_for("Green it is.");
+    viewer.wait_for("Green it is.");
+    viewer.send("\x1b4");
+    viewer.wait_for("x shut down");
+    viewer.send("x");
+    crew.wait("bob is gone", |t| t.contains("bob gone"));
+    viewer.wait("bob is gone", |t| t.contains("bob gone"));
+    leave(viewer);
+    leave(crew);
+}
+
+#[test]
+fn of_a_long_session_the_newest_part_is_seen_and_the_files_as_they_are() {
+    let project = Project::new();
+    let mut crew = first(&project, CLEAN);
+    crew.send("go\r");
+    crew.wait_for("asks for permission");
+    let session = std::fs::read_to_string(project.file(".crewdeck/.lock")).unwrap();
+    let session = session.split_whitespace().nth(1).unwrap().to_string();
+    let journal = project.file(&format!(".crewdeck/sessions/{session}/journal.jsonl"));
+    let mut file = std::fs::OpenOptions::new()
+        .append(true)
+        .open(journal)
+        .unwrap();
+    let long = format!("{}\n", "x".repeat(17 * 1024 * 1024));
+    std::io::Write::write_all(&mut file, long.as_bytes()).unwrap();
+    let mut viewer = viewer(&project, crew.pid());
+    viewer.wait("the files, and that not all is shown", |t| {
+        [
+            "#1 Sweep the floor",
+            "lead asks for permission",
+            "only the newest part is shown",
+        ]
+        .iter()
+        .all(|part| t.contains(part))
+    });
+    answer(&mut viewer, "a");
+    viewer.wait_for("All is clean.");
+    leave(viewer);
+    leave(crew);
+}
+
+/// Waits until `wanted`.
+fn until(what: &str, wanted: impl Fn() -> bool) {
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !wanted() {
+        assert!(std::time::Instant::now() < end, "never saw {what}");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
 }

@@ -12,8 +12,8 @@ use tokio::sync::mpsc;
 
 use super::lock::{self, Holder};
 use super::resume;
-use crate::protocol::Event;
-use crate::store::{Beginning, Tail, Tailed};
+use crate::protocol::{Event, EventKind};
+use crate::store::{Beginning, Journal, Tail, Tailed};
 
 /// Pieces of news that may wait to be shown.
 const NEWS_MAX: usize = 4;
@@ -160,7 +160,11 @@ impl Thread {
             let heard = match tail.read() {
                 Ok(Tailed::Nothing) => return Ok(()),
                 Ok(Tailed::Lines(lines)) => Heard::More(events(&lines)),
-                Ok(Tailed::Anew(lines, beginning)) => Heard::Anew(events(&lines), beginning),
+                Ok(Tailed::Anew(lines, beginning)) => {
+                    let mut all = self.setup(beginning);
+                    all.extend(events(&lines));
+                    Heard::Anew(all, beginning)
+                }
                 Err(error) => {
                     // It is tried again at the next look.
                     tracing::warn!("the journal can not be read: {error}");
@@ -169,6 +173,18 @@ impl Thread {
             };
             self.say(heard)?;
         }
+    }
+
+    /// What the crew works with, from the beginning of a journal whose end alone is read.
+    fn setup(&self, beginning: Beginning) -> Vec<Event> {
+        let (Beginning::Cut, Some((session, _))) = (beginning, &self.tail) else {
+            return Vec::new();
+        };
+        let head = Journal::head(&self.root, session).unwrap_or_default();
+        let mut events = events(&head);
+        events.retain(|e| matches!(e.kind, EventKind::CrewReady(_)));
+        events.truncate(1);
+        events
     }
 
     fn say(&self, heard: Heard) -> Result<(), Unheard> {

@@ -10,6 +10,9 @@ use super::StoreError;
 /// Most bytes of a journal that are read back; of a longer one, the end.
 pub const READ_MAX: u64 = 16 * 1024 * 1024;
 
+/// Most bytes of its beginning that are read where only the beginning is wanted.
+const HEAD_MAX: u64 = 64 * 1024;
+
 /// A session's journal: `.crewdeck/sessions/ID/journal.jsonl`.
 #[derive(Debug)]
 pub struct Journal {
@@ -62,6 +65,28 @@ impl Journal {
             Tailed::Lines(lines) | Tailed::Anew(lines, _) => lines,
         })
     }
+}
+
+impl Journal {
+    /// The first lines of the journal of `session`, 64 KiB of them at most.
+    ///
+    /// # Errors
+    /// When it can not be read.
+    pub fn head(root: &Path, session: &str) -> Result<Vec<String>, StoreError> {
+        let path = path(root, session);
+        let at = || StoreError::at(&path);
+        let mut bytes = Vec::new();
+        let file = File::open(&path).map_err(at())?;
+        file.take(HEAD_MAX).read_to_end(&mut bytes).map_err(at())?;
+        Ok(whole_lines(&bytes))
+    }
+}
+
+/// The lines that end with a newline.
+fn whole_lines(bytes: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let lines = text.split_inclusive('\n').filter(|l| l.ends_with('\n'));
+    lines.map(|l| l.trim_end().to_string()).collect()
 }
 
 /// Whether lines are missing before those that were read.
@@ -141,14 +166,11 @@ impl Tail {
             None if from > 0 => Beginning::Cut,
             None | Some(_) => Beginning::Whole,
         };
-        let text = String::from_utf8_lossy(&bytes[..whole]);
-        let lines = text
-            .split_inclusive('\n')
-            .skip(usize::from(start == Beginning::Cut));
-        let lines: Vec<String> = lines
-            .filter(|line| line.ends_with('\n'))
-            .map(|l| l.trim_end().to_string())
-            .collect();
+        let mut lines = whole_lines(&bytes[..whole]);
+        if start == Beginning::Cut && !lines.is_empty() {
+            // The first one is the rest of a line.
+            lines.remove(0);
+        }
         Ok(match goes_on {
             None => Tailed::Anew(lines, start),
             Some(_) if lines.is_empty() => Tailed::Nothing,

@@ -16,6 +16,8 @@ pub enum Seat {
     Viewer(Option<u32>),
     /// The crew of the other process is gone, and this one is about to go on with it.
     Taking,
+    /// The crew runs here, and ran in another process before; until the person wants something of it.
+    Taken(Option<u32>),
     /// The crew of the other process is gone, and this one could not take it over.
     Left,
 }
@@ -25,7 +27,7 @@ impl Seat {
     pub fn mark(self) -> Option<(String, String)> {
         let pair = |whole: &str, short: &str| Some((whole.to_string(), short.to_string()));
         match self {
-            Seat::Crew => None,
+            Seat::Crew | Seat::Taken(_) => None,
             Seat::Viewer(Some(id)) => Some((
                 format!("viewer · crew runs in process {id}"),
                 format!("viewer of {id}"),
@@ -47,7 +49,7 @@ impl Seat {
                 | Action::Force
         );
         match self {
-            Seat::Crew | Seat::Taking => None,
+            Seat::Crew | Seat::Taking | Seat::Taken(_) => None,
             Seat::Viewer(_) | Seat::Left if !is_the_crews => None,
             Seat::Viewer(Some(id)) => Some(format!(
                 "Only the crew's own window can do that (process {id})."
@@ -57,30 +59,42 @@ impl Seat {
         }
     }
 
-    /// What a viewer can and can not do, in as many words as fit into `columns`; `None` in the crew's own window.
-    pub(super) fn can(self, columns: usize) -> Option<&'static str> {
-        let texts: &[&str] = match self {
+    /// What a viewer can and can not do, or that it is one no more, in as many words as fit into `columns`; `None` in
+    /// the crew's own window.
+    pub(super) fn line(self, columns: usize) -> Option<String> {
+        let own = |texts: &[&str]| texts.iter().map(|t| (*t).to_string()).collect();
+        let texts: Vec<String> = match self {
             Seat::Crew | Seat::Taking => return None,
-            Seat::Viewer(_) => &[
+            Seat::Viewer(_) => own(&[
                 "Here you can answer, write letters and merge, not stop agents or choose models. When that process ends, this window takes over",
-                "You can answer, write letters and merge, not stop agents. It takes over in the end",
+                "You can answer, write, merge, not stop agents; takes over when that process ends",
                 "You can answer, write letters, merge; not stop agents",
                 "You can answer, write and merge",
+            ]),
+            Seat::Taken(Some(id)) => vec![
+                format!(
+                    "Process {id} is gone: the crew runs in this window now, from where it stood there"
+                ),
+                format!("Process {id} is gone: the crew runs here now"),
+                "The crew runs here now".into(),
             ],
-            Seat::Left => &[
+            Seat::Taken(None) => {
+                own(&["The crew runs in this window now", "The crew runs here now"])
+            }
+            Seat::Left => own(&[
                 "Here you can read, write letters and merge. To go on with the crew, quit and start crewdeck --resume",
                 "To go on with the crew: quit, then crewdeck --resume",
                 "To go on: crewdeck --resume",
-            ],
+            ]),
         };
         let fits = texts.iter().find(|t| width(t) <= columns);
-        fits.or(texts.last()).copied()
+        fits.or(texts.last()).cloned()
     }
 
     /// What leaving the screen leaves, for the hint at the first Ctrl+c; `None`: the crew ends with it.
     pub(super) fn leaves(self) -> Option<&'static str> {
         match self {
-            Seat::Crew | Seat::Taking => None,
+            Seat::Crew | Seat::Taking | Seat::Taken(_) => None,
             Seat::Viewer(_) => Some("Press Ctrl+c again to leave. The crew goes on."),
             Seat::Left => Some("Press Ctrl+c again to leave."),
         }
@@ -89,7 +103,7 @@ impl Seat {
     /// Whether the crew runs here, so that keys for it reach it.
     pub(super) fn is_crew(self) -> bool {
         match self {
-            Seat::Crew | Seat::Taking => true,
+            Seat::Crew | Seat::Taking | Seat::Taken(_) => true,
             Seat::Viewer(_) | Seat::Left => false,
         }
     }
@@ -100,6 +114,13 @@ impl UiState {
     pub fn sit(&mut self, seat: Seat) {
         self.dirty |= self.seat != seat;
         self.seat = seat;
+    }
+
+    /// The person wants something of the crew: that it was taken over is news no more.
+    pub fn settle(&mut self) {
+        if let Seat::Taken(_) = self.seat {
+            self.sit(Seat::Crew);
+        }
     }
 
     /// Forgets what was heard of a crew, and nothing that the person has written or chosen for the screen.

@@ -35,8 +35,8 @@ pub fn line(state: &UiState) -> Option<String> {
     if state.page != Page::Crew || state.tour == Tour::Dismissed {
         return None;
     }
-    if let Some(can) = state.seat.can(room(state)) {
-        return Some(can.into());
+    if let Some(line) = state.seat.line(room(state)) {
+        return Some(line);
     }
     let is_demo = state.setup.as_ref().is_some_and(|s| s.provider == DEMO);
     if !is_demo {

@@ -42,8 +42,14 @@ pub(super) struct Early {
     pub(super) commands: Vec<Command>,
     /// What the journal is to hold.
     pub(super) events: Vec<Event>,
-    /// The session of another process that is taken over.
-    pub(super) from: Option<String>,
+    /// What is taken over, where the crew ran in another process.
+    pub(super) from: Option<From>,
+}
+
+/// The crew of another process, which is gone.
+pub(super) struct From {
+    process: Option<u32>,
+    session: String,
 }
 
 /// A crew that is being started.
@@ -59,7 +65,10 @@ impl Dashboard {
             Ok(Built::Crew(mut assembly)) => {
                 early.events.iter().for_each(|e| assembly.journal.note(e));
                 self.crew = Crew::There(assembly);
-                self.state.sit(Seat::Crew);
+                self.state.sit(match early.from {
+                    None => Seat::Crew,
+                    Some(from) => Seat::Taken(from.process),
+                });
             }
             Ok(Built::Taken(holder)) => {
                 let viewing = Viewing::start(&blueprint.root, holder, self.publisher.clone())?;
@@ -77,7 +86,7 @@ impl Dashboard {
                         self.state.first_run(&reason, &steps);
                         return Ok(());
                     }
-                    Some(session) => {
+                    Some(From { session, .. }) => {
                         let root = &blueprint.root;
                         let viewing = Viewing::left(root, session, self.publisher.clone())?;
                         self.state.sit(viewing.seat());
@@ -120,6 +129,7 @@ impl Dashboard {
                 self.state.caught_up(now());
                 if beginning == Beginning::Cut {
                     viewing.tell_of_files();
+                    self.tell("Of this long session only the newest part is shown.");
                 }
             }
             News::More(events) => {
@@ -159,7 +169,10 @@ impl Dashboard {
         );
         self.publish(Level::Info, &text);
         self.crew = Crew::Coming(Early {
-            from: Some(session.clone()),
+            from: Some(From {
+                process: freed.before.process,
+                session: session.clone(),
+            }),
             ..Early::default()
         });
         Box::pin(assemble::take_over(

@@ -300,6 +300,7 @@ impl Dashboard {
     }
 
     fn submit(&mut self, command: Command) {
+        self.state.settle();
         let refused = match &mut self.crew {
             Crew::There(assembly) => assembly.crew.submit(command).is_err(),
             Crew::Elsewhere(viewing) => viewing.submit(command).is_err(),

@@ -192,7 +192,7 @@ pub fn composer(
         let words = if !has_keys {
             "i to write"
         } else if state.shown.is_lead() && !state.seat.is_crew() {
-            "Write a letter to the lead, @name to a teammate, /help, /quit"
+            "Write a letter, @name to a teammate, /help, /quit"
         } else if state.shown.is_lead() {
             "Say what you want done, @name to write to a teammate, /model, /help, /quit"
         } else {

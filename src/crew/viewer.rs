@@ -297,3 +297,7 @@ impl Files {
 }
 
 const NOBODY: &str = "No crew runs here that could do that: start it with crewdeck --resume.";
+
+#[cfg(test)]
+#[path = "viewer_tests.rs"]
+mod tests;

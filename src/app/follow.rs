@@ -192,10 +192,8 @@ impl Thread {
     }
 }
 
-/// A line of another version says nothing that this one could show.
 fn events(lines: &[String]) -> Vec<Event> {
-    let event = |line: &String| serde_json::from_str(line).ok();
-    lines.iter().filter_map(event).collect()
+    lines.iter().filter_map(|l| resume::event(l)).collect()
 }
 
 /// What the system tells of changes in the folders of the lock and the journal.

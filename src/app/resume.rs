@@ -59,8 +59,7 @@ pub fn is_id(text: &str) -> bool {
 /// When its journal can not be read.
 pub fn show(root: &Path, session: &str, now: Stamp, state: &mut UiState) -> Result<()> {
     for line in Journal::read(root, session)? {
-        // A line of another version says nothing that this one could show.
-        if let Ok(event) = serde_json::from_str::<Event>(&line) {
+        if let Some(event) = event(&line) {
             update(state, Msg::Event(event));
         }
     }
@@ -68,9 +67,48 @@ pub fn show(root: &Path, session: &str, now: Stamp, state: &mut UiState) -> Resu
     Ok(())
 }
 
+/// The event in a line of a journal, for a screen that has not seen it happen. A line of another version says
+/// nothing that this one could show.
+pub fn event(line: &str) -> Option<Event> {
+    let event: Event = serde_json::from_str(line).ok()?;
+    (!event.kind.is_for_asker()).then_some(event)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::ids::TaskId;
+    use crate::protocol::EventKind;
+    use crate::protocol::event::Level;
+    use crate::ui::Motion;
+    use crate::ui::keymap::Context;
+    use jiff::tz::TimeZone;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn an_answer_to_another_window_opens_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::open(dir.path(), "0190aaaa").unwrap();
+        for kind in [
+            EventKind::notice(Level::Info, "a notice"),
+            EventKind::DiffShown {
+                task: TaskId(1),
+                stat: "a.rs | 1 +".into(),
+                text: "+x".into(),
+                untracked: Vec::new(),
+            },
+            EventKind::Refused { why: "no".into() },
+        ] {
+            let (seq, at) = (1, Stamp(1.0));
+            let event = Event { seq, at, kind };
+            journal
+                .append(&serde_json::to_string(&event).unwrap())
+                .unwrap();
+        }
+        let mut state = UiState::new(80, 24, TimeZone::UTC, Motion::Full);
+        show(dir.path(), "0190aaaa", Stamp(2.0), &mut state).unwrap();
+        assert_eq!(state.contexts(), [Context::Composer, Context::Everywhere]);
+    }
 
     #[test]
     fn the_newest_or_the_one_that_is_named() {

@@ -163,7 +163,7 @@ impl Dashboard {
         self.state.sit(Seat::Taking);
         // Others who look on read it, too: so it names processes.
         let text = format!(
-            "The process that ran the crew{} is gone: process {} has taken it over and goes on from where it stood.",
+            "The process that ran the crew{} is gone: process {} takes it over.",
             freed.before.shown(),
             std::process::id()
         );

@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow, bail};
 use secrecy::SecretString;
 
 use super::journal::Journal;
-use super::lock::{self, CrewLock};
+use super::lock::{self, CrewLock, Freed, Holder, Taken};
 use super::{demo, jitter, local, new_id, now, resume, root, settings};
 use crate::agent::compact::COMPACT_AT;
 use crate::agent::driver::Engine;
@@ -133,17 +133,55 @@ pub struct NoModel {
     pub steps: Vec<String>,
 }
 
-/// Starts the crew.
+/// What became of the wish for a crew.
+pub enum Built {
+    /// It runs.
+    Crew(Box<Assembly>),
+    /// Another process runs one here.
+    Taken(Holder),
+}
+
+/// Starts the crew, where none runs yet.
 ///
 /// # Errors
 /// [`NoModel`] when no model can be had, else why the crew can not start here.
-pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Assembly> {
+pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Built> {
     let root = &blueprint.root;
     store::prepare(root)?;
-    let lock = lock::take(root)?;
+    let (session, start) = match &blueprint.resume {
+        Some(session) => (session.clone(), Start::Resumed),
+        None => (new_id(), Start::Fresh),
+    };
+    match lock::take(root, &session)? {
+        Taken::Mine(lock) => start_crew(blueprint, lock, session, start, publisher).await,
+        Taken::Theirs(holder) => Ok(Built::Taken(holder)),
+    }
+}
+
+/// Goes on with `session` of a crew that is gone, under its lock.
+///
+/// # Errors
+/// As [`build`]. The lock is free again then.
+pub async fn take_over(
+    blueprint: &Blueprint,
+    freed: Freed,
+    session: String,
+    publisher: Publisher,
+) -> Result<Built> {
+    let lock = freed.take(&session)?;
+    start_crew(blueprint, lock, session, Start::Resumed, publisher).await
+}
+
+async fn start_crew(
+    blueprint: &Blueprint,
+    lock: CrewLock,
+    session: String,
+    start: Start,
+    publisher: Publisher,
+) -> Result<Built> {
+    let root = &blueprint.root;
     let settings = &blueprint.settings;
     let wire = wire(blueprint).await?;
-    let session = blueprint.resume.clone().unwrap_or_else(new_id);
     let journal = Journal::open(root, &session)?;
     let model = name_of_model(settings, &wire, &publisher).await?;
     let calls_max = settings.calls_max.unwrap_or(governor::CALLS_MAX);
@@ -187,10 +225,7 @@ pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Assemb
         tools: settings.tools.clone(),
         tool_timeout: settings.tool_timeout(),
         compact_at: settings.compact_at.unwrap_or(COMPACT_AT),
-        start: match blueprint.resume {
-            Some(_) => Start::Resumed,
-            None => Start::Fresh,
-        },
+        start,
         idle_timeout: settings.idle_timeout(),
         memory: memory(root),
         skills: Skills::open(root, config::user_folder().map(|f| f.join("skills"))),
@@ -200,11 +235,11 @@ pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Assemb
         jitter,
     })
     .await?;
-    Ok(Assembly {
+    Ok(Built::Crew(Box::new(Assembly {
         crew,
         journal,
         lock,
-    })
+    })))
 }
 
 /// A model's wire, with what is known about it.

@@ -4,6 +4,7 @@ pub mod assemble;
 pub mod dashboard;
 pub mod demo;
 mod editor;
+mod follow;
 pub mod headless;
 mod journal;
 mod local;
@@ -11,6 +12,7 @@ mod lock;
 mod pace;
 mod replay;
 mod resume;
+mod viewing;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -25,7 +27,7 @@ use crate::domain::stamp::Stamp;
 use crate::protocol::bus;
 use crate::store;
 use crate::verbs::{self, Desk, Form};
-use assemble::{Assembly, Blueprint};
+use assemble::{Assembly, Blueprint, Built};
 use headless::Person;
 
 /// The exit code when there was nothing to do.
@@ -93,8 +95,15 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
         let Assembly {
             crew,
             mut journal,
-            lock: _lock,
-        } = assemble::build(&blueprint, publisher).await?;
+            lock,
+        } = match assemble::build(&blueprint, publisher).await? {
+            Built::Crew(assembly) => *assembly,
+            Built::Taken(holder) => bail!(
+                "a crew already runs in {}{}: write to it with crewdeck mail send lead \"…\", look at it with crewdeck, or name another directory with --dir",
+                blueprint.root.display(),
+                holder.shown()
+            ),
+        };
         if let Some(said) = said {
             headless::eprint_line(&format!("crewdeck: {said}"));
         }
@@ -105,7 +114,11 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
             );
         }
         let ended = headless::run(&crew, &mut inlet, &mut journal, prompt, form).await;
-        crew.stop().await?;
+        let stopped = crew.stop().await;
+        // Whoever takes the crew over finds the journal whole.
+        drop(journal);
+        drop(lock);
+        stopped?;
         match ended? {
             headless::Ended::Done => Ok(0),
             headless::Ended::Failed(why) => bail!("{why}"),

@@ -69,14 +69,51 @@ pub fn show(root: &Path, session: &str, now: Stamp, state: &mut UiState) -> Resu
 /// When it can not be read.
 pub fn recorded(root: &Path, session: &str) -> Result<Vec<Event>> {
     let lines = Journal::read(root, session)?;
-    // A line of another version says nothing that this one could show.
-    let events = lines.iter().filter_map(|l| serde_json::from_str(l).ok());
-    Ok(events.collect())
+    Ok(lines.iter().filter_map(|l| event(l)).collect())
+}
+
+/// The event in a line of a journal, for a screen that has not seen it happen. A line of another version says
+/// nothing that this one could show.
+pub fn event(line: &str) -> Option<Event> {
+    let event: Event = serde_json::from_str(line).ok()?;
+    (!event.kind.is_for_asker()).then_some(event)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::ids::TaskId;
+    use crate::protocol::EventKind;
+    use crate::protocol::event::Level;
+    use crate::ui::Motion;
+    use crate::ui::keymap::Context;
+    use jiff::tz::TimeZone;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn an_answer_to_another_window_opens_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::open(dir.path(), "0190aaaa").unwrap();
+        for kind in [
+            EventKind::notice(Level::Info, "a notice"),
+            EventKind::DiffShown {
+                task: TaskId(1),
+                stat: "a.rs | 1 +".into(),
+                text: "+x".into(),
+                untracked: Vec::new(),
+            },
+            EventKind::Refused { why: "no".into() },
+        ] {
+            let (seq, at) = (1, Stamp(1.0));
+            let event = Event { seq, at, kind };
+            journal
+                .append(&serde_json::to_string(&event).unwrap())
+                .unwrap();
+        }
+        let mut state = UiState::new(80, 24, TimeZone::UTC, Motion::Full);
+        show(dir.path(), "0190aaaa", Stamp(2.0), &mut state).unwrap();
+        assert_eq!(state.contexts(), [Context::Composer, Context::Everywhere]);
+    }
 
     #[test]
     fn the_newest_or_the_one_that_is_named() {

@@ -16,6 +16,7 @@ mod rules;
 mod skills;
 mod subagent;
 mod trees;
+mod viewer;
 mod watcher;
 
 use std::collections::BTreeMap;
@@ -45,6 +46,7 @@ use crate::protocol::{Command, Publisher};
 use crate::store::{Board, Post, Requests, Roster, Skills, StoreError, Worktrees};
 use crate::tools::policy::Rules;
 pub use trees::MergeRule;
+pub use viewer::{Runner, Viewer, ViewerParts};
 
 /// Commands that may wait for the crew.
 const COMMANDS_MAX: usize = 256;

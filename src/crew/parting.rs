@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Shared;
+use super::commands::from_person;
 use crate::agent::desk::Parting;
 use crate::agent::driver::blocking;
 use crate::domain::ids::{LetterId, Name, RequestId};
@@ -14,6 +15,10 @@ use crate::protocol::event::{EventKind, Level};
 
 /// How long a teammate gets to shut down before the person is told that it has not.
 const DEADLINE: Duration = Duration::from_secs(120);
+
+/// What a nudge says.
+pub(super) const NUDGE: &str =
+    "Where do you stand? Go on with your task; if something holds you up, say what.";
 
 impl Shared {
     /// An agent's answer to a shutdown request; it counts only for one that was approved and is about it.
@@ -116,15 +121,7 @@ impl Shared {
         if member.is_lead() || self.handle(member).is_none() {
             return Err(format!("'{member}' is not a teammate at work."));
         }
-        let text = "Where do you stand? Go on with your task; if something holds you up, say what.";
-        let letter = Letter::new(
-            LetterId((self.new_id)()),
-            LetterKind::Message,
-            &Name::user(),
-            member,
-            text,
-            self.now(),
-        );
+        let letter = from_person(member, NUDGE, (self.new_id)(), self.now());
         let post = self.post.clone();
         blocking(move || post.send(&letter))
             .await

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use super::{Shared, lock};
 use crate::agent::driver::blocking;
 use crate::agent::prompt;
-use crate::domain::graph::NewTask;
+use crate::domain::graph::{NewTask, TaskGraph};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::{Brought, Created, Leftovers, Merge, Worktree, WorktreeName};
@@ -201,19 +201,7 @@ impl Shared {
             .trees
             .as_ref()
             .ok_or("there are no worktrees here: everybody works in the directory itself")?;
-        let graph = self.graph();
-        let task = graph.known(id).map_err(|e| e.to_string())?.clone();
-        let name = WorktreeName::new(&task.worktree)
-            .map_err(|_| format!("task {id} has no worktree: nothing of it is to be merged"))?;
-        if let Some(other) = graph
-            .tasks()
-            .find(|t| t.worktree == task.worktree && t.status != TaskStatus::Completed)
-        {
-            return Err(format!(
-                "task {} is still at work in {name}: it is merged when that is completed",
-                other.id
-            ));
-        }
+        let (task, name) = mergeable(&self.graph(), id)?;
         let (door, now, tree) = (trees.door.clone(), self.now(), name.clone());
         let merged = blocking(move || door.merge(&tree, now)).await;
         let branch = name.branch();
@@ -243,12 +231,7 @@ impl Shared {
         files: &[String],
     ) -> Result<String, String> {
         let branch = name.branch();
-        let shown = files
-            .iter()
-            .take(FILES_MAX)
-            .cloned()
-            .collect::<Vec<_>>()
-            .join(", ");
+        let shown = some(files);
         let new = NewTask {
             subject: format!("Merge {into} into {branch}: conflict in {shown}"),
             description: format!(
@@ -280,21 +263,8 @@ impl Shared {
             .trees
             .as_ref()
             .ok_or("there are no worktrees here: everybody works in the directory itself")?;
-        let graph = self.graph();
-        let task = graph.known(id).map_err(|e| e.to_string())?;
-        let name = WorktreeName::new(&task.worktree)
-            .map_err(|_| format!("task {id} has no worktree: it has changed nothing of its own"))?;
-        let door = trees.door.clone();
-        let diff = blocking(move || door.diff(&name))
-            .await
-            .map_err(|e| e.to_string())?;
-        self.publish(EventKind::DiffShown {
-            task: id,
-            stat: diff.stat,
-            text: diff.text,
-            untracked: diff.untracked,
-        })
-        .await;
+        let shown = diff_of(trees.door.clone(), &self.graph(), id).await?;
+        self.publish(shown).await;
         Ok(())
     }
 
@@ -318,6 +288,49 @@ impl Shared {
             })
             .collect()
     }
+}
+
+/// A task whose branch may be merged now, and its worktree.
+pub(super) fn mergeable(
+    graph: &TaskGraph,
+    id: TaskId,
+) -> Result<(Arc<Task>, WorktreeName), String> {
+    let task = graph.known(id).map_err(|e| e.to_string())?.clone();
+    let name = WorktreeName::new(&task.worktree)
+        .map_err(|_| format!("task {id} has no worktree: nothing of it is to be merged"))?;
+    let mut others = graph.tasks();
+    match others.find(|t| t.worktree == task.worktree && t.status != TaskStatus::Completed) {
+        Some(other) => Err(format!(
+            "task {} is still at work in {name}: it is merged when that is completed",
+            other.id
+        )),
+        None => Ok((task, name)),
+    }
+}
+
+/// What the branch of a task changes.
+pub(super) async fn diff_of(
+    door: Worktrees,
+    graph: &TaskGraph,
+    id: TaskId,
+) -> Result<EventKind, String> {
+    let task = graph.known(id).map_err(|e| e.to_string())?;
+    let name = WorktreeName::new(&task.worktree)
+        .map_err(|_| format!("task {id} has no worktree: it has changed nothing of its own"))?;
+    let diff = blocking(move || door.diff(&name))
+        .await
+        .map_err(|e| e.to_string())?;
+    Ok(EventKind::DiffShown {
+        task: id,
+        stat: diff.stat,
+        text: diff.text,
+        untracked: diff.untracked,
+    })
+}
+
+/// The first of the files of a conflict.
+pub(super) fn some(files: &[String]) -> String {
+    files[..files.len().min(FILES_MAX)].join(", ")
 }
 
 fn made(created: &Created, dir: &str) -> String {

@@ -19,7 +19,7 @@ use crate::store::watch::{self, Dirty, Watching};
 /// Changes that may wait; more of them are merged by the watch.
 const DIRTY_MAX: usize = 16;
 /// Letters that the Inbox pane shows.
-const LETTERS_MAX: usize = 500;
+pub(super) const LETTERS_MAX: usize = 500;
 
 /// Watches the state folders until the crew stops.
 pub async fn watch(shared: Arc<Shared>) {

@@ -31,7 +31,7 @@ use crate::domain::worktree::WorktreeError;
 
 pub use board::{Board, News, Reading, Which};
 pub use git::GitError;
-pub use journal::Journal;
+pub use journal::{Beginning, Journal, Tail, Tailed};
 pub use post::{Cursor, Pending, Post};
 pub use requests::{Requests, RequestsReading};
 pub use root::{prepare, root_of};

@@ -160,14 +160,15 @@ fn acts_on_the_crew(action: Action) -> bool {
 fn does_something(state: &UiState, binding: &Binding) -> bool {
     let focus = state.focus;
     let in_panes = state.popups.is_empty();
-    if state.replay.is_some() && acts_on_the_crew(binding.action) {
+    let is_recording = state.replay.is_some() && acts_on_the_crew(binding.action);
+    if is_recording || state.seat.refuses(binding.action).is_some() {
         return false;
     }
     match binding.action {
         Action::Waiting => {
             in_panes && state.requests.for_person() > 0 && focus != Focus::Pane(Pane::Needs)
         }
-        Action::Interrupt => in_panes && state.is_running(&state.shown),
+        Action::Interrupt => in_panes && state.seat.is_crew() && state.is_running(&state.shown),
         Action::Follow => match focus.pane() {
             Pane::Inbox => state.selected.letter.is_some(),
             Pane::Lead | Pane::Todo | Pane::Board | Pane::Team | Pane::Needs => state

@@ -25,6 +25,7 @@ mod readers;
 pub mod replay;
 mod requests;
 mod rows;
+mod seat;
 mod sentence;
 mod skills;
 mod state;
@@ -42,6 +43,7 @@ mod view;
 mod wrap;
 
 pub use pane::{Focus, Pane};
+pub use seat::Seat;
 pub use state::{Motion, MouseOwner, UiState};
 pub use theme::{Palette, Theme};
 pub use tick::next_tick;

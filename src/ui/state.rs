@@ -19,6 +19,7 @@ use super::pane::{Focus, Pane};
 use super::popup::{Popup, Searching};
 use super::replay::Player;
 use super::requests::RequestBook;
+use super::seat::Seat;
 use super::tour::Tour;
 use crate::domain::attention::Matter;
 use crate::domain::graph::TaskGraph;
@@ -158,6 +159,7 @@ pub struct Queued {
 #[derive(Debug)]
 pub struct UiState {
     pub(super) page: Page,
+    pub(super) seat: Seat,
     pub(super) setup: Option<Setup>,
     pub(super) agents: Agents,
     pub(super) board: Arc<TaskGraph>,
@@ -210,6 +212,7 @@ impl UiState {
     pub fn new(width: u16, height: u16, zone: TimeZone, motion: Motion) -> UiState {
         UiState {
             page: Page::Crew,
+            seat: Seat::Crew,
             setup: None,
             agents: Agents::default(),
             board: Arc::default(),
@@ -315,10 +318,15 @@ impl UiState {
 
     /// The terminal's title.
     pub fn title(&self) -> String {
+        let name = if self.seat.is_crew() {
+            "crewdeck"
+        } else {
+            "crewdeck viewer"
+        };
         match self.requests.for_person() {
-            0 => "crewdeck".into(),
-            1 => "crewdeck (1 needs you)".into(),
-            n => format!("crewdeck ({n} need you)"),
+            0 => name.into(),
+            1 => format!("{name} (1 needs you)"),
+            n => format!("{name} ({n} need you)"),
         }
     }
 

@@ -239,7 +239,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Everywhere, &["ctrl+c"], Action::Interrupt, "stop the shown agent; twice when it rests: quit", "stop"),
     bind(Context::Everywhere, &["f1"], Action::Help, "show the keys", "help"),
     bind(Context::Everywhere, &["ctrl+p"], Action::Palette, "show all actions", "actions"),
-    bind(Context::Everywhere, &["alt+h", "f3"], Action::DismissTour, "put away the line that guides through the demo", ""),
+    bind(Context::Everywhere, &["alt+h", "f3"], Action::DismissTour, "put away the line above the hints", ""),
     bind(Context::Everywhere, &["ctrl+z"], Action::Suspend, "suspend; fg brings it back", ""),
 ];
 

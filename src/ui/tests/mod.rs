@@ -8,3 +8,4 @@ mod pictures;
 mod pty;
 mod replay;
 mod robust;
+mod viewer;

@@ -237,6 +237,10 @@ fn paste(state: &mut UiState, text: &str) {
 
 /// Carries `action` out.
 fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
+    if let Some(why) = state.seat.refuses(action) {
+        state.say(Level::Info, why);
+        return;
+    }
     match action {
         Action::Help => popups::help(state),
         Action::Palette => popups::palette(state),

@@ -158,8 +158,13 @@ pub fn composer(
     } else {
         theme.border
     };
+    let to = if state.seat.is_crew() {
+        " to "
+    } else {
+        " letter to "
+    };
     let to = Line::from(vec![
-        Span::styled(" to ", theme.dim),
+        Span::styled(to, theme.dim),
         Span::styled(
             format!("{} ", state.shown),
             if has_keys {
@@ -186,6 +191,8 @@ pub fn composer(
     if state.composer.is_empty() {
         let words = if !has_keys {
             "i to write"
+        } else if state.shown.is_lead() && !state.seat.is_crew() {
+            "Write a letter, @name to a teammate, /help, /quit"
         } else if state.shown.is_lead() {
             "Say what you want done, @name to write to a teammate, /model, /help, /quit"
         } else {

@@ -9,6 +9,7 @@ use ratatui::widgets::Widget;
 use super::frame::{self, Titles};
 use crate::domain::request::{Request, RequestKind};
 use crate::domain::text::one_line;
+use crate::ui::keymap::Action;
 use crate::ui::needs_card::{CardLine, Part};
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::requests::is_the_leads;
@@ -149,7 +150,7 @@ fn buttons(state: &UiState, request: &Request, theme: &Theme, row: Rect, buffer:
     }
     let mut spans = Vec::new();
     let mut room = usize::from(row.width);
-    for (key, words, style) in keys(request, theme) {
+    for (key, words, style) in keys(state, request, theme) {
         let wide = width(&key) + width(words) + 1;
         if wide > room {
             break;
@@ -162,7 +163,7 @@ fn buttons(state: &UiState, request: &Request, theme: &Theme, row: Rect, buffer:
 }
 
 /// The keys of a card, the most needed first: a narrow row loses the last ones.
-fn keys(request: &Request, theme: &Theme) -> Vec<(String, &'static str, Style)> {
+fn keys(state: &UiState, request: &Request, theme: &Theme) -> Vec<(String, &'static str, Style)> {
     let open = ("Enter".to_string(), "open the agent", theme.text);
     let key = |key: &str, words, style| (key.to_string(), words, style);
     match (request.kind, request.choices.len()) {
@@ -188,7 +189,8 @@ fn keys(request: &Request, theme: &Theme) -> Vec<(String, &'static str, Style)> 
                 key("a", "approve", theme.ok),
                 key("r", "reject", theme.error),
             ];
-            if request.call.as_ref().is_some_and(|c| !c.scopes.is_empty()) {
+            let has_scopes = request.call.as_ref().is_some_and(|c| !c.scopes.is_empty());
+            if has_scopes && state.seat.refuses(Action::ApproveForTeam).is_none() {
                 keys.push(key("A", "for the team", theme.ok));
             }
             keys.extend([key("c", "comment", theme.text), open]);

@@ -1,5 +1,7 @@
 //! The dashboard: one loop that joins keys, events and frames.
 
+mod crew;
+
 use anyhow::{Context, Result};
 use crossterm::event::{Event as Input, EventStream, KeyEventKind};
 use futures::StreamExt;
@@ -7,7 +9,8 @@ use jiff::tz::TimeZone;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
-use super::assemble::{self, Assembly, Blueprint, NoModel};
+use self::crew::{Building, Crew, Early};
+use super::assemble::{self, Assembly, Blueprint};
 use super::pace::{Cause, Pace};
 use super::{blocked_on, editor, now, resume, until};
 use crate::cli::Global;
@@ -56,23 +59,6 @@ enum Left {
     Quit,
     /// From the first page, to the demo.
     ForDemo,
-}
-
-enum Crew {
-    /// It is on its way; what the person wants meanwhile waits.
-    Coming(Early),
-    There(Box<Assembly>),
-    /// It could not start; the first page says why.
-    Missing,
-}
-
-/// What happened before the crew was there.
-#[derive(Default)]
-struct Early {
-    /// What the person wants of it.
-    commands: Vec<Command>,
-    /// What the journal is to hold.
-    events: Vec<Event>,
 }
 
 struct Dashboard {
@@ -128,7 +114,7 @@ impl Dashboard {
             inlet,
             crew: Crew::Coming(Early {
                 commands: early.into_iter().collect(),
-                events: Vec::new(),
+                ..Early::default()
             }),
             title: String::new(),
             calling: blueprint.settings.notify.unwrap_or_default(),
@@ -148,20 +134,26 @@ impl Dashboard {
         drop(self.screen);
         if let Crew::There(assembly) = self.crew {
             let Assembly {
-                crew, mut journal, ..
+                crew,
+                mut journal,
+                lock,
             } = *assembly;
-            crew.stop().await?;
+            let stopped = crew.stop().await;
             while let Some(event) = self.inlet.try_next() {
                 journal.note(&event);
             }
+            // Whoever takes the crew over finds the journal whole.
+            drop(journal);
+            drop(lock);
+            stopped?;
         }
         left
     }
 
     async fn run(&mut self, blueprint: &Blueprint) -> Result<Left> {
         let mut keys = EventStream::new();
-        let building = assemble::build(blueprint, self.publisher.clone());
-        tokio::pin!(building);
+        let mut building: Building<'_> =
+            Box::pin(assemble::build(blueprint, self.publisher.clone()));
         loop {
             let wake = self.next_wake();
             let mut cause = Cause::Event;
@@ -191,7 +183,14 @@ impl Dashboard {
                         self.hear(event);
                     }
                 }
-                built = &mut building, if matches!(self.crew, Crew::Coming(_)) => self.built(built),
+                built = &mut building, if matches!(self.crew, Crew::Coming(_)) => {
+                    self.built(built, blueprint)?;
+                }
+                news = self.crew.news() => {
+                    if let Some(freed) = self.look(news)? {
+                        building = self.take_over(freed, blueprint);
+                    }
+                }
                 () = until(wake), if wake.is_some() => {
                     for wish in update(&mut self.state, Msg::Tick { now: now() }) {
                         self.meanwhile(wish);
@@ -245,8 +244,12 @@ impl Dashboard {
             Crew::Coming(early) if early.events.len() < EARLY_EVENTS_MAX => {
                 early.events.push(event.clone());
             }
-            Crew::Coming(_) | Crew::Missing => {}
+            Crew::Coming(_) | Crew::Elsewhere(_) | Crew::Missing => {}
         }
+        self.show(event);
+    }
+
+    fn show(&mut self, event: Event) {
         for wish in update(&mut self.state, Msg::Event(event)) {
             self.meanwhile(wish);
         }
@@ -264,30 +267,6 @@ impl Dashboard {
             | Do::StartDemo
             | Do::Copy(_)
             | Do::Mouse(_) => {}
-        }
-    }
-
-    fn built(&mut self, built: Result<Assembly>) {
-        match built {
-            Ok(mut assembly) => {
-                if let Crew::Coming(early) = &self.crew {
-                    early.events.iter().for_each(|e| assembly.journal.note(e));
-                }
-                let there = Crew::There(Box::new(assembly));
-                if let Crew::Coming(early) = std::mem::replace(&mut self.crew, there) {
-                    for command in early.commands {
-                        self.submit(command);
-                    }
-                }
-            }
-            Err(error) => {
-                self.crew = Crew::Missing;
-                let (reason, steps) = match error.downcast::<NoModel>() {
-                    Ok(missing) => (missing.reason, missing.steps),
-                    Err(error) => (format!("{error:#}"), Vec::new()),
-                };
-                self.state.first_run(&reason, &steps);
-            }
         }
     }
 
@@ -346,8 +325,10 @@ impl Dashboard {
     }
 
     fn submit(&mut self, command: Command) {
+        self.state.settle();
         let refused = match &mut self.crew {
             Crew::There(assembly) => assembly.crew.submit(command).is_err(),
+            Crew::Elsewhere(viewing) => viewing.submit(command).is_err(),
             Crew::Coming(early) if early.commands.len() < EARLY_MAX => {
                 early.commands.push(command);
                 false
@@ -360,14 +341,26 @@ impl Dashboard {
     }
 
     fn tell(&self, text: &str) {
-        self.publisher.offer(EventKind::notice(Level::Warn, text));
+        self.publish(Level::Warn, text);
+    }
+
+    fn publish(&self, level: Level, text: &str) {
+        self.publisher.offer(EventKind::notice(level, text));
     }
 
     /// Lets the person write in `$EDITOR`. The screen waits meanwhile; the crew goes on.
     async fn edit(&mut self) -> Result<()> {
         let before = self.state.composer_text();
         self.screen.give()?;
-        let edited = tokio::task::spawn_blocking(move || editor::edit(&before)).await?;
+        let editing = tokio::task::spawn_blocking(move || editor::edit(&before));
+        tokio::pin!(editing);
+        // What happens meanwhile is written down at once: others may look on.
+        let edited = loop {
+            tokio::select! {
+                edited = &mut editing => break edited?,
+                Some(event) = self.inlet.next() => self.hear(event),
+            }
+        };
         self.screen.take()?;
         match edited {
             Ok(text) => drop(update(&mut self.state, Msg::Edited(text))),

@@ -65,8 +65,18 @@ fn conversation(dir: &Path) -> Vec<Message> {
             _ => None,
         })
         .collect();
-    check(&messages).unwrap_or_else(|e| panic!("{e}:\n{text}"));
-    messages
+    // What was added to one side before the other spoke is one message, as it is sent.
+    let joined = messages
+        .into_iter()
+        .fold(Vec::<Message>::new(), |mut all, next| {
+            match all.last_mut() {
+                Some(last) if last.role == next.role => last.blocks.extend(next.blocks),
+                Some(_) | None => all.push(next),
+            }
+            all
+        });
+    check(&joined).unwrap_or_else(|e| panic!("{e}:\n{text}"));
+    joined
 }
 
 /// All results of tool calls.

@@ -56,6 +56,7 @@ const PURE: &[&str] = &[
     "ui/view",
     "ui/transcript",
     "ui/keymap",
+    "ui/seat",
     "ui/state",
     "config/provider.rs",
 ];

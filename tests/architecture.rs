@@ -59,6 +59,7 @@ const PURE: &[&str] = &[
     "ui/transcript",
     "ui/keymap",
     "ui/replay",
+    "ui/seat",
     "ui/state",
     "config/provider.rs",
 ];

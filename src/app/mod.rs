@@ -4,6 +4,7 @@ pub mod assemble;
 pub mod dashboard;
 pub mod demo;
 mod editor;
+pub mod guard;
 pub mod headless;
 mod journal;
 mod local;

@@ -134,3 +134,106 @@ fn git(plan: &mut Plan, workdir: &Path, own: &Path, common: &Path) {
         plan.view.push(Mount::ReadOnly(link));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    fn facts(workdir: &str, own: Option<&str>, temp: &str) -> Facts {
+        Facts {
+            root: "/r".into(),
+            workdir: workdir.into(),
+            own_git: own.map(PathBuf::from),
+            common_git: own.map(|_| "/r/.git".into()),
+            trees: Vec::new(),
+            temp: vec![temp.into()],
+            write: vec!["/home/a/.cache".into()],
+        }
+    }
+
+    /// The plan in words: writable places but devices, and the view.
+    fn told(plan: &Plan) -> (Vec<String>, Vec<String>) {
+        let text = |p: &PathBuf| p.display().to_string();
+        let places = plan.writable.iter().filter(|p| !p.starts_with("/dev"));
+        let view = plan.view.iter().map(|step| match step {
+            Mount::ReadOnly(path) => format!("- {}", text(path)),
+            Mount::Writable(path) => format!("+ {}", text(path)),
+            Mount::GitFolder(path) => format!("g {}", text(path)),
+        });
+        (places.map(text).collect(), view.collect())
+    }
+
+    fn lines(text: &str) -> Vec<String> {
+        text.split_whitespace()
+            .collect::<Vec<_>>()
+            .chunks(2)
+            .map(|pair| pair.join(" "))
+            .collect()
+    }
+
+    #[test]
+    fn in_the_root_the_state_and_what_git_runs_are_kept() {
+        let plan = plan(&Facts {
+            trees: vec!["/r/.worktrees/a".into()],
+            ..facts("/r", Some("/r/.git"), "/tmp")
+        });
+        let (places, view) = told(&plan);
+        assert_eq!(places, ["/r", "/tmp", "/home/a/.cache"]);
+        assert_eq!(
+            view,
+            lines(
+                "+ /r - /r/.tasks - /r/.team - /r/.transcripts - /r/.crewdeck - /r/.worktrees + /r/.worktrees/a \
+                 + /r/.git - /r/.git/hooks - /r/.git/info - /r/.git/config - /r/.git/config.worktree \
+                 - /r/.git/modules - /r/.git/worktrees"
+            )
+        );
+        assert_eq!(plan.unwanted, [PathBuf::from("/r/.git/commondir")]);
+        assert_eq!(plan.writable_in_view, Vec::<PathBuf>::new());
+        assert!(plan.writable.contains(&"/dev/null".into()));
+    }
+
+    #[test]
+    fn in_a_worktree_only_it_and_what_git_shares_can_be_written() {
+        let (tree, own) = ("/r/.worktrees/a", "/r/.git/worktrees/a");
+        let plan = plan(&facts(tree, Some(own), "/tmp"));
+        let (places, view) = told(&plan);
+        let shared = ["objects", "refs", "logs", "reftable", "lfs", "rr-cache"];
+        let mut wanted = vec![tree.to_string(), "/tmp".into(), "/home/a/.cache".into()];
+        wanted.extend(shared.map(|name| format!("/r/.git/{name}")));
+        wanted.push(own.into());
+        assert_eq!(places, wanted);
+        assert_eq!(
+            view,
+            lines(
+                "g /r/.git + /r/.git/worktrees/a - /r/.git/worktrees/a/commondir - /r/.git/worktrees/a/gitdir \
+                 - /r/.git/worktrees/a/config.worktree - /r/.worktrees/a/.git"
+            )
+        );
+        assert_eq!(plan.writable_in_view, [PathBuf::from("/r/.git")]);
+    }
+
+    #[test]
+    fn a_root_among_temporary_files_is_kept_all_the_same() {
+        let tree = "/r/.worktrees/a";
+        let steps = |facts: &Facts| told(&plan(facts)).1[..2].to_vec();
+        assert_eq!(
+            steps(&facts(tree, Some("/r/.git/worktrees/a"), "/")),
+            lines("- /r + /r/.worktrees/a")
+        );
+        assert_eq!(steps(&facts("/r", None, "/")), lines("+ /r - /r/.tasks"));
+    }
+
+    #[test]
+    fn without_git_and_with_a_git_folder_elsewhere() {
+        let (_, view) = told(&plan(&facts("/r", None, "/tmp")));
+        assert!(view.iter().all(|step| !step.contains(".git")), "{view:?}");
+        let mut apart = facts("/r", Some("/g"), "/tmp");
+        apart.common_git = Some("/g".into());
+        let (places, view) = told(&plan(&apart));
+        assert!(places.contains(&"/g".into()), "{places:?}");
+        for step in ["- /g/hooks", "- /g/config", "- /r/.git"] {
+            assert!(view.contains(&step.into()), "{step}: {view:?}");
+        }
+    }
+}

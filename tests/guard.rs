@@ -41,7 +41,10 @@ fn what_gets_away_from_its_group_is_ended_with_its_command() {
         let command = format!("{} echo started", escape(pattern, &sleep) + "\n");
         let report = run(&free(), Path::new("/"), &command);
         assert_eq!(report.ended, Ended::Code(0), "{pattern}: {report:?}");
-        assert!(report.output.ends_with("started\n"), "{pattern}: {report:?}");
+        assert!(
+            report.output.ends_with("started\n"),
+            "{pattern}: {report:?}"
+        );
         assert_eq!(report.leftovers, Leftovers::Killed, "{pattern}");
         // It was ended before it was told.
         assert_eq!(sleep.sleepers(), Vec::<i32>::new(), "{pattern}");
@@ -116,8 +119,8 @@ fn when_the_guard_is_killed_its_programs_are_found_and_ended() {
     let command = format!("setsid {} & {}", sleep.command(), sleep.command());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let job = job(&free(), Path::new("/"), &command);
-    let running = runtime
-        .spawn(async move { process::run(&job, &CancellationToken::new(), |_| {}).await });
+    let running =
+        runtime.spawn(async move { process::run(&job, &CancellationToken::new(), |_| {}).await });
     let shell = loop {
         let all = sleep.sleepers();
         // Both sleep, and the shell has given its place to none of them or to the last.
@@ -192,7 +195,11 @@ fn the_verb_is_hidden_and_of_no_use_to_a_person() {
     let project = Project::new();
     let ran = project.run(&["guard"]);
     assert_eq!((ran.code(), ran.out().as_str()), (2, ""));
-    assert!(ran.err().contains("crewdeck starts this by itself"), "{}", ran.err());
+    assert!(
+        ran.err().contains("crewdeck starts this by itself"),
+        "{}",
+        ran.err()
+    );
     let help = project.run(&["--help"]).out();
     assert!(!help.contains("guard"), "{help}");
 }

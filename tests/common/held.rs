@@ -72,7 +72,8 @@ impl Sleep {
             .filter_map(|e| e.file_name().to_str()?.parse().ok())
             .filter(|pid: &i32| {
                 let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-                line.split(|b| *b == 0).any(|word| word == self.0.as_bytes())
+                line.split(|b| *b == 0)
+                    .any(|word| word == self.0.as_bytes())
             })
             .collect()
     }

@@ -10,6 +10,8 @@ const SIGNS: &[&str] = &[
     "permission denied",
     "read-only file system",
     "operation not permitted",
+    "device or resource busy",
+    "invalid cross-device link",
     "eacces",
     "erofs",
     "eperm",

@@ -96,8 +96,8 @@ pub fn plan(facts: &Facts) -> Plan {
         plan.view.extend(state);
         let trees = facts.trees.iter().cloned().map(Mount::Writable);
         plan.view.extend(trees);
-    } else if is_writable(root, &plan) {
-        // The root lies in a folder for temporary files: all of it is kept but the work directory.
+    } else {
+        // Landlock lets mode and times of a file be changed, and the root may lie among temporary files.
         plan.view.push(Mount::ReadOnly(root.clone()));
         plan.view.push(Mount::Writable(workdir.clone()));
     }
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(
             view,
             lines(
-                "g /r/.git + /r/.git/worktrees/a - /r/.git/worktrees/a/commondir - /r/.git/worktrees/a/gitdir \
+                "- /r + /r/.worktrees/a g /r/.git + /r/.git/worktrees/a - /r/.git/worktrees/a/commondir - /r/.git/worktrees/a/gitdir \
                  - /r/.git/worktrees/a/config.worktree - /r/.worktrees/a/.git"
             )
         );

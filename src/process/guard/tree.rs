@@ -5,7 +5,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process};
 
 /// How often it is looked whether they have ended.
 const LOOK: Duration = Duration::from_millis(2);
@@ -25,7 +25,7 @@ pub enum Children {
 /// Collects children that have ended; `heard` is told of each.
 pub fn reap(heard: &mut impl FnMut(Pid, WaitStatus)) -> Children {
     loop {
-        match waitpid(None, WaitOptions::NOHANG) {
+        match rustix::process::wait(WaitOptions::NOHANG) {
             Ok(Some((pid, status))) => heard(pid, status),
             Ok(None) => return Children::Some,
             Err(rustix::io::Errno::INTR) => {}

@@ -101,6 +101,22 @@ fn refused(guard: &Arc<Guard>, dir: &Path, command: &str) -> String {
     report.note.unwrap_or_default()
 }
 
+/// Runs commands that must all be refused what they try, in one go.
+fn all_refused(guard: &Arc<Guard>, dir: &Path, commands: &[String]) {
+    let script: Vec<String> = commands
+        .iter()
+        .enumerate()
+        .map(|(at, command)| format!("( {command} ) >/dev/null 2>&1 && echo {at}\n"))
+        .collect();
+    let report = run(guard, dir, &(script.concat() + "true"));
+    assert_eq!(report.ended, Ended::Code(0), "{}", report.output);
+    let done = report
+        .output
+        .lines()
+        .map(|at| &commands[at.parse::<usize>().unwrap()]);
+    assert_eq!(done.collect::<Vec<_>>(), Vec::<&String>::new());
+}
+
 /// Every way to change `path` that a shell has.
 fn ways(path: &Path) -> Vec<String> {
     let path = path.display();
@@ -139,9 +155,7 @@ fn the_state_and_what_git_runs_can_not_be_written_from_the_root() {
             ".git/info",
             ".git/worktrees",
         ] {
-            for command in ways(&root.join(name)) {
-                refused(&guard, root, &command);
-            }
+            all_refused(&guard, root, &ways(&root.join(name)));
         }
         for command in [
             "mv .git .git2",
@@ -171,11 +185,7 @@ fn the_state_and_what_git_runs_can_not_be_written_from_the_root() {
             root,
             &format!("touch '{}/lead-was-here'", crew.tree(1).display()),
         );
-        ok(
-            &guard,
-            root,
-            "git reset -q --hard && git clean -fdq",
-        );
+        ok(&guard, root, "git reset -q --hard && git clean -fdq");
     }
     assert_eq!(
         std::fs::read_to_string(root.join(".tasks/task_1.json")).unwrap(),
@@ -217,9 +227,7 @@ fn a_teammate_writes_in_its_worktree_alone() {
             tree.join(".git"),
         ];
         for place in &places {
-            for command in ways(place) {
-                refused(&guard, &tree, &command);
-            }
+            all_refused(&guard, &tree, &ways(place));
         }
         for command in [
             "echo evil > ../../new.txt",

@@ -254,6 +254,60 @@ mod tests {
     }
 
     #[test]
+    fn no_link_leads_into_the_state_folders() {
+        use std::os::unix::fs::symlink;
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        for folder in [".git/hooks", ".tasks", "a/b"] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        std::fs::write(root.join(".git/config"), "mine").unwrap();
+        symlink(".git", root.join("g")).unwrap();
+        symlink("../../.git/hooks", root.join("a/b/h")).unwrap();
+        symlink(".git/config", root.join("config")).unwrap();
+        symlink(root.join(".tasks/task_1.json"), root.join("task")).unwrap();
+        symlink("b/../../config", root.join("a/twice")).unwrap();
+        symlink("b/h", root.join("a/chain")).unwrap();
+        symlink("round", root.join("round")).unwrap();
+        let space = Workspace::open(root).unwrap();
+        for path in [
+            "g/hooks/pre-commit",
+            "g/new/file",
+            "g/config",
+            "a/b/h/pre-commit",
+            "config",
+            "task",
+            "a/twice",
+            "a/chain/x",
+            "round",
+        ] {
+            assert!(space.write(path, "evil").is_err(), "{path}");
+        }
+        assert_eq!(
+            std::fs::read_to_string(root.join(".git/config")).unwrap(),
+            "mine"
+        );
+        for folder in [".git/hooks", ".tasks"] {
+            assert_eq!(std::fs::read_dir(root.join(folder)).unwrap().count(), 0);
+        }
+        assert!(!root.join(".git/new").exists());
+        // Links to where may be written are written through, and stay.
+        symlink("b", root.join("a/short")).unwrap();
+        symlink("../target", root.join("a/b/link")).unwrap();
+        space.write("a/short/link", "through").unwrap();
+        space.write("a/short/new/file", "made").unwrap();
+        assert_eq!(
+            std::fs::read_to_string(root.join("a/target")).unwrap(),
+            "through"
+        );
+        assert_eq!(
+            std::fs::read_to_string(root.join("a/b/new/file")).unwrap(),
+            "made"
+        );
+        assert!(root.join("a/b/link").is_symlink());
+    }
+
+    #[test]
     fn the_mode_of_a_file_is_kept() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();

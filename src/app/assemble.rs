@@ -195,12 +195,13 @@ pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Assemb
         idle_timeout: settings.idle_timeout(),
         memory: memory(root),
         skills: Skills::open(root, config::user_folder().map(|f| f.join("skills"))),
-        publisher,
+        publisher: publisher.clone(),
         clock: now,
         new_id,
         jitter,
     })
     .await?;
+    guard::tell_what_is_missing(settings, publisher);
     Ok(Assembly {
         crew,
         journal,

@@ -6,6 +6,8 @@ use crate::config::{Confining, Settings};
 use crate::process::confine::{self, Confinement, GitDirs, SandboxReport};
 use crate::process::guard::Guard;
 pub use crate::process::guard::{VERB, main};
+use crate::protocol::Publisher;
+use crate::protocol::event::{EventKind, Level};
 use crate::store;
 
 /// The guard for the programs of a crew; `None`: there is none on this operating system.
@@ -30,6 +32,21 @@ pub fn hired(root: &Path, settings: &Settings) -> Option<Guard> {
 /// What programs can be held with on this machine.
 pub fn sandbox() -> SandboxReport {
     confine::probe(Guard::program())
+}
+
+/// Publishes one notice when programs of agents are not held as they should be. It is found out beside the
+/// start, which it must not hold up.
+pub fn tell_what_is_missing(settings: &Settings, publisher: Publisher) {
+    if settings.confine == Some(Confining::Off) {
+        return;
+    }
+    tokio::spawn(async move {
+        let report = tokio::task::spawn_blocking(sandbox).await;
+        if let Some(text) = report.ok().and_then(|r| r.missing()) {
+            let notice = EventKind::notice(Level::Warn, text);
+            publisher.publish(notice).await;
+        }
+    });
 }
 
 /// Folders for temporary files.

@@ -222,7 +222,7 @@ rules:
       - { tool: bash, input: { command: "env > bash.txt; tr '\\0' '\\n' < /proc/$PPID/environ > guard.txt 2>/dev/null; true" } }
       - { tool: background_run, input: { command: "env > job.txt" } }
       - { tool: bash, input: { command: "until [ -s job.txt ]; do sleep 0.05; done" } }
-  - text: done
+  - say: done
 "#;
     let file = project.write("script.yaml", script);
     let ran = project

@@ -100,12 +100,13 @@ impl Sleep {
     }
 }
 
+static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+
 fn uuid() -> u128 {
     // Digits alone, as sleep wants them.
     let now = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .unwrap();
-    static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
     now.as_nanos() * 100_000_000
         + u128::from(std::process::id() % 100_000) * 1000

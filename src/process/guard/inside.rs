@@ -55,11 +55,13 @@ mod linux {
         tv_nsec: 20_000_000,
     };
 
+    /// For who types the verb.
+    const NOT_FOR_YOU: &str = "crewdeck starts this by itself, for the programs of agents";
+
     pub fn work() -> Result<(), String> {
         if std::env::args_os().any(|a| a == "--probe") {
             return probe();
         }
-        const NOT_FOR_YOU: &str = "crewdeck starts this by itself, for the programs of agents";
         let stdin = std::io::stdin();
         if !std::env::args_os().any(|a| a == super::super::BY_CREWDECK) {
             return Err(NOT_FOR_YOU.into());

@@ -223,6 +223,7 @@ rules:
       - { tool: background_run, input: { command: "env > job.txt" } }
       - { tool: bash, input: { command: "until [ -s job.txt ]; do sleep 0.05; done" } }
   - say: done
+    times: 9
 "#;
     let file = project.write("script.yaml", script);
     let ran = project

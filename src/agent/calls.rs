@@ -18,7 +18,7 @@ use crate::protocol::event::EventKind;
 use crate::store::{Board, Skills};
 use crate::tools::host::Host;
 use crate::tools::policy::{self, Rules, Ruling, Standing};
-use crate::tools::{Tool, ToolContext, ToolOutput, place_below, table};
+use crate::tools::{Guard, Tool, ToolContext, ToolOutput, place_below, table};
 
 /// Most bytes of one tool result that enter the conversation.
 pub const RESULT_MAX: usize = 64 * 1024;
@@ -50,6 +50,8 @@ pub struct Workshop {
     pub workdir: PathBuf,
     /// How long a program may run.
     pub timeout: Duration,
+    /// What stands between crewdeck and a program; `None`: nothing.
+    pub guard: Option<Arc<Guard>>,
     /// The time.
     pub clock: fn() -> Stamp,
 }
@@ -90,6 +92,7 @@ impl Workshop {
             host: Arc::clone(&self.host),
             cancel,
             timeout: self.timeout,
+            guard: self.guard.clone(),
             clock: self.clock,
         };
         let began = Instant::now();

@@ -8,7 +8,7 @@ use secrecy::SecretString;
 
 use super::journal::Journal;
 use super::lock::{self, CrewLock, Freed, Holder, Taken};
-use super::{demo, jitter, local, new_id, now, resume, root, settings};
+use super::{demo, guard, jitter, local, new_id, now, resume, root, settings};
 use crate::agent::compact::COMPACT_AT;
 use crate::agent::driver::Engine;
 use crate::cli::Global;
@@ -224,17 +224,19 @@ async fn start_crew(
         },
         tools: settings.tools.clone(),
         tool_timeout: settings.tool_timeout(),
+        guard: guard::hired(root, settings).map(Arc::new),
         compact_at: settings.compact_at.unwrap_or(COMPACT_AT),
         start,
         idle_timeout: settings.idle_timeout(),
         memory: memory(root),
         skills: Skills::open(root, config::user_folder().map(|f| f.join("skills"))),
-        publisher,
+        publisher: publisher.clone(),
         clock: now,
         new_id,
         jitter,
     })
     .await?;
+    guard::tell_what_is_missing(settings, publisher);
     Ok(Built::Crew(Box::new(Assembly {
         crew,
         journal,

@@ -139,6 +139,7 @@ impl Shared {
                 board: self.board.clone(),
                 workdir: self.root.clone(),
                 timeout: self.tool_timeout,
+                guard: self.guard.clone(),
                 clock: self.clock,
             },
             meter: Arc::new(CrewMeter(Arc::clone(self))),

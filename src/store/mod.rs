@@ -34,7 +34,7 @@ pub use git::GitError;
 pub use journal::{Beginning, Journal, Tail, Tailed};
 pub use post::{Cursor, Pending, Post};
 pub use requests::{Requests, RequestsReading};
-pub use root::{prepare, root_of};
+pub use root::{git_dirs, prepare, root_of};
 pub use roster::Roster;
 pub use skills::{Fingerprint, LoadedSkill, Skills};
 pub use transcript::{Added, Recalled, Transcript, last_subagent, sessions};

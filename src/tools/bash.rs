@@ -52,6 +52,7 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
         dir: context.workdir.clone(),
         timeout: asked.min(context.timeout),
         keep: OUTPUT_MAX,
+        guard: context.guard.clone(),
     };
     let live = |bytes: &[u8]| {
         let chunk = String::from_utf8_lossy(bytes).into_owned();
@@ -71,6 +72,10 @@ fn told(report: &process::Report, timeout: Duration) -> ToolOutput {
     if report.leftovers == Leftovers::Killed {
         text.push('\n');
         text.push_str(process::LEFT_RUNNING);
+    }
+    if let Some(note) = &report.note {
+        text.push('\n');
+        text.push_str(note);
     }
     match report.ended {
         Ended::Code(0) => ToolOutput::ok(text),

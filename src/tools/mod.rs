@@ -52,6 +52,7 @@ use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, Name};
 use crate::domain::stamp::Stamp;
 use crate::domain::subagent::SubagentKind;
+pub use crate::process::guard::Guard;
 use crate::store::{Board, Skills};
 use host::Host;
 
@@ -164,6 +165,8 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// How long a program may run.
     pub timeout: Duration,
+    /// What stands between crewdeck and a program; `None`: nothing.
+    pub guard: Option<Arc<Guard>>,
     /// The time, asked when needed.
     pub clock: fn() -> Stamp,
 }

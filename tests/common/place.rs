@@ -13,7 +13,7 @@ use crewdeck::domain::team::Member;
 use crewdeck::domain::todo::TodoList;
 use crewdeck::store::{Board, Roster, Skills, prepare};
 use crewdeck::tools::host::{Host, JobOrder, SubagentOrder};
-use crewdeck::tools::{ToolContext, ToolOutput, table};
+use crewdeck::tools::{Guard, ToolContext, ToolOutput, table};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -91,6 +91,8 @@ pub struct Place {
     pub dir: tempfile::TempDir,
     pub host: Arc<Played>,
     pub board: Board,
+    /// What the programs of the tools are held with.
+    pub guard: Option<Arc<Guard>>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -111,6 +113,7 @@ impl Place {
             board: Board::open(&root),
             dir,
             host: Arc::default(),
+            guard: None,
             runtime: tokio::runtime::Runtime::new().unwrap(),
         }
     }
@@ -138,6 +141,7 @@ impl Place {
             host: Arc::clone(&self.host) as Arc<dyn Host>,
             cancel: CancellationToken::new(),
             timeout: Duration::from_secs(60),
+            guard: self.guard.clone(),
             clock: || Stamp(1_000_000.0),
         };
         let tool = table::find(tool).unwrap();

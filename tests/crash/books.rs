@@ -141,9 +141,9 @@ fn board(project: &Path, wrong: &mut Vec<String>) {
                 task["status"], task["owner"]
             ));
         }
-        if task["attempts"].as_u64().unwrap_or(0) > 0 {
+        if task["attempts"] != 1 {
             wrong.push(format!(
-                "task {id} ({subject}) was given up: {}",
+                "task {id} ({subject}) was claimed {} times",
                 task["attempts"]
             ));
         }
@@ -307,9 +307,15 @@ fn work(project: &Path, calm: Option<&str>, wrong: &mut Vec<String>) {
     if let Some(calm) = calm {
         let (ok, now) = try_git(project, &["ls-tree", "-r", "main"]);
         if !ok || now != calm {
-            wrong.push(format!(
-                "the files of main are others:\n{now}\nand not\n{calm}"
-            ));
+            let other = |a: &str, b: &str| -> Vec<String> {
+                let beyond = a.lines().filter(|l| !b.lines().any(|m| m == *l));
+                beyond
+                    .filter_map(|l| l.split('\t').nth(1))
+                    .map(String::from)
+                    .collect()
+            };
+            let (too_much, missing) = (other(&now, calm), other(calm, &now));
+            wrong.push(format!("main lacks {missing:?} and has {too_much:?}"));
         }
     }
     let branches = try_git(

@@ -288,10 +288,18 @@ impl Crew {
         shared
             .tracker
             .spawn(skills::watch(Arc::clone(&shared), seen));
-        let resumed = lead::start(&shared, parts.start).await?;
+        let mut resumed = lead::start(&shared, parts.start).await?;
         for member in back {
             let team = lock(&shared.team).clone();
-            mate::back(&shared, member, &team).await?;
+            if mate::back(&shared, member, &team).await? == TurnState::Open {
+                resumed = TurnState::Open;
+            }
+        }
+        if parts.start == Start::Resumed && shared.lead_has_news().await {
+            // It is at work already, and wakes its lead when it rests.
+            shared.begun.fetch_add(1, Ordering::SeqCst);
+            shared.beat();
+            resumed = TurnState::Open;
         }
         shared.tracker.spawn(roll::beat(Arc::clone(&shared)));
         shared.tracker.spawn(rest::detect(Arc::clone(&shared)));
@@ -306,8 +314,8 @@ impl Crew {
         })
     }
 
-    /// Whether the lead's turn was under way when the session that it goes on with ended: then it works on
-    /// by itself.
+    /// Whether anything was under way when the session that it goes on with ended, a turn, a task or a letter: then
+    /// it works on by itself.
     pub fn resumed(&self) -> TurnState {
         self.resumed
     }

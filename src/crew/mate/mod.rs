@@ -42,8 +42,13 @@ pub async fn start(shared: Arc<Shared>, member: Member, first: String) -> Result
     Ok(())
 }
 
-/// Brings a member back that the end of crewdeck has cut off, with its conversation.
-pub async fn back(shared: &Arc<Shared>, member: Member, team: &Team) -> Result<(), StoreError> {
+/// Brings a member back that the end of crewdeck has cut off, with its conversation. Whether it has something to
+/// do comes back.
+pub async fn back(
+    shared: &Arc<Shared>,
+    member: Member,
+    team: &Team,
+) -> Result<TurnState, StoreError> {
     let mut life = Life::new(shared, member, team);
     let transcript = life.outfit.driver.transcript.clone();
     let recalled = blocking(move || transcript.recall()).await?;
@@ -67,8 +72,12 @@ pub async fn back(shared: &Arc<Shared>, member: Member, team: &Team) -> Result<(
     );
     blocking(move || roster.set_status(&name, MemberStatus::Idle, now)).await?;
     life.member.status = MemberStatus::Idle;
+    let turn = match (&first, life.look().await.has_work()) {
+        (None, false) => TurnState::Ended,
+        (Some(_), _) | (None, true) => TurnState::Open,
+    };
     shared.tracker.spawn(life.live(first));
-    Ok(())
+    Ok(turn)
 }
 
 /// Whether a teammate waits for mail although it has work: its model failed, it was interrupted, or a
@@ -144,6 +153,8 @@ impl Life {
             system: &system,
         });
         shared.enroll(member.name.clone(), outfit.handle.clone());
+        // Until it rests for the first time: the crew must not seem at rest before it has looked around.
+        shared.set_standing(&outfit.handle, Standing::Working);
         Life {
             shared: Arc::clone(shared),
             idle: Idle::new(shared.idle_timeout),

@@ -1,0 +1,200 @@
+//! What a crew that was ended at a bad moment has left behind, and how it goes on from there.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "common/project.rs"]
+#[allow(dead_code)] // other tests use more of it
+mod project;
+
+use std::process::Stdio;
+
+use crewdeck::domain::chat::{Block, Message, Outcome, ToolCall, check};
+use crewdeck::domain::conversation::{Conversation, Record, TurnState};
+use crewdeck::domain::graph::{Claimer, NewTask};
+use crewdeck::domain::ids::{CallId, Name, TaskId};
+use crewdeck::domain::stamp::Stamp;
+use crewdeck::domain::task::{Task, TaskStatus};
+use crewdeck::domain::team::Member;
+use crewdeck::store::{Board, Post, Requests, Roster, Transcript, prepare};
+use pretty_assertions::assert_eq;
+use project::{Project, Ran};
+
+const SESSION: &str = "0190aaaabbbbcccc";
+const NOW: Stamp = Stamp(1_000_000.0);
+
+/// What a killed crew has left.
+struct Left {
+    project: Project,
+}
+
+impl Left {
+    /// The state folders, and a lead that has said something and waits.
+    fn new(project: Project) -> Left {
+        prepare(project.path()).unwrap();
+        let left = Left { project };
+        left.log("lead", &[said("go"), answered("I wait."), ENDED]);
+        left
+    }
+
+    /// The same in a git repository with one commit.
+    fn in_git() -> Left {
+        let project = Project::git();
+        project.write("shared.txt", "word: none\n");
+        let left = Left { project };
+        left.git(&["config", "user.name", "Ada"]);
+        left.git(&["config", "user.email", "ada@example.org"]);
+        left.git(&["config", "commit.gpgsign", "false"]);
+        left.git(&["checkout", "--quiet", "-B", "main"]);
+        left.git(&["add", "--all"]);
+        left.git(&["commit", "--quiet", "-m", "Begin"]);
+        Left::new(left.project)
+    }
+
+    fn git(&self, args: &[&str]) -> String {
+        let mut command = std::process::Command::new("git");
+        command.args(args).current_dir(self.project.path());
+        command.env("GIT_CONFIG_GLOBAL", "/dev/null");
+        let out = command.output().unwrap();
+        assert!(out.status.success(), "git {args:?}: {out:?}");
+        String::from_utf8_lossy(&out.stdout).trim_end().to_string()
+    }
+
+    fn transcript(&self, agent: &str) -> Transcript {
+        let name = Name::party(agent).unwrap();
+        Transcript::open(self.project.path(), SESSION, &name)
+    }
+
+    fn log(&self, agent: &str, records: &[Record]) {
+        let transcript = self.transcript(agent);
+        for record in records {
+            transcript.append(record).unwrap();
+        }
+    }
+
+    /// A member of the session, as it stands in the roster.
+    fn member(&self, name: &str) -> Member {
+        let mut member = Member::new(Name::member(name).unwrap(), "tester");
+        member.session = SESSION.into();
+        member
+    }
+
+    fn enter(&self, member: Member) {
+        Roster::open(self.project.path()).enter(member).unwrap();
+    }
+
+    fn board(&self) -> Board {
+        Board::open(self.project.path())
+    }
+
+    fn create(&self, subject: &str) -> TaskId {
+        let new = NewTask {
+            subject: subject.into(),
+            ..NewTask::default()
+        };
+        self.board().create(new, NOW).unwrap().id
+    }
+
+    fn claim(&self, id: TaskId, name: &str) {
+        let claimer = Claimer {
+            name: Name::member(name).unwrap(),
+            tags: Vec::new(),
+        };
+        self.board()
+            .claim(Some(id), &claimer, NOW)
+            .unwrap()
+            .unwrap();
+    }
+
+    fn complete(&self, id: TaskId, name: &str) {
+        let name = Name::member(name).unwrap();
+        self.board().complete(id, &name, NOW).unwrap();
+    }
+
+    fn task(&self, id: TaskId) -> Task {
+        (*self.board().get(id).unwrap()).clone()
+    }
+
+    /// Goes on, without a word to say; it must come to its end.
+    fn go_on(&self, rules: &str, args: &[&str]) -> Ran {
+        let script = self.project.write("rules.yaml", rules);
+        let exclude = self.project.file(".git/info/exclude");
+        if exclude.exists() {
+            let text = std::fs::read_to_string(&exclude).unwrap();
+            std::fs::write(exclude, format!("{text}\nrules.yaml\n")).unwrap();
+        }
+        let mut command = self.project.command(&["run", "--resume"]);
+        command.args(args).arg("--provider");
+        command.arg(format!("script:{}", script.display()));
+        let ran = Ran(command.stdin(Stdio::null()).output().unwrap());
+        assert_eq!(ran.code(), 0, "{}", ran.err());
+        ran
+    }
+
+    fn conversation(&self, agent: &str) -> Conversation {
+        let conversation = self.transcript(agent).recall().unwrap().conversation;
+        assert_eq!(check(&conversation.messages), Ok(()));
+        conversation
+    }
+
+    /// All texts of the user's side.
+    fn heard(&self, agent: &str) -> String {
+        let conversation = self.conversation(agent);
+        let words: Vec<String> = conversation.messages.iter().map(Message::words).collect();
+        words.join("\n")
+    }
+}
+
+fn said(text: &str) -> Record {
+    Record::Message(Message::user(vec![Block::text(text)]))
+}
+
+fn answered(text: &str) -> Record {
+    Record::Message(Message::assistant(vec![Block::text(text)]))
+}
+
+const ENDED: Record = Record::Turn {
+    turn: TurnState::Ended,
+};
+
+/// Bob does any task; the lead hears of the end.
+const WORK: &str = r#"
+rules:
+  - agent: lead
+    when: All ([0-9]+) tasks of the board are completed
+    say: All {{1}} are done.
+  - agent: bob
+    when: "Task #([0-9]+)"
+    times: 0
+    calls: [{ tool: task_update, input: { task_id: "{{1}}", status: completed } }]
+  - times: 0
+    say: Noted.
+"#;
+
+#[test]
+fn a_team_at_work_is_gone_on_with_although_the_lead_only_waited() {
+    let left = Left::new(Project::new());
+    left.enter(left.member("bob"));
+    let (ready, begun) = (left.create("Ready"), left.create("Begun"));
+    left.claim(begun, "bob");
+    let ran = left.go_on(WORK, &[]);
+    assert!(ran.out().contains("All 2 are done."), "{}", ran.out());
+    for id in [ready, begun] {
+        assert_eq!(left.task(id).status, TaskStatus::Completed);
+    }
+}
+
+#[test]
+fn a_lead_that_was_not_woken_for_the_end_of_all_work_is_woken_then() {
+    let left = Left::new(Project::new());
+    left.enter(left.member("bob"));
+    let id = left.create("Done");
+    left.claim(id, "bob");
+    left.complete(id, "bob");
+    let ran = left.go_on(WORK, &[]);
+    assert!(ran.out().contains("All 1 are done."), "{}", ran.out());
+    // It has heard it now: there is nothing to go on with.
+    let ran = left
+        .project
+        .run(&["run", "--resume", "--provider", "script:rules.yaml"]);
+    assert_eq!(ran.code(), 1);
+    assert!(ran.err().contains("nothing was under way"), "{}", ran.err());
+}

@@ -138,6 +138,23 @@ impl Post {
         atomic::write(&self.cursor_path(name), &serde_json::to_vec(cursor)?)
     }
 
+    /// The same where more may have been acknowledged already: a cursor never goes back.
+    ///
+    /// # Errors
+    /// As [`Post::acknowledge`].
+    pub fn acknowledge_up_to(&self, name: &Name, cursor: &Cursor) -> Result<(), StoreError> {
+        let size = match fs::metadata(self.path(name)) {
+            Ok(meta) => meta.len(),
+            // Another inbox than the one that was read.
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(StoreError::at(self.path(name))(e)),
+        };
+        if cursor.offset > size || cursor.offset <= self.cursor(name)?.offset {
+            return Ok(());
+        }
+        self.acknowledge(name, cursor)
+    }
+
     /// The newest letters of all inboxes, oldest first, and whether each was delivered.
     ///
     /// # Errors

@@ -10,11 +10,12 @@ use std::process::Stdio;
 use crewdeck::domain::chat::{Block, Message, Outcome, ToolCall, check};
 use crewdeck::domain::conversation::{Conversation, Record, TurnState};
 use crewdeck::domain::graph::{Claimer, NewTask};
-use crewdeck::domain::ids::{CallId, Name, TaskId};
+use crewdeck::domain::ids::{CallId, LetterId, Name, TaskId};
+use crewdeck::domain::mail::{Letter, LetterKind};
 use crewdeck::domain::stamp::Stamp;
 use crewdeck::domain::task::{Task, TaskStatus};
 use crewdeck::domain::team::Member;
-use crewdeck::store::{Board, Post, Requests, Roster, Transcript, prepare};
+use crewdeck::store::{Board, NewWorktree, Post, Requests, Roster, Transcript, Worktrees, prepare};
 use pretty_assertions::assert_eq;
 use project::{Project, Ran};
 
@@ -197,4 +198,95 @@ fn a_lead_that_was_not_woken_for_the_end_of_all_work_is_woken_then() {
         .run(&["run", "--resume", "--provider", "script:rules.yaml"]);
     assert_eq!(ran.code(), 1);
     assert!(ran.err().contains("nothing was under way"), "{}", ran.err());
+}
+
+#[test]
+fn a_letter_that_stands_in_the_conversation_does_not_come_again() {
+    let left = Left::new(Project::new());
+    let (lead, bob) = (Name::lead(), Name::member("bob").unwrap());
+    let post = Post::open(left.project.path());
+    for (id, text) in [("l1", "the first"), ("l2", "the second")] {
+        let id = LetterId(id.into());
+        let letter = Letter::new(id, LetterKind::Message, &bob, &lead, text, NOW);
+        post.send(&letter).unwrap();
+        if text == "the first" {
+            let upto = post.pending(&lead).unwrap().upto;
+            // Killed before the letter was acknowledged.
+            left.log(
+                "lead",
+                &[Record::Told {
+                    message: Message::user(vec![Block::text("<inbox>the first</inbox>")]),
+                    inbox: Some(upto.offset),
+                    ended: Vec::new(),
+                }],
+            );
+        }
+    }
+    left.go_on("rules: [{ times: 0, say: Noted. }]", &[]);
+    let heard = left.heard("lead");
+    for text in ["the first", "the second"] {
+        assert_eq!(heard.matches(text).count(), 1, "{heard}");
+    }
+    assert_eq!(post.pending(&lead).unwrap().letters, vec![]);
+}
+
+#[test]
+fn a_member_that_had_not_heard_its_first_words_hears_them_once() {
+    let left = Left::new(Project::new());
+    for (name, log) in [("bob", vec![]), ("alice", vec![said("Begin with this.")])] {
+        let mut member = left.member(name);
+        member.first = "Begin with this.".into();
+        left.enter(member);
+        left.log(name, &log);
+    }
+    left.go_on("rules: [{ times: 0, say: Noted. }]", &[]);
+    for name in ["bob", "alice"] {
+        let heard = left.heard(name);
+        assert_eq!(heard.matches("Begin with this.").count(), 1, "{heard}");
+    }
+    let team = Roster::open(left.project.path()).read().unwrap();
+    assert!(team.members.iter().all(|m| m.first.is_empty()), "{team:?}");
+}
+
+/// Bob writes a file where he works, and completes his task.
+const WRITE: &str = r#"
+rules:
+  - agent: bob
+    when: "Task #([0-9]+)"
+    calls:
+      - { tool: write_file, input: { path: made.txt, content: "made\n" } }
+      - { tool: task_update, input: { task_id: "{{1}}", status: completed } }
+  - times: 0
+    say: Noted.
+"#;
+
+#[test]
+fn a_task_that_was_claimed_gets_its_worktree_when_its_owner_comes_back() {
+    let left = Left::in_git();
+    left.enter(left.member("bob"));
+    let id = left.create("Make it");
+    left.claim(id, "bob");
+    left.go_on(WRITE, &[]);
+    assert_eq!(left.task(id).worktree, "task-1");
+    assert_eq!(left.git(&["show", "wt/task-1:made.txt"]), "made");
+    assert!(!left.project.file("made.txt").exists(), "not in the root");
+}
+
+#[test]
+fn a_worktree_that_was_made_is_found_although_its_task_does_not_name_it() {
+    let left = Left::in_git();
+    left.enter(left.member("bob"));
+    let id = left.create("Make it");
+    left.claim(id, "bob");
+    let new = NewWorktree {
+        task: id,
+        subject: "Make it".into(),
+        owner: "bob".into(),
+        ..NewWorktree::default()
+    };
+    let trees = Worktrees::open(left.project.path());
+    trees.create(&new, NOW).unwrap();
+    left.go_on(WRITE, &[]);
+    assert_eq!(left.task(id).worktree, "task-1");
+    assert_eq!(trees.list().unwrap().worktrees.len(), 1);
 }

@@ -80,8 +80,16 @@ impl Shared {
             let words = self.found(task, &dir).await;
             return Ok(Some(Place { dir, words }));
         }
-        let needs = self.branches_of(task);
         let (door, now, id) = (trees.door.clone(), self.now(), task.id);
+        if let Some(task) = self.bound(trees, task).await? {
+            // It was made, and crewdeck was ended before its task said so.
+            let dir = self.dir_of(&task);
+            if let Some(dir) = dir {
+                let words = self.found(&task, &dir).await;
+                return Ok(Some(Place { dir, words }));
+            }
+        }
+        let needs = self.branches_of(task);
         let new = NewWorktree {
             task: task.id,
             subject: task.subject.clone(),
@@ -99,6 +107,19 @@ impl Shared {
             .join(created.worktree.name.as_str());
         let words = made(&created, &dir.display().to_string());
         Ok(Some(Place { dir, words }))
+    }
+
+    /// The task, bound to the worktree that stands for it and of which it does not say anything yet.
+    async fn bound(&self, trees: &Trees, task: &Task) -> Result<Option<Task>, StoreError> {
+        let (door, board, id, now) = (trees.door.clone(), self.board.clone(), task.id, self.now());
+        if !task.worktree.is_empty() {
+            return Ok(None);
+        }
+        blocking(move || match door.find_for(id)? {
+            Some(tree) => board.bind(id, &tree.name, now).map(Some),
+            None => Ok(None),
+        })
+        .await
     }
 
     /// The branches of what a task waited for.

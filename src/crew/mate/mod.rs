@@ -29,6 +29,7 @@ const ROUNDS_MAX: u32 = 50;
 pub async fn start(shared: Arc<Shared>, member: Member, first: String) -> Result<(), String> {
     let member = Member {
         session: lock(&shared.setup).session.clone(),
+        first: first.clone(),
         ..member
     };
     let (roster, entering) = (shared.roster.clone(), member.clone());
@@ -59,11 +60,23 @@ pub async fn back(
     if conversation.plan == PlanState::Approved {
         life.outfit.handle.desk.open_gate();
     }
-    let first = match conversation.turn {
-        TurnState::Ended => None,
-        TurnState::Open => Some(Input::Say(vec![Block::text(prompt::GO_ON)])),
+    let mut first = match conversation.turn {
+        TurnState::Ended => Vec::new(),
+        TurnState::Open => vec![Block::text(prompt::GO_ON)],
     };
+    let words = Block::text(life.member.first.clone());
+    let has_heard = conversation
+        .messages
+        .iter()
+        .any(|m| m.blocks.contains(&words));
+    if !life.member.first.is_empty() && !has_heard {
+        first.push(words);
+    }
     life.outfit.driver.resume(conversation).await;
+    if let Some(words) = life.find_place().await {
+        first.push(words);
+    }
+    let first = (!first.is_empty()).then_some(Input::Say(first));
     life.outfit.driver.activity(Activity::Idle).await;
     let (roster, name, now) = (
         shared.roster.clone(),
@@ -215,6 +228,7 @@ impl Life {
         self.settle().await;
         let begun = Begun::by(&start);
         let end = work(&self.shared, &mut self.outfit, start).await?;
+        self.has_begun().await;
         self.hold = self.hold.after(begun, &end);
         match end {
             TurnEnd::Done | TurnEnd::Interrupted => {}
@@ -265,6 +279,18 @@ impl Life {
             },
             changed = changes.changed() => changed.ok().map(|()| None),
             () = deadline => Some(None),
+        }
+    }
+
+    /// After its first turn: its first instructions stand in its conversation.
+    async fn has_begun(&mut self) {
+        if self.member.first.is_empty() {
+            return;
+        }
+        let (roster, name) = (self.shared.roster.clone(), self.member.name.clone());
+        // Where this fails a restart looks into the conversation.
+        if blocking(move || roster.has_begun(&name)).await.is_ok() {
+            self.member.first.clear();
         }
     }
 

@@ -96,6 +96,27 @@ impl Life {
         self.outfit.driver.activity(Activity::Failed { why }).await;
     }
 
+    /// For a member that comes back: a worktree for its task, where crewdeck was ended after the claim and before
+    /// there was one. What it should know of it comes back.
+    pub(super) async fn find_place(&mut self) -> Option<Block> {
+        let (board, name) = (self.shared.board.clone(), self.member.name.clone());
+        let own = blocking(move || board.ask(|graph| graph.open_task_of(&name).cloned())).await;
+        let task = own.ok().flatten()?;
+        if self.shared.dir_of(&task).is_some() {
+            return None;
+        }
+        match self.shared.place_for(&task, &self.member.name).await {
+            Ok(place) => {
+                let text = prompt::claimed(task.id.0, &task.subject, &task.description);
+                place.map(|place| Block::text(text + &place.words))
+            }
+            Err(error) => {
+                self.no_place(&task, &error).await;
+                None
+            }
+        }
+    }
+
     /// Goes to where its task is worked on; without one, to the root.
     pub(super) async fn settle(&mut self) {
         let (board, name) = (self.shared.board.clone(), self.member.name.clone());

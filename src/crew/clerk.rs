@@ -152,20 +152,52 @@ impl Shared {
             })
             .await;
             if !request.is_pending() {
-                if before.is_some() {
-                    self.carry_out(&request).await;
-                }
-                let waiter = lock(&self.clerk.waiting).remove(&request.id);
-                match waiter {
-                    Some(tell) => {
-                        let _ = tell.send(request);
-                    }
-                    None if before.is_some() => self.tell_late(&request).await,
-                    None => {}
-                }
+                self.follow(request, before).await;
             }
         }
         self.changed();
+    }
+
+    /// Does what follows from a decision that is new, or that was not followed when crewdeck was ended.
+    async fn follow(self: &Arc<Self>, request: Request, before: Option<RequestStatus>) {
+        let is_news = before.is_some() || request.is_unfinished();
+        if is_news {
+            self.carry_out(&request).await;
+        }
+        let waiter = lock(&self.clerk.waiting).remove(&request.id);
+        match waiter {
+            Some(tell) => {
+                let _ = tell.send(request.clone());
+            }
+            None if is_news => self.tell_late(&request).await,
+            None => {}
+        }
+        // A shutdown that is allowed is done when its target has answered it.
+        let is_under_way =
+            request.kind == RequestKind::Shutdown && request.status == RequestStatus::Approved;
+        if !is_under_way && request.is_unfinished() {
+            self.finish(&request.id).await;
+        }
+    }
+
+    /// Notes that nothing more follows from a request.
+    pub(super) async fn finish(&self, id: &RequestId) {
+        let (requests, id, now) = (self.requests.clone(), id.clone(), self.now());
+        if let Err(error) = blocking(move || requests.finish(&id, now)).await {
+            tracing::error!("the end of a request can not be written down: {error}");
+        }
+    }
+
+    /// Hands what still waits for its decision to its decider again: crewdeck may have been ended between the
+    /// request and the letter, or the standing rule.
+    pub(super) async fn hand_over_again(self: &Arc<Self>) {
+        let requests = self.requests.clone();
+        let Ok(reading) = blocking(move || requests.read_all()).await else {
+            return;
+        };
+        for request in reading.requests.iter().filter(|r| r.is_pending()) {
+            self.hand_over(request).await;
+        }
     }
 
     /// Whether a request waits for its decision.
@@ -367,7 +399,7 @@ impl Shared {
             letter.extra.insert("approve".into(), approve.into());
         }
         let post = self.post.clone();
-        if let Err(error) = blocking(move || post.send(&letter)).await {
+        if let Err(error) = blocking(move || post.send_once(&letter)).await {
             self.notice(
                 Level::Error,
                 format!("A letter to {to} could not be written: {error}"),

@@ -19,9 +19,24 @@ use crate::store::{Recalled, StoreError, last_subagent};
 use crate::tools::Caller;
 use crate::tools::policy::PlanGate;
 
-/// Starts the lead, from nothing or from where its conversation stands on disk.
-/// Whether a turn was under way comes back.
-pub async fn start(shared: &Arc<Shared>, start: Start) -> Result<TurnState, StoreError> {
+/// A lead that has not begun.
+pub struct Lead {
+    outfit: Outfit,
+    first: Option<Vec<Block>>,
+    /// Whether a turn was under way.
+    pub turn: TurnState,
+}
+
+impl Lead {
+    /// Lets it work.
+    pub fn begin(self, shared: &Arc<Shared>) {
+        let life = live(Arc::clone(shared), self.outfit, self.first);
+        shared.tracker.spawn(life);
+    }
+}
+
+/// Prepares the lead, from nothing or from where its conversation stands on disk.
+pub async fn start(shared: &Arc<Shared>, start: Start) -> Result<Lead, StoreError> {
     let mut outfit = shared.outfit(Order {
         name: Name::lead(),
         caller: Caller::Lead,
@@ -45,10 +60,11 @@ pub async fn start(shared: &Arc<Shared>, start: Start) -> Result<TurnState, Stor
         }
         None => TurnState::Ended,
     };
-    shared
-        .tracker
-        .spawn(live(Arc::clone(shared), outfit, first));
-    Ok(turn)
+    Ok(Lead {
+        outfit,
+        first,
+        turn,
+    })
 }
 
 /// Gives the lead its conversation back. Words come back when it was cut off in the middle of a turn.

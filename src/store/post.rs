@@ -98,6 +98,28 @@ impl Post {
         file.sync_data().map_err(at())
     }
 
+    /// The same for a letter about a request: of each kind there is one, so it is not sent where it lies there already,
+    /// from a run that was ended before it could note that.
+    ///
+    /// # Errors
+    /// As [`Post::send`].
+    pub fn send_once(&self, letter: &Letter) -> Result<(), StoreError> {
+        let to = Name::party(&letter.to).map_err(|e| StoreError::TooLong(e.to_string()))?;
+        let path = self.path(&to);
+        let (mut at, about) = (0, letter.request_id());
+        loop {
+            let (lines, from) = Self::lines(&to, &path, at)?;
+            let is_same = |l: &Letter| l.kind == letter.kind && l.request_id() == about;
+            if about.is_some() && lines.letters.iter().any(is_same) {
+                return Ok(());
+            }
+            if lines.used == 0 {
+                return self.send(letter);
+            }
+            at = from + lines.used as u64;
+        }
+    }
+
     /// The letters of `name` that were not acknowledged yet. Takes nothing away; damaged lines are copied
     /// aside when they are passed over.
     ///

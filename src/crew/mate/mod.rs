@@ -36,6 +36,8 @@ pub async fn start(shared: Arc<Shared>, member: Member, first: String) -> Result
     let team = blocking(move || roster.enter(entering))
         .await
         .map_err(|e| e.to_string())?;
+    // What was asked of an earlier one of this name is not asked of this one.
+    shared.finish_shutdowns(&member.name).await;
     let life = Life::new(&shared, member, &team);
     shared.read_team().await;
     let first = Input::Say(vec![Block::text(first)]);
@@ -43,13 +45,8 @@ pub async fn start(shared: Arc<Shared>, member: Member, first: String) -> Result
     Ok(())
 }
 
-/// Brings a member back that the end of crewdeck has cut off, with its conversation. Whether it has something to
-/// do comes back.
-pub async fn back(
-    shared: &Arc<Shared>,
-    member: Member,
-    team: &Team,
-) -> Result<TurnState, StoreError> {
+/// Brings a member back that the end of crewdeck has cut off, with its conversation.
+pub async fn back(shared: &Arc<Shared>, member: Member, team: &Team) -> Result<Back, StoreError> {
     let mut life = Life::new(shared, member, team);
     let transcript = life.outfit.driver.transcript.clone();
     let recalled = blocking(move || transcript.recall()).await?;
@@ -85,12 +82,27 @@ pub async fn back(
     );
     blocking(move || roster.set_status(&name, MemberStatus::Idle, now)).await?;
     life.member.status = MemberStatus::Idle;
-    let turn = match (&first, life.look().await.has_work()) {
+    let asked_to_go = life.remember_shutdown().await;
+    let turn = match (&first, asked_to_go || life.look().await.has_work()) {
         (None, false) => TurnState::Ended,
         (Some(_), _) | (None, true) => TurnState::Open,
     };
-    shared.tracker.spawn(life.live(first));
-    Ok(turn)
+    Ok(Back { life, first, turn })
+}
+
+/// A member that comes back and has not begun.
+pub struct Back {
+    life: Life,
+    first: Option<Input>,
+    /// Whether it has something to do.
+    pub turn: TurnState,
+}
+
+impl Back {
+    /// Lets it work.
+    pub fn begin(self, shared: &Shared) {
+        shared.tracker.spawn(self.life.live(self.first));
+    }
 }
 
 /// Whether a teammate waits for mail although it has work: its model failed, it was interrupted, or a

@@ -7,11 +7,12 @@ mod project;
 
 use std::process::Stdio;
 
-use crewdeck::domain::chat::{Block, Message, Outcome, ToolCall, check};
-use crewdeck::domain::conversation::{Conversation, Record, TurnState};
+use crewdeck::domain::chat::{Block, Message, check};
+use crewdeck::domain::conversation::{Conversation, PlanState, Record, TurnState};
 use crewdeck::domain::graph::{Claimer, NewTask};
-use crewdeck::domain::ids::{CallId, LetterId, Name, TaskId};
+use crewdeck::domain::ids::{LetterId, Name, RequestId, TaskId};
 use crewdeck::domain::mail::{Letter, LetterKind};
+use crewdeck::domain::request::{Decider, Decision, Request, RequestKind, RequestStatus, Verdict};
 use crewdeck::domain::stamp::Stamp;
 use crewdeck::domain::task::{Task, TaskStatus};
 use crewdeck::domain::team::Member;
@@ -289,4 +290,141 @@ fn a_worktree_that_was_made_is_found_although_its_task_does_not_name_it() {
     left.go_on(WRITE, &[]);
     assert_eq!(left.task(id).worktree, "task-1");
     assert_eq!(trees.list().unwrap().worktrees.len(), 1);
+}
+
+/// A request of bob's for the approval of its plan.
+fn plan(decider: Decider) -> Request {
+    let (bob, body) = (Name::member("bob").unwrap(), "I do it.".to_string());
+    let id = RequestId("r1".into());
+    Request {
+        decider,
+        ..Request::new(id, RequestKind::Plan, bob.clone(), bob, body, NOW)
+    }
+}
+
+#[test]
+fn a_request_that_had_not_reached_its_decider_reaches_it() {
+    let script = r#"
+rules:
+  - agent: lead
+    when: '"request_id": "(\w+)"'
+    calls: [{ tool: decide_request, input: { request_id: "{{1}}", approve: true } }]
+  - times: 0
+    say: Noted.
+"#;
+    for decider in [Decider::Auto, Decider::Lead] {
+        let left = Left::new(Project::new());
+        left.enter(left.member("bob"));
+        let requests = Requests::open(left.project.path());
+        requests.file(&plan(decider)).unwrap();
+        left.go_on(script, &["--plan", "lead"]);
+        let request = requests.get(&plan(decider).id).unwrap().unwrap();
+        assert_eq!(request.status, RequestStatus::Approved, "{decider:?}");
+        let heard = left.heard("bob");
+        assert_eq!(heard.matches("Approved").count(), 1, "{heard}");
+    }
+}
+
+#[test]
+fn a_decision_that_was_not_told_is_told_once() {
+    let left = Left::new(Project::new());
+    left.enter(left.member("bob"));
+    let requests = Requests::open(left.project.path());
+    requests.file(&plan(Decider::Ask)).unwrap();
+    let decision = Decision {
+        id: RequestId("r1".into()),
+        kind: RequestKind::Plan,
+        target: Name::member("bob").unwrap(),
+        verdict: Verdict::Approve,
+        by: Name::user(),
+        comment: String::new(),
+    };
+    requests.decide(&decision, NOW).unwrap();
+    left.go_on("rules: [{ times: 0, say: Noted. }]", &[]);
+    let heard = left.heard("bob");
+    assert_eq!(heard.matches("Approved").count(), 1, "{heard}");
+    assert_eq!(left.conversation("bob").plan, PlanState::Approved);
+    let ran = left
+        .project
+        .run(&["run", "--resume", "--provider", "script:rules.yaml"]);
+    assert!(ran.err().contains("nothing was under way"), "{}", ran.err());
+}
+
+#[test]
+fn a_member_that_was_asked_to_go_goes_and_answers_once() {
+    // The letter had been read, or not even been written; the answer may have been on its way.
+    for (told, answered_before) in [(true, false), (false, false), (true, true)] {
+        let left = Left::new(Project::new());
+        left.enter(left.member("bob"));
+        let (lead, bob) = (Name::lead(), Name::member("bob").unwrap());
+        let (requests, post) = (
+            Requests::open(left.project.path()),
+            Post::open(left.project.path()),
+        );
+        let mut request = plan(Decider::Auto);
+        request.kind = RequestKind::Shutdown;
+        request.from = lead.clone();
+        request.status = RequestStatus::Approved;
+        request.decided_by = "policy".into();
+        requests.file(&request).unwrap();
+        let letter = |kind, from: &Name, to: &Name| {
+            let id = LetterId(format!("letter to {to}"));
+            let mut letter = Letter::new(id, kind, from, to, "I go.", NOW);
+            letter.extra.insert("request_id".into(), "r1".into());
+            letter.extra.insert("approve".into(), true.into());
+            post.send(&letter).unwrap();
+        };
+        if told {
+            letter(LetterKind::ShutdownRequest, &lead, &bob);
+            let upto = post.pending(&bob).unwrap().upto;
+            post.acknowledge(&bob, &upto).unwrap();
+        }
+        if answered_before {
+            letter(LetterKind::ShutdownResponse, &bob, &lead);
+        }
+        left.go_on("rules: [{ times: 0, say: Noted. }]", &[]);
+        let team = Roster::open(left.project.path()).read().unwrap();
+        assert_eq!(team.present().count(), 0, "{team:?}");
+        let heard = left.heard("lead");
+        assert_eq!(heard.matches("shutdown_response").count(), 1, "{heard}");
+    }
+}
+
+#[test]
+fn a_conflict_that_was_solved_is_merged_after_a_restart() {
+    let left = Left::in_git();
+    let id = left.create("Make it");
+    left.claim(id, "bob");
+    let new = NewWorktree {
+        task: id,
+        ..NewWorktree::default()
+    };
+    let tree = Worktrees::open(left.project.path())
+        .create(&new, NOW)
+        .unwrap();
+    left.board().bind(id, &tree.worktree.name, NOW).unwrap();
+    left.complete(id, "bob");
+    let solve = NewTask {
+        subject: "Merge main into wt/task-1".into(),
+        worktree: "task-1".into(),
+        ..NewTask::default()
+    };
+    let solve = left.board().create(solve, NOW).unwrap().id;
+    left.claim(solve, "bob");
+    left.project.write(".worktrees/task-1/made.txt", "made\n");
+    for args in [
+        &["add", "made.txt"][..],
+        &["commit", "--quiet", "-m", "Make it"],
+    ] {
+        let dir = left.project.file(".worktrees/task-1");
+        let done = std::process::Command::new("git")
+            .args(args)
+            .current_dir(dir)
+            .status();
+        assert!(done.unwrap().success());
+    }
+    // Killed between the end of the task and the merge that follows from it.
+    left.complete(solve, "bob");
+    left.go_on("rules: [{ times: 0, say: Noted. }]", &[]);
+    assert_eq!(left.git(&["show", "main:made.txt"]), "made");
 }

@@ -194,13 +194,17 @@ impl Driver {
             &mut self.state.turn,
             Turn::new(super::turn::Limits::default()),
         );
+        self.state.log = match from.messages.is_empty() {
+            // Perhaps there is no log yet: that nobody took away.
+            true => Log::Empty,
+            false => Log::Whole,
+        };
         self.state.turn = turn.going_on_from(from.messages);
         self.state.turn.step(Input::TodoSet(todo_open(&from.todo)));
         self.state.usage = from.spent;
         self.state.cost = from.cost;
         self.meter.count(&self.name, from.spent, from.cost);
         self.state.todo = from.todo.clone();
-        self.state.log = Log::Whole;
         self.stand_by(from.inbox).await;
         self.tell_lost(from.lost_jobs);
         let engine = self.engine();

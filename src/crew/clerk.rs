@@ -195,9 +195,22 @@ impl Shared {
         let Ok(reading) = blocking(move || requests.read_all()).await else {
             return;
         };
-        for request in reading.requests.iter().filter(|r| r.is_pending()) {
-            self.hand_over(request).await;
+        for mut request in reading.requests.into_iter().filter(Request::is_pending) {
+            let now = self.deciders.of(request.kind);
+            if request.decider == Decider::Ask && matches!(now, Decider::Auto | Decider::Deny) {
+                // The person who was to be asked is not here any more.
+                request.decider = now;
+            }
+            self.hand_over(&request).await;
         }
+    }
+
+    /// Whether something of the requests on disk is left to do: somebody waits for a decision, or one was not followed.
+    pub(super) async fn has_requests_left(&self) -> bool {
+        let requests = self.requests.clone();
+        let all = blocking(move || requests.read_all()).await;
+        let mut all = all.map(|r| r.requests).unwrap_or_default().into_iter();
+        all.any(|r| (r.is_pending() || r.is_unfinished()) && self.handle(&r.target).is_some())
     }
 
     /// Whether a request waits for its decision.

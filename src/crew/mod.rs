@@ -297,7 +297,8 @@ impl Crew {
             }
             mates.push(member);
         }
-        if parts.start == Start::Resumed && shared.lead_has_news().await {
+        let has_left = shared.lead_has_news().await || shared.has_requests_left().await;
+        if parts.start == Start::Resumed && has_left {
             // It is at work already, and wakes its lead when it rests.
             shared.begun.fetch_add(1, Ordering::SeqCst);
             shared.beat();

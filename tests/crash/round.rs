@@ -72,12 +72,12 @@ impl Plan {
         let mut random = Random(seed);
         let kills = 2 + random.next() % 4;
         let lives = match play {
-            Play::Crew | Play::Demo => (0..kills).map(|_| random.below(whole)).collect(),
+            Play::Crew | Play::Demo => (0..kills).map(|_| random.below(whole / 2)).collect(),
             Play::CrewEarly => {
                 // Each life is long enough to get somewhere; then it is cut while it comes back.
                 let mut lives = Vec::new();
                 for _ in 0..kills {
-                    lives.push(random.below(whole));
+                    lives.push(random.below(whole / 2));
                     lives.push(random.below(EARLY));
                     lives.push(random.below(EARLY * 3));
                 }

@@ -428,3 +428,36 @@ fn a_conflict_that_was_solved_is_merged_after_a_restart() {
     left.go_on("rules: [{ times: 0, say: Noted. }]", &[]);
     assert_eq!(left.git(&["show", "main:made.txt"]), "made");
 }
+
+#[test]
+fn a_worktree_that_nobody_has_heard_of_gets_what_its_task_waited_for() {
+    let left = Left::in_git();
+    let first = left.create("Make it");
+    let second = NewTask {
+        subject: "Use it".into(),
+        blocked_by: vec![first],
+        ..NewTask::default()
+    };
+    let second = left.board().create(second, NOW).unwrap().id;
+    let trees = Worktrees::open(left.project.path());
+    for (id, name) in [(first, "alice"), (second, "bob")] {
+        left.claim(id, name);
+        // Killed before what it needs was merged into the second one.
+        let new = NewWorktree {
+            task: id,
+            ..NewWorktree::default()
+        };
+        let tree = trees.create(&new, NOW).unwrap().worktree.name;
+        left.board().bind(id, &tree, NOW).unwrap();
+        if name == "alice" {
+            left.project.write(".worktrees/task-1/made.txt", "made\n");
+            trees.commit_leftovers(&tree, "Make it").unwrap();
+            left.complete(id, name);
+        }
+    }
+    left.enter(left.member("bob"));
+    left.go_on("rules: [{ times: 0, say: Noted. }]", &[]);
+    let heard = left.heard("bob");
+    assert!(heard.contains("It holds the work of wt/task-1"), "{heard}");
+    assert_eq!(left.git(&["show", "wt/task-2:made.txt"]), "made");
+}

@@ -70,7 +70,8 @@ pub async fn back(shared: &Arc<Shared>, member: Member, team: &Team) -> Result<B
         first.push(words);
     }
     life.outfit.driver.resume(conversation).await;
-    if let Some(words) = life.find_place().await {
+    let messages = life.outfit.driver.state.turn.messages();
+    if let Some(words) = life.find_place(&messages).await {
         first.push(words);
     }
     let first = (!first.is_empty()).then_some(Input::Say(first));

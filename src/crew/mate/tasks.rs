@@ -5,13 +5,14 @@ use super::{Hold, Life};
 use crate::agent::driver::blocking;
 use crate::agent::idle::{Mail, Person, Sight};
 use crate::agent::prompt;
-use crate::domain::chat::Block;
+use crate::domain::chat::{Block, Message};
 use crate::domain::graph::Claimer;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 use crate::domain::team::Activity;
 use crate::protocol::event::EventKind;
 use crate::store::{StoreError, Which};
+use crate::tools::claim_task;
 
 impl Life {
     pub(super) async fn look(&mut self) -> Sight {
@@ -96,13 +97,25 @@ impl Life {
         self.outfit.driver.activity(Activity::Failed { why }).await;
     }
 
-    /// For a member that comes back: a worktree for its task, where crewdeck was ended after the claim and before
-    /// there was one. What it should know of it comes back.
-    pub(super) async fn find_place(&mut self) -> Option<Block> {
+    /// For a member that comes back with this conversation: its task and a worktree for it, where crewdeck was ended
+    /// after the claim and before it had heard of both. What it should know comes back.
+    pub(super) async fn find_place(&mut self, conversation: &[Message]) -> Option<Block> {
         let (board, name) = (self.shared.board.clone(), self.member.name.clone());
         let own = blocking(move || board.ask(|graph| graph.open_task_of(&name).cloned())).await;
         let task = own.ok().flatten()?;
-        if self.shared.dir_of(&task).is_some() {
+        let knows = |words: &str| {
+            let mut blocks = conversation.iter().flat_map(|m| &m.blocks);
+            blocks.any(|block| match block {
+                Block::Text { text } | Block::ToolResult { content: text, .. } => {
+                    text.contains(words)
+                }
+                Block::Thinking { .. } | Block::ToolCall(_) => false,
+            })
+        };
+        let is_told = knows(&prompt::claimed_mark(task.id.0));
+        // What it has claimed with its tool it works on where it is.
+        let is_its_own = knows(&claim_task::mark(task.id, &self.member.name));
+        if is_its_own || is_told && self.shared.dir_of(&task).is_some() {
             return None;
         }
         match self.shared.place_for(&task, &self.member.name).await {

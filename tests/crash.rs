@@ -7,6 +7,8 @@
 //! CREWDECK_ROUNDS=100 cargo test --test crash -- --nocapture
 //! CREWDECK_SEED=17 cargo test --test crash -- --nocapture
 //! ```
+//!
+//! `CREWDECK_ORPHANS=1` also looks, after each round, for programs that outlived a killed crew.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "crash/books.rs"]
@@ -61,4 +63,10 @@ fn a_crew_that_is_killed_while_it_comes_back_does_its_work_once() {
 #[test]
 fn the_demo_that_is_killed_at_any_moment_is_gone_on_with() {
     rounds(Play::Demo);
+}
+
+#[test]
+#[ignore = "holds as soon as programs die with a crew that is killed"]
+fn no_program_outlives_a_crew_that_is_killed() {
+    round::outlived();
 }

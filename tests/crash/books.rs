@@ -357,3 +357,24 @@ fn work(project: &Path, calm: Option<&str>, wrong: &mut Vec<String>) {
         }
     }
 }
+
+/// The processes that were started for the crew in `place` and still run: programs of a killed crew too. (Linux.)
+pub fn orphans(mark: &str, place: &Path) -> Vec<String> {
+    let mark = format!("{mark}={}", place.display());
+    let mut left = Vec::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        let is_ours = environment
+            .split(|b| *b == 0)
+            .any(|variable| variable == mark.as_bytes());
+        if is_ours {
+            let words = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let words = String::from_utf8_lossy(&words).replace('\0', " ");
+            left.push(format!(
+                "process {} is left: {words}",
+                entry.file_name().display()
+            ));
+        }
+    }
+    left
+}

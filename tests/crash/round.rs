@@ -14,6 +14,11 @@ const DEADLINE: Duration = Duration::from_secs(20);
 /// How soon early kills come.
 const EARLY: Duration = Duration::from_millis(60);
 
+/// Set: programs of a killed crew that are still there at the end of a round are a finding.
+const ORPHANS: &str = "CREWDECK_ORPHANS";
+/// A variable that all programs of a crew inherit; it names the place where it plays.
+pub const MARK: &str = "CREWDECK_CRASH_PLACE";
+
 /// What is played, and how it is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Play {
@@ -137,6 +142,9 @@ pub fn play(plan: &Plan, calm: &Calm) -> Ended {
         Some(status) => findings.push(format!("the last run ended with {status}: {said}")),
     }
     findings.extend(books::check(&stage.project, Some(&calm.tree)));
+    if std::env::var_os(ORPHANS).is_some() {
+        findings.extend(books::orphans(MARK, &stage.home));
+    }
     let mut place = dir.path().display().to_string();
     if findings.is_empty() {
         place.clear();
@@ -149,6 +157,38 @@ pub fn play(plan: &Plan, calm: &Calm) -> Ended {
         findings,
         dir: place,
     }
+}
+
+/// Kills a crew while a command and a background job of it run; both must be gone within the deadline.
+pub fn outlived() {
+    let dir = tempfile::tempdir().unwrap();
+    let stage = Stage::new(Play::Crew, dir.path());
+    let script = r#"
+rules:
+  - calls:
+      - { tool: background_run, input: { command: "touch one; sleep 600" } }
+      - { tool: bash, input: { command: "touch two; sleep 600" } }
+"#;
+    std::fs::write(stage.home.join("script.yaml"), script).unwrap();
+    let mut child = stage.start();
+    let until = Instant::now() + DEADLINE;
+    let has = |file: &str| stage.project.join(file).exists();
+    while !(has("one") && has("two")) {
+        assert!(Instant::now() < until, "{}", stage.said());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut left = books::orphans(MARK, &stage.home);
+    while !left.is_empty() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+        left = books::orphans(MARK, &stage.home);
+    }
+    for process in &left {
+        let id = process.split(' ').nth(1).unwrap_or_default();
+        let _ = Command::new("kill").args(["-9", id]).status();
+    }
+    assert_eq!(left, Vec::<String>::new());
 }
 
 /// Where a crew plays.
@@ -199,6 +239,7 @@ impl Stage {
             .env("PATH", std::env::var("PATH").unwrap())
             .env("HOME", &self.home)
             .env("TMPDIR", &self.home)
+            .env(MARK, &self.home)
             .current_dir(&self.home)
             .args(["run", "--json", "--dir"])
             .arg(&self.project);

@@ -248,7 +248,10 @@ impl Stage {
                 command.args(["--demo", "--speed", "40"]);
                 if !has_session && self.project.exists() {
                     // Killed before the lead had heard its first words.
-                    std::fs::remove_dir_all(&self.project).unwrap();
+                    // A git of the killed run may still write there.
+                    while self.project.exists() {
+                        let _ = std::fs::remove_dir_all(&self.project);
+                    }
                 }
             }
             Play::Crew | Play::CrewEarly => {

@@ -61,7 +61,7 @@ fn conversation(dir: &Path) -> Vec<Message> {
     let messages: Vec<Message> = text
         .lines()
         .filter_map(|l| match serde_json::from_str(l).unwrap() {
-            Record::Message(message) => Some(message),
+            Record::Message(message) | Record::Told { message, .. } => Some(message),
             _ => None,
         })
         .collect();

@@ -15,7 +15,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crewdeck::domain::ids::TaskId;
-use crewdeck::domain::worktree::{Content, Leftovers, OnDisk, Origin, Removal, WorktreeError};
+use crewdeck::domain::worktree::{
+    Content, Leftovers, Merge, OnDisk, Origin, Removal, WorktreeError,
+};
 use crewdeck::store::{NewWorktree, StoreError, Worktrees};
 use pretty_assertions::assert_eq;
 use repository::{NOW, Repository, commit, git, name};
@@ -347,6 +349,33 @@ fn a_git_that_outlives_its_killed_process_is_waited_for() {
     fs::write(&go, "").unwrap();
     assert_eq!(r.create(1, &[]), "task-1-2");
     assert_eq!(git(&r.tree("task-1"), &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_merge_that_was_cut_off_half_done_is_undone_and_one_of_the_person_is_not() {
+    for cut_off in [true, false] {
+        let r = Repository::new();
+        r.create(1, &[]);
+        commit(&r.tree("task-1"), "a.txt", "theirs\n");
+        r.commit("a.txt", "ours\n");
+        if cut_off {
+            let line = json!({"event": "worktree.merge.before", "worktree": {"name": "task-1"}});
+            let path = r.root().join(".worktrees/events.jsonl");
+            let text = fs::read_to_string(&path).unwrap();
+            fs::write(&path, format!("{text}{line}\n")).unwrap();
+        }
+        let output = repository::git_output(r.root(), &["merge", "wt/task-1"]);
+        assert!(!output.status.success());
+        let merged = r.worktrees().merge(&name("task-1"), NOW);
+        let is_half_done = r.root().join(".git/MERGE_HEAD").exists();
+        if cut_off {
+            assert!(matches!(merged, Ok(Merge::Conflict { .. })), "{merged:?}");
+            assert!(!is_half_done);
+        } else {
+            assert!(merged.is_err(), "{merged:?}");
+            assert!(is_half_done);
+        }
+    }
 }
 
 /// Starts this binary as a process of that number.

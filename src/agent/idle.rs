@@ -23,6 +23,13 @@ pub struct Sight {
     pub now: Stamp,
 }
 
+impl Sight {
+    /// Whether there is something to do in it.
+    pub fn has_work(&self) -> bool {
+        self.mail == Mail::Waiting || self.own.is_some() || self.claimable.is_some()
+    }
+}
+
 /// Whether the team waits for the person: that time is nobody's rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Person {

@@ -4,11 +4,18 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use super::resume;
 
+/// How long the lock of a dead crew is waited for.
+const DEAD_HOLDS_MAX: Duration = Duration::from_secs(2);
+/// How often it is looked at meanwhile.
+const AGAIN: Duration = Duration::from_millis(10);
 /// Most bytes of the lock file that are read.
 const READ_MAX: u64 = 256;
 
@@ -44,22 +51,39 @@ pub enum Taken {
     Theirs(Holder),
 }
 
-/// Takes the lock of `root` for `session` if it is free.
+/// Takes the lock of `root` for `session` if it is free. Where the crew that is named in it is dead, a program that it
+/// was just starting may hold it for a moment more: that is waited for.
 ///
 /// # Errors
 /// When the lock file can not be used.
 pub fn take(root: &Path, session: &str) -> Result<Taken> {
     let (mut file, path) = open(root)?;
-    match file.try_lock() {
-        Ok(()) => {
-            sign(&mut file, session)?;
-            Ok(Taken::Mine(CrewLock { _file: file }))
-        }
-        Err(TryLockError::WouldBlock) => Ok(Taken::Theirs(read(&mut file))),
-        Err(TryLockError::Error(e)) => {
-            Err(e).with_context(|| format!("{} can not be locked", path.display()))
+    let until = Instant::now() + DEAD_HOLDS_MAX;
+    loop {
+        match file.try_lock() {
+            Ok(()) => {
+                sign(&mut file, session)?;
+                return Ok(Taken::Mine(CrewLock { _file: file }));
+            }
+            Err(TryLockError::WouldBlock) => {
+                let holder = read(&mut file);
+                if holder.process.is_some_and(is_dead) && Instant::now() < until {
+                    std::thread::sleep(AGAIN);
+                    continue;
+                }
+                return Ok(Taken::Theirs(holder));
+            }
+            Err(TryLockError::Error(e)) => {
+                return Err(e).with_context(|| format!("{} can not be locked", path.display()));
+            }
         }
     }
+}
+
+/// Whether no process of that id runs.
+fn is_dead(process: u32) -> bool {
+    let pid = i32::try_from(process).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))
 }
 
 /// Who wrote its name into the lock file last.
@@ -138,6 +162,7 @@ fn sign(file: &mut File, session: &str) -> Result<()> {
 fn read(file: &mut File) -> Holder {
     let mut text = String::new();
     // What can not be read names nobody.
+    let _ = file.seek(SeekFrom::Start(0));
     let _ = file.take(READ_MAX).read_to_string(&mut text);
     parse(&text)
 }
@@ -191,6 +216,23 @@ mod tests {
             panic!("it is free again");
         };
         assert_eq!(holder(dir.path()), me("0190"));
+    }
+
+    #[test]
+    fn what_a_dead_crew_was_just_starting_is_waited_for() {
+        let dir = place();
+        let mut gone = std::process::Command::new("true").spawn().unwrap();
+        gone.wait().unwrap();
+        let path = path(dir.path());
+        std::fs::write(&path, format!("{} {SESSION}", gone.id())).unwrap();
+        let held = File::open(&path).unwrap();
+        held.lock().unwrap();
+        let start = std::thread::spawn(move || {
+            std::thread::sleep(AGAIN * 3);
+            drop(held);
+        });
+        assert!(matches!(take(dir.path(), "0191").unwrap(), Taken::Mine(_)));
+        start.join().unwrap();
     }
 
     #[test]

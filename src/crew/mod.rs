@@ -289,17 +289,38 @@ impl Crew {
             shared.notice(Level::Info, text).await;
         }
         shared.tell_of_unknown_price().await;
-        let back = roll::call(&shared, parts.start).await?;
+        let (back, team) = roll::call(&shared, parts.start).await?;
         let seen = skills::begin(&shared).await;
-        shared.tracker.spawn(watcher::watch(Arc::clone(&shared)));
         shared
             .tracker
             .spawn(skills::watch(Arc::clone(&shared), seen));
-        let resumed = lead::start(&shared, parts.start).await?;
+        let lead = lead::start(&shared, parts.start).await?;
+        let mut resumed = lead.turn;
+        let mut mates = Vec::new();
         for member in back {
-            let team = lock(&shared.team).clone();
-            mate::back(&shared, member, &team).await?;
+            let member = mate::back(&shared, member, &team).await?;
+            if member.turn == TurnState::Open {
+                resumed = TurnState::Open;
+            }
+            mates.push(member);
         }
+        let has_left = shared.lead_has_news().await || shared.has_requests_left().await;
+        if parts.start == Start::Resumed && has_left {
+            // It is at work already, and wakes its lead when it rests.
+            shared.begun.fetch_add(1, Ordering::SeqCst);
+            shared.beat();
+            resumed = TurnState::Open;
+        }
+        // Everybody is known before anybody acts: what was decided meanwhile reaches them.
+        let agents = Arc::clone(&shared);
+        let begin = move || {
+            lead.begin(&agents);
+            for member in mates {
+                member.begin(&agents);
+            }
+        };
+        let watch = watcher::watch(Arc::clone(&shared), begin);
+        shared.tracker.spawn(watch);
         shared.tracker.spawn(roll::beat(Arc::clone(&shared)));
         shared.tracker.spawn(rest::detect(Arc::clone(&shared)));
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
@@ -313,8 +334,8 @@ impl Crew {
         })
     }
 
-    /// Whether the lead's turn was under way when the session that it goes on with ended: then it works on
-    /// by itself.
+    /// Whether anything was under way when the session that it goes on with ended, a turn, a task or a letter: then
+    /// it works on by itself.
     pub fn resumed(&self) -> TurnState {
         self.resumed
     }

@@ -52,6 +52,7 @@ impl Shared {
                 self.publish(EventKind::Notice { level, agent, text }).await;
                 self.answer_shutdown(found.target.clone(), &found, verdict, &reason)
                     .await;
+                self.finish(&found.id).await;
             }
         }
         Ok(())
@@ -81,9 +82,30 @@ impl Shared {
         let approve = verdict == Verdict::Approve;
         letter.extra.insert("approve".into(), approve.into());
         let post = self.post.clone();
-        if let Err(error) = blocking(move || post.send(&letter)).await {
+        if let Err(error) = blocking(move || post.send_once(&letter)).await {
             let text = format!("The answer to a shutdown can not be written: {error}");
             self.notice(Level::Error, text).await;
+        }
+    }
+
+    /// The shutdowns of `member` that were allowed and that it has not answered yet.
+    pub(super) async fn open_shutdowns(&self, member: &Name) -> Vec<Request> {
+        let requests = self.requests.clone();
+        let all = blocking(move || requests.read_all()).await;
+        let mut all = all.map(|r| r.requests).unwrap_or_default();
+        all.retain(|r| {
+            r.kind == RequestKind::Shutdown
+                && r.status == RequestStatus::Approved
+                && r.is_unfinished()
+                && r.target.same(member)
+        });
+        all
+    }
+
+    /// Notes that nothing is left of the shutdowns of `member`: it has left, or another has its name now.
+    pub(super) async fn finish_shutdowns(&self, member: &Name) {
+        for request in self.open_shutdowns(member).await {
+            self.finish(&request.id).await;
         }
     }
 

@@ -8,7 +8,7 @@ use crate::agent::driver::blocking;
 use crate::domain::graph::ATTEMPTS_MAX;
 use crate::domain::ids::Name;
 use crate::domain::request::{Request, RequestKind};
-use crate::domain::team::{Member, MemberStatus};
+use crate::domain::team::{Member, MemberStatus, Team};
 use crate::domain::text::{clip, one_line};
 use crate::protocol::event::Level;
 use crate::store::StoreError;
@@ -21,8 +21,8 @@ const LOST_MAX: usize = 8;
 const LOST_TEXT_MAX: usize = 160;
 
 /// Calls the roll of a crew that begins: what a dead one left behind is closed. The members that the session
-/// brings back are returned; their tasks stay theirs and what they asked still waits.
-pub async fn call(shared: &Arc<Shared>, start: Start) -> Result<Vec<Member>, StoreError> {
+/// brings back are returned, with the team as it stood; their tasks stay theirs and what they asked still waits.
+pub async fn call(shared: &Arc<Shared>, start: Start) -> Result<(Vec<Member>, Team), StoreError> {
     let session = lock(&shared.setup).session.clone();
     let roster = shared.roster.clone();
     let team = blocking(move || roster.read()).await?;
@@ -30,7 +30,7 @@ pub async fn call(shared: &Arc<Shared>, start: Start) -> Result<Vec<Member>, Sto
     let back: Vec<Member> = team.members.iter().filter(comes_back).cloned().collect();
     let names: Vec<Name> = back.iter().map(|m| m.name.clone()).collect();
     close_all_but(shared, &names, start).await?;
-    Ok(back)
+    Ok((back, team))
 }
 
 /// Closes the books of a crew that ends: its members are gone, their tasks are offered again.

@@ -1,11 +1,10 @@
 //! Worktrees for the team: each claimed task gets one, what is left in it is committed, and its branch is
 //! merged when somebody says so.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use super::{Shared, lock};
+use super::Shared;
 use crate::agent::driver::blocking;
 use crate::agent::prompt;
 use crate::domain::graph::{NewTask, TaskGraph};
@@ -32,18 +31,18 @@ pub enum MergeRule {
 pub struct Trees {
     door: Worktrees,
     rule: MergeRule,
-    /// Tasks that solve a conflict: when one is completed, its branch is merged again.
-    solving: Mutex<BTreeSet<TaskId>>,
 }
 
 impl Trees {
     /// The worktrees that `door` opens.
     pub fn new(door: Worktrees, rule: MergeRule) -> Trees {
-        Trees {
-            door,
-            rule,
-            solving: Mutex::default(),
-        }
+        Trees { door, rule }
+    }
+
+    /// Whether the crew merges `tree` by itself when `task` is completed: by its rule, or because the task was made
+    /// to solve a conflict in the worktree of another.
+    fn merges(&self, tree: &Worktree, task: TaskId) -> bool {
+        self.rule == MergeRule::Auto || tree.task_id.is_some_and(|own| own != task)
     }
 }
 
@@ -80,8 +79,16 @@ impl Shared {
             let words = self.found(task, &dir).await;
             return Ok(Some(Place { dir, words }));
         }
-        let needs = self.branches_of(task);
         let (door, now, id) = (trees.door.clone(), self.now(), task.id);
+        if let Some(task) = self.bound(trees, task).await? {
+            // It was made, and crewdeck was ended before its task said so.
+            let dir = self.dir_of(&task);
+            if let Some(dir) = dir {
+                let words = self.found(&task, &dir).await;
+                return Ok(Some(Place { dir, words }));
+            }
+        }
+        let needs = self.branches_of(task).await?;
         let new = NewWorktree {
             task: task.id,
             subject: task.subject.clone(),
@@ -101,15 +108,31 @@ impl Shared {
         Ok(Some(Place { dir, words }))
     }
 
+    /// The task, bound to the worktree that stands for it and of which it does not say anything yet.
+    async fn bound(&self, trees: &Trees, task: &Task) -> Result<Option<Task>, StoreError> {
+        let (door, board, id, now) = (trees.door.clone(), self.board.clone(), task.id, self.now());
+        if !task.worktree.is_empty() {
+            return Ok(None);
+        }
+        blocking(move || match door.find_for(id)? {
+            Some(tree) => board.bind(id, &tree.name, now).map(Some),
+            None => Ok(None),
+        })
+        .await
+    }
+
     /// The branches of what a task waited for.
-    fn branches_of(&self, task: &Task) -> Vec<String> {
-        let graph = self.graph();
-        let blockers = graph.blockers(task.id);
-        let names = blockers.iter().filter_map(|id| {
-            let name = WorktreeName::new(&graph.get(*id)?.worktree).ok()?;
-            Some(name.branch())
-        });
-        names.collect()
+    async fn branches_of(&self, task: &Task) -> Result<Vec<String>, StoreError> {
+        let (board, id) = (self.board.clone(), task.id);
+        let branches = move |graph: &TaskGraph| {
+            let blockers = graph.blockers(id);
+            let names = blockers.iter().filter_map(|id| {
+                let name = WorktreeName::new(&graph.get(*id)?.worktree).ok()?;
+                Some(name.branch())
+            });
+            names.collect()
+        };
+        blocking(move || board.ask(branches)).await
     }
 
     /// What somebody else has left in the worktree of a task.
@@ -121,7 +144,8 @@ impl Shared {
         else {
             return String::new();
         };
-        let (door, tree, needs) = (trees.door.clone(), name.clone(), self.branches_of(task));
+        let needs = self.branches_of(task).await.unwrap_or_default();
+        let (door, tree) = (trees.door.clone(), name.clone());
         // What it waited for may have been done since; over uncommitted files nothing is merged.
         let looked = blocking(move || {
             let state = door.state(&tree)?;
@@ -165,15 +189,37 @@ impl Shared {
         let (Some(trees), Ok(name)) = (&self.trees, WorktreeName::new(&task.worktree)) else {
             return;
         };
-        let (door, now) = (trees.door.clone(), self.now());
-        let noted = blocking(move || door.task_completed(&name, now)).await;
+        let (door, now, tree) = (trees.door.clone(), self.now(), name.clone());
+        let noted = blocking(move || door.task_completed(&tree, now)).await;
         if let Err(error) = noted {
             tracing::warn!("the end of {} is not in the log: {error}", task.id);
         }
-        let solves = lock(&trees.solving).remove(&task.id);
-        if solves || trees.rule == MergeRule::Auto {
+        let door = trees.door.clone();
+        let found = blocking(move || door.find(name.as_str())).await;
+        if found.is_ok_and(|tree| trees.merges(&tree, task.id)) {
             // What came of it was told.
             let _ = self.merge_and_tell(task.id).await;
+        }
+    }
+
+    /// Merges what an earlier run would have merged, had it not been ended before.
+    pub(super) async fn merge_what_waits(self: &Arc<Self>) {
+        let Some(trees) = &self.trees else { return };
+        let door = trees.door.clone();
+        let listed = blocking(move || door.list()).await;
+        let standing: Vec<Worktree> = listed.map(|l| l.worktrees).unwrap_or_default();
+        for tree in standing.iter().filter(|t| t.merged_at.is_none()) {
+            let graph = self.graph();
+            let here: Vec<&Task> = graph
+                .tasks()
+                .filter(|t| t.worktree == tree.name.as_str())
+                .collect();
+            let is_done = here.iter().all(|t| t.status == TaskStatus::Completed);
+            let waits = here.iter().rfind(|t| trees.merges(tree, t.id));
+            if let Some(task) = waits.filter(|_| is_done) {
+                // What came of it was told.
+                let _ = self.merge_and_tell(task.id).await;
+            }
         }
     }
 
@@ -213,9 +259,7 @@ impl Shared {
                 Ok((Level::Info, format!("{into} has all of {branch} already.")))
             }
             Merge::Conflict { into, files } => {
-                let text = self
-                    .give_conflict_back(trees, &task, &name, &into, &files)
-                    .await?;
+                let text = self.give_conflict_back(&task, &name, &into, &files).await?;
                 Ok((Level::Warn, text))
             }
         }
@@ -224,7 +268,6 @@ impl Shared {
     /// A conflict becomes a task that is worked on in the same worktree.
     async fn give_conflict_back(
         self: &Arc<Self>,
-        trees: &Trees,
         task: &Task,
         name: &WorktreeName,
         into: &str,
@@ -240,16 +283,13 @@ impl Shared {
             ),
             blocked_by: Vec::new(),
             tags: task.tags.clone(),
+            // From its beginning: whoever takes it works in this worktree.
+            worktree: name.to_string(),
         };
-        let (board, now, tree) = (self.board.clone(), self.now(), name.clone());
-        let made = blocking(move || {
-            let task = board.create(new, now)?;
-            // Known before it can be claimed: whoever takes it works in this worktree.
-            board.bind(task.id, &tree, now)
-        })
-        .await
-        .map_err(|e| e.to_string())?;
-        lock(&trees.solving).insert(made.id);
+        let (board, now) = (self.board.clone(), self.now());
+        let made = blocking(move || board.create(new, now))
+            .await
+            .map_err(|e| e.to_string())?;
         self.read_board(Which::These([made.id].into())).await;
         Ok(format!(
             "{branch} does not merge into {into}: conflict in {shown}. Task {} is on the board to solve it.",

@@ -21,8 +21,9 @@ const DIRTY_MAX: usize = 16;
 /// Letters that the Inbox pane shows.
 pub(super) const LETTERS_MAX: usize = 500;
 
-/// Watches the state folders until the crew stops.
-pub async fn watch(shared: Arc<Shared>) {
+/// Watches the state folders until the crew stops. Once they were read, and what an earlier run left undone is under
+/// way, `begin` lets the agents work.
+pub async fn watch(shared: Arc<Shared>, begin: impl FnOnce() + Send) {
     let (tell, mut told) = mpsc::channel(DIRTY_MAX);
     let watching = watch::start(&shared.root, move |dirty| {
         let _ = tell.blocking_send(dirty);
@@ -42,6 +43,7 @@ pub async fn watch(shared: Arc<Shared>) {
                     format!("The state folders can not be watched: {error}"),
                 )
                 .await;
+            begin();
             return;
         }
     };
@@ -50,6 +52,10 @@ pub async fn watch(shared: Arc<Shared>) {
     shared.read_team().await;
     shared.read_requests().await;
     letters.read(&shared).await;
+    shared.hand_over_again().await;
+    shared.chores.fetch_add(1, Ordering::SeqCst);
+    shared.tracker.spawn(catch_up(Arc::clone(&shared)));
+    begin();
     loop {
         let dirty = tokio::select! {
             () = shared.stop.cancelled() => return,
@@ -65,6 +71,12 @@ pub async fn watch(shared: Arc<Shared>) {
             Dirty::Mail => letters.read(&shared).await,
         }
     }
+}
+
+async fn catch_up(shared: Arc<Shared>) {
+    shared.merge_what_waits().await;
+    shared.chores.fetch_sub(1, Ordering::SeqCst);
+    shared.beat();
 }
 
 impl Shared {

@@ -136,6 +136,10 @@ pub struct Request {
     /// When it was decided; zero: not yet.
     #[serde(default)]
     pub decided_at: Stamp,
+    /// When all that follows from the decision was done: whoever waits has heard of it, and a shutdown was carried
+    /// out; zero: not yet.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub done_at: Stamp,
     /// Fields of other programs.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -219,6 +223,7 @@ impl Request {
             decider: Decider::Ask,
             created_at: at,
             decided_at: Stamp(0.0),
+            done_at: Stamp(0.0),
             extra: Map::new(),
         }
     }
@@ -226,6 +231,12 @@ impl Request {
     /// Whether nobody has decided yet.
     pub fn is_pending(&self) -> bool {
         self.status == RequestStatus::Pending
+    }
+
+    /// Whether it was decided and something that follows from it is not done yet.
+    pub fn is_unfinished(&self) -> bool {
+        let decided = [RequestStatus::Approved, RequestStatus::Rejected];
+        decided.contains(&self.status) && is_default(&self.done_at)
     }
 
     /// Whether one answer answers both: two permissions for the same call.

@@ -98,6 +98,28 @@ impl Post {
         file.sync_data().map_err(at())
     }
 
+    /// The same for a letter about a request: of each kind there is one, so it is not sent where it lies there already,
+    /// from a run that was ended before it could note that.
+    ///
+    /// # Errors
+    /// As [`Post::send`].
+    pub fn send_once(&self, letter: &Letter) -> Result<(), StoreError> {
+        let to = Name::party(&letter.to).map_err(|e| StoreError::TooLong(e.to_string()))?;
+        let path = self.path(&to);
+        let (mut at, about) = (0, letter.request_id());
+        loop {
+            let (lines, from) = Self::lines(&to, &path, at)?;
+            let is_same = |l: &Letter| l.kind == letter.kind && l.request_id() == about;
+            if about.is_some() && lines.letters.iter().any(is_same) {
+                return Ok(());
+            }
+            if lines.used == 0 {
+                return self.send(letter);
+            }
+            at = from + lines.used as u64;
+        }
+    }
+
     /// The letters of `name` that were not acknowledged yet. Takes nothing away; damaged lines are copied
     /// aside when they are passed over.
     ///
@@ -136,6 +158,23 @@ impl Post {
         }
         let _lock = self.lock(name)?;
         atomic::write(&self.cursor_path(name), &serde_json::to_vec(cursor)?)
+    }
+
+    /// The same where more may have been acknowledged already: a cursor never goes back.
+    ///
+    /// # Errors
+    /// As [`Post::acknowledge`].
+    pub fn acknowledge_up_to(&self, name: &Name, cursor: &Cursor) -> Result<(), StoreError> {
+        let size = match fs::metadata(self.path(name)) {
+            Ok(meta) => meta.len(),
+            // Another inbox than the one that was read.
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(StoreError::at(self.path(name))(e)),
+        };
+        if cursor.offset > size || cursor.offset <= self.cursor(name)?.offset {
+            return Ok(());
+        }
+        self.acknowledge(name, cursor)
     }
 
     /// The newest letters of all inboxes, oldest first, and whether each was delivered.

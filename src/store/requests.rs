@@ -123,6 +123,20 @@ impl Requests {
         Ok(request)
     }
 
+    /// Notes that all that follows from a decision was done.
+    ///
+    /// # Errors
+    /// When there is no such request, or it can not be written.
+    pub fn finish(&self, id: &RequestId, now: Stamp) -> Result<(), StoreError> {
+        let _lock = self.lock()?;
+        let mut request = self.known(id)?;
+        if request.is_unfinished() {
+            request.done_at = now;
+            self.save(&request)?;
+        }
+        Ok(())
+    }
+
     fn known(&self, id: &RequestId) -> Result<Request, StoreError> {
         self.get(id)?
             .ok_or_else(|| StoreError::NoRequest(id.clone()))

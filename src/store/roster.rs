@@ -73,6 +73,19 @@ impl Roster {
         })
     }
 
+    /// Notes that a member has heard its first instructions.
+    ///
+    /// # Errors
+    /// When the file can not be written.
+    pub fn has_begun(&self, name: &Name) -> Result<Team, StoreError> {
+        self.change(|team| {
+            if let Some(member) = team.members.iter_mut().find(|m| m.name.same(name)) {
+                member.first.clear();
+            }
+            Ok(())
+        })
+    }
+
     /// Notes that a member has left for good: its session does not bring it back.
     ///
     /// # Errors
@@ -82,6 +95,7 @@ impl Roster {
             if let Some(member) = team.members.iter_mut().find(|m| m.name.same(name)) {
                 member.status = MemberStatus::Shutdown;
                 member.session.clear();
+                member.first.clear();
                 member.seen_at = now;
             }
             Ok(())

@@ -172,12 +172,7 @@ impl Transcript {
     pub fn records(conversation: &Conversation) -> Vec<Record> {
         let messages = conversation.messages.iter().cloned().map(Record::Message);
         let mut records: Vec<Record> = messages.collect();
-        let jobs = conversation.lost_jobs.iter().cloned();
-        records.extend(jobs.map(|(job, command)| Record::Job {
-            job,
-            command,
-            state: JobState::Began,
-        }));
+        records.extend(conversation.inbox.map(|inbox| Record::Inbox { inbox }));
         records.push(Record::Todo {
             todo: conversation.todo.clone(),
         });
@@ -257,8 +252,9 @@ fn names(root: &Path) -> Result<Vec<String>, StoreError> {
 
 fn message(record: &Record) -> Option<&crate::domain::chat::Message> {
     match record {
-        Record::Message(message) => Some(message),
-        Record::Todo { .. }
+        Record::Message(message) | Record::Told { message, .. } => Some(message),
+        Record::Inbox { .. }
+        | Record::Todo { .. }
         | Record::Spent { .. }
         | Record::Job { .. }
         | Record::Plan { .. }

@@ -5,7 +5,7 @@ mod background_run;
 mod bash;
 mod broadcast;
 mod check_background;
-mod claim_task;
+pub mod claim_task;
 mod compact;
 mod decide_request;
 mod diff;

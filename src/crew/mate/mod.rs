@@ -29,12 +29,15 @@ const ROUNDS_MAX: u32 = 50;
 pub async fn start(shared: Arc<Shared>, member: Member, first: String) -> Result<(), String> {
     let member = Member {
         session: lock(&shared.setup).session.clone(),
+        first: first.clone(),
         ..member
     };
     let (roster, entering) = (shared.roster.clone(), member.clone());
     let team = blocking(move || roster.enter(entering))
         .await
         .map_err(|e| e.to_string())?;
+    // What was asked of an earlier one of this name is not asked of this one.
+    shared.finish_shutdowns(&member.name).await;
     let life = Life::new(&shared, member, &team);
     shared.read_team().await;
     let first = Input::Say(vec![Block::text(first)]);
@@ -43,7 +46,7 @@ pub async fn start(shared: Arc<Shared>, member: Member, first: String) -> Result
 }
 
 /// Brings a member back that the end of crewdeck has cut off, with its conversation.
-pub async fn back(shared: &Arc<Shared>, member: Member, team: &Team) -> Result<(), StoreError> {
+pub async fn back(shared: &Arc<Shared>, member: Member, team: &Team) -> Result<Back, StoreError> {
     let mut life = Life::new(shared, member, team);
     let transcript = life.outfit.driver.transcript.clone();
     let recalled = blocking(move || transcript.recall()).await?;
@@ -54,11 +57,24 @@ pub async fn back(shared: &Arc<Shared>, member: Member, team: &Team) -> Result<(
     if conversation.plan == PlanState::Approved {
         life.outfit.handle.desk.open_gate();
     }
-    let first = match conversation.turn {
-        TurnState::Ended => None,
-        TurnState::Open => Some(Input::Say(vec![Block::text(prompt::GO_ON)])),
+    let mut first = match conversation.turn {
+        TurnState::Ended => Vec::new(),
+        TurnState::Open => vec![Block::text(prompt::GO_ON)],
     };
+    let words = Block::text(life.member.first.clone());
+    let has_heard = conversation
+        .messages
+        .iter()
+        .any(|m| m.blocks.contains(&words));
+    if !life.member.first.is_empty() && !has_heard {
+        first.push(words);
+    }
     life.outfit.driver.resume(conversation).await;
+    let messages = life.outfit.driver.state.turn.messages();
+    if let Some(words) = life.find_place(&messages).await {
+        first.push(words);
+    }
+    let first = (!first.is_empty()).then_some(Input::Say(first));
     life.outfit.driver.activity(Activity::Idle).await;
     let (roster, name, now) = (
         shared.roster.clone(),
@@ -67,8 +83,27 @@ pub async fn back(shared: &Arc<Shared>, member: Member, team: &Team) -> Result<(
     );
     blocking(move || roster.set_status(&name, MemberStatus::Idle, now)).await?;
     life.member.status = MemberStatus::Idle;
-    shared.tracker.spawn(life.live(first));
-    Ok(())
+    let asked_to_go = life.remember_shutdown().await;
+    let turn = match (&first, asked_to_go || life.look().await.has_work()) {
+        (None, false) => TurnState::Ended,
+        (Some(_), _) | (None, true) => TurnState::Open,
+    };
+    Ok(Back { life, first, turn })
+}
+
+/// A member that comes back and has not begun.
+pub struct Back {
+    life: Life,
+    first: Option<Input>,
+    /// Whether it has something to do.
+    pub turn: TurnState,
+}
+
+impl Back {
+    /// Lets it work.
+    pub fn begin(self, shared: &Shared) {
+        shared.tracker.spawn(self.life.live(self.first));
+    }
 }
 
 /// Whether a teammate waits for mail although it has work: its model failed, it was interrupted, or a
@@ -144,6 +179,8 @@ impl Life {
             system: &system,
         });
         shared.enroll(member.name.clone(), outfit.handle.clone());
+        // Until it rests for the first time: the crew must not seem at rest before it has looked around.
+        shared.set_standing(&outfit.handle, Standing::Working);
         Life {
             shared: Arc::clone(shared),
             idle: Idle::new(shared.idle_timeout),
@@ -204,6 +241,7 @@ impl Life {
         self.settle().await;
         let begun = Begun::by(&start);
         let end = work(&self.shared, &mut self.outfit, start).await?;
+        self.has_begun().await;
         self.hold = self.hold.after(begun, &end);
         match end {
             TurnEnd::Done | TurnEnd::Interrupted => {}
@@ -254,6 +292,18 @@ impl Life {
             },
             changed = changes.changed() => changed.ok().map(|()| None),
             () = deadline => Some(None),
+        }
+    }
+
+    /// After its first turn: its first instructions stand in its conversation.
+    async fn has_begun(&mut self) {
+        if self.member.first.is_empty() {
+            return;
+        }
+        let (roster, name) = (self.shared.roster.clone(), self.member.name.clone());
+        // Where this fails a restart looks into the conversation.
+        if blocking(move || roster.has_begun(&name)).await.is_ok() {
+            self.member.first.clear();
         }
     }
 

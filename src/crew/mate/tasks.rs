@@ -5,13 +5,14 @@ use super::{Hold, Life};
 use crate::agent::driver::blocking;
 use crate::agent::idle::{Mail, Person, Sight};
 use crate::agent::prompt;
-use crate::domain::chat::Block;
+use crate::domain::chat::{Block, Message};
 use crate::domain::graph::Claimer;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 use crate::domain::team::Activity;
 use crate::protocol::event::EventKind;
 use crate::store::{StoreError, Which};
+use crate::tools::claim_task;
 
 impl Life {
     pub(super) async fn look(&mut self) -> Sight {
@@ -94,6 +95,39 @@ impl Life {
         let why = format!("{what}: {error}");
         self.tell_lead(why.clone());
         self.outfit.driver.activity(Activity::Failed { why }).await;
+    }
+
+    /// For a member that comes back with this conversation: its task and a worktree for it, where crewdeck was ended
+    /// after the claim and before it had heard of both. What it should know comes back.
+    pub(super) async fn find_place(&mut self, conversation: &[Message]) -> Option<Block> {
+        let (board, name) = (self.shared.board.clone(), self.member.name.clone());
+        let own = blocking(move || board.ask(|graph| graph.open_task_of(&name).cloned())).await;
+        let task = own.ok().flatten()?;
+        let knows = |words: &str| {
+            let mut blocks = conversation.iter().flat_map(|m| &m.blocks);
+            blocks.any(|block| match block {
+                Block::Text { text } | Block::ToolResult { content: text, .. } => {
+                    text.contains(words)
+                }
+                Block::Thinking { .. } | Block::ToolCall(_) => false,
+            })
+        };
+        let is_told = knows(&prompt::claimed_mark(task.id.0));
+        // What it has claimed with its tool it works on where it is.
+        let is_its_own = knows(&claim_task::mark(task.id, &self.member.name));
+        if is_its_own || is_told && self.shared.dir_of(&task).is_some() {
+            return None;
+        }
+        match self.shared.place_for(&task, &self.member.name).await {
+            Ok(place) => {
+                let text = prompt::claimed(task.id.0, &task.subject, &task.description);
+                place.map(|place| Block::text(text + &place.words))
+            }
+            Err(error) => {
+                self.no_place(&task, &error).await;
+                None
+            }
+        }
     }
 
     /// Goes to where its task is worked on; without one, to the root.

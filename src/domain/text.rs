@@ -1,12 +1,18 @@
 //! Text from outside, made harmless and bounded: control characters are shown, cuts say so.
 
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Longest grapheme cluster that is shown, in bytes. The longest emoji sequences have about 40; beyond it
+/// are heaps of marks on one sign, which a terminal draws over the rows above and below.
+pub const CLUSTER_MAX: usize = 64;
+
 /// Replaces what could drive a terminal, hide in a text or reorder it by something that can be seen.
 ///
 /// Newlines stay, a tab becomes four spaces, a lone carriage return and every other control character
 /// (C0, DEL, C1) becomes its picture or `�`; so do characters that nobody sees (zero-width, tags, fillers)
 /// and those that turn the direction of the text around. Joiners and variation selectors stay where they
-/// shape a sign that is seen: in emoji and in scripts that need them. A carriage return before a newline is
-/// dropped.
+/// shape a sign that is seen: in emoji and in scripts that need them. Of a heap of marks the sign below it
+/// stays, with `�`. A carriage return before a newline is dropped.
 pub fn harmless(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -23,6 +29,21 @@ pub fn harmless(text: &str) -> String {
             _ => out.push(c),
         }
         before = Some(c);
+    }
+    without_heaps(out)
+}
+
+fn without_heaps(text: String) -> String {
+    let is_heap = |cluster: &str| cluster.len() > CLUSTER_MAX;
+    if text.is_ascii() || !text.graphemes(true).any(is_heap) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    for cluster in text.graphemes(true) {
+        match cluster.chars().next() {
+            Some(base) if is_heap(cluster) => out.extend([base, '\u{fffd}']),
+            Some(_) | None => out.push_str(cluster),
+        }
     }
     out
 }
@@ -139,6 +160,18 @@ mod tests {
         ] {
             assert_eq!(harmless(text), shown, "{text:?}");
         }
+    }
+
+    #[test]
+    fn heaps_of_marks_are_cut() {
+        let zalgo = format!("a{}b", "\u{301}".repeat(40));
+        let family = "👩\u{200d}".repeat(30) + "👩";
+        let jamo = "\u{1100}".repeat(30);
+        assert_eq!(harmless(&zalgo), "a�b");
+        assert_eq!(harmless(&family), "👩�");
+        assert_eq!(harmless(&jamo), "\u{1100}�");
+        let few = format!("a{}b", "\u{301}".repeat(8));
+        assert_eq!(harmless(&few), few);
     }
 
     #[test]

@@ -35,6 +35,12 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "config", "cli", "verbs", "app",
         ],
     ),
+    (
+        "fuzzing",
+        &[
+            "domain", "protocol", "store", "model", "tools", "ui", "config", "fuzzing",
+        ],
+    ),
     ("main", &["app", "cli", "domain"]),
     ("lib", &[]),
 ];

@@ -48,6 +48,23 @@ fn without_heaps(text: String) -> String {
     out
 }
 
+/// JSON that a terminal shows and does not obey: what [`is_hidden`] stands as `\u` escapes in its strings, so
+/// who reads it reads the same. (The writer of JSON escapes only what comes before the blank.)
+pub fn harmless_json(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c != '\n' && is_hidden(c) {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 /// Whether a terminal obeys `c` or shows nothing for it: control characters, marks of direction, and what
 /// Unicode calls default ignorable.
 pub fn is_hidden(c: char) -> bool {
@@ -160,6 +177,20 @@ mod tests {
         ] {
             assert_eq!(harmless(text), shown, "{text:?}");
         }
+    }
+
+    #[test]
+    fn json_says_the_same_and_hides_nothing() {
+        let value = serde_json::json!({"a\u{9b}": "b\u{7f}\u{202e}\u{e0041}\u{1b}\n中"});
+        let text = harmless_json(&serde_json::to_string_pretty(&value).unwrap());
+        assert_eq!(
+            text,
+            "{\n  \"a\\u009b\": \"b\\u007f\\u202e\\udb40\\udc41\\u001b\\n中\"\n}"
+        );
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&text).unwrap(),
+            value
+        );
     }
 
     #[test]

@@ -281,9 +281,9 @@ fn few_bytes_that_stand_for_many_are_refused() {
         format!("rules:\n  - say: x\n    calls:\n      - tool: x\n        input:\n        {input}");
     target("script")(script.as_bytes()).unwrap();
     // Each place is filled with a text that holds places.
-    let groups = format!("{}.*{}", "(".repeat(20), ")".repeat(20));
+    let groups = format!("{}say.*{}", "(".repeat(20), ")".repeat(20));
     let places: String = (1..=20).map(|n| format!("{{{{{n}}}}}")).collect();
-    let script = format!("rules:\n  - when: '{groups}'\n    say: '{places}'\n");
+    let script = format!("rules:\n  - when: \"{groups}\"\n    say: '{places}'\n");
     target("script")(script.as_bytes()).unwrap();
 }
 

@@ -266,23 +266,23 @@ fn nesting_without_end_overflows_no_stack() {
 
 #[test]
 fn few_bytes_that_stand_for_many_are_refused() {
-    let laughs: String = (1..30)
-        .map(|n| format!("a{n}: &a{n} [{}]\n", format!("*a{},", n - 1).repeat(9)))
-        .collect();
+    let laugh = |n: u32| format!("a{n}: &a{n} [{}]\n", format!("*a{},", n - 1).repeat(9));
+    let laughs = (1..30).map(laugh).collect::<Vec<_>>().concat();
     let bomb = format!("a0: &a0 lol\n{laughs}");
     for text in [
         format!("---\n{bomb}name: x\n---\nbody\n"),
-        format!("---\ntags: &t [a, *t]\n---\nbody\n"),
+        "---\ntags: &t [a, *t]\n---\nbody\n".into(),
     ] {
         target("skill")(text.as_bytes()).unwrap();
     }
-    let input = bomb.replace("\n", "\n        ");
+    let input = bomb.replace('\n', "\n        ");
     let script =
         format!("rules:\n  - say: x\n    calls:\n      - tool: x\n        input:\n        {input}");
     target("script")(script.as_bytes()).unwrap();
     // Each place is filled with a text that holds places.
     let groups = format!("{}say.*{}", "(".repeat(20), ")".repeat(20));
-    let places: String = (1..=20).map(|n| format!("{{{{{n}}}}}")).collect();
+    let places: Vec<String> = (1..=20).map(|n| format!("{{{{{n}}}}}")).collect();
+    let places = places.concat();
     let script = format!("rules:\n  - when: \"{groups}\"\n    say: '{places}'\n");
     target("script")(script.as_bytes()).unwrap();
 }

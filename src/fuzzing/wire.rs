@@ -94,7 +94,7 @@ pub fn tool(bytes: &[u8]) -> Held {
     match policy::judge(&text, &standing) {
         Ruling::Allow => {}
         Ruling::Ask { why } | Ruling::Deny { why } => {
-            bounded("the reason", why.len(), bytes.len(), 8)?
+            bounded("the reason", why.len(), bytes.len(), 8)?;
         }
     }
     for scope in policy::scopes(&text, &standing) {

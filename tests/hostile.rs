@@ -185,7 +185,7 @@ fn dressed(name: &str, payload: &str) -> Vec<Vec<u8>> {
 
 /// Keys that open each pane and popup in turn, behind them the words.
 fn at_the_keys(payload: &str) -> impl Iterator<Item = Vec<u8>> {
-    (0u8..8).map(move |n| {
+    (0u8..4).map(move |n| {
         let keys =
             (0u8..40).map(move |k| k.wrapping_mul(37).wrapping_add(n.wrapping_mul(29)).max(1));
         keys.chain([0]).chain(payload.bytes()).collect()
@@ -298,7 +298,7 @@ fn hostile_text() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn anything_holds(text in hostile_text(), noise in prop::collection::vec(any::<u8>(), 0..200)) {
@@ -312,7 +312,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn any_keys_and_words_are_drawn(keys in prop::collection::vec(1u8.., 0..48), text in hostile_text()) {

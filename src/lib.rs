@@ -35,7 +35,8 @@
 //! | [`ui`] | state, update and view of the dashboard, all pure; a thin terminal | everything but domain and protocol |
 //! | [`app`] | the roof: settings, assembly, the loops of the front ends | – |
 //!
-//! Beside them: [`config`] (settings), [`cli`] (the command line), [`verbs`] (its verbs on the state files).
+//! Beside them: [`config`] (settings), [`cli`] (the command line), [`verbs`] (its verbs on the state files),
+//! [`fuzzing`] (what holds for every reader of bytes from outside).
 //!
 //! # Where is …
 //!
@@ -75,6 +76,8 @@ pub mod cli;
 pub mod config;
 pub mod crew;
 pub mod domain;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod model;
 pub mod process;
 pub mod promises;

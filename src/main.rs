@@ -15,7 +15,10 @@ fn main() -> ExitCode {
     {
         return ExitCode::from(app::guard::main());
     }
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(help) => return told(&help),
+    };
     match app::main(cli) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
@@ -25,4 +28,16 @@ fn main() -> ExitCode {
             ExitCode::from(1)
         }
     }
+}
+
+/// What the command line says about itself, or what is wrong with it: that repeats words that were given.
+fn told(help: &clap::Error) -> ExitCode {
+    let text = crewdeck::domain::text::harmless(&help.render().to_string());
+    // A reader that is gone needs none.
+    let _ = if help.use_stderr() {
+        write!(std::io::stderr().lock(), "{text}")
+    } else {
+        write!(std::io::stdout().lock(), "{text}")
+    };
+    ExitCode::from(u8::try_from(help.exit_code()).unwrap_or(2))
 }

@@ -37,6 +37,12 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     // Words alone: the promises and their tests.
     ("promises", &["domain", "store"]),
+    (
+        "fuzzing",
+        &[
+            "domain", "protocol", "store", "model", "tools", "ui", "config", "fuzzing",
+        ],
+    ),
     ("main", &["app", "cli", "domain"]),
     ("lib", &[]),
 ];

@@ -1,13 +1,22 @@
 //! Text from outside, made harmless and bounded: control characters are shown, cuts say so.
 
-/// Replaces what could drive a terminal by something that can be seen.
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Longest grapheme cluster that is shown, in bytes. The longest emoji sequences have about 40; beyond it
+/// are heaps of marks on one sign, which a terminal draws over the rows above and below.
+pub const CLUSTER_MAX: usize = 64;
+
+/// Replaces what could drive a terminal, hide in a text or reorder it by something that can be seen.
 ///
 /// Newlines stay, a tab becomes four spaces, a lone carriage return and every other control character
-/// (C0, DEL, C1) becomes its picture or `�`; bidirectional overrides and zero-width characters that
-/// could hide or reorder text become `�` too. A carriage return before a newline is dropped.
+/// (C0, DEL, C1) becomes its picture or `�`; so do characters that nobody sees (zero-width, tags, fillers)
+/// and those that turn the direction of the text around. Joiners and variation selectors stay where they
+/// shape a sign that is seen: in emoji and in scripts that need them. Of a heap of marks the sign below it
+/// stays, with `�`. A carriage return before a newline is dropped.
 pub fn harmless(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
+    let mut before = None;
     while let Some(c) = chars.next() {
         match c {
             '\n' => out.push('\n'),
@@ -15,19 +24,85 @@ pub fn harmless(text: &str) -> String {
             '\r' if chars.peek() == Some(&'\n') => {}
             '\u{0}'..='\u{1f}' => out.push(char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}')),
             '\u{7f}' => out.push('\u{2421}'),
-            '\u{80}'..='\u{9f}' => out.push('\u{fffd}'),
-            '\u{200b}'
-            | '\u{200e}'
-            | '\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' => {
-                out.push('\u{fffd}');
-            }
+            ' '..='~' => out.push(c),
+            _ if is_hidden(c) && !shapes(c, before, chars.peek().copied()) => out.push('\u{fffd}'),
             _ => out.push(c),
+        }
+        before = Some(c);
+    }
+    without_heaps(out)
+}
+
+fn without_heaps(text: String) -> String {
+    let is_heap = |cluster: &str| cluster.len() > CLUSTER_MAX;
+    if text.is_ascii() || !text.graphemes(true).any(is_heap) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    for cluster in text.graphemes(true) {
+        match cluster.chars().next() {
+            Some(base) if is_heap(cluster) => out.extend([base, '\u{fffd}']),
+            Some(_) | None => out.push_str(cluster),
         }
     }
     out
+}
+
+/// JSON that a terminal shows and does not obey: what [`is_hidden`] stands as `\u` escapes in its strings, so
+/// who reads it reads the same. (The writer of JSON escapes only what comes before the blank.)
+pub fn harmless_json(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c != '\n' && is_hidden(c) {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Whether a terminal obeys `c` or shows nothing for it: control characters, marks of direction, and what
+/// Unicode calls default ignorable.
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Whether the hidden character `c` does between its neighbours what it is there for.
+fn shapes(c: char, before: Option<char>, after: Option<char>) -> bool {
+    let is_sign = |c: char| !c.is_ascii() && !is_hidden(c);
+    match c {
+        // The joiner and the non-joiner, also behind a selector: ❤️‍🔥.
+        '\u{200c}' | '\u{200d}' => {
+            before.is_some_and(|b| is_sign(b) || b == '\u{fe0f}') && after.is_some_and(is_sign)
+        }
+        // Shown as text or as a picture: also digits, # and *, as keycaps.
+        '\u{fe0e}' | '\u{fe0f}' => {
+            before.is_some_and(|b| is_sign(b) || b.is_ascii_digit() || matches!(b, '#' | '*'))
+        }
+        _ => false,
+    }
 }
 
 /// [`harmless`] on one line: newlines become `⏎`, for rows, titles and names.
@@ -87,6 +162,60 @@ mod tests {
             "a␛[2Jb\nc␍d�x�y"
         );
         assert_eq!(one_line("two\nlines\n"), "two⏎lines");
+    }
+
+    #[test]
+    fn what_nobody_sees_is_shown() {
+        for (text, shown) in [
+            ("a\u{61c}b\u{2066}c\u{2069}d", "a�b�c�d"),
+            ("a\u{ad}b\u{34f}c\u{180e}d\u{3164}e", "a�b�c�d�e"),
+            ("hi\u{e0001}\u{e0068}\u{e007f}", "hi���"),
+            ("a\u{fe00}\u{e0100}b\u{fe0f}c", "a��b�c"),
+            ("中\u{fe0f}\u{fe0f}\u{e0100}", "中\u{fe0f}��"),
+            ("a\u{200d}b\u{200c}c\u{200d}", "a�b�c�"),
+            ("中\u{200d}\u{200d}中", "中��中"),
+        ] {
+            assert_eq!(harmless(text), shown, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn json_says_the_same_and_hides_nothing() {
+        let value = serde_json::json!({"a\u{9b}": "b\u{7f}\u{202e}\u{e0041}\u{1b}\n中"});
+        let text = harmless_json(&serde_json::to_string_pretty(&value).unwrap());
+        assert_eq!(
+            text,
+            "{\n  \"a\\u009b\": \"b\\u007f\\u202e\\udb40\\udc41\\u001b\\n中\"\n}"
+        );
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&text).unwrap(),
+            value
+        );
+    }
+
+    #[test]
+    fn heaps_of_marks_are_cut() {
+        let zalgo = format!("a{}b", "\u{301}".repeat(40));
+        let family = "👩\u{200d}".repeat(30) + "👩";
+        let jamo = "\u{1100}".repeat(30);
+        assert_eq!(harmless(&zalgo), "a�b");
+        assert_eq!(harmless(&family), "👩�");
+        assert_eq!(harmless(&jamo), "\u{1100}�");
+        let few = format!("a{}b", "\u{301}".repeat(8));
+        assert_eq!(harmless(&few), few);
+    }
+
+    #[test]
+    fn what_shapes_a_sign_stays() {
+        for text in [
+            "👩🏽‍❤️‍💋‍👨🏿 👨‍👩‍👧 ❤️‍🔥",
+            "1\u{fe0f}\u{20e3} #\u{fe0f}\u{20e3} ☎\u{fe0e}",
+            "می\u{200c}خواهم क्\u{200d}ष",
+            "e\u{301} ü 中文 ไทย",
+        ] {
+            assert_eq!(harmless(text), text);
+            assert_eq!(harmless(&harmless(text)), text);
+        }
     }
 
     #[test]

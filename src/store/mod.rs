@@ -8,14 +8,14 @@
 pub mod atomic;
 mod board;
 mod git;
-mod inbox;
+pub(crate) mod inbox;
 mod journal;
 mod post;
 mod print;
 mod requests;
 mod root;
 mod roster;
-mod settle;
+pub(crate) mod settle;
 mod skills;
 mod transcript;
 pub mod watch;
@@ -29,6 +29,7 @@ use crate::domain::request::RequestError;
 use crate::domain::team::TeamError;
 use crate::domain::worktree::WorktreeError;
 
+pub(crate) use board::rewritten;
 pub use board::{Board, News, Reading, Which};
 pub use git::GitError;
 pub use journal::{Beginning, Journal, Tail, Tailed};

@@ -85,7 +85,7 @@ pub fn read_with_print<T: DeserializeOwned>(
 }
 
 /// What the bytes say; the error is why they are damaged.
-fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<Found<T>, String> {
+pub(crate) fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<Found<T>, String> {
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     match serde_json::from_slice::<Value>(text) {
         Ok(value) if value.is_object() => Ok(match serde_json::from_value(value) {

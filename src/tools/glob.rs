@@ -7,10 +7,14 @@ use serde_json::Value;
 
 use super::walk::{self, Walked};
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of};
-use crate::domain::text::one_line;
+use crate::domain::text::{clip, one_line};
 
 /// Most paths of one result.
 const PATHS_MAX: usize = 500;
+/// Longest pattern, in bytes.
+pub const PATTERN_MAX: usize = 4000;
+/// Most braces within braces: the matcher is built level by level on the stack.
+const BRACES_MAX: usize = 16;
 
 /// The tool.
 pub const TOOL: Tool = Tool {
@@ -41,6 +45,16 @@ struct Input {
 
 /// A pattern on paths below a folder; one without a slash fits names at any depth.
 pub fn matcher(pattern: &str) -> Result<GlobMatcher, ToolOutput> {
+    let refused = |why: &str| {
+        let shown = clip(pattern, 80);
+        ToolOutput::error(format!("Error: '{shown}' is not a pattern: {why}"))
+    };
+    if pattern.len() > PATTERN_MAX {
+        return Err(refused("it is longer than 4000 bytes"));
+    }
+    if braces(pattern) > BRACES_MAX {
+        return Err(refused("it has more than 16 braces within braces"));
+    }
     let deep = if pattern.contains('/') {
         pattern.to_string()
     } else {
@@ -50,7 +64,21 @@ pub fn matcher(pattern: &str) -> Result<GlobMatcher, ToolOutput> {
         .literal_separator(true)
         .build();
     glob.map(|g| g.compile_matcher())
-        .map_err(|e| ToolOutput::error(format!("Error: '{pattern}' is not a pattern: {e}")))
+        .map_err(|e| refused(&e.kind().to_string()))
+}
+
+/// How deep braces stand within braces.
+fn braces(pattern: &str) -> usize {
+    let (mut open, mut most) = (0_usize, 0);
+    for c in pattern.chars() {
+        match c {
+            '{' => open += 1,
+            '}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
 }
 
 fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {

@@ -93,14 +93,18 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
 }
 
 fn matcher(input: &Input) -> Result<RegexMatcher, ToolOutput> {
+    let refused = |why: &str| {
+        let shown = clip(&input.pattern, 80);
+        ToolOutput::error(format!(
+            "Error: '{shown}' is not a regular expression: {why}"
+        ))
+    };
+    if input.pattern.len() > glob::PATTERN_MAX {
+        return Err(refused("it is longer than 4000 bytes"));
+    }
     RegexMatcherBuilder::new()
         .case_insensitive(input.ignore_case == Some(true))
         .size_limit(10 * 1024 * 1024)
         .build(&input.pattern)
-        .map_err(|e| {
-            ToolOutput::error(format!(
-                "Error: '{}' is not a regular expression: {e}",
-                input.pattern
-            ))
-        })
+        .map_err(|e| refused(&e.to_string()))
 }

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use crossterm::event::KeyEvent;
+use crossterm::event::{KeyCode, KeyEvent};
 use tui_textarea::{CursorMove, TextArea};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use crate::domain::text::harmless;
+use crate::domain::text::{harmless, is_hidden};
 
 /// Longest text, in bytes. More is cut, with a notice.
 pub const COMPOSER_MAX: usize = 256 * 1024;
@@ -64,11 +64,19 @@ impl Composer {
 
     /// Takes a key in that has no other meaning.
     pub fn key(&mut self, key: KeyEvent) {
-        if self.bytes >= COMPOSER_MAX && matches!(key.code, crossterm::event::KeyCode::Char(_)) {
+        if self.bytes >= COMPOSER_MAX && matches!(key.code, KeyCode::Char(_)) {
             return;
         }
-        self.area.input(key);
-        self.recount();
+        match key.code {
+            // A terminal that does not mark pastes sends what is in them as keys.
+            KeyCode::Char(c) if is_hidden(c) && !joins(c) => {
+                self.paste(&c.to_string());
+            }
+            _ => {
+                self.area.input(key);
+                self.recount();
+            }
+        }
     }
 
     /// Inserts pasted text at the cursor: line ends become newlines, control characters harmless.
@@ -178,7 +186,9 @@ impl Composer {
         let mut rows = Vec::new();
         let mut at = (0, 0);
         for (number, line) in lines.iter().enumerate().skip(first) {
-            let (wrapped, place) = wrap(line, width, (number == cursor.0).then_some(cursor.1));
+            // A joiner may have lost its neighbours by now.
+            let line = harmless(line);
+            let (wrapped, place) = wrap(&line, width, (number == cursor.0).then_some(cursor.1));
             if let Some((row, column)) = place {
                 at = (rows.len() + row, column);
             }
@@ -211,6 +221,11 @@ impl Composer {
         let lines = self.area.lines();
         self.bytes = lines.iter().map(String::len).sum::<usize>() + lines.len() - 1;
     }
+}
+
+/// Whether `c` is typed to shape its neighbours: in emoji, and in scripts that need it.
+fn joins(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')
 }
 
 /// Cuts a line into rows of `width` columns; the place of the character `cursor` comes back too.
@@ -249,6 +264,18 @@ fn wrap(line: &str, width: usize, cursor: Option<usize>) -> (Vec<String>, Option
 mod tests {
     use super::*;
     use crate::ui::keys;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_shown_and_what_shapes_a_sign_stays() {
+        let mut composer = Composer::default();
+        for c in "a\u{9b}2\u{202e}می\u{200c}خb\u{200d}".chars() {
+            let key = KeyEvent::new(KeyCode::Char(c), crossterm::event::KeyModifiers::NONE);
+            composer.key(key);
+        }
+        assert_eq!(composer.text(), "a\u{fffd}2\u{fffd}می\u{200c}خb\u{200d}");
+        let window = composer.window(40, 5);
+        assert_eq!(window.rows, ["a\u{fffd}2\u{fffd}می\u{200c}خb\u{fffd}"]);
+    }
 
     fn typed(keys: &str) -> Composer {
         let mut composer = Composer::default();

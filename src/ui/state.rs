@@ -200,7 +200,7 @@ pub struct UiState {
 
     pub(super) now: Stamp,
     pub(super) zone: TimeZone,
-    pub(super) size: Rect,
+    pub(crate) size: Rect,
     pub(super) flash: Option<Flash>,
     pub(super) quit_armed: Option<Stamp>,
     pub(super) interrupted: Option<Name>,

@@ -8,34 +8,9 @@ use jiff::tz::TimeZone;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
+pub use super::wrap::{fit, width};
 use crate::domain::stamp::Stamp;
 use crate::domain::text::harmless;
-
-/// The columns that `text` takes.
-pub fn width(text: &str) -> usize {
-    text.graphemes(true).map(UnicodeWidthStr::width).sum()
-}
-
-/// `text` within `max` columns: a cut ends in `…`.
-pub fn fit(text: &str, max: usize) -> String {
-    if width(text) <= max {
-        return text.into();
-    }
-    let mut out = String::new();
-    let mut used = 0;
-    for grapheme in text.graphemes(true) {
-        let wide = grapheme.width();
-        if used + wide + 1 > max {
-            break;
-        }
-        out.push_str(grapheme);
-        used += wide;
-    }
-    if max > 0 {
-        out.push('…');
-    }
-    out
-}
 
 /// `text` in exactly `columns` columns: cut or filled with blanks.
 pub fn pad(text: &str, columns: usize) -> String {

@@ -7,9 +7,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Longest grapheme cluster that is drawn, in bytes. The longest emoji sequences have about 40; beyond it
-/// are heaps of combining marks, which are shown as their base and `�`.
-const CLUSTER_MAX: usize = 64;
+use crate::domain::text::CLUSTER_MAX;
 
 /// One row of the screen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

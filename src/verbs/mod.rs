@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::cli::Verb;
 use crate::domain::ids::Name;
 use crate::domain::stamp::Stamp;
+use crate::domain::text::{harmless, harmless_json, one_line};
 use crate::store;
 
 /// What a verb works with.
@@ -67,8 +68,8 @@ impl Desk<'_> {
     /// Prints one value: `text` for people, `value` for programs.
     fn print(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<()> {
         let out = match self.form {
-            Form::Json => serde_json::to_string_pretty(value)?,
-            Form::Text => crate::domain::text::harmless(&text()),
+            Form::Json => harmless_json(&serde_json::to_string_pretty(value)?),
+            Form::Text => harmless(&text()),
         };
         if out.is_empty() {
             return Ok(());
@@ -84,7 +85,7 @@ impl Desk<'_> {
     fn warn(notices: &[String]) {
         for notice in notices {
             // What was asked for is not worse off when a notice can not be written.
-            let notice = crate::domain::text::one_line(notice);
+            let notice = one_line(notice);
             let _ = writeln!(std::io::stderr().lock(), "crewdeck: {notice}");
         }
     }

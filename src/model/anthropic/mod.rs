@@ -1,6 +1,6 @@
 //! The wire of Anthropic Messages: <https://docs.anthropic.com/en/api/messages-streaming>.
 
-mod decode;
+pub(crate) mod decode;
 mod request;
 
 #[cfg(test)]

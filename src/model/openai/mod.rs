@@ -1,7 +1,7 @@
 //! The wire of OpenAI Chat Completions, spoken by many servers:
 //! <https://platform.openai.com/docs/api-reference/chat-streaming>.
 
-mod decode;
+pub(crate) mod decode;
 mod request;
 
 #[cfg(test)]

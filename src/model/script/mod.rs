@@ -37,7 +37,7 @@
 //! without a fitting rule fails with a message that quotes what was said.
 
 mod play;
-mod rules;
+pub(crate) mod rules;
 
 pub use play::Script;
 pub use rules::ScriptError;

@@ -272,16 +272,36 @@ impl Rule {
     }
 }
 
+/// Fills the places of `text` in one pass: what is put in is not looked at again, so that words of the
+/// conversation can not multiply themselves.
 fn fill(text: &str, agent: &str, captures: Option<&Captures<'_>>) -> String {
-    let mut out = text.replace("{{agent}}", agent);
-    for (at, group) in captures
-        .into_iter()
-        .flat_map(Captures::iter)
-        .enumerate()
-        .skip(1)
-    {
-        out = out.replace(&format!("{{{{{at}}}}}"), group.map_or("", |g| g.as_str()));
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once("{{") {
+        let Some((name, after)) = behind.split_once("}}") else {
+            break;
+        };
+        let group = |captures: &Captures<'_>| {
+            let number = name
+                .parse()
+                .ok()
+                .filter(|n| (1..captures.len()).contains(n))?;
+            Some(captures.get(number).map_or("", |g| g.as_str()).to_string())
+        };
+        let value = match name {
+            "agent" => Some(agent.to_string()),
+            _ => captures.and_then(group),
+        };
+        out.push_str(before);
+        if let Some(value) = value {
+            out.push_str(&value);
+            rest = after;
+        } else {
+            out.push('{');
+            rest = &rest[before.len() + 1..];
+        }
     }
+    out.push_str(rest);
     out
 }
 
@@ -316,6 +336,17 @@ mod tests {
             json!({"path": "a.py", "deep": ["add", 3]})
         );
         assert_eq!(rules[0].answer_to("bob", "nothing"), None);
+    }
+
+    #[test]
+    fn what_fills_a_place_is_not_filled_again() {
+        let text = "rules:\n  - when: ((((.*))))\n    say: '{{1}} {{{{2}}}} {{9}} {{x}} {{'\n";
+        let rules = File::parse(text).unwrap().rules().unwrap();
+        let last = "{{1}}{{2}}{{3}}{{4}}{{agent}}";
+        assert_eq!(
+            rules[0].answer_to("bob", last).unwrap().say,
+            format!("{last} {{{{{last}}}}} {{{{9}}}} {{{{x}}}} {{{{")
+        );
     }
 
     #[test]

@@ -23,6 +23,7 @@ use crate::domain::worktree::WorktreeName;
 use cache::Cache;
 use held::{First, Held};
 use record::Record;
+pub(crate) use record::rewritten;
 
 /// The highest number that was ever given; numbers are not used again.
 const LAST_ID: &str = ".last_id";

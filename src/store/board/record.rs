@@ -110,6 +110,13 @@ impl Record {
 
     /// Notes the next change and writes the record.
     pub(super) fn note(&mut self, ids: &[TaskId], file: &File) -> std::io::Result<()> {
+        self.add(ids);
+        let text = self.text();
+        file.write_all_at(text.as_bytes(), 0)?;
+        file.set_len(text.len() as u64)
+    }
+
+    fn add(&mut self, ids: &[TaskId]) {
         self.mark.change += 1;
         let which = if ids.len() <= IDS_MAX {
             Which::These(ids.iter().copied().collect())
@@ -117,9 +124,6 @@ impl Record {
             Which::All
         };
         self.changes.insert(0, which);
-        let text = self.text();
-        file.write_all_at(text.as_bytes(), 0)?;
-        file.set_len(text.len() as u64)
     }
 
     /// The record as text; drops the oldest changes when there are too many.
@@ -159,7 +163,8 @@ impl Record {
             let mut words = line.split(' ');
             let number: u64 = words.next()?.parse().ok()?;
             let newest = *newest.get_or_insert(number);
-            if number + changes.len() as u64 != newest {
+            // Nobody counts that far; a number behind which there is none would end the record.
+            if newest == u64::MAX || newest.checked_sub(changes.len() as u64) != Some(number) {
                 return None;
             }
             let mut ids = BTreeSet::new();
@@ -179,6 +184,13 @@ impl Record {
         // Cut off: a writer was killed while it wrote.
         None
     }
+}
+
+/// A record as text, read and written again after one more change; `None`: it is no record.
+pub(crate) fn rewritten(text: &str) -> Option<String> {
+    let mut record = Record::parse(text)?;
+    record.add(&[TaskId(1)]);
+    Some(record.text())
 }
 
 #[cfg(test)]
@@ -258,6 +270,9 @@ mod tests {
             "crewdeck a\n2 1\n3 1\nend\n",
             "crewdeck a\n2 one\nend\n",
             "other a\nend\n",
+            "crewdeck a\n18446744073709551615 1\nend\n",
+            "crewdeck a\n3 1\n18446744073709551615 1\nend\n",
+            "crewdeck a\n0 1\n18446744073709551615 1\nend\n",
         ] {
             assert_eq!(Record::parse(text), None, "{text:?}");
         }

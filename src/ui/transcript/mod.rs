@@ -13,7 +13,7 @@ mod kept;
 mod layout;
 mod layouts;
 mod log;
-mod markdown;
+pub(crate) mod markdown;
 mod run;
 #[cfg(test)]
 mod tests;

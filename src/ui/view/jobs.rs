@@ -10,7 +10,7 @@ use super::frame;
 use super::popup::open;
 use crate::domain::job::{Job, JobEnd};
 use crate::domain::stamp::Stamp;
-use crate::domain::text::harmless;
+use crate::domain::text::{harmless, one_line};
 use crate::ui::readers::centered;
 use crate::ui::state::UiState;
 use crate::ui::textual::{age, fit, pad, width, wrap};
@@ -119,7 +119,10 @@ fn line(job: &Job, now: Stamp, columns: usize, theme: &Theme) -> Vec<Span<'stati
     let until = job.ended.as_ref().map_or(now, |(at, _)| *at);
     let words = match &job.ended {
         None => age(until.since(job.began)),
-        Some((_, end)) => format!("{end}, {}", age(until.since(job.began))),
+        Some((_, end)) => {
+            let end = one_line(&end.to_string());
+            format!("{end}, {}", age(until.since(job.began)))
+        }
     };
     let who = pad(job.agent.as_str(), width(job.agent.as_str()).clamp(4, 12));
     let words = fit(&words, columns / 2);

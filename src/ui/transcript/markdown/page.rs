@@ -6,6 +6,7 @@ use ratatui::text::Span;
 
 use super::blocks::{Block, Blocks};
 use super::table::Table;
+use crate::domain::text::{harmless, one_line};
 use crate::ui::theme::Theme;
 use crate::ui::wrap::{Break, Margin, Row, wrap};
 
@@ -59,7 +60,7 @@ impl<'a> Page<'a> {
         (self.rows, self.ink)
     }
 
-    /// Takes what the parser found next.
+    /// Takes what the parser found next. Its texts are made harmless here too: `&#27;` is an escape only now.
     pub fn take(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
@@ -69,10 +70,10 @@ impl<'a> Page<'a> {
             | Event::InlineHtml(text)
             | Event::InlineMath(text)
             | Event::DisplayMath(text)
-            | Event::FootnoteReference(text) => self.put(text.into_string(), self.style()),
+            | Event::FootnoteReference(text) => self.put(harmless(&text), self.style()),
             Event::Code(text) => {
                 let style = self.style().patch(self.theme.code);
-                self.put(text.into_string(), style);
+                self.put(harmless(&text), style);
             }
             // Models break lines where they mean it.
             Event::SoftBreak | Event::HardBreak => self.put("\n".into(), self.style()),
@@ -111,7 +112,7 @@ impl<'a> Page<'a> {
                 if let CodeBlockKind::Fenced(language) = kind
                     && !language.trim().is_empty()
                 {
-                    let name = Span::styled(language.trim().to_string(), self.theme.dim);
+                    let name = Span::styled(one_line(language.trim()), self.theme.dim);
                     self.spans.push(name);
                     self.draw(Break::Words, "  ", "  ");
                 }
@@ -132,7 +133,7 @@ impl<'a> Page<'a> {
             Tag::Strong => self.push_modifier(Modifier::BOLD),
             Tag::Strikethrough => self.push_modifier(Modifier::CROSSED_OUT),
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
-                self.links.push((dest_url.into_string(), self.spans.len()));
+                self.links.push((one_line(&dest_url), self.spans.len()));
                 self.styles.push(self.style().patch(self.theme.link));
             }
             Tag::Table(alignments) => {

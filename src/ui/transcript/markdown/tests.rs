@@ -102,6 +102,9 @@ fn what_could_hide_is_shown() {
         ),
         ("a[^1]\n\n[^1]: note", "a[^1]\n\n[^1]: note\n"),
         ("&lt;b&gt; \\*x\\*", "<b> *x*\n"),
+        ("&#27;[2J&#x202e;a&#155;b", "␛[2J�a�b\n"),
+        ("[x&zwj;](b&#27;c&NewLine;d)", "x� (b␛c⏎d)\n"),
+        ("```a&#27;\n&#27;\n```", "  a␛\n  &#27;\n"),
     ];
     for (text, expected) in cases {
         assert_eq!(shown(text, 40), expected, "{text:?}");

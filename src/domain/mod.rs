@@ -1,5 +1,6 @@
 //! Floor 0: plain data and rules. No IO, no clock, no async; time and ids come in as values.
 
+pub mod aftermath;
 pub mod asking;
 pub mod ceiling;
 pub mod chat;

@@ -120,6 +120,15 @@ pub enum Verb {
     /// The worktrees of tasks
     #[command(subcommand)]
     Worktree(WorktreeVerb),
+    /// Say what was found: settings, model, git, terminal, sandbox, and what earlier crews left behind
+    Doctor {
+        /// Mend what can be mended without losing anything; asks before each
+        #[arg(long)]
+        mend: bool,
+        /// Mend without asking
+        #[arg(long, requires = "mend")]
+        yes: bool,
+    },
 }
 
 /// What can be done with tasks.

@@ -33,7 +33,8 @@
 //! | [`ui`] | state, update and view of the dashboard, all pure; a thin terminal | everything but domain and protocol |
 //! | [`app`] | the roof: settings, assembly, the loops of the front ends | – |
 //!
-//! Beside them: [`config`] (settings), [`cli`] (the command line), [`verbs`] (its verbs on the state files).
+//! Beside them: [`config`] (settings), [`cli`] (the command line), [`verbs`] (its verbs on the state files),
+//! [`doctor`] (what is found and what can be mended).
 //!
 //! # Where is …
 //!
@@ -48,6 +49,8 @@
 //!   covers: `tools/policy/scopes.rs`; the card of a request: `ui/needs_card.rs`
 //! - where a claimed task is worked on and how it is merged: `crew/trees.rs`, over [`store::Worktrees`]
 //! - who comes back after a restart: `crew/roll.rs`; what was decided meanwhile: `crew/late.rs`
+//! - what `crewdeck doctor` looks at: one file in `doctor/checks/` and its line in the table of [`doctor`]; what counts
+//!   as left behind: [`domain::aftermath`]
 //! - what a key does: [`ui::keymap`]; a colour: [`ui::theme`]
 //!
 //! # Rules that hold everywhere
@@ -67,6 +70,7 @@ pub mod app;
 pub mod cli;
 pub mod config;
 pub mod crew;
+pub mod doctor;
 pub mod domain;
 pub mod model;
 pub mod process;

@@ -28,11 +28,12 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("config", &["domain", "config"]),
     ("cli", &["domain", "cli"]),
     ("verbs", &["domain", "store", "cli", "verbs"]),
+    ("doctor", &["domain", "store", "process", "doctor"]),
     (
         "app",
         &[
             "domain", "protocol", "store", "process", "model", "tools", "agent", "crew", "ui",
-            "config", "cli", "verbs", "app",
+            "config", "cli", "verbs", "doctor", "app",
         ],
     ),
     ("main", &["app", "cli", "domain"]),
@@ -58,6 +59,9 @@ const PURE: &[&str] = &[
     "ui/keymap",
     "ui/state",
     "config/provider.rs",
+    "doctor/finding.rs",
+    "doctor/print.rs",
+    "doctor/words.rs",
 ];
 
 const IMPURE: &[&str] = &[

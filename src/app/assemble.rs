@@ -26,6 +26,9 @@ use crate::store::{self, Skills};
 use crate::tools::policy::Rules;
 use crate::tools::table;
 
+/// The variables that hold the keys.
+pub(super) const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
+pub(super) const OPENAI_KEY: &str = "OPENAI_API_KEY";
 /// Files with the repository's own instructions; the first that is there counts.
 const MEMORY_FILES: &[&str] = &["AGENTS.md", "CLAUDE.md"];
 /// Most bytes of such a file that are read.
@@ -84,18 +87,10 @@ impl Blueprint {
         if let Some(names) = &settings.tools {
             table::narrow(names).map_err(|why| anyhow!(why))?;
         }
-        let there = |name: &str| match std::env::var(name) {
-            Ok(key) if !key.trim().is_empty() => Source::There,
-            Ok(_) | Err(_) => Source::Missing,
-        };
-        let found = Found {
-            anthropic_key: there("ANTHROPIC_API_KEY"),
-            openai_key: there("OPENAI_API_KEY"),
-        };
         let choice = if wants_demo {
             Some(Choice::Demo)
         } else {
-            config::choose(global.provider.as_deref(), &settings, found)
+            config::choose(global.provider.as_deref(), &settings, keys())
                 .map_err(|why| anyhow!(why))?
         };
         let (plan, shutdown, tool) = settings.deciders();
@@ -249,6 +244,18 @@ async fn wire(blueprint: &Blueprint) -> Result<Wire> {
     }
 }
 
+/// Which keys the surroundings have.
+pub(super) fn keys() -> Found {
+    let there = |name: &str| match variable(name) {
+        Some(_) => Source::There,
+        None => Source::Missing,
+    };
+    Found {
+        anthropic_key: there(ANTHROPIC_KEY),
+        openai_key: there(OPENAI_KEY),
+    }
+}
+
 fn connected(config: &ProviderConfig, provider: &'static str) -> Result<Wire> {
     let model = provider::connect(config).map_err(|e| anyhow!("{e}. {}", e.hint))?;
     Ok(Wire {
@@ -260,7 +267,7 @@ fn connected(config: &ProviderConfig, provider: &'static str) -> Result<Wire> {
     })
 }
 
-fn no_model() -> NoModel {
+pub(super) fn no_model() -> NoModel {
     NoModel {
         reason: "No model is set up yet: there is no key and no local server.".into(),
         steps: vec![
@@ -272,13 +279,13 @@ fn no_model() -> NoModel {
     }
 }
 
-fn variable(name: &str) -> Option<String> {
+pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name)
         .ok()
         .filter(|text| !text.trim().is_empty())
 }
 
-fn anthropic(settings: &Settings) -> Result<ProviderConfig> {
+pub(super) fn anthropic(settings: &Settings) -> Result<ProviderConfig> {
     let mut config = AnthropicConfig::default();
     if let Some(url) = settings
         .base_url
@@ -287,7 +294,7 @@ fn anthropic(settings: &Settings) -> Result<ProviderConfig> {
     {
         config.base_url = url;
     }
-    config.key = key("ANTHROPIC_API_KEY", &config.base_url)?;
+    config.key = key(ANTHROPIC_KEY, &config.base_url)?;
     if let Some(header) = &settings.anthropic.key_header {
         config.key_header = match header.as_str() {
             "x-api-key" => KeyHeader::XApiKey,
@@ -301,7 +308,7 @@ fn anthropic(settings: &Settings) -> Result<ProviderConfig> {
     Ok(ProviderConfig::Anthropic(config))
 }
 
-fn openai(settings: &Settings, local: Option<String>) -> Result<ProviderConfig> {
+pub(super) fn openai(settings: &Settings, local: Option<String>) -> Result<ProviderConfig> {
     let mut config = OpenAiConfig::default();
     if let Some(url) = settings
         .base_url
@@ -311,7 +318,7 @@ fn openai(settings: &Settings, local: Option<String>) -> Result<ProviderConfig> 
     {
         config.base_url = url;
     }
-    config.key = key("OPENAI_API_KEY", &config.base_url)?;
+    config.key = key(OPENAI_KEY, &config.base_url)?;
     if let Some(field) = &settings.openai.max_tokens_field {
         config.max_tokens_field = match field.as_str() {
             "max_tokens" => MaxTokensField::MaxTokens,
@@ -391,7 +398,7 @@ fn memory(root: &Path) -> Option<(String, String)> {
 }
 
 /// A path as the person would write it: `~` for the home directory.
-fn shown(path: &Path) -> String {
+pub(super) fn shown(path: &Path) -> String {
     match etcetera::home_dir()
         .ok()
         .and_then(|home| path.strip_prefix(home).ok().map(PathBuf::from))

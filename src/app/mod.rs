@@ -3,6 +3,7 @@
 pub mod assemble;
 pub mod dashboard;
 pub mod demo;
+mod doctor;
 mod editor;
 pub mod headless;
 mod journal;
@@ -47,6 +48,10 @@ pub fn main(cli: Cli) -> Result<u8> {
     match cli.verb {
         None => dashboard::main(&cli.global),
         Some(Verb::Run { prompt }) => run(&cli.global, prompt, form),
+        Some(Verb::Doctor { mend, yes }) => {
+            let wish = doctor::Wish::of(mend, yes);
+            doctor::main(&cli.global, wish, form)
+        }
         Some(verb) => {
             let root = root(&cli.global)?;
             let desk = Desk {

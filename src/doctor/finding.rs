@@ -48,7 +48,7 @@ pub struct Finding {
     pub level: Level,
     /// What was found, on one line.
     pub text: String,
-    /// What to do about it, on one line; every warning and failure has one.
+    /// What to do about it, one way a line; every warning and failure has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
     /// What `doctor --mend` does about it: nothing is lost with it.

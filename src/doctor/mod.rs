@@ -62,7 +62,7 @@ const TABLE: &[fn(&Place) -> Vec<Finding>] = &[
     checks::records::look,
 ];
 
-/// Runs every check. Each has at least one finding.
+/// Runs every check. Where no crew has left anything, those that look for it say nothing.
 pub fn examine(place: &Place) -> Vec<Finding> {
     TABLE.iter().flat_map(|look| look(place)).collect()
 }

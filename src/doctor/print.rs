@@ -19,9 +19,9 @@ fn lines_of(finding: &Finding) -> Vec<String> {
     let Finding { check, level, .. } = finding;
     let mark = level.mark();
     let first = format!("{mark} {level:<4} {check:<NAME_WIDTH$} {}", finding.text);
-    let remedy = finding.remedy.as_ref();
-    let remedy = remedy.map(|remedy| format!("{:INDENT$}→ {remedy}", ""));
-    std::iter::once(first).chain(remedy).collect()
+    let remedies = finding.remedy.iter().flat_map(|r| r.lines());
+    let remedies = remedies.map(|remedy| format!("{:INDENT$}→ {remedy}", ""));
+    std::iter::once(first).chain(remedies).collect()
 }
 
 fn sum(findings: &[Finding]) -> String {
@@ -64,7 +64,7 @@ mod tests {
         let findings = [
             Finding::ok("git", "git 2.47"),
             Finding::warn("team", "bob is gone", "note it").mended_by(Mend::Leave { member }),
-            Finding::fail("model", "no key", "set one"),
+            Finding::fail("model", "no key", "set one\nor another"),
         ];
         assert_eq!(
             report(&findings),
@@ -73,6 +73,7 @@ mod tests {
              \x20                → note it\n\
              ✗ fail model     no key\n\
              \x20                → set one\n\
+             \x20                → or another\n\
              \n\
              1 failed; 1 to be seen to. crewdeck doctor --mend mends 1 of them; nothing is lost."
         );

@@ -8,6 +8,9 @@ const CHECK: &str = "files";
 
 /// Looks at the state folders.
 pub fn look(place: &Place) -> Vec<Finding> {
+    if !store::is_used(&place.root) {
+        return Vec::new();
+    }
     judge(&store::leftovers(&place.root), &place.crew)
 }
 

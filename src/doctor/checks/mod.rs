@@ -19,13 +19,17 @@ pub mod worktrees;
 use super::{Crew, Finding, Place};
 use crate::store;
 
-/// What there is to say without looking: nothing of a crew lies here, or a crew runs and sees to it itself.
-fn left_to_others(check: &'static str, place: &Place) -> Option<Finding> {
+/// What a check says without looking, where there is nothing to look at: nothing of a crew lies here (the check of the
+/// crew says so), or a crew runs and sees to it itself.
+fn left_to_others(check: &'static str, place: &Place) -> Option<Vec<Finding>> {
     if !store::is_used(&place.root) {
-        return Some(Finding::ok(check, "no crew has worked here yet"));
+        return Some(Vec::new());
     }
     match place.crew {
-        Crew::Runs(_) => Some(Finding::ok(check, "the crew that runs here sees to it")),
+        Crew::Runs(_) => Some(vec![Finding::ok(
+            check,
+            "the crew that runs here sees to it",
+        )]),
         Crew::None => None,
     }
 }

@@ -16,6 +16,9 @@ const MUCH: u64 = 1024 * 1024 * 1024;
 
 /// Adds them up.
 pub fn look(place: &Place) -> Vec<Finding> {
+    if !store::is_used(&place.root) {
+        return Vec::new();
+    }
     let sizes: Vec<DiskUse> = FOLDERS
         .iter()
         .map(|(folder, _)| store::size_below(&place.root, folder))

@@ -14,8 +14,8 @@ const BODY_MAX: usize = 60;
 
 /// Looks at the requests.
 pub fn look(place: &Place) -> Vec<Finding> {
-    if let Some(finding) = super::left_to_others(CHECK, place) {
-        return vec![finding];
+    if let Some(said) = super::left_to_others(CHECK, place) {
+        return said;
     }
     match Requests::open(&place.root).read_all() {
         Ok(read) => judge(&read.requests, place.now),

@@ -11,8 +11,8 @@ const CHECK: &str = "team";
 
 /// Looks at the roster.
 pub fn look(place: &Place) -> Vec<Finding> {
-    if let Some(finding) = super::left_to_others(CHECK, place) {
-        return vec![finding];
+    if let Some(said) = super::left_to_others(CHECK, place) {
+        return said;
     }
     match Roster::open(&place.root).read() {
         Ok(team) => judge(&team, place.now),

@@ -54,7 +54,8 @@ fn judge(facts: &Facts) -> Vec<Finding> {
             "set a UTF-8 locale, for example export LANG=C.UTF-8",
         ));
     }
-    if facts.term == "dumb" || (facts.term.is_empty() && facts.size.is_some()) {
+    let is_dumb = facts.term == "dumb" || facts.term.is_empty();
+    if is_dumb && facts.size.is_some() {
         found.push(Finding::fail(
             CHECK,
             "TERM says that the terminal can not move its cursor",

@@ -98,9 +98,9 @@ rules:
     say: I wait.
   - agent: alice
     when: take task 1
-    calls: [{ tool: claim_task, input: { task_id: 1 } }]
+    say: I am ready.
   - agent: alice
-    when: (?i)claimed
+    when: auto-claimed
     calls: [{ tool: bash, input: { command: "echo work > work.txt; touch begun; sleep 600" } }]
   - agent: bob
     when: plan it

@@ -9,6 +9,7 @@ pub mod graph;
 pub mod ids;
 pub mod job;
 pub mod mail;
+pub mod redact;
 pub mod request;
 pub mod rule;
 pub mod skill;

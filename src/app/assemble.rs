@@ -187,7 +187,8 @@ pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Assemb
             None => Start::Fresh,
         },
         idle_timeout: settings.idle_timeout(),
-        memory: memory(root),
+        memory: memory(root)
+            .map(|(name, text)| (name, publisher.redactor().text(&text).into_owned())),
         skills: Skills::open(root, config::user_folder().map(|f| f.join("skills"))),
         publisher,
         clock: now,

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::assemble::{self, Assembly, Blueprint, NoModel};
 use super::pace::{Cause, Pace};
-use super::{blocked_on, editor, now, resume};
+use super::{blocked_on, editor, now, resume, secrets};
 use crate::cli::Global;
 use crate::domain::ids::Name;
 use crate::protocol::event::{EventKind, Level};
@@ -96,6 +96,7 @@ struct Dashboard {
 impl Dashboard {
     fn open(blueprint: &Blueprint) -> Result<Dashboard> {
         let (publisher, inlet) = bus::bus(now);
+        let publisher = publisher.redacting(secrets::redactor());
         let (interrupt, terminate, hangup) = (
             signal(SignalKind::interrupt())?,
             signal(SignalKind::terminate())?,

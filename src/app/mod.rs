@@ -11,6 +11,7 @@ mod local;
 mod lock;
 mod pace;
 mod resume;
+mod secrets;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -81,6 +82,7 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
     }
     blocked_on(async {
         let (publisher, mut inlet) = bus::bus(now);
+        let publisher = publisher.redacting(secrets::redactor());
         let Assembly {
             crew,
             mut journal,

@@ -141,7 +141,8 @@ impl Shared {
     /// Writes down that a job began. That it ended is written when its agent has been told.
     async fn record(&self, job: &Job) {
         let session = lock(&self.setup).session.clone();
-        let transcript = Transcript::open(&self.root, &session, &job.agent);
+        let transcript =
+            Transcript::open(&self.root, &session, &job.agent).redacting(self.publisher.redactor());
         let record = Record::Job {
             job: job.id.clone(),
             command: job.title(),
@@ -166,7 +167,9 @@ async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: Cancellatio
         keep: 0,
     };
     let mut part: Vec<u8> = Vec::new();
+    let mut clean = shared.publisher.redactor().stream();
     let live = |bytes: &[u8]| {
+        let bytes = &clean.push(bytes)[..];
         part.extend_from_slice(bytes);
         let whole: Vec<u8> = part.drain(..whole(&part)).collect();
         let chunk = String::from_utf8_lossy(&whole).into_owned();
@@ -180,10 +183,13 @@ async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: Cancellatio
         });
     };
     let report = process::run(&work, &cancel, live).await;
+    let rest = clean.end();
+    part.extend_from_slice(&rest);
     let now = shared.now();
     let handle = shared.handle(&job.agent);
     let left = matches!(&report, Ok(r) if r.leftovers == Leftovers::Killed);
     let ended = shared.jobs.with(&id, |entry| {
+        entry.output.push(&rest);
         if left {
             // A server that was started with `&` is gone: its agent must not take it for running.
             let line = format!("\n{}\n", process::LEFT_RUNNING);

@@ -21,6 +21,8 @@ mod stream;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub use stream::Stream;
@@ -115,18 +117,38 @@ impl Redactor {
         }
     }
 
-    /// Takes secrets out of every text in a JSON value; keys of objects stay.
-    pub fn json(&self, value: &mut Value) {
+    /// Takes secrets out of every text in a JSON value; keys of objects stay. In how many texts there was one comes
+    /// back.
+    pub fn json(&self, value: &mut Value) -> usize {
         match value {
-            Value::String(text) => {
-                if let Cow::Owned(clean) = self.text(text) {
+            Value::String(text) => match self.text(text) {
+                Cow::Borrowed(_) => 0,
+                Cow::Owned(clean) => {
                     *text = clean;
+                    1
                 }
-            }
-            Value::Array(all) => all.iter_mut().for_each(|one| self.json(one)),
-            Value::Object(fields) => fields.values_mut().for_each(|one| self.json(one)),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            },
+            Value::Array(all) => all.iter_mut().map(|one| self.json(one)).sum(),
+            Value::Object(fields) => fields.values_mut().map(|one| self.json(one)).sum(),
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
         }
+    }
+
+    /// Plain data without its secrets: all texts in it, as [`Redactor::json`] finds them. Data that can not be put into
+    /// JSON and back comes back as it is.
+    pub fn data<T: Serialize + DeserializeOwned>(&self, data: T) -> T {
+        let Ok(mut value) = serde_json::to_value(&data) else {
+            return data;
+        };
+        match self.json(&mut value) {
+            0 => data,
+            _ => serde_json::from_value(value).unwrap_or(data),
+        }
+    }
+
+    /// Whether a secret is in the text.
+    pub fn finds(&self, text: &str) -> bool {
+        matches!(self.text(text), Cow::Owned(_))
     }
 
     /// For a text that comes in pieces.

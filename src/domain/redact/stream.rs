@@ -41,6 +41,16 @@ impl Stream {
         self.decide(End::Open)
     }
 
+    /// The same for a piece of text, which comes back as text: nothing is cut within a character.
+    pub fn push_text(&mut self, piece: &str) -> String {
+        String::from_utf8_lossy(&self.push(piece.as_bytes())).into_owned()
+    }
+
+    /// The same for the rest.
+    pub fn end_text(&mut self) -> String {
+        String::from_utf8_lossy(&self.end()).into_owned()
+    }
+
     /// No more comes: the rest.
     pub fn end(&mut self) -> Vec<u8> {
         let rest = self.decide(End::Whole);

@@ -14,6 +14,7 @@ use crate::agent::driver::Engine;
 use crate::cli::Global;
 use crate::config::{self, Choice, Found, Merging, Settings, Source};
 use crate::crew::{Crew, Deciders, MergeRule, Parts, Start};
+use crate::domain::redact::Redactor;
 use crate::domain::request::Decider;
 use crate::model::anthropic::{AnthropicConfig, KeyHeader};
 use crate::model::governor::{self, Governor};
@@ -338,7 +339,9 @@ fn key(name: &str, base_url: &str) -> Result<Option<SecretString>> {
         Some(key) => Ok(Some(key.trim().to_string().into())),
         None if crate::model::is_local(base_url) => Ok(None),
         None => Err(NoModel {
-            reason: format!("There is no key for {base_url}."),
+            reason: Redactor::default()
+                .text(&format!("There is no key for {base_url}."))
+                .into_owned(),
             steps: vec![
                 format!("Set {name} and start crewdeck again."),
                 "Or watch the demo, which needs no key: crewdeck --demo.".into(),

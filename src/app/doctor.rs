@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
-use super::{blocked_on, lock, now, root, settings};
+use super::{blocked_on, lock, now, root, secrets, settings};
 use crate::cli::Global;
 use crate::config;
 use crate::doctor::{self, Crew, Finding, Place, SettingsFacts, print};
@@ -54,7 +54,7 @@ pub fn main(global: &Global, wish: Wish, form: Form) -> Result<u8> {
         model,
         root,
     };
-    let mut findings = doctor::examine(&place);
+    let mut findings = examine(&place);
     let wish = allowed(wish, &place.crew, &findings);
     let mut mended = Vec::new();
     if wish != Wish::Tell && findings.iter().any(|f| f.mend.is_some()) {
@@ -63,7 +63,7 @@ pub fn main(global: &Global, wish: Wish, form: Form) -> Result<u8> {
         }
         mended = mend(&place, &findings, wish)?;
         place.now = now();
-        findings = doctor::examine(&place);
+        findings = examine(&place);
     }
     let text = match form {
         Form::Text => {
@@ -78,6 +78,20 @@ pub fn main(global: &Global, wish: Wish, form: Form) -> Result<u8> {
         Some(failure) => bail!("{failure}"),
         None => Ok(0),
     }
+}
+
+/// What was found, without secrets: a settings file that is wrong is quoted, and may hold an address with a password.
+fn examine(place: &Place) -> Vec<Finding> {
+    let redactor = secrets::redactor();
+    let clean = |text: String| redactor.text(&text).into_owned();
+    let found = doctor::examine(place).into_iter();
+    found
+        .map(|finding| Finding {
+            text: clean(finding.text),
+            remedy: finding.remedy.map(clean),
+            ..finding
+        })
+        .collect()
 }
 
 /// The findings as one JSON value; what was mended comes first.

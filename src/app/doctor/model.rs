@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::app::assemble::{self, ANTHROPIC_KEY, NoModel, OPENAI_KEY, variable};
-use crate::app::{local, secrets};
+use crate::app::local;
 use crate::cli::Global;
 use crate::config::{self, Choice, Settings};
 use crate::doctor::{Asked, ModelFacts, Offer};
@@ -81,7 +81,7 @@ async fn offer(global: &Global, settings: &Settings) -> Result<ModelFacts> {
     Ok(ModelFacts::Server(Offer {
         provider,
         why,
-        url: secrets::redactor().text(&url).into_owned(),
+        url,
         key: (key, variable(key).is_some()),
         wanted: settings.model.clone(),
         asked: ask(&config).await,

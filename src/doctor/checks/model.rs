@@ -32,7 +32,7 @@ pub struct Offer {
     pub provider: &'static str,
     /// Why this one: `ANTHROPIC_API_KEY is set`.
     pub why: String,
-    /// Its address, without a name or password in it.
+    /// Its address. A password in it is taken out before it is shown.
     pub url: String,
     /// The variable with the key, and whether it is set. Its value is never here.
     pub key: (&'static str, bool),

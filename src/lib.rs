@@ -16,6 +16,8 @@
 //!                                                 └─ file watcher on .tasks .team  cache of them
 //! ```
 //!
+//! [`promises`] says what users can rely on, what keeps each promise, and which tests hold it.
+//!
 //! # The floors
 //!
 //! Each imports only what lies below it; `tests/architecture.rs` holds that.
@@ -51,6 +53,7 @@
 //! - who comes back after a restart: `crew/roll.rs`; what was decided meanwhile: `crew/late.rs`
 //! - what `crewdeck doctor` looks at: one file in `doctor/checks/` and its line in the table of [`doctor`]; what counts
 //!   as left behind: [`domain::aftermath`]
+//! - a session that is watched again: [`ui::replay`] (the player), `ui/update/replay.rs` (the screen moved through it)
 //! - what a key does: [`ui::keymap`]; a colour: [`ui::theme`]
 //!
 //! # Rules that hold everywhere
@@ -74,6 +77,7 @@ pub mod doctor;
 pub mod domain;
 pub mod model;
 pub mod process;
+pub mod promises;
 pub mod protocol;
 pub mod store;
 pub mod tools;

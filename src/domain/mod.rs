@@ -2,6 +2,7 @@
 
 pub mod aftermath;
 pub mod asking;
+pub mod attention;
 pub mod ceiling;
 pub mod chat;
 pub mod conversation;

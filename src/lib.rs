@@ -26,7 +26,7 @@
 //! |---|---|---|
 //! | [`domain`] | plain data and rules: tasks, letters, requests, chat | files, async, the clock |
 //! | [`protocol`] | Event, Command, the bus | who sends and who listens |
-//! | [`process`] | one child with its process group | what it is for |
+//! | [`process`] | one child with all that it starts, and where it may write | what it is for |
 //! | [`store`] | the doors to the state files: Board, Post, Requests, Roster, Worktrees | agents, the screen |
 //! | [`model`] | language models behind their wires | tools, the crew |
 //! | [`tools`] | one file a tool, the table, the policy | models, the crew (it asks through [`tools::host::Host`]) |
@@ -44,6 +44,7 @@
 //! - when and how a conversation is shortened: [`agent::compact`]; what a log adds up to after a crash:
 //!   [`domain::conversation`]; its file: [`store::Transcript`]
 //! - what a tool may do: [`tools::policy`]; a new tool: one file in `tools/` and its line in [`tools::table`]
+//! - where a program of an agent may write: [`process::confine`]; how it is ended: [`process::guard`]
 //! - a skill that ships with crewdeck: a folder in `skills/` at the top level, and its line in `store/skills/built_in.rs`
 //! - a new provider: one folder in `model/` and its arm in [`model::provider`]
 //! - which call of a model may begin, and when: [`model::governor`]; what agents may use: [`domain::ceiling`]
@@ -66,7 +67,8 @@
 //!   written whole; `store/board` says what that guarantees against whom. What changed travels, never the whole.
 //! - **Every buffer, queue and file that is read has a stated bound**, and a cut says so.
 //! - **Text from outside passes [`domain::text::harmless`] before it reaches a terminal.**
-//! - **A child dies with its process group**: at its time-out, on interrupt, at exit.
+//! - **A child dies with all that it has started**: at its time-out, on interrupt, at exit, also by kill -9
+//!   ([`process::guard`]). A program of an agent writes where [`process::confine`] lets it and nowhere else.
 
 pub mod agent;
 pub mod app;

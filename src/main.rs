@@ -9,6 +9,13 @@ use crewdeck::cli::Cli;
 use crewdeck::domain::redact::Redactor;
 
 fn main() -> ExitCode {
+    // Each program of an agent waits for this one: nothing else may come before.
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|verb| verb == app::guard::VERB)
+    {
+        return ExitCode::from(app::guard::main());
+    }
     let cli = Cli::parse();
     match app::main(cli) {
         Ok(code) => ExitCode::from(code),

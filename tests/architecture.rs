@@ -52,6 +52,8 @@ const PURE: &[&str] = &[
     "model/retry.rs",
     "model/governor/line.rs",
     "tools/policy",
+    "process/confine/plan.rs",
+    "process/confine/note.rs",
     "ui/board",
     "ui/graph",
     "ui/task_page",

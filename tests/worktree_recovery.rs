@@ -527,3 +527,33 @@ mod command_line {
         }
     }
 }
+
+/// An agent that can write the git folder of its worktree names another repository in it, whose settings start
+/// a program.
+#[test]
+fn settings_that_an_agent_slips_in_start_no_program() {
+    let r = Repository::new();
+    r.create(1, &[]);
+    let evil = r.root().join("evil");
+    let copied = std::process::Command::new("cp")
+        .args(["-r", ".git", "evil"])
+        .current_dir(r.root())
+        .status();
+    assert!(copied.unwrap().success());
+    let mark = r.root().join("mark");
+    let filter = format!("touch '{}'; cat", mark.display());
+    r.git(&["config", "-f", "evil/config", "filter.evil.clean", &filter]);
+    std::fs::write(
+        r.root().join(".git/worktrees/task-1/commondir"),
+        evil.to_string_lossy().as_bytes(),
+    )
+    .unwrap();
+    std::fs::write(r.tree("task-1").join(".gitattributes"), "* filter=evil\n").unwrap();
+    std::fs::write(r.tree("task-1").join("b.txt"), "b").unwrap();
+    let trees = r.worktrees();
+    // Whether they can work then is not the question.
+    let _ = trees.state(&name("task-1"));
+    let _ = trees.commit_leftovers(&name("task-1"), "m");
+    let _ = trees.diff(&name("task-1"));
+    assert!(!mark.exists(), "a program was started");
+}

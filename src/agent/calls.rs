@@ -19,7 +19,7 @@ use crate::protocol::event::EventKind;
 use crate::store::{Board, Skills};
 use crate::tools::host::Host;
 use crate::tools::policy::{self, Rules, Ruling, Standing};
-use crate::tools::{Access, Tool, ToolContext, ToolOutput, place_below, table};
+use crate::tools::{Access, Guard, Tool, ToolContext, ToolOutput, place_below, table};
 
 /// Most bytes of one tool result that enter the conversation.
 pub const RESULT_MAX: usize = 64 * 1024;
@@ -53,6 +53,8 @@ pub struct Workshop {
     pub timeout: Duration,
     /// Takes secrets out of what tools bring back, and out of what is asked and written down for others.
     pub redactor: Redactor,
+    /// What stands between crewdeck and a program; `None`: nothing.
+    pub guard: Option<Arc<Guard>>,
     /// The time.
     pub clock: fn() -> Stamp,
 }
@@ -94,6 +96,7 @@ impl Workshop {
             cancel,
             timeout: self.timeout,
             redactor: self.redactor.clone(),
+            guard: self.guard.clone(),
             clock: self.clock,
         };
         let began = Instant::now();

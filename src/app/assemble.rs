@@ -8,7 +8,7 @@ use secrecy::SecretString;
 
 use super::journal::Journal;
 use super::lock::{self, CrewLock};
-use super::{demo, jitter, local, new_id, now, resume, root, settings};
+use super::{demo, guard, jitter, local, new_id, now, resume, root, settings};
 use crate::agent::compact::COMPACT_AT;
 use crate::agent::driver::Engine;
 use crate::cli::Global;
@@ -182,6 +182,7 @@ pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Assemb
         },
         tools: settings.tools.clone(),
         tool_timeout: settings.tool_timeout(),
+        guard: guard::hired(root, settings).map(Arc::new),
         compact_at: settings.compact_at.unwrap_or(COMPACT_AT),
         start: match blueprint.resume {
             Some(_) => Start::Resumed,
@@ -191,12 +192,13 @@ pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Assemb
         memory: memory(root)
             .map(|(name, text)| (name, publisher.redactor().text(&text).into_owned())),
         skills: Skills::open(root, config::user_folder().map(|f| f.join("skills"))),
-        publisher,
+        publisher: publisher.clone(),
         clock: now,
         new_id,
         jitter,
     })
     .await?;
+    guard::tell_what_is_missing(settings, publisher);
     Ok(Assembly {
         crew,
         journal,

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
-use super::{blocked_on, lock, now, root, secrets, settings};
+use super::{blocked_on, guard, lock, now, root, secrets, settings};
 use crate::cli::Global;
-use crate::config;
-use crate::doctor::{self, Crew, Finding, Place, SettingsFacts, print};
+use crate::config::{self, Confining};
+use crate::doctor::{self, Crew, Finding, Place, SandboxFacts, SettingsFacts, print};
 use crate::domain::text::{harmless, one_line};
 use crate::store;
 use crate::verbs::Form;
@@ -45,13 +45,18 @@ impl Wish {
 /// When something fails: which lines say so.
 pub fn main(global: &Global, wish: Wish, form: Form) -> Result<u8> {
     let root = root(global)?;
-    let model = settings(global, &root);
-    let model = blocked_on(async { Ok(model::facts(global, model).await) })?;
+    let settings = settings(global, &root);
+    let sandbox = match settings.as_ref().map(|s| s.confine.unwrap_or_default()) {
+        Ok(Confining::Off) => SandboxFacts::Off,
+        Ok(Confining::On) | Err(_) => SandboxFacts::Tried(guard::sandbox()),
+    };
+    let model = blocked_on(async { Ok(model::facts(global, settings).await) })?;
     let mut place = Place {
         now: now(),
         crew: who_runs(&root),
         settings: settings_facts(&root),
         model,
+        sandbox,
         root,
     };
     let mut findings = examine(&place);
@@ -67,9 +72,11 @@ pub fn main(global: &Global, wish: Wish, form: Form) -> Result<u8> {
     }
     let text = match form {
         Form::Text => {
-            let done: String = mended.iter().map(|m| format!("mended: {m}\n")).collect();
-            let gap = if done.is_empty() { "" } else { "\n" };
-            format!("{done}{gap}{}", print::report(&findings))
+            let done = mended.iter().map(|done| format!("mended: {done}"));
+            let gap = (!mended.is_empty()).then(String::new);
+            let report = [print::report(&findings)];
+            let lines: Vec<String> = done.chain(gap).chain(report).collect();
+            lines.join("\n")
         }
         Form::Json => serde_json::to_string_pretty(&value(&mended, &findings)?)?,
     };

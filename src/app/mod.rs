@@ -5,6 +5,7 @@ pub mod dashboard;
 pub mod demo;
 mod doctor;
 mod editor;
+pub mod guard;
 pub mod headless;
 mod journal;
 mod local;

@@ -51,6 +51,10 @@ pub struct Settings {
     pub notify: Option<Calling>,
     /// What the person is called for: `needs`, `trouble`, `done`; all where it is not set.
     pub notify_about: Option<Vec<Matter>>,
+    /// Folders outside the work directory that commands of agents may write, besides caches and temporary files.
+    pub write: Option<Vec<String>>,
+    /// Whether commands of agents are confined to where they may write.
+    pub confine: Option<Confining>,
     /// How much the agents may use before the person is asked.
     #[serde(default)]
     pub ceilings: Ceilings,
@@ -74,6 +78,17 @@ pub enum Merging {
     Asked,
     /// The crew, as soon as a task is completed.
     Auto,
+}
+
+/// Whether commands of agents are confined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confining {
+    /// They are, as far as the system can.
+    #[default]
+    On,
+    /// They are not.
+    Off,
 }
 
 /// Settings of the Anthropic wire.
@@ -117,6 +132,8 @@ const KEYS: &[(&str, &[&str])] = &[
             "allow",
             "notify",
             "notify_about",
+            "write",
+            "confine",
             "ceilings",
             "anthropic",
             "openai",
@@ -159,6 +176,13 @@ impl Settings {
         if let Some(calls) = settings.calls_max.filter(|c| !(1..=64).contains(c)) {
             bail!("{shown}: calls_max is {calls}: give a number from 1 to 64");
         }
+        for folder in settings.write.iter().flatten() {
+            if !(folder.starts_with('/') || folder.starts_with("~/")) || folder == "/" {
+                bail!(
+                    "{shown}: write names '{folder}': give folders with their whole path, like \"/srv/data\" or \"~/.cache\""
+                );
+            }
+        }
         for ceiling in Ceiling::ALL {
             let set = settings.ceilings.of(ceiling);
             if let Some(least) = set.filter(|c| !(c.is_finite() && *c > 0.0)) {
@@ -193,6 +217,8 @@ impl Settings {
             allow: later.allow.or(self.allow),
             notify: later.notify.or(self.notify),
             notify_about: later.notify_about.or(self.notify_about),
+            write: later.write.or(self.write),
+            confine: later.confine.or(self.confine),
             ceilings: self.ceilings.overlaid(later.ceilings),
             anthropic: Anthropic {
                 key_header: later.anthropic.key_header.or(self.anthropic.key_header),
@@ -246,6 +272,11 @@ mod tests {
                 "unknown setting 'anthropic.versoin': did you mean 'version'?",
             ),
             ("compact_at = 100", "compact_at is 100: give a percentage"),
+            ("write = ['target']", "write names 'target': give folders"),
+            ("write = ['/']", "write names '/': give folders"),
+            ("write = '~/.cargo'", "expected a sequence"),
+            ("confine = 'no'", "expected `on` or `off`"),
+            ("confin = 'off'", "did you mean 'confine'?"),
             ("calls_max = 0", "calls_max is 0: give a number from 1"),
             (
                 "[ceilings]\nteam_token = 5",

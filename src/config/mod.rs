@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use crate::domain::request::Decider;
-pub use file::{Merging, Settings};
+pub use file::{Confining, Merging, Settings};
 pub use provider::{Choice, Found, Source, choose};
 
 /// Tokens of one answer where the settings say nothing.

@@ -40,6 +40,7 @@ use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Team;
 use crate::domain::usage::Price;
+use crate::process::guard::Guard;
 use crate::protocol::event::{EventKind, Level, Setup};
 use crate::protocol::{Command, Publisher};
 use crate::store::{Board, Post, Requests, Roster, Skills, StoreError, Worktrees};
@@ -100,6 +101,8 @@ pub struct Parts {
     pub tools: Option<Vec<String>>,
     /// How long a program of an agent may run.
     pub tool_timeout: Duration,
+    /// What stands between crewdeck and a program of an agent; `None`: nothing.
+    pub guard: Option<Arc<Guard>>,
     /// The share of the model's window, in percent, at which a conversation is summarised.
     pub compact_at: u64,
     /// Whether the lead goes on from the conversation of the session that `setup` names.
@@ -164,6 +167,7 @@ struct Shared {
     session: Mutex<rules::Session>,
     tools: Option<Vec<String>>,
     tool_timeout: Duration,
+    guard: Option<Arc<Guard>>,
     compact_at: u64,
     idle_timeout: Option<Duration>,
     memory: Option<(String, String)>,
@@ -248,6 +252,7 @@ impl Crew {
             session: Mutex::default(),
             tools: parts.tools,
             tool_timeout: parts.tool_timeout,
+            guard: parts.guard,
             compact_at: parts.compact_at,
             idle_timeout: parts.idle_timeout,
             memory: parts.memory,

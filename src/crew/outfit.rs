@@ -140,6 +140,7 @@ impl Shared {
                 workdir: self.root.clone(),
                 timeout: self.tool_timeout,
                 redactor: self.publisher.redactor().clone(),
+                guard: self.guard.clone(),
                 clock: self.clock,
             },
             meter: Arc::new(CrewMeter(Arc::clone(self))),

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 use crate::domain::stamp::Stamp;
 pub use checks::model::{Asked, ModelFacts, Offer};
+pub use checks::sandbox::SandboxFacts;
 pub use checks::settings::SettingsFacts;
 pub use finding::{Finding, Level};
 pub use mend::Mend;
@@ -32,6 +33,8 @@ pub struct Place {
     pub settings: SettingsFacts,
     /// The model that would be used.
     pub model: ModelFacts,
+    /// What holds the commands of agents.
+    pub sandbox: SandboxFacts,
 }
 
 /// Whether a crew runs in the root.

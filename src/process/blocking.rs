@@ -75,9 +75,7 @@ pub fn run(errand: &Errand) -> std::io::Result<Brought> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    for name in environment::secrets(std::env::vars_os().map(|(name, _)| name)) {
-        command.env_remove(name);
-    }
+    environment::scrub(&mut command);
     for (name, value) in &errand.env {
         match value {
             Some(value) => command.env(name, value),

@@ -1,6 +1,7 @@
-//! Which environment variables a child must not see. Pure.
+//! Which environment variables a child must not see.
 
 use std::ffi::{OsStr, OsString};
+use std::process::Command;
 
 /// Ends of names that hold secrets.
 const ENDS: &[&str] = &[
@@ -36,8 +37,15 @@ const NAMES: &[&str] = &[
     "CREWDECK_KEY",
 ];
 
+/// Takes secrets away from what `command` will see.
+pub fn scrub(command: &mut Command) {
+    for name in secrets(std::env::vars_os().map(|(name, _)| name)) {
+        command.env_remove(name);
+    }
+}
+
 /// The names among `all` that a child must not see.
-pub fn secrets(all: impl Iterator<Item = OsString>) -> Vec<OsString> {
+fn secrets(all: impl Iterator<Item = OsString>) -> Vec<OsString> {
     all.filter(|name| is_secret(name)).collect()
 }
 

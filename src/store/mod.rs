@@ -36,7 +36,7 @@ pub use journal::Journal;
 pub use leftovers::{Aside, Leftovers, is_used, leftovers, size_below};
 pub use post::{Cursor, Pending, Post, Waiting};
 pub use requests::{Requests, RequestsReading};
-pub use root::{prepare, root_of};
+pub use root::{git_dirs, prepare, root_of};
 pub use roster::Roster;
 pub use skills::{Fingerprint, LoadedSkill, Skills};
 pub use transcript::{Added, Recalled, Transcript, last_subagent, sessions};

@@ -52,25 +52,26 @@ pub fn prepare(root: &Path) -> Result<(), StoreError> {
         let path = root.join(folder);
         fs::create_dir_all(&path).map_err(StoreError::at(path))?;
     }
-    match git_dir(root) {
-        Some(git) => exclude(&git.join("info").join("exclude")),
+    match git_dirs(root) {
+        Some((_, shared)) => exclude(&shared.join("info").join("exclude")),
         None => Ok(()),
     }
 }
 
-/// The git folder that all worktrees share. In a worktree `.git` is a file that names its own folder,
-/// and `commondir` in there names the shared one.
-fn git_dir(root: &Path) -> Option<PathBuf> {
+/// The git folder of `root` itself, and the one that all worktrees share; `None`: it is in no repository. In
+/// a worktree `.git` is a file that names its own folder, and `commondir` in there names the shared one.
+pub fn git_dirs(root: &Path) -> Option<(PathBuf, PathBuf)> {
     let dot = root.join(".git");
     if dot.is_dir() {
-        return Some(dot);
+        return Some((dot.clone(), dot));
     }
     let text = fs::read_to_string(&dot).ok()?;
     let own = root.join(text.strip_prefix("gitdir:")?.trim());
-    match fs::read_to_string(own.join("commondir")) {
-        Ok(common) => Some(own.join(common.trim())),
-        Err(_) => Some(own),
-    }
+    let shared = match fs::read_to_string(own.join("commondir")) {
+        Ok(common) => own.join(common.trim()),
+        Err(_) => own.clone(),
+    };
+    Some((own, shared))
 }
 
 fn exclude(path: &Path) -> Result<(), StoreError> {

@@ -52,6 +52,7 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
         dir: context.workdir.clone(),
         timeout: asked.min(context.timeout),
         keep: OUTPUT_MAX,
+        guard: context.guard.clone(),
     };
     // Kept here and not by the process: a cut that goes through a secret would leave half of it.
     let mut clean = context.redactor.stream();
@@ -82,6 +83,10 @@ fn told(report: &process::Report, output: &str, timeout: Duration) -> ToolOutput
     if report.leftovers == Leftovers::Killed {
         text.push('\n');
         text.push_str(process::LEFT_RUNNING);
+    }
+    if let Some(note) = &report.note {
+        text.push('\n');
+        text.push_str(note);
     }
     match report.ended {
         Ended::Code(0) => ToolOutput::ok(text),

@@ -54,6 +54,7 @@ use crate::domain::ids::{CallId, Name};
 use crate::domain::redact::Redactor;
 use crate::domain::stamp::Stamp;
 use crate::domain::subagent::SubagentKind;
+pub use crate::process::guard::Guard;
 use crate::store::{Board, Skills};
 use host::Host;
 
@@ -168,6 +169,8 @@ pub struct ToolContext {
     pub timeout: Duration,
     /// Takes secrets out of what comes back.
     pub redactor: Redactor,
+    /// What stands between crewdeck and a program; `None`: nothing.
+    pub guard: Option<Arc<Guard>>,
     /// The time, asked when needed.
     pub clock: fn() -> Stamp,
 }

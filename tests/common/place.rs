@@ -14,7 +14,7 @@ use crewdeck::domain::team::Member;
 use crewdeck::domain::todo::TodoList;
 use crewdeck::store::{Board, Roster, Skills, prepare};
 use crewdeck::tools::host::{Host, JobOrder, SubagentOrder};
-use crewdeck::tools::{ToolContext, ToolOutput, table};
+use crewdeck::tools::{Guard, ToolContext, ToolOutput, table};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -92,6 +92,8 @@ pub struct Place {
     pub dir: tempfile::TempDir,
     pub host: Arc<Played>,
     pub board: Board,
+    /// What the programs of the tools are held with.
+    pub guard: Option<Arc<Guard>>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -112,6 +114,7 @@ impl Place {
             board: Board::open(&root),
             dir,
             host: Arc::default(),
+            guard: None,
             runtime: tokio::runtime::Runtime::new().unwrap(),
         }
     }
@@ -140,6 +143,7 @@ impl Place {
             cancel: CancellationToken::new(),
             timeout: Duration::from_secs(60),
             redactor: Redactor::default(),
+            guard: self.guard.clone(),
             clock: || Stamp(1_000_000.0),
         };
         let tool = table::find(tool).unwrap();

@@ -1,27 +1,50 @@
-//! The sandbox: what of the kernel can hold an agent's commands within its directory.
+//! The sandbox: what holds the commands of agents on this machine.
 
 use crate::doctor::{Finding, Place};
+use crate::process::confine::SandboxReport;
 
 const CHECK: &str = "sandbox";
-/// The security modules that the kernel has begun with, by name.
-const MODULES: &str = "/sys/kernel/security/lsm";
 
-/// Looks what the kernel offers.
-pub fn look(_: &Place) -> Vec<Finding> {
-    vec![judge(std::fs::read_to_string(MODULES).ok().as_deref())]
+/// What the roof has found out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SandboxFacts {
+    /// The settings turn it off.
+    Off,
+    /// What was tried on this machine, and came of it.
+    Tried(SandboxReport),
 }
 
-fn judge(modules: Option<&str>) -> Finding {
-    match modules {
-        Some(all) if all.trim().split(',').any(|name| name == "landlock") => {
-            Finding::ok(CHECK, "the kernel has Landlock")
+/// Looks at what was found out.
+pub fn look(place: &Place) -> Vec<Finding> {
+    vec![judge(&place.sandbox)]
+}
+
+fn judge(facts: &SandboxFacts) -> Finding {
+    let report = match facts {
+        SandboxFacts::Off => {
+            return Finding::warn(
+                CHECK,
+                "commands of agents may write wherever you may: the settings say confine = \"off\"",
+                "take that line out of the settings",
+            );
         }
-        Some(_) => Finding::warn(
+        SandboxFacts::Tried(report) => report,
+    };
+    match (report.missing(), report.landlock) {
+        (Some(missing), _) => Finding::warn(
             CHECK,
-            "the kernel has no Landlock: only the policy decides what a command may do",
-            "read what a command does before you allow it, or work in a container",
+            missing,
+            "read what a command does before you allow it, or let crewdeck work where this is to be had",
         ),
-        None => Finding::ok(CHECK, "the kernel does not say whether it has Landlock"),
+        (None, version) => {
+            let version = version.map_or(String::new(), |n| format!(" {n}"));
+            Finding::ok(
+                CHECK,
+                format!(
+                    "Landlock{version}, a view of its own and a guard hold each command of an agent"
+                ),
+            )
+        }
     }
 }
 
@@ -29,11 +52,21 @@ fn judge(modules: Option<&str>) -> Finding {
 mod tests {
     use super::*;
     use crate::doctor::Level;
+    use crate::process::confine::Works;
 
     #[test]
-    fn landlock_is_found_by_its_name() {
-        assert_eq!(judge(Some("capability,landlock,yama\n")).level, Level::Ok);
-        assert_eq!(judge(Some("capability,yama")).level, Level::Warn);
-        assert_eq!(judge(None).level, Level::Ok);
+    fn what_is_missing_is_told_with_a_remedy() {
+        let whole = SandboxReport {
+            guard: Works::Yes,
+            landlock: Some(6),
+            view: Works::Yes,
+        };
+        let found = judge(&SandboxFacts::Tried(whole));
+        assert_eq!(found.level, Level::Ok);
+        assert!(found.text.starts_with("Landlock 6,"), "{found:?}");
+        let none = SandboxFacts::Tried(SandboxReport::none("it is a Mac"));
+        assert_eq!(judge(&none).level, Level::Warn);
+        assert!(judge(&none).text.contains("it is a Mac"));
+        assert_eq!(judge(&SandboxFacts::Off).level, Level::Warn);
     }
 }

@@ -107,6 +107,11 @@ impl Repo {
         &self.own
     }
 
+    /// The git folder that all worktrees share.
+    pub fn common(&self) -> &Path {
+        &self.common
+    }
+
     /// What is under way in the main work tree.
     pub fn busy(&self) -> Option<Busy> {
         busy_in(&self.own)

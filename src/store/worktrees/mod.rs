@@ -235,7 +235,10 @@ impl Work {
             Ok(_) => {}
         }
         if let Some(own) = self.repo.git_dir_of(&dir) {
-            let git = self.repo.git.below(&self.dir, &dir);
+            let git = self
+                .repo
+                .git
+                .below(&self.dir, &dir, &own, self.repo.common());
             return Tree {
                 git: Some((git, own)),
                 ..on_disk(OnDisk::Whole)

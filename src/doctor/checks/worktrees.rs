@@ -80,10 +80,11 @@ fn gather(place: &Place) -> Result<Vec<Finding>, StoreError> {
         found.push(stray(&one, &place.crew));
     }
     if found.is_empty() {
-        found.push(Finding::ok(
-            CHECK,
-            format!("{all}, each for an open task or to be kept"),
-        ));
+        let text = match all {
+            0 => "none".to_string(),
+            all => format!("{all}, each for an open task or to be kept"),
+        };
+        found.push(Finding::ok(CHECK, text));
     }
     Ok(found)
 }

@@ -36,7 +36,7 @@
 //! | [`app`] | the roof: settings, assembly, the loops of the front ends | – |
 //!
 //! Beside them: [`config`] (settings), [`cli`] (the command line), [`verbs`] (its verbs on the state files),
-//! [`fuzzing`] (what holds for every reader of bytes from outside).
+//! [`doctor`] (what is found and what can be mended), [`fuzzing`] (what holds for every reader of bytes from outside).
 //!
 //! # Where is …
 //!
@@ -52,6 +52,8 @@
 //!   covers: `tools/policy/scopes.rs`; the card of a request: `ui/needs_card.rs`
 //! - where a claimed task is worked on and how it is merged: `crew/trees.rs`, over [`store::Worktrees`]
 //! - who comes back after a restart: `crew/roll.rs`; what was decided meanwhile: `crew/late.rs`
+//! - what `crewdeck doctor` looks at: one file in `doctor/checks/` and its line in the table of [`doctor`]; what counts
+//!   as left behind: [`domain::aftermath`]
 //! - a session that is watched again: [`ui::replay`] (the player), `ui/update/replay.rs` (the screen moved through it)
 //! - a second dashboard in the same directory: what it sees `app/follow.rs`, what it does `crew/viewer.rs`, how it takes
 //!   over `app/viewing.rs` and `app/dashboard/crew.rs`; who runs the crew: `app/lock.rs`
@@ -75,6 +77,7 @@ pub mod app;
 pub mod cli;
 pub mod config;
 pub mod crew;
+pub mod doctor;
 pub mod domain;
 #[doc(hidden)]
 pub mod fuzzing;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use crewdeck::app;
 use crewdeck::cli::Cli;
+use crewdeck::domain::redact::Redactor;
 
 fn main() -> ExitCode {
     // Each program of an agent waits for this one: nothing else may come before.
@@ -23,7 +24,8 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             // One line that says why and what to do; a reader that is gone needs none.
-            let text = crewdeck::domain::text::one_line(&format!("{error:#}"));
+            let text = Redactor::default().text(&format!("{error:#}")).into_owned();
+            let text = crewdeck::domain::text::one_line(&text);
             let _ = writeln!(std::io::stderr().lock(), "crewdeck: {text}");
             ExitCode::from(1)
         }

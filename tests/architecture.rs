@@ -28,11 +28,12 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("config", &["domain", "config"]),
     ("cli", &["domain", "cli"]),
     ("verbs", &["domain", "store", "cli", "verbs"]),
+    ("doctor", &["domain", "store", "process", "doctor"]),
     (
         "app",
         &[
             "domain", "protocol", "store", "process", "model", "tools", "agent", "crew", "ui",
-            "config", "cli", "verbs", "app",
+            "config", "cli", "verbs", "doctor", "app",
         ],
     ),
     // Words alone: the promises and their tests.
@@ -70,6 +71,9 @@ const PURE: &[&str] = &[
     "ui/seat",
     "ui/state",
     "config/provider.rs",
+    "doctor/finding.rs",
+    "doctor/print.rs",
+    "doctor/words.rs",
 ];
 
 const IMPURE: &[&str] = &[

@@ -3,6 +3,7 @@
 pub mod assemble;
 pub mod dashboard;
 pub mod demo;
+mod doctor;
 mod editor;
 mod follow;
 pub mod guard;
@@ -13,7 +14,9 @@ mod lock;
 mod pace;
 mod replay;
 mod resume;
+mod secrets;
 mod viewing;
+pub mod wire;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -51,6 +54,10 @@ pub fn main(cli: Cli) -> Result<u8> {
     match cli.verb {
         None => dashboard::main(&cli.global),
         Some(Verb::Run { prompt }) => run(&cli.global, prompt, form),
+        Some(Verb::Doctor { mend, yes }) => {
+            let wish = doctor::Wish::of(mend, yes);
+            doctor::main(&cli.global, wish, form)
+        }
         Some(Verb::Replay { session }) => replay::main(&cli.global, session.as_deref()),
         Some(Verb::Completions { shell }) => print(&manual::completions(shell)),
         Some(Verb::Man) => print(&manual::page()?),
@@ -93,6 +100,7 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
     }
     blocked_on(async {
         let (publisher, mut inlet) = bus::bus(now);
+        let publisher = publisher.redacting(secrets::redactor());
         let Assembly {
             crew,
             mut journal,

@@ -123,6 +123,16 @@ pub enum Verb {
     /// The worktrees of tasks
     #[command(subcommand, after_help = WORKTREE_EXAMPLES)]
     Worktree(WorktreeVerb),
+    /// Say what was found: settings, model, git, terminal, sandbox, and what earlier crews left behind
+    #[command(after_help = DOCTOR_EXAMPLES)]
+    Doctor {
+        /// Mend what can be mended without losing anything; asks before each
+        #[arg(long)]
+        mend: bool,
+        /// Mend without asking
+        #[arg(long, requires = "mend")]
+        yes: bool,
+    },
     /// Watch a recorded session again: pause, step, go back and forth; --speed sets the pace
     #[command(after_help = REPLAY_EXAMPLES)]
     Replay {
@@ -164,6 +174,11 @@ const WORKTREE_EXAMPLES: &str = "Examples:
   crewdeck worktree diff 3                     what task 3 changes
   crewdeck worktree merge 3
   crewdeck worktree remove 3                   refused while work would be lost";
+
+const DOCTOR_EXAMPLES: &str = "Examples:
+  crewdeck doctor
+  crewdeck doctor --mend                       asks before each; nothing is lost
+  crewdeck doctor --json --base-url http://127.0.0.1:9000";
 
 const REPLAY_EXAMPLES: &str = "Examples:
   crewdeck replay                              the newest session

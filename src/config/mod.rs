@@ -28,10 +28,7 @@ pub const PROJECT_FILE: &str = ".crewdeck/config.toml";
 /// Names the file, the line and what is wrong with it; for an unknown setting the nearest known one.
 pub fn load(root: &Path) -> Result<Settings> {
     let mut settings = Settings::default();
-    for path in [user_file(), Some(root.join(PROJECT_FILE))]
-        .into_iter()
-        .flatten()
-    {
+    for path in files(root) {
         match std::fs::read_to_string(&path) {
             Ok(text) => settings = settings.overlaid(Settings::parse(&text, &path)?),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
@@ -39,6 +36,14 @@ pub fn load(root: &Path) -> Result<Settings> {
         }
     }
     Ok(settings)
+}
+
+/// The settings files for `root`, whether they are there or not; the later over the earlier.
+pub fn files(root: &Path) -> Vec<PathBuf> {
+    [user_file(), Some(root.join(PROJECT_FILE))]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn user_file() -> Option<PathBuf> {

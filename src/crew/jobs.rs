@@ -143,7 +143,8 @@ impl Shared {
     /// Writes down that a job began. That it ended is written when its agent has been told.
     async fn record(&self, job: &Job) {
         let session = lock(&self.setup).session.clone();
-        let transcript = Transcript::open(&self.root, &session, &job.agent);
+        let transcript =
+            Transcript::open(&self.root, &session, &job.agent).redacting(self.publisher.redactor());
         let record = Record::Job {
             job: job.id.clone(),
             command: job.title(),
@@ -169,7 +170,9 @@ async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: Cancellatio
         guard: shared.guard.clone(),
     };
     let mut part: Vec<u8> = Vec::new();
+    let mut clean = shared.publisher.redactor().stream();
     let live = |bytes: &[u8]| {
+        let bytes = &clean.push(bytes)[..];
         part.extend_from_slice(bytes);
         let whole: Vec<u8> = part.drain(..whole(&part)).collect();
         let chunk = String::from_utf8_lossy(&whole).into_owned();
@@ -183,6 +186,8 @@ async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: Cancellatio
         });
     };
     let report = process::run(&work, &cancel, live).await;
+    let rest = clean.end();
+    part.extend_from_slice(&rest);
     let now = shared.now();
     let handle = shared.handle(&job.agent);
     // A server that was started with `&` is gone: its agent must not take it for running.
@@ -194,6 +199,8 @@ async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: Cancellatio
         .chain(note)
         .collect();
     let ended = shared.jobs.with(&id, |entry| {
+        entry.output.push(&rest);
+        entry.job.put(&String::from_utf8_lossy(&part));
         for line in &said {
             let line = format!("\n{line}\n");
             entry.output.push(line.as_bytes());
@@ -215,7 +222,6 @@ async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: Cancellatio
             },
         };
         let mut job = entry.job.clone();
-        job.put(&String::from_utf8_lossy(&part));
         job.ended = Some((now, end));
         // Before it counts as ended: at every moment it runs, or its agent has something to hear.
         if let Some(handle) = &handle {

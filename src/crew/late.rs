@@ -87,7 +87,8 @@ impl Shared {
     /// Writes down that an agent's plan was approved, so that a restart knows it.
     pub(super) async fn keep_plan(&self, agent: &Name) {
         let session = lock(&self.setup).session.clone();
-        let transcript = Transcript::open(&self.root, &session, agent);
+        let transcript =
+            Transcript::open(&self.root, &session, agent).redacting(self.publisher.redactor());
         let plan = PlanState::Approved;
         if let Err(error) = blocking(move || transcript.append(&Record::Plan { plan })).await {
             tracing::error!("an approved plan can not be written down: {error}");

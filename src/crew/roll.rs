@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{Shared, Start, lock};
 use crate::agent::driver::blocking;
+use crate::domain::aftermath::{self, Lead};
 use crate::domain::graph::ATTEMPTS_MAX;
 use crate::domain::ids::Name;
 use crate::domain::request::{Request, RequestKind};
@@ -45,10 +46,7 @@ async fn close_all_but(
 ) -> Result<(), StoreError> {
     let roster = shared.roster.clone();
     let team = blocking(move || roster.read()).await?;
-    let stays = |name: &Name| back.iter().any(|n| n.same(name));
-    // Whoever has no session was entered by another program, which may still run it.
-    let ours = |m: &&Member| !m.session.is_empty() && !stays(&m.name);
-    for member in team.present().filter(ours) {
+    for member in aftermath::gone(&team, back) {
         shared.give_back(&member.name).await?;
         let (roster, name, now) = (shared.roster.clone(), member.name.clone(), shared.now());
         blocking(move || roster.set_status(&name, MemberStatus::Shutdown, now)).await?;
@@ -57,20 +55,18 @@ async fn close_all_but(
         shared.give_back(&Name::lead()).await?;
     }
     let (requests, now) = (shared.requests.clone(), shared.now());
-    let stays = back.to_vec();
-    let lead_stays = start == Start::Resumed;
+    let back = back.to_vec();
+    let lead = match start {
+        Start::Fresh => Lead::Gone,
+        Start::Resumed => Lead::Back,
+    };
     let withdrawn = blocking(move || {
-        let mut withdrawn = Vec::new();
-        for request in requests.read_all()?.requests {
-            let asker_is_back = stays.iter().any(|n| n.same(&request.from))
-                || (lead_stays && request.from.is_lead())
-                || request.from.is_user();
-            if request.is_pending() && !(lead_stays && asker_is_back) {
-                requests.withdraw(&request.id, "the crew that asked has ended", now)?;
-                withdrawn.push(request);
-            }
+        let all = requests.read_all()?.requests;
+        let orphaned = aftermath::orphaned(&all, &back, lead);
+        for request in &orphaned {
+            requests.withdraw(&request.id, aftermath::ENDED, now)?;
         }
-        Ok(withdrawn)
+        Ok(orphaned.into_iter().cloned().collect::<Vec<_>>())
     })
     .await?;
     for text in lost(&withdrawn) {

@@ -1,5 +1,6 @@
 //! Floor 0: plain data and rules. No IO, no clock, no async; time and ids come in as values.
 
+pub mod aftermath;
 pub mod asking;
 pub mod attention;
 pub mod ceiling;
@@ -9,6 +10,7 @@ pub mod graph;
 pub mod ids;
 pub mod job;
 pub mod mail;
+pub mod redact;
 pub mod request;
 pub mod rule;
 pub mod skill;

@@ -49,7 +49,8 @@ fn secrets(all: impl Iterator<Item = OsString>) -> Vec<OsString> {
     all.filter(|name| is_secret(name)).collect()
 }
 
-fn is_secret(name: &OsStr) -> bool {
+/// Whether a variable of that name holds a secret, or leads to the account of one.
+pub fn is_secret(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_ascii_uppercase();
     NAMES.contains(&name.as_str())
         || ENDS.iter().any(|end| name.ends_with(end))

@@ -5,7 +5,7 @@
 
 pub mod blocking;
 pub mod confine;
-mod environment;
+pub mod environment;
 pub mod guard;
 mod keep;
 mod pipe;

@@ -69,15 +69,21 @@ pub fn is_temporary(name: &str) -> bool {
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_alphanumeric()))
 }
 
+/// Whether a temporary file is so old that its writer must have been killed.
+pub fn is_left_behind(meta: &fs::Metadata, now: SystemTime) -> bool {
+    let age = meta
+        .modified()
+        .ok()
+        .and_then(|at| now.duration_since(at).ok());
+    age.is_some_and(|age| age >= LEFT_BEHIND)
+}
+
 /// Deletes temporary files that a killed writer left behind. To be called under the lock of their folder:
 /// then no writer that lives has one there; the age is for writers on machines that share no locks.
 pub fn sweep(temporary: &[PathBuf]) {
     for path in temporary {
-        let age = fs::symlink_metadata(path)
-            .and_then(|meta| meta.modified())
-            .ok()
-            .and_then(|at| SystemTime::now().duration_since(at).ok());
-        if age.is_some_and(|age| age >= LEFT_BEHIND) {
+        let meta = fs::symlink_metadata(path);
+        if meta.is_ok_and(|meta| is_left_behind(&meta, SystemTime::now())) {
             // One that can not be deleted is in nobody's way.
             let _ = fs::remove_file(path);
         }

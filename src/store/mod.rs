@@ -10,6 +10,7 @@ mod board;
 mod git;
 pub(crate) mod inbox;
 mod journal;
+mod leftovers;
 mod post;
 mod print;
 mod requests;
@@ -31,15 +32,16 @@ use crate::domain::worktree::WorktreeError;
 
 pub(crate) use board::rewritten;
 pub use board::{Board, News, Reading, Which};
-pub use git::GitError;
+pub use git::{GitError, GitFacts, RepositoryFacts, facts as git_facts};
 pub use journal::{Beginning, Journal, Tail, Tailed};
-pub use post::{Cursor, Pending, Post};
+pub use leftovers::{Aside, Leftovers, is_used, leftovers, size_below};
+pub use post::{Cursor, Pending, Post, Waiting};
 pub use requests::{Requests, RequestsReading};
 pub use root::{git_dirs, prepare, root_of};
 pub use roster::Roster;
 pub use skills::{Fingerprint, LoadedSkill, Skills};
 pub use transcript::{Added, Recalled, Transcript, last_subagent, sessions};
-pub use worktrees::{Listing, NewWorktree, Worktrees};
+pub use worktrees::{Listing, NewWorktree, Stray, StrayKind, Worktrees};
 
 /// Why a door did not do what was asked.
 #[derive(Debug, thiserror::Error)]

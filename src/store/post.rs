@@ -14,6 +14,7 @@ use super::atomic::{self, Lock};
 use super::inbox::{self, BYTES_MAX, Lines};
 use crate::domain::ids::Name;
 use crate::domain::mail::{LETTER_MAX, Letter, LetterStep};
+use crate::domain::stamp::Stamp;
 
 /// Bytes that are read at a time: more than the letters of one reading may take, so that one that is too
 /// long is seen as such.
@@ -44,6 +45,17 @@ pub struct Pending {
     /// Lines that were no letters and lie in `NAME.jsonl.damaged-1` now.
     pub set_aside: usize,
     inbox: String,
+}
+
+/// How much waits in an inbox.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Waiting {
+    /// Whose it is, as the file says.
+    pub name: Name,
+    /// How many letters were not acknowledged.
+    pub letters: usize,
+    /// When the oldest of them was sent; zero: unknown.
+    pub oldest: Stamp,
 }
 
 impl Pending {
@@ -183,15 +195,8 @@ impl Post {
     /// When an inbox can not be read.
     pub fn recent(&self, most: usize) -> Result<Vec<(Letter, LetterStep)>, StoreError> {
         let mut all = Vec::new();
-        for entry in fs::read_dir(&self.dir)
-            .map_err(StoreError::at(&self.dir))?
-            .flatten()
-        {
-            let file = entry.file_name().to_string_lossy().into_owned();
-            let Some(Ok(name)) = file.strip_suffix(".jsonl").map(Name::party) else {
-                continue;
-            };
-            let path = entry.path();
+        for name in self.inboxes()? {
+            let path = self.path(&name);
             let size = fs::metadata(&path).map_or(0, |m| m.len());
             let read_to = self.cursor(&name)?.offset;
             let mut at = line_start(&path, size.saturating_sub(RECENT_MAX))?;
@@ -222,6 +227,53 @@ impl Post {
         let surplus = all.len().saturating_sub(most);
         all.drain(..surplus);
         Ok(all)
+    }
+
+    /// The inboxes in which letters wait, by name. Takes nothing away and sets nothing aside.
+    ///
+    /// # Errors
+    /// When an inbox can not be read.
+    pub fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
+        let mut all = Vec::new();
+        for name in self.inboxes()? {
+            let path = self.path(&name);
+            let mut at = self.cursor(&name)?.offset;
+            let (mut letters, mut oldest) = (0, Stamp::default());
+            loop {
+                let (lines, from) = Self::lines(&name, &path, at)?;
+                if lines.used == 0 {
+                    break;
+                }
+                at = from + lines.used as u64;
+                if letters == 0 {
+                    oldest = lines.letters.first().map_or(oldest, |l| l.timestamp);
+                }
+                letters += lines.letters.len();
+            }
+            if letters > 0 {
+                all.push(Waiting {
+                    name,
+                    letters,
+                    oldest,
+                });
+            }
+        }
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(all)
+    }
+
+    /// Who has an inbox.
+    fn inboxes(&self) -> Result<Vec<Name>, StoreError> {
+        let entries = match fs::read_dir(&self.dir) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) => return Err(StoreError::at(&self.dir)(e)),
+        };
+        let name = |file: String| Name::party(file.strip_suffix(".jsonl")?).ok();
+        Ok(entries
+            .flatten()
+            .filter_map(|entry| name(entry.file_name().to_string_lossy().into_owned()))
+            .collect())
     }
 
     /// The lines of an inbox from `offset` on. A foreign reader may have cut it: then from the start.

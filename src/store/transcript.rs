@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::{StoreError, atomic};
 use crate::domain::conversation::{Conversation, JobState, PlanState, Record, TurnState};
 use crate::domain::ids::{JobId, Name};
+use crate::domain::redact::Redactor;
 
 /// The folder, below the root.
 const FOLDER: &str = ".transcripts";
@@ -18,6 +19,8 @@ const ASIDE_MAX: u32 = 10_000;
 #[derive(Debug, Clone)]
 pub struct Transcript {
     path: PathBuf,
+    /// Takes secrets out of what is written.
+    redactor: Redactor,
 }
 
 /// What a line was added to.
@@ -43,7 +46,25 @@ impl Transcript {
     pub fn open(root: &Path, session: &str, name: &Name) -> Transcript {
         Transcript {
             path: root.join(FOLDER).join(format!("{session}-{name}.jsonl")),
+            redactor: Redactor::default(),
         }
+    }
+
+    /// The same, without these secrets in what is written. What the model and the person wrote stands there with marks
+    /// in their place, and so it comes back when the log is read.
+    #[must_use]
+    pub fn redacting(self, redactor: &Redactor) -> Transcript {
+        Transcript {
+            redactor: redactor.clone(),
+            ..self
+        }
+    }
+
+    /// A record as a line of the log, without its end.
+    fn line(&self, record: &Record) -> Result<Vec<u8>, StoreError> {
+        let mut value = serde_json::to_value(record)?;
+        self.redactor.json(&mut value);
+        Ok(serde_json::to_vec(&value)?)
     }
 
     /// Adds a line; on disk when this returns. A log that is not there is begun, with its folder.
@@ -91,7 +112,7 @@ impl Transcript {
             // A line that was cut off by a full disk ends here, so that this one is whole.
             line.push(b'\n');
         }
-        serde_json::to_writer(&mut line, record)?;
+        line.append(&mut self.line(record)?);
         line.push(b'\n');
         file.write_all(&line).map_err(at())?;
         file.sync_data().map_err(at())?;
@@ -161,7 +182,7 @@ impl Transcript {
     pub fn replace(&self, records: &[Record]) -> Result<(), StoreError> {
         let mut bytes = Vec::new();
         for record in records {
-            serde_json::to_writer(&mut bytes, record)?;
+            bytes.append(&mut self.line(record)?);
             bytes.push(b'\n');
         }
         self.make_folder()?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
 use crate::domain::text::one_line;
-use crate::process::{self, Ended, Job, Leftovers};
+use crate::process::{self, Ended, Job, Keep, Leftovers};
 
 /// Most bytes of output: the reference's number.
 const OUTPUT_MAX: usize = 50_000;
@@ -54,18 +54,29 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
         keep: OUTPUT_MAX,
         guard: context.guard.clone(),
     };
+    // Kept here and not by the process: a cut that goes through a secret would leave half of it.
+    let mut clean = context.redactor.stream();
+    let mut keep = Keep::new(OUTPUT_MAX);
     let live = |bytes: &[u8]| {
-        let chunk = String::from_utf8_lossy(bytes).into_owned();
+        let bytes = clean.push(bytes);
+        keep.push(&bytes);
+        let chunk = String::from_utf8_lossy(&bytes).into_owned();
         context.host.output(&context.agent, &context.call, chunk);
     };
     match process::run(&job, &context.cancel, live).await {
-        Ok(report) => told(&report, job.timeout),
+        Ok(report) => {
+            let rest = clean.end();
+            keep.push(&rest);
+            let chunk = String::from_utf8_lossy(&rest).into_owned();
+            context.host.output(&context.agent, &context.call, chunk);
+            told(&report, &keep.text(), job.timeout)
+        }
         Err(error) => ToolOutput::error(format!("Error: the shell could not be started: {error}")),
     }
 }
 
-fn told(report: &process::Report, timeout: Duration) -> ToolOutput {
-    let mut text = report.output.trim_end().to_string();
+fn told(report: &process::Report, output: &str, timeout: Duration) -> ToolOutput {
+    let mut text = output.trim_end().to_string();
     if text.is_empty() {
         text.push_str("(no output)");
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crewdeck::domain::chat::Outcome;
 use crewdeck::domain::ids::{CallId, JobId, Name, RequestId, TaskId};
 use crewdeck::domain::job::Job;
+use crewdeck::domain::redact::Redactor;
 use crewdeck::domain::request::{Asking, Decision, Request, RequestKind, Verdict};
 use crewdeck::domain::stamp::Stamp;
 use crewdeck::domain::team::Member;
@@ -141,6 +142,7 @@ impl Place {
             host: Arc::clone(&self.host) as Arc<dyn Host>,
             cancel: CancellationToken::new(),
             timeout: Duration::from_secs(60),
+            redactor: Redactor::default(),
             guard: self.guard.clone(),
             clock: || Stamp(1_000_000.0),
         };

@@ -5,9 +5,10 @@ use std::pin::Pin;
 use anyhow::Result;
 
 use super::Dashboard;
-use crate::app::assemble::{self, Assembly, Blueprint, Built, NoModel};
+use crate::app::assemble::{self, Assembly, Blueprint, Built};
 use crate::app::lock::Freed;
 use crate::app::viewing::{News, Viewing};
+use crate::app::wire::NoModel;
 use crate::app::{new_id, now};
 use crate::protocol::event::Level;
 use crate::protocol::{Command, Event};

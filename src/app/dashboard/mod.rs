@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use self::crew::{Building, Crew, Early};
 use super::assemble::{self, Assembly, Blueprint};
 use super::pace::{Cause, Pace};
-use super::{blocked_on, editor, now, resume, until};
+use super::{blocked_on, editor, now, resume, secrets, until};
 use crate::cli::Global;
 use crate::domain::attention::Calling;
 use crate::domain::ids::Name;
@@ -85,6 +85,7 @@ struct Dashboard {
 impl Dashboard {
     fn open(blueprint: &Blueprint) -> Result<Dashboard> {
         let (publisher, inlet) = bus::bus(now);
+        let publisher = publisher.redacting(secrets::redactor());
         let (interrupt, terminate, hangup) = (
             signal(SignalKind::interrupt())?,
             signal(SignalKind::terminate())?,

@@ -4,6 +4,7 @@
 //! behind `--`: no name from outside is ever taken as an option.
 
 mod content;
+mod facts;
 mod refusal;
 mod repo;
 
@@ -16,6 +17,7 @@ use std::time::Duration;
 use crate::process::Ended;
 use crate::process::blocking::{self, Errand};
 
+pub use facts::{GitFacts, RepositoryFacts, facts};
 pub use refusal::GitError;
 pub use repo::{Registered, Repo, busy_in, commit_of, head, is_hash};
 

@@ -48,10 +48,15 @@ fn open(project: &Project, more: &[&str]) -> Screen {
 fn first(project: &Project, script: &str) -> Screen {
     project.write("script.yaml", script);
     let screen = open(project, &[]);
-    screen.wait("the crew's own window", |t| {
-        t.contains(" to lead ") && t.contains("script ")
-    });
+    has_started(&screen);
     screen
+}
+
+/// Waits until the crew runs: the screen is there before it.
+fn has_started(screen: &Screen) {
+    screen.wait("the crew's own window", |t| {
+        t.contains(" to lead ") && t.contains("scripted")
+    });
 }
 
 /// One more, which looks on.
@@ -191,8 +196,11 @@ fn when_the_first_is_killed_one_of_two_takes_over_and_finishes_the_work() {
     let [a, b] = screens;
     let (mut crew, mut viewer) = if runs(&of_a) { (a, b) } else { (b, a) };
     for screen in [&crew, &viewer] {
+        // Of the new run: what it tells first is in view.
         screen.wait("the card, and what was being written", |t| {
-            t.contains("lead asks for permission") && t.contains("half a thought")
+            t.contains("The lead was cut off in the middle")
+                && t.contains("lead asks for permission")
+                && t.contains("half a thought")
         });
     }
     answer(&mut viewer, "a");
@@ -224,7 +232,7 @@ fn without_a_model_it_stays_a_viewer_and_says_why() {
     });
     // When somebody else starts one, it is looked at again.
     let crew = open(&project, &["--resume"]);
-    crew.wait_for(" to lead ");
+    has_started(&crew);
     viewer.wait_for(&mark(crew.pid()));
     leave(crew);
     viewer.wait_for("viewer · no crew runs");
@@ -294,7 +302,7 @@ rules:
         &["--provider", &provider, "--tool", "auto"],
         &[("EDITOR", &edit)],
     );
-    crew.wait_for(" to lead ");
+    has_started(&crew);
     let viewer = viewer(&project, crew.pid());
     crew.send("go\r");
     viewer.wait_for("while [ ! -e open ]");

@@ -131,6 +131,7 @@ impl UiState {
         fresh.now = self.now;
         fresh.mouse = self.mouse;
         fresh.tour = self.tour;
+        std::mem::swap(&mut fresh.attention, &mut self.attention);
         fresh.composer = std::mem::take(&mut self.composer);
         fresh.notices = std::mem::take(&mut self.notices);
         fresh.flash = self.flash.take();
@@ -141,6 +142,7 @@ impl UiState {
     pub fn caught_up(&mut self, now: Stamp) {
         self.now = now;
         self.flash = None;
+        self.attention.forget();
         self.dirty = true;
     }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Result, anyhow, bail};
 use serde::Deserialize;
 
+use crate::domain::attention::{Calling, Matter};
 use crate::domain::ceiling::{Ceiling, Ceilings};
 use crate::domain::request::Decider;
 use crate::domain::usage::Price;
@@ -50,6 +51,10 @@ pub struct Settings {
     pub write: Option<Vec<String>>,
     /// Whether commands of agents are confined to where they may write.
     pub confine: Option<Confining>,
+    /// How the person is called who looks elsewhere: `bell`, `desktop` (OSC 9) or `off`; bell if missing.
+    pub notify: Option<Calling>,
+    /// What the person is called for: `needs`, `trouble`, `done`; all where it is not set.
+    pub notify_about: Option<Vec<Matter>>,
     /// How much the agents may use before the person is asked.
     #[serde(default)]
     pub ceilings: Ceilings,
@@ -127,6 +132,8 @@ const KEYS: &[(&str, &[&str])] = &[
             "allow",
             "write",
             "confine",
+            "notify",
+            "notify_about",
             "ceilings",
             "anthropic",
             "openai",
@@ -210,6 +217,8 @@ impl Settings {
             allow: later.allow.or(self.allow),
             write: later.write.or(self.write),
             confine: later.confine.or(self.confine),
+            notify: later.notify.or(self.notify),
+            notify_about: later.notify_about.or(self.notify_about),
             ceilings: self.ceilings.overlaid(later.ceilings),
             anthropic: Anthropic {
                 key_header: later.anthropic.key_header.or(self.anthropic.key_header),

@@ -103,9 +103,20 @@
 //!
 //! - `src/domain/text.rs::control_sequences_are_shown_and_not_obeyed`
 //!
-//! # 12. A child dies with its whole process group; children do not see API keys
+//! # 12. A child dies with all that it has started; children do not see API keys
 //!
-//! - `src/process/tests.rs::the_time_out_ends_the_whole_group_and_keeps_what_was_said`
+//! Programs of agents run below a guard ([`crate::process::guard`]), which also ends what left their group. On Linux
+//! they write only where they may ([`crate::process::confine`]); what a kernel lacks for that is told at start.
+//!
+//! - `tests/guard.rs::what_gets_away_from_its_group_is_ended_with_its_command`
+//! - `tests/guard.rs::when_crewdeck_is_killed_no_program_and_no_guard_lives_on`: by kill -9
+//! - `tests/guard.rs::when_the_guard_is_killed_its_programs_are_found_and_ended`
+//! - `src/process/tests.rs::the_time_out_ends_the_whole_group_and_keeps_what_was_said`: where there is no guard
+//! - `tests/confinement.rs::the_state_and_what_git_runs_can_not_be_written_from_the_root`
+//! - `tests/confinement.rs::a_teammate_writes_in_its_worktree_alone`
+//! - `tests/confinement.rs::keys_are_not_seen_and_crewdeck_is_not_reached`
+//! - `tests/held_tools.rs::keys_of_the_environment_are_in_no_command`
+//! - `tests/held_tools.rs::what_destroys_is_asked_about_and_harmless_all_the_same`
 //! - `src/process/environment.rs::keys_are_hidden_and_what_programs_need_is_not`
 //!
 //! # 13. Housekeeping costs no tokens

@@ -352,3 +352,36 @@ fn keys_are_not_seen_and_crewdeck_is_not_reached() {
         ok(&guard, dir, "sleep 100 & kill $!; wait; kill -0 $$");
     }
 }
+
+/// Where the kernel refuses namespaces, Landlock holds a teammate alone. Git complains then of a lock that it can
+/// not take, and works.
+#[test]
+fn without_a_view_a_teammate_is_held_all_the_same() {
+    use std::io::{Read, Write};
+    if !can_be_tried() {
+        return;
+    }
+    let crew = Crew::new();
+    let tree = crew.tree(1);
+    let guard = crew.guard();
+    let mut plan = guard.confinement.as_ref().unwrap().plan(&tree);
+    plan.view.clear();
+    let command = "echo 1 > b && git add b && git commit -qm one && ! echo 1 > ../../x && ! echo 1 > ../../.git/config \
+                   && ! echo 1 > ../../.git/hooks/x && ! echo 1 > ../../.git/x";
+    let order = serde_json::json!({
+        "argv": ["/bin/bash", "-c", format!("({command}) 2>/dev/null")],
+        "dir": tree,
+        "plan": plan,
+        "mark": "none",
+    });
+    let (mut ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let child = std::process::Command::new(program())
+        .args(["guard", "--for-crewdeck"])
+        .stdin(std::os::fd::OwnedFd::from(theirs))
+        .spawn();
+    writeln!(ours, "{order}").unwrap();
+    let mut told = String::new();
+    ours.read_to_string(&mut told).unwrap();
+    assert!(told.contains(r#""code":0"#), "{told}");
+    assert!(child.unwrap().wait().unwrap().success());
+}

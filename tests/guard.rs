@@ -24,7 +24,7 @@ const ESCAPES: &[&str] = &[
     "nohup @ >/dev/null 2>&1 &",
     "setsid @ >/dev/null 2>&1 &",
     "(setsid @ >/dev/null 2>&1 &) &",
-    "(setsid sh -c 'trap \"\" TERM HUP; @; @' >/dev/null 2>&1 & disown) & disown",
+    "(setsid sh -c 'trap \"\" TERM HUP; @; @' >/dev/null 2>&1 &) &",
     "setsid sh -c '(setsid sh -c \"(@ &) ; @\" &) ; @' >/dev/null 2>&1 </dev/null & ",
     "env -i /bin/sh -c '/usr/bin/setsid @ &' >/dev/null 2>&1",
     "setsid sh -c 'kill -STOP $$; @' & @ &",

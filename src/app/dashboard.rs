@@ -11,11 +11,14 @@ use super::assemble::{self, Assembly, Blueprint, NoModel};
 use super::pace::{Cause, Pace};
 use super::{blocked_on, editor, now, resume};
 use crate::cli::Global;
+use crate::config;
 use crate::domain::ids::Name;
 use crate::protocol::event::{EventKind, Level};
 use crate::protocol::{Command, Event, Inlet, Publisher, bus};
 use crate::ui::terminal::{Copied, Screen};
-use crate::ui::{Do, Motion, Msg, Palette, Theme, UiState, ViewCache, draw, next_tick, update};
+use crate::ui::{
+    ColorDepth, Do, Motion, Msg, Theme, ThemeName, UiState, ViewCache, draw, next_tick, update,
+};
 
 /// Events that are taken before the screen is looked at again.
 const DRAIN_MAX: usize = 256;
@@ -76,7 +79,7 @@ struct Early {
 struct Dashboard {
     screen: Screen,
     cache: ViewCache,
-    theme: Theme,
+    depth: ColorDepth,
     state: UiState,
     publisher: Publisher,
     inlet: Inlet,
@@ -112,11 +115,11 @@ impl Dashboard {
         if let Some(session) = &blueprint.resume {
             resume::show(&blueprint.root, session, now(), &mut state)?;
         }
-        let no_color = std::env::var("NO_COLOR").ok();
+        state.set_theme(blueprint.settings.theme.unwrap_or_default());
         Ok(Dashboard {
             screen,
             cache: ViewCache::default(),
-            theme: Theme::new(Palette::from_no_color(no_color.as_deref())),
+            depth: color_depth(),
             state,
             publisher,
             inlet,
@@ -216,9 +219,10 @@ impl Dashboard {
     }
 
     fn draw(&mut self) -> Result<()> {
-        let (state, cache, theme) = (&self.state, &mut self.cache, &self.theme);
+        let theme = Theme::new(self.state.theme(), self.depth);
+        let (state, cache) = (&self.state, &mut self.cache);
         self.screen
-            .draw(|frame| draw(state, cache, theme, frame))
+            .draw(|frame| draw(state, cache, &theme, frame))
             .context("the terminal can not be written")?;
         let title = self.state.title();
         if title != self.title {
@@ -248,7 +252,8 @@ impl Dashboard {
                 | Do::EditComposer
                 | Do::StartDemo
                 | Do::Copy(_)
-                | Do::Mouse(_) => {}
+                | Do::Mouse(_)
+                | Do::SaveTheme(_) => {}
             }
         }
     }
@@ -299,6 +304,7 @@ impl Dashboard {
                 Do::Copy(text) => self.copy(&text)?,
                 Do::Mouse(owner) => self.screen.set_mouse(owner)?,
                 Do::Bell => self.screen.bell()?,
+                Do::SaveTheme(name) => self.save_theme(name),
             }
         }
         Ok(Next::Stay)
@@ -310,6 +316,13 @@ impl Dashboard {
             Copied::TooLong => self.tell("That is too long to be copied by the terminal."),
         }
         Ok(())
+    }
+
+    /// Writes the theme into the person's settings; that it could not be written is no reason to end.
+    fn save_theme(&self, name: ThemeName) {
+        if let Err(error) = config::save_theme(name) {
+            self.tell(&format!("The theme is not remembered: {error:#}."));
+        }
     }
 
     /// Another program had the screen, and the terminal may have another size now.
@@ -364,4 +377,11 @@ async fn until(wake: Option<Instant>) {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
     }
+}
+
+/// How many colours the surroundings promise.
+fn color_depth() -> ColorDepth {
+    let var = |name: &str| std::env::var(name).ok();
+    let (no_color, colorterm, term) = (var("NO_COLOR"), var("COLORTERM"), var("TERM"));
+    ColorDepth::of(no_color.as_deref(), colorterm.as_deref(), term.as_deref())
 }

@@ -236,6 +236,7 @@ fn does_something(state: &UiState, binding: &Binding) -> bool {
         | Action::Accept
         | Action::StartDemo
         | Action::DismissTour
+        | Action::Themes
         | Action::Quit => true,
     }
 }

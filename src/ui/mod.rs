@@ -40,6 +40,6 @@ mod wrap;
 
 pub use pane::{Focus, Pane};
 pub use state::{Motion, MouseOwner, UiState, next_tick};
-pub use theme::{Palette, Theme};
+pub use theme::{ColorDepth, Theme, ThemeName};
 pub use update::{Do, Msg, update};
 pub use view::{ViewCache, draw};

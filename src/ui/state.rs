@@ -25,6 +25,7 @@ use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Team};
 use crate::domain::text::{clip, one_line};
+use crate::domain::theme::ThemeName;
 use crate::protocol::event::{Level, Setup};
 
 /// Most notices that are kept.
@@ -188,6 +189,8 @@ pub struct UiState {
     pub(super) prefix: Option<String>,
     pub(super) mouse: MouseOwner,
     pub(super) motion: Motion,
+    /// The theme that the person keeps; what the screen has now: [`UiState::theme`].
+    pub(super) theme: ThemeName,
     pub(super) tour: Tour,
 
     pub(super) now: Stamp,
@@ -232,6 +235,7 @@ impl UiState {
             prefix: None,
             mouse: MouseOwner::Terminal,
             motion,
+            theme: ThemeName::default(),
             tour: Tour::Shown,
             now: Stamp::default(),
             zone,
@@ -241,6 +245,17 @@ impl UiState {
             interrupted: None,
             dirty: true,
         }
+    }
+
+    /// The theme that the screen has now: the one that is looked at while one is chosen, else the kept one.
+    pub fn theme(&self) -> ThemeName {
+        super::rows::previewed(self).unwrap_or(self.theme)
+    }
+
+    /// Keeps a theme, as the settings say.
+    pub fn set_theme(&mut self, name: ThemeName) {
+        self.theme = name;
+        self.dirty = true;
     }
 
     /// Shows the first page instead of the panes: why there is no crew, what to do, and the demo.

@@ -8,7 +8,7 @@ use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::protocol::EventKind;
 use crate::ui::fixture::{blank, busy, cells, permission, picture, press, skills, started, tell};
-use crate::ui::{Msg, Palette, Theme, update};
+use crate::ui::{ColorDepth, Msg, Theme, ThemeName, update};
 
 const SIZES: [(u16, u16); 4] = [(160, 45), (100, 30), (70, 20), (60, 16)];
 
@@ -16,7 +16,7 @@ const SIZES: [(u16, u16); 4] = [(160, 45), (100, 30), (70, 20), (60, 16)];
 fn without_colour_nothing_is_coloured_and_the_bar_is_there() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 4");
-    let cells = cells(&state, &Theme::new(Palette::Mono));
+    let cells = cells(&state, &Theme::new(ThemeName::Terminal, ColorDepth::None));
     let blank = Cell::default();
     let plain = |c: &Cell| (c.fg, c.bg) == (blank.fg, blank.bg);
     assert!(cells.content.iter().all(plain));

@@ -7,6 +7,7 @@ mod events;
 mod mouse;
 mod movement;
 mod popups;
+mod themes;
 
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use ratatui::layout::Rect;
@@ -18,6 +19,7 @@ use super::popup::{CommentStage, Popup, Searching};
 use super::state::{Motion, MouseOwner, Page, SPIN, UiState};
 use super::tour::Tour;
 use crate::domain::stamp::Stamp;
+use crate::domain::theme::ThemeName;
 use crate::protocol::event::Level;
 use crate::protocol::{Command, Event, EventKind};
 
@@ -63,6 +65,8 @@ pub enum Do {
     Mouse(MouseOwner),
     /// Ring the bell: something new waits for the person.
     Bell,
+    /// Remember the theme for the next time.
+    SaveTheme(ThemeName),
 }
 
 /// Takes `msg` in and says what is to be done. No IO, no clock: the same messages give the same screen.
@@ -216,6 +220,7 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Notices => popups::notices(state),
         Action::Skills => popups::skills(state),
         Action::Models => popups::models(state, out),
+        Action::Themes => themes::open(state),
         Action::Jobs => popups::jobs(state),
         Action::Kill => popups::kill(state, out),
         Action::Subagent => movement::subagent(state),

@@ -66,6 +66,7 @@ fn draw_on(
     if area.is_empty() {
         return None;
     }
+    buffer.set_style(area, theme.ground);
     let layout = layout::layout(state, area);
     if layout.class == Class::Small {
         first_run::too_small(area, theme, buffer);

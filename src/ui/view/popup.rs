@@ -51,6 +51,7 @@ pub fn open(
     buffer: &mut Buffer,
 ) -> Rect {
     Clear.render(area, buffer);
+    buffer.set_style(area, theme.panel);
     let room = usize::from(area.width).saturating_sub(4);
     let mut block = Block::bordered()
         .border_type(BorderType::Rounded)
@@ -144,6 +145,8 @@ fn pick(
     let picks = rows::picks(state, picker);
     let most = match picker.choice {
         Choice::Palette { .. } | Choice::Models | Choice::Rules => 20,
+        // Low too: what it changes is to be seen.
+        Choice::Themes => 8,
         // Low, so that the card can be read beside it.
         Choice::Scopes(_) => 6,
     };
@@ -154,6 +157,7 @@ fn pick(
     let title = match picker.choice {
         Choice::Palette { .. } => "Actions",
         Choice::Models => "Model",
+        Choice::Themes => "Theme",
         Choice::Scopes(_) => "Allow for the whole team until crewdeck ends",
         Choice::Rules => "Allowed until crewdeck ends: Enter takes it back",
     };
@@ -196,6 +200,7 @@ fn nothing(state: &UiState, picker: &Picker) -> String {
     let written = picker.search.text().trim();
     match (&picker.choice, &state.models) {
         (Choice::Palette { .. }, _) => "No action has these words.".into(),
+        (Choice::Themes, _) => "No theme has these words.".into(),
         (Choice::Scopes(_), _) => "None has these words. Esc allows nothing.".into(),
         (Choice::Rules, _) if state.rules.is_empty() => {
             "No rules yet. A on a permission's card makes one.".into()

@@ -40,8 +40,8 @@ impl ThemeName {
     pub fn about(self) -> &'static str {
         match self {
             ThemeName::Terminal => "the colours of your terminal",
-            ThemeName::Dark => "light words on a dark ground",
-            ThemeName::Light => "dark words on a light ground",
+            ThemeName::Dark => "pale on blue-black",
+            ThemeName::Light => "ink on paper",
             ThemeName::Mono => "no colour at all",
         }
     }

@@ -37,6 +37,12 @@ pub fn fit(text: &str, max: usize) -> String {
     out
 }
 
+/// The first of `forms`, the longest first, that fits into `columns`; the last one where none does.
+pub fn longest<'a>(forms: &[&'a str], columns: usize) -> &'a str {
+    let found = forms.iter().find(|form| width(form) <= columns);
+    found.or(forms.last()).copied().unwrap_or_default()
+}
+
 /// `text` in exactly `columns` columns: cut or filled with blanks.
 pub fn pad(text: &str, columns: usize) -> String {
     let mut out = fit(text, columns);

@@ -7,3 +7,4 @@ mod needs;
 mod pictures;
 mod pty;
 mod robust;
+mod themes;

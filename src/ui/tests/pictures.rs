@@ -24,8 +24,9 @@ fn without_colour_nothing_is_coloured_and_the_bar_is_there() {
         .area
         .rows()
         .filter(|row| {
-            let cell = &cells[(row.right() - 3, row.y)];
-            cell.modifier.contains(Modifier::REVERSED)
+            // Titles and what waits are reversed in part; the bar from end to end of its row.
+            let mut last = (row.right() - 12..row.right() - 1).map(|x| &cells[(x, row.y)]);
+            last.all(|cell| cell.modifier.contains(Modifier::REVERSED))
         })
         .map(|row| row.y)
         .collect();

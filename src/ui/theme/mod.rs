@@ -39,6 +39,8 @@ pub struct Theme {
     pub border: Style,
     /// The frame of the pane that has the keys.
     pub border_focused: Style,
+    /// The frame of a pane that waits for the person.
+    pub border_waiting: Style,
     /// The row that keys act on. Laid over a whole row.
     pub selection: Style,
     /// Keys, names, whatever should catch the eye without alarm.
@@ -99,6 +101,7 @@ impl Theme {
             title_focused,
             border,
             border_focused,
+            border_waiting,
             selection,
             accent,
             ok,

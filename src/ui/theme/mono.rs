@@ -18,6 +18,7 @@ pub fn theme() -> Theme {
         title_focused: bold.add_modifier(Modifier::REVERSED),
         border: dim,
         border_focused: bold,
+        border_waiting: plain,
         // Dim words on the bar would be hard to read.
         selection: plain
             .add_modifier(Modifier::REVERSED)

@@ -18,6 +18,7 @@ pub fn theme() -> Theme {
         title_focused: bold.fg(Color::Cyan),
         border: dim,
         border_focused: plain.fg(Color::Cyan),
+        border_waiting: plain.fg(Color::Magenta),
         // The bar is in one colour over spans of many, and dim words on it would be hard to read.
         selection: plain
             .fg(Color::Reset)

@@ -72,6 +72,7 @@ impl Tones {
             title_focused: accent.add_modifier(Modifier::BOLD),
             border: on(self.border),
             border_focused: accent,
+            border_waiting: on(self.waiting),
             selection: match depth {
                 // Sixteen have no ground on which all the others could be read.
                 ColorDepth::None | ColorDepth::Sixteen => text

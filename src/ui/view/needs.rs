@@ -29,7 +29,8 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
     let inner = frame::pane(state, Pane::Needs, titles, theme, area, buffer);
     let Some((at, request)) = selected else {
-        frame::empty("Nothing waits for you.", theme, inner, buffer);
+        let words = "Nothing waits for you. Plans, questions and permissions come here, and w leads to them.";
+        frame::empty(words, theme, inner, buffer);
         return;
     };
     let inner = Rect {
@@ -57,12 +58,18 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             (true, true) => ("◆", theme.text),
             (false, _) => ("◇", theme.dim),
         };
-        let when = clock(other.created_at, &state.zone);
-        let room = usize::from(row.width).saturating_sub(width(&when) + 3);
+        let words = heading(state, other);
+        // The words are worth more than the time.
+        let columns = usize::from(row.width).saturating_sub(2);
+        let when = format!(" {}", clock(other.created_at, &state.zone));
+        let when = if width(&words) + width(&when) > columns {
+            String::new()
+        } else {
+            when
+        };
         Line::from(vec![
             Span::styled(format!("{shape} "), style),
-            Span::styled(pad(&heading(state, other), room), style),
-            Span::raw(" "),
+            Span::styled(pad(&words, columns.saturating_sub(width(&when))), style),
             Span::styled(when, theme.dim),
         ])
         .render(row, buffer);

@@ -56,6 +56,7 @@ pub fn open(
     let mut block = Block::bordered()
         .border_type(BorderType::Rounded)
         .border_style(theme.border_focused)
+        .title_style(theme.panel)
         .title_top(Line::styled(
             format!(" {} ", fit(title, room)),
             theme.title_focused,

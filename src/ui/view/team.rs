@@ -36,7 +36,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     };
     let inner = frame::pane(state, Pane::Team, titles, theme, area, buffer);
     if members.is_empty() {
-        let words = "No teammates yet. The lead spawns them; ask it for as many as the work needs.";
+        let words = "No teammates yet. The lead spawns them: ask it for as many as the work needs.";
         frame::empty(words, theme, inner, buffer);
         return;
     }

@@ -320,6 +320,9 @@ impl Dashboard {
 
     /// Writes the theme into the person's settings; that it could not be written is no reason to end.
     fn save_theme(&self, name: ThemeName) {
+        if self.depth == ColorDepth::None {
+            self.tell("NO_COLOR is set: the theme shows its colours where it is not.");
+        }
         if let Err(error) = config::save_theme(name) {
             self.tell(&format!("The theme is not remembered: {error:#}."));
         }

@@ -8,7 +8,7 @@ use super::tones::{Tone, Tones};
 pub const TONES: Tones = Tones {
     ground: Tone(0xfb_fb_f9, 231, Color::White),
     panel: Tone(0xf1_f2_ef, 255, Color::White),
-    selection: Tone(0xd6_e4_f5, 189, Color::Black),
+    selection: Tone(0xcb_dd_f4, 189, Color::Black),
     strong: Tone(0x0b_0f_14, 233, Color::Black),
     text: Tone(0x24_29_2f, 235, Color::Black),
     dim: Tone(0x5c_65_70, 241, Color::DarkGray),

@@ -138,6 +138,13 @@ pub fn row(row: Row, spans: Vec<Span<'static>>, theme: &Theme, area: Rect, buffe
     }
 }
 
+/// A text in exactly `columns` columns: the blanks that fill it are not styled, as a line below or a ground would show.
+pub fn cell(text: &str, columns: usize, style: Style) -> [Span<'static>; 2] {
+    let text = fit(text, columns);
+    let blanks = " ".repeat(columns.saturating_sub(width(&text)));
+    [Span::styled(text, style), Span::raw(blanks)]
+}
+
 /// Two texts on one row: the right one whole if it can be, the left one cut to the rest.
 pub fn sides(
     left: &str,
@@ -148,9 +155,7 @@ pub fn sides(
 ) -> Vec<Span<'static>> {
     let right = fit(right, columns / 2);
     let room = columns.saturating_sub(width(&right) + 1);
-    vec![
-        Span::styled(crate::ui::textual::pad(left, room), left_style),
-        Span::raw(" "),
-        Span::styled(right, right_style),
-    ]
+    let mut out = cell(left, room, left_style).to_vec();
+    out.extend([Span::raw(" "), Span::styled(right, right_style)]);
+    out
 }

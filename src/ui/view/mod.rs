@@ -200,12 +200,14 @@ fn banner(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
         Focus::Composer => "Alt+w",
         Focus::Pane(_) => "w",
     };
-    let text = format!(" ◆ {}{task}{more}", sentence::request(request));
+    let text = format!("◆ {}{task}{more}", sentence::request(request));
     let hint = format!("{key} shows it ");
-    let room = usize::from(row.width).saturating_sub(width(&hint) + 1);
-    let text = super::textual::pad(&text, room);
+    let room = usize::from(row.width).saturating_sub(width(&hint) + 2);
+    let [text, blanks] = frame::cell(&text, room, theme.waiting);
     Line::from(vec![
-        Span::styled(text, theme.waiting),
+        Span::raw(" "),
+        text,
+        blanks,
         Span::raw(" "),
         Span::styled(hint, theme.accent),
     ])

@@ -13,7 +13,7 @@ use crate::ui::needs_card::{CardLine, Part};
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::requests::is_the_leads;
 use crate::ui::state::UiState;
-use crate::ui::textual::{clock, pad, width};
+use crate::ui::textual::{clock, width};
 use crate::ui::theme::Theme;
 use crate::ui::{needs_card, rows, sentence};
 
@@ -67,9 +67,11 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         } else {
             when
         };
+        let [words, blanks] = frame::cell(&words, columns.saturating_sub(width(&when)), style);
         Line::from(vec![
             Span::styled(format!("{shape} "), style),
-            Span::styled(pad(&words, columns.saturating_sub(width(&when))), style),
+            words,
+            blanks,
             Span::styled(when, theme.dim),
         ])
         .render(row, buffer);
@@ -163,7 +165,7 @@ fn buttons(state: &UiState, request: &Request, theme: &Theme, row: Rect, buffer:
         }
         room = room.saturating_sub(wide + 3);
         spans.push(Span::styled(format!("{key} "), theme.accent));
-        spans.push(Span::styled(format!("{words}   "), style));
+        spans.extend([Span::styled(words, style), Span::raw("   ")]);
     }
     Line::from(spans).render(row, buffer);
 }

@@ -267,7 +267,7 @@ fn write(
     let mut spans = Vec::new();
     for (key, words, style) in keys {
         spans.push(Span::styled(format!("{key} "), theme.accent));
-        spans.push(Span::styled(format!("{words}   "), *style));
+        spans.extend([Span::styled(*words, *style), Span::raw("   ")]);
     }
     Line::from(spans).render(last, buffer);
     let height = u16::try_from(rows.len()).unwrap_or(1);

@@ -5,14 +5,14 @@ use ratatui::style::{Color, Modifier, Style};
 use super::Theme;
 use super::depth::ColorDepth;
 
-/// A colour, as `0xRRGGBB`, and what stands for it on terminals with fewer: one of xterm's 256 from 16 on, and one
+/// Red, green and blue of a colour, and what stands for it on terminals with fewer: one of xterm's 256 from 16 on, and one
 /// of the sixteen. The nearest one need not be the one that can be read, so neither is worked out.
 #[derive(Debug, Clone, Copy)]
-pub struct Tone(pub u32, pub u8, pub Color);
+pub struct Tone(pub [u8; 3], pub u8, pub Color);
 
 impl Tone {
     fn color(self, depth: ColorDepth) -> Color {
-        let [_, red, green, blue] = self.0.to_be_bytes();
+        let [red, green, blue] = self.0;
         match depth {
             ColorDepth::None => Color::Reset,
             ColorDepth::Sixteen => self.2,

@@ -17,7 +17,7 @@ pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     };
     let away = format!("{} hides ", dismissed_by());
     let room = usize::from(row.width).saturating_sub(width(&away));
-    let [words, blanks] = super::frame::cell(&words, room.saturating_sub(3), theme.heading);
+    let [words, blanks] = super::frame::cell(&words, room.saturating_sub(3), theme.title);
     Line::from(vec![
         Span::styled(" ▸ ", theme.accent),
         words,

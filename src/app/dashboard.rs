@@ -9,12 +9,13 @@ use tokio::time::Instant;
 
 use super::assemble::{self, Assembly, Blueprint, NoModel};
 use super::pace::{Cause, Pace};
-use super::{blocked_on, editor, now, resume};
+use super::{blocked_on, editor, now, resume, theme, until};
 use crate::cli::Global;
-use crate::config;
+use crate::domain::attention::Calling;
 use crate::domain::ids::Name;
 use crate::protocol::event::{EventKind, Level};
 use crate::protocol::{Command, Event, Inlet, Publisher, bus};
+use crate::ui::attention::Window;
 use crate::ui::terminal::{Copied, Screen};
 use crate::ui::{
     ColorDepth, Do, Motion, Msg, Theme, ThemeName, UiState, ViewCache, draw, next_tick, update,
@@ -85,6 +86,7 @@ struct Dashboard {
     inlet: Inlet,
     crew: Crew,
     title: String,
+    calling: Calling,
     /// What changed the state since it was drawn.
     stale: Option<Cause>,
     pace: Pace,
@@ -112,6 +114,9 @@ impl Dashboard {
             text,
         });
         let mut state = UiState::new(width, height, TimeZone::system(), Motion::Full);
+        if let Some(matters) = &blueprint.settings.notify_about {
+            state.call_for(matters);
+        }
         if let Some(session) = &blueprint.resume {
             resume::show(&blueprint.root, session, now(), &mut state)?;
         }
@@ -119,7 +124,7 @@ impl Dashboard {
         Ok(Dashboard {
             screen,
             cache: ViewCache::default(),
-            depth: color_depth(),
+            depth: theme::color_depth(),
             state,
             publisher,
             inlet,
@@ -128,6 +133,7 @@ impl Dashboard {
                 events: Vec::new(),
             }),
             title: String::new(),
+            calling: blueprint.settings.notify.unwrap_or_default(),
             stale: Some(Cause::Key),
             pace: Pace::default(),
             opened: Instant::now(),
@@ -189,7 +195,9 @@ impl Dashboard {
                 }
                 built = &mut building, if matches!(self.crew, Crew::Coming(_)) => self.built(built),
                 () = until(wake), if wake.is_some() => {
-                    update(&mut self.state, Msg::Tick { now: now() });
+                    for wish in update(&mut self.state, Msg::Tick { now: now() }) {
+                        self.meanwhile(wish);
+                    }
                 }
             }
             if self.state.take_dirty() {
@@ -243,18 +251,23 @@ impl Dashboard {
             Crew::Coming(_) | Crew::Missing => {}
         }
         for wish in update(&mut self.state, Msg::Event(event)) {
-            match wish {
-                // A bell that can not be rung is not worth the end of the program.
-                Do::Bell => drop(self.screen.bell()),
-                Do::Command(command) => self.submit(command),
-                Do::Quit
-                | Do::Suspend
-                | Do::EditComposer
-                | Do::StartDemo
-                | Do::Copy(_)
-                | Do::Mouse(_)
-                | Do::SaveTheme(_) => {}
-            }
+            self.meanwhile(wish);
+        }
+    }
+
+    /// Does what follows from an event or from time that has passed.
+    fn meanwhile(&mut self, wish: Do) {
+        match wish {
+            // A bell that can not be rung is not worth the end of the program.
+            Do::Call(words) => drop(self.call(&words)),
+            Do::Command(command) => self.submit(command),
+            Do::Quit
+            | Do::Suspend
+            | Do::EditComposer
+            | Do::StartDemo
+            | Do::Copy(_)
+            | Do::Mouse(_)
+            | Do::SaveTheme(_) => {}
         }
     }
 
@@ -289,7 +302,8 @@ impl Dashboard {
             Input::Paste(text) => Msg::Paste(text),
             Input::Mouse(mouse) => Msg::Mouse(mouse),
             Input::Resize(width, height) => Msg::Resize(width, height),
-            Input::FocusGained | Input::FocusLost => return Ok(Next::Stay),
+            Input::FocusGained => Msg::Window(Window::Focused),
+            Input::FocusLost => Msg::Window(Window::Elsewhere),
         };
         for wish in update(&mut self.state, message) {
             match wish {
@@ -303,11 +317,21 @@ impl Dashboard {
                 }
                 Do::Copy(text) => self.copy(&text)?,
                 Do::Mouse(owner) => self.screen.set_mouse(owner)?,
-                Do::Bell => self.screen.bell()?,
+                Do::Call(words) => self.call(&words)?,
                 Do::SaveTheme(name) => self.save_theme(name),
             }
         }
         Ok(Next::Stay)
+    }
+
+    /// Calls the person as they want to be called.
+    fn call(&mut self, words: &str) -> Result<()> {
+        match self.calling {
+            Calling::Bell => self.screen.bell()?,
+            Calling::Desktop => self.screen.notify(words)?,
+            Calling::Off => {}
+        }
+        Ok(())
     }
 
     fn copy(&mut self, text: &str) -> Result<()> {
@@ -318,13 +342,10 @@ impl Dashboard {
         Ok(())
     }
 
-    /// Writes the theme into the person's settings; that it could not be written is no reason to end.
+    /// Has the theme remembered.
     fn save_theme(&self, name: ThemeName) {
-        if self.depth == ColorDepth::None {
-            self.tell("NO_COLOR is set: the theme shows its colours where it is not.");
-        }
-        if let Err(error) = config::save_theme(name) {
-            self.tell(&format!("The theme is not remembered: {error:#}."));
+        if let Some(said) = theme::keep(name, self.depth) {
+            self.tell(&said);
         }
     }
 
@@ -373,18 +394,4 @@ enum Next {
     Stay,
     Edit,
     Leave(Left),
-}
-
-async fn until(wake: Option<Instant>) {
-    match wake {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// How many colours the surroundings promise.
-fn color_depth() -> ColorDepth {
-    let var = |name: &str| std::env::var(name).ok();
-    let (no_color, colorterm, term) = (var("NO_COLOR"), var("COLORTERM"), var("TERM"));
-    ColorDepth::of(no_color.as_deref(), colorterm.as_deref(), term.as_deref())
 }

@@ -1,8 +1,8 @@
 //! The rows of the panes in the order in which they are shown, and which of them is selected.
 
-use super::popup::{Choice, Picker, Popup};
+use super::popup::{Choice, Picker};
 use super::state::{Models, UiState};
-use super::{keymap, keys};
+use super::{keymap, keys, themes};
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::Request;
 use crate::domain::rule::Scope;
@@ -134,7 +134,7 @@ pub fn picks(state: &UiState, picker: &Picker) -> Vec<Pick> {
         Choice::Models => models(state),
         Choice::Scopes(id) => scopes(state, id),
         Choice::Rules => rules(state),
-        Choice::Themes => themes(state),
+        Choice::Themes => themes::rows(state),
     };
     all.into_iter()
         .filter(|p| picker.search.matches(&format!("{} {}", p.words, p.aside)))
@@ -188,34 +188,6 @@ fn rules(state: &UiState) -> Vec<Pick> {
             does: Does::TakeBack(rule.number),
         })
         .collect()
-}
-
-fn themes(state: &UiState) -> Vec<Pick> {
-    let mark = |name| if name == state.theme { "in use" } else { "" };
-    ThemeName::ALL
-        .into_iter()
-        .map(|name| Pick {
-            words: format!("{:<9} {}", name.word(), name.about()),
-            aside: mark(name).into(),
-            does: Does::Theme(name),
-        })
-        .collect()
-}
-
-/// The theme of the selected row, while one is chosen.
-pub fn previewed(state: &UiState) -> Option<ThemeName> {
-    let picker = state.popups.iter().rev().find_map(|popup| match popup {
-        Popup::Picker(picker) if picker.choice == Choice::Themes => Some(picker),
-        Popup::Picker(_)
-        | Popup::Reader(_)
-        | Popup::Comment(_)
-        | Popup::Jobs { .. }
-        | Popup::Confirm(_) => None,
-    })?;
-    match picks(state, picker).into_iter().nth(picker.row)?.does {
-        Does::Theme(name) => Some(name),
-        Does::Action(_) | Does::Model(_) | Does::Allow(_) | Does::TakeBack(_) => None,
-    }
 }
 
 fn models(state: &UiState) -> Vec<Pick> {

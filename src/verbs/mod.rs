@@ -53,7 +53,9 @@ pub enum Ended {
 pub fn run(verb: &Verb, desk: &Desk<'_>) -> Result<Ended> {
     store::prepare(desk.root)?;
     match verb {
-        Verb::Run { .. } => Ok(Ended::Nothing),
+        Verb::Run { .. } | Verb::Replay { .. } | Verb::Completions { .. } | Verb::Man => {
+            Ok(Ended::Nothing)
+        }
         Verb::Task(verb) => task::run(verb, desk),
         Verb::Mail(verb) => mail::run(verb, desk),
         Verb::Team(verb) => team::run(verb, desk),

@@ -6,5 +6,6 @@ mod lasting;
 mod needs;
 mod pictures;
 mod pty;
+mod replay;
 mod robust;
 mod themes;

@@ -1,5 +1,4 @@
-//! The choice of a theme. While it is chosen, [`UiState::theme`] is that of the selected row: leaving the list
-//! leaves the theme as it was.
+//! The choice of a theme; what the screen has meanwhile: [`UiState::theme`].
 
 use super::Do;
 use crate::domain::theme::ThemeName;

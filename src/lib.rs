@@ -51,7 +51,7 @@
 //! - where a claimed task is worked on and how it is merged: `crew/trees.rs`, over [`store::Worktrees`]
 //! - who comes back after a restart: `crew/roll.rs`; what was decided meanwhile: `crew/late.rs`
 //! - a session that is watched again: [`ui::replay`] (the player), `ui/update/replay.rs` (the screen moved through it)
-//! - what a key does: [`ui::keymap`]; a colour: [`ui::theme`]
+//! - what a key does: [`ui::keymap`]; a colour, a new theme: [`ui::theme`]
 //!
 //! # Rules that hold everywhere
 //!

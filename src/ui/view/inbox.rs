@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::frame::{self, Row, Titles};
-use crate::domain::text::one_line;
+use crate::domain::text::{clip, one_line};
 use crate::protocol::event::LetterStep;
 use crate::ui::letters::Traced;
 use crate::ui::pane::Pane;
@@ -119,6 +119,8 @@ fn preview(traced: &Traced, used: u16, theme: &Theme, inner: Rect, buffer: &mut 
         traced.letter.content.clone()
     };
     let shown = usize::from(area.height) - 1;
+    // More can not be shown, whatever other programs write.
+    let content = clip(&content, columns * (shown + 2));
     let mut lines = wrap_some(&content, columns, shown + 1);
     if lines.len() > shown {
         lines.truncate(shown);

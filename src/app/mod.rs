@@ -15,6 +15,7 @@ mod pace;
 mod replay;
 mod resume;
 mod secrets;
+mod theme;
 mod viewing;
 pub mod wire;
 

@@ -8,12 +8,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 use super::pace::{Cause, Pace};
-use super::{blocked_on, now, resume, root};
+use super::{blocked_on, now, resume, root, settings, theme};
 use crate::cli::Global;
+use crate::config::Settings;
+use crate::protocol::event::Level;
 use crate::ui::replay::Player;
 use crate::ui::terminal::{Copied, Screen};
 use crate::ui::{
-    Do, Motion, Msg, Palette, Theme, UiState, ViewCache, begin_replay, draw, next_tick, update,
+    Do, Motion, Msg, Theme, UiState, ViewCache, begin_replay, draw, next_tick, update,
 };
 
 /// Plays `session` (an id, the beginning of one, or `None`: the newest) until the person leaves.
@@ -28,11 +30,12 @@ pub fn main(global: &Global, session: Option<&str>) -> Result<u8> {
         bail!("nothing was recorded of session {session}");
     }
     let player = Player::new(events, global.speed.unwrap_or(1.0));
-    blocked_on(play(player))?;
+    let settings = settings(global, &root)?;
+    blocked_on(play(player, &settings))?;
     Ok(0)
 }
 
-async fn play(player: Player) -> Result<()> {
+async fn play(player: Player, settings: &Settings) -> Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
     let mut screen = Screen::enter()
@@ -40,8 +43,8 @@ async fn play(player: Player) -> Result<()> {
     let (width, height) = screen.size()?;
     let mut state = UiState::new(width, height, TimeZone::system(), Motion::Full);
     begin_replay(&mut state, player);
-    let no_color = std::env::var("NO_COLOR").ok();
-    let theme = Theme::new(Palette::from_no_color(no_color.as_deref()));
+    state.set_theme(settings.theme.unwrap_or_default());
+    let depth = theme::color_depth();
     let mut cache = ViewCache::default();
     let mut keys = EventStream::new();
     let mut pace = Pace::default();
@@ -52,6 +55,7 @@ async fn play(player: Player) -> Result<()> {
     loop {
         let elapsed = opened.elapsed();
         if stale.is_some_and(|cause| pace.due(cause, elapsed) <= elapsed) {
+            let theme = Theme::new(state.theme(), depth);
             screen.draw(|frame| draw(&state, &mut cache, &theme, frame))?;
             pace.drawn(elapsed);
             stale = None;
@@ -90,6 +94,11 @@ async fn play(player: Player) -> Result<()> {
                     Copied::Sent | Copied::TooLong => {}
                 },
                 Do::Mouse(owner) => screen.set_mouse(owner)?,
+                Do::SaveTheme(name) => {
+                    if let Some(said) = theme::keep(name, depth) {
+                        state.say(Level::Warn, said);
+                    }
+                }
                 // A recording has no crew that could hear it, and `update` keeps them back.
                 Do::Call(_) | Do::Command(_) | Do::EditComposer | Do::StartDemo => {}
             }

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use crate::domain::attention::{Calling, Matter};
 use crate::domain::ceiling::{Ceiling, Ceilings};
 use crate::domain::request::Decider;
+use crate::domain::theme::ThemeName;
 use crate::domain::usage::Price;
 
 /// All settings; `None` and empty: not set.
@@ -19,6 +20,8 @@ pub struct Settings {
     pub provider: Option<String>,
     /// The model's name.
     pub model: Option<String>,
+    /// The colours of the dashboard.
+    pub theme: Option<ThemeName>,
     /// The server's address.
     pub base_url: Option<String>,
     /// The tools that agents get; all where it is not set.
@@ -119,6 +122,7 @@ const KEYS: &[(&str, &[&str])] = &[
             "provider",
             "model",
             "base_url",
+            "theme",
             "tools",
             "max_tokens",
             "window",
@@ -205,6 +209,7 @@ impl Settings {
             provider: later.provider.or(self.provider),
             model: later.model.or(self.model),
             base_url: later.base_url.or(self.base_url),
+            theme: later.theme.or(self.theme),
             tools: later.tools.or(self.tools),
             max_tokens: later.max_tokens.or(self.max_tokens),
             window: later.window.or(self.window),
@@ -296,6 +301,10 @@ mod tests {
             ),
             ("zzz = 1", "unknown setting 'zzz': known are provider"),
             ("plan = 'maybe'", "expected one of"),
+            (
+                "theme = 'drak'",
+                "there is no theme 'drak': did you mean 'dark'?",
+            ),
             ("model = ", "not valid TOML"),
             ("[prices.m]\ninput = 1.0\noutput = 2.0\ncahce = 1", "cahce"),
         ] {

@@ -2,6 +2,7 @@
 
 mod file;
 mod provider;
+mod save;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,6 +12,7 @@ use anyhow::{Context, Result};
 use crate::domain::request::Decider;
 pub use file::{Confining, Merging, Settings};
 pub use provider::{Choice, Found, Source, choose};
+pub use save::save_theme;
 
 /// Tokens of one answer where the settings say nothing.
 pub const MAX_TOKENS: u32 = 8192;

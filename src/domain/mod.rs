@@ -19,6 +19,7 @@ pub mod subagent;
 pub mod task;
 pub mod team;
 pub mod text;
+pub mod theme;
 pub mod todo;
 pub mod usage;
 pub mod worktree;

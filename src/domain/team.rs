@@ -244,6 +244,20 @@ pub enum Activity {
 }
 
 impl Activity {
+    /// Whether something runs for it right now.
+    pub fn is_running(&self) -> bool {
+        match self {
+            Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => true,
+            Activity::Backoff { .. }
+            | Activity::Queued { .. }
+            | Activity::Idle
+            | Activity::NeedsYou { .. }
+            | Activity::Stuck { .. }
+            | Activity::Failed { .. }
+            | Activity::Gone => false,
+        }
+    }
+
     /// Whether it costs time or tokens right now.
     pub fn is_busy(&self) -> bool {
         match self {

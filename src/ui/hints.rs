@@ -263,6 +263,7 @@ fn does_something(state: &UiState, binding: &Binding) -> bool {
         | Action::Accept
         | Action::StartDemo
         | Action::DismissTour
+        | Action::Themes
         | Action::PauseOrPlay
         | Action::Step
         | Action::StepBack

@@ -91,6 +91,9 @@ impl Layout {
     }
 }
 
+/// The blank columns beside a text that fills a pane.
+pub const BESIDE_TEXT: Margin = Margin::new(1, 0);
+
 /// The inside of a pane's frame.
 pub fn inside(area: Rect) -> Rect {
     area.inner(Margin::new(1, 1))

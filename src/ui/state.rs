@@ -29,6 +29,7 @@ use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Team};
 use crate::domain::text::{clip, one_line};
+use crate::domain::theme::ThemeName;
 use crate::protocol::event::{Level, Setup};
 
 /// Most notices that are kept.
@@ -193,6 +194,8 @@ pub struct UiState {
     pub(super) prefix: Option<String>,
     pub(super) mouse: MouseOwner,
     pub(super) motion: Motion,
+    /// The theme that the person keeps; what the screen has now: [`UiState::theme`].
+    pub(super) theme: ThemeName,
     pub(super) tour: Tour,
     pub(super) attention: Attention,
     /// The recording that is played, where this is no running crew.
@@ -241,6 +244,7 @@ impl UiState {
             prefix: None,
             mouse: MouseOwner::Terminal,
             motion,
+            theme: ThemeName::default(),
             tour: Tour::Shown,
             attention: Attention::wanting(&Matter::ALL),
             replay: None,
@@ -407,7 +411,7 @@ impl UiState {
     }
 
     /// Shows a short message in place of the hints.
-    pub(super) fn say(&mut self, level: Level, text: impl Into<String>) {
+    pub fn say(&mut self, level: Level, text: impl Into<String>) {
         self.flash = Some(Flash {
             level,
             text: text.into(),

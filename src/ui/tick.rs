@@ -22,12 +22,7 @@ pub fn next_tick(state: &UiState) -> Option<Duration> {
             .any(|name| wanted(&state.activity(name)))
     };
     let counting = any(Activity::is_busy) || (state.shows_jobs() && state.jobs.running() > 0);
-    let spinning = any(|a| {
-        matches!(
-            a,
-            Activity::Thinking | Activity::Compacting | Activity::Tool { .. }
-        )
-    });
+    let spinning = any(Activity::is_running);
     let busy = match state.motion {
         Motion::Full if spinning => Some(SPIN),
         Motion::Full | Motion::Reduced if counting => Some(Duration::from_secs(1)),

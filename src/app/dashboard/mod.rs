@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use self::crew::{Building, Crew, Early};
 use super::assemble::{self, Assembly, Blueprint};
 use super::pace::{Cause, Pace};
-use super::{blocked_on, editor, now, resume, secrets, until};
+use super::{blocked_on, editor, now, resume, secrets, theme, until};
 use crate::cli::Global;
 use crate::domain::attention::Calling;
 use crate::domain::ids::Name;
@@ -20,7 +20,9 @@ use crate::protocol::event::{EventKind, Level};
 use crate::protocol::{Command, Event, Inlet, Publisher, bus};
 use crate::ui::attention::Window;
 use crate::ui::terminal::{Copied, Screen};
-use crate::ui::{Do, Motion, Msg, Palette, Theme, UiState, ViewCache, draw, next_tick, update};
+use crate::ui::{
+    ColorDepth, Do, Motion, Msg, Theme, ThemeName, UiState, ViewCache, draw, next_tick, update,
+};
 
 /// Events that are taken before the screen is looked at again.
 const DRAIN_MAX: usize = 256;
@@ -64,7 +66,7 @@ enum Left {
 struct Dashboard {
     screen: Screen,
     cache: ViewCache,
-    theme: Theme,
+    depth: ColorDepth,
     state: UiState,
     publisher: Publisher,
     inlet: Inlet,
@@ -105,11 +107,11 @@ impl Dashboard {
         if let Some(session) = &blueprint.resume {
             resume::show(&blueprint.root, session, now(), &mut state)?;
         }
-        let no_color = std::env::var("NO_COLOR").ok();
+        state.set_theme(blueprint.settings.theme.unwrap_or_default());
         Ok(Dashboard {
             screen,
             cache: ViewCache::default(),
-            theme: Theme::new(Palette::from_no_color(no_color.as_deref())),
+            depth: theme::color_depth(),
             state,
             publisher,
             inlet,
@@ -225,9 +227,10 @@ impl Dashboard {
     }
 
     fn draw(&mut self) -> Result<()> {
-        let (state, cache, theme) = (&self.state, &mut self.cache, &self.theme);
+        let theme = Theme::new(self.state.theme(), self.depth);
+        let (state, cache) = (&self.state, &mut self.cache);
         self.screen
-            .draw(|frame| draw(state, cache, theme, frame))
+            .draw(|frame| draw(state, cache, &theme, frame))
             .context("the terminal can not be written")?;
         let title = self.state.title();
         if title != self.title {
@@ -267,7 +270,8 @@ impl Dashboard {
             | Do::EditComposer
             | Do::StartDemo
             | Do::Copy(_)
-            | Do::Mouse(_) => {}
+            | Do::Mouse(_)
+            | Do::SaveTheme(_) => {}
         }
     }
 
@@ -294,6 +298,7 @@ impl Dashboard {
                 Do::Copy(text) => self.copy(&text)?,
                 Do::Mouse(owner) => self.screen.set_mouse(owner)?,
                 Do::Call(words) => self.call(&words)?,
+                Do::SaveTheme(name) => self.save_theme(name),
             }
         }
         Ok(Next::Stay)
@@ -315,6 +320,13 @@ impl Dashboard {
             Copied::TooLong => self.tell("That is too long to be copied by the terminal."),
         }
         Ok(())
+    }
+
+    /// Has the theme remembered.
+    fn save_theme(&self, name: ThemeName) {
+        if let Some(said) = theme::keep(name, self.depth) {
+            self.tell(&said);
+        }
     }
 
     /// Another program had the screen, and the terminal may have another size now.

@@ -46,6 +46,8 @@ pub enum Action {
     Skills,
     /// Choose another model.
     Models,
+    /// Choose another theme.
+    Themes,
     /// Show the background jobs.
     Jobs,
     /// End the selected background job.

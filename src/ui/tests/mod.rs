@@ -8,4 +8,5 @@ mod pictures;
 mod pty;
 mod replay;
 mod robust;
+mod themes;
 mod viewer;

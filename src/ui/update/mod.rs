@@ -8,6 +8,7 @@ mod mouse;
 mod movement;
 mod popups;
 mod replay;
+mod themes;
 
 pub use replay::{begin as begin_replay, recall};
 
@@ -23,6 +24,7 @@ use super::replay::Player;
 use super::state::{Motion, MouseOwner, Page, SPIN, UiState};
 use super::tour::Tour;
 use crate::domain::stamp::Stamp;
+use crate::domain::theme::ThemeName;
 use crate::protocol::event::Level;
 use crate::protocol::{Command, Event, EventKind};
 
@@ -70,6 +72,8 @@ pub enum Do {
     Mouse(MouseOwner),
     /// Call the person, who looks elsewhere: why, in one line.
     Call(String),
+    /// Remember the theme for the next time.
+    SaveTheme(ThemeName),
 }
 
 /// Takes `msg` in and says what is to be done. No IO, no clock: the same messages give the same screen.
@@ -247,6 +251,7 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Notices => popups::notices(state),
         Action::Skills => popups::skills(state),
         Action::Models => popups::models(state, out),
+        Action::Themes => themes::open(state),
         Action::Jobs => popups::jobs(state),
         Action::Kill => popups::kill(state, out),
         Action::Subagent => movement::subagent(state),

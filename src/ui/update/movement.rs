@@ -292,7 +292,7 @@ pub fn viewport(state: &UiState) -> Viewport {
     let layout = layout::layout(state, state.size);
     let area = layout
         .pane(Pane::Lead)
-        .map(layout::inside)
+        .map(|area| layout::inside(area).inner(layout::BESIDE_TEXT))
         .unwrap_or_default();
     Viewport {
         width: area.width,

@@ -69,6 +69,7 @@ fn draw_on(
     if area.is_empty() {
         return None;
     }
+    buffer.set_style(area, theme.ground);
     let layout = layout::layout(state, area);
     if layout.class == Class::Small {
         first_run::too_small(area, theme, buffer);
@@ -205,12 +206,14 @@ fn banner(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
         Focus::Composer => "Alt+w",
         Focus::Pane(_) => "w",
     };
-    let text = format!(" ◆ {}{task}{more}", sentence::request(request));
+    let text = format!("◆ {}{task}{more}", sentence::request(request));
     let hint = format!("{key} shows it ");
-    let room = usize::from(row.width).saturating_sub(width(&hint) + 1);
-    let text = super::textual::pad(&text, room);
+    let room = usize::from(row.width).saturating_sub(width(&hint) + 2);
+    let [text, blanks] = frame::cell(&text, room, theme.waiting);
     Line::from(vec![
-        Span::styled(text, theme.waiting),
+        Span::raw(" "),
+        text,
+        blanks,
         Span::raw(" "),
         Span::styled(hint, theme.accent),
     ])

@@ -14,7 +14,7 @@ use crate::ui::needs_card::{CardLine, Part};
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::requests::is_the_leads;
 use crate::ui::state::UiState;
-use crate::ui::textual::{clock, pad, width};
+use crate::ui::textual::{clock, width};
 use crate::ui::theme::Theme;
 use crate::ui::{needs_card, rows, sentence};
 
@@ -30,7 +30,8 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
     let inner = frame::pane(state, Pane::Needs, titles, theme, area, buffer);
     let Some((at, request)) = selected else {
-        frame::empty("Nothing waits for you.", theme, inner, buffer);
+        let words = "Nothing waits for you. Plans, questions and permissions come here, and w leads to them.";
+        frame::empty(words, theme, inner, buffer);
         return;
     };
     let inner = Rect {
@@ -58,12 +59,20 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             (true, true) => ("◆", theme.text),
             (false, _) => ("◇", theme.dim),
         };
-        let when = clock(other.created_at, &state.zone);
-        let room = usize::from(row.width).saturating_sub(width(&when) + 3);
+        let words = heading(state, other);
+        // The words are worth more than the time.
+        let columns = usize::from(row.width).saturating_sub(2);
+        let when = format!(" {}", clock(other.created_at, &state.zone));
+        let when = if width(&words) + width(&when) > columns {
+            String::new()
+        } else {
+            when
+        };
+        let [words, blanks] = frame::cell(&words, columns.saturating_sub(width(&when)), style);
         Line::from(vec![
             Span::styled(format!("{shape} "), style),
-            Span::styled(pad(&heading(state, other), room), style),
-            Span::raw(" "),
+            words,
+            blanks,
             Span::styled(when, theme.dim),
         ])
         .render(row, buffer);
@@ -157,7 +166,7 @@ fn buttons(state: &UiState, request: &Request, theme: &Theme, row: Rect, buffer:
         }
         room = room.saturating_sub(wide + 3);
         spans.push(Span::styled(format!("{key} "), theme.accent));
-        spans.push(Span::styled(format!("{words}   "), style));
+        spans.extend([Span::styled(words, style), Span::raw("   ")]);
     }
     Line::from(spans).render(row, buffer);
 }

@@ -117,8 +117,12 @@ fn left(state: &UiState, theme: &Theme, words: Words) -> Vec<Piece> {
     let count_of = |wanted: fn(&Activity) -> bool| activities.iter().filter(|a| wanted(a)).count();
     let working = count_of(Activity::is_busy);
     if working > 0 {
-        let turn = look::spinner(state.now, state.motion);
-        piece(3, format!("{turn} {working} working"), theme.working);
+        // What only waits for a call does not turn.
+        let shape = match count_of(Activity::is_running) {
+            0 => "◔",
+            _ => look::spinner(state.now, state.motion),
+        };
+        piece(3, format!("{shape} {working} working"), theme.working);
     }
     let jobs = state.jobs.running();
     if jobs > 0 {

@@ -51,7 +51,8 @@
 //! - who decides a request: `crew/clerk.rs`; what the person allowed for the session: `crew/rules.rs`, and what that
 //!   covers: `tools/policy/scopes.rs`; the card of a request: `ui/needs_card.rs`
 //! - where a claimed task is worked on and how it is merged: `crew/trees.rs`, over [`store::Worktrees`]
-//! - who comes back after a restart: `crew/roll.rs`; what was decided meanwhile: `crew/late.rs`
+//! - who comes back after a restart: `crew/roll.rs` and `crew/mate/mod.rs`; what was decided and not followed:
+//!   `crew/late.rs`; that all of it holds wherever crewdeck is killed: `tests/crash.rs`, `tests/resume.rs`
 //! - what `crewdeck doctor` looks at: one file in `doctor/checks/` and its line in the table of [`doctor`]; what counts
 //!   as left behind: [`domain::aftermath`]
 //! - a session that is watched again: [`ui::replay`] (the player), `ui/update/replay.rs` (the screen moved through it)
@@ -64,7 +65,10 @@
 //! - **Pure inside, IO at the edge.** Machines take inputs and give effects; time and ids come in as data.
 //! - **A conversation sent to a model is valid**: each tool call has exactly one result, whatever was
 //!   interrupted ([`domain::chat::check`]; the turn machine keeps it under every order of inputs).
-//! - **A letter is acknowledged when the conversation that holds it is on disk**, not before.
+//! - **A letter is acknowledged when the conversation that holds it is on disk**, not before; the line that holds it
+//!   says how far the inbox was read, so that it does not come twice.
+//! - **What follows from something on disk can be told from the disk again**: crewdeck may be killed between any two
+//!   steps, and the next start does the second one.
 //! - **Every change of the board is made under its lock, after a look at every file that it depends on**, and
 //!   written whole; `store/board` says what that guarantees against whom. What changed travels, never the whole.
 //! - **Every buffer, queue and file that is read has a stated bound**, and a cut says so.

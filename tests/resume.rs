@@ -72,13 +72,6 @@ impl Left {
         }
     }
 
-    /// A member of the session, as it stands in the roster.
-    fn member(&self, name: &str) -> Member {
-        let mut member = Member::new(Name::member(name).unwrap(), "tester");
-        member.session = SESSION.into();
-        member
-    }
-
     fn enter(&self, member: Member) {
         Roster::open(self.project.path()).enter(member).unwrap();
     }
@@ -145,6 +138,13 @@ impl Left {
     }
 }
 
+/// A member of the session, as it stands in the roster.
+fn member(name: &str) -> Member {
+    let mut member = Member::new(Name::member(name).unwrap(), "tester");
+    member.session = SESSION.into();
+    member
+}
+
 fn said(text: &str) -> Record {
     Record::Message(Message::user(vec![Block::text(text)]))
 }
@@ -174,7 +174,7 @@ rules:
 #[test]
 fn a_team_at_work_is_gone_on_with_although_the_lead_only_waited() {
     let left = Left::new(Project::new());
-    left.enter(left.member("bob"));
+    left.enter(member("bob"));
     let (ready, begun) = (left.create("Ready"), left.create("Begun"));
     left.claim(begun, "bob");
     let ran = left.go_on(WORK, &[]);
@@ -187,7 +187,7 @@ fn a_team_at_work_is_gone_on_with_although_the_lead_only_waited() {
 #[test]
 fn a_lead_that_was_not_woken_for_the_end_of_all_work_is_woken_then() {
     let left = Left::new(Project::new());
-    left.enter(left.member("bob"));
+    left.enter(member("bob"));
     let id = left.create("Done");
     left.claim(id, "bob");
     left.complete(id, "bob");
@@ -235,7 +235,7 @@ fn a_letter_that_stands_in_the_conversation_does_not_come_again() {
 fn a_member_that_had_not_heard_its_first_words_hears_them_once() {
     let left = Left::new(Project::new());
     for (name, log) in [("bob", vec![]), ("alice", vec![said("Begin with this.")])] {
-        let mut member = left.member(name);
+        let mut member = member(name);
         member.first = "Begin with this.".into();
         left.enter(member);
         left.log(name, &log);
@@ -264,7 +264,7 @@ rules:
 #[test]
 fn a_task_that_was_claimed_gets_its_worktree_when_its_owner_comes_back() {
     let left = Left::in_git();
-    left.enter(left.member("bob"));
+    left.enter(member("bob"));
     let id = left.create("Make it");
     left.claim(id, "bob");
     left.go_on(WRITE, &[]);
@@ -276,7 +276,7 @@ fn a_task_that_was_claimed_gets_its_worktree_when_its_owner_comes_back() {
 #[test]
 fn a_worktree_that_was_made_is_found_although_its_task_does_not_name_it() {
     let left = Left::in_git();
-    left.enter(left.member("bob"));
+    left.enter(member("bob"));
     let id = left.create("Make it");
     left.claim(id, "bob");
     let new = NewWorktree {
@@ -314,7 +314,7 @@ rules:
 "#;
     for decider in [Decider::Auto, Decider::Lead] {
         let left = Left::new(Project::new());
-        left.enter(left.member("bob"));
+        left.enter(member("bob"));
         let requests = Requests::open(left.project.path());
         requests.file(&plan(decider)).unwrap();
         left.go_on(script, &["--plan", "lead"]);
@@ -328,7 +328,7 @@ rules:
 #[test]
 fn a_decision_that_was_not_told_is_told_once() {
     let left = Left::new(Project::new());
-    left.enter(left.member("bob"));
+    left.enter(member("bob"));
     let requests = Requests::open(left.project.path());
     requests.file(&plan(Decider::Ask)).unwrap();
     let decision = Decision {
@@ -355,7 +355,7 @@ fn a_member_that_was_asked_to_go_goes_and_answers_once() {
     // The letter had been read, or not even been written; the answer may have been on its way.
     for (told, answered_before) in [(true, false), (false, false), (true, true)] {
         let left = Left::new(Project::new());
-        left.enter(left.member("bob"));
+        left.enter(member("bob"));
         let (lead, bob) = (Name::lead(), Name::member("bob").unwrap());
         let (requests, post) = (
             Requests::open(left.project.path()),
@@ -455,7 +455,7 @@ fn a_worktree_that_nobody_has_heard_of_gets_what_its_task_waited_for() {
             left.complete(id, name);
         }
     }
-    left.enter(left.member("bob"));
+    left.enter(member("bob"));
     left.go_on("rules: [{ times: 0, say: Noted. }]", &[]);
     let heard = left.heard("bob");
     assert!(heard.contains("It holds the work of wt/task-1"), "{heard}");

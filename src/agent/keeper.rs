@@ -21,9 +21,10 @@ impl Driver {
         }
         let said = (!is_user).then(|| (message.words(), thoughts(&message)));
         let inbox = self.state.taken.filter(|_| is_user).map(|c| c.offset);
-        let ended = match is_user {
-            true => self.state.told.clone(),
-            false => Vec::new(),
+        let ended = if is_user {
+            self.state.told.clone()
+        } else {
+            Vec::new()
         };
         self.keep(if inbox.is_none() && ended.is_empty() {
             Record::Message(message)
@@ -194,10 +195,11 @@ impl Driver {
             &mut self.state.turn,
             Turn::new(super::turn::Limits::default()),
         );
-        self.state.log = match from.messages.is_empty() {
-            // Perhaps there is no log yet: that nobody took away.
-            true => Log::Empty,
-            false => Log::Whole,
+        // Without a message there is perhaps no log yet: that nobody took away.
+        self.state.log = if from.messages.is_empty() {
+            Log::Empty
+        } else {
+            Log::Whole
         };
         self.state.turn = turn.going_on_from(from.messages);
         self.state.turn.step(Input::TodoSet(todo_open(&from.todo)));

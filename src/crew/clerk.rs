@@ -42,7 +42,7 @@ enum Reading {
 
 /// When a decision came to be known.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Heard {
+pub(super) enum Heard {
     /// Since the crew began.
     Now,
     /// It stood there when the crew began.
@@ -171,61 +171,6 @@ impl Shared {
         self.changed();
     }
 
-    /// Does what follows from a decision that is new, or that was not followed when crewdeck was ended.
-    async fn follow(self: &Arc<Self>, request: Request, heard: Heard) {
-        let is_news = heard == Heard::Now || request.is_unfinished();
-        if is_news {
-            self.carry_out(&request).await;
-        }
-        let waiter = lock(&self.clerk.waiting).remove(&request.id);
-        match waiter {
-            Some(tell) => {
-                let _ = tell.send(request.clone());
-            }
-            None if is_news => self.tell_late(&request).await,
-            None => {}
-        }
-        // A shutdown that is allowed is done when its target has answered it.
-        let is_under_way =
-            request.kind == RequestKind::Shutdown && request.status == RequestStatus::Approved;
-        if !is_under_way && request.is_unfinished() {
-            self.finish(&request.id).await;
-        }
-    }
-
-    /// Notes that nothing more follows from a request.
-    pub(super) async fn finish(&self, id: &RequestId) {
-        let (requests, id, now) = (self.requests.clone(), id.clone(), self.now());
-        if let Err(error) = blocking(move || requests.finish(&id, now)).await {
-            tracing::error!("the end of a request can not be written down: {error}");
-        }
-    }
-
-    /// Hands what still waits for its decision to its decider again: crewdeck may have been ended between the
-    /// request and the letter, or the standing rule.
-    pub(super) async fn hand_over_again(self: &Arc<Self>) {
-        let requests = self.requests.clone();
-        let Ok(reading) = blocking(move || requests.read_all()).await else {
-            return;
-        };
-        for mut request in reading.requests.into_iter().filter(Request::is_pending) {
-            let now = self.deciders.of(request.kind);
-            if request.decider == Decider::Ask && matches!(now, Decider::Auto | Decider::Deny) {
-                // The person who was to be asked is not here any more.
-                request.decider = now;
-            }
-            self.hand_over(&request).await;
-        }
-    }
-
-    /// Whether something of the requests on disk is left to do: somebody waits for a decision, or one was not followed.
-    pub(super) async fn has_requests_left(&self) -> bool {
-        let requests = self.requests.clone();
-        let all = blocking(move || requests.read_all()).await;
-        let mut all = all.map(|r| r.requests).unwrap_or_default().into_iter();
-        all.any(|r| (r.is_pending() || r.is_unfinished()) && self.handle(&r.target).is_some())
-    }
-
     /// Whether a request waits for its decision.
     pub(super) fn has_open_request(&self) -> bool {
         lock(&self.clerk.known)
@@ -276,7 +221,7 @@ impl Shared {
     }
 
     /// Lets a standing rule decide, or asks the lead by letter; the person sees the card anyway.
-    async fn hand_over(self: &Arc<Self>, request: &Request) {
+    pub(super) async fn hand_over(self: &Arc<Self>, request: &Request) {
         let ruled = |verdict, comment: &str| Decision {
             id: request.id.clone(),
             kind: request.kind,
@@ -325,7 +270,7 @@ impl Shared {
     }
 
     /// What follows from a decision, besides waking the one who waits for it.
-    async fn carry_out(self: &Arc<Self>, request: &Request) {
+    pub(super) async fn carry_out(self: &Arc<Self>, request: &Request) {
         match (request.kind, request.status) {
             (RequestKind::Plan, RequestStatus::Approved) => {
                 if let Some(handle) = self.handle(&request.target) {

@@ -312,17 +312,7 @@ impl Crew {
             resumed = TurnState::Open;
         }
         // Everybody is known before anybody acts: what was decided meanwhile reaches them.
-        let agents = Arc::clone(&shared);
-        let begin = move || {
-            lead.begin(&agents);
-            for member in mates {
-                member.begin(&agents);
-            }
-        };
-        let watch = watcher::watch(Arc::clone(&shared), begin);
-        shared.tracker.spawn(watch);
-        shared.tracker.spawn(roll::beat(Arc::clone(&shared)));
-        shared.tracker.spawn(rest::detect(Arc::clone(&shared)));
+        shared.let_begin(lead, mates);
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
         shared
             .tracker
@@ -364,6 +354,21 @@ impl Crew {
 }
 
 impl Shared {
+    /// Starts the crew's own work, and with it the agents.
+    fn let_begin(self: &Arc<Self>, lead: lead::Lead, mates: Vec<mate::Back>) {
+        let agents = Arc::clone(self);
+        let begin = move || {
+            lead.begin(&agents);
+            for member in mates {
+                member.begin(&agents);
+            }
+        };
+        let watch = watcher::watch(Arc::clone(self), begin);
+        self.tracker.spawn(watch);
+        self.tracker.spawn(roll::beat(Arc::clone(self)));
+        self.tracker.spawn(rest::detect(Arc::clone(self)));
+    }
+
     async fn publish(&self, kind: EventKind) {
         self.publisher.publish(kind).await;
     }

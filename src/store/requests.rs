@@ -7,7 +7,7 @@ use super::StoreError;
 use super::atomic::{self, Lock};
 use super::settle::{self, Found};
 use crate::domain::ids::RequestId;
-use crate::domain::request::{Decision, Request};
+use crate::domain::request::{Decision, Followed, Request};
 use crate::domain::stamp::Stamp;
 
 /// The requests of a root. Cheap to clone; holds no state of its own.
@@ -127,11 +127,11 @@ impl Requests {
     ///
     /// # Errors
     /// When there is no such request, or it can not be written.
-    pub fn finish(&self, id: &RequestId, now: Stamp) -> Result<(), StoreError> {
+    pub fn finish(&self, id: &RequestId) -> Result<(), StoreError> {
         let _lock = self.lock()?;
         let mut request = self.known(id)?;
         if request.is_unfinished() {
-            request.done_at = now;
+            request.followed = Followed::Done;
             self.save(&request)?;
         }
         Ok(())

@@ -139,12 +139,12 @@ pub struct NoModel {
 /// [`NoModel`] when no model can be had, else why the crew can not start here.
 pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Assembly> {
     let root = &blueprint.root;
-    store::prepare(root)?;
+    let notices = store::prepare(root)?;
     let lock = lock::take(root)?;
     let settings = &blueprint.settings;
     let wire = wire(blueprint).await?;
     let session = blueprint.resume.clone().unwrap_or_else(new_id);
-    let journal = Journal::open(root, &session)?;
+    let journal = Journal::open(root, &session);
     let model = name_of_model(settings, &wire, &publisher).await?;
     let calls_max = settings.calls_max.unwrap_or(governor::CALLS_MAX);
     let engine = Engine {
@@ -194,12 +194,16 @@ pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Assemb
         idle_timeout: settings.idle_timeout(),
         memory: memory(root),
         skills: Skills::open(root, config::user_folder().map(|f| f.join("skills"))),
-        publisher,
+        publisher: publisher.clone(),
         clock: now,
         new_id,
         jitter,
     })
     .await?;
+    for text in notices {
+        let notice = EventKind::notice(Level::Warn, text);
+        publisher.publish(notice).await;
+    }
     Ok(Assembly {
         crew,
         journal,
@@ -383,7 +387,7 @@ fn memory(root: &Path) -> Option<(String, String)> {
     use std::io::Read;
     MEMORY_FILES.iter().find_map(|name| {
         let mut bytes = Vec::new();
-        let file = std::fs::File::open(root.join(name)).ok()?;
+        let file = store::plain::open(&root.join(name)).ok()?;
         file.take(MEMORY_READ_MAX).read_to_end(&mut bytes).ok()?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         (!text.trim().is_empty()).then(|| ((*name).to_string(), text))

@@ -232,7 +232,11 @@ impl Dashboard {
 
     fn hear(&mut self, event: Event) {
         match &mut self.crew {
-            Crew::There(assembly) => assembly.journal.note(&event),
+            Crew::There(assembly) => {
+                if let Some(text) = assembly.journal.note(&event) {
+                    self.tell(&text);
+                }
+            }
             Crew::Coming(early) if early.events.len() < EARLY_EVENTS_MAX => {
                 early.events.push(event.clone());
             }
@@ -257,7 +261,10 @@ impl Dashboard {
         match built {
             Ok(mut assembly) => {
                 if let Crew::Coming(early) = &self.crew {
-                    early.events.iter().for_each(|e| assembly.journal.note(e));
+                    early
+                        .events
+                        .iter()
+                        .for_each(|e| drop(assembly.journal.note(e)));
                 }
                 let there = Crew::There(Box::new(assembly));
                 if let Crew::Coming(early) = std::mem::replace(&mut self.crew, there) {

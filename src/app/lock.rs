@@ -4,7 +4,9 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+
+use crate::store::{plain, words};
 
 /// Held as long as the crew runs.
 #[derive(Debug)]
@@ -18,13 +20,10 @@ pub struct CrewLock {
 /// When another crew runs there; its process id is named.
 pub fn take(root: &Path) -> Result<CrewLock> {
     let path = root.join(".crewdeck").join(".lock");
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path)
-        .with_context(|| format!("{} can not be opened", path.display()))?;
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    let mut file = plain::open_as(&options, &path)
+        .map_err(|e| anyhow!("{} can not be opened: {}", path.display(), words::why(&e)))?;
     match file.try_lock() {
         Ok(()) => {
             file.set_len(0)?;

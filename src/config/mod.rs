@@ -6,9 +6,10 @@ mod provider;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, bail};
 
 use crate::domain::request::Decider;
+use crate::store::{plain, words};
 pub use file::{Merging, Settings};
 pub use provider::{Choice, Found, Source, choose};
 
@@ -22,6 +23,9 @@ pub const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// The project's settings file, below its root.
 pub const PROJECT_FILE: &str = ".crewdeck/config.toml";
 
+/// Largest settings file, in bytes.
+const FILE_MAX: u64 = 1024 * 1024;
+
 /// Reads the user's and the project's settings, the later over the earlier.
 ///
 /// # Errors
@@ -32,10 +36,10 @@ pub fn load(root: &Path) -> Result<Settings> {
         .into_iter()
         .flatten()
     {
-        match std::fs::read_to_string(&path) {
+        match plain::read_text(&path, FILE_MAX) {
             Ok(text) => settings = settings.overlaid(Settings::parse(&text, &path)?),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            Err(e) => return Err(e).with_context(|| format!("{} can not be read", path.display())),
+            Err(e) => bail!("{} can not be read: {}", path.display(), words::why(&e)),
         }
     }
     Ok(settings)

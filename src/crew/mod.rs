@@ -16,6 +16,7 @@ mod rules;
 mod skills;
 mod subagent;
 mod trees;
+mod troubles;
 mod watcher;
 
 use std::collections::BTreeMap;
@@ -178,6 +179,7 @@ struct Shared {
     trees: Option<trees::Trees>,
     /// The board as the screen was told of it.
     graph: RwLock<Arc<TaskGraph>>,
+    troubles: troubles::Troubles,
     /// Held by who reads the board and tells of it.
     board_turn: tokio::sync::Mutex<()>,
     team: Mutex<Team>,
@@ -255,6 +257,7 @@ impl Crew {
             skill_book: RwLock::default(),
             publisher: parts.publisher,
             graph: RwLock::default(),
+            troubles: troubles::Troubles::default(),
             board_turn: tokio::sync::Mutex::default(),
             team: Mutex::default(),
             agents: Mutex::default(),

@@ -10,6 +10,7 @@ mod board;
 mod git;
 mod inbox;
 mod journal;
+pub mod plain;
 mod post;
 mod print;
 mod requests;
@@ -19,6 +20,7 @@ mod settle;
 mod skills;
 mod transcript;
 pub mod watch;
+pub mod words;
 mod worktrees;
 
 use std::path::PathBuf;
@@ -32,7 +34,7 @@ use crate::domain::worktree::WorktreeError;
 pub use board::{Board, News, Reading, Which};
 pub use git::GitError;
 pub use journal::Journal;
-pub use post::{Cursor, Pending, Post};
+pub use post::{Cursor, Pending, Post, Recent};
 pub use requests::{Requests, RequestsReading};
 pub use root::{prepare, root_of};
 pub use roster::Roster;
@@ -45,7 +47,7 @@ pub use worktrees::{Listing, NewWorktree, Worktrees};
 pub enum StoreError {
     /// A file or folder can not be read or written.
     // The cause stands in the words, so it is no `source`: it would be told twice.
-    #[error("{path}: {why}")]
+    #[error("{path}: {}", words::why(why))]
     File {
         /// Which one.
         path: PathBuf,
@@ -77,11 +79,18 @@ pub enum StoreError {
     #[error("{0}")]
     TooLong(String),
     /// Anything else of the operating system.
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
+    // No `source`, as above.
+    #[error("{}", words::why(.0))]
+    Io(std::io::Error),
     /// Something could not be put into JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
+}
+
+impl From<std::io::Error> for StoreError {
+    fn from(error: std::io::Error) -> StoreError {
+        StoreError::Io(error)
+    }
 }
 
 impl StoreError {

@@ -75,7 +75,10 @@ impl Requests {
             if !id.is_safe() {
                 continue;
             }
-            match settle::read::<Request>(&entry.path())? {
+            // One file that can not be read is no reason to know nothing of the others.
+            let found = settle::read::<Request>(&entry.path())
+                .unwrap_or_else(|e| Found::Foreign(e.to_string()));
+            match found {
                 Found::Whole(request) if request.id == id => out.requests.push(request),
                 Found::Whole(_) => out.notices.push(format!(
                     ".team/requests/{name} holds another request: it is left out"

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{StoreError, atomic};
+use super::{StoreError, atomic, plain};
 
 /// The state folders.
 const FOLDERS: &[&str] = &[
@@ -27,6 +27,11 @@ const EXCLUDED: &[&str] = &[
     "/.crewdeck/",
 ];
 
+/// Most bytes of a file of git that names a folder.
+const LINK_MAX: u64 = 16 * 1024;
+/// Most bytes of the file that keeps things out of `git status`.
+const EXCLUDE_MAX: u64 = 1024 * 1024;
+
 /// The root for work in `dir`: the git top level at or above it, else `dir` itself. A task's worktree
 /// (`ROOT/.worktrees/NAME`) belongs to the root above it: there is one board for all of them.
 pub fn root_of(dir: &Path) -> PathBuf {
@@ -43,19 +48,25 @@ pub fn root_of(dir: &Path) -> PathBuf {
 }
 
 /// Makes the state folders (before anything watches them: a folder made later loses its first event) and
-/// excludes them in git. Does nothing where all is there.
+/// excludes them in git. Does nothing where all is there. What stands in nobody's way comes back, a line each.
 ///
 /// # Errors
 /// When a folder can not be made.
-pub fn prepare(root: &Path) -> Result<(), StoreError> {
+pub fn prepare(root: &Path) -> Result<Vec<String>, StoreError> {
     for folder in FOLDERS {
         let path = root.join(folder);
         fs::create_dir_all(&path).map_err(StoreError::at(path))?;
     }
-    match git_dir(root) {
+    let excluded = match git_dir(root) {
         Some(git) => exclude(&git.join("info").join("exclude")),
         None => Ok(()),
-    }
+    };
+    Ok(match excluded {
+        Ok(()) => Vec::new(),
+        Err(error) => vec![format!(
+            "git status will show the folders of crewdeck, because they can not be excluded: {error}"
+        )],
+    })
 }
 
 /// The git folder that all worktrees share. In a worktree `.git` is a file that names its own folder,
@@ -65,40 +76,39 @@ fn git_dir(root: &Path) -> Option<PathBuf> {
     if dot.is_dir() {
         return Some(dot);
     }
-    let text = fs::read_to_string(&dot).ok()?;
+    let text = plain::read_text(&dot, LINK_MAX).ok()?;
     let own = root.join(text.strip_prefix("gitdir:")?.trim());
-    match fs::read_to_string(own.join("commondir")) {
+    match plain::read_text(&own.join("commondir"), LINK_MAX) {
         Ok(common) => Some(own.join(common.trim())),
         Err(_) => Some(own),
     }
 }
 
 fn exclude(path: &Path) -> Result<(), StoreError> {
-    let before = match fs::read_to_string(path) {
+    // As bytes: what somebody wrote there in another encoding stays as it is.
+    let mut text = match plain::read(path, EXCLUDE_MAX) {
         Ok(text) => text,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         Err(e) => return Err(StoreError::at(path)(e)),
     };
-    let missing: Vec<&str> = EXCLUDED
-        .iter()
-        .copied()
-        .filter(|line| !before.lines().any(|l| l.trim() == *line))
-        .collect();
+    let lines = text.split(|b| *b == b'\n');
+    let known: Vec<&[u8]> = lines.map(<[u8]>::trim_ascii).collect();
+    let is_missing = |line: &&&str| !known.contains(&line.as_bytes());
+    let missing: Vec<&str> = EXCLUDED.iter().filter(is_missing).copied().collect();
     if missing.is_empty() {
         return Ok(());
     }
-    let mut text = before;
-    if !text.is_empty() && !text.ends_with('\n') {
-        text.push('\n');
+    if text.last().is_some_and(|last| *last != b'\n') {
+        text.push(b'\n');
     }
     for line in missing {
-        text.push_str(line);
-        text.push('\n');
+        text.extend_from_slice(line.as_bytes());
+        text.push(b'\n');
     }
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(StoreError::at(folder))?;
     }
-    atomic::write(path, text.as_bytes())
+    atomic::write(path, &text)
 }
 
 #[cfg(test)]
@@ -124,13 +134,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let info = dir.path().join(".git/info");
         fs::create_dir_all(&info).unwrap();
-        fs::write(info.join("exclude"), "*.log").unwrap();
-        prepare(dir.path()).unwrap();
-        prepare(dir.path()).unwrap();
-        let text = fs::read_to_string(info.join("exclude")).unwrap();
+        fs::write(info.join("exclude"), b"*.log\n\xff").unwrap();
+        assert_eq!(prepare(dir.path()).unwrap(), Vec::<String>::new());
+        assert_eq!(prepare(dir.path()).unwrap(), Vec::<String>::new());
+        let text = fs::read(info.join("exclude")).unwrap();
         assert_eq!(
             text,
-            "*.log\n/.tasks/\n/.team/\n/.worktrees/\n/.transcripts/\n/.crewdeck/\n"
+            b"*.log\n\xff\n/.tasks/\n/.team/\n/.worktrees/\n/.transcripts/\n/.crewdeck/\n"
         );
     }
 

@@ -3,7 +3,6 @@
 //! The reference truncates a file and writes it again, so a reader can see it empty or half. Such a file is
 //! whole again within a moment: it is read anew until it is, or until it has been left alone for a while.
 
-use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -12,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::StoreError;
+use super::plain;
 use super::print::Print;
 
 /// How long a file must have been left alone to count as damaged.
@@ -28,7 +28,7 @@ pub enum Found<T> {
     Whole(T),
     /// Nothing.
     Gone,
-    /// Not JSON, and left alone for a while: to be set aside.
+    /// No plain file, or not JSON and left alone for a while: to be set aside.
     Damaged(String),
     /// Whole, but of another make: too large, or with values that this program does not know. To be left
     /// where it is.
@@ -51,8 +51,9 @@ pub fn read_with_print<T: DeserializeOwned>(
     path: &Path,
 ) -> Result<(Found<T>, Option<Print>), StoreError> {
     loop {
-        let mut file = match File::open(path) {
+        let mut file = match plain::open(path) {
             Ok(file) => file,
+            Err(e) if plain::is_strange(&e) => return Ok((Found::Damaged(e.to_string()), None)),
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok((Found::Gone, None)),
             Err(e) => return Err(StoreError::at(path)(e)),
         };

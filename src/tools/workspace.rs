@@ -4,7 +4,9 @@ use std::io::{Read, Write};
 use std::path::{Component, Path, PathBuf};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions};
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
+
+use crate::store::words;
 
 /// Folders that belong to crewdeck and git: tools of their own change them, files are not written there.
 const KEPT: &[&str] = &[
@@ -69,7 +71,11 @@ impl Workspace {
     /// Text for the model.
     pub fn read(&self, path: &str, most: u64) -> Result<(Vec<u8>, u64), String> {
         let inside = self.inside(path)?;
-        let file = self.dir.open(&inside).map_err(|e| trouble(path, &e))?;
+        let mut options = OpenOptions::new();
+        // To open a pipe must not wait for somebody at its other end.
+        options.read(true).custom_flags(no_waiting());
+        let opened = self.dir.open_with(&inside, &options);
+        let file = opened.map_err(|e| trouble(path, &e))?;
         let meta = file.metadata().map_err(|e| trouble(path, &e))?;
         if meta.is_dir() {
             return Err(format!(
@@ -115,15 +121,21 @@ impl Workspace {
     /// Text for the model; the old file is untouched then.
     pub fn write(&self, path: &str, content: &str) -> Result<(), String> {
         let inside = self.inside(path)?;
-        let first = inside
-            .components()
-            .next()
-            .map(|c| c.as_os_str().to_string_lossy().into_owned());
-        if first.as_deref().is_some_and(|f| KEPT.contains(&f)) {
-            return Err(format!(
-                "Error: {path} belongs to crewdeck or git and is not written by hand"
-            ));
+        // A symbolic link is written through, to where it leads, which must be inside as well.
+        let meant = match self.dir.canonicalize(&inside) {
+            Ok(real) => real,
+            Err(_) => inside.clone(),
+        };
+        for place in [&inside, &meant] {
+            let first = place.components().next();
+            let first = first.map(|c| c.as_os_str().to_string_lossy().into_owned());
+            if first.as_deref().is_some_and(|f| KEPT.contains(&f)) {
+                return Err(format!(
+                    "Error: {path} belongs to crewdeck or git and is not written by hand"
+                ));
+            }
         }
+        let inside = meant;
         let name = inside
             .file_name()
             .ok_or_else(|| format!("Error: {path} names no file"))?;
@@ -133,7 +145,7 @@ impl Workspace {
                 .create_dir_all(folder)
                 .map_err(|e| trouble(path, &e))?;
         }
-        // A symbolic link is written through, to where it leads, which must be inside as well.
+        // One that leads to nothing yet, or outside.
         let is_link = self
             .dir
             .symlink_metadata(&inside)
@@ -141,6 +153,7 @@ impl Workspace {
         if is_link {
             let mut options = OpenOptions::new();
             options.write(true).create(true).truncate(true);
+            options.custom_flags(no_waiting());
             let mut file = self
                 .dir
                 .open_with(&inside, &options)
@@ -152,6 +165,9 @@ impl Workspace {
         let old = self.dir.metadata(&inside).ok();
         if old.as_ref().is_some_and(cap_std::fs::Metadata::is_dir) {
             return Err(format!("Error: {path} is a directory"));
+        }
+        if old.as_ref().is_some_and(|old| !old.is_file()) {
+            return Err(format!("Error: {path} is not a regular file"));
         }
         let temp = folder.join(format!(
             ".{}.{}.tmp",
@@ -192,8 +208,12 @@ fn trouble(path: &str, error: &std::io::Error) -> String {
             format!("Error: {path} does not exist: use glob to find the right path")
         }
         std::io::ErrorKind::PermissionDenied => format!("Error: {path}: permission denied"),
-        _ => format!("Error: {path}: {error}"),
+        _ => format!("Error: {path}: {}", words::why(error)),
     }
+}
+
+fn no_waiting() -> i32 {
+    i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! What is asked of a repository: where it is, what is checked out, what is under way, which worktrees it has.
 
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::super::plain;
 use super::{Git, GitError};
 use crate::domain::worktree::Busy;
 
@@ -145,10 +145,7 @@ fn short_file(path: &Path) -> Option<String> {
     if !fs::symlink_metadata(path).ok()?.is_file() {
         return None;
     }
-    let mut text = String::new();
-    let file = fs::File::open(path).ok()?;
-    file.take(LINK_MAX).read_to_string(&mut text).ok()?;
-    Some(text)
+    plain::read_text(path, LINK_MAX).ok()
 }
 
 /// What is under way in the work tree with this git folder.

@@ -13,7 +13,7 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             // One line that says why and what to do; a reader that is gone needs none.
-            let text = crewdeck::domain::text::one_line(&format!("{error:#}"));
+            let text = crewdeck::domain::text::one_line(&app::in_words(&error));
             let _ = writeln!(std::io::stderr().lock(), "crewdeck: {text}");
             ExitCode::from(1)
         }

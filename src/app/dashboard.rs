@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::assemble::{self, Assembly, Blueprint, NoModel};
 use super::pace::{Cause, Pace};
-use super::{blocked_on, editor, now, resume};
+use super::{blocked_on, editor, in_words, now, resume};
 use crate::cli::Global;
 use crate::domain::ids::Name;
 use crate::protocol::event::{EventKind, Level};
@@ -277,7 +277,7 @@ impl Dashboard {
                 self.crew = Crew::Missing;
                 let (reason, steps) = match error.downcast::<NoModel>() {
                     Ok(missing) => (missing.reason, missing.steps),
-                    Err(error) => (format!("{error:#}"), Vec::new()),
+                    Err(error) => (in_words(&error), Vec::new()),
                 };
                 self.state.first_run(&reason, &steps);
             }
@@ -353,7 +353,7 @@ impl Dashboard {
         self.screen.take()?;
         match edited {
             Ok(text) => drop(update(&mut self.state, Msg::Edited(text))),
-            Err(error) => self.tell(&format!("The editor did not work: {error:#}")),
+            Err(error) => self.tell(&format!("The editor did not work: {}", in_words(&error))),
         }
         self.redraw_all()
     }

@@ -59,9 +59,10 @@ async fn close_all_but(
     let (requests, now) = (shared.requests.clone(), shared.now());
     let stays = back.to_vec();
     let lead_stays = start == Start::Resumed;
-    let withdrawn = blocking(move || {
+    let (withdrawn, notices) = blocking(move || {
         let mut withdrawn = Vec::new();
-        for request in requests.read_all()?.requests {
+        let reading = requests.read_all()?;
+        for request in reading.requests {
             let asker_is_back = stays.iter().any(|n| n.same(&request.from))
                 || (lead_stays && request.from.is_lead())
                 || request.from.is_user();
@@ -70,9 +71,10 @@ async fn close_all_but(
                 withdrawn.push(request);
             }
         }
-        Ok(withdrawn)
+        Ok((withdrawn, reading.notices))
     })
     .await?;
+    shared.warn("The requests", notices).await;
     for text in lost(&withdrawn) {
         shared.notice(Level::Warn, text).await;
     }

@@ -89,11 +89,12 @@ impl Requests {
                         .push(format!(".team/requests/{name} is left out: {why}"));
                 }
                 Found::Damaged(why) => {
-                    let _lock = self.lock()?;
-                    atomic::set_aside(&entry.path())?;
-                    out.notices.push(format!(
-                        ".team/requests/{name} was damaged ({why}) and set aside"
-                    ));
+                    out.notices.push(match self.set_aside(&entry.path()) {
+                        Ok(()) => format!(".team/requests/{name} was damaged ({why}) and set aside"),
+                        Err(error) => format!(
+                            ".team/requests/{name} is damaged ({why}) and can not be set aside: {error}"
+                        ),
+                    });
                 }
             }
         }
@@ -124,6 +125,11 @@ impl Requests {
         request.withdraw(why, now)?;
         self.save(&request)?;
         Ok(request)
+    }
+
+    fn set_aside(&self, path: &Path) -> Result<(), StoreError> {
+        let _lock = self.lock()?;
+        atomic::set_aside(path).map(drop)
     }
 
     fn known(&self, id: &RequestId) -> Result<Request, StoreError> {

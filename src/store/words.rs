@@ -4,12 +4,17 @@ use std::io::{Error, ErrorKind};
 
 use rustix::io::Errno;
 
+/// Whether this process may open no more files.
+pub fn is_too_many(error: &Error) -> bool {
+    error.raw_os_error() == Some(Errno::MFILE.raw_os_error())
+}
+
 /// What happened and what to do about it, without a full stop; the system's own words where nothing better is known.
 pub fn why(error: &Error) -> String {
     let is = |errno: Errno| error.raw_os_error() == Some(errno.raw_os_error());
     // Also where a program reports what the system said without its number.
     let text = match error.kind() {
-        _ if is(Errno::MFILE) => {
+        _ if is_too_many(error) => {
             "too many files are open: raise the limit (ulimit -n 1024) and start crewdeck again"
         }
         _ if is(Errno::NFILE) => "too many files are open on this machine: close some programs",
@@ -18,7 +23,7 @@ pub fn why(error: &Error) -> String {
         ErrorKind::FileTooLarge => "the file can not grow (limit: ulimit -f): raise the limit",
         ErrorKind::ReadOnlyFilesystem => "the file system is read-only: make it writable",
         ErrorKind::PermissionDenied => {
-            "no permission: give yourself the right (ls -l shows who has it)"
+            "no permission for that: ls -l shows whose it is"
         }
         ErrorKind::NotADirectory | ErrorKind::AlreadyExists if error.raw_os_error().is_some() => {
             "something else stands where a folder belongs: move it away"

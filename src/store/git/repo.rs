@@ -47,7 +47,7 @@ impl Repo {
     /// Looks at the repository of `root`.
     ///
     /// # Errors
-    /// When there is none, it is bare, or git is missing or too old.
+    /// When there is none, it is bare, damaged or somebody else's, or git is missing or too old.
     pub fn open(root: &Path) -> Result<Repo, GitError> {
         let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
         let git = Git::at(&root);
@@ -66,7 +66,17 @@ impl Repo {
             return Err(GitError::Bare(root));
         }
         if answer.complaint.contains("not a git repository") {
-            return Err(GitError::NoRepository(root));
+            return Err(if root.join(".git").symlink_metadata().is_ok() {
+                GitError::Damaged(root)
+            } else {
+                GitError::NoRepository(root)
+            });
+        }
+        if answer.complaint.contains("dubious ownership") {
+            return Err(GitError::NotYours(root));
+        }
+        if answer.code == 0 && root.to_string_lossy().contains('\n') {
+            return Err(GitError::LineBreak(root));
         }
         if answer.code != 0 {
             return Err(answer.failed(asked));

@@ -237,8 +237,12 @@ async fn wire(blueprint: &Blueprint) -> Result<Wire> {
     match &blueprint.choice {
         Some(Choice::Demo) => script(demo::SCRIPT, "the demo's script", "demo"),
         Some(Choice::Script(file)) => {
-            let text = std::fs::read_to_string(file)
-                .map_err(|e| anyhow!("the script {file} can not be read: {}", store::words::why(&e)))?;
+            let text = std::fs::read_to_string(file).map_err(|e| {
+                anyhow!(
+                    "the script {file} can not be read: {}",
+                    store::words::why(&e)
+                )
+            })?;
             script(&text, file, "script")
         }
         Some(Choice::Anthropic) => connected(&anthropic(settings)?, "anthropic"),

@@ -60,7 +60,10 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
     };
     match process::run(&job, &context.cancel, live).await {
         Ok(report) => told(&report, job.timeout),
-        Err(error) => ToolOutput::error(format!("Error: the shell could not be started: {}", words::why(&error))),
+        Err(error) => ToolOutput::error(format!(
+            "Error: the shell could not be started: {}",
+            words::why(&error)
+        )),
     }
 }
 

@@ -32,8 +32,12 @@ impl Workspace {
     /// # Errors
     /// Text for the model.
     pub fn open(root: &Path) -> Result<Workspace, String> {
-        let dir = Dir::open_ambient_dir(root, ambient_authority())
-            .map_err(|e| format!("Error: the work directory can not be opened: {}", words::why(&e)))?;
+        let dir = Dir::open_ambient_dir(root, ambient_authority()).map_err(|e| {
+            format!(
+                "Error: the work directory can not be opened: {}",
+                words::why(&e)
+            )
+        })?;
         let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
         Ok(Workspace { dir, root })
     }

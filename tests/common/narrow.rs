@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crewdeck::domain::chat::{Message, check};
-use crewdeck::domain::conversation::Record;
+use crewdeck::domain::conversation::{Conversation, Record};
 
 /// How long a command may take. Only one that hangs takes so long.
 const WITHIN: Duration = Duration::from_secs(40);
@@ -79,18 +79,29 @@ pub struct Ran {
 }
 
 /// Runs a command to its end, which must come.
-pub fn ran(mut command: Command) -> Ran {
-    let child = command
+pub fn ran(command: Command) -> Ran {
+    end_of(start(command))
+}
+
+/// Starts a command whose words are kept.
+pub fn start(mut command: Command) -> Child {
+    command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .unwrap();
+        .unwrap()
+}
+
+/// Waits for the end of a command, which must come.
+pub fn end_of(child: Child) -> Ran {
     let id = child.id();
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || tell.send(child.wait_with_output()));
     let output = told.recv_timeout(WITHIN).unwrap_or_else(|_| {
-        let killed = Command::new("kill").args(["-KILL", &id.to_string()]).status();
-        panic!("it hangs: {command:?} ({killed:?})")
+        let killed = Command::new("kill")
+            .args(["-KILL", &id.to_string()])
+            .status();
+        panic!("it hangs ({killed:?})")
     });
     Ran::of(&output.unwrap())
 }
@@ -170,15 +181,15 @@ pub fn conversation(root: &Path, agent: &str, torn: usize) -> Vec<Message> {
         .unwrap();
     let text = fs::read_to_string(log).unwrap();
     let mut bad = 0;
-    let mut messages = Vec::new();
+    let mut records: Vec<Record> = Vec::new();
     for line in text.lines() {
         match serde_json::from_str(line) {
-            Ok(Record::Message(message)) => messages.push(message),
-            Ok(_) => {}
+            Ok(record) => records.push(record),
             Err(_) => bad += 1,
         }
     }
     assert_eq!(bad, torn, "{text}");
+    let messages = Conversation::of(records).messages;
     check(&messages).unwrap_or_else(|e| panic!("{e}:\n{text}"));
     messages
 }
@@ -204,7 +215,9 @@ pub struct SmallDisk {
 impl SmallDisk {
     /// A disk of that many KiB; `None`, and a word about it, where this machine can not make one.
     pub fn new(kib: u32) -> Option<SmallDisk> {
-        SmallDisk::mounted(&format!("mount -t tmpfs -o size={kib}k,mode=777 none \"$1\""))
+        SmallDisk::mounted(&format!(
+            "mount -t tmpfs -o size={kib}k,mode=777 none \"$1\""
+        ))
     }
 
     /// A folder that `mount`, a shell command, makes of `$1`.
@@ -229,8 +242,7 @@ impl SmallDisk {
             let mut out = BufReader::new(holder.stdout.take().unwrap());
             if out.read_line(&mut line).is_ok() && line == "ready\n" {
                 let pid = holder.id().to_string();
-                let mut inside: Vec<String> =
-                    ["nsenter", "-t", &pid].map(String::from).to_vec();
+                let mut inside: Vec<String> = ["nsenter", "-t", &pid].map(String::from).to_vec();
                 inside.extend(enter.iter().map(ToString::to_string));
                 let enter_dir = ["sh", "-c", "cd \"$0\" && exec \"$@\""];
                 inside.extend(enter_dir.map(String::from));

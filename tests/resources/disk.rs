@@ -2,11 +2,12 @@
 //! the work goes on when there is room.
 
 use std::fs;
-use std::process::Stdio;
 use std::path::Path;
+use std::process::Stdio;
 
 use crate::narrow::{
-    Ran, RUN, SmallDisk, conversation, crewdeck_by, files, ran, script, subjects, wait_until,
+    RUN, Ran, SmallDisk, conversation, crewdeck_by, end_of, files, ran, script, start as begin,
+    subjects, wait_until,
 };
 use crate::pty::Screen;
 
@@ -53,21 +54,40 @@ fn on_a_full_disk_nothing_is_half_written_and_with_room_the_work_goes_on() {
     };
     script(&disk.seen, &fills_and_makes_room());
     let run = ran(disk.crewdeck(RUN)).ok();
-    assert!(run.out.ends_with("Still full.\nRoom.\nDone.\n"), "{}", run.out);
-    for tool in ["task_create", "claim_task", "send_message", "spawn_teammate", "write_file"] {
+    assert!(
+        run.out.ends_with("Still full.\nRoom.\nDone.\n"),
+        "{}",
+        run.out
+    );
+    for tool in [
+        "task_create",
+        "claim_task",
+        "send_message",
+        "spawn_teammate",
+        "write_file",
+    ] {
         let failed = format!("lead · {tool} failed: Error: ");
         let lines: Vec<&str> = run.err.lines().filter(|l| l.starts_with(&failed)).collect();
         assert!(!lines.is_empty(), "{tool}: {}", run.err);
         let says = |l: &&str| l.contains("the disk is full: make room there");
         assert!(lines.iter().all(says), "{lines:?}");
     }
-    run.line(&["error: The conversation can not be saved", "the disk is full"]);
+    run.line(&[
+        "error: The conversation can not be saved",
+        "the disk is full",
+    ]);
     run.line(&["The conversation is saved again."]);
-    run.line(&["warning: The journal can not be written", "the disk is full"]);
+    run.line(&[
+        "warning: The journal can not be written",
+        "the disk is full",
+    ]);
     run.line(&["The journal is written again"]);
 
     assert_eq!(subjects(&disk.seen), ["before", "after"]);
-    assert_eq!(fs::read_to_string(disk.seen.join("kept.txt")).unwrap(), "old");
+    assert_eq!(
+        fs::read_to_string(disk.seen.join("kept.txt")).unwrap(),
+        "old"
+    );
     let letters = fs::read_to_string(disk.seen.join(".team/inbox/user.jsonl")).unwrap();
     assert_eq!(letters.matches("hello").count(), 1, "{letters}");
     // The whole conversation: nothing is lost and nothing stands there twice.
@@ -81,7 +101,14 @@ fn on_a_full_disk_nothing_is_half_written_and_with_room_the_work_goes_on() {
 }
 
 fn no_temporary_files(root: &Path) {
-    for folder in [".tasks", ".team", ".team/inbox", ".team/requests", ".transcripts", "."] {
+    for folder in [
+        ".tasks",
+        ".team",
+        ".team/inbox",
+        ".team/requests",
+        ".transcripts",
+        ".",
+    ] {
         for path in files(&root.join(folder)) {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             assert!(!name.contains("tmp"), "{folder}/{name}");
@@ -101,7 +128,7 @@ fn a_letter_that_comes_on_a_full_disk_is_acted_on_once() {
             "
   - when: ^go$
     calls:
-      - {{ tool: bash, input: {{ command: cat /dev/zero > fill }} }}
+      - {{ tool: bash, input: {{ command: \"touch waits; until [ -e full ]; do sleep 0.05; done\" }} }}
   - when: the secret
     say: I have read it. {long}
     calls: [{{ tool: task_list, input: {{}} }}]
@@ -112,8 +139,17 @@ fn a_letter_that_comes_on_a_full_disk_is_acted_on_once() {
 "
         ),
     );
+    let run = begin(disk.crewdeck(RUN));
+    wait_until("it waits", || disk.seen.join("waits").exists());
     ran(disk.crewdeck(&["mail", "send", "lead", "the secret"])).ok();
-    let run = ran(disk.crewdeck(RUN)).ok();
+    disk.fill();
+    // A name takes no room on this kind of disk.
+    fs::File::create(disk.seen.join("full")).unwrap();
+    let run = end_of(run).ok();
+    run.line(&[
+        "error: The conversation can not be saved",
+        "the disk is full",
+    ]);
     assert_eq!(run.out.matches("I have read it").count(), 1, "{}", run.out);
     let messages = conversation(&disk.seen, "lead", 0);
     let holds = |m: &&crewdeck::domain::chat::Message| m.words().contains("the secret");
@@ -144,9 +180,16 @@ fn a_teammate_that_can_not_claim_waits_for_room_and_goes_on_by_itself() {
     times: 0
 ",
     );
-    fs::write(disk.seen.join(".crewdeck/config.toml"), "idle_timeout_s = 0\n").unwrap();
-    let mut screen = start(&disk);
-    screen.send("go\r");
+    fs::write(
+        disk.seen.join(".crewdeck/config.toml"),
+        "idle_timeout_s = 0\n",
+    )
+    .unwrap();
+    let mut screen = dashboard(&disk);
+    screen.wait_for("crewdeck");
+    screen.send("go");
+    screen.wait_for("│ go ");
+    screen.send("\r");
     screen.wait_for("Bob is here.");
     // As another program would write it: the file is there already when the disk fills up.
     ran(disk.crewdeck(&["task", "add", "later", "--tag", "nobody"])).ok();
@@ -154,14 +197,22 @@ fn a_teammate_that_can_not_claim_waits_for_room_and_goes_on_by_itself() {
     let text = fs::read_to_string(&path).unwrap();
     disk.fill();
     let text = text.replace("\"nobody\"", "");
-    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(0).unwrap();
+    fs::OpenOptions::new()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_len(0)
+        .unwrap();
     fs::write(&path, text).unwrap();
     screen.wait_for("can not be claimed; it is tried again");
     screen.wait_for("the disk is full: make room there");
     let before = cpu(screen.pid());
     std::thread::sleep(std::time::Duration::from_millis(1500));
     let used = cpu(screen.pid()) - before;
-    assert!(used < 50, "{used} ticks of a hundredth second: it does not wait");
+    assert!(
+        used < 50,
+        "{used} ticks of a hundredth second: it does not wait"
+    );
     disk.make_room();
     wait_until("the task is completed", || {
         fs::read_to_string(&path).is_ok_and(|text| text.contains("completed"))
@@ -171,6 +222,13 @@ fn a_teammate_that_can_not_claim_waits_for_room_and_goes_on_by_itself() {
     assert!(status.success() && is_clean, "{status:?}");
 }
 
+/// Types a prompt as a person does: what comes in one piece counts as pasted.
+fn prompt(screen: &mut Screen, words: &str) {
+    screen.send(words);
+    screen.wait_for(&format!("│ {words} "));
+    screen.send("\r");
+}
+
 /// The processor time that a process has used, in ticks.
 fn cpu(pid: u32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
@@ -178,7 +236,7 @@ fn cpu(pid: u32) -> u64 {
     fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
 }
 
-fn start(disk: &SmallDisk) -> Screen {
+fn dashboard(disk: &SmallDisk) -> Screen {
     let words = [
         &disk.inside[1..],
         &[
@@ -219,19 +277,23 @@ fn a_dashboard_on_a_full_disk_shows_it_and_takes_prompts_again_with_room() {
     times: 0
 ",
     );
-    let mut screen = start(&disk);
-    screen.wait_for("script");
+    let mut screen = dashboard(&disk);
+    screen.wait_for("The model is scripted");
     disk.fill();
-    screen.send("first\r");
+    prompt(&mut screen, "first");
     screen.wait_for("That did not work.");
     let text = screen.text().replace('\n', " ");
     assert!(text.contains("the disk is full"), "{text}");
     disk.make_room();
-    screen.send("second\r");
+    prompt(&mut screen, "second");
     screen.wait_for("That did.");
     assert_eq!(subjects(&disk.seen), ["two"]);
     let messages = conversation(&disk.seen, "lead", 0);
-    let said: Vec<String> = messages.iter().map(|m| m.words()).filter(|w| !w.is_empty()).collect();
+    let said: Vec<String> = messages
+        .iter()
+        .map(|m| m.words())
+        .filter(|w| !w.is_empty())
+        .collect();
     assert_eq!(said, ["first", "That did not work.", "second", "That did."]);
     screen.send("\x03\x03\x03");
     let (status, is_clean) = screen.end();
@@ -247,7 +309,11 @@ fn a_crew_that_starts_on_a_full_disk_says_so() {
     disk.fill();
     // The folders of a new crew take no room on this kind of disk, what is in them does.
     let run = ran(disk.crewdeck(RUN));
-    assert!(run.err.contains("the disk is full: make room there"), "{}", run.err);
+    assert!(
+        run.err.contains("the disk is full: make room there"),
+        "{}",
+        run.err
+    );
     assert!(!run.err.contains("panicked"), "{}", run.err);
     disk.make_room();
     let run = ran(disk.crewdeck(RUN)).ok();
@@ -297,7 +363,11 @@ fn where_files_may_not_grow_the_conversation_is_whole_on_screen_and_no_line_is_g
     let mut again = RUN.to_vec();
     again.push("--resume");
     let run = ran(crate::narrow::crewdeck(dir.path(), &again)).ok();
-    assert!(run.err.contains("could not be read: see .transcripts/"), "{}", run.err);
+    assert!(
+        run.err.contains("could not be read: see .transcripts/"),
+        "{}",
+        run.err
+    );
     let messages = conversation(dir.path(), "lead", 0);
     assert_eq!(messages.last().unwrap().words(), "Again.");
 }

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 
-use super::{StoreError, words};
 use super::board::{Which, id_of_file};
+use super::{StoreError, words};
 use heard::{Ear, Heard};
 
 /// Events within this time are one.

@@ -1,6 +1,8 @@
 //! The dashboard: one loop that joins keys, events and frames.
 
-use anyhow::{Context, Result};
+use std::io::IsTerminal;
+
+use anyhow::{Context, Result, bail};
 use crossterm::event::{Event as Input, EventStream, KeyEventKind};
 use futures::StreamExt;
 use jiff::tz::TimeZone;
@@ -101,8 +103,14 @@ impl Dashboard {
             signal(SignalKind::terminate())?,
             signal(SignalKind::hangup())?,
         );
-        let screen = Screen::enter()
-            .context("the dashboard needs a terminal (crewdeck run works without one)")?;
+        // Keys are read from the terminal also where something else is standard input.
+        let has_keys = std::io::stdin().is_terminal() || std::fs::File::open("/dev/tty").is_ok();
+        if !has_keys || !std::io::stdout().is_terminal() {
+            bail!(
+                "the dashboard needs a terminal, and here is none: crewdeck run works without one"
+            );
+        }
+        let screen = Screen::enter().context("the terminal can not be taken over")?;
         let (width, height) = screen.size()?;
         let early = blueprint.prompt().map(|text| Command::Prompt {
             to: Name::lead(),
@@ -290,7 +298,10 @@ impl Dashboard {
             Input::Key(key) => Msg::Key(key, now()),
             Input::Paste(text) => Msg::Paste(text),
             Input::Mouse(mouse) => Msg::Mouse(mouse),
-            Input::Resize(width, height) => Msg::Resize(width, height),
+            Input::Resize(width, height) => {
+                self.screen.spoil();
+                Msg::Resize(width, height)
+            }
             Input::FocusGained | Input::FocusLost => return Ok(Next::Stay),
         };
         for wish in update(&mut self.state, message) {

@@ -70,18 +70,21 @@ pub fn prepare(root: &Path) -> Result<Vec<String>, StoreError> {
 }
 
 /// The git folder that all worktrees share. In a worktree `.git` is a file that names its own folder,
-/// and `commondir` in there names the shared one.
+/// and `commondir` in there names the shared one. `None` where what is named is no git folder: nothing is
+/// written into a place that a file in the project points to and that git itself has not made.
 fn git_dir(root: &Path) -> Option<PathBuf> {
     let dot = root.join(".git");
-    if dot.is_dir() {
-        return Some(dot);
-    }
-    let text = plain::read_text(&dot, LINK_MAX).ok()?;
-    let own = root.join(text.strip_prefix("gitdir:")?.trim());
-    match plain::read_text(&own.join("commondir"), LINK_MAX) {
-        Ok(common) => Some(own.join(common.trim())),
-        Err(_) => Some(own),
-    }
+    let dir = if dot.is_dir() {
+        dot
+    } else {
+        let text = plain::read_text(&dot, LINK_MAX).ok()?;
+        let own = root.join(text.strip_prefix("gitdir:")?.trim());
+        match plain::read_text(&own.join("commondir"), LINK_MAX) {
+            Ok(common) => own.join(common.trim()),
+            Err(_) => own,
+        }
+    };
+    dir.join("objects").is_dir().then_some(dir)
 }
 
 fn exclude(path: &Path) -> Result<(), StoreError> {
@@ -134,6 +137,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let info = dir.path().join(".git/info");
         fs::create_dir_all(&info).unwrap();
+        fs::create_dir(dir.path().join(".git/objects")).unwrap();
         fs::write(info.join("exclude"), b"*.log\n\xff").unwrap();
         assert_eq!(prepare(dir.path()).unwrap(), Vec::<String>::new());
         assert_eq!(prepare(dir.path()).unwrap(), Vec::<String>::new());
@@ -145,10 +149,26 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_written_to_where_no_git_folder_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, elsewhere) = (dir.path().join("r"), dir.path().join("elsewhere"));
+        for folder in [&root, &elsewhere] {
+            fs::create_dir(folder).unwrap();
+        }
+        for place in [&elsewhere, &dir.path().join("nowhere")] {
+            fs::write(root.join(".git"), format!("gitdir: {}\n", place.display())).unwrap();
+            assert_eq!(prepare(&root).unwrap(), Vec::<String>::new());
+        }
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+        assert!(!dir.path().join("nowhere").exists());
+    }
+
+    #[test]
     fn a_worktree_excludes_in_the_shared_folder() {
         let dir = tempfile::tempdir().unwrap();
         let own = dir.path().join("main/.git/worktrees/w");
         fs::create_dir_all(&own).unwrap();
+        fs::create_dir(dir.path().join("main/.git/objects")).unwrap();
         fs::write(own.join("commondir"), "../..\n").unwrap();
         let tree = dir.path().join("w");
         fs::create_dir(&tree).unwrap();

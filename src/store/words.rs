@@ -23,6 +23,7 @@ pub fn why(error: &Error) -> String {
         ErrorKind::FileTooLarge => "the file can not grow (limit: ulimit -f): raise the limit",
         ErrorKind::ReadOnlyFilesystem => "the file system is read-only: make it writable",
         ErrorKind::PermissionDenied => "no permission for that: ls -l shows whose it is",
+        ErrorKind::NotFound => "there is no such file or folder",
         ErrorKind::NotADirectory | ErrorKind::AlreadyExists if error.raw_os_error().is_some() => {
             "something else stands where a folder belongs: move it away"
         }

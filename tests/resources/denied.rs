@@ -64,27 +64,19 @@ impl Place {
     /// The project is a repository with a commit.
     fn repository() -> Place {
         let place = Place::new();
-        for args in [
-            &["init", "--quiet"][..],
-            &[
-                "-c",
-                "user.name=a",
-                "-c",
-                "user.email=a@b",
-                "commit",
-                "--quiet",
-                "--allow-empty",
-                "-m",
-                "a",
-            ],
-        ] {
-            let done = Command::new("git")
-                .args(args)
-                .current_dir(&place.root)
-                .status();
-            assert!(done.unwrap().success());
-        }
-        place.give_away(&place.root);
+        let script = "git init --quiet && git -c user.name=a -c user.email=a@b commit --quiet --allow-empty -m a";
+        let shell = ["sh", "-c", script];
+        let words = if is_root() {
+            [AS_NOBODY, &shell].concat()
+        } else {
+            shell.to_vec()
+        };
+        let made = Command::new(words[0])
+            .args(&words[1..])
+            .current_dir(&place.root)
+            .env("HOME", &place.root)
+            .status();
+        assert!(made.unwrap().success());
         place
     }
 

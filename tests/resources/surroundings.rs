@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::narrow::{RUN, crewdeck, ran, script};
+use crate::narrow::{RUN, crewdeck, ran, script, wait_until};
 use crate::pty::Screen;
 
 const ANSWER: &str = "  - say: Done.\n    times: 0\n";
@@ -23,13 +23,13 @@ fn neither_a_home_nor_a_folder_for_temporary_files_is_needed() {
         let run = ran(command).ok();
         assert_eq!(run.out, "Done.\n", "{}", run.err);
     };
-    run(&|c| drop(c.env_remove("HOME")));
-    run(&|c| drop(c.env("HOME", "/nowhere")));
-    run(&|c| drop(c.env("HOME", "")));
-    run(&|c| drop(c.env("TMPDIR", "/nowhere")));
-    run(&|c| drop(c.env_remove("TMPDIR").env_remove("HOME")));
-    run(&|c| drop(c.env_remove("PATH")));
-    run(&|c| drop(c.env("LC_ALL", "C").env("LANG", "C")));
+    run(&|c| _ = c.env_remove("HOME"));
+    run(&|c| _ = c.env("HOME", "/nowhere"));
+    run(&|c| _ = c.env("HOME", ""));
+    run(&|c| _ = c.env("TMPDIR", "/nowhere"));
+    run(&|c| _ = c.env_remove("TMPDIR").env_remove("HOME"));
+    run(&|c| _ = c.env_remove("PATH"));
+    run(&|c| _ = c.env("LC_ALL", "C").env("LANG", "C"));
     // The demo makes its repository there.
     let mut demo = crewdeck(dir.path(), &["run", "--demo"]);
     demo.env("TMPDIR", "/nowhere");
@@ -46,7 +46,7 @@ fn a_dashboard_without_a_terminal_says_what_to_use_instead() {
     for args in [&[][..], &["--demo"]] {
         let refused = ran(crewdeck(dir.path(), args)).refused();
         assert!(
-            refused.contains("no terminal") && refused.contains("crewdeck run"),
+            refused.contains("needs a terminal") && refused.contains("crewdeck run"),
             "{refused}"
         );
     }
@@ -93,8 +93,21 @@ fn a_terminal_of_one_cell_or_none_is_waited_for() {
         screen.wait_for("The model is scripted");
         leave(screen);
     }
-    // What `script` and some consoles say: no rows and no columns.
+    // What some consoles say: no rows and no columns.
     let dir = project();
-    let sized = "stty rows 0 cols 0; \"$0\" --provider script:script.yaml & crew=$!; sleep 1; stty rows 30 cols 100; kill -WINCH $crew; wait $crew";
-    let _ = (dir, sized);
+    let script = "stty rows 0 cols 0; exec \"$0\" --provider script:script.yaml";
+    let screen = Screen::start_program(
+        Path::new("/bin/sh"),
+        dir.path(),
+        100,
+        30,
+        &["-c", script, env!("CARGO_BIN_EXE_crewdeck")],
+        &[],
+    );
+    wait_until("it has the terminal", || {
+        screen.raw().windows(8).any(|w| w == b"\x1b[?1049h")
+    });
+    screen.resize(100, 30);
+    screen.wait_for("The model is scripted");
+    leave(screen);
 }

@@ -1,5 +1,6 @@
 //! Few files may be open at once: it is told, nothing panics; and a crew at work does not use more and more.
 
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
@@ -137,4 +138,61 @@ fn with_files_running_out_in_the_middle_nothing_is_lost() {
     // What was written before is whole.
     let log = conversation(dir.path(), "lead", 0);
     assert_eq!(log[0].words(), "go");
+}
+
+#[test]
+fn where_nothing_can_be_watched_changes_are_seen_all_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    script(
+        dir.path(),
+        r#"
+  - agent: lead
+    when: ^go$
+    calls: [{ tool: bash, input: { command: "touch waits; until [ -e on ]; do sleep 0.05; done" } }]
+  - say: Done.
+    times: 0
+"#,
+    );
+    for limit in ["max_inotify_instances", "max_inotify_watches"] {
+        // The limits of a user namespace of its own: nobody else's change.
+        let inside = format!("echo 0 > /proc/sys/user/{limit} && exec \"$@\"");
+        let before = ["unshare", "-Ur", "sh", "-c", &inside, "sh"];
+        let possible = crewdeck_by(&before, dir.path(), &["--version"]).output();
+        if !possible.is_ok_and(|o| o.status.success()) {
+            let words = "passed over: this machine gives no user namespace (unshare -Ur)";
+            let _ = writeln!(std::io::stderr(), "{words}");
+            return;
+        }
+        let mut args = RUN.to_vec();
+        args.push("--json");
+        let child = start(crewdeck_by(&before, dir.path(), &args));
+        wait_until("it waits", || dir.path().join("waits").exists());
+        let task = ran(crewdeck(dir.path(), &["task", "add", limit])).ok();
+        assert!(task.out.contains(limit), "{}", task.out);
+        // Longer than it takes to look at everything.
+        let seen = || {
+            let text = journal(dir.path());
+            text.contains("board_changed") && text.contains(limit)
+        };
+        wait_until("the task is told", seen);
+        std::fs::write(dir.path().join("on"), "").unwrap();
+        let run = end_of(child).ok();
+        let told: Vec<&str> = run
+            .out
+            .lines()
+            .filter(|l| l.contains("File changes are looked for once a second"))
+            .collect();
+        assert_eq!(told.len(), 1, "{}", run.out);
+        assert!(told[0].contains("inotify"), "{}", told[0]);
+        for file in ["waits", "on"] {
+            std::fs::remove_file(dir.path().join(file)).unwrap();
+        }
+    }
+}
+
+/// All that the journals of the sessions hold.
+fn journal(root: &Path) -> String {
+    let sessions = std::fs::read_dir(root.join(".crewdeck/sessions")).unwrap();
+    let texts = sessions.map(|s| std::fs::read_to_string(s.unwrap().path().join("journal.jsonl")));
+    texts.map(Result::unwrap_or_default).collect()
 }

@@ -8,6 +8,8 @@ mod narrow;
 #[allow(dead_code)] // other tests use more of it
 mod pty;
 
+#[path = "resources/clock.rs"]
+mod clock;
 #[path = "resources/denied.rs"]
 mod denied;
 #[path = "resources/descriptors.rs"]

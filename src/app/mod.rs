@@ -1,6 +1,7 @@
 //! The roof: gathers what a crew needs and joins it with a front end. Sees every floor.
 
 pub mod assemble;
+mod clock;
 pub mod dashboard;
 pub mod demo;
 mod editor;
@@ -12,7 +13,7 @@ mod pace;
 mod resume;
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Resource, Signal, getrlimit};
@@ -22,11 +23,11 @@ use crate::cli::{Cli, Global, Verb};
 use crate::config::{self, Choice, Settings};
 use crate::domain::conversation::TurnState;
 use crate::domain::request::Decider;
-use crate::domain::stamp::Stamp;
 use crate::protocol::bus;
 use crate::store::{self, words};
 use crate::verbs::{self, Desk, Form};
 use assemble::{Assembly, Blueprint};
+pub use clock::now;
 use headless::Person;
 
 /// The exit code when there was nothing to do.
@@ -192,14 +193,6 @@ fn root(global: &Global) -> Result<PathBuf> {
         bail!("{} is not a directory: name one with --dir", dir.display());
     }
     Ok(store::root_of(&dir))
-}
-
-/// The time of the clock on the wall.
-pub fn now() -> Stamp {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    Stamp(since.as_secs_f64())
 }
 
 /// A new id: short enough to read, ordered by time.

@@ -206,6 +206,8 @@ struct Shared {
     tracker: TaskTracker,
     stop: CancellationToken,
     clock: fn() -> Stamp,
+    /// When it began, by a clock that nobody sets: waits are measured by it.
+    began: tokio::time::Instant,
     new_id: fn() -> String,
     jitter: fn() -> f64,
 }
@@ -275,6 +277,7 @@ impl Crew {
             tracker: TaskTracker::new(),
             stop: CancellationToken::new(),
             clock: parts.clock,
+            began: tokio::time::Instant::now(),
             new_id: parts.new_id,
             jitter: parts.jitter,
         });
@@ -349,6 +352,11 @@ impl Shared {
 
     fn now(&self) -> Stamp {
         (self.clock)()
+    }
+
+    /// How long the crew has run.
+    fn ran(&self) -> Duration {
+        self.began.elapsed()
     }
 
     fn graph(&self) -> Arc<TaskGraph> {

@@ -49,6 +49,9 @@ pub struct Pending {
     inbox: String,
 }
 
+/// A letter, how far it got, and the time by which it stands among others.
+type Dated = (f64, Letter, LetterStep);
+
 /// The letters that the screen shows.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Recent {
@@ -160,7 +163,7 @@ impl Post {
     /// # Errors
     /// When the folder can not be read.
     pub fn recent(&self, most: usize) -> Result<Recent, StoreError> {
-        let mut all = Recent::default();
+        let (mut all, mut notices) = (Vec::new(), Vec::new());
         for entry in fs::read_dir(&self.dir)
             .map_err(StoreError::at(&self.dir))?
             .flatten()
@@ -170,23 +173,25 @@ impl Post {
                 continue;
             };
             match self.recent_of(&name, &entry.path()) {
-                Ok(letters) => all.letters.extend(letters),
+                Ok(letters) => all.extend(letters),
                 Err(error) => {
                     let text = format!("The inbox of {name} can not be read: {error}");
-                    all.notices.push(text);
+                    notices.push(text);
                 }
             }
         }
-        let by_time = |a: &Letter, b: &Letter| a.timestamp.0.total_cmp(&b.timestamp.0);
-        all.letters.sort_by(|(a, _), (b, _)| by_time(a, b));
-        let surplus = all.letters.len().saturating_sub(most);
-        all.letters.drain(..surplus);
-        Ok(all)
+        all.sort_by(|(a, ..): &Dated, (b, ..)| a.total_cmp(b));
+        let surplus = all.len().saturating_sub(most);
+        let newest = all.into_iter().skip(surplus);
+        Ok(Recent {
+            letters: newest.map(|(_, letter, step)| (letter, step)).collect(),
+            notices,
+        })
     }
 
-    /// The letters at the end of an inbox.
-    fn recent_of(&self, name: &Name, path: &Path) -> Result<Vec<(Letter, LetterStep)>, StoreError> {
-        let mut all = Vec::new();
+    /// The letters at the end of an inbox, each with the time by which it stands among those of others.
+    fn recent_of(&self, name: &Name, path: &Path) -> Result<Vec<Dated>, StoreError> {
+        let (mut all, mut latest) = (Vec::new(), f64::NEG_INFINITY);
         let size = fs::metadata(path).map_or(0, |m| m.len());
         let read_to = self.cursor(name)?.offset;
         let mut at = line_start(path, size.saturating_sub(RECENT_MAX))?;
@@ -204,7 +209,11 @@ impl Post {
                 }
             };
             let letters = lines.letters.into_iter().zip(lines.ends);
-            all.extend(letters.map(|(letter, end)| (letter, step(end))));
+            all.extend(letters.map(|(letter, end)| {
+                // Within an inbox letters stand as they came, also where a clock was set back in between.
+                latest = latest.max(letter.timestamp.0);
+                (latest, letter, step(end))
+            }));
         }
     }
 

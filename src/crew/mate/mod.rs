@@ -15,7 +15,6 @@ use crate::agent::prompt;
 use crate::agent::turn::{Input, Limits};
 use crate::domain::chat::Block;
 use crate::domain::conversation::{PlanState, TurnState};
-use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Member, MemberStatus, PlanRule, Team};
 use crate::protocol::event::{Level, TurnEnd};
 use crate::store::StoreError;
@@ -196,7 +195,7 @@ impl Life {
                     Claim::Work(words) => say = Some(Input::Say(words)),
                     Claim::LookAgain => {}
                     Claim::Wait => {
-                        let again = self.shared.now().after(CLAIM_AGAIN);
+                        let again = self.shared.ran() + CLAIM_AGAIN;
                         say = self.rest(&mut changes, Some(again)).await?;
                     }
                 },
@@ -245,7 +244,7 @@ impl Life {
     async fn rest(
         &mut self,
         changes: &mut tokio::sync::watch::Receiver<u64>,
-        until: Option<Stamp>,
+        until: Option<Duration>,
     ) -> Option<Option<Input>> {
         self.set_status(MemberStatus::Idle).await;
         let standing = match self.hold {
@@ -255,7 +254,7 @@ impl Life {
         self.shared.set_standing(&self.outfit.handle, standing);
         let deadline = async {
             match until {
-                Some(at) => tokio::time::sleep(at.since(self.shared.now())).await,
+                Some(at) => tokio::time::sleep(at.saturating_sub(self.shared.ran())).await,
                 None => std::future::pending().await,
             }
         };

@@ -63,7 +63,7 @@ impl Life {
             } else {
                 Person::Free
             },
-            now: self.shared.now(),
+            now: self.shared.ran(),
         }
     }
 

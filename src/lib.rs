@@ -48,6 +48,8 @@
 //!   covers: `tools/policy/scopes.rs`; the card of a request: `ui/needs_card.rs`
 //! - where a claimed task is worked on and how it is merged: `crew/trees.rs`, over [`store::Worktrees`]
 //! - who comes back after a restart: `crew/roll.rs`; what was decided meanwhile: `crew/late.rs`
+//! - what the system's errors are called and what to do about them: [`store::words`]; who opens a state file:
+//!   [`store::plain`]
 //! - what a key does: [`ui::keymap`]; a colour: [`ui::theme`]
 //!
 //! # Rules that hold everywhere

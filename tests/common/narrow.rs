@@ -163,8 +163,8 @@ pub fn subjects(root: &Path) -> Vec<String> {
         .filter(|path| path.extension().is_some_and(|e| e == "json"))
         .map(|path| {
             let text = fs::read_to_string(path).unwrap();
-            let task: serde_json::Value =
-                serde_json::from_str(&text).unwrap_or_else(|e| panic!("{path:?}: {e}: {text}"));
+            let task: serde_json::Value = serde_json::from_str(&text)
+                .unwrap_or_else(|e| panic!("{}: {e}: {text}", path.display()));
             let subject = task["subject"].as_str().unwrap().to_string();
             (task["id"].as_u64().unwrap(), subject)
         })

@@ -169,7 +169,11 @@ fn a_crew_whose_clock_jumps_does_its_work_and_rests_as_long_as_it_should() {
             assert!(wait <= Duration::from_secs(60), "{wait:?}");
         }
         let buffer = terminal.backend().buffer().clone();
-        let text: String = buffer.content().iter().map(|c| c.symbol()).collect();
+        let text: String = buffer
+            .content()
+            .iter()
+            .map(ratatui::buffer::Cell::symbol)
+            .collect();
         for odd in ["-1", "NaN", "inf"] {
             assert!(!text.contains(&format!(" {odd}")), "{odd}");
         }

@@ -10,6 +10,7 @@ use crate::narrow::{
     subjects, wait_until,
 };
 use crate::pty::Screen;
+use crewdeck::domain::chat::Message;
 
 /// Long enough to fill more than a page of the log.
 fn long() -> String {
@@ -92,7 +93,7 @@ fn on_a_full_disk_nothing_is_half_written_and_with_room_the_work_goes_on() {
     assert_eq!(letters.matches("hello").count(), 1, "{letters}");
     // The whole conversation: nothing is lost and nothing stands there twice.
     let messages = conversation(&disk.seen, "lead", 0);
-    let said: Vec<String> = messages.iter().map(|m| m.words()).collect();
+    let said: Vec<String> = messages.iter().map(Message::words).collect();
     for words in ["Before.", "Still full.", "Room.", "Done."] {
         assert_eq!(said.iter().filter(|s| *s == words).count(), 1, "{words}");
     }
@@ -152,7 +153,7 @@ fn a_letter_that_comes_on_a_full_disk_is_acted_on_once() {
     ]);
     assert_eq!(run.out.matches("I have read it").count(), 1, "{}", run.out);
     let messages = conversation(&disk.seen, "lead", 0);
-    let holds = |m: &&crewdeck::domain::chat::Message| m.words().contains("the secret");
+    let holds = |m: &&Message| m.words().contains("the secret");
     assert_eq!(messages.iter().filter(holds).count(), 1);
     let left = ran(disk.crewdeck(&["mail", "list", "lead", "--json"])).ok();
     assert_eq!(left.out.trim(), "[]");
@@ -291,7 +292,7 @@ fn a_dashboard_on_a_full_disk_shows_it_and_takes_prompts_again_with_room() {
     let messages = conversation(&disk.seen, "lead", 0);
     let said: Vec<String> = messages
         .iter()
-        .map(|m| m.words())
+        .map(Message::words)
         .filter(|w| !w.is_empty())
         .collect();
     assert_eq!(said, ["first", "That did not work.", "second", "That did."]);

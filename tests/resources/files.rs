@@ -133,6 +133,7 @@ fn numbers_locks_and_the_exclusion_that_are_no_files_are_told() {
             assert_eq!(subjects(dir.path()), ["one"]);
         }
         let dir = project();
+        fs::create_dir_all(dir.path().join(".git/objects")).unwrap();
         put(kind, &dir.path().join(".git/info/exclude"));
         let told = ran(crewdeck(dir.path(), RUN)).ok();
         told.line(&["git status will show the folders of crewdeck"]);

@@ -30,7 +30,8 @@ const TEAM: &str = r##"
 
 /// A folder in which things are tried, and git in it.
 struct Place {
-    _dir: tempfile::TempDir,
+    /// Kept as long as this.
+    dir: tempfile::TempDir,
     root: PathBuf,
 }
 
@@ -39,7 +40,7 @@ impl Place {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap().join(name);
         fs::create_dir(&root).unwrap();
-        Place { _dir: dir, root }
+        Place { dir, root }
     }
 
     fn repository(name: &str) -> Place {
@@ -329,7 +330,7 @@ fn unusual_repositories_have_worktrees_like_any_other() {
     main.git(&["worktree", "add", "--quiet", "../tree", "-b", "tree"]);
     let tree = Place {
         root: main.root.with_file_name("tree"),
-        _dir: main._dir,
+        dir: main.dir,
     };
     tree.works(&tree.run());
     let apart = Place::named("r");

@@ -154,14 +154,16 @@ fn a_crew_whose_clock_jumps_does_its_work_and_rests_as_long_as_it_should() {
     let said: Vec<&str> = letters.iter().map(|(l, _)| l.content.as_str()).collect();
     assert_eq!(said, ["about 1", "about 2"]);
 
-    // The same as a person sees it: drawn after each event, and at a moment of any hour.
-    let motion = Motion::Full;
+    // The same as a person sees it, drawn after each event. The program's own clock is never set back
+    // (`app::now`), but events of another one may be from any hour.
+    let (motion, mut now) = (Motion::Full, Stamp::default());
     let mut state = UiState::new(160, 45, jiff::tz::TimeZone::UTC, motion);
     let mut terminal = Terminal::new(TestBackend::new(160, 45)).unwrap();
     let (mut cache, theme) = (ViewCache::default(), Theme::new(Palette::Ansi));
     for event in events {
         update(&mut state, Msg::Event(event));
-        update(&mut state, Msg::Tick { now: jumping() });
+        now = Stamp(jumping().0.max(now.0));
+        update(&mut state, Msg::Tick { now });
         terminal
             .draw(|frame| draw(&state, &mut cache, &theme, frame))
             .unwrap();

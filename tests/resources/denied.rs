@@ -264,7 +264,7 @@ fn a_repository_that_can_not_be_written_is_told() {
 
 #[test]
 fn a_file_system_that_is_read_only_is_one_line() {
-    let mount = "mount -t tmpfs none \"$1\" && mkdir \"$1/.tasks\" && mount -o remount,ro \"$1\"";
+    let mount = "mount -t tmpfs -o ro none \"$1\"";
     let Some(disk) = SmallDisk::mounted(mount) else {
         return;
     };

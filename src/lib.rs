@@ -16,6 +16,8 @@
 //!                                                 └─ file watcher on .tasks .team  cache of them
 //! ```
 //!
+//! [`promises`] says what users can rely on, what keeps each promise, and which tests hold it.
+//!
 //! # The floors
 //!
 //! Each imports only what lies below it; `tests/architecture.rs` holds that.
@@ -50,6 +52,7 @@
 //! - who comes back after a restart: `crew/roll.rs`; what was decided meanwhile: `crew/late.rs`
 //! - what the system's errors are called and what to do about them: [`store::words`]; who opens a state file:
 //!   [`store::plain`]
+//! - a session that is watched again: [`ui::replay`] (the player), `ui/update/replay.rs` (the screen moved through it)
 //! - what a key does: [`ui::keymap`]; a colour: [`ui::theme`]
 //!
 //! # Rules that hold everywhere
@@ -72,6 +75,7 @@ pub mod crew;
 pub mod domain;
 pub mod model;
 pub mod process;
+pub mod promises;
 pub mod protocol;
 pub mod store;
 pub mod tools;

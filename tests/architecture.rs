@@ -35,6 +35,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "config", "cli", "verbs", "app",
         ],
     ),
+    // Words alone: the promises and their tests.
+    ("promises", &["domain", "store"]),
     ("main", &["app", "cli", "domain"]),
     ("lib", &[]),
 ];
@@ -56,6 +58,7 @@ const PURE: &[&str] = &[
     "ui/view",
     "ui/transcript",
     "ui/keymap",
+    "ui/replay",
     "ui/state",
     "config/provider.rs",
 ];
@@ -244,5 +247,27 @@ fn only_main_ends_the_process() {
             }
         }
     }
+    complain(&problems);
+}
+
+#[test]
+fn every_test_that_the_promises_name_is_there() {
+    let base = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(base.join("src/promises.rs")).unwrap();
+    let named: Vec<(&str, &str)> = page
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter_map(|code| code.split_once(".rs::"))
+        .collect();
+    assert!(named.len() > 20, "{named:?}");
+    let problems: Vec<String> = named
+        .iter()
+        .filter(|(file, test)| {
+            let text = fs::read_to_string(base.join(format!("{file}.rs"))).unwrap_or_default();
+            !text.contains(&format!("fn {test}("))
+        })
+        .map(|(file, test)| format!("src/promises.rs names {file}.rs::{test}, which is not there"))
+        .collect();
     complain(&problems);
 }

@@ -11,11 +11,13 @@ use tokio::time::Instant;
 
 use super::assemble::{self, Assembly, Blueprint, NoModel};
 use super::pace::{Cause, Pace};
-use super::{blocked_on, editor, in_words, now, resume};
+use super::{blocked_on, editor, in_words, now, resume, until};
 use crate::cli::Global;
+use crate::domain::attention::Calling;
 use crate::domain::ids::Name;
 use crate::protocol::event::{EventKind, Level};
 use crate::protocol::{Command, Event, Inlet, Publisher, bus};
+use crate::ui::attention::Window;
 use crate::ui::terminal::{Copied, Screen};
 use crate::ui::{Do, Motion, Msg, Palette, Theme, UiState, ViewCache, draw, next_tick, update};
 
@@ -84,6 +86,7 @@ struct Dashboard {
     inlet: Inlet,
     crew: Crew,
     title: String,
+    calling: Calling,
     /// What changed the state since it was drawn.
     stale: Option<Cause>,
     pace: Pace,
@@ -117,6 +120,9 @@ impl Dashboard {
             text,
         });
         let mut state = UiState::new(width, height, TimeZone::system(), Motion::Full);
+        if let Some(matters) = &blueprint.settings.notify_about {
+            state.call_for(matters);
+        }
         if let Some(session) = &blueprint.resume {
             resume::show(&blueprint.root, session, now(), &mut state)?;
         }
@@ -133,6 +139,7 @@ impl Dashboard {
                 events: Vec::new(),
             }),
             title: String::new(),
+            calling: blueprint.settings.notify.unwrap_or_default(),
             stale: Some(Cause::Key),
             pace: Pace::default(),
             opened: Instant::now(),
@@ -194,7 +201,9 @@ impl Dashboard {
                 }
                 built = &mut building, if matches!(self.crew, Crew::Coming(_)) => self.built(built),
                 () = until(wake), if wake.is_some() => {
-                    update(&mut self.state, Msg::Tick { now: now() });
+                    for wish in update(&mut self.state, Msg::Tick { now: now() }) {
+                        self.meanwhile(wish);
+                    }
                 }
             }
             if self.state.take_dirty() {
@@ -251,17 +260,22 @@ impl Dashboard {
             Crew::Coming(_) | Crew::Missing => {}
         }
         for wish in update(&mut self.state, Msg::Event(event)) {
-            match wish {
-                // A bell that can not be rung is not worth the end of the program.
-                Do::Bell => drop(self.screen.bell()),
-                Do::Command(command) => self.submit(command),
-                Do::Quit
-                | Do::Suspend
-                | Do::EditComposer
-                | Do::StartDemo
-                | Do::Copy(_)
-                | Do::Mouse(_) => {}
-            }
+            self.meanwhile(wish);
+        }
+    }
+
+    /// Does what follows from an event or from time that has passed.
+    fn meanwhile(&mut self, wish: Do) {
+        match wish {
+            // A bell that can not be rung is not worth the end of the program.
+            Do::Call(words) => drop(self.call(&words)),
+            Do::Command(command) => self.submit(command),
+            Do::Quit
+            | Do::Suspend
+            | Do::EditComposer
+            | Do::StartDemo
+            | Do::Copy(_)
+            | Do::Mouse(_) => {}
         }
     }
 
@@ -302,7 +316,8 @@ impl Dashboard {
                 self.screen.spoil();
                 Msg::Resize(width, height)
             }
-            Input::FocusGained | Input::FocusLost => return Ok(Next::Stay),
+            Input::FocusGained => Msg::Window(Window::Focused),
+            Input::FocusLost => Msg::Window(Window::Elsewhere),
         };
         for wish in update(&mut self.state, message) {
             match wish {
@@ -316,10 +331,20 @@ impl Dashboard {
                 }
                 Do::Copy(text) => self.copy(&text)?,
                 Do::Mouse(owner) => self.screen.set_mouse(owner)?,
-                Do::Bell => self.screen.bell()?,
+                Do::Call(words) => self.call(&words)?,
             }
         }
         Ok(Next::Stay)
+    }
+
+    /// Calls the person as they want to be called.
+    fn call(&mut self, words: &str) -> Result<()> {
+        match self.calling {
+            Calling::Bell => self.screen.bell()?,
+            Calling::Desktop => self.screen.notify(words)?,
+            Calling::Off => {}
+        }
+        Ok(())
     }
 
     fn copy(&mut self, text: &str) -> Result<()> {
@@ -375,11 +400,4 @@ enum Next {
     Stay,
     Edit,
     Leave(Left),
-}
-
-async fn until(wake: Option<Instant>) {
-    match wake {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
-    }
 }

@@ -10,6 +10,7 @@ mod journal;
 mod local;
 mod lock;
 mod pace;
+mod replay;
 mod resume;
 
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use anyhow::{Context, Result, bail};
 use rustix::process::{Resource, Signal, getrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::{Cli, Global, Verb};
+use crate::cli::{Cli, Global, Verb, manual};
 use crate::config::{self, Choice, Settings};
 use crate::domain::conversation::TurnState;
 use crate::domain::request::Decider;
@@ -53,6 +54,9 @@ pub fn main(cli: Cli) -> Result<u8> {
     match cli.verb {
         None => dashboard::main(&cli.global),
         Some(Verb::Run { prompt }) => run(&cli.global, prompt, form),
+        Some(Verb::Replay { session }) => replay::main(&cli.global, session.as_deref()),
+        Some(Verb::Completions { shell }) => print(&manual::completions(shell)),
+        Some(Verb::Man) => print(&manual::page()?),
         Some(verb) => {
             let root = root(&cli.global)?;
             let desk = Desk {
@@ -66,6 +70,16 @@ pub fn main(cli: Cli) -> Result<u8> {
                 verbs::Ended::Nothing => NOTHING,
             })
         }
+    }
+}
+
+/// Prints a text of crewdeck's own as it stands.
+fn print(text: &str) -> Result<u8> {
+    use std::io::Write;
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        // Nobody reads on (`| head`): the wish was to stop.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(0),
+        written => Ok(written.map(|()| 0)?),
     }
 }
 
@@ -178,6 +192,14 @@ fn blocked_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     // A thread that waits for a key of the person must not hold the end up.
     runtime.shutdown_timeout(ENDS_WITHIN);
     done
+}
+
+/// Waits until `wake`; for ever without one.
+async fn until(wake: Option<tokio::time::Instant>) {
+    match wake {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// The root of the crew: the git top level above the directory, else the directory.

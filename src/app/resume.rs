@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use crate::domain::stamp::Stamp;
 use crate::protocol::Event;
 use crate::store::{self, Journal, StoreError};
-use crate::ui::{Msg, UiState, update};
+use crate::ui::{UiState, recall};
 
 /// Fewest characters of an id that name a session.
 const PREFIX_MIN: usize = 4;
@@ -58,14 +58,20 @@ pub fn is_id(text: &str) -> bool {
 /// # Errors
 /// When its journal can not be read.
 pub fn show(root: &Path, session: &str, now: Stamp, state: &mut UiState) -> Result<()> {
-    for line in Journal::read(root, session)? {
-        // A line of another version says nothing that this one could show.
-        if let Ok(event) = serde_json::from_str::<Event>(&line) {
-            update(state, Msg::Event(event));
-        }
-    }
+    recall(state, None, &recorded(root, session)?);
     state.end_of_session(now);
     Ok(())
+}
+
+/// The events of a session as its journal has them.
+///
+/// # Errors
+/// When it can not be read.
+pub fn recorded(root: &Path, session: &str) -> Result<Vec<Event>> {
+    let lines = Journal::read(root, session)?;
+    // A line of another version says nothing that this one could show.
+    let events = lines.iter().filter_map(|l| serde_json::from_str(l).ok());
+    Ok(events.collect())
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Result, anyhow, bail};
 use serde::Deserialize;
 
+use crate::domain::attention::{Calling, Matter};
 use crate::domain::ceiling::{Ceiling, Ceilings};
 use crate::domain::request::Decider;
 use crate::domain::usage::Price;
@@ -46,6 +47,10 @@ pub struct Settings {
     pub tool: Option<Decider>,
     /// Commands that agents may run without being asked about, by their first words.
     pub allow: Option<Vec<String>>,
+    /// How the person is called who looks elsewhere: `bell`, `desktop` (OSC 9) or `off`; bell if missing.
+    pub notify: Option<Calling>,
+    /// What the person is called for: `needs`, `trouble`, `done`; all where it is not set.
+    pub notify_about: Option<Vec<Matter>>,
     /// How much the agents may use before the person is asked.
     #[serde(default)]
     pub ceilings: Ceilings,
@@ -110,6 +115,8 @@ const KEYS: &[(&str, &[&str])] = &[
             "shutdown",
             "tool",
             "allow",
+            "notify",
+            "notify_about",
             "ceilings",
             "anthropic",
             "openai",
@@ -184,6 +191,8 @@ impl Settings {
             shutdown: later.shutdown.or(self.shutdown),
             tool: later.tool.or(self.tool),
             allow: later.allow.or(self.allow),
+            notify: later.notify.or(self.notify),
+            notify_about: later.notify_about.or(self.notify_about),
             ceilings: self.ceilings.overlaid(later.ceilings),
             anthropic: Anthropic {
                 key_header: later.anthropic.key_header.or(self.anthropic.key_header),

@@ -1,6 +1,7 @@
 //! Floor 0: plain data and rules. No IO, no clock, no async; time and ids come in as values.
 
 pub mod asking;
+pub mod attention;
 pub mod ceiling;
 pub mod chat;
 pub mod conversation;

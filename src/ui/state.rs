@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 use ratatui::layout::Rect;
 
 use super::agents::Agents;
+use super::attention::Attention;
 use super::board;
 use super::composer::Composer;
 use super::jobs::JobBook;
@@ -16,8 +17,10 @@ use super::letters::LetterLog;
 use super::line_input::LineInput;
 use super::pane::{Focus, Pane};
 use super::popup::{Popup, Searching};
+use super::replay::Player;
 use super::requests::RequestBook;
 use super::tour::Tour;
+use crate::domain::attention::Matter;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::rule::SessionRule;
@@ -189,6 +192,9 @@ pub struct UiState {
     pub(super) mouse: MouseOwner,
     pub(super) motion: Motion,
     pub(super) tour: Tour,
+    pub(super) attention: Attention,
+    /// The recording that is played, where this is no running crew.
+    pub(super) replay: Option<Box<Player>>,
 
     pub(super) now: Stamp,
     pub(super) zone: TimeZone,
@@ -233,6 +239,8 @@ impl UiState {
             mouse: MouseOwner::Terminal,
             motion,
             tour: Tour::Shown,
+            attention: Attention::wanting(&Matter::ALL),
+            replay: None,
             now: Stamp::default(),
             zone,
             size: Rect::new(0, 0, width, height),
@@ -262,8 +270,28 @@ impl UiState {
         self.queued.clear();
         self.interrupted = None;
         self.flash = None;
+        self.attention.forget();
         self.focus = Focus::Composer;
         self.dirty = true;
+    }
+
+    /// The same person before an empty screen: what was looked at stays, what had happened is gone.
+    pub(super) fn forget_the_past(&mut self) {
+        let (size, zone, motion) = (self.size, self.zone.clone(), self.motion);
+        let fresh = UiState::new(size.width, size.height, zone, motion);
+        let before = std::mem::replace(self, fresh);
+        self.focus = before.focus;
+        self.shown = before.shown;
+        self.selected = before.selected;
+        self.filter = before.filter;
+        self.zoom = before.zoom;
+        self.tab = before.tab;
+        self.popups = before.popups;
+        self.board_shape = before.board_shape;
+        self.mouse = before.mouse;
+        self.tour = before.tour;
+        self.attention = before.attention;
+        self.replay = before.replay;
     }
 
     /// What is written in the composer or the comment, for `$EDITOR`.
@@ -278,6 +306,11 @@ impl UiState {
     /// Whether something visible has changed since the last call: then it is time to draw.
     pub fn take_dirty(&mut self) -> bool {
         std::mem::take(&mut self.dirty)
+    }
+
+    /// The matters that the person wants to be called for.
+    pub fn call_for(&mut self, matters: &[Matter]) {
+        self.attention.want(matters);
     }
 
     /// The terminal's title.
@@ -305,6 +338,12 @@ impl UiState {
             Focus::Pane(Pane::Needs) if self.has_choices() => vec![
                 Context::Choices,
                 Context::In(Pane::Needs),
+                Context::Panes,
+                Context::Everywhere,
+            ],
+            Focus::Pane(pane) if self.replay.is_some() => vec![
+                Context::Replay,
+                Context::In(pane),
                 Context::Panes,
                 Context::Everywhere,
             ],
@@ -382,33 +421,5 @@ impl UiState {
             self.notices.pop_front();
         }
         self.say(level, text);
-    }
-}
-
-/// When the screen next changes by itself; `None`: not before something happens.
-pub fn next_tick(state: &UiState) -> Option<Duration> {
-    let flash = state.flash.as_ref().map(|f| f.until.since(state.now));
-    let any = |wanted: fn(&Activity) -> bool| {
-        state
-            .present()
-            .iter()
-            .any(|name| wanted(&state.activity(name)))
-    };
-    let counting = any(Activity::is_busy) || (state.shows_jobs() && state.jobs.running() > 0);
-    let spinning = any(|a| {
-        matches!(
-            a,
-            Activity::Thinking | Activity::Compacting | Activity::Tool { .. }
-        )
-    });
-    let busy = match state.motion {
-        Motion::Full if spinning => Some(SPIN),
-        Motion::Full | Motion::Reduced if counting => Some(Duration::from_secs(1)),
-        Motion::Full | Motion::Reduced => None,
-    };
-    match (busy, flash) {
-        (Some(busy), Some(flash)) => Some(busy.min(flash)),
-        (Some(one), None) | (None, Some(one)) => Some(one),
-        (None, None) => None,
     }
 }

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crossterm::clipboard::CopyToClipboard;
 use crossterm::cursor::{Hide, Show};
 use crossterm::event::{
-    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
-    KeyboardEnhancementFlags, PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
+    DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste,
+    EnableFocusChange, EnableMouseCapture, KeyboardEnhancementFlags, PopKeyboardEnhancementFlags,
+    PushKeyboardEnhancementFlags,
 };
 use crossterm::style::Print;
 use crossterm::terminal::{
@@ -22,13 +23,16 @@ use ratatui::{Frame, Terminal};
 use rustix::process::{Signal, getpid, kill_process};
 
 use super::state::MouseOwner;
-use crate::domain::text::one_line;
+use crate::domain::text::{clip, one_line};
 
 /// Room for a whole frame, so that it is written at once.
 const OUT_BUFFER: usize = 128 * 1024;
 
 /// Longest text that is put into the clipboard, in bytes: terminals drop longer sequences.
 const COPY_MAX: usize = 100_000;
+
+/// Longest notification, in characters.
+const NOTIFY_MAX: usize = 200;
 
 /// Puts the title on the terminal's stack and takes it back (xterm's window operations 22 and 23);
 /// terminals without a stack ignore both.
@@ -121,6 +125,17 @@ impl Screen {
         execute!(self.terminal.backend_mut(), SetTitle(one_line(title)))
     }
 
+    /// Shows a notification of the desktop (OSC 9); terminals without them ignore it.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn notify(&mut self, words: &str) -> io::Result<()> {
+        // With a word before it, no text can be taken for one of the sequence's other uses.
+        let words = clip(&one_line(words), NOTIFY_MAX);
+        let sequence = format!("\u{1b}]9;crewdeck: {words}\u{7}");
+        execute!(self.terminal.backend_mut(), Print(sequence))
+    }
+
     /// Rings the bell.
     ///
     /// # Errors
@@ -167,6 +182,7 @@ impl Screen {
             Print(SAVE_TITLE),
             EnterAlternateScreen,
             EnableBracketedPaste,
+            EnableFocusChange,
             PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES),
             Hide,
         )?;
@@ -220,6 +236,7 @@ fn give_back(taken: &AtomicBool) -> io::Result<()> {
         EndSynchronizedUpdate,
         DisableMouseCapture,
         PopKeyboardEnhancementFlags,
+        DisableFocusChange,
         DisableBracketedPaste,
         LeaveAlternateScreen,
         Show,

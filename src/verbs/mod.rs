@@ -54,7 +54,9 @@ pub fn run(verb: &Verb, desk: &Desk<'_>) -> Result<Ended> {
     // What it has to say concerns who works here for longer: the dashboard and `run` say it.
     store::prepare(desk.root)?;
     match verb {
-        Verb::Run { .. } => Ok(Ended::Nothing),
+        Verb::Run { .. } | Verb::Replay { .. } | Verb::Completions { .. } | Verb::Man => {
+            Ok(Ended::Nothing)
+        }
         Verb::Task(verb) => task::run(verb, desk),
         Verb::Mail(verb) => mail::run(verb, desk),
         Verb::Team(verb) => team::run(verb, desk),

@@ -35,6 +35,8 @@ pub enum Context {
     Jobs,
     /// A question before leaving.
     Confirm,
+    /// While a recording is played.
+    Replay,
 }
 
 impl Context {
@@ -54,6 +56,7 @@ impl Context {
             Context::CommentVerdict => "Comment: yes or no",
             Context::Jobs => "Background jobs",
             Context::Confirm => "Question",
+            Context::Replay => "Replay",
         }
     }
 }
@@ -223,6 +226,14 @@ pub const TABLE: &[Binding] = &[
 
     bind(Context::Confirm, &["y", "enter", "ctrl+c"], Action::Accept, "yes", "yes"),
     bind(Context::Confirm, &["n", "esc", "q"], Action::Back, "no", "no"),
+
+    bind(Context::Replay, &["space"], Action::PauseOrPlay, "play the recording, or let it stand still", "pause or play"),
+    bind(Context::Replay, &["."], Action::Step, "one event on", "step"),
+    bind(Context::Replay, &[","], Action::StepBack, "one event back", "step back"),
+    bind(Context::Replay, &[">"], Action::Jump, "ten seconds on", "10 s on"),
+    bind(Context::Replay, &["<"], Action::JumpBack, "ten seconds back", "10 s back"),
+    bind(Context::Replay, &["]"], Action::Faster, "twice as fast", "faster"),
+    bind(Context::Replay, &["["], Action::Slower, "half as fast", "slower"),
 
     bind(Context::Everywhere, &["alt+w", "f2"], Action::Waiting, "go to the oldest request that waits for you", "needs you"),
     bind(Context::Everywhere, &["ctrl+c"], Action::Interrupt, "stop the shown agent; twice when it rests: quit", "stop"),

@@ -6,4 +6,5 @@ mod lasting;
 mod needs;
 mod pictures;
 mod pty;
+mod replay;
 mod robust;

@@ -73,6 +73,10 @@ pub fn cycle(state: &mut UiState, way: Way) {
 
 /// Gives the keys to the composer.
 pub fn compose(state: &mut UiState) {
+    if state.replay.is_some() {
+        state.say(Level::Info, super::replay::UNCHANGED);
+        return;
+    }
     if state.zoom.is_some_and(|zoomed| zoomed != Pane::Lead) {
         state.zoom = None;
     }

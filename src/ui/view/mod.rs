@@ -9,6 +9,7 @@ mod jobs;
 mod lead;
 mod needs;
 mod popup;
+mod replay;
 mod status;
 mod team;
 mod todo;
@@ -21,6 +22,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
+
+pub use replay::share_of;
 
 use super::board::Standing;
 use super::layout::{self, Class, Layout};
@@ -80,6 +83,9 @@ fn draw_on(
     hints::draw(state, theme, layout.hints, buffer);
     if let Some(row) = layout.tour {
         tour::draw(state, theme, row, buffer);
+    }
+    if let (Some(row), Some(player)) = (layout.replay, &state.replay) {
+        replay::draw(player, theme, row, buffer);
     }
     if let Some((row, offered)) = &layout.tabs {
         tabs(state, theme, *row, offered, &layout, buffer);

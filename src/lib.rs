@@ -55,6 +55,8 @@
 //!   `crew/late.rs`; that all of it holds wherever crewdeck is killed: `tests/crash.rs`, `tests/resume.rs`
 //! - what `crewdeck doctor` looks at: one file in `doctor/checks/` and its line in the table of [`doctor`]; what counts
 //!   as left behind: [`domain::aftermath`]
+//! - what the system's errors are called and what to do about them: [`store::words`]; who opens a state file:
+//!   [`store::plain`]
 //! - a session that is watched again: [`ui::replay`] (the player), `ui/update/replay.rs` (the screen moved through it)
 //! - a second dashboard in the same directory: what it sees `app/follow.rs`, what it does `crew/viewer.rs`, how it takes
 //!   over `app/viewing.rs` and `app/dashboard/crew.rs`; who runs the crew: `app/lock.rs`

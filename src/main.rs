@@ -24,7 +24,9 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             // One line that says why and what to do; a reader that is gone needs none.
-            let text = Redactor::default().text(&format!("{error:#}")).into_owned();
+            let text = Redactor::default()
+                .text(&app::in_words(&error))
+                .into_owned();
             let text = crewdeck::domain::text::one_line(&text);
             let _ = writeln!(std::io::stderr().lock(), "crewdeck: {text}");
             ExitCode::from(1)

@@ -25,7 +25,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         ],
     ),
     ("ui", &["domain", "protocol", "ui"]),
-    ("config", &["domain", "config"]),
+    ("config", &["domain", "store", "config"]),
     ("cli", &["domain", "cli"]),
     ("verbs", &["domain", "store", "cli", "verbs"]),
     ("doctor", &["domain", "store", "process", "doctor"]),

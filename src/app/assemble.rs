@@ -17,7 +17,7 @@ use crate::crew::{Crew, Deciders, MergeRule, Parts, Start};
 use crate::domain::request::Decider;
 use crate::model::governor::{self, Governor};
 use crate::protocol::Publisher;
-use crate::protocol::event::Setup;
+use crate::protocol::event::{EventKind, Level, Setup};
 use crate::store::{self, Skills};
 use crate::tools::policy::Rules;
 use crate::tools::table;
@@ -125,13 +125,16 @@ pub enum Built {
 /// [`NoModel`] when no model can be had, else why the crew can not start here.
 pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Built> {
     let root = &blueprint.root;
-    store::prepare(root)?;
+    let notices = store::prepare(root)?;
     let (session, start) = match &blueprint.resume {
         Some(session) => (session.clone(), Start::Resumed),
         None => (new_id(), Start::Fresh),
     };
     match lock::take(root, &session)? {
-        Taken::Mine(lock) => start_crew(blueprint, lock, session, start, publisher).await,
+        Taken::Mine(lock) => {
+            tell(&publisher, notices).await;
+            start_crew(blueprint, lock, session, start, publisher).await
+        }
         Taken::Theirs(holder) => Ok(Built::Taken(holder)),
     }
 }
@@ -160,7 +163,7 @@ async fn start_crew(
     let root = &blueprint.root;
     let settings = &blueprint.settings;
     let wire = wire(blueprint).await?;
-    let journal = Journal::open(root, &session)?;
+    let journal = Journal::open(root, &session);
     let model = name_of_model(settings, &wire, &publisher).await?;
     let calls_max = settings.calls_max.unwrap_or(governor::CALLS_MAX);
     let engine = Engine {
@@ -223,12 +226,19 @@ async fn start_crew(
     })))
 }
 
+async fn tell(publisher: &Publisher, notices: Vec<String>) {
+    for text in notices {
+        let notice = EventKind::notice(Level::Warn, text);
+        publisher.publish(notice).await;
+    }
+}
+
 /// The repository's own instructions, bounded.
 fn memory(root: &Path) -> Option<(String, String)> {
     use std::io::Read;
     MEMORY_FILES.iter().find_map(|name| {
         let mut bytes = Vec::new();
-        let file = std::fs::File::open(root.join(name)).ok()?;
+        let file = store::plain::open(&root.join(name)).ok()?;
         file.take(MEMORY_READ_MAX).read_to_end(&mut bytes).ok()?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         (!text.trim().is_empty()).then(|| ((*name).to_string(), text))

@@ -6,11 +6,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use super::resume;
+use crate::store::{plain, words};
 
 /// How long the lock of a dead crew is waited for.
 const DEAD_HOLDS_MAX: Duration = Duration::from_secs(2);
@@ -88,7 +89,7 @@ fn is_dead(process: u32) -> bool {
 
 /// Who wrote its name into the lock file last.
 pub fn holder(root: &Path) -> Holder {
-    File::open(path(root)).map_or_else(|_| Holder::default(), |mut file| read(&mut file))
+    plain::open(&path(root)).map_or_else(|_| Holder::default(), |mut file| read(&mut file))
 }
 
 /// The lock, got after a wait and not signed yet: dropped, it goes to the next one who waits.
@@ -139,13 +140,10 @@ fn path(root: &Path) -> PathBuf {
 
 fn open(root: &Path) -> Result<(File, PathBuf)> {
     let path = path(root);
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path)
-        .with_context(|| format!("{} can not be opened", path.display()))?;
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    let file = plain::open_as(&options, &path)
+        .map_err(|e| anyhow!("{} can not be opened: {}", path.display(), words::why(&e)))?;
     Ok((file, path))
 }
 

@@ -1,6 +1,7 @@
 //! The roof: gathers what a crew needs and joins it with a front end. Sees every floor.
 
 pub mod assemble;
+mod clock;
 pub mod dashboard;
 pub mod demo;
 mod doctor;
@@ -20,25 +21,29 @@ mod viewing;
 pub mod wire;
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use rustix::process::{Resource, Signal, getrlimit};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{Cli, Global, Verb, manual};
 use crate::config::{self, Choice, Settings};
 use crate::domain::conversation::TurnState;
 use crate::domain::request::Decider;
-use crate::domain::stamp::Stamp;
 use crate::protocol::bus;
-use crate::store;
+use crate::store::{self, words};
 use crate::verbs::{self, Desk, Form};
 use assemble::{Assembly, Blueprint, Built};
+pub use clock::now;
 use headless::Person;
 
 /// The exit code when there was nothing to do.
 const NOTHING: u8 = 3;
 /// How long threads that wait for something may hold the end up.
 const ENDS_WITHIN: Duration = Duration::from_millis(300);
+/// Fewest files that may be open at once.
+const OPEN_FILES_MIN: u64 = 32;
 /// The exit code after Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
@@ -52,6 +57,7 @@ pub fn main(cli: Cli) -> Result<u8> {
     } else {
         Form::Text
     };
+    survive_size_limits();
     match cli.verb {
         None => dashboard::main(&cli.global),
         Some(Verb::Run { prompt }) => run(&cli.global, prompt, form),
@@ -128,10 +134,14 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
         // Whoever takes the crew over finds the journal whole.
         drop(journal);
         drop(lock);
+        // Why the lead could not answer says more than that the books could not be closed after it.
+        let ended = ended?;
+        if let headless::Ended::Failed(why) = ended {
+            bail!("{why}");
+        }
         stopped?;
-        match ended? {
-            headless::Ended::Done => Ok(0),
-            headless::Ended::Failed(why) => bail!("{why}"),
+        match ended {
+            headless::Ended::Done | headless::Ended::Failed(_) => Ok(0),
             headless::Ended::Interrupted => Ok(INTERRUPTED),
         }
     })
@@ -151,8 +161,50 @@ fn told_apart(mut global: Global, prompt: Option<String>) -> (Global, Option<Str
     }
 }
 
+/// An error and what led to it, on one line, with what to do where that is known.
+pub fn in_words(error: &anyhow::Error) -> String {
+    let words = error.chain().map(|cause| match cause.downcast_ref() {
+        Some(system) => words::why(system),
+        None => cause.to_string(),
+    });
+    words.collect::<Vec<_>>().join(": ")
+}
+
+/// Where a file may not grow (`ulimit -f`), the system would kill this process; with a listener of its own for that
+/// signal the writing fails instead, and that is told. Children are killed as ever.
+fn survive_size_limits() {
+    if open_files() < OPEN_FILES_MIN {
+        // What follows says so, or needs fewer.
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    if let Ok(runtime) = runtime {
+        let _in_it = runtime.enter();
+        let _ = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
+    }
+}
+
+/// How many files this process may have open.
+fn open_files() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// Checks that as many files may be open as a small crew needs: with fewer nothing would work, one by one.
+fn check_open_files() -> Result<()> {
+    let most = open_files();
+    if most < OPEN_FILES_MIN {
+        bail!(
+            "only {most} files may be open at once, and a crew needs {OPEN_FILES_MIN} at least: raise the limit (ulimit -n 1024) and start crewdeck again"
+        );
+    }
+    Ok(())
+}
+
 /// Runs `work` on an async runtime of two threads: most of the time all of it waits.
 fn blocked_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    check_open_files()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -185,14 +237,6 @@ fn root(global: &Global) -> Result<PathBuf> {
         bail!("{} is not a directory: name one with --dir", dir.display());
     }
     Ok(store::root_of(&dir))
-}
-
-/// The time of the clock on the wall.
-pub fn now() -> Stamp {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    Stamp(since.as_secs_f64())
 }
 
 /// A new id: short enough to read, ordered by time.

@@ -74,7 +74,10 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
                     Some(Ok(Input::Key(key))) if key.kind != KeyEventKind::Release => Msg::Key(key, now()),
                     Some(Ok(Input::Paste(text))) => Msg::Paste(text),
                     Some(Ok(Input::Mouse(mouse))) => Msg::Mouse(mouse),
-                    Some(Ok(Input::Resize(width, height))) => Msg::Resize(width, height),
+                    Some(Ok(Input::Resize(width, height))) => {
+                        screen.spoil();
+                        Msg::Resize(width, height)
+                    }
                     Some(Ok(Input::Key(_) | Input::FocusGained | Input::FocusLost)) => continue,
                     Some(Err(error)) => return Err(error).context("the terminal can not be read"),
                     None => return Ok(()),

@@ -7,9 +7,10 @@ mod save;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, bail};
 
 use crate::domain::request::Decider;
+use crate::store::{plain, words};
 pub use file::{Confining, Merging, Settings};
 pub use provider::{Choice, Found, Source, choose};
 pub use save::save_theme;
@@ -24,6 +25,9 @@ pub const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// The project's settings file, below its root.
 pub const PROJECT_FILE: &str = ".crewdeck/config.toml";
 
+/// Largest settings file, in bytes.
+const FILE_MAX: u64 = 1024 * 1024;
+
 /// Reads the user's and the project's settings, the later over the earlier.
 ///
 /// # Errors
@@ -31,10 +35,10 @@ pub const PROJECT_FILE: &str = ".crewdeck/config.toml";
 pub fn load(root: &Path) -> Result<Settings> {
     let mut settings = Settings::default();
     for path in files(root) {
-        match std::fs::read_to_string(&path) {
+        match plain::read_text(&path, FILE_MAX) {
             Ok(text) => settings = settings.overlaid(Settings::parse(&text, &path)?),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            Err(e) => return Err(e).with_context(|| format!("{} can not be read", path.display())),
+            Err(e) => bail!("{} can not be read: {}", path.display(), words::why(&e)),
         }
     }
     Ok(settings)

@@ -135,20 +135,11 @@ impl Shared {
     pub(super) async fn read_requests(self: &Arc<Self>) {
         let mut turn = self.clerk.reading.lock().await;
         let requests = self.requests.clone();
-        let reading = match blocking(move || requests.read_all()).await {
-            Ok(reading) => reading,
-            Err(error) => {
-                self.notice(
-                    Level::Error,
-                    format!("The requests can not be read: {error}"),
-                )
-                .await;
-                return;
-            }
+        let reading = blocking(move || requests.read_all()).await;
+        let Some(reading) = self.looked("The requests", reading).await else {
+            return;
         };
-        for notice in reading.notices {
-            self.notice(Level::Warn, notice).await;
-        }
+        self.warn("The requests", reading.notices).await;
         let which = std::mem::replace(&mut *turn, Reading::Later);
         for request in reading.requests {
             let before = lock(&self.clerk.known).insert(request.id.clone(), request.status);

@@ -16,6 +16,7 @@ mod rules;
 mod skills;
 mod subagent;
 mod trees;
+mod troubles;
 mod viewer;
 mod watcher;
 
@@ -184,6 +185,7 @@ struct Shared {
     trees: Option<trees::Trees>,
     /// The board as the screen was told of it.
     graph: RwLock<Arc<TaskGraph>>,
+    troubles: troubles::Troubles,
     /// Held by who reads the board and tells of it.
     board_turn: tokio::sync::Mutex<()>,
     team: Mutex<Team>,
@@ -210,6 +212,8 @@ struct Shared {
     tracker: TaskTracker,
     stop: CancellationToken,
     clock: fn() -> Stamp,
+    /// When it began, by a clock that nobody sets: waits are measured by it.
+    began: tokio::time::Instant,
     new_id: fn() -> String,
     jitter: fn() -> f64,
 }
@@ -262,6 +266,7 @@ impl Crew {
             skill_book: RwLock::default(),
             publisher: parts.publisher,
             graph: RwLock::default(),
+            troubles: troubles::Troubles::default(),
             board_turn: tokio::sync::Mutex::default(),
             team: Mutex::default(),
             agents: Mutex::default(),
@@ -279,6 +284,7 @@ impl Crew {
             tracker: TaskTracker::new(),
             stop: CancellationToken::new(),
             clock: parts.clock,
+            began: tokio::time::Instant::now(),
             new_id: parts.new_id,
             jitter: parts.jitter,
         });
@@ -379,6 +385,11 @@ impl Shared {
 
     fn now(&self) -> Stamp {
         (self.clock)()
+    }
+
+    /// How long the crew has run.
+    fn ran(&self) -> Duration {
+        self.began.elapsed()
     }
 
     fn graph(&self) -> Arc<TaskGraph> {

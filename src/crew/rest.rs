@@ -96,7 +96,10 @@ impl Shared {
             }
         }
         // What the last one to rest has changed is told before the rest.
-        let graph = self.read_board(Which::All).await?;
+        let Some(graph) = self.read_board(Which::All).await else {
+            // Nobody can claim anything then, and nobody waits for ever.
+            return Some(self.graph());
+        };
         let claims = |name: &Name, handle: &Handle| {
             !name.is_lead() && *lock(&handle.standing) == Standing::Resting
         };

@@ -60,15 +60,17 @@ async fn close_all_but(
         Start::Fresh => Lead::Gone,
         Start::Resumed => Lead::Back,
     };
-    let withdrawn = blocking(move || {
-        let all = requests.read_all()?.requests;
-        let orphaned = aftermath::orphaned(&all, &back, lead);
+    let (withdrawn, notices) = blocking(move || {
+        let reading = requests.read_all()?;
+        let orphaned = aftermath::orphaned(&reading.requests, &back, lead);
         for request in &orphaned {
             requests.withdraw(&request.id, aftermath::ENDED, now)?;
         }
-        Ok(orphaned.into_iter().cloned().collect::<Vec<_>>())
+        let withdrawn: Vec<Request> = orphaned.into_iter().cloned().collect();
+        Ok((withdrawn, reading.notices))
     })
     .await?;
+    shared.warn("The requests", notices).await;
     for text in lost(&withdrawn) {
         shared.notice(Level::Warn, text).await;
     }

@@ -279,7 +279,7 @@ impl Files {
             let told = EventKind::RequestChanged { request };
             self.publisher.publish(told).await;
         }
-        for (letter, step) in letters {
+        for (letter, step) in letters.letters {
             let told = EventKind::LetterMoved { letter, step };
             self.publisher.publish(told).await;
         }

@@ -86,14 +86,8 @@ impl Shared {
         // One after the other: what is told of a task must come in the order in which it was read.
         let _turn = self.board_turn.lock().await;
         let (board, known) = (self.board.clone(), self.graph());
-        let news = match blocking(move || board.news(&which, &known)).await {
-            Ok(news) => news,
-            Err(error) => {
-                self.notice(Level::Error, format!("The board can not be read: {error}"))
-                    .await;
-                return None;
-            }
-        };
+        let news = blocking(move || board.news(&which, &known)).await;
+        let news = self.looked("The board", news).await?;
         for notice in news.notices {
             self.notice(Level::Warn, notice).await;
         }
@@ -149,12 +143,12 @@ impl Shared {
     /// Reads the roster; when it is another than before, tells everybody.
     pub(super) async fn read_team(&self) {
         let roster = self.roster.clone();
-        match blocking(move || roster.read()).await {
-            Ok(team) => self.tell_team(team).await,
-            Err(error) => {
-                self.notice(Level::Error, format!("The roster can not be read: {error}"))
-                    .await;
-            }
+        let team = blocking(move || roster.read()).await;
+        for notice in self.roster.take_notices() {
+            self.notice(Level::Warn, notice).await;
+        }
+        if let Some(team) = self.looked("The roster", team).await {
+            self.tell_team(team).await;
         }
     }
 
@@ -186,20 +180,13 @@ impl Letters {
     /// Tells of letters that are new or were taken out of their inbox since the last look.
     async fn read(&mut self, shared: &Shared) {
         let post = shared.post.clone();
-        let recent = match blocking(move || post.recent(LETTERS_MAX)).await {
-            Ok(recent) => recent,
-            Err(error) => {
-                shared
-                    .notice(
-                        Level::Error,
-                        format!("The inboxes can not be read: {error}"),
-                    )
-                    .await;
-                return;
-            }
+        let recent = blocking(move || post.recent(LETTERS_MAX)).await;
+        let Some(recent) = shared.looked("The mail", recent).await else {
+            return;
         };
+        shared.warn("The mail", recent.notices).await;
         let mut known = HashMap::new();
-        for (letter, step) in recent {
+        for (letter, step) in recent.letters {
             let before = self.known.get(&letter.id).copied();
             known.insert(letter.id.clone(), step);
             if before != Some(step) {

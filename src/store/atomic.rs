@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::StoreError;
+use super::{StoreError, plain};
 
 /// How the names of temporary files begin. A leading dot: watchers and the reference's patterns pass over it.
 const TEMPORARY: &str = ".tmp-";
@@ -103,13 +103,9 @@ impl Lock {
     /// # Errors
     /// When the lock file can not be opened.
     pub fn take(path: &Path) -> Result<Lock, StoreError> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(StoreError::at(path))?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let file = plain::open_as(&options, path).map_err(StoreError::at(path))?;
         file.lock().map_err(StoreError::at(path))?;
         Ok(Lock { file })
     }
@@ -141,7 +137,7 @@ pub fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
         .into_owned();
     let free = (1..10_000)
         .map(|n| path.with_file_name(format!("{name}.damaged-{n}")))
-        .find(|aside| !aside.exists())
+        .find(|aside| fs::symlink_metadata(aside).is_err())
         .unwrap_or_else(|| path.with_file_name(format!("{name}.damaged")));
     fs::rename(path, &free).map_err(StoreError::at(path))?;
     Ok(free)

@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::StoreError;
+use super::{StoreError, plain};
 
 /// Most bytes of a journal that are read back; of a longer one, the end.
 pub const READ_MAX: u64 = 16 * 1024 * 1024;
@@ -18,6 +18,8 @@ const HEAD_MAX: u64 = 64 * 1024;
 pub struct Journal {
     path: PathBuf,
     file: File,
+    /// A line could not be written, or not all of it.
+    has_failed: bool,
 }
 
 impl Journal {
@@ -30,28 +32,36 @@ impl Journal {
         if let Some(dir) = path.parent() {
             fs::create_dir_all(dir).map_err(StoreError::at(dir))?;
         }
-        let mut file = OpenOptions::new()
+        let options = OpenOptions::new()
             .create(true)
             .read(true)
             .append(true)
-            .open(&path)
-            .map_err(StoreError::at(&path))?;
+            .clone();
+        let mut file = plain::open_as(&options, &path).map_err(StoreError::at(&path))?;
         if is_torn(&mut file) {
             // A line that was cut off by a crash ends here, so that the next one is whole.
             file.write_all(b"\n").map_err(StoreError::at(&path))?;
         }
-        Ok(Journal { path, file })
+        Ok(Journal {
+            path,
+            file,
+            has_failed: false,
+        })
     }
 
     /// Adds a line. Not synced: it is a record, nothing depends on it.
     ///
     /// # Errors
-    /// When it can not be written.
+    /// When it can not be written. A part of the line may stand there then; the next one is whole all the same.
     pub fn append(&mut self, line: &str) -> Result<(), StoreError> {
-        let text = format!("{line}\n");
-        self.file
-            .write_all(text.as_bytes())
-            .map_err(StoreError::at(&self.path))
+        let start = if self.has_failed && is_torn(&mut self.file) {
+            "\n"
+        } else {
+            ""
+        };
+        let written = self.file.write_all(format!("{start}{line}\n").as_bytes());
+        self.has_failed = written.is_err();
+        written.map_err(StoreError::at(&self.path))
     }
 
     /// The lines of the journal of `session`: at most its last 16 MiB, whole lines only. One

@@ -4,14 +4,14 @@
 //! could be writing. How far its owner has read stands beside it in `.NAME.cursor`.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::StoreError;
 use super::atomic::{self, Lock};
 use super::inbox::{self, BYTES_MAX, Lines};
+use super::{StoreError, plain};
 use crate::domain::ids::Name;
 use crate::domain::mail::{LETTER_MAX, Letter, LetterStep};
 use crate::domain::stamp::Stamp;
@@ -21,6 +21,9 @@ use crate::domain::stamp::Stamp;
 const READ_MAX: u64 = (BYTES_MAX + 4 * LETTER_MAX) as u64;
 /// Bytes at the end of each inbox that [`Post::recent`] looks at.
 const RECENT_MAX: u64 = 256 * 1024;
+
+/// Most bytes of a cursor's file.
+const CURSOR_MAX: u64 = 4096;
 
 /// The mail of a root. Cheap to clone; holds no state of its own.
 #[derive(Debug, Clone)]
@@ -56,6 +59,18 @@ pub struct Waiting {
     pub letters: usize,
     /// When the oldest of them was sent; zero: unknown.
     pub oldest: Stamp,
+}
+
+/// A letter, how far it got, and the time by which it stands among others.
+type Dated = (f64, Letter, LetterStep);
+
+/// The letters that the screen shows.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Recent {
+    /// The newest of all inboxes, oldest first, and whether each was delivered.
+    pub letters: Vec<(Letter, LetterStep)>,
+    /// Which inboxes could not be read, a line each.
+    pub notices: Vec<String>,
 }
 
 impl Pending {
@@ -94,12 +109,12 @@ impl Post {
         let path = self.path(&to);
         let _lock = self.lock(&to)?;
         let at = || StoreError::at(&path);
-        let mut file = OpenOptions::new()
+        let options = OpenOptions::new()
             .create(true)
             .append(true)
             .read(true)
-            .open(&path)
-            .map_err(at())?;
+            .clone();
+        let mut file = plain::open_as(&options, &path).map_err(at())?;
         let mut line = serde_json::to_vec(letter)?;
         line.push(b'\n');
         if !ends_with_newline(&mut file).map_err(at())? {
@@ -169,7 +184,12 @@ impl Post {
             return Ok(());
         }
         let _lock = self.lock(name)?;
-        atomic::write(&self.cursor_path(name), &serde_json::to_vec(cursor)?)
+        let path = self.cursor_path(name);
+        if plain::open(&path).is_err_and(|e| plain::is_strange(&e)) {
+            // A folder in its place could not be written over.
+            atomic::set_aside(&path)?;
+        }
+        atomic::write(&path, &serde_json::to_vec(cursor)?)
     }
 
     /// The same where more may have been acknowledged already: a cursor never goes back.
@@ -189,44 +209,56 @@ impl Post {
         self.acknowledge(name, cursor)
     }
 
-    /// The newest letters of all inboxes, oldest first, and whether each was delivered.
+    /// The newest letters of all inboxes. One that can not be read is no reason to show none of the others.
     ///
     /// # Errors
-    /// When an inbox can not be read.
-    pub fn recent(&self, most: usize) -> Result<Vec<(Letter, LetterStep)>, StoreError> {
-        let mut all = Vec::new();
+    /// When the folder can not be read.
+    pub fn recent(&self, most: usize) -> Result<Recent, StoreError> {
+        let (mut all, mut notices) = (Vec::new(), Vec::new());
         for name in self.inboxes()? {
-            let path = self.path(&name);
-            let size = fs::metadata(&path).map_or(0, |m| m.len());
-            let read_to = self.cursor(&name)?.offset;
-            let mut at = line_start(&path, size.saturating_sub(RECENT_MAX))?;
-            loop {
-                let (lines, from) = Self::lines(&name, &path, at)?;
-                if lines.used == 0 {
-                    break;
+            match self.recent_of(&name, &self.path(&name)) {
+                Ok(letters) => all.extend(letters),
+                Err(error) => {
+                    let text = format!("The inbox of {name} can not be read: {error}");
+                    notices.push(text);
                 }
-                at = from + lines.used as u64;
-                let step = |end: u64| {
-                    if end <= read_to {
-                        LetterStep::Delivered
-                    } else {
-                        LetterStep::Sent
-                    }
-                };
-                let ends = lines.ends;
-                all.extend(
-                    lines
-                        .letters
-                        .into_iter()
-                        .zip(ends)
-                        .map(|(l, end)| (l, step(end))),
-                );
             }
         }
-        all.sort_by(|(a, _), (b, _)| a.timestamp.0.total_cmp(&b.timestamp.0));
+        all.sort_by(|(a, ..): &Dated, (b, ..)| a.total_cmp(b));
         let surplus = all.len().saturating_sub(most);
-        all.drain(..surplus);
-        Ok(all)
+        let newest = all.into_iter().skip(surplus);
+        Ok(Recent {
+            letters: newest.map(|(_, letter, step)| (letter, step)).collect(),
+            notices,
+        })
+    }
+
+    /// The letters at the end of an inbox, each with the time by which it stands among those of others.
+    fn recent_of(&self, name: &Name, path: &Path) -> Result<Vec<Dated>, StoreError> {
+        let (mut all, mut latest) = (Vec::new(), f64::NEG_INFINITY);
+        let size = fs::metadata(path).map_or(0, |m| m.len());
+        let read_to = self.cursor(name)?.offset;
+        let mut at = line_start(path, size.saturating_sub(RECENT_MAX))?;
+        loop {
+            let (lines, from) = Self::lines(name, path, at)?;
+            if lines.used == 0 {
+                return Ok(all);
+            }
+            at = from + lines.used as u64;
+            let step = |end: u64| {
+                if end <= read_to {
+                    LetterStep::Delivered
+                } else {
+                    LetterStep::Sent
+                }
+            };
+            let letters = lines.letters.into_iter().zip(lines.ends);
+            all.extend(letters.map(|(letter, end)| {
+                // Within an inbox letters stand as they came, also where a clock was set back in between.
+                latest = latest.max(letter.timestamp.0);
+                (latest, letter, step(end))
+            }));
+        }
     }
 
     /// The inboxes in which letters wait, by name. Takes nothing away and sets nothing aside.
@@ -278,9 +310,9 @@ impl Post {
 
     /// The lines of an inbox from `offset` on. A foreign reader may have cut it: then from the start.
     fn lines(name: &Name, path: &Path, offset: u64) -> Result<(Lines, u64), StoreError> {
-        let mut file = match File::open(path) {
+        let mut file = match plain::open(path) {
             Ok(file) => file,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            Err(e) if e.kind() == ErrorKind::NotFound => {
                 return Ok((Lines::default(), 0));
             }
             Err(e) => return Err(StoreError::at(path)(e)),
@@ -304,11 +336,8 @@ impl Post {
 
     fn set_aside(&self, name: &Name, bad: &[String]) -> Result<(), StoreError> {
         let path = self.dir.join(format!("{name}.jsonl.damaged-1"));
-        let mut file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&path)
-            .map_err(StoreError::at(&path))?;
+        let options = OpenOptions::new().create(true).append(true).clone();
+        let mut file = plain::open_as(&options, &path).map_err(StoreError::at(&path))?;
         let text = bad.join("\n") + "\n";
         file.write_all(text.as_bytes())
             .map_err(StoreError::at(&path))
@@ -316,10 +345,13 @@ impl Post {
 
     fn cursor(&self, name: &Name) -> Result<Cursor, StoreError> {
         let path = self.cursor_path(name);
-        match fs::read(&path) {
+        match plain::read(&path, CURSOR_MAX) {
             // A cursor that can not be understood is taken for none: letters come again, none is lost.
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Cursor::default()),
+            Err(e) if plain::is_strange(&e) || e.kind() == ErrorKind::InvalidData => {
+                Ok(Cursor::default())
+            }
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(Cursor::default()),
             Err(e) => Err(StoreError::at(path)(e)),
         }
     }
@@ -353,7 +385,7 @@ fn line_start(path: &Path, offset: u64) -> Result<u64, StoreError> {
         return Ok(0);
     }
     let at = || StoreError::at(path);
-    let mut file = File::open(path).map_err(at())?;
+    let mut file = plain::open(path).map_err(at())?;
     file.seek(SeekFrom::Start(offset)).map_err(at())?;
     let mut bytes = Vec::new();
     file.take(RECENT_MAX)

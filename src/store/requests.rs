@@ -75,7 +75,10 @@ impl Requests {
             if !id.is_safe() {
                 continue;
             }
-            match settle::read::<Request>(&entry.path())? {
+            // One file that can not be read is no reason to know nothing of the others.
+            let found = settle::read::<Request>(&entry.path())
+                .unwrap_or_else(|e| Found::Foreign(e.to_string()));
+            match found {
                 Found::Whole(request) if request.id == id => out.requests.push(request),
                 Found::Whole(_) => out.notices.push(format!(
                     ".team/requests/{name} holds another request: it is left out"
@@ -86,11 +89,12 @@ impl Requests {
                         .push(format!(".team/requests/{name} is left out: {why}"));
                 }
                 Found::Damaged(why) => {
-                    let _lock = self.lock()?;
-                    atomic::set_aside(&entry.path())?;
-                    out.notices.push(format!(
-                        ".team/requests/{name} was damaged ({why}) and set aside"
-                    ));
+                    out.notices.push(match self.set_aside(&entry.path()) {
+                        Ok(()) => format!(".team/requests/{name} was damaged ({why}) and set aside"),
+                        Err(error) => format!(
+                            ".team/requests/{name} is damaged ({why}) and can not be set aside: {error}"
+                        ),
+                    });
                 }
             }
         }
@@ -135,6 +139,11 @@ impl Requests {
             self.save(&request)?;
         }
         Ok(())
+    }
+
+    fn set_aside(&self, path: &Path) -> Result<(), StoreError> {
+        let _lock = self.lock()?;
+        atomic::set_aside(path).map(drop)
     }
 
     fn known(&self, id: &RequestId) -> Result<Request, StoreError> {

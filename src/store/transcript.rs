@@ -5,7 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::{StoreError, atomic};
+use super::{StoreError, atomic, plain};
 use crate::domain::conversation::{Conversation, JobState, PlanState, Record, TurnState};
 use crate::domain::ids::{JobId, Name};
 use crate::domain::redact::Redactor;
@@ -14,6 +14,9 @@ use crate::domain::redact::Redactor;
 const FOLDER: &str = ".transcripts";
 /// Most logs of one agent that are put aside; the next one takes the place of the last.
 const ASIDE_MAX: u32 = 10_000;
+
+/// Largest log that is read back, in bytes: many times what any model can hold.
+const READ_MAX: u64 = 256 * 1024 * 1024;
 
 /// Where an agent's conversation is written: `.transcripts/SESSION-NAME.jsonl`, one [`Record`] a line.
 #[derive(Debug, Clone)]
@@ -93,11 +96,8 @@ impl Transcript {
 
     fn add(&self, record: &Record, open: &mut OpenOptions) -> Result<Added, StoreError> {
         let at = || StoreError::at(&self.path);
-        let mut file = open
-            .read(true)
-            .append(true)
-            .open(&self.path)
-            .map_err(at())?;
+        let open = open.read(true).append(true);
+        let mut file = plain::open_as(open, &self.path).map_err(at())?;
         let mut line = Vec::new();
         let mut last = [b'\n'];
         let added = match file.seek(SeekFrom::End(0)).map_err(at())? {
@@ -125,7 +125,7 @@ impl Transcript {
     /// # Errors
     /// When it can not be read, or what was mended can not be written.
     pub fn recall(&self) -> Result<Recalled, StoreError> {
-        let bytes = match fs::read(&self.path) {
+        let bytes = match plain::read(&self.path, READ_MAX) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Ok(Recalled::default());

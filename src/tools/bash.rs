@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
 use crate::domain::text::one_line;
 use crate::process::{self, Ended, Job, Keep, Leftovers};
+use crate::store::words;
 
 /// Most bytes of output: the reference's number.
 const OUTPUT_MAX: usize = 50_000;
@@ -71,7 +72,10 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
             context.host.output(&context.agent, &context.call, chunk);
             told(&report, &keep.text(), job.timeout)
         }
-        Err(error) => ToolOutput::error(format!("Error: the shell could not be started: {error}")),
+        Err(error) => ToolOutput::error(format!(
+            "Error: the shell could not be started: {}",
+            words::why(&error)
+        )),
     }
 }
 

@@ -6,8 +6,10 @@ use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions};
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use rustix::fs::{Mode, OFlags};
+
+use crate::store::words;
 
 /// Folders that belong to crewdeck and git: tools of their own change them, files are not written there.
 const KEPT: &[&str] = &[
@@ -37,8 +39,12 @@ impl Workspace {
     /// # Errors
     /// Text for the model.
     pub fn open(root: &Path) -> Result<Workspace, String> {
-        let dir = Dir::open_ambient_dir(root, ambient_authority())
-            .map_err(|e| format!("Error: the work directory can not be opened: {e}"))?;
+        let dir = Dir::open_ambient_dir(root, ambient_authority()).map_err(|e| {
+            format!(
+                "Error: the work directory can not be opened: {}",
+                words::why(&e)
+            )
+        })?;
         let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
         Ok(Workspace { dir, root })
     }
@@ -76,7 +82,11 @@ impl Workspace {
     /// Text for the model.
     pub fn read(&self, path: &str, most: u64) -> Result<(Vec<u8>, u64), String> {
         let inside = self.inside(path)?;
-        let file = self.dir.open(&inside).map_err(|e| trouble(path, &e))?;
+        let mut options = OpenOptions::new();
+        // To open a pipe must not wait for somebody at its other end.
+        options.read(true).custom_flags(no_waiting());
+        let opened = self.dir.open_with(&inside, &options);
+        let file = opened.map_err(|e| trouble(path, &e))?;
         let meta = file.metadata().map_err(|e| trouble(path, &e))?;
         if meta.is_dir() {
             return Err(format!(
@@ -125,6 +135,9 @@ impl Workspace {
         let old = folder.symlink_metadata(&name).ok();
         if old.as_ref().is_some_and(cap_std::fs::Metadata::is_dir) {
             return Err(format!("Error: {path} is a directory"));
+        }
+        if old.as_ref().is_some_and(|old| !old.is_file()) {
+            return Err(format!("Error: {path} is not a regular file"));
         }
         let temp = format!(
             ".{}.{}.tmp",
@@ -255,8 +268,12 @@ fn trouble(path: &str, error: &std::io::Error) -> String {
             format!("Error: {path} does not exist: use glob to find the right path")
         }
         std::io::ErrorKind::PermissionDenied => format!("Error: {path}: permission denied"),
-        _ => format!("Error: {path}: {error}"),
+        _ => format!("Error: {path}: {}", words::why(error)),
     }
+}
+
+fn no_waiting() -> i32 {
+    i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default()
 }
 
 #[cfg(test)]

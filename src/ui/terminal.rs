@@ -46,6 +46,8 @@ pub struct Screen {
     taken: Arc<AtomicBool>,
     mouse: MouseOwner,
     title: String,
+    /// What stands on the screen is not what was drawn last.
+    is_spoilt: bool,
 }
 
 impl Screen {
@@ -63,6 +65,7 @@ impl Screen {
             taken,
             mouse: MouseOwner::Terminal,
             title: String::new(),
+            is_spoilt: false,
         };
         screen.take()?;
         Ok(screen)
@@ -74,9 +77,18 @@ impl Screen {
     /// When the terminal is gone.
     pub fn draw(&mut self, view: impl FnOnce(&mut Frame)) -> io::Result<()> {
         queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
+        if std::mem::take(&mut self.is_spoilt) {
+            let size = self.terminal.size()?;
+            self.terminal.resize(size.into())?;
+        }
         let drawn = self.terminal.draw(view).map(|_| ());
         execute!(self.terminal.backend_mut(), EndSynchronizedUpdate)?;
         drawn
+    }
+
+    /// The terminal was resized: the next frame is drawn whole, also when the size is the same again by now.
+    pub fn spoil(&mut self) {
+        self.is_spoilt = true;
     }
 
     /// The size of the terminal: columns, rows.

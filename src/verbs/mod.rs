@@ -52,6 +52,7 @@ pub enum Ended {
 /// # Errors
 /// Why it was refused, in one line that says what to do.
 pub fn run(verb: &Verb, desk: &Desk<'_>) -> Result<Ended> {
+    // What it has to say concerns who works here for longer: the dashboard and `run` say it.
     store::prepare(desk.root)?;
     match verb {
         Verb::Run { .. }

@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use super::Dashboard;
 use crate::app::assemble::{self, Assembly, Blueprint, Built};
+use crate::app::in_words;
 use crate::app::lock::Freed;
 use crate::app::viewing::{News, Viewing};
 use crate::app::wire::NoModel;
@@ -64,7 +65,10 @@ impl Dashboard {
         };
         match built {
             Ok(Built::Crew(mut assembly)) => {
-                early.events.iter().for_each(|e| assembly.journal.note(e));
+                early
+                    .events
+                    .iter()
+                    .for_each(|e| drop(assembly.journal.note(e)));
                 self.crew = Crew::There(assembly);
                 self.state.sit(match early.from {
                     None => Seat::Crew,
@@ -80,7 +84,7 @@ impl Dashboard {
             Err(error) => {
                 let (reason, steps) = match error.downcast::<NoModel>() {
                     Ok(missing) => (missing.reason, missing.steps),
-                    Err(error) => (format!("{error:#}"), Vec::new()),
+                    Err(error) => (in_words(&error), Vec::new()),
                 };
                 match early.from {
                     None => {

@@ -2,7 +2,9 @@
 
 mod crew;
 
-use anyhow::{Context, Result};
+use std::io::IsTerminal;
+
+use anyhow::{Context, Result, bail};
 use crossterm::event::{Event as Input, EventStream, KeyEventKind};
 use futures::StreamExt;
 use jiff::tz::TimeZone;
@@ -12,7 +14,7 @@ use tokio::time::Instant;
 use self::crew::{Building, Crew, Early};
 use super::assemble::{self, Assembly, Blueprint};
 use super::pace::{Cause, Pace};
-use super::{blocked_on, editor, now, resume, secrets, theme, until};
+use super::{blocked_on, editor, in_words, now, resume, secrets, theme, until};
 use crate::cli::Global;
 use crate::domain::attention::Calling;
 use crate::domain::ids::Name;
@@ -93,8 +95,14 @@ impl Dashboard {
             signal(SignalKind::terminate())?,
             signal(SignalKind::hangup())?,
         );
-        let screen = Screen::enter()
-            .context("the dashboard needs a terminal (crewdeck run works without one)")?;
+        // Keys are read from the terminal also where something else is standard input.
+        let has_keys = std::io::stdin().is_terminal() || std::fs::File::open("/dev/tty").is_ok();
+        if !has_keys || !std::io::stdout().is_terminal() {
+            bail!(
+                "the dashboard needs a terminal, and here is none: crewdeck run works without one"
+            );
+        }
+        let screen = Screen::enter().context("the terminal can not be taken over")?;
         let (width, height) = screen.size()?;
         let early = blueprint.prompt().map(|text| Command::Prompt {
             to: Name::lead(),
@@ -244,7 +252,11 @@ impl Dashboard {
 
     fn hear(&mut self, event: Event) {
         match &mut self.crew {
-            Crew::There(assembly) => assembly.journal.note(&event),
+            Crew::There(assembly) => {
+                if let Some(text) = assembly.journal.note(&event) {
+                    self.tell(&text);
+                }
+            }
             Crew::Coming(early) if early.events.len() < EARLY_EVENTS_MAX => {
                 early.events.push(event.clone());
             }
@@ -281,7 +293,10 @@ impl Dashboard {
             Input::Key(key) => Msg::Key(key, now()),
             Input::Paste(text) => Msg::Paste(text),
             Input::Mouse(mouse) => Msg::Mouse(mouse),
-            Input::Resize(width, height) => Msg::Resize(width, height),
+            Input::Resize(width, height) => {
+                self.screen.spoil();
+                Msg::Resize(width, height)
+            }
             Input::FocusGained => Msg::Window(Window::Focused),
             Input::FocusLost => Msg::Window(Window::Elsewhere),
         };
@@ -377,7 +392,7 @@ impl Dashboard {
         self.screen.take()?;
         match edited {
             Ok(text) => drop(update(&mut self.state, Msg::Edited(text))),
-            Err(error) => self.tell(&format!("The editor did not work: {error:#}")),
+            Err(error) => self.tell(&format!("The editor did not work: {}", in_words(&error))),
         }
         self.redraw_all()
     }

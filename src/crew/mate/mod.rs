@@ -4,6 +4,7 @@ mod leaving;
 mod tasks;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::lead::work;
 use super::outfit::{Order, Outfit};
@@ -14,16 +15,20 @@ use crate::agent::prompt;
 use crate::agent::turn::{Input, Limits};
 use crate::domain::chat::Block;
 use crate::domain::conversation::{PlanState, TurnState};
-use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Member, MemberStatus, PlanRule, Team};
 use crate::protocol::event::{Level, TurnEnd};
 use crate::store::StoreError;
 use crate::tools::Caller;
 use crate::tools::policy::PlanGate;
 use leaving::Farewell;
+use tasks::Claim;
 
 /// Most calls of the model in one work phase; the reference's number.
 const ROUNDS_MAX: u32 = 50;
+/// How long it waits before it claims a task again when the board could not be written.
+const CLAIM_AGAIN: Duration = Duration::from_secs(2);
+/// How often in a row that may fail before the crew counts as at rest: then `run` ends, and a dashboard tries on.
+const CLAIMS_MAX: u32 = 5;
 
 /// Enters a member in the roster and starts it with its first prompt.
 pub async fn start(shared: Arc<Shared>, member: Member, first: String) -> Result<(), String> {
@@ -149,6 +154,8 @@ struct Life {
     member: Member,
     idle: Idle,
     hold: Hold,
+    /// How often in a row the board could not be written when it wanted to claim a task.
+    failed_claims: u32,
 }
 
 impl Life {
@@ -187,6 +194,7 @@ impl Life {
             outfit,
             member,
             hold: Hold::No,
+            failed_claims: 0,
         }
     }
 
@@ -220,7 +228,14 @@ impl Life {
                     }
                 }
                 Next::Resume(task) => say = Some(Input::Say(self.resume(task))),
-                Next::Claim(task) => say = self.claim(task).await.map(Input::Say),
+                Next::Claim(task) => match self.claim(task).await {
+                    Claim::Work(words) => say = Some(Input::Say(words)),
+                    Claim::LookAgain => {}
+                    Claim::Wait => {
+                        let again = self.shared.ran() + CLAIM_AGAIN;
+                        say = self.rest(&mut changes, Some(again)).await?;
+                    }
+                },
                 Next::Stuck(task) => {
                     let why = format!("ended its turn twice with task {task} still open");
                     self.stuck(&why).await;
@@ -267,17 +282,17 @@ impl Life {
     async fn rest(
         &mut self,
         changes: &mut tokio::sync::watch::Receiver<u64>,
-        until: Option<Stamp>,
+        until: Option<Duration>,
     ) -> Option<Option<Input>> {
         self.set_status(MemberStatus::Idle).await;
         let standing = match self.hold {
-            Hold::No => Standing::Resting,
-            Hold::UntilMail => Standing::Held,
+            Hold::No if self.failed_claims < CLAIMS_MAX => Standing::Resting,
+            Hold::No | Hold::UntilMail => Standing::Held,
         };
         self.shared.set_standing(&self.outfit.handle, standing);
         let deadline = async {
             match until {
-                Some(at) => tokio::time::sleep(at.since(self.shared.now())).await,
+                Some(at) => tokio::time::sleep(at.saturating_sub(self.shared.ran())).await,
                 None => std::future::pending().await,
             }
         };

@@ -14,6 +14,16 @@ use crate::protocol::event::EventKind;
 use crate::store::{StoreError, Which};
 use crate::tools::claim_task;
 
+/// What came of the wish to claim a task.
+pub(super) enum Claim {
+    /// It is the teammate's, and these words begin the work on it.
+    Work(Vec<Block>),
+    /// It is not: there may be another.
+    LookAgain,
+    /// The board can not be written: later, perhaps.
+    Wait,
+}
+
 impl Life {
     pub(super) async fn look(&mut self) -> Sight {
         let name = self.member.name.clone();
@@ -54,7 +64,7 @@ impl Life {
             } else {
                 Person::Free
             },
-            now: self.shared.now(),
+            now: self.shared.ran(),
         }
     }
 
@@ -141,16 +151,30 @@ impl Life {
         self.outfit.driver.workshop.workdir = dir.unwrap_or_else(|| self.shared.common_dir());
     }
 
-    pub(super) async fn claim(&mut self, task: TaskId) -> Option<Vec<Block>> {
+    pub(super) async fn claim(&mut self, task: TaskId) -> Claim {
         // From here on it is at work: making its worktree takes a moment, and the crew must not seem at rest.
+        if self.failed_claims == 0 {
+            self.shared
+                .set_standing(&self.outfit.handle, Standing::Working);
+        }
+        let (board, claimer, now) = (self.shared.board.clone(), self.claimer(), self.shared.now());
+        let claimed = match blocking(move || board.claim(Some(task), &claimer, now)).await {
+            Ok(Some(claimed)) => claimed,
+            // Somebody was faster, or changed the task.
+            Ok(None) | Err(StoreError::Graph(_) | StoreError::Unreadable(..)) => {
+                self.failed_claims = 0;
+                return Claim::LookAgain;
+            }
+            Err(error) => {
+                self.failed_claims += 1;
+                let what = format!("Task {task} can not be claimed; it is tried again");
+                self.outfit.driver.trouble(&what, &error).await;
+                return Claim::Wait;
+            }
+        };
+        self.failed_claims = 0;
         self.shared
             .set_standing(&self.outfit.handle, Standing::Working);
-        let (board, claimer, now) = (self.shared.board.clone(), self.claimer(), self.shared.now());
-        // Somebody may have been faster, or changed the task: then look again.
-        let claimed = blocking(move || board.claim(Some(task), &claimer, now))
-            .await
-            .ok()
-            .flatten()?;
         let which = Which::These([task].into());
         self.shared.read_board(which).await;
         let agent = self.member.name.clone();
@@ -168,9 +192,9 @@ impl Life {
             Ok(None) => {}
             Err(error) => {
                 self.no_place(&claimed, &error).await;
-                return None;
+                return Claim::LookAgain;
             }
         }
-        Some(vec![Block::text(text)])
+        Claim::Work(vec![Block::text(text)])
     }
 }

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::words;
 use crate::process::Ended;
 use crate::process::blocking::{self, Errand};
 
@@ -194,7 +195,7 @@ impl Git {
         let what = || args.first().copied().unwrap_or_default().to_string();
         let brought = blocking::run(&self.errand(args, keep)).map_err(|e| match e.kind() {
             std::io::ErrorKind::NotFound => GitError::Missing,
-            _ => GitError::Start(e.to_string()),
+            _ => GitError::Start(words::why(&e)),
         })?;
         let code = match brought.ended {
             Ended::Code(code) => code,

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::stamp::Stamp;
 use crate::domain::worktree::{Worktree, WorktreeName};
-use crate::store::StoreError;
+use crate::store::{StoreError, plain};
 
 /// Largest log, in bytes. A longer one becomes `events.1.jsonl`, in place of the one before.
 const LOG_MAX: u64 = 4 * 1024 * 1024;
@@ -123,11 +123,12 @@ impl EventLog {
         if fs::metadata(&self.path).is_ok_and(|meta| meta.len() > LOG_MAX) {
             fs::rename(&self.path, self.path.with_file_name("events.1.jsonl"))?;
         }
-        let mut file = OpenOptions::new()
+        let options = OpenOptions::new()
             .create(true)
             .read(true)
             .append(true)
-            .open(&self.path)?;
+            .clone();
+        let mut file = plain::open_as(&options, &self.path)?;
         let mut last = [b'\n'];
         let is_torn =
             file.seek(SeekFrom::End(-1)).is_ok() && file.read(&mut last).is_ok() && last != [b'\n'];

@@ -25,6 +25,8 @@ const EXCLUDED: &[&str] = &[
     "/.worktrees/",
     "/.transcripts/",
     "/.crewdeck/",
+    // What a file tool that was killed has left beside the file that it wrote.
+    ".crewdeck-*.tmp",
 ];
 
 /// The root for work in `dir`: the git top level at or above it, else `dir` itself. A task's worktree
@@ -130,7 +132,7 @@ mod tests {
         let text = fs::read_to_string(info.join("exclude")).unwrap();
         assert_eq!(
             text,
-            "*.log\n/.tasks/\n/.team/\n/.worktrees/\n/.transcripts/\n/.crewdeck/\n"
+            "*.log\n/.tasks/\n/.team/\n/.worktrees/\n/.transcripts/\n/.crewdeck/\n.crewdeck-*.tmp\n"
         );
     }
 

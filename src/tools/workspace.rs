@@ -153,11 +153,8 @@ impl Workspace {
         if old.as_ref().is_some_and(cap_std::fs::Metadata::is_dir) {
             return Err(format!("Error: {path} is a directory"));
         }
-        let temp = folder.join(format!(
-            ".{}.{}.tmp",
-            name.to_string_lossy(),
-            uuid::Uuid::now_v7().simple()
-        ));
+        // A name that git passes over: one that is left by a kill is never committed.
+        let temp = folder.join(format!(".crewdeck-{}.tmp", uuid::Uuid::now_v7().simple()));
         let written = (|| {
             let mut options = OpenOptions::new();
             options.write(true).create_new(true);

@@ -21,7 +21,7 @@ use std::time::Instant;
 use round::{Plan, Play};
 
 /// Rounds of each test where nobody asks for more.
-const FEW: u64 = 3;
+const FEW: u64 = 1;
 
 /// Plays the rounds that the environment asks for, and tells of all that fail.
 fn rounds(play: Play) {

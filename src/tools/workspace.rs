@@ -124,7 +124,7 @@ impl Workspace {
                 "Error: {path} belongs to crewdeck or git and is not written by hand"
             ));
         }
-        let name = inside
+        inside
             .file_name()
             .ok_or_else(|| format!("Error: {path} names no file"))?;
         let folder = inside.parent().unwrap_or(Path::new(""));

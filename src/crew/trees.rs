@@ -80,14 +80,6 @@ impl Shared {
             return Ok(Some(Place { dir, words }));
         }
         let (door, now, id) = (trees.door.clone(), self.now(), task.id);
-        if let Some(task) = self.bound(trees, task).await? {
-            // It was made, and crewdeck was ended before its task said so.
-            let dir = self.dir_of(&task);
-            if let Some(dir) = dir {
-                let words = self.found(&task, &dir).await;
-                return Ok(Some(Place { dir, words }));
-            }
-        }
         let needs = self.branches_of(task).await?;
         let new = NewWorktree {
             task: task.id,
@@ -108,17 +100,19 @@ impl Shared {
         Ok(Some(Place { dir, words }))
     }
 
-    /// The task, bound to the worktree that stands for it and of which it does not say anything yet.
-    async fn bound(&self, trees: &Trees, task: &Task) -> Result<Option<Task>, StoreError> {
+    /// The task of a member that comes back, bound to the worktree that was made for it and of which it does not say
+    /// anything yet.
+    pub(super) async fn bound(&self, task: Task) -> Task {
+        let (Some(trees), "") = (&self.trees, task.worktree.as_str()) else {
+            return task;
+        };
         let (door, board, id, now) = (trees.door.clone(), self.board.clone(), task.id, self.now());
-        if !task.worktree.is_empty() {
-            return Ok(None);
-        }
-        blocking(move || match door.find_for(id)? {
+        let found = blocking(move || match door.find_for(id)? {
             Some(tree) => board.bind(id, &tree.name, now).map(Some),
             None => Ok(None),
-        })
-        .await
+        });
+        // Where it can not be looked for another one is made.
+        found.await.ok().flatten().unwrap_or(task)
     }
 
     /// The branches of what a task waited for.

@@ -25,6 +25,8 @@ const EXCLUDED: &[&str] = &[
     "/.worktrees/",
     "/.transcripts/",
     "/.crewdeck/",
+    // What a file tool that was killed has left beside the file that it wrote.
+    ".crewdeck-*.tmp",
 ];
 
 /// Most bytes of a file of git that names a folder.
@@ -145,7 +147,7 @@ mod tests {
         let text = fs::read(info.join("exclude")).unwrap();
         assert_eq!(
             text,
-            b"*.log\n\xff\n/.tasks/\n/.team/\n/.worktrees/\n/.transcripts/\n/.crewdeck/\n"
+            b"*.log\n\xff\n/.tasks/\n/.team/\n/.worktrees/\n/.transcripts/\n/.crewdeck/\n.crewdeck-*.tmp\n"
         );
     }
 

@@ -139,11 +139,8 @@ impl Workspace {
         if old.as_ref().is_some_and(|old| !old.is_file()) {
             return Err(format!("Error: {path} is not a regular file"));
         }
-        let temp = format!(
-            ".{}.{}.tmp",
-            name.to_string_lossy(),
-            uuid::Uuid::now_v7().simple()
-        );
+        // A name that git passes over: one that is left by a kill is never committed.
+        let temp = format!(".crewdeck-{}.tmp", uuid::Uuid::now_v7().simple());
         let written = (|| {
             let mut options = OpenOptions::new();
             options.write(true).create_new(true);

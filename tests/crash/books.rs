@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use crewdeck::domain::chat::{Block, Role, check as check_chat};
 use crewdeck::domain::conversation::{Conversation, Record};
@@ -102,7 +103,8 @@ fn state_files(project: &Path, wrong: &mut Vec<String>) {
             wrong.push(format!("{shown} is no whole JSON"));
         }
         if is("jsonl") {
-            for line in text.split_inclusive('\n') {
+            // Two writers may both end a line: an empty one says nothing.
+            for line in text.split_inclusive('\n').filter(|l| *l != "\n") {
                 if !line.ends_with('\n') || serde_json::from_str::<Value>(line).is_err() {
                     wrong.push(format!("{shown} has a torn line: {line}"));
                 }
@@ -359,7 +361,20 @@ fn work(project: &Path, calm: Option<&str>, wrong: &mut Vec<String>) {
 }
 
 /// The processes that were started for the crew in `place` and still run: programs of a killed crew too. (Linux.)
+///
+/// What was killed with its crew just now may take a moment to be gone.
 pub fn orphans(mark: &str, place: &Path) -> Vec<String> {
+    let until = Instant::now() + Duration::from_secs(5);
+    loop {
+        let left = left_of(mark, place);
+        if left.is_empty() || Instant::now() > until {
+            return left;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn left_of(mark: &str, place: &Path) -> Vec<String> {
     let mark = format!("{mark}={}", place.display());
     let mut left = Vec::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {

@@ -1,7 +1,17 @@
 #!/bin/sh
 # What the lead of the crash test finds when it looks around: the one thing that is to be done next.
+# The number of the task whose subject begins with T$1.
+id() {
+    file=$(grep -l "\"subject\": \"T$1 " .tasks/task_*.json)
+    file=${file##*task_}
+    echo "${file%.json}"
+}
+# Plans first: nobody else decides them.
+for plan in $(grep -l '"kind": "plan"' .team/requests/*.json); do
+    grep -q '"status": "pending"' "$plan" && { plan=${plan##*/}; echo "NEXT decide ${plan%.json}"; exit; }
+done
 for n in 1 2 3 4 5 6; do
-    grep -q "\"subject\": \"T$n " .tasks/task_*.json || { echo "NEXT create T$n"; exit; }
+    [ -n "$(id $n)" ] || { echo "NEXT create T$n after $(id 1) $(id 2) $(id 3)"; exit; }
 done
 for who in alice bob carol; do
     grep -q "\"name\": \"$who\"" .team/config.json || { echo "NEXT spawn $who"; exit; }

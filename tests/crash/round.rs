@@ -14,8 +14,6 @@ const DEADLINE: Duration = Duration::from_secs(20);
 /// How soon early kills come.
 const EARLY: Duration = Duration::from_millis(60);
 
-/// Set: programs of a killed crew that are still there at the end of a round are a finding.
-const ORPHANS: &str = "CREWDECK_ORPHANS";
 /// A variable that all programs of a crew inherit; it names the place where it plays.
 pub const MARK: &str = "CREWDECK_CRASH_PLACE";
 
@@ -142,9 +140,7 @@ pub fn play(plan: &Plan, calm: &Calm) -> Ended {
         Some(status) => findings.push(format!("the last run ended with {status}: {said}")),
     }
     findings.extend(books::check(&stage.project, Some(&calm.tree)));
-    if std::env::var_os(ORPHANS).is_some() {
-        findings.extend(books::orphans(MARK, &stage.home));
-    }
+    findings.extend(books::orphans(MARK, &stage.home));
     let mut place = dir.path().display().to_string();
     if findings.is_empty() {
         place.clear();

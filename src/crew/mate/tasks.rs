@@ -112,7 +112,7 @@ impl Life {
     pub(super) async fn find_place(&mut self, conversation: &[Message]) -> Option<Block> {
         let (board, name) = (self.shared.board.clone(), self.member.name.clone());
         let own = blocking(move || board.ask(|graph| graph.open_task_of(&name).cloned())).await;
-        let task = own.ok().flatten()?;
+        let task = self.shared.bound(own.ok().flatten()?).await;
         let knows = |words: &str| {
             let mut blocks = conversation.iter().flat_map(|m| &m.blocks);
             blocks.any(|block| match block {

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use crate::narrow::{
     RUN, Ran, SmallDisk, conversation, crewdeck_by, end_of, files, ran, script, start as begin,
@@ -260,6 +261,13 @@ fn dashboard(disk: &SmallDisk) -> Screen {
     )
 }
 
+/// All words of the lead's conversation on disk.
+fn said(disk: &SmallDisk) -> Vec<String> {
+    let messages = conversation(&disk.seen, "lead", 0);
+    let words = messages.iter().map(Message::words);
+    words.filter(|w| !w.is_empty()).collect()
+}
+
 #[test]
 fn a_dashboard_on_a_full_disk_shows_it_and_takes_prompts_again_with_room() {
     let Some(disk) = SmallDisk::new(512) else {
@@ -289,12 +297,12 @@ fn a_dashboard_on_a_full_disk_shows_it_and_takes_prompts_again_with_room() {
     prompt(&mut screen, "second");
     screen.wait_for("That did.");
     assert_eq!(subjects(&disk.seen), ["two"]);
-    let messages = conversation(&disk.seen, "lead", 0);
-    let said: Vec<String> = messages
-        .iter()
-        .map(Message::words)
-        .filter(|w| !w.is_empty())
-        .collect();
+    // Words are on screen before they are on disk.
+    let until = Instant::now() + Duration::from_secs(40);
+    while said(&disk).len() < 4 && Instant::now() < until {
+        std::thread::yield_now();
+    }
+    let said = said(&disk);
     assert_eq!(said, ["first", "That did not work.", "second", "That did."]);
     screen.send("\x03\x03\x03");
     let (status, is_clean) = screen.end();

@@ -151,6 +151,25 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_others_are_the_same_after_a_rewrite() {
+        // Read in a hurry, the last digit of a large one is another.
+        for number in [
+            "1.111111111111111e+102",
+            "1.1111111111111111e95",
+            "1730000000.1234567",
+            "1.7976931348623157e308",
+        ] {
+            let text = format!(r#"{{"id":1,"subject":"s","created_at":{number},"n":{number}}}"#);
+            let task: Task = serde_json::from_str(&text).unwrap();
+            let exact: f64 = number.parse().unwrap();
+            assert_eq!(
+                (task.created_at, &task.extra["n"]),
+                (Stamp(exact), &Value::from(exact))
+            );
+        }
+    }
+
+    #[test]
     fn unknown_fields_survive_a_rewrite() {
         let text = r#"{"id":1,"subject":"s","zeta":{"deep":[1,2]}}"#;
         let task: Task = serde_json::from_str(text).unwrap();

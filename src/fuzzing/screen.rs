@@ -84,14 +84,14 @@ pub fn keys(bytes: &[u8]) -> Held {
     for event in story::told(&text, time)? {
         did(&update(&mut state, Msg::Event(event)))?;
     }
-    shown(&mut state)?;
+    shown(&mut state, &SIZES[..1])?;
     for (second, byte) in (1u32..).zip(run) {
         // The zero byte stands between the two, so the keys are counted from one.
         let msg = message(byte - 1, &text, NOON + f64::from(second));
         did(&update(&mut state, msg))?;
         next_tick(&state);
     }
-    shown(&mut state)
+    shown(&mut state, &SIZES)
 }
 
 /// The lines of a journal: each is read, written and read again as the same, and drawn.
@@ -109,7 +109,7 @@ pub fn journal(bytes: &[u8]) -> Held {
         did(&update(&mut state, Msg::Event(event)))?;
         next_tick(&state);
     }
-    shown(&mut state)
+    shown(&mut state, &SIZES)
 }
 
 /// Markdown at the width that the first byte says.
@@ -149,10 +149,10 @@ fn did(wishes: &[Do]) -> Held {
     Ok(())
 }
 
-/// Draws the state at each size: every cell is seen, and no heap of marks.
-fn shown(state: &mut UiState) -> Held {
+/// Draws the state at its own size and at each of `sizes`: every cell is seen, and no heap of marks.
+fn shown(state: &mut UiState, sizes: &[(u16, u16)]) -> Held {
     let size = state.size;
-    for (width, height) in [(size.width, size.height)].into_iter().chain(SIZES) {
+    for (width, height) in [(size.width, size.height)].iter().chain(sizes).copied() {
         if width == 0 || height == 0 {
             continue;
         }

@@ -10,6 +10,9 @@ use super::{
     schema_of,
 };
 
+/// Most characters of a line that are compared with what was looked for.
+const COMPARED_MAX: usize = 200;
+
 /// The tool.
 pub const TOOL: Tool = Tool {
     name: "edit_file",
@@ -101,13 +104,16 @@ fn replaced(text: &str, old: &str, new: &str, which: Which) -> Result<String, St
 }
 
 /// The line of the file that is most like the first line that was looked for.
+///
+/// Comparing takes the product of both lengths, so only the beginnings of lines are compared.
 fn nearest(text: &str, old: &str) -> String {
-    let wanted = old.trim().lines().next().unwrap_or_default().trim();
+    let begin = |line: &str| line.trim().chars().take(COMPARED_MAX).collect::<String>();
+    let wanted = begin(old.trim().lines().next().unwrap_or_default());
     let best = text
         .lines()
         .take(5000)
         .enumerate()
-        .map(|(at, line)| (strsim::jaro_winkler(line.trim(), wanted), at, line))
+        .map(|(at, line)| (strsim::jaro_winkler(&begin(line), &wanted), at, line))
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .filter(|(alike, ..)| *alike > 0.8);
     match best {
@@ -150,6 +156,14 @@ mod tests {
             lost.contains("Text not found") && lost.contains("line 1"),
             "{lost}"
         );
+    }
+
+    #[test]
+    fn lines_without_end_are_compared_by_their_beginnings() {
+        let line = |end: &str| format!("let table = [{}{end}", "1, ".repeat(100_000));
+        let lost = replaced(&line("2]"), &line("3]"), "x", Which::Only).unwrap_err();
+        assert!(lost.contains("line 1 is nearest"), "{lost}");
+        assert!(lost.len() < 400, "{lost}");
     }
 
     #[test]

@@ -36,6 +36,9 @@ pub static TABLE: &[&Tool] = &[
     &super::decide_request::TOOL,
 ];
 
+/// Longest name that is compared with those that are there, in bytes; a longer one is like none.
+const NAME_MAX: usize = 200;
+
 /// The tool by which a plan is submitted.
 pub const SUBMIT_PLAN: &str = super::plan_approval::TOOL.name;
 
@@ -81,6 +84,9 @@ pub fn unknown(name: &str, there: &[&str]) -> String {
 
 /// The one of `there` that `name` is most like, if it is like any.
 pub fn nearest<'a>(name: &str, there: &[&'a str]) -> Option<&'a str> {
+    if name.len() > NAME_MAX {
+        return None;
+    }
     there
         .iter()
         .map(|known| (strsim::jaro_winkler(name, known), *known))
@@ -118,5 +124,7 @@ mod tests {
             "--tools: Unknown tool: read_fiel. Did you mean read_file?"
         );
         assert_eq!(narrow(&[" bash ".into()]).unwrap(), ["bash"]);
+        let long = format!("bash{}", " ".repeat(NAME_MAX));
+        assert_eq!(nearest(&long, &["bash"]), None);
     }
 }

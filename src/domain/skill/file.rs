@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer};
 use serde_saphyr::UserMessageFormatter;
 
 use super::{DESCRIPTION_MAX, NAME_MAX, TAG_MAX, TAGS_MAX};
-use crate::domain::text::{clip, harmless, one_line};
+use crate::domain::text::{clip, harmless, is_hidden, one_line};
 
 /// Most bytes of a skill's text. With its frame it stays below what one tool result may hold (64 KiB).
 pub const BODY_MAX: usize = 63 * 1024;
@@ -180,8 +180,10 @@ struct Meta {
 /// A name without the blanks around it, if it is one.
 fn checked(text: &str) -> Option<String> {
     let name = text.trim();
-    let form = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.');
-    let fits = name.chars().next().is_some_and(char::is_alphanumeric)
+    // Fillers count as letters, and nobody sees them.
+    let letter = |c: char| c.is_alphanumeric() && !is_hidden(c);
+    let form = |c: char| letter(c) || matches!(c, ' ' | '-' | '_' | '.');
+    let fits = name.chars().next().is_some_and(letter)
         && name.chars().all(form)
         && name.chars().count() <= NAME_MAX;
     fits.then(|| name.to_string())

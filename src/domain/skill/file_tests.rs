@@ -91,6 +91,10 @@ fn files_that_can_not_be_used_say_where_and_what_to_do() {
             "---\nname: \"a\\u001b[2J\"\n---\nDo",
             "line 2: \"a␛[2J\" is not a name",
         ),
+        (
+            "---\nname: a\u{115f}b\n---\nDo",
+            "line 2: \"a\u{fffd}b\" is not a name",
+        ),
         ("---\nname: [a]\n---\nDo", "line 2: "),
         ("---\nname: a\nname: b\n---\nDo", "line 3: "),
         ("---\nname: a\ndescription: [x]\n---\nDo", "line 3: "),

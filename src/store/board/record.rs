@@ -21,6 +21,8 @@ use crate::domain::ids::TaskId;
 
 /// Largest record, in bytes; the oldest changes are dropped.
 const BYTES_MAX: usize = 4096;
+/// Longest beginning that is taken, in bytes: one that fills the record leaves no room for changes.
+const EPOCH_MAX: usize = 64;
 /// Most tasks that a change names.
 const IDS_MAX: usize = 128;
 
@@ -153,6 +155,9 @@ impl Record {
     fn parse(text: &str) -> Option<Record> {
         let mut lines = text.lines();
         let epoch = lines.next()?.strip_prefix("crewdeck ")?.to_string();
+        if epoch.len() > EPOCH_MAX {
+            return None;
+        }
         let mut newest = None;
         let mut changes = Vec::new();
         for line in lines {
@@ -277,6 +282,8 @@ mod tests {
         ] {
             assert_eq!(Record::parse(text), None, "{text:?}");
         }
+        let long = format!("crewdeck {}\nend\n", "a".repeat(100));
+        assert_eq!(Record::parse(&long), None);
         let cut = Record::parse("crewdeck a\n2 1\n1 *\nend\nrest of an older one\n").unwrap();
         assert_eq!(cut.changes, [these(&[1]), Which::All]);
     }

@@ -12,6 +12,10 @@
 //! set aside and blocks nothing.
 //!
 //! - `tests/race.rs::writers_without_a_lock_lose_no_letter`: 16,000 letters from 8 processes
+//! - `tests/crash.rs::a_crew_that_is_killed_at_any_moment_does_its_work_once`: each letter stands once in one conversation
+//! - `tests/resume.rs::a_letter_that_stands_in_the_conversation_does_not_come_again`
+//! - `tests/resume.rs::a_member_that_had_not_heard_its_first_words_hears_them_once`
+//! - `tests/resources.rs::disk::a_letter_that_comes_on_a_full_disk_is_acted_on_once`
 //! - `tests/lasting.rs::a_letter_that_no_log_holds_is_not_acknowledged`
 //! - `tests/lasting.rs::what_could_not_be_saved_is_saved_later_and_its_letters_wait_till_then`
 //! - `src/store/inbox.rs::growing_in_any_steps_each_letter_comes_once`
@@ -25,6 +29,7 @@
 //! - `tests/race.rs::eight_processes_claim_and_no_task_has_two_owners`
 //! - `tests/race.rs::one_name_in_many_processes_never_has_two_open_tasks`
 //! - `tests/race.rs::two_blockers_that_are_completed_at_once_free_the_join`
+//! - `tests/crash.rs::a_crew_that_is_killed_while_it_comes_back_does_its_work_once`
 //! - `tests/cli.rs::numbers_are_never_used_again`
 //!
 //! # 3. No file is ever half written
@@ -35,6 +40,8 @@
 //! - `tests/race.rs::a_process_that_is_killed_while_it_saves_leaves_whole_files`
 //! - `src/store/transcript.rs::a_torn_last_line_is_set_aside_at_every_length`
 //! - `src/store/board/tests.rs::a_torn_file_is_told_to_who_wants_it_and_set_aside_by_the_next_reading`
+//! - `tests/resources.rs::disk::on_a_full_disk_nothing_is_half_written_and_with_room_the_work_goes_on`
+//! - `tests/resources.rs::files::a_task_a_roster_or_a_request_that_is_no_file_is_set_aside_and_the_rest_works`
 //! - `tests/golden.rs::boards_of_other_programs`
 //!
 //! # 4. The graph stays a DAG
@@ -56,6 +63,11 @@
 //! - `tests/terminal.rs::after_a_kill_the_screen_and_the_lead_are_back_where_they_stood`
 //! - `tests/needs.rs::what_waits_when_crewdeck_dies_is_named_at_the_next_start`
 //! - `tests/worktree_recovery.rs::a_process_that_is_killed_at_any_time_is_no_hindrance`
+//! - `tests/crash.rs::the_demo_that_is_killed_at_any_moment_is_gone_on_with`
+//! - `tests/resume.rs::a_team_at_work_is_gone_on_with_although_the_lead_only_waited`
+//! - `tests/resume.rs::a_conflict_that_was_solved_is_merged_after_a_restart`
+//! - `tests/viewer.rs::when_the_first_is_killed_one_of_two_takes_over_and_finishes_the_work`
+//! - `tests/doctor.rs::what_a_killed_crew_left_is_found_and_mended_and_its_work_stays`
 //!
 //! # 6. A worktree with unmerged or uncommitted work is never removed
 //!
@@ -64,6 +76,7 @@
 //! - `tests/worktrees.rs::dirty_and_unmerged_work_is_never_removed_unasked`
 //! - `tests/worktrees.rs::squashed_and_rebased_work_counts_as_merged`
 //! - `src/domain/worktree/state.rs::only_what_is_clean_and_merged_may_go`
+//! - `tests/doctor.rs::worktrees_and_files_that_nobody_needs_are_cleared_and_those_with_content_stay`
 //!
 //! # 7. Every request is decided once, by someone named
 //!
@@ -72,6 +85,11 @@
 //! - `src/domain/request.rs::it_is_decided_once_by_someone_named`
 //! - `src/domain/request.rs::another_kind_or_target_or_oneself_does_not_count`
 //! - `tests/needs.rs::two_who_ask_the_same_get_one_answer_with_its_comment`
+//! - `tests/viewer.rs::two_answers_at_once_are_one_decision`
+//! - `tests/viewer.rs::a_shutdown_that_was_decided_before_the_crew_read_of_it_is_carried_out`
+//! - `tests/resume.rs::a_decision_that_was_not_told_is_told_once`
+//! - `tests/resume.rs::a_request_that_had_not_reached_its_decider_reaches_it`
+//! - `tests/confinement.rs::a_teammate_writes_in_its_worktree_alone`: nor can it write a decision into the files
 //! - `tests/crew_tools.rs::a_letter_is_always_a_message_in_the_callers_own_name`
 //!
 //! # 8. A conversation sent to a model is always valid
@@ -81,6 +99,9 @@
 //! - `src/agent/turn/property_tests.rs::the_conversation_is_always_valid`
 //! - `src/domain/conversation.rs::it_is_always_valid`
 //! - `tests/wire.rs::messages_requests_are_valid_and_cache_their_prefix`
+//! - `tests/chaos/main.rs::the_work_ends_whatever_messages_come_to`: a server that fails at three calls of ten checks all of them
+//! - `tests/chaos/main.rs::the_work_ends_whatever_chat_completions_come_to`
+//! - `src/model/governor/property_tests.rs::nobody_begins_before_the_announced_time_and_then_one_goes_first`
 //!
 //! # 9. Nothing unbounded
 //!
@@ -89,12 +110,17 @@
 //! - `src/protocol/bus.rs::a_full_bus_drops_deltas_and_nothing_else`
 //! - `src/model/sse.rs::an_endless_line_is_refused`
 //! - `tests/tools.rs::the_output_of_a_command_is_bounded_with_a_mark`
+//! - `tests/hostile.rs::nesting_without_end_overflows_no_stack`
+//! - `tests/hostile.rs::few_bytes_that_stand_for_many_are_refused`
+//! - `tests/hostile_tools.rs::any_input_is_answered_within_bounds`
+//! - `tests/resources.rs::descriptors::eight_agents_at_work_do_not_keep_files_open`
 //! - `tests/lasting.rs::three_hundred_turns_stay_under_the_limit_and_lose_nothing_that_matters`
 //!
 //! # 10. The terminal comes back
 //!
 //! - `tests/terminal.rs::sigterm_gives_the_terminal_back`
 //! - `tests/terminal.rs::any_size_is_drawn_and_the_way_back_too`
+//! - `tests/resources.rs::surroundings::terminals_of_any_name_and_locale_work`
 //!
 //! # 11. Bytes from outside never drive the terminal
 //!
@@ -102,6 +128,10 @@
 //! reorders text are shown, not obeyed.
 //!
 //! - `src/domain/text.rs::control_sequences_are_shown_and_not_obeyed`
+//! - `tests/hostile_cli.rs::the_dashboard_writes_no_sequence_but_its_own`: in a real terminal
+//! - `tests/hostile_cli.rs::verbs_show_what_others_wrote_and_obey_none_of_it`
+//! - `tests/hostile.rs::any_keys_and_words_are_drawn`
+//! - `tests/hostile.rs::what_a_fuzzer_kept_holds_and_every_target_has_some`
 //!
 //! # 12. A child dies with all that it has started; children do not see API keys
 //!
@@ -123,8 +153,22 @@
 //!
 //! - `tests/team.rs::s11_two_teammates_claim_three_tasks_and_housekeeping_costs_no_call`
 //!
+//! # Beside the promises: secrets, and what the surroundings do
+//!
+//! What looks like a key, or is the value of a variable that holds one, becomes a mark before it reaches a file, the
+//! screen or the model ([`crate::domain::redact`]). A disk that is full, a folder that can not be written, a limit that
+//! is reached or a git that is missing is told in one line that says what to do, and work goes on where it can.
+//!
+//! - `tests/secrets.rs::what_tools_bring_back_has_no_secrets_anywhere`
+//! - `tests/resources.rs::repositories::repositories_without_worktrees_are_named_with_the_remedy`
+//! - `tests/resources.rs::denied::a_file_system_that_is_read_only_is_one_line`
+//! - `tests/resources.rs::clock::a_crew_whose_clock_jumps_does_its_work_and_rests_as_long_as_it_should`
+//!
 //! # Longer rounds
 //!
 //! | what | command |
 //! |---|---|
+//! | crews that are killed at random moments | `CREWDECK_ROUNDS=100 cargo test --test crash -- --nocapture` |
+//! | a model's server that fails at three calls of ten | `CREWDECK_ROUNDS=20 cargo test --test chaos -- --nocapture` |
+//! | fuzzing of every reader of bytes from outside | `fuzz/README.md` says how |
 //! | property tests with other and more inputs | `PROPTEST_CASES=50000 cargo test --lib` |

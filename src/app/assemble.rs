@@ -122,7 +122,7 @@ pub enum Built {
 /// Starts the crew, where none runs yet.
 ///
 /// # Errors
-/// [`NoModel`] when no model can be had, else why the crew can not start here.
+/// [`NoModel`](super::wire::NoModel) when no model can be had, else why the crew can not start here.
 pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Built> {
     let root = &blueprint.root;
     let notices = store::prepare(root)?;

@@ -1,5 +1,5 @@
 //! `crewdeck doctor`: what was found, what is left behind, and what can be mended. A new check is one file in
-//! `checks/` and its line in [`TABLE`].
+//! `checks/` and its line in `TABLE`.
 //!
 //! A check gathers facts through the store's doors, or takes those that the roof has gathered ([`Place`]), and judges
 //! them by a pure rule. It changes nothing; what may be changed is named as a [`Mend`], which loses nothing. What could

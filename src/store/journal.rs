@@ -104,7 +104,7 @@ fn whole_lines(bytes: &[u8]) -> Vec<String> {
 pub enum Beginning {
     /// The first line is the first of the journal.
     Whole,
-    /// The journal is longer than [`READ_MAX`]: its beginning was left out.
+    /// The journal is longer than `READ_MAX`: its beginning was left out.
     Cut,
 }
 
@@ -142,7 +142,7 @@ impl Tail {
         self.path.parent().unwrap_or(&self.path)
     }
 
-    /// The whole lines that were added since the last reading, at most [`READ_MAX`] bytes of them: after that many
+    /// The whole lines that were added since the last reading, at most `READ_MAX` bytes of them: after that many
     /// there may be more. A line that is longer is left out.
     ///
     /// # Errors

@@ -23,9 +23,9 @@ const FILES_MAX: usize = 200;
 /// What lies beside the state.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Leftovers {
-    /// Files that were set aside because they were damaged, at most [`FILES_MAX`].
+    /// Files that were set aside because they were damaged, at most `FILES_MAX`.
     pub damaged: Vec<Aside>,
-    /// Temporary files that no writer has touched for a minute, at most [`FILES_MAX`].
+    /// Temporary files that no writer has touched for a minute, at most `FILES_MAX`.
     pub temporary: Vec<PathBuf>,
 }
 

@@ -28,10 +28,11 @@ const DEVICES: &[&str] = &[
     "/dev/random",
     "/dev/urandom",
     "/dev/tty",
-    "/dev/ptmx",
-    "/dev/pts",
     "/dev/shm",
 ];
+/// Where terminals are made. Only a view has its own: the others are those of crewdeck and the person, where a
+/// command could draw on the screen and read or stuff keys.
+const TERMINALS: &[&str] = &["/dev/ptmx", "/dev/pts"];
 
 /// What the plan for one command depends on. All paths are absolute and without symbolic links.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +78,8 @@ pub enum Mount {
     /// A git folder whose shared parts can be written; the rest of it is read-only, and files that are made
     /// beside them (git locks `packed-refs` with one) are the command's own and gone after it.
     GitFolder(PathBuf),
+    /// Terminals that are not those of others.
+    Terminals,
 }
 
 /// Computes how a command is held.
@@ -104,6 +107,9 @@ pub fn plan(facts: &Facts) -> Plan {
     if let (Some(own), Some(common)) = (&facts.own_git, &facts.common_git) {
         git(&mut plan, workdir, own, common);
     }
+    plan.view.push(Mount::Terminals);
+    plan.writable_in_view
+        .extend(TERMINALS.iter().map(PathBuf::from));
     plan.writable.dedup();
     plan
 }
@@ -160,6 +166,7 @@ mod tests {
             Mount::ReadOnly(path) => format!("- {}", text(path)),
             Mount::Writable(path) => format!("+ {}", text(path)),
             Mount::GitFolder(path) => format!("g {}", text(path)),
+            Mount::Terminals => "t terminals".into(),
         });
         (places.map(text).collect(), view.collect())
     }
@@ -185,11 +192,14 @@ mod tests {
             lines(
                 "+ /r - /r/.tasks - /r/.team - /r/.transcripts - /r/.crewdeck - /r/.worktrees + /r/.worktrees/a \
                  + /r/.git - /r/.git/hooks - /r/.git/info - /r/.git/config - /r/.git/config.worktree \
-                 - /r/.git/modules - /r/.git/worktrees"
+                 - /r/.git/modules - /r/.git/worktrees t terminals"
             )
         );
         assert_eq!(plan.unwanted, [PathBuf::from("/r/.git/commondir")]);
-        assert_eq!(plan.writable_in_view, Vec::<PathBuf>::new());
+        assert_eq!(
+            plan.writable_in_view,
+            ["/dev/ptmx", "/dev/pts"].map(PathBuf::from)
+        );
         assert!(plan.writable.contains(&"/dev/null".into()));
     }
 
@@ -207,10 +217,13 @@ mod tests {
             view,
             lines(
                 "- /r + /r/.worktrees/a g /r/.git + /r/.git/worktrees/a - /r/.git/worktrees/a/commondir - /r/.git/worktrees/a/gitdir \
-                 - /r/.git/worktrees/a/config.worktree - /r/.worktrees/a/.git"
+                 - /r/.git/worktrees/a/config.worktree - /r/.worktrees/a/.git t terminals"
             )
         );
-        assert_eq!(plan.writable_in_view, [PathBuf::from("/r/.git")]);
+        assert_eq!(
+            plan.writable_in_view,
+            ["/r/.git", "/dev/ptmx", "/dev/pts"].map(PathBuf::from)
+        );
     }
 
     #[test]

@@ -20,6 +20,8 @@ use super::plan::SHARED_IN_GIT;
 
 /// Most entries of a git folder that are shown in a view of it.
 const ENTRIES_MAX: usize = 512;
+/// Where the system shows terminals.
+const TERMINALS: &str = "/dev/pts";
 
 /// Gives this process a view of its own. Where the work directory is the current one, it must be entered anew.
 ///
@@ -31,9 +33,10 @@ pub fn make(steps: &[Mount]) -> Result<(), String> {
     mount_change("/", private).map_err(|e| format!("mounts can not be made private: {e}"))?;
     for step in steps {
         let (path, done) = match step {
-            Mount::ReadOnly(path) => (path, over_itself(path, Writing::Forbidden)),
-            Mount::Writable(path) => (path, over_itself(path, Writing::Allowed)),
-            Mount::GitFolder(path) => (path, git_folder(path)),
+            Mount::ReadOnly(path) => (path.as_path(), over_itself(path, Writing::Forbidden)),
+            Mount::Writable(path) => (path.as_path(), over_itself(path, Writing::Allowed)),
+            Mount::GitFolder(path) => (path.as_path(), git_folder(path)),
+            Mount::Terminals => (Path::new(TERMINALS), terminals()),
         };
         done.map_err(|e| format!("{} can not be mounted: {e}", path.display()))?;
     }
@@ -42,7 +45,7 @@ pub fn make(steps: &[Mount]) -> Result<(), String> {
 
 /// Steps that need everything that a view needs, and change nothing for a process that ends right after.
 pub fn trial() -> Vec<Mount> {
-    vec![Mount::ReadOnly("/proc".into())]
+    vec![Mount::ReadOnly("/proc".into()), Mount::Terminals]
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +109,28 @@ fn set(path: &Path, writing: Writing) -> io::Result<()> {
             other => Ok(other?),
         },
     }
+}
+
+/// Puts a set of terminals, in which there is none yet, in the place of all others.
+fn terminals() -> io::Result<()> {
+    let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+    match mount(
+        "crewdeck",
+        TERMINALS,
+        "devpts",
+        flags,
+        c"newinstance,ptmxmode=0666,mode=0620",
+    ) {
+        // A machine without terminals has nothing to keep.
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::NODEV) => return Ok(()),
+        done => done?,
+    }
+    // A device of its own would make terminals of the old set; where it is a link it leads to the new one.
+    let maker = Path::new("/dev/ptmx");
+    if maker.symlink_metadata().is_ok_and(|m| !m.is_symlink()) {
+        mount_bind_recursive("/dev/pts/ptmx", maker)?;
+    }
+    Ok(())
 }
 
 /// Puts an empty folder in the place of a git folder, with all that was in it mounted there: the shared parts

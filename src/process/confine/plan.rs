@@ -71,6 +71,9 @@ pub struct Plan {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mount {
+    /// All mounts are read-only but what lies below these paths. Landlock alone lets the mode, the owner and the
+    /// times of every file be changed.
+    ReadOnlyBut(Vec<PathBuf>),
     /// Can not be written, renamed or removed.
     ReadOnly(PathBuf),
     /// Can be written, and not renamed or removed.
@@ -100,7 +103,7 @@ pub fn plan(facts: &Facts) -> Plan {
         let trees = facts.trees.iter().cloned().map(Mount::Writable);
         plan.view.extend(trees);
     } else {
-        // Landlock lets mode and times of a file be changed, and the root may lie among temporary files.
+        // The root may lie among temporary files.
         plan.view.push(Mount::ReadOnly(root.clone()));
         plan.view.push(Mount::Writable(workdir.clone()));
     }
@@ -111,6 +114,11 @@ pub fn plan(facts: &Facts) -> Plan {
     plan.writable_in_view
         .extend(TERMINALS.iter().map(PathBuf::from));
     plan.writable.dedup();
+    // A device can be written on a read-only mount.
+    let is_device = |p: &Path| p.starts_with("/dev") && p != Path::new("/dev/shm");
+    let places = plan.writable.iter().filter(|p| !is_device(p));
+    let others = Mount::ReadOnlyBut(places.cloned().collect());
+    plan.view.insert(0, others);
     plan
 }
 
@@ -163,6 +171,7 @@ mod tests {
         let text = |p: &PathBuf| p.display().to_string();
         let places = plan.writable.iter().filter(|p| !p.starts_with("/dev"));
         let view = plan.view.iter().map(|step| match step {
+            Mount::ReadOnlyBut(_) => "o others".into(),
             Mount::ReadOnly(path) => format!("- {}", text(path)),
             Mount::Writable(path) => format!("+ {}", text(path)),
             Mount::GitFolder(path) => format!("g {}", text(path)),
@@ -190,7 +199,7 @@ mod tests {
         assert_eq!(
             view,
             lines(
-                "+ /r - /r/.tasks - /r/.team - /r/.transcripts - /r/.crewdeck - /r/.worktrees + /r/.worktrees/a \
+                "o others + /r - /r/.tasks - /r/.team - /r/.transcripts - /r/.crewdeck - /r/.worktrees + /r/.worktrees/a \
                  + /r/.git - /r/.git/hooks - /r/.git/info - /r/.git/config - /r/.git/config.worktree \
                  - /r/.git/modules - /r/.git/worktrees t terminals"
             )
@@ -216,7 +225,7 @@ mod tests {
         assert_eq!(
             view,
             lines(
-                "- /r + /r/.worktrees/a g /r/.git + /r/.git/worktrees/a - /r/.git/worktrees/a/commondir - /r/.git/worktrees/a/gitdir \
+                "o others - /r + /r/.worktrees/a g /r/.git + /r/.git/worktrees/a - /r/.git/worktrees/a/commondir - /r/.git/worktrees/a/gitdir \
                  - /r/.git/worktrees/a/config.worktree - /r/.worktrees/a/.git t terminals"
             )
         );
@@ -229,7 +238,7 @@ mod tests {
     #[test]
     fn a_root_among_temporary_files_is_kept_all_the_same() {
         let tree = "/r/.worktrees/a";
-        let steps = |facts: &Facts| told(&plan(facts)).1[..2].to_vec();
+        let steps = |facts: &Facts| told(&plan(facts)).1[1..3].to_vec();
         assert_eq!(
             steps(&facts(tree, Some("/r/.git/worktrees/a"), "/")),
             lines("- /r + /r/.worktrees/a")

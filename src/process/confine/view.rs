@@ -33,6 +33,7 @@ pub fn make(steps: &[Mount]) -> Result<(), String> {
     mount_change("/", private).map_err(|e| format!("mounts can not be made private: {e}"))?;
     for step in steps {
         let (path, done) = match step {
+            Mount::ReadOnlyBut(places) => (Path::new("/"), read_only_but(places)),
             Mount::ReadOnly(path) => (path.as_path(), over_itself(path, Writing::Forbidden)),
             Mount::Writable(path) => (path.as_path(), over_itself(path, Writing::Allowed)),
             Mount::GitFolder(path) => (path.as_path(), git_folder(path)),
@@ -109,6 +110,55 @@ fn set(path: &Path, writing: Writing) -> io::Result<()> {
             other => Ok(other?),
         },
     }
+}
+
+/// Makes all mounts read-only but those below `places`, which become mounts for that.
+fn read_only_but(places: &[PathBuf]) -> io::Result<()> {
+    for place in places {
+        let is_below = |other: &PathBuf| place != other && place.starts_with(other);
+        // Within another it stays a part of it, so that files can be moved between them.
+        if !places.iter().any(is_below) {
+            over_itself(place, Writing::Allowed)?;
+        }
+    }
+    for mount in mount_points(&fs::read_to_string("/proc/self/mountinfo")?) {
+        if places.iter().any(|place| mount.starts_with(place)) {
+            continue;
+        }
+        match set(&mount, Writing::Forbidden) {
+            Ok(()) => {}
+            // Another one hides it, or it can not be reached: it can not be changed there either.
+            Err(e)
+                if matches!(
+                    e.kind(),
+                    io::ErrorKind::NotFound
+                        | io::ErrorKind::InvalidInput
+                        | io::ErrorKind::PermissionDenied
+                ) && mount != Path::new("/") => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+/// Where the mounts of a `mountinfo` are.
+fn mount_points(text: &str) -> impl Iterator<Item = PathBuf> {
+    let fields = text.lines().filter_map(|line| line.split(' ').nth(4));
+    fields.map(|field| PathBuf::from(unescaped(field)))
+}
+
+/// A field of `mountinfo`, in which blanks and the like stand as octal numbers.
+fn unescaped(field: &str) -> String {
+    let codes = [
+        ("\\040", " "),
+        ("\\011", "\t"),
+        ("\\012", "\n"),
+        ("\\134", "\\"),
+    ];
+    let text = field.to_string();
+    codes
+        .iter()
+        .fold(text, |text, (code, plain)| text.replace(code, plain))
 }
 
 /// Puts a set of terminals, in which there is none yet, in the place of all others.

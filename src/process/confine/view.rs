@@ -258,3 +258,17 @@ impl Entry {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn mounts_are_found_also_with_blanks_in_their_names() {
+        let text = "22 1 0:1 / / rw,relatime - ext4 /dev/root rw\n\
+                    23 22 0:2 / /mnt/a\\040b\\134c rw shared:1 - tmpfs none rw\nshort line\n";
+        let found: Vec<PathBuf> = mount_points(text).collect();
+        assert_eq!(found, ["/", "/mnt/a b\\c"].map(PathBuf::from));
+    }
+}

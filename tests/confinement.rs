@@ -117,6 +117,32 @@ fn all_refused(guard: &Arc<Guard>, dir: &Path, commands: &[String]) {
     assert_eq!(done.collect::<Vec<_>>(), Vec::<&String>::new());
 }
 
+#[test]
+fn mode_owner_and_times_of_files_outside_stay_as_they_are() {
+    if !can_be_tried() {
+        return;
+    }
+    let crew = Crew::new();
+    let file = crew.outside.path().join("theirs");
+    std::fs::write(&file, "theirs").unwrap();
+    let path = file.display();
+    let commands = [
+        format!("chmod 777 '{path}'"),
+        format!("chmod 700 '{}'", crew.outside.path().display()),
+        format!("chown \"$(id -u)\" '{path}'"),
+        format!("touch -d 2001-01-01 '{path}'"),
+    ];
+    for dir in [crew.root().to_path_buf(), crew.tree(1)] {
+        all_refused(&crew.guard(), &dir, &commands);
+        // And what is its own it may change.
+        ok(
+            &crew.guard(),
+            &dir,
+            "echo a > own.sh && chmod 755 own.sh && touch -d 2001-01-01 own.sh",
+        );
+    }
+}
+
 /// Every way to change `path` that a shell has.
 fn ways(path: &Path) -> Vec<String> {
     let path = path.display();

@@ -28,10 +28,11 @@ const DEVICES: &[&str] = &[
     "/dev/random",
     "/dev/urandom",
     "/dev/tty",
-    "/dev/ptmx",
-    "/dev/pts",
     "/dev/shm",
 ];
+/// Where terminals are made. Only a view has its own: the others are those of crewdeck and the person, where a
+/// command could draw on the screen and read or stuff keys.
+const TERMINALS: &[&str] = &["/dev/ptmx", "/dev/pts"];
 
 /// What the plan for one command depends on. All paths are absolute and without symbolic links.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +71,9 @@ pub struct Plan {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mount {
+    /// All mounts are read-only but what lies below these paths. Landlock alone lets the mode, the owner and the
+    /// times of every file be changed.
+    ReadOnlyBut(Vec<PathBuf>),
     /// Can not be written, renamed or removed.
     ReadOnly(PathBuf),
     /// Can be written, and not renamed or removed.
@@ -77,6 +81,8 @@ pub enum Mount {
     /// A git folder whose shared parts can be written; the rest of it is read-only, and files that are made
     /// beside them (git locks `packed-refs` with one) are the command's own and gone after it.
     GitFolder(PathBuf),
+    /// Terminals that are not those of others.
+    Terminals,
 }
 
 /// Computes how a command is held.
@@ -97,14 +103,22 @@ pub fn plan(facts: &Facts) -> Plan {
         let trees = facts.trees.iter().cloned().map(Mount::Writable);
         plan.view.extend(trees);
     } else {
-        // Landlock lets mode and times of a file be changed, and the root may lie among temporary files.
+        // The root may lie among temporary files.
         plan.view.push(Mount::ReadOnly(root.clone()));
         plan.view.push(Mount::Writable(workdir.clone()));
     }
     if let (Some(own), Some(common)) = (&facts.own_git, &facts.common_git) {
         git(&mut plan, workdir, own, common);
     }
+    plan.view.push(Mount::Terminals);
+    plan.writable_in_view
+        .extend(TERMINALS.iter().map(PathBuf::from));
     plan.writable.dedup();
+    // A device can be written on a read-only mount.
+    let is_device = |p: &Path| p.starts_with("/dev") && p != Path::new("/dev/shm");
+    let places = plan.writable.iter().filter(|p| !is_device(p));
+    let others = Mount::ReadOnlyBut(places.cloned().collect());
+    plan.view.insert(0, others);
     plan
 }
 
@@ -157,9 +171,11 @@ mod tests {
         let text = |p: &PathBuf| p.display().to_string();
         let places = plan.writable.iter().filter(|p| !p.starts_with("/dev"));
         let view = plan.view.iter().map(|step| match step {
+            Mount::ReadOnlyBut(_) => "o others".into(),
             Mount::ReadOnly(path) => format!("- {}", text(path)),
             Mount::Writable(path) => format!("+ {}", text(path)),
             Mount::GitFolder(path) => format!("g {}", text(path)),
+            Mount::Terminals => "t terminals".into(),
         });
         (places.map(text).collect(), view.collect())
     }
@@ -183,13 +199,16 @@ mod tests {
         assert_eq!(
             view,
             lines(
-                "+ /r - /r/.tasks - /r/.team - /r/.transcripts - /r/.crewdeck - /r/.worktrees + /r/.worktrees/a \
+                "o others + /r - /r/.tasks - /r/.team - /r/.transcripts - /r/.crewdeck - /r/.worktrees + /r/.worktrees/a \
                  + /r/.git - /r/.git/hooks - /r/.git/info - /r/.git/config - /r/.git/config.worktree \
-                 - /r/.git/modules - /r/.git/worktrees"
+                 - /r/.git/modules - /r/.git/worktrees t terminals"
             )
         );
         assert_eq!(plan.unwanted, [PathBuf::from("/r/.git/commondir")]);
-        assert_eq!(plan.writable_in_view, Vec::<PathBuf>::new());
+        assert_eq!(
+            plan.writable_in_view,
+            ["/dev/ptmx", "/dev/pts"].map(PathBuf::from)
+        );
         assert!(plan.writable.contains(&"/dev/null".into()));
     }
 
@@ -206,17 +225,20 @@ mod tests {
         assert_eq!(
             view,
             lines(
-                "- /r + /r/.worktrees/a g /r/.git + /r/.git/worktrees/a - /r/.git/worktrees/a/commondir - /r/.git/worktrees/a/gitdir \
-                 - /r/.git/worktrees/a/config.worktree - /r/.worktrees/a/.git"
+                "o others - /r + /r/.worktrees/a g /r/.git + /r/.git/worktrees/a - /r/.git/worktrees/a/commondir - /r/.git/worktrees/a/gitdir \
+                 - /r/.git/worktrees/a/config.worktree - /r/.worktrees/a/.git t terminals"
             )
         );
-        assert_eq!(plan.writable_in_view, [PathBuf::from("/r/.git")]);
+        assert_eq!(
+            plan.writable_in_view,
+            ["/r/.git", "/dev/ptmx", "/dev/pts"].map(PathBuf::from)
+        );
     }
 
     #[test]
     fn a_root_among_temporary_files_is_kept_all_the_same() {
         let tree = "/r/.worktrees/a";
-        let steps = |facts: &Facts| told(&plan(facts)).1[..2].to_vec();
+        let steps = |facts: &Facts| told(&plan(facts)).1[1..3].to_vec();
         assert_eq!(
             steps(&facts(tree, Some("/r/.git/worktrees/a"), "/")),
             lines("- /r + /r/.worktrees/a")

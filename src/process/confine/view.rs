@@ -20,6 +20,8 @@ use super::plan::SHARED_IN_GIT;
 
 /// Most entries of a git folder that are shown in a view of it.
 const ENTRIES_MAX: usize = 512;
+/// Where the system shows terminals.
+const TERMINALS: &str = "/dev/pts";
 
 /// Gives this process a view of its own. Where the work directory is the current one, it must be entered anew.
 ///
@@ -31,9 +33,11 @@ pub fn make(steps: &[Mount]) -> Result<(), String> {
     mount_change("/", private).map_err(|e| format!("mounts can not be made private: {e}"))?;
     for step in steps {
         let (path, done) = match step {
-            Mount::ReadOnly(path) => (path, over_itself(path, Writing::Forbidden)),
-            Mount::Writable(path) => (path, over_itself(path, Writing::Allowed)),
-            Mount::GitFolder(path) => (path, git_folder(path)),
+            Mount::ReadOnlyBut(places) => (Path::new("/"), read_only_but(places)),
+            Mount::ReadOnly(path) => (path.as_path(), over_itself(path, Writing::Forbidden)),
+            Mount::Writable(path) => (path.as_path(), over_itself(path, Writing::Allowed)),
+            Mount::GitFolder(path) => (path.as_path(), git_folder(path)),
+            Mount::Terminals => (Path::new(TERMINALS), terminals()),
         };
         done.map_err(|e| format!("{} can not be mounted: {e}", path.display()))?;
     }
@@ -42,7 +46,7 @@ pub fn make(steps: &[Mount]) -> Result<(), String> {
 
 /// Steps that need everything that a view needs, and change nothing for a process that ends right after.
 pub fn trial() -> Vec<Mount> {
-    vec![Mount::ReadOnly("/proc".into())]
+    vec![Mount::ReadOnly("/proc".into()), Mount::Terminals]
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +110,77 @@ fn set(path: &Path, writing: Writing) -> io::Result<()> {
             other => Ok(other?),
         },
     }
+}
+
+/// Makes all mounts read-only but those below `places`, which become mounts for that.
+fn read_only_but(places: &[PathBuf]) -> io::Result<()> {
+    for place in places {
+        let is_below = |other: &PathBuf| place != other && place.starts_with(other);
+        // Within another it stays a part of it, so that files can be moved between them.
+        if !places.iter().any(is_below) {
+            over_itself(place, Writing::Allowed)?;
+        }
+    }
+    for mount in mount_points(&fs::read_to_string("/proc/self/mountinfo")?) {
+        if places.iter().any(|place| mount.starts_with(place)) {
+            continue;
+        }
+        match set(&mount, Writing::Forbidden) {
+            Ok(()) => {}
+            // Another one hides it, or it can not be reached: it can not be changed there either.
+            Err(e)
+                if matches!(
+                    e.kind(),
+                    io::ErrorKind::NotFound
+                        | io::ErrorKind::InvalidInput
+                        | io::ErrorKind::PermissionDenied
+                ) && mount != Path::new("/") => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+/// Where the mounts of a `mountinfo` are.
+fn mount_points(text: &str) -> impl Iterator<Item = PathBuf> {
+    let fields = text.lines().filter_map(|line| line.split(' ').nth(4));
+    fields.map(|field| PathBuf::from(unescaped(field)))
+}
+
+/// A field of `mountinfo`, in which blanks and the like stand as octal numbers.
+fn unescaped(field: &str) -> String {
+    let codes = [
+        ("\\040", " "),
+        ("\\011", "\t"),
+        ("\\012", "\n"),
+        ("\\134", "\\"),
+    ];
+    let text = field.to_string();
+    codes
+        .iter()
+        .fold(text, |text, (code, plain)| text.replace(code, plain))
+}
+
+/// Puts a set of terminals, in which there is none yet, in the place of all others.
+fn terminals() -> io::Result<()> {
+    let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+    match mount(
+        "crewdeck",
+        TERMINALS,
+        "devpts",
+        flags,
+        c"newinstance,ptmxmode=0666,mode=0620",
+    ) {
+        // A machine without terminals has nothing to keep.
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::NODEV) => return Ok(()),
+        done => done?,
+    }
+    // A device of its own would make terminals of the old set; where it is a link it leads to the new one.
+    let maker = Path::new("/dev/ptmx");
+    if maker.symlink_metadata().is_ok_and(|m| !m.is_symlink()) {
+        mount_bind_recursive("/dev/pts/ptmx", maker)?;
+    }
+    Ok(())
 }
 
 /// Puts an empty folder in the place of a git folder, with all that was in it mounted there: the shared parts
@@ -181,5 +256,19 @@ impl Entry {
                 Writing::Forbidden
             },
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn mounts_are_found_also_with_blanks_in_their_names() {
+        let text = "22 1 0:1 / / rw,relatime - ext4 /dev/root rw\n\
+                    23 22 0:2 / /mnt/a\\040b\\134c rw shared:1 - tmpfs none rw\nshort line\n";
+        let found: Vec<PathBuf> = mount_points(text).collect();
+        assert_eq!(found, ["/", "/mnt/a b\\c"].map(PathBuf::from));
     }
 }

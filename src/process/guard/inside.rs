@@ -37,7 +37,9 @@ mod linux {
     use std::thread;
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    use rustix::process::{Pid, PidfdFlags, WaitStatus, getpid, pidfd_open, set_child_subreaper};
+    use rustix::process::{
+        Pid, PidfdFlags, WaitStatus, getpid, pidfd_open, set_child_subreaper, setsid,
+    };
 
     use crate::process::confine::{Plan, SandboxReport, Works, fence, view};
     use crate::process::guard::order::{LINE_MAX, MARK, Order, Told};
@@ -101,6 +103,8 @@ mod linux {
     /// How the program ended; `None`: crewdeck was gone before.
     fn guard(order: &Order, crewdeck: &UnixStream) -> Result<Option<Told>, String> {
         set_child_subreaper(Some(getpid())).map_err(|e| format!("no subreaper: {e}"))?;
+        // Without it the program could draw on crewdeck's terminal, and stuff keys into it.
+        setsid().map_err(|e| format!("crewdeck's terminal can not be left: {e}"))?;
         let plan = order.plan.clone().map(|plan| seen_from_a_view(plan, order));
         let absent: Vec<_> = plan
             .iter()

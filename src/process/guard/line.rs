@@ -56,8 +56,7 @@ impl Line {
             .current_dir(&job.dir)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0);
+            .stderr(Stdio::piped());
         environment::scrub(command.as_std_mut());
         let child = command.spawn()?;
         // It holds the guard's end of the pair, which must be the guard's alone.

@@ -476,6 +476,55 @@ rules:
 }
 
 #[test]
+fn a_task_that_is_taken_with_a_tool_is_worked_on_in_its_worktree_too() {
+    for take in [
+        "{ tool: claim_task, input: { task_id: 1 } }",
+        "{ tool: task_update, input: { task_id: 1, status: in_progress } }",
+    ] {
+        let project = repository();
+        // Alice is kept from resting, so that the task does not come to her by itself.
+        let script = format!(
+            r"
+rules:
+  - agent: lead
+    when: ^go$
+    calls:
+      - {{ tool: spawn_teammate, input: {{ name: alice, role: coder, prompt: Take it }} }}
+      - {{ tool: task_create, input: {{ subject: write a }} }}
+  - agent: alice
+    when: Take it
+    calls:
+      - {{ tool: bash, input: {{ command: 'while ! test -e .tasks/task_1.json; do sleep 0.01; done' }} }}
+      - {take}
+      - {{ tool: bash, input: {{ command: 'pwd; echo done > work.txt' }} }}
+      - {{ tool: write_file, input: {{ path: more.txt, content: more }} }}
+      - {{ tool: task_update, input: {{ task_id: 1, status: completed }} }}
+  - when: .
+    times: 0
+    say: fine
+"
+        );
+        let (ran, events) = run(&project, &script, &["go"]);
+        assert_eq!(ran.code(), 0, "{}", ran.err());
+        assert!(!project.file("work.txt").exists() && !project.file("more.txt").exists());
+        let files = git(&project, &["ls-tree", "--name-only", "wt/task-1"]);
+        assert!(
+            files.contains("work.txt") && files.contains("more.txt"),
+            "{files}"
+        );
+        let told = |tool: &str| {
+            let mut ended = events
+                .iter()
+                .filter(|e| e["type"] == "tool_finished" && e["agent"] == "alice");
+            let found = ended.find(|e| take.contains(tool) && e["tool"] == tool);
+            found.map(|e| e["output"].as_str().unwrap().to_string())
+        };
+        let told = told("claim_task").or(told("task_update")).unwrap();
+        assert!(told.contains("You work in "), "{told}");
+    }
+}
+
+#[test]
 fn a_conflict_becomes_a_task_in_the_same_worktree_and_is_merged_when_it_is_solved() {
     let project = repository();
     let script = r#"

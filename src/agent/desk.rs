@@ -1,6 +1,7 @@
 //! What an agent and the crew share about the agent while it works: small, locked, never held across a wait.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::domain::chat::Block;
@@ -44,6 +45,7 @@ pub struct Desk {
     notes: Mutex<VecDeque<String>>,
     results: Mutex<VecDeque<(JobId, String)>>,
     untold: Mutex<Vec<(JobId, String)>>,
+    place: Mutex<Option<PathBuf>>,
     compaction: Mutex<Option<String>>,
     parting: Mutex<Option<Parting>>,
     intake: Mutex<Intake>,
@@ -165,6 +167,16 @@ impl Desk {
     /// Takes that answer.
     pub fn take_parting(&self) -> Option<Parting> {
         lock(&self.parting).take()
+    }
+
+    /// The agent works at `place` from its next call on.
+    pub fn put_place(&self, place: PathBuf) {
+        *lock(&self.place) = Some(place);
+    }
+
+    /// Takes the place that the agent is to work at, if it is another than before.
+    pub fn take_place(&self) -> Option<PathBuf> {
+        lock(&self.place).take()
     }
 
     /// The agent wants its conversation summarised before the next call, with most room for `focus`.

@@ -367,6 +367,9 @@ impl Driver {
                 partial: String::new(),
             });
         }
+        if let Some(place) = self.workshop.desk.take_place() {
+            self.workshop.workdir = place;
+        }
         if let Some(focus) = self.workshop.desk.take_compaction() {
             inputs.push_front(Input::Compact { focus });
         }

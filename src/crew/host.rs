@@ -9,6 +9,7 @@ use super::{Shared, mate, subagent};
 use crate::domain::ids::{CallId, JobId, Name, RequestId, TaskId};
 use crate::domain::job::Job;
 use crate::domain::request::{Asking, Decider, Decision, Request, RequestKind, Verdict};
+use crate::domain::task::Task;
 use crate::domain::team::Member;
 use crate::domain::todo::TodoList;
 use crate::protocol::event::EventKind;
@@ -103,6 +104,14 @@ impl Host for CrewHost {
         reason: String,
     ) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(self.shared.part(agent, request, verdict, reason))
+    }
+
+    fn go_to_place<'a>(
+        &'a self,
+        agent: &'a Name,
+        task: &'a Task,
+    ) -> BoxFuture<'a, Result<String, String>> {
+        Box::pin(self.shared.go_to_place(agent, task))
     }
 
     fn commit_leftovers<'a>(&'a self, agent: &'a Name) -> BoxFuture<'a, Result<(), String>> {

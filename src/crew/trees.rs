@@ -100,6 +100,39 @@ impl Shared {
         Ok(Some(Place { dir, words }))
     }
 
+    /// A teammate has taken a task in the middle of its turn: from its next call on it works in the worktree of that.
+    /// The lead stays in the root, where it merges.
+    pub(super) async fn go_to_place(
+        self: &Arc<Self>,
+        agent: &Name,
+        task: &Task,
+    ) -> Result<String, String> {
+        if agent.is_lead() {
+            return Ok(String::new());
+        }
+        match self.place_for(task, agent).await {
+            Ok(None) => Ok(String::new()),
+            Ok(Some(place)) => {
+                if let Some(handle) = self.handle(agent) {
+                    handle.desk.put_place(place.dir);
+                }
+                Ok(place.words)
+            }
+            Err(error) => {
+                let (board, name, id, now) =
+                    (self.board.clone(), agent.clone(), task.id, self.now());
+                let released = blocking(move || board.release(id, &name, now)).await;
+                let rest = match released {
+                    Ok(_) => "the task is back on the board".to_string(),
+                    Err(why) => format!("nor can it be put back on the board: {why}"),
+                };
+                Err(format!(
+                    "the worktree of task {id} can not be made: {error}; {rest}"
+                ))
+            }
+        }
+    }
+
     /// The task of a member that comes back, bound to the worktree that was made for it and of which it does not say
     /// anything yet.
     pub(super) async fn bound(&self, task: Task) -> Task {

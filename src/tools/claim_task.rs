@@ -6,10 +6,11 @@ use serde_json::Value;
 
 use super::loose::LooseRef;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_get, task_ref,
+    Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of, task_get, task_ref,
 };
 
 use crate::domain::ids::{Name, TaskId};
+use crate::domain::task::Task;
 
 /// The tool.
 pub const TOOL: Tool = Tool {
@@ -19,7 +20,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Crew,
     audience: Audience::Members,
     show: task_get::show_id,
-    run: |context, input| Box::pin(blocking(context, input, run)),
+    run: |context, input| Box::pin(run(context, input)),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -30,7 +31,26 @@ struct Input {
     task_id: Option<LooseRef>,
 }
 
-fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
+async fn run(context: ToolContext, input: Value) -> ToolOutput {
+    let on_thread = context.clone();
+    let claimed = tokio::task::spawn_blocking(move || claim(&on_thread, input)).await;
+    let task = match claimed {
+        Ok(Ok(Some(task))) => task,
+        Ok(Ok(None)) => return ToolOutput::ok("No task is ready."),
+        Ok(Err(output)) => return output,
+        Err(error) => return ToolOutput::error(format!("Error: the tool failed: {error}")),
+    };
+    match context.host.go_to_place(&context.agent, &task).await {
+        Ok(place) => {
+            let mark = mark(task.id, &context.agent);
+            let (subject, description) = (&task.subject, &task.description);
+            ToolOutput::ok(format!("{mark}\n{subject}\n{description}{place}"))
+        }
+        Err(why) => ToolOutput::error(format!("Error: {why}")),
+    }
+}
+
+fn claim(context: &ToolContext, input: Value) -> Result<Option<Task>, ToolOutput> {
     let input: Input = parse(input)?;
     let board = &context.board;
     let id = match &input.task_id {
@@ -38,14 +58,7 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
         None => None,
     };
     let claimed = board.claim(id, &task_ref::claimer(context), (context.clock)());
-    match claimed.map_err(|e| task_ref::refused(&e))? {
-        Some(task) => {
-            let mark = mark(task.id, &context.agent);
-            let (subject, description) = (task.subject, task.description);
-            Ok(ToolOutput::ok(format!("{mark}\n{subject}\n{description}")))
-        }
-        None => Ok(ToolOutput::ok("No task is ready.")),
-    }
+    claimed.map_err(|e| task_ref::refused(&e))
 }
 
 /// How the answer to a claim begins.

@@ -9,6 +9,7 @@ use crate::domain::ids::{CallId, JobId, Name, RequestId, TaskId};
 use crate::domain::job::Job;
 use crate::domain::request::{Asking, Decision, Request, RequestKind, Verdict};
 use crate::domain::subagent::SubagentKind;
+use crate::domain::task::Task;
 use crate::domain::team::Member;
 use crate::domain::todo::TodoList;
 
@@ -46,6 +47,15 @@ pub trait Host: Send + Sync {
         verdict: Verdict,
         reason: String,
     ) -> BoxFuture<'a, Result<(), String>>;
+
+    /// Finds the place where a task is worked on that the agent has taken just now: the calls after this one are
+    /// carried out there. What the agent should know of it comes back, or why there is none: then the task is
+    /// back on the board.
+    fn go_to_place<'a>(
+        &'a self,
+        agent: &'a Name,
+        task: &'a Task,
+    ) -> BoxFuture<'a, Result<String, String>>;
 
     /// Commits what the agent has left uncommitted for its open task. The error says what stops it.
     fn commit_leftovers<'a>(&'a self, agent: &'a Name) -> BoxFuture<'a, Result<(), String>>;

@@ -8,10 +8,11 @@ use super::loose::{self, LooseRef};
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_ref,
 };
+use crate::domain::chat::Outcome;
 use crate::domain::graph::TaskEdit;
-use crate::domain::ids::TaskId;
+use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
-use crate::store::StoreError;
+use crate::store::{Board, StoreError};
 
 /// The tool.
 pub const TOOL: Tool = Tool {
@@ -80,15 +81,41 @@ fn show(input: &Value) -> String {
 }
 
 async fn update(context: ToolContext, input: Value) -> ToolOutput {
-    let completes = match parse::<Input>(input.clone()) {
-        Ok(input) => input.status == Some(TaskStatus::Completed),
+    let status = match parse::<Input>(input.clone()) {
+        Ok(input) => input.status,
         Err(output) => return output,
     };
+    let completes = status == Some(TaskStatus::Completed);
     // Before the task is completed: what it frees builds on its branch.
     if completes && let Err(why) = context.host.commit_leftovers(&context.agent).await {
         return ToolOutput::error(format!("Error: {why}"));
     }
-    blocking(context, input, run).await
+    let (host, agent, board) = (
+        context.host.clone(),
+        context.agent.clone(),
+        context.board.clone(),
+    );
+    let before = own(&board, &agent).await;
+    let mut output = blocking(context, input, run).await;
+    // A task that is started this way is taken as by a claim.
+    if status == Some(TaskStatus::InProgress)
+        && output.outcome == Outcome::Ok
+        && let Some(task) = own(&board, &agent).await
+        && before.is_none_or(|t| t.id != task.id)
+    {
+        match host.go_to_place(&agent, &task).await {
+            Ok(place) => output.text.push_str(&place),
+            Err(why) => return ToolOutput::error(format!("Error: {why}")),
+        }
+    }
+    output
+}
+
+/// The task that the agent works on.
+async fn own(board: &Board, agent: &Name) -> Option<Task> {
+    let (board, agent) = (board.clone(), agent.clone());
+    let own = move || board.ask(|graph| graph.open_task_of(&agent).cloned());
+    tokio::task::spawn_blocking(own).await.ok()?.ok()?
 }
 
 fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {

@@ -10,6 +10,7 @@ use crewdeck::domain::job::Job;
 use crewdeck::domain::redact::Redactor;
 use crewdeck::domain::request::{Asking, Decision, Request, RequestKind, Verdict};
 use crewdeck::domain::stamp::Stamp;
+use crewdeck::domain::task::Task;
 use crewdeck::domain::team::Member;
 use crewdeck::domain::todo::TodoList;
 use crewdeck::store::{Board, Roster, Skills, prepare};
@@ -63,6 +64,14 @@ impl Host for Played {
     ) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async { Err("not here".into()) })
     }
+    fn go_to_place<'a>(
+        &'a self,
+        _: &'a Name,
+        _: &'a Task,
+    ) -> BoxFuture<'a, Result<String, String>> {
+        Box::pin(async { Ok(String::new()) })
+    }
+
     fn commit_leftovers<'a>(&'a self, _: &'a Name) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async { Ok(()) })
     }

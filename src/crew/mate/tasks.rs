@@ -123,9 +123,8 @@ impl Life {
             })
         };
         let is_told = knows(&prompt::claimed_mark(task.id.0));
-        // What it has claimed with its tool it works on where it is.
         let is_its_own = knows(&claim_task::mark(task.id, &self.member.name));
-        if is_its_own || is_told && self.shared.dir_of(&task).is_some() {
+        if (is_its_own || is_told) && self.shared.dir_of(&task).is_some() {
             return None;
         }
         match self.shared.place_for(&task, &self.member.name).await {

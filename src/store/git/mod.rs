@@ -18,7 +18,7 @@ use super::words;
 use crate::process::Ended;
 use crate::process::blocking::{self, Errand};
 
-pub use facts::{GitFacts, RepositoryFacts, facts};
+pub use facts::{GitFacts, RepositoryFacts, facts, is_tracked};
 pub use refusal::GitError;
 pub use repo::{Registered, Repo, busy_in, commit_of, head, is_hash};
 

@@ -199,6 +199,37 @@ fn a_conflict_leaves_everything_as_it_was() {
 }
 
 #[test]
+fn a_branch_that_changes_the_folders_of_crewdeck_is_not_merged() {
+    let r = Repository::new();
+    let members = r.root().join(".team/config.json");
+    fs::create_dir(r.root().join(".team")).unwrap();
+    fs::write(&members, "members").unwrap();
+    let trees = r.worktrees();
+    for (task, file) in [
+        (1, ".team/config.json"),
+        (2, ".crewdeck/config.toml"),
+        (3, ".worktrees/task-1/a.txt"),
+        (4, ".Tasks/task_9.json"),
+    ] {
+        let tree = name(&r.create(task, &[]));
+        let dir = r.tree(tree.as_str());
+        let path = dir.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "forged").unwrap();
+        git(&dir, &["add", "--force", file]);
+        git(&dir, &["commit", "--quiet", "-m", "work"]);
+        let before = r.picture();
+        let why = trees.merge(&tree, NOW).unwrap_err().to_string();
+        assert!(
+            why.contains(&format!("folders of crewdeck ({file})")),
+            "{why}"
+        );
+        assert_eq!(r.picture(), before);
+        assert_eq!(fs::read_to_string(&members).unwrap(), "members");
+    }
+}
+
+#[test]
 fn the_main_work_tree_must_be_clean_and_on_the_base() {
     let r = Repository::new();
     r.create(1, &[]);

@@ -4,27 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{StoreError, atomic, plain};
+use crate::domain::folders::STATE;
 
-/// The state folders.
-const FOLDERS: &[&str] = &[
-    ".tasks",
-    ".team",
+/// The folders in the state folders.
+const WITHIN: [&str; 4] = [
     ".team/inbox",
     ".team/requests",
-    ".worktrees",
-    ".transcripts",
-    ".crewdeck",
     ".crewdeck/sessions",
     ".crewdeck/logs",
-];
-
-/// The lines that keep them out of `git status`.
-const EXCLUDED: &[&str] = &[
-    "/.tasks/",
-    "/.team/",
-    "/.worktrees/",
-    "/.transcripts/",
-    "/.crewdeck/",
 ];
 
 /// Most bytes of a file of git that names a folder.
@@ -53,7 +40,7 @@ pub fn root_of(dir: &Path) -> PathBuf {
 /// # Errors
 /// When a folder can not be made.
 pub fn prepare(root: &Path) -> Result<Vec<String>, StoreError> {
-    for folder in FOLDERS {
+    for folder in STATE.into_iter().chain(WITHIN) {
         let path = root.join(folder);
         fs::create_dir_all(&path).map_err(StoreError::at(path))?;
     }
@@ -97,8 +84,10 @@ fn exclude(path: &Path) -> Result<(), StoreError> {
     };
     let lines = text.split(|b| *b == b'\n');
     let known: Vec<&[u8]> = lines.map(<[u8]>::trim_ascii).collect();
-    let is_missing = |line: &&&str| !known.contains(&line.as_bytes());
-    let missing: Vec<&str> = EXCLUDED.iter().filter(is_missing).copied().collect();
+    let lines = STATE.iter().map(|folder| format!("/{folder}/"));
+    let missing: Vec<String> = lines
+        .filter(|line| !known.contains(&line.as_bytes()))
+        .collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -145,7 +134,7 @@ mod tests {
         let text = fs::read(info.join("exclude")).unwrap();
         assert_eq!(
             text,
-            b"*.log\n\xff\n/.tasks/\n/.team/\n/.worktrees/\n/.transcripts/\n/.crewdeck/\n"
+            b"*.log\n\xff\n/.tasks/\n/.team/\n/.transcripts/\n/.crewdeck/\n/.worktrees/\n"
         );
     }
 

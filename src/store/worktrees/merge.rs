@@ -5,7 +5,9 @@ use std::path::Path;
 use super::judge::status_of;
 use super::log::Note;
 use super::{Work, Worktrees};
+use crate::domain::folders::STATE;
 use crate::domain::stamp::Stamp;
+use crate::domain::text::one_line;
 use crate::domain::worktree::{
     Busy, FILES_MAX, Leftovers, Merge, OnDisk, WorktreeError, WorktreeName,
 };
@@ -87,6 +89,7 @@ impl Worktrees {
         }
         work.undo_cut_off()?;
         work.is_ready(base.as_deref())?;
+        leaves_state_alone(&work.repo.git, &branch, &commit, &tip)?;
         work.log.note(Note::of(BEFORE_MERGE, &tree), now)?;
         let git = work.repo.git.with_hooks(Hooks::Run).committer()?;
         match try_merge(&git, work.repo.own(), &tip, &tree.message(), &["--no-ff"])? {
@@ -199,6 +202,31 @@ pub fn on_own_branch(name: &WorktreeName, git: &Git) -> Result<(), StoreError> {
     Err(WorktreeError::Elsewhere { name, on, own }.into())
 }
 
+/// The branch changes nothing in the folders of crewdeck. These are ignored files, which git's merge replaces without
+/// a word: a teammate could write letters, requests and settings by what it commits.
+fn leaves_state_alone(git: &Git, branch: &str, base: &str, tip: &str) -> Result<(), StoreError> {
+    let between = format!("{base}...{tip}");
+    let specs = STATE.map(|folder| format!(":(top,icase){folder}"));
+    let mut args = vec!["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"];
+    args.extend([between.as_str(), "--"]);
+    args.extend(specs.iter().map(String::as_str));
+    let names = git.ok(&args)?;
+    let files: Vec<String> = split(&names).map(one_line).collect();
+    if files.is_empty() {
+        return Ok(());
+    }
+    Err(WorktreeError::HoldsState {
+        branch: branch.to_string(),
+        files: few(&files, files.len()),
+    }
+    .into())
+}
+
+/// The names in an answer of git with `-z`.
+fn split(names: &str) -> impl Iterator<Item = &str> {
+    names.split('\0').filter(|name| !name.is_empty())
+}
+
 /// The first few paths, and how many more there are.
 fn few(files: &[String], count: usize) -> String {
     let shown: Vec<&str> = files.iter().take(5).map(String::as_str).collect();
@@ -245,12 +273,7 @@ pub fn try_merge(
     let mut files = Vec::new();
     if busy_in(git_dir) == Some(Busy::Merge) {
         let names = git.ok(&["diff", "--name-only", "--diff-filter=U", "-z"])?;
-        files = names
-            .split('\0')
-            .filter(|f| !f.is_empty())
-            .map(String::from)
-            .collect();
-        files.truncate(FILES_MAX);
+        files = split(&names).take(FILES_MAX).map(String::from).collect();
         git.ok(&["merge", "--abort"])?;
     }
     if commit_of(git, "HEAD")? != before {

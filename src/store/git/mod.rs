@@ -37,6 +37,9 @@ const SETTINGS: &[&str] = &[
     "maintenance.auto=false",
 ];
 
+/// Settings of the calls that no hook may come into: repositories inside have hooks and filters of their own.
+const UNWATCHED: &[&str] = &["core.hooksPath=/dev/null", "submodule.recurse=false"];
+
 /// Variables that would lead git to another repository (it may run below a hook), or let it draw on the terminal.
 const UNSET: &[&str] = &[
     "GIT_DIR",
@@ -258,11 +261,11 @@ impl Git {
     fn errand(&self, args: &[&str], keep: usize) -> Errand {
         let mut all: Vec<OsString> =
             vec!["--no-pager".into(), "-C".into(), self.dir.clone().into()];
-        let hooks = match self.hooks {
-            Hooks::Run => None,
-            Hooks::Skip => Some("core.hooksPath=/dev/null"),
+        let unwatched: &[&str] = match self.hooks {
+            Hooks::Run => &[],
+            Hooks::Skip => UNWATCHED,
         };
-        let settings = SETTINGS.iter().copied().chain(hooks);
+        let settings = SETTINGS.iter().chain(unwatched).copied();
         for setting in settings.chain(self.identity.iter().map(String::as_str)) {
             all.push("-c".into());
             all.push(setting.into());

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::inside::{add_all, looked_into};
 use super::judge::status_of;
 use super::log::Note;
 use super::{Work, Worktrees};
@@ -50,7 +51,7 @@ impl Worktrees {
             return Ok(Leftovers::None);
         }
         on_own_branch(&name, &git)?;
-        git.ok(&["add", "--all"])?;
+        add_all(&git, &work.tree(&name).dir)?;
         if git.says(&["diff", "--cached", "--quiet"])? {
             return Ok(Leftovers::None);
         }
@@ -90,6 +91,7 @@ impl Worktrees {
         work.undo_cut_off()?;
         work.is_ready(base.as_deref())?;
         leaves_state_alone(&work.repo.git, &branch, &commit, &tip)?;
+        work.looks_nowhere(&branch, &tip)?;
         work.log.note(Note::of(BEFORE_MERGE, &tree), now)?;
         let git = work.repo.git.with_hooks(Hooks::Run).committer()?;
         match try_merge(&git, work.repo.own(), &tip, &tree.message(), &["--no-ff"])? {
@@ -177,6 +179,21 @@ impl Work {
         }
         Err(WorktreeError::MainDirty(few(&files, files.len())).into())
     }
+
+    /// A merge of `tip` into the main work tree starts no program that a repository inside names.
+    fn looks_nowhere(&self, branch: &str, tip: &str) -> Result<(), StoreError> {
+        let kept = self.repo.common().join("modules");
+        let open = looked_into(&self.repo.git, &self.repo.root, Some(&kept), tip)?;
+        if open.is_empty() {
+            return Ok(());
+        }
+        let why = format!(
+            "git would go by the settings of a repository inside that agents can write ({}): git submodule absorbgitdirs puts them where they can not",
+            one_line(&few(&open, open.len()))
+        );
+        let branch = branch.to_string();
+        Err(WorktreeError::NotMerged { branch, why }.into())
+    }
 }
 
 /// A worktree without uncommitted files.
@@ -223,7 +240,7 @@ fn leaves_state_alone(git: &Git, branch: &str, base: &str, tip: &str) -> Result<
 }
 
 /// The names in an answer of git with `-z`.
-fn split(names: &str) -> impl Iterator<Item = &str> {
+pub(super) fn split(names: &str) -> impl Iterator<Item = &str> {
     names.split('\0').filter(|name| !name.is_empty())
 }
 

@@ -45,6 +45,8 @@
 //!   [`domain::conversation`]; its file: [`store::Transcript`]
 //! - what a tool may do: [`tools::policy`]; a new tool: one file in `tools/` and its line in [`tools::table`]
 //! - where a program of an agent may write: [`process::confine`]; how it is ended: [`process::guard`]
+//! - what a repository may bring along: settings `config/brought.rs`, repositories inside `store/worktrees/inside.rs`,
+//!   files in the folders of [`domain::folders`]: nothing (`store/worktrees/merge.rs`)
 //! - a skill that ships with crewdeck: a folder in `skills/` at the top level, and its line in `store/skills/built_in.rs`
 //! - a new provider: one folder in `model/` and its arm in [`model::provider`]
 //! - which call of a model may begin, and when: [`model::governor`]; what agents may use: [`domain::ceiling`]

@@ -80,8 +80,11 @@
 //!
 //! # 7. Every request is decided once, by someone named
 //!
-//! One state machine for all kinds; a decision is matched on id, kind and target under the request's lock.
+//! One state machine for all kinds; a decision is matched on id, kind and target under the request's lock. Nothing that
+//! a branch or a repository brings along decides anything, or says who does.
 //!
+//! - `tests/worktrees.rs::a_branch_that_changes_the_folders_of_crewdeck_is_not_merged`
+//! - `tests/cli.rs::what_comes_with_a_repository_can_not_loosen_anything`
 //! - `src/domain/request.rs::it_is_decided_once_by_someone_named`
 //! - `src/domain/request.rs::another_kind_or_target_or_oneself_does_not_count`
 //! - `tests/needs.rs::two_who_ask_the_same_get_one_answer_with_its_comment`
@@ -144,6 +147,7 @@
 //! - `src/process/tests.rs::the_time_out_ends_the_whole_group_and_keeps_what_was_said`: where there is no guard
 //! - `tests/confinement.rs::the_state_and_what_git_runs_can_not_be_written_from_the_root`
 //! - `tests/confinement.rs::a_teammate_writes_in_its_worktree_alone`
+//! - `tests/worktrees.rs::no_program_of_a_repository_inside_is_started`: by crewdeck's own git
 //! - `tests/confinement.rs::keys_are_not_seen_and_crewdeck_is_not_reached`
 //! - `tests/held_tools.rs::keys_of_the_environment_are_in_no_command`
 //! - `tests/held_tools.rs::what_destroys_is_asked_about_and_harmless_all_the_same`

@@ -285,6 +285,57 @@ fn a_wrong_setting_names_the_nearest_known_one() {
 }
 
 #[test]
+fn what_comes_with_a_repository_can_not_loosen_anything() {
+    let git = |project: &Project, args: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        assert!(
+            command
+                .arg("-C")
+                .arg(project.path())
+                .args(args)
+                .status()
+                .unwrap()
+                .success()
+        );
+    };
+    let loose = "base_url = 'http://127.0.0.1:9/v1'\nmodel = 'm'\ntool = 'auto'\nprovider = 'script:gone.yaml'\n";
+    let refused = |project: &Project| project.refused(&["run", "hello"]);
+
+    // The person's own file in the project may say anything.
+    let project = Project::git();
+    project.write(".crewdeck/config.toml", loose);
+    assert!(refused(&project).contains("gone.yaml can not be read"));
+
+    git(&project, &["add", "--force", ".crewdeck/config.toml"]);
+    let line = refused(&project);
+    assert!(
+        line.contains("can not set base_url, provider, tool: move"),
+        "{line}"
+    );
+    assert!(line.contains("~/.config/crewdeck/config.toml"), "{line}");
+    let doctor = project.run(&["doctor"]);
+    assert!(
+        doctor.out().contains("can not set base_url"),
+        "{}",
+        doctor.out()
+    );
+
+    // Nor by a link to a folder, which git tracks instead.
+    let project = Project::git();
+    project.write("elsewhere/config.toml", loose);
+    std::os::unix::fs::symlink("elsewhere", project.file(".crewdeck")).unwrap();
+    git(&project, &["add", "--force", ".crewdeck", "elsewhere"]);
+    assert!(refused(&project).contains("comes with the repository"));
+
+    // What suits the project may come along.
+    let project = Project::git();
+    project.write(".crewdeck/config.toml", "model = 'm'\nwindow = 5\n");
+    git(&project, &["add", "--force", ".crewdeck/config.toml"]);
+    let line = project.refused(&["run", "hello", "--provider", "script:gone.yaml"]);
+    assert!(line.contains("gone.yaml can not be read"), "{line}");
+}
+
+#[test]
 fn usage_errors_end_with_two() {
     let project = Project::new();
     for args in [

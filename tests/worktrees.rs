@@ -199,6 +199,37 @@ fn a_conflict_leaves_everything_as_it_was() {
 }
 
 #[test]
+fn a_branch_that_changes_the_folders_of_crewdeck_is_not_merged() {
+    let r = Repository::new();
+    let members = r.root().join(".team/config.json");
+    fs::create_dir(r.root().join(".team")).unwrap();
+    fs::write(&members, "members").unwrap();
+    let trees = r.worktrees();
+    for (task, file) in [
+        (1, ".team/config.json"),
+        (2, ".crewdeck/config.toml"),
+        (3, ".worktrees/task-1/a.txt"),
+        (4, ".Tasks/task_9.json"),
+    ] {
+        let tree = name(&r.create(task, &[]));
+        let dir = r.tree(tree.as_str());
+        let path = dir.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "forged").unwrap();
+        git(&dir, &["add", "--force", file]);
+        git(&dir, &["commit", "--quiet", "-m", "work"]);
+        let before = r.picture();
+        let why = trees.merge(&tree, NOW).unwrap_err().to_string();
+        assert!(
+            why.contains(&format!("folders of crewdeck ({file})")),
+            "{why}"
+        );
+        assert_eq!(r.picture(), before);
+        assert_eq!(fs::read_to_string(&members).unwrap(), "members");
+    }
+}
+
+#[test]
 fn the_main_work_tree_must_be_clean_and_on_the_base() {
     let r = Repository::new();
     r.create(1, &[]);
@@ -451,6 +482,69 @@ fn a_submodule_is_left_alone_until_somebody_works_in_it() {
         .remove(&name("task-2"), Removal::WhatIsLostIsKnown, NOW)
         .unwrap();
     assert!(!r.tree("task-2").exists());
+}
+
+#[test]
+fn no_program_of_a_repository_inside_is_started() {
+    let r = Repository::new();
+    r.create(1, &[]);
+    let (trees, tree) = (r.worktrees(), name("task-1"));
+    let inside = r.tree("task-1").join("inside");
+    fs::create_dir(&inside).unwrap();
+    git(&inside, &["init", "--quiet"]);
+    fs::write(inside.join(".gitattributes"), "* filter=x\n").unwrap();
+    fs::write(inside.join("a.txt"), "one\n").unwrap();
+    git(&inside, &["add", "--all"]);
+    let who = ["-c", "user.name=Eve", "-c", "user.email=eve@example.org"];
+    git(
+        &inside,
+        &[&who[..], &["commit", "--quiet", "-m", "one"]].concat(),
+    );
+    let mark = r.root().parent().unwrap().join("started");
+    let program = format!("touch '{}'; cat", mark.display());
+    git(&inside, &["config", "filter.x.clean", &program]);
+    git(&r.tree("task-1"), &["add", "inside"]);
+    fs::write(inside.join("a.txt"), "two\n").unwrap();
+    // It would be started by whoever asks whether something is uncommitted in there.
+    git(&inside, &["status"]);
+    assert!(mark.exists());
+    fs::remove_file(&mark).unwrap();
+
+    let look = || {
+        // As large as before and at another time: git has to read it to know.
+        fs::write(inside.join("a.txt"), "new\n").unwrap();
+        git(&inside, &["-c", "filter.x.clean=cat", "add", "--all"]);
+        fs::write(inside.join("a.txt"), "six\n").unwrap();
+        trees.state(&tree).unwrap();
+        trees.diff(&tree).unwrap();
+        assert!(!mark.exists());
+    };
+    look();
+    let done = trees.commit_leftovers(&tree, "work").unwrap();
+    assert!(matches!(done, Leftovers::Committed(_)));
+    look();
+    let merged = trees.merge(&tree, NOW).unwrap();
+    assert!(matches!(merged, Merge::Merged { .. }), "{merged:?}");
+    look();
+    let why = refusal(trees.remove(&tree, Removal::OnlyIfSafe, NOW)).to_string();
+    assert!(
+        why.contains("a repository of its own inside (inside)"),
+        "{why}"
+    );
+
+    // A merge looks where .gitmodules wants it to.
+    let says = "[submodule \"inside\"]\n\tpath = inside\n\turl = ./inside\n\tignore = none\n";
+    r.create(2, &[]);
+    commit(&r.tree("task-2"), ".gitmodules", says);
+    look();
+    let brought = trees.bring(&tree, &["wt/task-2".into()]).unwrap();
+    assert_eq!(brought.conflicts[0].files, ["inside"]);
+    let moved = r.root().join("inside");
+    fs::remove_dir(&moved).unwrap();
+    fs::rename(&inside, &moved).unwrap();
+    let why = refusal(trees.merge(&name("task-2"), NOW)).to_string();
+    assert!(why.contains("absorbgitdirs"), "{why}");
+    assert!(!mark.exists());
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! `crewdeck doctor`: finds out what only the roof knows, has the checks run, prints, and mends what the person wants.
 
-use std::fs::{OpenOptions, TryLockError};
 use std::io::{BufRead, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -175,18 +174,10 @@ fn says_yes(question: &str) -> Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Whether a crew runs; leaves no trace, and takes the lock for no longer than it takes to see.
 fn who_runs(root: &Path) -> Crew {
-    let path = root.join(".crewdeck").join(".lock");
-    let Ok(file) = OpenOptions::new().read(true).open(path) else {
-        return Crew::None;
-    };
-    match file.try_lock_shared() {
-        Ok(()) | Err(TryLockError::Error(_)) => Crew::None,
-        Err(TryLockError::WouldBlock) => {
-            Crew::Runs(lock::holder(root).process.map(|id| id.to_string()))
-        }
-    }
+    lock::running(root).map_or(Crew::None, |holder| {
+        Crew::Runs(holder.process.map(|id| id.to_string()))
+    })
 }
 
 fn settings_facts(root: &Path) -> SettingsFacts {

@@ -92,6 +92,16 @@ pub fn holder(root: &Path) -> Holder {
     plain::open(&path(root)).map_or_else(|_| Holder::default(), |mut file| read(&mut file))
 }
 
+/// Who runs a crew in `root`; `None`: nobody, or the lock file can not be used. Leaves no trace, and takes the lock for
+/// no longer than it takes to see.
+pub fn running(root: &Path) -> Option<Holder> {
+    let mut file = plain::open(&path(root)).ok()?;
+    match file.try_lock_shared() {
+        Ok(()) | Err(TryLockError::Error(_)) => None,
+        Err(TryLockError::WouldBlock) => Some(read(&mut file)),
+    }
+}
+
 /// The lock, got after a wait and not signed yet: dropped, it goes to the next one who waits.
 #[derive(Debug)]
 pub struct Freed {
@@ -205,11 +215,13 @@ mod tests {
             panic!("it is free");
         };
         assert_eq!(holder(dir.path()), me(SESSION));
+        assert_eq!(running(dir.path()), Some(me(SESSION)));
         let Taken::Theirs(there) = take(dir.path(), "0190ffff").unwrap() else {
             panic!("it is taken");
         };
         assert_eq!(there, me(SESSION));
         drop(first);
+        assert_eq!(running(dir.path()), None);
         let Taken::Mine(_second) = take(dir.path(), "0190").unwrap() else {
             panic!("it is free again");
         };

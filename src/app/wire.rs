@@ -15,6 +15,7 @@ use crate::model::provider::{self, ProviderConfig};
 use crate::model::{Fault, Model, ModelError};
 use crate::protocol::Publisher;
 use crate::protocol::event::{EventKind, Level};
+use crate::store::words;
 
 /// The variables that hold the keys.
 pub(super) const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
@@ -59,11 +60,7 @@ pub async fn wire(blueprint: &Blueprint) -> Result<Wire> {
     };
     match &blueprint.choice {
         Some(Choice::Demo) => script(demo::SCRIPT, "the demo's script", "demo"),
-        Some(Choice::Script(file)) => {
-            let text = std::fs::read_to_string(file)
-                .map_err(|e| anyhow!("the script {file} can not be read: {e}"))?;
-            script(&text, file, "script")
-        }
+        Some(Choice::Script(file)) => script(&script_text(file)?, file, "script"),
         Some(Choice::Anthropic) => connected(&anthropic(settings)?, "anthropic"),
         Some(Choice::OpenAi) => connected(&openai(settings, None)?, "openai"),
         None => {
@@ -74,6 +71,12 @@ pub async fn wire(blueprint: &Blueprint) -> Result<Wire> {
             }
         }
     }
+}
+
+/// The text of a script.
+pub fn script_text(file: &str) -> Result<String> {
+    std::fs::read_to_string(file)
+        .map_err(|e| anyhow!("the script {file} can not be read: {}", words::why(&e)))
 }
 
 /// Which keys the surroundings have.

@@ -1,5 +1,6 @@
 //! The settings: defaults, then the user's file, the project's file, the environment, the options.
 
+mod brought;
 mod file;
 mod provider;
 mod save;
@@ -31,12 +32,19 @@ const FILE_MAX: u64 = 1024 * 1024;
 /// Reads the user's and the project's settings, the later over the earlier.
 ///
 /// # Errors
-/// Names the file, the line and what is wrong with it; for an unknown setting the nearest known one.
+/// Names the file, the line and what is wrong with it; for an unknown setting the nearest known one. Also where the
+/// project's file comes with the repository and sets what only the person may.
 pub fn load(root: &Path) -> Result<Settings> {
     let mut settings = Settings::default();
     for path in files(root) {
         match plain::read_text(&path, FILE_MAX) {
-            Ok(text) => settings = settings.overlaid(Settings::parse(&text, &path)?),
+            Ok(text) => {
+                let later = Settings::parse(&text, &path)?;
+                if path == root.join(PROJECT_FILE) {
+                    brought::refuse(root, toml::from_str::<toml::Table>(&text)?.keys())?;
+                }
+                settings = settings.overlaid(later);
+            }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
             Err(e) => bail!("{} can not be read: {}", path.display(), words::why(&e)),
         }

@@ -4,30 +4,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{StoreError, atomic, plain};
+use crate::domain::folders::STATE;
 
-/// The state folders.
-const FOLDERS: &[&str] = &[
-    ".tasks",
-    ".team",
+/// The folders in the state folders.
+const WITHIN: [&str; 4] = [
     ".team/inbox",
     ".team/requests",
-    ".worktrees",
-    ".transcripts",
-    ".crewdeck",
     ".crewdeck/sessions",
     ".crewdeck/logs",
 ];
 
-/// The lines that keep them out of `git status`.
-const EXCLUDED: &[&str] = &[
-    "/.tasks/",
-    "/.team/",
-    "/.worktrees/",
-    "/.transcripts/",
-    "/.crewdeck/",
-    // What a file tool that was killed has left beside the file that it wrote.
-    ".crewdeck-*.tmp",
-];
+/// What a file tool that was killed has left beside the file that it wrote is kept out of `git status` as well.
+const TEMPORARY: &str = ".crewdeck-*.tmp";
 
 /// Most bytes of a file of git that names a folder.
 const LINK_MAX: u64 = 16 * 1024;
@@ -55,7 +43,7 @@ pub fn root_of(dir: &Path) -> PathBuf {
 /// # Errors
 /// When a folder can not be made.
 pub fn prepare(root: &Path) -> Result<Vec<String>, StoreError> {
-    for folder in FOLDERS {
+    for folder in STATE.into_iter().chain(WITHIN) {
         let path = root.join(folder);
         fs::create_dir_all(&path).map_err(StoreError::at(path))?;
     }
@@ -99,8 +87,11 @@ fn exclude(path: &Path) -> Result<(), StoreError> {
     };
     let lines = text.split(|b| *b == b'\n');
     let known: Vec<&[u8]> = lines.map(<[u8]>::trim_ascii).collect();
-    let is_missing = |line: &&&str| !known.contains(&line.as_bytes());
-    let missing: Vec<&str> = EXCLUDED.iter().filter(is_missing).copied().collect();
+    let folders = STATE.iter().map(|folder| format!("/{folder}/"));
+    let lines = folders.chain([TEMPORARY.to_string()]);
+    let missing: Vec<String> = lines
+        .filter(|line| !known.contains(&line.as_bytes()))
+        .collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -147,7 +138,7 @@ mod tests {
         let text = fs::read(info.join("exclude")).unwrap();
         assert_eq!(
             text,
-            b"*.log\n\xff\n/.tasks/\n/.team/\n/.worktrees/\n/.transcripts/\n/.crewdeck/\n.crewdeck-*.tmp\n"
+            b"*.log\n\xff\n/.tasks/\n/.team/\n/.transcripts/\n/.crewdeck/\n/.worktrees/\n.crewdeck-*.tmp\n"
         );
     }
 

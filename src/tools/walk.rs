@@ -6,19 +6,10 @@ use ignore::WalkBuilder;
 
 use super::workspace::Workspace;
 use super::{ToolContext, ToolOutput};
+use crate::domain::folders::is_kept;
 
 /// Most files that are looked at.
 const FILES_MAX: usize = 100_000;
-
-/// State folders and git's own.
-const LEFT_OUT: &[&str] = &[
-    ".git",
-    ".tasks",
-    ".team",
-    ".worktrees",
-    ".transcripts",
-    ".crewdeck",
-];
 
 /// A file that was found.
 pub struct Entry {
@@ -80,7 +71,7 @@ pub fn files(context: &ToolContext, path: Option<&str>) -> Result<Walked, ToolOu
         .hidden(false)
         .follow_links(false)
         .require_git(false)
-        .filter_entry(|e| !LEFT_OUT.contains(&e.file_name().to_string_lossy().as_ref()))
+        .filter_entry(|e| !is_kept(&e.file_name().to_string_lossy()))
         .sort_by_file_name(std::cmp::Ord::cmp)
         .build();
     let mut out = Walked {

@@ -9,17 +9,9 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use rustix::fs::{Mode, OFlags};
 
+use crate::domain::folders;
 use crate::store::words;
 
-/// Folders that belong to crewdeck and git: tools of their own change them, files are not written there.
-const KEPT: &[&str] = &[
-    ".tasks",
-    ".team",
-    ".worktrees",
-    ".transcripts",
-    ".crewdeck",
-    ".git",
-];
 /// Most symbolic links that are followed from one to the next.
 const LINKS_MAX: usize = 16;
 /// Most folders above a file.
@@ -165,7 +157,10 @@ impl Workspace {
         let mut inside = self.inside(path)?;
         for _ in 0..LINKS_MAX {
             let mut parts = inside.components().map(Component::as_os_str);
-            if parts.next().is_some_and(|f| KEPT.iter().any(|k| f == *k)) {
+            if parts
+                .next()
+                .is_some_and(|f| folders::kept().any(|k| f == k))
+            {
                 return Err(kept(path));
             }
             let name = inside
@@ -216,8 +211,7 @@ impl Workspace {
     fn is_kept(&self, folder: &Dir) -> std::io::Result<bool> {
         let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
         let root = id(rustix::fs::fstat(&self.dir)?);
-        let kept: Vec<_> = KEPT
-            .iter()
+        let kept: Vec<_> = folders::kept()
             .filter_map(|name| self.dir.open_dir(name).ok())
             .filter_map(|dir| rustix::fs::fstat(&dir).ok().map(id))
             .collect();

@@ -123,19 +123,72 @@ impl UiState {
         }
     }
 
-    /// Forgets what was heard of a crew, and nothing that the person has written or chosen for the screen.
+    /// Forgets what was heard of a crew, and nothing that the person has written or chosen for the screen. What is new
+    /// in the state has to be put on one of the two sides here.
     pub fn forget_crew(&mut self) {
         let size = self.size;
-        let mut fresh = UiState::new(size.width, size.height, self.zone.clone(), self.motion);
-        fresh.seat = self.seat;
-        fresh.now = self.now;
-        fresh.mouse = self.mouse;
-        fresh.tour = self.tour;
-        std::mem::swap(&mut fresh.attention, &mut self.attention);
-        fresh.composer = std::mem::take(&mut self.composer);
-        fresh.notices = std::mem::take(&mut self.notices);
-        fresh.flash = self.flash.take();
-        *self = fresh;
+        let UiState {
+            page,
+            setup,
+            agents,
+            board,
+            board_kept,
+            team,
+            letters,
+            requests,
+            rules,
+            models,
+            jobs,
+            skills,
+            diff,
+            queued,
+            left_composer,
+            before_needs,
+            quit_armed,
+            interrupted,
+            dirty,
+            seat: _,
+            board_shape: _,
+            notices: _,
+            focus: _,
+            shown: _,
+            selected: _,
+            filter: _,
+            zoom: _,
+            tab: _,
+            popups: _,
+            composer: _,
+            prefix: _,
+            mouse: _,
+            motion: _,
+            theme: _,
+            tour: _,
+            attention: _,
+            replay: _,
+            now: _,
+            zone: _,
+            size: _,
+            flash: _,
+        } = UiState::new(size.width, size.height, self.zone.clone(), self.motion);
+        self.page = page;
+        self.setup = setup;
+        self.agents = agents;
+        self.board = board;
+        self.board_kept = board_kept;
+        self.team = team;
+        self.letters = letters;
+        self.requests = requests;
+        self.rules = rules;
+        self.models = models;
+        self.jobs = jobs;
+        self.skills = skills;
+        self.diff = diff;
+        self.queued = queued;
+        self.left_composer = left_composer;
+        self.before_needs = before_needs;
+        self.quit_armed = quit_armed;
+        self.interrupted = interrupted;
+        self.dirty = dirty;
     }
 
     /// All that was said before this screen looked on is shown: it is news no more.

@@ -282,25 +282,6 @@ impl UiState {
         self.dirty = true;
     }
 
-    /// The same person before an empty screen: what was looked at stays, what had happened is gone.
-    pub(super) fn forget_the_past(&mut self) {
-        let (size, zone, motion) = (self.size, self.zone.clone(), self.motion);
-        let fresh = UiState::new(size.width, size.height, zone, motion);
-        let before = std::mem::replace(self, fresh);
-        self.focus = before.focus;
-        self.shown = before.shown;
-        self.selected = before.selected;
-        self.filter = before.filter;
-        self.zoom = before.zoom;
-        self.tab = before.tab;
-        self.popups = before.popups;
-        self.board_shape = before.board_shape;
-        self.mouse = before.mouse;
-        self.tour = before.tour;
-        self.attention = before.attention;
-        self.replay = before.replay;
-    }
-
     /// What is written in the composer or the comment, for `$EDITOR`.
     pub fn composer_text(&self) -> String {
         match self.popups.last() {

@@ -177,7 +177,7 @@ fn the_oldest_git_that_is_taken_needs_nothing_newer() {
     let git = format!(
         "case \" $* \" in
 *' version '*) echo git version 2.31.0; exit 0;;
-*' --write-tree '*|*' -z '*worktree*) echo 'error: unknown option' >&2; exit 129;;
+*' --write-tree '*|*' worktree list '*' -z '*) echo 'error: unknown option' >&2; exit 129;;
 esac
 exec {} \"$@\"",
         git_path()

@@ -65,10 +65,11 @@ impl Dashboard {
         };
         match built {
             Ok(Built::Crew(mut assembly)) => {
-                early
-                    .events
-                    .iter()
-                    .for_each(|e| drop(assembly.journal.note(e)));
+                for event in &early.events {
+                    if let Some(text) = assembly.journal.note(event) {
+                        self.tell(&text);
+                    }
+                }
                 self.crew = Crew::There(assembly);
                 self.state.sit(match early.from {
                     None => Seat::Crew,

@@ -59,9 +59,8 @@ async fn offer(global: &Global, settings: &Settings) -> Result<ModelFacts> {
             return Ok(ModelFacts::Scripted { what });
         }
         Some(Choice::Script(file)) => {
-            let text = std::fs::read_to_string(&file)
-                .map_err(|e| anyhow::anyhow!("the script {file} can not be read: {e}"))?;
-            provider::script(&text, 1.0).map_err(|e| anyhow::anyhow!("{file}: {e}"))?;
+            provider::script(&wire::script_text(&file)?, 1.0)
+                .map_err(|e| anyhow::anyhow!("{file}: {e}"))?;
             return Ok(ModelFacts::Scripted { what: file });
         }
         Some(Choice::Anthropic) => (wire::anthropic(settings)?, named(ANTHROPIC_KEY)),

@@ -86,6 +86,16 @@ pub enum WorktreeError {
         /// What git or a hook said.
         why: String,
     },
+    /// The branch holds files in folders where crewdeck keeps its state: merged, they would replace what stands there.
+    #[error(
+        "{branch} was not merged and nothing was changed: it changes folders of crewdeck ({files}); take that out of the branch first"
+    )]
+    HoldsState {
+        /// The branch.
+        branch: String,
+        /// The first of them.
+        files: String,
+    },
     /// Somebody said that it is to stay.
     #[error("worktree {0} is to be kept: nothing removes it by itself")]
     Kept(WorktreeName),

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// The state folders below a root: crewdeck writes them, commands do not.
-const STATE: &[&str] = &[".tasks", ".team", ".transcripts", ".crewdeck", ".worktrees"];
+use crate::domain::folders::STATE;
+
 /// What decides in a git folder which programs git starts, and what belongs to other worktrees.
 const KEPT_IN_GIT: &[&str] = &[
     "hooks",

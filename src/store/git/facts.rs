@@ -38,6 +38,19 @@ pub fn facts(root: &Path) -> GitFacts {
     }
 }
 
+/// Whether the file at `path` below `root` comes with the repository: git tracks it, or tracks a link or a repository
+/// that stands where its first folder should be. Names are compared without regard to case, as some systems do.
+///
+/// # Errors
+/// When git can not tell.
+pub fn is_tracked(root: &Path, path: &str) -> Result<bool, GitError> {
+    let folder = path.split('/').next().unwrap_or(path);
+    let spec = format!(":(icase){folder}");
+    let names = Git::at(root).ok(&["ls-files", "-z", "--", &spec])?;
+    let is_it = |name: &str| [path, folder].iter().any(|p| p.eq_ignore_ascii_case(name));
+    Ok(names.split('\0').any(is_it))
+}
+
 fn repository(root: &Path) -> Result<RepositoryFacts, GitError> {
     let repo = Repo::open(root)?;
     let head = repo.head()?;

@@ -18,7 +18,7 @@ use super::words;
 use crate::process::Ended;
 use crate::process::blocking::{self, Errand};
 
-pub use facts::{GitFacts, RepositoryFacts, facts};
+pub use facts::{GitFacts, RepositoryFacts, facts, is_tracked};
 pub use refusal::GitError;
 pub use repo::{Registered, Repo, busy_in, commit_of, head, is_hash};
 
@@ -36,6 +36,9 @@ const SETTINGS: &[&str] = &[
     "gc.auto=0",
     "maintenance.auto=false",
 ];
+
+/// Settings of the calls that no hook may come into: repositories inside have hooks and filters of their own.
+const UNWATCHED: &[&str] = &["core.hooksPath=/dev/null", "submodule.recurse=false"];
 
 /// Variables that would lead git to another repository (it may run below a hook), or let it draw on the terminal.
 const UNSET: &[&str] = &[
@@ -258,11 +261,11 @@ impl Git {
     fn errand(&self, args: &[&str], keep: usize) -> Errand {
         let mut all: Vec<OsString> =
             vec!["--no-pager".into(), "-C".into(), self.dir.clone().into()];
-        let hooks = match self.hooks {
-            Hooks::Run => None,
-            Hooks::Skip => Some("core.hooksPath=/dev/null"),
+        let unwatched: &[&str] = match self.hooks {
+            Hooks::Run => &[],
+            Hooks::Skip => UNWATCHED,
         };
-        let settings = SETTINGS.iter().copied().chain(hooks);
+        let settings = SETTINGS.iter().chain(unwatched).copied();
         for setting in settings.chain(self.identity.iter().map(String::as_str)) {
             all.push("-c".into());
             all.push(setting.into());

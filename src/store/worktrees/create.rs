@@ -2,13 +2,15 @@
 
 use std::fs;
 
+use super::inside::looked_into;
 use super::log::Note;
 use super::merge::{Attempt, clean, on_own_branch, try_merge};
 use super::{INITIALIZING, Work, Worktrees};
 use crate::domain::ids::TaskId;
 use crate::domain::stamp::Stamp;
 use crate::domain::worktree::{
-    Brought, Busy, Conflict, Created, OnDisk, Origin, Worktree, WorktreeError, WorktreeName,
+    Brought, Busy, Conflict, Created, FILES_MAX, OnDisk, Origin, Worktree, WorktreeError,
+    WorktreeName,
 };
 use crate::store::StoreError;
 use crate::store::git::{Registered, busy_in, head};
@@ -244,6 +246,15 @@ impl Work {
                 continue;
             };
             if self.repo.contains(&here.commit, &tip)? {
+                continue;
+            }
+            let open = looked_into(&git, &self.tree(name).dir, None, &tip)?;
+            if !open.is_empty() {
+                // Its agent merges it, confined as all that it does.
+                brought.conflicts.push(Conflict {
+                    branch: branch.clone(),
+                    files: open.into_iter().take(FILES_MAX).collect(),
+                });
                 continue;
             }
             let message = format!("Start from {branch}");

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::inside::{LOOK_AT_NO_FILES, inside};
 use super::{Work, Worktrees};
 use crate::domain::text::{clip, one_line};
 use crate::domain::worktree::{
@@ -17,8 +18,6 @@ use crate::store::git::{Git, GitError, busy_in, head};
 const DIFF_MAX: usize = 256 * 1024;
 /// Most bytes of its statistics.
 const STAT_MAX: usize = 16 * 1024;
-/// Most bytes of the list of all files, in which repositories inside are looked for.
-const FILES_LIST_MAX: usize = 64 * 1024 * 1024;
 /// Most files whose size is added up.
 const WALK_MAX: usize = 50_000;
 /// Longest subject of a commit, in characters.
@@ -87,6 +86,7 @@ fn diff_text(git: &Git, form: &[&str], range: &[&str], most: usize) -> Result<St
         "--no-color",
         "--no-ext-diff",
         "--no-textconv",
+        LOOK_AT_NO_FILES,
         "--src-prefix=a/",
         "--dst-prefix=b/",
     ];
@@ -202,7 +202,7 @@ pub fn status_of(git: &Git) -> Result<Status, StoreError> {
         "-z",
         "--no-renames",
         "--untracked-files=normal",
-        "--ignore-submodules=none",
+        LOOK_AT_NO_FILES,
     ];
     // More than is kept is counted as far as it goes; that it is dirty is sure.
     let answer = git.run(args)?;
@@ -230,18 +230,8 @@ pub fn paths(text: &str) -> Vec<String> {
 
 /// Repositories inside that the index knows and that are there: what was committed in them is in no branch here.
 fn nested(git: &Git, dir: &Path) -> Result<Vec<String>, StoreError> {
-    let args = &["ls-files", "--stage", "-z"];
-    let answer = git.run_keeping(args, FILES_LIST_MAX)?;
-    if answer.code != 0 {
-        return Err(answer.failed(args).into());
-    }
-    let links = answer.out.split('\0').filter(|l| l.starts_with("160000 "));
-    Ok(links
-        .filter_map(|line| line.split_once('\t'))
-        .filter(|(_, path)| dir.join(path).join(".git").exists())
-        .map(|(_, path)| one_line(path))
-        .take(FILES_MAX)
-        .collect())
+    let inside = inside(git, dir)?.into_iter().take(FILES_MAX);
+    Ok(inside.map(|path| one_line(&path)).collect())
 }
 
 /// The blocks that the files below `dir` take; links are not followed.

@@ -2,10 +2,13 @@
 
 use std::path::Path;
 
+use super::inside::{add_all, looked_into};
 use super::judge::status_of;
 use super::log::Note;
 use super::{Work, Worktrees};
+use crate::domain::folders::STATE;
 use crate::domain::stamp::Stamp;
+use crate::domain::text::one_line;
 use crate::domain::worktree::{
     Busy, FILES_MAX, Leftovers, Merge, OnDisk, WorktreeError, WorktreeName,
 };
@@ -48,7 +51,7 @@ impl Worktrees {
             return Ok(Leftovers::None);
         }
         on_own_branch(&name, &git)?;
-        git.ok(&["add", "--all"])?;
+        add_all(&git, &work.tree(&name).dir)?;
         if git.says(&["diff", "--cached", "--quiet"])? {
             return Ok(Leftovers::None);
         }
@@ -87,6 +90,8 @@ impl Worktrees {
         }
         work.undo_cut_off()?;
         work.is_ready(base.as_deref())?;
+        leaves_state_alone(&work.repo.git, &branch, &commit, &tip)?;
+        work.looks_nowhere(&branch, &tip)?;
         work.log.note(Note::of(BEFORE_MERGE, &tree), now)?;
         let git = work.repo.git.with_hooks(Hooks::Run).committer()?;
         match try_merge(&git, work.repo.own(), &tip, &tree.message(), &["--no-ff"])? {
@@ -174,6 +179,21 @@ impl Work {
         }
         Err(WorktreeError::MainDirty(few(&files, files.len())).into())
     }
+
+    /// A merge of `tip` into the main work tree starts no program that a repository inside names.
+    fn looks_nowhere(&self, branch: &str, tip: &str) -> Result<(), StoreError> {
+        let kept = self.repo.common().join("modules");
+        let open = looked_into(&self.repo.git, &self.repo.root, Some(&kept), tip)?;
+        if open.is_empty() {
+            return Ok(());
+        }
+        let why = format!(
+            "git would go by the settings of a repository inside that agents can write ({}): git submodule absorbgitdirs puts them where they can not",
+            one_line(&few(&open, open.len()))
+        );
+        let branch = branch.to_string();
+        Err(WorktreeError::NotMerged { branch, why }.into())
+    }
 }
 
 /// A worktree without uncommitted files.
@@ -197,6 +217,31 @@ pub fn on_own_branch(name: &WorktreeName, git: &Git) -> Result<(), StoreError> {
     };
     let name = name.clone();
     Err(WorktreeError::Elsewhere { name, on, own }.into())
+}
+
+/// The branch changes nothing in the folders of crewdeck. These are ignored files, which git's merge replaces without
+/// a word: a teammate could write letters, requests and settings by what it commits.
+fn leaves_state_alone(git: &Git, branch: &str, base: &str, tip: &str) -> Result<(), StoreError> {
+    let between = format!("{base}...{tip}");
+    let specs = STATE.map(|folder| format!(":(top,icase){folder}"));
+    let mut args = vec!["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"];
+    args.extend([between.as_str(), "--"]);
+    args.extend(specs.iter().map(String::as_str));
+    let names = git.ok(&args)?;
+    let files: Vec<String> = split(&names).map(one_line).collect();
+    if files.is_empty() {
+        return Ok(());
+    }
+    Err(WorktreeError::HoldsState {
+        branch: branch.to_string(),
+        files: few(&files, files.len()),
+    }
+    .into())
+}
+
+/// The names in an answer of git with `-z`.
+pub(super) fn split(names: &str) -> impl Iterator<Item = &str> {
+    names.split('\0').filter(|name| !name.is_empty())
 }
 
 /// The first few paths, and how many more there are.
@@ -245,12 +290,7 @@ pub fn try_merge(
     let mut files = Vec::new();
     if busy_in(git_dir) == Some(Busy::Merge) {
         let names = git.ok(&["diff", "--name-only", "--diff-filter=U", "-z"])?;
-        files = names
-            .split('\0')
-            .filter(|f| !f.is_empty())
-            .map(String::from)
-            .collect();
-        files.truncate(FILES_MAX);
+        files = split(&names).take(FILES_MAX).map(String::from).collect();
         git.ok(&["merge", "--abort"])?;
     }
     if commit_of(git, "HEAD")? != before {

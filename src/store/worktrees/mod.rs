@@ -4,6 +4,7 @@
 //! differ (somebody removed a folder, a process was killed between two steps) git and the disk are right.
 
 mod create;
+mod inside;
 mod judge;
 mod log;
 mod merge;

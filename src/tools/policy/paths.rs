@@ -3,6 +3,7 @@
 use std::path::{Component, Path};
 
 use super::words::Word;
+use crate::domain::folders::is_kept;
 
 /// The work directory of a command.
 pub struct Place<'a> {
@@ -12,15 +13,6 @@ pub struct Place<'a> {
 
 /// Devices that can be written without harm.
 const HARMLESS: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"];
-/// Folders that belong to crewdeck and git.
-const KEPT: &[&str] = &[
-    ".git",
-    ".tasks",
-    ".team",
-    ".worktrees",
-    ".transcripts",
-    ".crewdeck",
-];
 
 impl Place<'_> {
     /// Whether writing to `word` stays in the work directory (outside the kept folders) or in /tmp.
@@ -68,7 +60,7 @@ impl Place<'_> {
                 return false;
             }
         }
-        depth > 0 && first.is_some_and(|f| !KEPT.contains(&f.as_str()))
+        depth > 0 && first.is_some_and(|f| !is_kept(&f))
     }
 }
 

@@ -12,7 +12,9 @@ use crate::protocol::{Event, EventKind};
 use crate::ui::fixture::{NOON, blank, busy_events, cells, picture, press};
 use crate::ui::replay::Player;
 use crate::ui::tour::Tour;
-use crate::ui::{Do, Focus, Msg, Theme, UiState, begin_replay, next_tick, recall, update};
+use crate::ui::{
+    Do, Focus, Msg, Theme, ThemeName, UiState, begin_replay, next_tick, recall, update,
+};
 
 /// An answer that comes in pieces, with a call that writes while it runs.
 fn streamed() -> Vec<EventKind> {
@@ -132,12 +134,14 @@ fn live_replayed_and_restarted_screens_are_equal() {
 #[test]
 fn one_step_back_and_one_on_is_the_same_screen() {
     let mut state = replay(160, 45);
+    state.set_theme(ThemeName::Light);
     for _ in 0..recorded().len() {
         press(&mut state, ".");
         let before = picture(&state);
         press(&mut state, ", .");
         assert_eq!(picture(&state), before);
     }
+    assert_eq!(state.theme(), ThemeName::Light);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::domain::stamp::Stamp;
 use crate::protocol::event::Level;
 use crate::protocol::{Command, EventKind};
 use crate::ui::fixture::{busy_events, picture, press, tell, told};
-use crate::ui::{Do, Seat, UiState};
+use crate::ui::{Do, Seat, ThemeName, UiState};
 
 fn viewer(width: u16, height: u16) -> UiState {
     let mut state = told(width, height, busy_events());
@@ -70,7 +70,9 @@ fn what_is_the_crews_own_is_refused_and_not_offered() {
 fn what_is_written_stays_when_the_crew_is_another() {
     let mut state = viewer(160, 45);
     press(&mut state, "h i");
+    state.set_theme(ThemeName::Light);
     state.forget_crew();
+    assert_eq!(state.theme(), ThemeName::Light);
     assert_eq!(state.composer_text(), "hi");
     assert!(picture(&state).contains("viewer · crew runs in process 4711"));
     tell(&mut state, busy_events());

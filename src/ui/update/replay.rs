@@ -64,10 +64,18 @@ fn moved(state: &mut UiState, by: impl FnOnce(&mut Player) -> Seek) {
         Seek::On(more) => on(state, more),
         Seek::Back => {
             let all = player.happened();
-            state.forget_the_past();
+            forget_the_past(state);
             on(state, all);
         }
     }
+}
+
+/// The same person before an empty screen: notices and the time belong to what is played.
+fn forget_the_past(state: &mut UiState) {
+    state.forget_crew();
+    state.notices.clear();
+    state.flash = None;
+    state.now = Stamp::default();
 }
 
 /// Tells the newest `more` events of the past, and what time it was.

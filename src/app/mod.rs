@@ -10,6 +10,7 @@ mod follow;
 pub mod guard;
 pub mod headless;
 mod journal;
+mod keys;
 mod local;
 mod lock;
 mod pace;

@@ -36,7 +36,19 @@ pub fn load(root: &Path) -> Result<Settings> {
     let mut settings = Settings::default();
     for path in files(root) {
         match plain::read_text(&path, FILE_MAX) {
-            Ok(text) => settings = settings.overlaid(Settings::parse(&text, &path)?),
+            Ok(text) => {
+                let read = Settings::parse(&text, &path)?;
+                // What a key does is in the fingers of the person, and no project's business.
+                if !read.keys.is_empty() && Some(&path) != user_file().as_ref() {
+                    let own = user_file().unwrap_or_default();
+                    bail!(
+                        "{}: a project can not change what your keys do: [keys] belongs into {}",
+                        path.display(),
+                        own.display()
+                    );
+                }
+                settings = settings.overlaid(read);
+            }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
             Err(e) => bail!("{} can not be read: {}", path.display(), words::why(&e)),
         }
@@ -52,7 +64,8 @@ pub fn files(root: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-fn user_file() -> Option<PathBuf> {
+/// The person's own settings file; `None` where there is no home.
+pub fn user_file() -> Option<PathBuf> {
     Some(user_folder()?.join("config.toml"))
 }
 

@@ -9,6 +9,7 @@ mod board;
 mod composer;
 #[cfg(test)]
 mod fixture;
+mod fuzzy;
 mod graph;
 mod hints;
 mod jobs;

@@ -55,7 +55,7 @@ pub fn title(state: &UiState, reader: &Reader) -> String {
 pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec<Line<'static>> {
     let width = usize::from(width.max(1));
     match &reader.text {
-        Text::Help(contexts) => help(contexts, reader, width, theme),
+        Text::Help(contexts) => help(state, contexts, reader, width, theme),
         Text::Task(id) => match state.board.get(*id) {
             Some(task) => task_page::lines(state, task, width, theme),
             None => vec![plain("This task is no longer on the board.", theme.dim)],
@@ -103,13 +103,20 @@ const EVERY_CONTEXT: [Context; 10] = [
     Context::Picker,
 ];
 
-fn help(contexts: &[Context], reader: &Reader, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+fn help(
+    state: &UiState,
+    contexts: &[Context],
+    reader: &Reader,
+    width: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
     let others = EVERY_CONTEXT.iter().filter(|c| !contexts.contains(c));
     let search = &reader.search;
     let mut out = Vec::new();
     for context in contexts.iter().chain(others) {
         let mut rows = Vec::new();
-        for binding in keymap::in_context(*context) {
+        let bound = state.keymap.in_context(*context);
+        for binding in bound.filter(|b| !b.keys.is_empty()) {
             let keys: Vec<String> = binding.keys.iter().map(|k| keys::shown(k)).collect();
             let keys = keys.join(", ");
             if search.matches(&format!("{keys} {}", binding.words)) {

@@ -130,6 +130,8 @@ impl UiState {
         fresh.seat = self.seat;
         fresh.now = self.now;
         fresh.mouse = self.mouse;
+        fresh.keymap = std::mem::take(&mut self.keymap);
+        fresh.theme = self.theme;
         fresh.tour = self.tour;
         std::mem::swap(&mut fresh.attention, &mut self.attention);
         fresh.composer = std::mem::take(&mut self.composer);

@@ -12,7 +12,7 @@ use super::attention::Attention;
 use super::board;
 use super::composer::Composer;
 use super::jobs::JobBook;
-use super::keymap::Context;
+use super::keymap::{Action, Context, KeyMap};
 use super::letters::LetterLog;
 use super::line_input::LineInput;
 use super::pane::{Focus, Pane};
@@ -192,6 +192,8 @@ pub struct UiState {
     pub(super) popups: Vec<Popup>,
     pub(super) composer: Composer,
     pub(super) prefix: Option<String>,
+    /// What each key does: the table with the person's changes.
+    pub(super) keymap: Arc<KeyMap>,
     pub(super) mouse: MouseOwner,
     pub(super) motion: Motion,
     /// The theme that the person keeps; what the screen has now: [`UiState::theme`].
@@ -242,6 +244,7 @@ impl UiState {
             popups: Vec::new(),
             composer: Composer::default(),
             prefix: None,
+            keymap: Arc::default(),
             mouse: MouseOwner::Terminal,
             motion,
             theme: ThemeName::default(),
@@ -296,6 +299,8 @@ impl UiState {
         self.popups = before.popups;
         self.board_shape = before.board_shape;
         self.mouse = before.mouse;
+        self.keymap = before.keymap;
+        self.theme = before.theme;
         self.tour = before.tour;
         self.attention = before.attention;
         self.replay = before.replay;
@@ -361,6 +366,21 @@ impl UiState {
             ],
             Focus::Pane(pane) => vec![Context::In(pane), Context::Panes, Context::Everywhere],
         }
+    }
+
+    /// Uses the keys that the person wants.
+    pub fn set_keymap(&mut self, keymap: KeyMap) {
+        self.keymap = Arc::new(keymap);
+        self.dirty = true;
+    }
+
+    /// The key that leads from here to what waits, as the person reads it.
+    pub(super) fn waiting_key(&self) -> String {
+        let context = match self.focus {
+            Focus::Composer => Context::Everywhere,
+            Focus::Pane(_) => Context::Panes,
+        };
+        self.keymap.key(context, Action::Waiting)
     }
 
     /// Whether the selected request is a question with choices.

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use self::crew::{Building, Crew, Early};
 use super::assemble::{self, Assembly, Blueprint};
 use super::pace::{Cause, Pace};
-use super::{blocked_on, editor, in_words, now, resume, secrets, theme, until};
+use super::{blocked_on, editor, in_words, keys, now, resume, secrets, theme, until};
 use crate::cli::Global;
 use crate::domain::attention::Calling;
 use crate::domain::ids::Name;
@@ -88,6 +88,7 @@ struct Dashboard {
 
 impl Dashboard {
     fn open(blueprint: &Blueprint) -> Result<Dashboard> {
+        let keymap = keys::keymap(&blueprint.settings)?;
         let (publisher, inlet) = bus::bus(now);
         let publisher = publisher.redacting(secrets::redactor());
         let (interrupt, terminate, hangup) = (
@@ -115,6 +116,7 @@ impl Dashboard {
         if let Some(session) = &blueprint.resume {
             resume::show(&blueprint.root, session, now(), &mut state)?;
         }
+        state.set_keymap(keymap);
         state.set_theme(blueprint.settings.theme.unwrap_or_default());
         Ok(Dashboard {
             screen,

@@ -16,7 +16,7 @@ use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use ratatui::layout::Rect;
 
 use super::attention::Window;
-use super::keymap::{Action, Found, lookup};
+use super::keymap::{Action, Found};
 use super::keys;
 use super::pane::{Focus, Pane};
 use super::popup::{CommentStage, Popup, Searching};
@@ -162,7 +162,7 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
     if state.page == Page::Crew && whole != "ctrl+c" {
         state.quit_armed = None;
     }
-    match lookup(&contexts, &whole) {
+    match state.keymap.lookup(&contexts, &whole) {
         Found::Action(action) => {
             act(state, action, out);
             state.left_composer &= action == Action::Back;

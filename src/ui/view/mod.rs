@@ -27,7 +27,7 @@ pub use replay::share_of;
 
 use super::board::Standing;
 use super::layout::{self, Class, Layout};
-use super::pane::{Focus, Pane};
+use super::pane::Pane;
 use super::state::{Page, UiState};
 use super::textual::width;
 use super::theme::Theme;
@@ -202,10 +202,7 @@ fn banner(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let task = request
         .task
         .map_or_else(String::new, |id| format!(" for {id}"));
-    let key = match state.focus {
-        Focus::Composer => "Alt+w",
-        Focus::Pane(_) => "w",
-    };
+    let key = state.waiting_key();
     let text = format!("◆ {}{task}{more}", sentence::request(request));
     let hint = format!("{key} shows it ");
     let room = usize::from(row.width).saturating_sub(width(&hint) + 2);

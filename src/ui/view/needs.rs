@@ -146,10 +146,7 @@ fn buttons(state: &UiState, request: &Request, theme: &Theme, row: Rect, buffer:
         return;
     }
     if state.focus != Focus::Pane(Pane::Needs) {
-        let key = match state.focus {
-            Focus::Composer => "Alt+w",
-            Focus::Pane(_) => "w",
-        };
+        let key = state.waiting_key();
         Line::from(vec![
             Span::styled(format!("{key} "), theme.accent),
             Span::styled("to decide it here", theme.dim),

@@ -187,6 +187,7 @@ fn pick(
             theme.text
         };
         let spans = frame::sides(&pick.words, style, &pick.aside, theme.dim, columns);
+        let spans = emphasised(spans, &pick.marked, theme);
         let mark = if at == picker.row {
             frame::Row::Selected
         } else {
@@ -195,6 +196,33 @@ fn pick(
         frame::row(mark, spans, theme, row, buffer);
     }
     cursor
+}
+
+/// The first of `spans` with the letters at the places `marked` emphasised.
+fn emphasised(
+    mut spans: Vec<Span<'static>>,
+    marked: &[usize],
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    if marked.is_empty() || spans.is_empty() {
+        return spans;
+    }
+    let rest = spans.split_off(1);
+    let words = spans.remove(0);
+    for (at, letter) in words.content.chars().enumerate() {
+        let style = if marked.binary_search(&at).is_ok() {
+            // Underlined in every theme, so that it is seen without colour too.
+            theme.link
+        } else {
+            words.style
+        };
+        match spans.last_mut() {
+            Some(last) if last.style == style => last.content.to_mut().push(letter),
+            _ => spans.push(Span::styled(letter.to_string(), style)),
+        }
+    }
+    spans.extend(rest);
+    spans
 }
 
 fn nothing(state: &UiState, picker: &Picker) -> String {

@@ -16,6 +16,7 @@ mod lock;
 mod pace;
 mod replay;
 mod resume;
+mod screen;
 mod secrets;
 mod theme;
 mod viewing;

@@ -17,6 +17,8 @@ pub struct Hint {
     pub key: String,
     /// What it does.
     pub words: String,
+    /// What pressing it does.
+    pub action: Action,
     /// Whether it should catch the eye.
     pub urgency: Urgency,
 }
@@ -37,12 +39,13 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
     if let Some(first) = &state.prefix {
         let contexts = state.contexts();
         let bound = contexts.iter().flat_map(|c| state.keymap.in_context(*c));
-        let pairs = bound.flat_map(|b| b.keys.iter().map(move |key| (key, b.words)));
+        let pairs = bound.flat_map(|b| b.keys.iter().map(move |key| (key, b.words, b.action)));
         return pairs
-            .filter(|(key, _)| key.split_once(' ').is_some_and(|(a, _)| a == first))
-            .map(|(key, words)| Hint {
+            .filter(|(key, ..)| key.split_once(' ').is_some_and(|(a, _)| a == first))
+            .map(|(key, words, action)| Hint {
                 key: keys::shown(key),
                 words: words.into(),
+                action,
                 urgency: Urgency::Usual,
             })
             .collect();
@@ -56,6 +59,7 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
         let hint = Hint {
             key: binding.shown(),
             words: words(state, binding),
+            action: binding.action,
             urgency: if binding.action == Action::Waiting {
                 Urgency::Now
             } else if binding.action == Action::Help {
@@ -255,6 +259,7 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         | Action::StartDemo
         | Action::DismissTour
         | Action::Themes
+        | Action::Layout
         | Action::PauseOrPlay
         | Action::Step
         | Action::StepBack

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use super::keymap::{self, Context};
 use super::letters::Traced;
 use super::pane::Pane;
-use super::popup::{Reader, Text};
+use super::popup::{Reader, Searching, Text};
 use super::state::UiState;
 use super::textual::{clock, pad, width as columns, wrap};
 use super::theme::Theme;
@@ -22,6 +22,16 @@ pub fn area(screen: Rect) -> Rect {
     let width = WIDTH_MAX.min(screen.width.saturating_sub(4));
     let height = screen.height.saturating_sub(4).min(40);
     centered(screen, width, height)
+}
+
+/// Where a popup of a text of so many lines lies: a short text gets a low frame.
+pub fn place(screen: Rect, reader: &Reader, lines: usize) -> Rect {
+    let most = area(screen);
+    let wanted = u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(2);
+    match reader.searching {
+        Searching::Rest => centered(screen, most.width, wanted.min(most.height)),
+        Searching::Typing => most,
+    }
 }
 
 /// A rectangle in the middle of another, cut to it.

@@ -81,6 +81,12 @@ pub fn selected_letter(state: &UiState) -> Option<usize> {
     })
 }
 
+/// How much of the shown todo list is done, as `2/4`; `None` when there is no list.
+pub fn todo_progress(state: &UiState) -> Option<String> {
+    let list = &state.agents.get(&state.shown)?.todo;
+    (!list.items().is_empty()).then(|| format!("{}/{}", list.done(), list.items().len()))
+}
+
 /// The selected request and its place; the oldest when none is selected.
 pub fn selected_request(state: &UiState) -> Option<(usize, &Request)> {
     let at = state

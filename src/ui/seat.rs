@@ -132,6 +132,7 @@ impl UiState {
         fresh.mouse = self.mouse;
         fresh.keymap = std::mem::take(&mut self.keymap);
         fresh.theme = self.theme;
+        fresh.screen = self.screen;
         fresh.tour = self.tour;
         std::mem::swap(&mut fresh.attention, &mut self.attention);
         fresh.composer = std::mem::take(&mut self.composer);

@@ -11,8 +11,9 @@ use super::agents::Agents;
 use super::attention::Attention;
 use super::board;
 use super::composer::Composer;
+use super::hit::Pointer;
 use super::jobs::JobBook;
-use super::keymap::{Action, Context, KeyMap};
+use super::keymap::{Context, KeyMap};
 use super::letters::LetterLog;
 use super::line_input::LineInput;
 use super::pane::{Focus, Pane};
@@ -25,6 +26,7 @@ use crate::domain::attention::Matter;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::rule::SessionRule;
+use crate::domain::screen::ScreenChoice;
 use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Team};
@@ -189,6 +191,10 @@ pub struct UiState {
     pub(super) filter: Option<Filter>,
     pub(super) zoom: Option<Pane>,
     pub(super) tab: Pane,
+    /// How the panes lie.
+    pub(super) screen: ScreenChoice,
+    /// What the mouse holds, and where it clicked last.
+    pub(super) pointer: Pointer,
     pub(super) popups: Vec<Popup>,
     pub(super) composer: Composer,
     pub(super) prefix: Option<String>,
@@ -241,6 +247,8 @@ impl UiState {
             filter: None,
             zoom: None,
             tab: Pane::Board,
+            screen: ScreenChoice::default(),
+            pointer: Pointer::default(),
             popups: Vec::new(),
             composer: Composer::default(),
             prefix: None,
@@ -283,27 +291,6 @@ impl UiState {
         self.attention.forget();
         self.focus = Focus::Composer;
         self.dirty = true;
-    }
-
-    /// The same person before an empty screen: what was looked at stays, what had happened is gone.
-    pub(super) fn forget_the_past(&mut self) {
-        let (size, zone, motion) = (self.size, self.zone.clone(), self.motion);
-        let fresh = UiState::new(size.width, size.height, zone, motion);
-        let before = std::mem::replace(self, fresh);
-        self.focus = before.focus;
-        self.shown = before.shown;
-        self.selected = before.selected;
-        self.filter = before.filter;
-        self.zoom = before.zoom;
-        self.tab = before.tab;
-        self.popups = before.popups;
-        self.board_shape = before.board_shape;
-        self.mouse = before.mouse;
-        self.keymap = before.keymap;
-        self.theme = before.theme;
-        self.tour = before.tour;
-        self.attention = before.attention;
-        self.replay = before.replay;
     }
 
     /// What is written in the composer or the comment, for `$EDITOR`.
@@ -366,21 +353,6 @@ impl UiState {
             ],
             Focus::Pane(pane) => vec![Context::In(pane), Context::Panes, Context::Everywhere],
         }
-    }
-
-    /// Uses the keys that the person wants.
-    pub fn set_keymap(&mut self, keymap: KeyMap) {
-        self.keymap = Arc::new(keymap);
-        self.dirty = true;
-    }
-
-    /// The key that leads from here to what waits, as the person reads it.
-    pub(super) fn waiting_key(&self) -> String {
-        let context = match self.focus {
-            Focus::Composer => Context::Everywhere,
-            Focus::Pane(_) => Context::Panes,
-        };
-        self.keymap.key(context, Action::Waiting)
     }
 
     /// Whether the selected request is a question with choices.

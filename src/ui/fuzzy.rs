@@ -75,6 +75,10 @@ fn best(word: &[char], text: &[char], starts: &[bool]) -> Option<Fit> {
     let ends = ends.filter_map(|(at, cell)| cell.map(|(score, _)| (score, at)));
     // Of equal ones the first.
     let (score, mut at) = ends.max_by_key(|(score, at)| (*score, std::cmp::Reverse(*at)))?;
+    // Letters that are only strewn over the text are there by chance.
+    if score < LETTER * i32::try_from(word.len()).unwrap_or(i32::MAX / LETTER) {
+        return None;
+    }
     let mut places = Vec::with_capacity(word.len());
     for row in rows.iter().rev() {
         places.push(at);
@@ -99,7 +103,7 @@ mod tests {
 
     #[test]
     fn letters_fit_in_order_and_words_in_any() {
-        let cases: [(&str, &str, Option<&[usize]>); 11] = [
+        let cases: [(&str, &str, Option<&[usize]>); 12] = [
             ("", "next pane", Some(&[])),
             ("np", "next pane", Some(&[0, 5])),
             ("NEXT", "next pane", Some(&[0, 1, 2, 3])),
@@ -111,6 +115,7 @@ mod tests {
             ("et", "next pane", None),
             ("ü", "Über alles", Some(&[0])),
             ("cc", "c", None),
+            ("nudg", "owner:NAME status:ready tag:T", None),
         ];
         for (pattern, text, expected) in cases {
             let places = fit(pattern, text).map(|f| f.places);

@@ -183,7 +183,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Panes, &["b"], Action::Jobs, "show the background jobs", "jobs"),
     bind(Context::Panes, &["@"], Action::Notices, "show the notices", ""),
     bind(Context::Panes, &["S"], Action::Skills, "show the skills that agents can load", ""),
-    bind(Context::Panes, &["="], Action::Layout, "another layout: wall, board, focus", "layout"),
+    bind(Context::Panes, &["="], Action::Layout, "another layout: wall, board, focus", ""),
     bind(Context::Panes, &["T"], Action::Themes, "choose another theme", ""),
     bind(Context::Panes, &["R"], Action::Rules, "show what the whole team may do unasked; Enter takes it back", ""),
     bind(Context::Panes, &["M"], Action::Mouse, "mouse for crewdeck on or off (Shift+drag selects text)", ""),

@@ -51,3 +51,33 @@ impl UiState {
         self.keymap.key(context, Action::Waiting)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::screen::Arrangement;
+    use crate::ui::ThemeName;
+    use crate::ui::fixture::busy;
+    use crate::ui::keymap::Changes;
+
+    #[test]
+    fn what_the_person_chose_outlives_the_crew_and_the_past() {
+        let forget: [fn(&mut UiState); 2] = [UiState::forget_crew, UiState::forget_the_past];
+        for forget in forget {
+            let mut state = busy(160, 45);
+            let changes = Changes::from([("palette".to_string(), vec!["ctrl+g".to_string()])]);
+            let keymap = KeyMap::changed(&changes).unwrap();
+            let screen = ScreenChoice {
+                layout: Arrangement::Board,
+                ..ScreenChoice::default()
+            };
+            state.set_keymap(keymap.clone());
+            state.set_screen(screen);
+            state.set_theme(ThemeName::Light);
+            forget(&mut state);
+            assert_eq!(*state.keymap, keymap);
+            assert_eq!(state.screen, screen);
+            assert_eq!(state.theme(), ThemeName::Light);
+        }
+    }
+}

@@ -8,7 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 use super::pace::{Cause, Pace};
-use super::{blocked_on, now, resume, root, settings, theme};
+use super::{blocked_on, keys, now, resume, root, settings, theme};
 use crate::cli::Global;
 use crate::config::Settings;
 use crate::protocol::event::Level;
@@ -36,6 +36,7 @@ pub fn main(global: &Global, session: Option<&str>) -> Result<u8> {
 }
 
 async fn play(player: Player, settings: &Settings) -> Result<()> {
+    let keymap = keys::keymap(settings)?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
     let mut screen = Screen::enter()
@@ -43,6 +44,7 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
     let (width, height) = screen.size()?;
     let mut state = UiState::new(width, height, TimeZone::system(), Motion::Full);
     begin_replay(&mut state, player);
+    state.set_keymap(keymap);
     state.set_theme(settings.theme.unwrap_or_default());
     let depth = theme::color_depth();
     let mut cache = ViewCache::default();
@@ -102,6 +104,8 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
                         state.say(Level::Warn, said);
                     }
                 }
+                // What is looked at again leaves no trace.
+                Do::SaveScreen(_) => {}
                 // A recording has no crew that could hear it, and `update` keeps them back.
                 Do::Call(_) | Do::Command(_) | Do::EditComposer | Do::StartDemo => {}
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::domain::attention::{Calling, Matter};
 use crate::domain::ceiling::{Ceiling, Ceilings};
@@ -60,6 +60,9 @@ pub struct Settings {
     pub write: Option<Vec<String>>,
     /// Whether commands of agents are confined to where they may write.
     pub confine: Option<Confining>,
+    /// What keys do, by the action's name; only in the person's own file.
+    #[serde(default, deserialize_with = "keys")]
+    pub keys: BTreeMap<String, Vec<String>>,
     /// How much the agents may use before the person is asked.
     #[serde(default)]
     pub ceilings: Ceilings,
@@ -72,6 +75,36 @@ pub struct Settings {
     /// US dollars for a million tokens, by the model's name.
     #[serde(default)]
     pub prices: BTreeMap<String, Price>,
+}
+
+/// Reads the keys of each action: one, or a list; a table below a context is the same with a dot.
+fn keys<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Vec<String>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(
+        untagged,
+        expecting = "keys are a text as \"ctrl+m\", or a list of such texts"
+    )]
+    enum Keys {
+        One(String),
+        Some(Vec<String>),
+        In(BTreeMap<String, Keys>),
+    }
+    fn flat(name: String, keys: Keys, out: &mut BTreeMap<String, Vec<String>>) {
+        match keys {
+            Keys::One(key) => drop(out.insert(name, vec![key])),
+            Keys::Some(keys) => drop(out.insert(name, keys)),
+            Keys::In(table) => {
+                for (action, keys) in table {
+                    flat(format!("{name}.{action}"), keys, out);
+                }
+            }
+        }
+    }
+    let mut out = BTreeMap::new();
+    for (name, keys) in BTreeMap::<String, Keys>::deserialize(from)? {
+        flat(name, keys, &mut out);
+    }
+    Ok(out)
 }
 
 /// Who merges completed tasks.
@@ -141,6 +174,7 @@ const KEYS: &[(&str, &[&str])] = &[
             "notify_about",
             "write",
             "confine",
+            "keys",
             "ceilings",
             "anthropic",
             "openai",
@@ -205,6 +239,8 @@ impl Settings {
     pub fn overlaid(self, later: Settings) -> Settings {
         let mut prices = self.prices;
         prices.extend(later.prices);
+        let mut keys = self.keys;
+        keys.extend(later.keys);
         Settings {
             provider: later.provider.or(self.provider),
             model: later.model.or(self.model),
@@ -228,6 +264,7 @@ impl Settings {
             notify_about: later.notify_about.or(self.notify_about),
             write: later.write.or(self.write),
             confine: later.confine.or(self.confine),
+            keys,
             ceilings: self.ceilings.overlaid(later.ceilings),
             anthropic: Anthropic {
                 key_header: later.anthropic.key_header.or(self.anthropic.key_header),

@@ -43,6 +43,15 @@ pub fn load(root: &Path) -> Result<Settings> {
                 if path == root.join(PROJECT_FILE) {
                     brought::refuse(root, toml::from_str::<toml::Table>(&text)?.keys())?;
                 }
+                // What a key does is in the fingers of the person, and no project's business.
+                if !later.keys.is_empty() && Some(&path) != user_file().as_ref() {
+                    let own = user_file().unwrap_or_default();
+                    bail!(
+                        "{}: a project can not change what your keys do: [keys] belongs into {}",
+                        path.display(),
+                        own.display()
+                    );
+                }
                 settings = settings.overlaid(later);
             }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
@@ -60,7 +69,8 @@ pub fn files(root: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-fn user_file() -> Option<PathBuf> {
+/// The person's own settings file; `None` where there is no home.
+pub fn user_file() -> Option<PathBuf> {
     Some(user_folder()?.join("config.toml"))
 }
 

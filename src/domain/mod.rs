@@ -14,6 +14,7 @@ pub mod mail;
 pub mod redact;
 pub mod request;
 pub mod rule;
+pub mod screen;
 pub mod skill;
 pub mod stamp;
 pub mod subagent;

@@ -1,7 +1,7 @@
 //! Which keys do something right now: the hint line shows no others.
 
 use super::board;
-use super::keymap::{self, Action, Binding, Context};
+use super::keymap::{Action, Bound, Context};
 use super::keys;
 use super::pane::{Focus, Pane};
 use super::popup::{Popup, Text};
@@ -17,6 +17,8 @@ pub struct Hint {
     pub key: String,
     /// What it does.
     pub words: String,
+    /// What pressing it does.
+    pub action: Action,
     /// Whether it should catch the eye.
     pub urgency: Urgency,
 }
@@ -35,36 +37,29 @@ pub enum Urgency {
 /// The keys that do something now, the most useful first.
 pub fn hints(state: &UiState) -> Vec<Hint> {
     if let Some(first) = &state.prefix {
-        let second = |b: &'static Binding| {
-            let keys = b.keys.iter().filter_map(|k| k.split_once(' '));
-            keys.filter(|(a, _)| a == first)
-                .map(|(_, b)| b)
-                .collect::<Vec<_>>()
-        };
         let contexts = state.contexts();
-        let bound = contexts.iter().flat_map(|c| keymap::in_context(*c));
-        return bound
-            .flat_map(|b| second(b).into_iter().map(move |k| (k, b.words)))
-            .map(|(key, words)| Hint {
-                key: format!("{} {}", keys::shown(first), keys::shown(key)),
+        let bound = contexts.iter().flat_map(|c| state.keymap.in_context(*c));
+        let pairs = bound.flat_map(|b| b.keys.iter().map(move |key| (key, b.words, b.action)));
+        return pairs
+            .filter(|(key, ..)| key.split_once(' ').is_some_and(|(a, _)| a == first))
+            .map(|(key, words, action)| Hint {
+                key: keys::shown(key),
                 words: words.into(),
+                action,
                 urgency: Urgency::Usual,
             })
             .collect();
     }
     let contexts = state.contexts();
     let mut out: Vec<Hint> = Vec::new();
-    for binding in contexts.iter().flat_map(|c| keymap::in_context(*c)) {
-        if binding.hint.is_empty() || !does_something(state, binding) {
+    for binding in contexts.iter().flat_map(|c| state.keymap.in_context(*c)) {
+        if binding.hint.is_empty() || binding.keys.is_empty() || !does_something(state, binding) {
             continue;
         }
         let hint = Hint {
-            key: binding
-                .keys
-                .first()
-                .map(|k| keys::shown(k))
-                .unwrap_or_default(),
+            key: binding.shown(),
             words: words(state, binding),
+            action: binding.action,
             urgency: if binding.action == Action::Waiting {
                 Urgency::Now
             } else if binding.action == Action::Help {
@@ -82,7 +77,7 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
     out
 }
 
-fn words(state: &UiState, binding: &Binding) -> String {
+fn words(state: &UiState, binding: &Bound) -> String {
     let action = binding.action;
     let is_closing_view = state.zoom.is_some() || !state.shown.is_lead();
     if action == Action::Waiting {
@@ -112,7 +107,7 @@ fn words(state: &UiState, binding: &Binding) -> String {
 }
 
 /// A question is not approved or rejected: it is answered.
-fn answer_words(state: &UiState, binding: &Binding) -> Option<&'static str> {
+fn answer_words(state: &UiState, binding: &Bound) -> Option<&'static str> {
     let id = match state.popups.last() {
         Some(Popup::Comment(comment)) => Some(&comment.request),
         Some(Popup::Reader(_) | Popup::Picker(_) | Popup::Jobs { .. } | Popup::Confirm(_)) => None,
@@ -157,7 +152,7 @@ fn acts_on_the_crew(action: Action) -> bool {
 
 /// Whether the action of `binding` would change anything now.
 #[allow(clippy::too_many_lines)] // every action, once
-fn does_something(state: &UiState, binding: &Binding) -> bool {
+fn does_something(state: &UiState, binding: &Bound) -> bool {
     let focus = state.focus;
     let in_panes = state.popups.is_empty();
     let is_recording = state.replay.is_some() && acts_on_the_crew(binding.action);
@@ -264,6 +259,7 @@ fn does_something(state: &UiState, binding: &Binding) -> bool {
         | Action::StartDemo
         | Action::DismissTour
         | Action::Themes
+        | Action::Layout
         | Action::PauseOrPlay
         | Action::Step
         | Action::StepBack

@@ -1,4 +1,4 @@
-//! Where things lie on the screen, by its width. Views draw there, the mouse and page keys count by it.
+//! Where things lie on the screen, by its width and the layout that the person chose. Views draw there, the mouse and page keys count by it.
 
 use ratatui::layout::{Margin, Position, Rect};
 
@@ -7,6 +7,7 @@ use super::needs_card;
 use super::pane::{Focus, Pane};
 use super::state::UiState;
 use super::tour;
+use crate::domain::screen::Arrangement;
 
 /// Narrowest screen with panes, in columns.
 pub const WIDTH_MIN: u16 = 60;
@@ -63,6 +64,8 @@ pub struct Layout {
     pub tabs: Option<(Rect, Vec<Pane>)>,
     /// The line that says that something waits, where its pane is not in view.
     pub banner: Option<Rect>,
+    /// The border between two columns: the mouse moves it.
+    pub border: Option<Rect>,
     /// The panes in view.
     pub panes: Vec<(Pane, Rect)>,
     /// Where the person writes.
@@ -99,6 +102,25 @@ pub fn inside(area: Rect) -> Rect {
     area.inner(Margin::new(1, 1))
 }
 
+/// Most rows of messages that are on their way.
+const QUEUED_MAX: u16 = 3;
+
+/// The rows at the lower edge of a conversation `height` rows high that show messages on their way to its agent.
+pub fn queued_rows(state: &UiState, height: u16) -> u16 {
+    let waiting = state.queued.iter().filter(|q| q.to == state.shown).count();
+    let waiting = u16::try_from(waiting).unwrap_or(u16::MAX);
+    waiting.min(QUEUED_MAX).min(height / 3)
+}
+
+/// Where the words of a conversation lie in a pane with the frame `area`.
+pub fn talk(state: &UiState, area: Rect) -> Rect {
+    let inner = inside(area).inner(BESIDE_TEXT);
+    Rect {
+        height: inner.height - queued_rows(state, inner.height),
+        ..inner
+    }
+}
+
 /// Where everything lies on a screen of size `area`.
 pub fn layout(state: &UiState, area: Rect) -> Layout {
     let class = class(area);
@@ -111,6 +133,7 @@ pub fn layout(state: &UiState, area: Rect) -> Layout {
         replay: None,
         tabs: None,
         banner: None,
+        border: None,
         panes: Vec::new(),
         composer: None,
     };
@@ -130,16 +153,23 @@ pub fn layout(state: &UiState, area: Rect) -> Layout {
         alone(state, &mut out, pane, body);
         return out;
     }
-    match class {
-        Class::Small => {}
-        Class::Narrow => narrow(state, &mut out, body),
-        Class::Middle => middle(state, &mut out, body),
-        Class::Wide => wide(state, &mut out, body),
+    match (class, state.screen.layout) {
+        (Class::Small, _) => {}
+        (Class::Narrow, _) | (_, Arrangement::Focus) => one(state, &mut out, body),
+        (Class::Middle, Arrangement::Wall) => middle(state, &mut out, body),
+        (Class::Wide, Arrangement::Wall) => wide(state, &mut out, body),
+        (Class::Middle | Class::Wide, Arrangement::Board) => board_first(state, &mut out, body),
     }
     out
 }
 
-fn narrow(state: &UiState, out: &mut Layout, body: Rect) {
+/// Whether one pane is in view at a time, whatever else there is.
+pub fn shows_one(state: &UiState) -> bool {
+    class(state.size) == Class::Narrow || state.screen.layout == Arrangement::Focus
+}
+
+/// One pane at a time, and a line with the others.
+fn one(state: &UiState, out: &mut Layout, body: Rect) {
     let (tabs, body) = cut_top(body, 1);
     let pane = state.focus.pane();
     let offered = Pane::ALL
@@ -152,8 +182,7 @@ fn narrow(state: &UiState, out: &mut Layout, body: Rect) {
 }
 
 fn middle(state: &UiState, out: &mut Layout, body: Rect) {
-    let left_width = body.width * 58 / 100;
-    let (left, right) = cut_left(body, left_width);
+    let (left, right) = columns(state, out, body, 58);
     conversation(state, out, left, Todo::Elsewhere);
     let right = needs(state, out, right);
     let (tabs, pane) = cut_top(right, 1);
@@ -162,8 +191,7 @@ fn middle(state: &UiState, out: &mut Layout, body: Rect) {
 }
 
 fn wide(state: &UiState, out: &mut Layout, body: Rect) {
-    let left_width = body.width * 55 / 100;
-    let (left, right) = cut_left(body, left_width);
+    let (left, right) = columns(state, out, body, 55);
     conversation(state, out, left, Todo::AboveComposer);
     let right = needs(state, out, right);
     let rows = |n: usize| u16::try_from(n).unwrap_or(u16::MAX).saturating_add(2);
@@ -179,6 +207,44 @@ fn wide(state: &UiState, out: &mut Layout, body: Rect) {
         (Pane::Team, team),
         (Pane::Inbox, inbox),
     ]);
+}
+
+/// The board in the large column on the left, the conversation beside it.
+fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
+    let (left, right) = columns(state, out, body, 62);
+    let right = needs(state, out, right);
+    conversation(state, out, right, Todo::Elsewhere);
+    if out.class == Class::Wide && state.tab != Pane::Todo {
+        // What is known of the team fits below the tasks.
+        let rows = u16::try_from(state.team.members.len()).unwrap_or(u16::MAX);
+        let most = (left.height / 3).max(4);
+        let strip = rows.saturating_add(2).clamp(4, most);
+        let (board, below) = cut_top(left, left.height.saturating_sub(strip));
+        let (team, inbox) = cut_left(below, below.width / 2);
+        out.panes.extend([
+            (Pane::Board, board),
+            (Pane::Team, team),
+            (Pane::Inbox, inbox),
+        ]);
+    } else {
+        let (tabs, pane) = cut_top(left, 1);
+        out.tabs = Some((tabs, TABS.to_vec()));
+        out.panes.push((state.tab, pane));
+    }
+}
+
+/// The two columns, the left one with so many percent unless the person moved the border.
+fn columns(state: &UiState, out: &mut Layout, body: Rect, usual: u16) -> (Rect, Rect) {
+    let share = u32::from(state.screen.left(usual));
+    let width = u32::from(body.width) * share / 100;
+    let (left, right) = cut_left(body, u16::try_from(width).unwrap_or(body.width));
+    // Both frames' edges: one column alone is hard to hit.
+    out.border = Some(Rect {
+        x: right.x.saturating_sub(1),
+        width: 2,
+        ..body
+    });
+    (left, right)
 }
 
 /// One pane that has the whole body.
@@ -301,23 +367,44 @@ mod tests {
 
     #[test]
     fn nothing_overlaps_and_nothing_is_outside() {
-        for width in (60..200).step_by(7) {
-            for height in 16..60 {
-                let area = Rect::new(0, 0, width, height);
-                let layout = layout(&fixture::busy(width, height), area);
-                let mut parts: Vec<Rect> = layout.panes.iter().map(|(_, r)| *r).collect();
-                parts.extend([layout.status, layout.hints]);
-                parts.extend(layout.composer);
-                parts.extend(layout.banner);
-                parts.extend(layout.tabs.map(|(r, _)| r));
-                for (i, one) in parts.iter().enumerate() {
-                    assert_eq!(area.intersection(*one), *one, "{width}x{height}");
-                    for other in &parts[i + 1..] {
-                        assert!(!one.intersects(*other), "{width}x{height}: {one} {other}");
+        let sizes = (60..=400).step_by(17).chain([61, 99, 100, 139, 140, 400]);
+        for width in sizes {
+            let mut state = fixture::busy(width, 60);
+            for height in (16..60).chain([90, 120]) {
+                for arrangement in Arrangement::ALL {
+                    state.screen.layout = arrangement;
+                    for focus in [
+                        Focus::Composer,
+                        Focus::Pane(Pane::Needs),
+                        Focus::Pane(Pane::Todo),
+                    ] {
+                        state.focus = focus;
+                        for share in [None, Some(0), Some(100)] {
+                            state.screen.wall_left = share;
+                            state.screen.board_left = share;
+                            check(&state, Rect::new(0, 0, width, height));
+                        }
                     }
                 }
             }
         }
+    }
+
+    fn check(state: &UiState, area: Rect) {
+        let layout = layout(state, area);
+        let mut parts: Vec<Rect> = layout.panes.iter().map(|(_, r)| *r).collect();
+        parts.extend([layout.status, layout.hints]);
+        parts.extend(layout.composer);
+        parts.extend(layout.banner);
+        parts.extend(layout.tabs.map(|(r, _)| r));
+        for (i, one) in parts.iter().enumerate() {
+            assert_eq!(area.intersection(*one), *one, "{area}");
+            for other in &parts[i + 1..] {
+                assert!(!one.intersects(*other), "{area}: {one} {other}");
+            }
+        }
+        let cells: u32 = parts.iter().map(|r| r.area()).sum();
+        assert_eq!(cells, area.area(), "{area}: a hole, or less than all");
     }
 
     #[test]

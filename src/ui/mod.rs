@@ -5,12 +5,16 @@
 
 mod agents;
 pub mod attention;
+mod bars;
 mod board;
+mod chosen;
 mod composer;
 #[cfg(test)]
 mod fixture;
+mod fuzzy;
 mod graph;
 mod hints;
+mod hit;
 mod jobs;
 pub mod keymap;
 pub mod keys;
@@ -20,6 +24,7 @@ mod line_input;
 mod look;
 mod needs_card;
 mod pane;
+mod pickers;
 mod popup;
 mod readers;
 pub mod replay;

@@ -1,5 +1,8 @@
 //! The card of a request: what is asked, wrapped to its width. Its height decides the pane's.
 
+use ratatui::layout::Rect;
+
+use super::layout;
 use super::rows;
 use super::state::UiState;
 use super::textual::{wrap, wrap_some};
@@ -36,6 +39,11 @@ pub struct Card {
     pub room: usize,
     /// The choices, where there is room for all of them and some text; else they are the last lines.
     pub pinned: Vec<CardLine>,
+}
+
+/// The place for words inside a pane with the frame `area`.
+pub fn inside(area: Rect) -> Rect {
+    layout::inside(area).inner(layout::BESIDE_TEXT)
 }
 
 /// The selected request's card in `height` rows of `width` columns, list and buttons among them.

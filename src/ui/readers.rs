@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use super::keymap::{self, Context};
 use super::letters::Traced;
 use super::pane::Pane;
-use super::popup::{Reader, Text};
+use super::popup::{Reader, Searching, Text};
 use super::state::UiState;
 use super::textual::{clock, pad, width as columns, wrap};
 use super::theme::Theme;
@@ -22,6 +22,16 @@ pub fn area(screen: Rect) -> Rect {
     let width = WIDTH_MAX.min(screen.width.saturating_sub(4));
     let height = screen.height.saturating_sub(4).min(40);
     centered(screen, width, height)
+}
+
+/// Where a popup of a text of so many lines lies: a short text gets a low frame.
+pub fn place(screen: Rect, reader: &Reader, lines: usize) -> Rect {
+    let most = area(screen);
+    let wanted = u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(2);
+    match reader.searching {
+        Searching::Rest => centered(screen, most.width, wanted.min(most.height)),
+        Searching::Typing => most,
+    }
 }
 
 /// A rectangle in the middle of another, cut to it.
@@ -55,7 +65,7 @@ pub fn title(state: &UiState, reader: &Reader) -> String {
 pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec<Line<'static>> {
     let width = usize::from(width.max(1));
     match &reader.text {
-        Text::Help(contexts) => help(contexts, reader, width, theme),
+        Text::Help(contexts) => help(state, contexts, reader, width, theme),
         Text::Task(id) => match state.board.get(*id) {
             Some(task) => task_page::lines(state, task, width, theme),
             None => vec![plain("This task is no longer on the board.", theme.dim)],
@@ -103,13 +113,20 @@ const EVERY_CONTEXT: [Context; 10] = [
     Context::Picker,
 ];
 
-fn help(contexts: &[Context], reader: &Reader, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+fn help(
+    state: &UiState,
+    contexts: &[Context],
+    reader: &Reader,
+    width: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
     let others = EVERY_CONTEXT.iter().filter(|c| !contexts.contains(c));
     let search = &reader.search;
     let mut out = Vec::new();
     for context in contexts.iter().chain(others) {
         let mut rows = Vec::new();
-        for binding in keymap::in_context(*context) {
+        let bound = state.keymap.in_context(*context);
+        for binding in bound.filter(|b| !b.keys.is_empty()) {
             let keys: Vec<String> = binding.keys.iter().map(|k| keys::shown(k)).collect();
             let keys = keys.join(", ");
             if search.matches(&format!("{keys} {}", binding.words)) {

@@ -2,7 +2,7 @@
 
 use super::popup::{Choice, Picker};
 use super::state::{Models, UiState};
-use super::{keymap, keys, themes};
+use super::{fuzzy, keymap, themes};
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::Request;
 use crate::domain::rule::Scope;
@@ -81,6 +81,12 @@ pub fn selected_letter(state: &UiState) -> Option<usize> {
     })
 }
 
+/// How much of the shown todo list is done, as `2/4`; `None` when there is no list.
+pub fn todo_progress(state: &UiState) -> Option<String> {
+    let list = &state.agents.get(&state.shown)?.todo;
+    (!list.items().is_empty()).then(|| format!("{}/{}", list.done(), list.items().len()))
+}
+
 /// The selected request and its place; the oldest when none is selected.
 pub fn selected_request(state: &UiState) -> Option<(usize, &Request)> {
     let at = state
@@ -106,6 +112,8 @@ pub fn step_word(step: LetterStep) -> &'static str {
 pub struct Pick {
     /// What it says.
     pub words: String,
+    /// The places of the letters in `words` that are searched for, counted in characters, in order.
+    pub marked: Vec<usize>,
     /// What stands at the right: a key, or a mark.
     pub aside: String,
     /// What it does.
@@ -127,33 +135,40 @@ pub enum Does {
     Theme(ThemeName),
 }
 
-/// The rows of a picker that fit its search.
+/// The rows of a picker that fit its search, the best first; all of them in their order when nothing is searched for.
 pub fn picks(state: &UiState, picker: &Picker) -> Vec<Pick> {
     let all: Vec<Pick> = match &picker.choice {
-        Choice::Palette { contexts, .. } => palette(contexts),
+        Choice::Palette { contexts, .. } => palette(state, contexts),
         Choice::Models => models(state),
         Choice::Scopes(id) => scopes(state, id),
         Choice::Rules => rules(state),
         Choice::Themes => themes::rows(state),
     };
-    all.into_iter()
-        .filter(|p| picker.search.matches(&format!("{} {}", p.words, p.aside)))
-        .collect()
+    let searched = picker.search.text();
+    let mut scored: Vec<(i32, Pick)> = all
+        .into_iter()
+        .filter_map(|pick| {
+            let whole = format!("{} {}", pick.words, pick.aside);
+            let fit = fuzzy::fit(searched, &whole)?;
+            let words = pick.words.chars().count();
+            let marked = fit.places.into_iter().filter(|at| *at < words).collect();
+            Some((fit.score, Pick { marked, ..pick }))
+        })
+        .collect();
+    scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    scored.into_iter().map(|(_, pick)| pick).collect()
 }
 
-fn palette(contexts: &[keymap::Context]) -> Vec<Pick> {
+fn palette(state: &UiState, contexts: &[keymap::Context]) -> Vec<Pick> {
     let mut rows: Vec<Pick> = Vec::new();
     for context in contexts {
-        for binding in keymap::in_context(*context) {
+        for binding in state.keymap.in_context(*context) {
             let does = Does::Action(binding.action);
             if binding.action != keymap::Action::Palette && !rows.iter().any(|r| r.does == does) {
                 rows.push(Pick {
                     words: binding.words.into(),
-                    aside: binding
-                        .keys
-                        .first()
-                        .map(|k| keys::shown(k))
-                        .unwrap_or_default(),
+                    marked: Vec::new(),
+                    aside: binding.shown(),
                     does,
                 });
             }
@@ -172,6 +187,7 @@ fn scopes(state: &UiState, id: &RequestId) -> Vec<Pick> {
                 Scope::Exact { .. } => "this exact command".into(),
                 Scope::Begins { .. } => one_line(&scope.to_string()),
             },
+            marked: Vec::new(),
             aside: String::new(),
             does: Does::Allow(scope.clone()),
         })
@@ -184,6 +200,7 @@ fn rules(state: &UiState) -> Vec<Pick> {
         .iter()
         .map(|rule| Pick {
             words: one_line(&rule.scope.to_string()),
+            marked: Vec::new(),
             aside: rule.asked_by.to_string(),
             does: Does::TakeBack(rule.number),
         })
@@ -199,6 +216,7 @@ fn models(state: &UiState) -> Vec<Pick> {
         .iter()
         .map(|name| Pick {
             words: one_line(name),
+            marked: Vec::new(),
             aside: if name == current { "in use" } else { "" }.into(),
             does: Does::Model(name.clone()),
         })

@@ -11,8 +11,9 @@ use super::agents::Agents;
 use super::attention::Attention;
 use super::board;
 use super::composer::Composer;
+use super::hit::Pointer;
 use super::jobs::JobBook;
-use super::keymap::Context;
+use super::keymap::{Context, KeyMap};
 use super::letters::LetterLog;
 use super::line_input::LineInput;
 use super::pane::{Focus, Pane};
@@ -25,6 +26,7 @@ use crate::domain::attention::Matter;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::rule::SessionRule;
+use crate::domain::screen::ScreenChoice;
 use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Team};
@@ -189,9 +191,15 @@ pub struct UiState {
     pub(super) filter: Option<Filter>,
     pub(super) zoom: Option<Pane>,
     pub(super) tab: Pane,
+    /// How the panes lie.
+    pub(super) screen: ScreenChoice,
+    /// What the mouse holds, and where it clicked last.
+    pub(super) pointer: Pointer,
     pub(super) popups: Vec<Popup>,
     pub(super) composer: Composer,
     pub(super) prefix: Option<String>,
+    /// What each key does: the table with the person's changes.
+    pub(super) keymap: Arc<KeyMap>,
     pub(super) mouse: MouseOwner,
     pub(super) motion: Motion,
     /// The theme that the person keeps; what the screen has now: [`UiState::theme`].
@@ -239,9 +247,12 @@ impl UiState {
             filter: None,
             zoom: None,
             tab: Pane::Board,
+            screen: ScreenChoice::default(),
+            pointer: Pointer::default(),
             popups: Vec::new(),
             composer: Composer::default(),
             prefix: None,
+            keymap: Arc::default(),
             mouse: MouseOwner::Terminal,
             motion,
             theme: ThemeName::default(),

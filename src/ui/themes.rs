@@ -26,6 +26,7 @@ pub fn rows(state: &UiState) -> Vec<Pick> {
         .into_iter()
         .map(|name| Pick {
             words: format!("{:<9} {}", name.word(), name.about()),
+            marked: Vec::new(),
             aside: mark(name).into(),
             does: Does::Theme(name),
         })

@@ -1,10 +1,10 @@
 //! The line that tells a newcomer what to press next while the demo runs. Pure: what it says follows from the screen.
 
-use super::keymap::{Action, TABLE};
-use super::keys;
+use super::keymap::{Action, Context};
 use super::pane::{Focus, Pane};
 use super::state::{Page, UiState};
 use super::textual::width;
+use super::transcript::Scroll;
 use super::{board, rows};
 use crate::domain::request::{Request, RequestKind};
 use crate::domain::task::{Task, TaskStatus};
@@ -42,50 +42,67 @@ pub fn line(state: &UiState) -> Option<String> {
     if !is_demo {
         return None;
     }
-    if !state.popups.is_empty() {
-        return Some("Esc closes this".into());
+    let key = |context, action| state.keymap.key(context, action);
+    if let Some(popup) = state.popups.last() {
+        let context = popup.context();
+        return Some(format!("{} closes this", key(context, Action::Back)));
     }
     if let Some((_, request)) = rows::selected_request(state) {
         return Some(waiting(state, request));
     }
     if !state.shown.is_lead() {
         let name = name(state.shown.as_str());
+        let back = key(Context::Panes, Action::Back);
         return Some(match state.focus {
-            Focus::Composer => format!("This is {name}, live. Esc twice goes back to the lead"),
-            Focus::Pane(_) => format!("This is {name}, live. Esc goes back to the lead"),
+            Focus::Composer => {
+                format!("This is {name}, live. {back} twice goes back to the lead")
+            }
+            Focus::Pane(_) => format!("This is {name}, live. {back} goes back to the lead"),
         });
     }
     let here = match state.focus {
-        Focus::Pane(Pane::Board) => "v: graph or list, Enter: the task, D: its changes",
-        Focus::Pane(Pane::Team) => "Enter opens the live transcript of a teammate",
-        Focus::Pane(Pane::Inbox) => "k and j choose a letter, Enter reads it",
+        Focus::Pane(pane @ Pane::Board) => format!(
+            "{}: graph or list, {}: the task, {}: its changes",
+            key(Context::In(pane), Action::TurnBoard),
+            key(Context::In(pane), Action::Open),
+            key(Context::In(pane), Action::Diff),
+        ),
+        Focus::Pane(pane @ Pane::Team) => {
+            let open = key(Context::In(pane), Action::Open);
+            format!("{open} opens the live transcript of a teammate")
+        }
+        Focus::Pane(pane @ Pane::Inbox) => format!(
+            "{} and {} choose a letter, {} reads it",
+            key(Context::Panes, Action::Move(Scroll::LineUp)),
+            key(Context::Panes, Action::Move(Scroll::LineDown)),
+            key(Context::In(pane), Action::Open),
+        ),
         Focus::Pane(Pane::Lead | Pane::Todo | Pane::Needs) | Focus::Composer => {
             return Some(stage(state));
         }
     };
-    Some(here.into())
+    Some(here)
 }
 
 /// Columns that the line has for its words: before it stands a mark, behind it the key that puts it away.
 fn room(state: &UiState) -> usize {
-    usize::from(state.size.width).saturating_sub(width(&dismissed_by()) + MARGIN)
+    usize::from(state.size.width).saturating_sub(width(&dismissed_by(state)) + MARGIN)
 }
 
 /// The key that puts the line away, as the person reads it.
-pub fn dismissed_by() -> String {
-    let bound = TABLE.iter().find(|b| b.action == Action::DismissTour);
-    let key = bound.and_then(|b| b.keys.first());
-    key.map(|k| keys::shown(k)).unwrap_or_default()
+pub fn dismissed_by(state: &UiState) -> String {
+    state.keymap.key(Context::Everywhere, Action::DismissTour)
 }
 
 fn waiting(state: &UiState, request: &Request) -> String {
     if state.focus == Focus::Pane(Pane::Needs) {
-        return "a says yes, r says no, c either with a comment".into();
+        let key = |action| state.keymap.key(Context::In(Pane::Needs), action);
+        let (yes, no) = (key(Action::Approve), key(Action::Reject));
+        let comment = key(Action::Comment);
+        return format!("{yes} says yes, {no} says no, {comment} either with a comment");
     }
-    let key = match state.focus {
-        Focus::Composer => "Alt+w",
-        Focus::Pane(_) => "w",
-    };
+    let key = state.waiting_key();
+    let yes = state.keymap.key(Context::In(Pane::Needs), Action::Approve);
     let target = name(request.target.as_str());
     let what = match request.kind {
         RequestKind::Plan => format!("The plan of {target} waits for you"),
@@ -94,15 +111,20 @@ fn waiting(state: &UiState, request: &Request) -> String {
             format!("{target} waits for your word")
         }
     };
-    format!("{what}: {key}, then a")
+    format!("{what}: {key}, then {yes}")
 }
 
 /// What is worth a look, by how far the work is.
 fn stage(state: &UiState) -> String {
-    let go = |pane: Pane| match state.focus {
-        Focus::Composer => format!("Alt+{}", pane.number()),
-        Focus::Pane(_) => pane.number().to_string(),
+    let context = match state.focus {
+        Focus::Composer => Context::Composer,
+        Focus::Pane(_) => Context::Panes,
     };
+    let go = |pane: Pane| state.keymap.key(context, Action::Focus(pane));
+    let open = state.keymap.key(Context::In(Pane::Team), Action::Open);
+    let turn = state
+        .keymap
+        .key(Context::In(Pane::Board), Action::TurnBoard);
     let (done, all) = (
         board::index(state).count(board::Standing::Done),
         state.board.len(),
@@ -126,19 +148,23 @@ fn stage(state: &UiState) -> String {
             "All tasks are done: the lead merges the branches".into()
         } else {
             let quit = match state.focus {
-                Focus::Composer => "/quit",
-                Focus::Pane(_) => "q",
+                Focus::Composer => "/quit".into(),
+                Focus::Pane(_) => state.keymap.key(Context::Panes, Action::Close),
             };
-            format!("Look around as you like: F1 has the keys, {quit} ends")
+            let help = state.keymap.key(Context::Everywhere, Action::Help);
+            format!("Look around as you like: {help} has the keys, {quit} ends")
         };
     }
     if done < SOME_DONE {
-        return format!("{}, then Enter: watch a teammate, live", go(Pane::Team));
+        return format!("{}, then {open}: watch a teammate, live", go(Pane::Team));
     }
     if state.letters.len() > 1 && done > SOME_DONE * 2 {
         return format!("{}: what they write to one another", go(Pane::Inbox));
     }
-    format!("{}, then v: the board as graph or list", go(Pane::Board))
+    format!(
+        "{}, then {turn}: the board as graph or list",
+        go(Pane::Board)
+    )
 }
 
 fn name(text: &str) -> String {
@@ -354,7 +380,7 @@ mod tests {
         tell(&mut state, vec![asks(RequestKind::Plan), six(2)]);
         press(&mut state, "esc 4");
         assert_eq!(line(&state), None);
-        assert!(!picture(&state).contains(&dismissed_by()));
+        assert!(!picture(&state).contains(&dismissed_by(&state)));
     }
 
     #[test]

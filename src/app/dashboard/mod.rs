@@ -3,6 +3,7 @@
 mod crew;
 
 use std::io::IsTerminal;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use crossterm::event::{Event as Input, EventStream, KeyEventKind};
@@ -14,7 +15,9 @@ use tokio::time::Instant;
 use self::crew::{Building, Crew, Early};
 use super::assemble::{self, Assembly, Blueprint};
 use super::pace::{Cause, Pace};
-use super::{blocked_on, editor, in_words, now, resume, secrets, theme, until};
+use super::{
+    blocked_on, editor, in_words, keys, now, resume, screen as remembered, secrets, theme, until,
+};
 use crate::cli::Global;
 use crate::domain::attention::Calling;
 use crate::domain::ids::Name;
@@ -73,6 +76,7 @@ struct Dashboard {
     publisher: Publisher,
     inlet: Inlet,
     crew: Crew,
+    root: PathBuf,
     title: String,
     calling: Calling,
     /// What changed the state since it was drawn.
@@ -88,6 +92,7 @@ struct Dashboard {
 
 impl Dashboard {
     fn open(blueprint: &Blueprint) -> Result<Dashboard> {
+        let keymap = keys::keymap(&blueprint.settings)?;
         let (publisher, inlet) = bus::bus(now);
         let publisher = publisher.redacting(secrets::redactor());
         let (interrupt, terminate, hangup) = (
@@ -115,6 +120,12 @@ impl Dashboard {
         if let Some(session) = &blueprint.resume {
             resume::show(&blueprint.root, session, now(), &mut state)?;
         }
+        state.set_keymap(keymap);
+        let (choice, unread) = remembered::recall(&blueprint.root);
+        state.set_screen(choice);
+        if let Some(words) = unread {
+            state.say(Level::Warn, words);
+        }
         state.set_theme(blueprint.settings.theme.unwrap_or_default());
         Ok(Dashboard {
             screen,
@@ -127,6 +138,7 @@ impl Dashboard {
                 commands: early.into_iter().collect(),
                 ..Early::default()
             }),
+            root: blueprint.root.clone(),
             title: String::new(),
             calling: blueprint.settings.notify.unwrap_or_default(),
             stale: Some(Cause::Key),
@@ -283,7 +295,8 @@ impl Dashboard {
             | Do::StartDemo
             | Do::Copy(_)
             | Do::Mouse(_)
-            | Do::SaveTheme(_) => {}
+            | Do::SaveTheme(_)
+            | Do::SaveScreen(_) => {}
         }
     }
 
@@ -314,6 +327,11 @@ impl Dashboard {
                 Do::Mouse(owner) => self.screen.set_mouse(owner)?,
                 Do::Call(words) => self.call(&words)?,
                 Do::SaveTheme(name) => self.save_theme(name),
+                Do::SaveScreen(choice) => {
+                    if let Some(said) = remembered::keep(&self.root, choice) {
+                        self.tell(&said);
+                    }
+                }
             }
         }
         Ok(Next::Stay)

@@ -40,6 +40,8 @@ pub enum Action {
     Filter,
     /// Draw the tasks as a graph, or list them.
     TurnBoard,
+    /// Let the panes lie in another way.
+    Layout,
     /// Show what crewdeck had to say.
     Notices,
     /// Show what agents can load.

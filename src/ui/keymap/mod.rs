@@ -1,10 +1,15 @@
-//! The key map: one table of context, keys, action and words. Dispatch, help, hint line and palette read it.
+//! The keys that crewdeck has from the start: one table of context, keys, action and words. With the person's changes it
+//! becomes a [`KeyMap`], and dispatch, help, hint line, palette and the demo's line read that.
 
 mod action;
+mod change;
+mod map;
 
 use super::pane::Pane;
 use super::transcript::Scroll;
 pub use action::Action;
+pub use change::{ChangeError, Changes};
+pub use map::{Bound, Found, KeyMap};
 
 /// Where a key counts. A press is looked up in the contexts that hold now, the narrowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -178,6 +183,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Panes, &["b"], Action::Jobs, "show the background jobs", "jobs"),
     bind(Context::Panes, &["@"], Action::Notices, "show the notices", ""),
     bind(Context::Panes, &["S"], Action::Skills, "show the skills that agents can load", ""),
+    bind(Context::Panes, &["="], Action::Layout, "another layout: wall, board, focus", ""),
     bind(Context::Panes, &["T"], Action::Themes, "choose another theme", ""),
     bind(Context::Panes, &["R"], Action::Rules, "show what the whole team may do unasked; Enter takes it back", ""),
     bind(Context::Panes, &["M"], Action::Mouse, "mouse for crewdeck on or off (Shift+drag selects text)", ""),
@@ -267,101 +273,3 @@ pub const SLASH: &[(&str, Action, &str)] = &[
     ("/help", Action::Help, "show the keys"),
     ("/quit", Action::Close, "quit"),
 ];
-
-/// What a key may mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
-    /// This.
-    Action(Action),
-    /// The first of two keys: wait for the second.
-    Prefix,
-    /// Nothing: in a text field it is text.
-    Nothing,
-}
-
-/// The meaning of `name` (one key, or two with a blank between) in `contexts`, the first one first.
-pub fn lookup(contexts: &[Context], name: &str) -> Found {
-    for context in contexts {
-        for binding in in_context(*context) {
-            if binding.keys.contains(&name) {
-                return Found::Action(binding.action);
-            }
-            let is_prefix = |key: &&str| key.split_once(' ').is_some_and(|(a, _)| a == name);
-            if binding.keys.iter().any(is_prefix) {
-                return Found::Prefix;
-            }
-        }
-    }
-    Found::Nothing
-}
-
-/// The lines of the table that count in `context`.
-pub fn in_context(context: Context) -> impl Iterator<Item = &'static Binding> {
-    TABLE.iter().filter(move |b| b.context == context)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use super::*;
-    use crate::ui::keys;
-
-    #[test]
-    fn every_key_is_written_as_it_is_read() {
-        for binding in TABLE {
-            for key in binding.keys {
-                for chord in key.split(' ') {
-                    let parsed = keys::parse(chord).unwrap();
-                    assert_eq!(keys::name_of(parsed).as_deref(), Some(chord));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn no_key_means_two_things_in_one_context() {
-        let mut seen = HashSet::new();
-        for binding in TABLE {
-            for key in binding.keys {
-                assert!(
-                    seen.insert((binding.context, *key)),
-                    "{key} twice in {:?}",
-                    binding.context
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn the_narrower_context_wins_and_prefixes_wait() {
-        let composer = [Context::Composer, Context::Everywhere];
-        let board = [
-            Context::In(Pane::Board),
-            Context::Panes,
-            Context::Everywhere,
-        ];
-        let lead = [Context::In(Pane::Lead), Context::Panes, Context::Everywhere];
-        let cases = [
-            (&composer[..], "w", Found::Nothing),
-            (&composer[..], "ctrl+x", Found::Prefix),
-            (
-                &composer[..],
-                "ctrl+x e",
-                Found::Action(Action::EditOutside),
-            ),
-            (&board[..], "w", Found::Action(Action::Waiting)),
-            (&board[..], "enter", Found::Action(Action::Open)),
-            (&lead[..], "end", Found::Action(Action::Follow)),
-            (
-                &board[..],
-                "end",
-                Found::Action(Action::Move(Scroll::Bottom)),
-            ),
-            (&board[..], "Z", Found::Nothing),
-        ];
-        for (contexts, key, expected) in cases {
-            assert_eq!(lookup(contexts, key), expected, "{key}");
-        }
-    }
-}

@@ -3,6 +3,8 @@
 mod cost;
 mod keystrokes;
 mod lasting;
+mod layouts;
+mod mouse;
 mod needs;
 mod pictures;
 mod pty;

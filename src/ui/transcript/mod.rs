@@ -9,6 +9,7 @@ mod apply;
 mod cell;
 mod fold;
 mod follow;
+mod hit;
 mod kept;
 mod layout;
 mod layouts;

@@ -8,6 +8,7 @@ mod mouse;
 mod movement;
 mod popups;
 mod replay;
+mod screen;
 mod themes;
 
 pub use replay::{begin as begin_replay, recall};
@@ -16,13 +17,14 @@ use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use ratatui::layout::Rect;
 
 use super::attention::Window;
-use super::keymap::{Action, Found, lookup};
+use super::keymap::{Action, Found};
 use super::keys;
 use super::pane::{Focus, Pane};
 use super::popup::{CommentStage, Popup, Searching};
 use super::replay::Player;
 use super::state::{Motion, MouseOwner, Page, SPIN, UiState};
 use super::tour::Tour;
+use crate::domain::screen::ScreenChoice;
 use crate::domain::stamp::Stamp;
 use crate::domain::theme::ThemeName;
 use crate::protocol::event::Level;
@@ -74,6 +76,8 @@ pub enum Do {
     Call(String),
     /// Remember the theme for the next time.
     SaveTheme(ThemeName),
+    /// Remember for the project how the panes lie.
+    SaveScreen(ScreenChoice),
 }
 
 /// Takes `msg` in and says what is to be done. No IO, no clock: the same messages give the same screen.
@@ -88,7 +92,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
             }
         }
         Msg::Paste(text) => paste(state, &text),
-        Msg::Mouse(event) => mouse::mouse(state, event),
+        Msg::Mouse(event) => mouse::mouse(state, event, &mut out),
         Msg::Resize(width, height) => {
             state.size = Rect::new(0, 0, width, height);
             state.dirty = true;
@@ -150,6 +154,7 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
         return;
     };
     state.dirty = true;
+    state.pointer.clicked = None;
     if state.replay.is_some() {
         // Where time stands still, a message would stay for ever.
         state.flash = None;
@@ -162,7 +167,7 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
     if state.page == Page::Crew && whole != "ctrl+c" {
         state.quit_armed = None;
     }
-    match lookup(&contexts, &whole) {
+    match state.keymap.lookup(&contexts, &whole) {
         Found::Action(action) => {
             act(state, action, out);
             state.left_composer &= action == Action::Back;
@@ -252,6 +257,7 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Skills => popups::skills(state),
         Action::Models => popups::models(state, out),
         Action::Themes => themes::open(state),
+        Action::Layout => screen::next(state, out),
         Action::Jobs => popups::jobs(state),
         Action::Kill => popups::kill(state, out),
         Action::Subagent => movement::subagent(state),

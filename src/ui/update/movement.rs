@@ -4,7 +4,7 @@ use super::Do;
 use super::board;
 use crate::domain::ids::Name;
 use crate::protocol::event::Level;
-use crate::ui::layout::{self, Class};
+use crate::ui::layout;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::{CommentStage, Popup, Question, Searching};
 use crate::ui::state::UiState;
@@ -41,7 +41,7 @@ pub fn focus_or_zoom(state: &mut UiState, pane: Pane) {
         focus(state, pane);
     } else if state.zoom.is_some() {
         state.zoom = None;
-    } else if layout::class(state.size) != Class::Narrow {
+    } else if !layout::shows_one(state) {
         state.zoom = Some(pane);
     }
 }
@@ -146,7 +146,7 @@ pub fn back(state: &mut UiState) {
         None => {}
     }
     if state.focus == Focus::Composer {
-        let narrow = layout::class(state.size) == Class::Narrow;
+        let narrow = layout::shows_one(state);
         let zoomed = state.zoom == Some(Pane::Lead);
         let pane = if narrow || zoomed || !state.shown.is_lead() {
             Pane::Lead
@@ -292,7 +292,7 @@ pub fn viewport(state: &UiState) -> Viewport {
     let layout = layout::layout(state, state.size);
     let area = layout
         .pane(Pane::Lead)
-        .map(|area| layout::inside(area).inner(layout::BESIDE_TEXT))
+        .map(|area| layout::talk(state, area))
         .unwrap_or_default();
     Viewport {
         width: area.width,

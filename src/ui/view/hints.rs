@@ -5,10 +5,11 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::ui::hints::{Hint, Urgency, hints};
+use crate::ui::bars::hint_line;
+use crate::ui::hints::Urgency;
 use crate::ui::look;
 use crate::ui::state::UiState;
-use crate::ui::textual::{fit, width};
+use crate::ui::textual::fit;
 use crate::ui::theme::Theme;
 
 /// Between the parts: not styled, as a ground behind the words would show.
@@ -23,26 +24,15 @@ pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
         Line::styled(text, style).render(row, buffer);
         return;
     }
-    let all = hints(state);
-    let wide = |hint: &Hint| width(&hint.key) + width(&hint.words) + 3;
-    let kept = |hint: &&Hint| hint.urgency == Urgency::Always;
-    let mut room = columns.saturating_sub(all.iter().filter(kept).map(wide).sum());
-    let mut spans = Vec::new();
-    for hint in &all {
-        if hint.urgency != Urgency::Always {
-            if wide(hint) > room {
-                continue;
-            }
-            room -= wide(hint);
-        }
+    for placed in hint_line(state, row) {
+        let hint = placed.what;
         let words = match hint.urgency {
             Urgency::Usual | Urgency::Always => theme.dim,
             Urgency::Now => theme.waiting,
         };
-        let key = Span::styled(hint.key.clone(), theme.accent);
-        let words = Span::styled(hint.words.clone(), words);
+        let key = Span::styled(hint.key, theme.accent);
+        let words = Span::styled(hint.words, words);
         let blank = || Span::raw(BLANK);
-        spans.extend([blank(), key, blank(), words, blank()]);
+        Line::from(vec![blank(), key, blank(), words, blank()]).render(placed.at, buffer);
     }
-    Line::from(spans).render(row, buffer);
 }

@@ -11,20 +11,16 @@ use super::popup::open;
 use crate::domain::job::{Job, JobEnd};
 use crate::domain::stamp::Stamp;
 use crate::domain::text::{harmless, one_line};
+use crate::ui::pickers;
 use crate::ui::readers::centered;
 use crate::ui::state::UiState;
 use crate::ui::textual::{age, fit, pad, width, wrap};
 use crate::ui::theme::Theme;
 
-/// Widest popup, in columns.
-const WIDTH_MAX: u16 = 120;
-/// Most rows of the list; the rest is for the output.
-const LIST_MAX: usize = 8;
-
 /// Draws them; `row` is the selected one.
 pub fn draw(state: &UiState, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
     let jobs = state.jobs.listed();
-    let columns = WIDTH_MAX.min(screen.width.saturating_sub(4));
+    let columns = pickers::jobs_width(screen);
     let title = match state.jobs.running() {
         0 => "Background jobs".to_string(),
         n => format!("Background jobs: {n} running"),
@@ -42,11 +38,9 @@ pub fn draw(state: &UiState, row: usize, theme: &Theme, screen: Rect, buffer: &m
         return;
     }
     let row = row.min(jobs.len() - 1);
-    let area = centered(screen, columns, screen.height.saturating_sub(4).min(30));
-    let shown = jobs.len().min(LIST_MAX);
-    let list_height = u16::try_from(shown).unwrap_or(1);
-    let first = frame::first_row(jobs.len(), row, list_height);
-    let below = frame::beyond(jobs.len(), first, list_height, theme);
+    let pickers::Place { area, list, first } = pickers::jobs(screen, row, jobs.len());
+    let shown = usize::from(list.height);
+    let below = frame::beyond(jobs.len(), first, list.height, theme);
     let inner = open(&title, below, theme, area, buffer);
     let mut rows = inner.rows();
     for (at, job) in jobs.iter().enumerate().skip(first).take(shown) {

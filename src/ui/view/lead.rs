@@ -15,9 +15,6 @@ use crate::ui::textual::{age, fit, longest};
 use crate::ui::theme::Theme;
 use crate::ui::{board, layout, look};
 
-/// Most rows of messages that are on their way.
-const QUEUED_SHOWN: usize = 3;
-
 /// Draws the conversation.
 pub fn draw(
     state: &UiState,
@@ -119,11 +116,8 @@ fn queued(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Re
         .filter(|q| q.to == state.shown)
         .map(|q| q.text.as_str())
         .collect();
-    let shown = waiting
-        .len()
-        .min(QUEUED_SHOWN)
-        .min(usize::from(area.height / 3));
-    let rows = u16::try_from(shown).unwrap_or(0);
+    let rows = layout::queued_rows(state, area.height);
+    let shown = usize::from(rows);
     let rest = Rect {
         height: area.height - rows,
         ..area

@@ -25,14 +25,13 @@ use ratatui::widgets::Widget;
 
 pub use replay::share_of;
 
-use super::board::Standing;
 use super::layout::{self, Class, Layout};
-use super::pane::{Focus, Pane};
+use super::pane::Pane;
 use super::state::{Page, UiState};
 use super::textual::width;
 use super::theme::Theme;
 use super::transcript::TranscriptCache;
-use super::{rows, sentence};
+use super::{bars, rows, sentence};
 use crate::domain::ids::Name;
 
 /// What drawing keeps between two frames; its loss changes no pixel.
@@ -122,71 +121,16 @@ fn tabs(
     layout: &Layout,
     buffer: &mut Buffer,
 ) {
-    let label = |pane: Pane, counts: Counts| {
-        let mark = if layout.pane(pane).is_some() {
-            "▸"
-        } else {
-            " "
+    for placed in bars::tab_line(state, layout, row, offered) {
+        let (pane, label) = placed.what;
+        let is_shown = layout.pane(pane).is_some();
+        let style = match (is_shown, state.focus.pane() == pane) {
+            (true, true) => theme.title_focused,
+            (true, false) => theme.title,
+            (false, _) if pane == Pane::Needs => theme.waiting,
+            (false, _) => theme.dim,
         };
-        let count = match counts {
-            Counts::Shown => tab_count(state, pane),
-            Counts::Hidden => String::new(),
-        };
-        format!("{mark}{} {}{count} ", pane.number(), tab_title(pane))
-    };
-    let labels = |counts| offered.iter().map(move |p| label(*p, counts));
-    let wide: usize = labels(Counts::Shown).map(|l| width(&l)).sum();
-    let counts = if wide < usize::from(row.width) {
-        Counts::Shown
-    } else {
-        Counts::Hidden
-    };
-    let spans: Vec<Span> = offered
-        .iter()
-        .zip(labels(counts))
-        .map(|(pane, label)| {
-            let is_shown = layout.pane(*pane).is_some();
-            let style = match (is_shown, state.focus.pane() == *pane) {
-                (true, true) => theme.title_focused,
-                (true, false) => theme.title,
-                (false, _) if *pane == Pane::Needs => theme.waiting,
-                (false, _) => theme.dim,
-            };
-            Span::styled(label, style)
-        })
-        .collect();
-    Line::from(spans).render(row, buffer);
-}
-
-/// Whether the tabs say how much is in their panes: only where there is room.
-#[derive(Clone, Copy)]
-enum Counts {
-    Shown,
-    Hidden,
-}
-
-fn tab_title(pane: Pane) -> &'static str {
-    match pane {
-        Pane::Needs => "Needs",
-        Pane::Lead | Pane::Todo | Pane::Board | Pane::Team | Pane::Inbox => pane.title(),
-    }
-}
-
-fn tab_count(state: &UiState, pane: Pane) -> String {
-    match pane {
-        Pane::Board if !state.board.is_empty() => {
-            let done = crate::ui::board::index(state).count(Standing::Done);
-            format!(" {done}/{}", state.board.len())
-        }
-        Pane::Needs if state.requests.for_person() > 0 => {
-            format!(" ({})", state.requests.for_person())
-        }
-        Pane::Team if !state.team.members.is_empty() => {
-            format!(" {}", state.team.present().count())
-        }
-        Pane::Inbox if state.letters.unread() > 0 => format!(" {}", state.letters.unread()),
-        Pane::Todo => todo::progress(state).map_or_else(String::new, |p| format!(" {p}")),
-        Pane::Lead | Pane::Board | Pane::Team | Pane::Inbox | Pane::Needs => String::new(),
+        Line::styled(label, style).render(placed.at, buffer);
     }
 }
 
@@ -202,10 +146,7 @@ fn banner(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let task = request
         .task
         .map_or_else(String::new, |id| format!(" for {id}"));
-    let key = match state.focus {
-        Focus::Composer => "Alt+w",
-        Focus::Pane(_) => "w",
-    };
+    let key = state.waiting_key();
     let text = format!("◆ {}{task}{more}", sentence::request(request));
     let hint = format!("{key} shows it ");
     let room = usize::from(row.width).saturating_sub(width(&hint) + 2);

@@ -16,7 +16,7 @@ use crate::ui::requests::is_the_leads;
 use crate::ui::state::UiState;
 use crate::ui::textual::{clock, width};
 use crate::ui::theme::Theme;
-use crate::ui::{needs_card, rows, sentence};
+use crate::ui::{bars, needs_card, rows, sentence};
 
 /// Draws it: the list, the selected request, and its buttons on the last row whatever its length.
 pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
@@ -34,11 +34,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         frame::empty(words, theme, inner, buffer);
         return;
     };
-    let inner = Rect {
-        x: inner.x + 1.min(inner.width),
-        width: inner.width.saturating_sub(2),
-        ..inner
-    };
+    let inner = needs_card::inside(area);
     let mut rest: Vec<Rect> = inner.rows().collect();
     if let Some(row) = rest.pop() {
         buttons(state, request, theme, row, buffer);
@@ -146,10 +142,7 @@ fn buttons(state: &UiState, request: &Request, theme: &Theme, row: Rect, buffer:
         return;
     }
     if state.focus != Focus::Pane(Pane::Needs) {
-        let key = match state.focus {
-            Focus::Composer => "Alt+w",
-            Focus::Pane(_) => "w",
-        };
+        let key = state.waiting_key();
         Line::from(vec![
             Span::styled(format!("{key} "), theme.accent),
             Span::styled("to decide it here", theme.dim),
@@ -157,53 +150,18 @@ fn buttons(state: &UiState, request: &Request, theme: &Theme, row: Rect, buffer:
         .render(row, buffer);
         return;
     }
-    let mut spans = Vec::new();
-    let mut room = usize::from(row.width);
-    for (key, words, style) in keys(state, request, theme) {
-        let wide = width(&key) + width(words) + 1;
-        if wide > room {
-            break;
-        }
-        room = room.saturating_sub(wide + 3);
-        spans.push(Span::styled(format!("{key} "), theme.accent));
-        spans.extend([Span::styled(words, style), Span::raw("   ")]);
-    }
-    Line::from(spans).render(row, buffer);
-}
-
-/// The keys of a card, the most needed first: a narrow row loses the last ones.
-fn keys(state: &UiState, request: &Request, theme: &Theme) -> Vec<(String, &'static str, Style)> {
-    let open = ("Enter".to_string(), "open the agent", theme.text);
-    let key = |key: &str, words, style| (key.to_string(), words, style);
-    match (request.kind, request.choices.len()) {
-        (RequestKind::Question, 0) => vec![
-            key("c", "answer", theme.ok),
-            key("r", "decline", theme.error),
-            open,
-        ],
-        (RequestKind::Question, count) => vec![
-            (format!("1-{count}"), "choose", theme.ok),
-            key("r", "decline", theme.error),
-            key("c", "own words", theme.text),
-            open,
-        ],
-        (
-            RequestKind::Plan
-            | RequestKind::Shutdown
-            | RequestKind::Permission
-            | RequestKind::Ceiling,
-            _,
-        ) => {
-            let mut keys = vec![
-                key("a", "approve", theme.ok),
-                key("r", "reject", theme.error),
-            ];
-            let has_scopes = request.call.as_ref().is_some_and(|c| !c.scopes.is_empty());
-            if has_scopes && state.seat.refuses(Action::ApproveForTeam).is_none() {
-                keys.push(key("A", "for the team", theme.ok));
-            }
-            keys.extend([key("c", "comment", theme.text), open]);
-            keys
-        }
+    for placed in bars::buttons(state, request, row) {
+        let button = placed.what;
+        let style = match button.action {
+            Some(Action::Reject) => theme.error,
+            Some(Action::Open) => theme.text,
+            Some(Action::Comment) if button.words != "answer" => theme.text,
+            Some(_) | None => theme.ok,
+        };
+        Line::from(vec![
+            Span::styled(format!("{} ", button.key), theme.accent),
+            Span::styled(button.words, style),
+        ])
+        .render(placed.at, buffer);
     }
 }

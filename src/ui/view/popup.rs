@@ -1,7 +1,7 @@
 //! What lies over the panes, in a frame in the middle.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Margin, Position, Rect};
+use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Clear, Widget};
@@ -17,7 +17,7 @@ use crate::ui::readers::{self, centered};
 use crate::ui::state::{Models, UiState};
 use crate::ui::textual::{fit, pad, width, wrap};
 use crate::ui::theme::Theme;
-use crate::ui::{rows, sentence};
+use crate::ui::{pickers, rows, sentence};
 
 /// Draws a popup; where the cursor is to be comes back.
 pub fn draw(
@@ -68,7 +68,7 @@ pub fn open(
         block = block.title_bottom(Line::from(spans).right_aligned());
     }
     block.render(area, buffer);
-    area.inner(Margin::new(2, 1))
+    pickers::inside(area)
 }
 
 fn read(
@@ -80,14 +80,7 @@ fn read(
 ) -> Option<Position> {
     let most = readers::area(screen);
     let lines = readers::lines(state, reader, most.width.saturating_sub(4), theme);
-    // A short text gets a low frame.
-    let wanted = u16::try_from(lines.len())
-        .unwrap_or(u16::MAX)
-        .saturating_add(2);
-    let area = match reader.searching {
-        Searching::Rest => centered(screen, most.width, wanted.min(most.height)),
-        Searching::Typing => most,
-    };
+    let area = readers::place(screen, reader, lines.len());
     let height = area.height.saturating_sub(2);
     let first = reader
         .scroll
@@ -144,17 +137,7 @@ fn pick(
     buffer: &mut Buffer,
 ) -> Position {
     let picks = rows::picks(state, picker);
-    let most = match picker.choice {
-        Choice::Palette { .. } | Choice::Models | Choice::Rules => 20,
-        // Low too: what it changes is to be seen.
-        Choice::Themes => 8,
-        // Low, so that the card can be read beside it.
-        Choice::Scopes(_) => 6,
-    };
-    let height = screen.height.saturating_sub(4).min(most);
-    let area = centered(screen, 76.min(screen.width.saturating_sub(4)), height);
-    let list_height = height.saturating_sub(4);
-    let first = frame::first_row(picks.len(), picker.row, list_height);
+    let pickers::Place { area, list, first } = pickers::picker(screen, picker, picks.len());
     let title = match picker.choice {
         Choice::Palette { .. } => "Actions",
         Choice::Models => "Model",
@@ -162,14 +145,9 @@ fn pick(
         Choice::Scopes(_) => "Allow for the whole team until crewdeck ends",
         Choice::Rules => "Allowed until crewdeck ends: Enter takes it back",
     };
-    let below = frame::beyond(picks.len(), first, list_height, theme);
+    let below = frame::beyond(picks.len(), first, list.height, theme);
     let inner = open(title, below, theme, area, buffer);
-    let (cursor, list) = search(&picker.search, theme, inner, buffer);
-    let list = Rect {
-        y: list.y + 1.min(list.height),
-        height: list.height.saturating_sub(1),
-        ..list
-    };
+    let (cursor, _) = search(&picker.search, theme, inner, buffer);
     if picks.is_empty() {
         let words = nothing(state, picker);
         for (line, row) in wrap(&words, usize::from(list.width))
@@ -187,6 +165,7 @@ fn pick(
             theme.text
         };
         let spans = frame::sides(&pick.words, style, &pick.aside, theme.dim, columns);
+        let spans = emphasised(spans, &pick.marked, theme);
         let mark = if at == picker.row {
             frame::Row::Selected
         } else {
@@ -195,6 +174,33 @@ fn pick(
         frame::row(mark, spans, theme, row, buffer);
     }
     cursor
+}
+
+/// The first of `spans` with the letters at the places `marked` emphasised.
+fn emphasised(
+    mut spans: Vec<Span<'static>>,
+    marked: &[usize],
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    if marked.is_empty() || spans.is_empty() {
+        return spans;
+    }
+    let rest = spans.split_off(1);
+    let words = spans.remove(0);
+    for (at, letter) in words.content.chars().enumerate() {
+        let style = if marked.binary_search(&at).is_ok() {
+            // Underlined in every theme, so that it is seen without colour too.
+            theme.link
+        } else {
+            words.style
+        };
+        match spans.last_mut() {
+            Some(last) if last.style == style => last.content.to_mut().push(letter),
+            _ => spans.push(Span::styled(letter.to_string(), style)),
+        }
+    }
+    spans.extend(rest);
+    spans
 }
 
 fn nothing(state: &UiState, picker: &Picker) -> String {

@@ -8,17 +8,11 @@ use ratatui::widgets::Widget;
 use super::frame::{self, Titles};
 use crate::domain::text::one_line;
 use crate::domain::todo::{TodoList, TodoStatus};
-use crate::ui::look;
 use crate::ui::pane::Pane;
 use crate::ui::state::UiState;
 use crate::ui::textual::fit;
 use crate::ui::theme::Theme;
-
-/// How much of it is done, as `2/4`; `None` when there is no list.
-pub fn progress(state: &UiState) -> Option<String> {
-    let list = list(state)?;
-    (!list.items().is_empty()).then(|| format!("{}/{}", list.done(), list.items().len()))
-}
+use crate::ui::{look, rows};
 
 fn list(state: &UiState) -> Option<&TodoList> {
     state.agents.get(&state.shown).map(|a| &a.todo)
@@ -44,7 +38,8 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         } else {
             format!("Todo of {}", state.shown)
         },
-        aside: progress(state).map_or_else(Vec::new, |p| vec![Span::styled(p, theme.dim)]),
+        aside: rows::todo_progress(state)
+            .map_or_else(Vec::new, |p| vec![Span::styled(p, theme.dim)]),
         below: frame::beyond(items.len(), first, area.height.saturating_sub(2), theme),
     };
     let inner = frame::pane(state, Pane::Todo, titles, theme, area, buffer);

@@ -15,7 +15,7 @@ pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let Some(words) = line(state) else {
         return;
     };
-    let away = format!("{} hides ", dismissed_by());
+    let away = format!("{} hides ", dismissed_by(state));
     let room = usize::from(row.width).saturating_sub(width(&away));
     let [words, blanks] = super::frame::cell(&words, room.saturating_sub(3), theme.title);
     Line::from(vec![

@@ -1,0 +1,201 @@
+//! Pure: the lines of words that can be pressed (hints, tabs, the buttons of a card), and what stands where in them.
+//! Views draw by it, the mouse counts by it.
+
+use ratatui::layout::Rect;
+
+use super::board::{self, Standing};
+use super::hints::{Hint, Urgency, hints};
+use super::keymap::{Action, Context};
+use super::layout::Layout;
+use super::pane::{Focus, Pane};
+use super::rows;
+use super::state::UiState;
+use super::textual::width;
+use crate::domain::request::{Request, RequestKind};
+
+/// A part of a line, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed<T> {
+    /// Its cells.
+    pub at: Rect,
+    /// What it is.
+    pub what: T,
+}
+
+/// A key on a card.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Button {
+    /// The key.
+    pub key: String,
+    /// What it does.
+    pub words: &'static str,
+    /// What pressing it does; `None` where a number is to be chosen.
+    pub action: Option<Action>,
+}
+
+/// Puts parts of so many columns one behind the other into `row`; what does not fit is cut off or out.
+fn place<T>(row: Rect, parts: impl IntoIterator<Item = (usize, T)>) -> Vec<Placed<T>> {
+    let mut x = row.x;
+    let mut out = Vec::new();
+    for (columns, what) in parts {
+        let width = u16::try_from(columns).unwrap_or(u16::MAX);
+        let at = Rect { x, width, ..row };
+        x = x.saturating_add(width).min(row.right());
+        out.push(Placed {
+            at: at.intersection(row),
+            what,
+        });
+    }
+    out
+}
+
+/// The hints that fit into the line at the bottom; none while a message stands there.
+pub fn hint_line(state: &UiState, row: Rect) -> Vec<Placed<Hint>> {
+    if state.flash.is_some() {
+        return Vec::new();
+    }
+    let all = hints(state);
+    let wide = |hint: &Hint| width(&hint.key) + width(&hint.words) + 3;
+    let kept = |hint: &&Hint| hint.urgency == Urgency::Always;
+    let columns = usize::from(row.width);
+    let mut room = columns.saturating_sub(all.iter().filter(kept).map(wide).sum());
+    let mut shown = Vec::new();
+    for hint in all {
+        if hint.urgency != Urgency::Always {
+            if wide(&hint) > room {
+                continue;
+            }
+            room -= wide(&hint);
+        }
+        shown.push((wide(&hint), hint));
+    }
+    place(row, shown)
+}
+
+/// Whether the tabs say how much is in their panes: only where there is room.
+#[derive(Clone, Copy)]
+enum Counts {
+    Shown,
+    Hidden,
+}
+
+/// The panes that share one place, with their words.
+pub fn tab_line(
+    state: &UiState,
+    layout: &Layout,
+    row: Rect,
+    offered: &[Pane],
+) -> Vec<Placed<(Pane, String)>> {
+    let label = |pane: Pane, counts: Counts| {
+        let mark = if layout.pane(pane).is_some() {
+            "▸"
+        } else {
+            " "
+        };
+        let count = match counts {
+            Counts::Shown => tab_count(state, pane),
+            Counts::Hidden => String::new(),
+        };
+        format!("{mark}{} {}{count} ", pane.number(), tab_title(pane))
+    };
+    let labels = |counts| offered.iter().map(move |p| label(*p, counts));
+    let wide: usize = labels(Counts::Shown).map(|l| width(&l)).sum();
+    let counts = if wide < usize::from(row.width) {
+        Counts::Shown
+    } else {
+        Counts::Hidden
+    };
+    let tabs = offered.iter().copied().zip(labels(counts));
+    place(
+        row,
+        tabs.map(|(pane, label)| (width(&label), (pane, label))),
+    )
+}
+
+fn tab_title(pane: Pane) -> &'static str {
+    match pane {
+        Pane::Needs => "Needs",
+        Pane::Lead | Pane::Todo | Pane::Board | Pane::Team | Pane::Inbox => pane.title(),
+    }
+}
+
+fn tab_count(state: &UiState, pane: Pane) -> String {
+    match pane {
+        Pane::Board if !state.board.is_empty() => {
+            let done = board::index(state).count(Standing::Done);
+            format!(" {done}/{}", state.board.len())
+        }
+        Pane::Needs if state.requests.for_person() > 0 => {
+            format!(" ({})", state.requests.for_person())
+        }
+        Pane::Team if !state.team.members.is_empty() => {
+            format!(" {}", state.team.present().count())
+        }
+        Pane::Inbox if state.letters.unread() > 0 => format!(" {}", state.letters.unread()),
+        Pane::Todo => rows::todo_progress(state).map_or_else(String::new, |p| format!(" {p}")),
+        Pane::Lead | Pane::Board | Pane::Team | Pane::Inbox | Pane::Needs => String::new(),
+    }
+}
+
+/// The buttons of a card that fit into its last row, the most needed first; none while they do not count.
+pub fn buttons(state: &UiState, request: &Request, row: Rect) -> Vec<Placed<Button>> {
+    let is_open = state.focus == Focus::Pane(Pane::Needs);
+    if !is_open || state.requests.is_answered(&request.id) {
+        return Vec::new();
+    }
+    let mut room = usize::from(row.width);
+    let mut shown = Vec::new();
+    for button in all_buttons(state, request) {
+        let wide = width(&button.key) + width(button.words) + 1;
+        if wide > room {
+            break;
+        }
+        room = room.saturating_sub(wide + 3);
+        shown.push((wide + 3, button));
+    }
+    place(row, shown)
+}
+
+fn all_buttons(state: &UiState, request: &Request) -> Vec<Button> {
+    let key = |action, words| Button {
+        key: state.keymap.key(Context::In(Pane::Needs), action),
+        words,
+        action: Some(action),
+    };
+    let open = key(Action::Open, "open the agent");
+    match (request.kind, request.choices.len()) {
+        (RequestKind::Question, 0) => vec![
+            key(Action::Comment, "answer"),
+            key(Action::Reject, "decline"),
+            open,
+        ],
+        (RequestKind::Question, count) => vec![
+            Button {
+                key: format!("1-{count}"),
+                words: "choose",
+                action: None,
+            },
+            key(Action::Reject, "decline"),
+            key(Action::Comment, "own words"),
+            open,
+        ],
+        (
+            RequestKind::Plan
+            | RequestKind::Shutdown
+            | RequestKind::Permission
+            | RequestKind::Ceiling,
+            _,
+        ) => {
+            let mut keys = vec![
+                key(Action::Approve, "approve"),
+                key(Action::Reject, "reject"),
+            ];
+            let has_scopes = request.call.as_ref().is_some_and(|c| !c.scopes.is_empty());
+            if has_scopes && state.seat.refuses(Action::ApproveForTeam).is_none() {
+                keys.push(key(Action::ApproveForTeam, "for the team"));
+            }
+            keys.extend([key(Action::Comment, "comment"), open]);
+            keys
+        }
+    }
+}

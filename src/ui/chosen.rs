@@ -1,0 +1,83 @@
+//! What the person chose for the screen: keys, layout, what is looked at. It outlives what the crew says.
+
+use std::sync::Arc;
+
+use super::keymap::{Action, Context, KeyMap};
+use super::pane::Focus;
+use super::state::UiState;
+use crate::domain::screen::ScreenChoice;
+
+impl UiState {
+    /// The same person before an empty screen: what was looked at stays, what had happened is gone.
+    pub(super) fn forget_the_past(&mut self) {
+        let (size, zone, motion) = (self.size, self.zone.clone(), self.motion);
+        let fresh = UiState::new(size.width, size.height, zone, motion);
+        let before = std::mem::replace(self, fresh);
+        self.focus = before.focus;
+        self.shown = before.shown;
+        self.selected = before.selected;
+        self.filter = before.filter;
+        self.zoom = before.zoom;
+        self.tab = before.tab;
+        self.screen = before.screen;
+        self.popups = before.popups;
+        self.board_shape = before.board_shape;
+        self.mouse = before.mouse;
+        self.keymap = before.keymap;
+        self.theme = before.theme;
+        self.tour = before.tour;
+        self.attention = before.attention;
+        self.replay = before.replay;
+    }
+
+    /// Lets the panes lie as they did before.
+    pub fn set_screen(&mut self, screen: ScreenChoice) {
+        self.screen = screen;
+        self.dirty = true;
+    }
+
+    /// Uses the keys that the person wants.
+    pub fn set_keymap(&mut self, keymap: KeyMap) {
+        self.keymap = Arc::new(keymap);
+        self.dirty = true;
+    }
+
+    /// The key that leads from here to what waits, as the person reads it.
+    pub(super) fn waiting_key(&self) -> String {
+        let context = match self.focus {
+            Focus::Composer => Context::Everywhere,
+            Focus::Pane(_) => Context::Panes,
+        };
+        self.keymap.key(context, Action::Waiting)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::screen::Arrangement;
+    use crate::ui::ThemeName;
+    use crate::ui::fixture::busy;
+    use crate::ui::keymap::Changes;
+
+    #[test]
+    fn what_the_person_chose_outlives_the_crew_and_the_past() {
+        let forget: [fn(&mut UiState); 2] = [UiState::forget_crew, UiState::forget_the_past];
+        for forget in forget {
+            let mut state = busy(160, 45);
+            let changes = Changes::from([("palette".to_string(), vec!["ctrl+g".to_string()])]);
+            let keymap = KeyMap::changed(&changes).unwrap();
+            let screen = ScreenChoice {
+                layout: Arrangement::Board,
+                ..ScreenChoice::default()
+            };
+            state.set_keymap(keymap.clone());
+            state.set_screen(screen);
+            state.set_theme(ThemeName::Light);
+            forget(&mut state);
+            assert_eq!(*state.keymap, keymap);
+            assert_eq!(state.screen, screen);
+            assert_eq!(state.theme(), ThemeName::Light);
+        }
+    }
+}

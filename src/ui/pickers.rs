@@ -1,0 +1,78 @@
+//! Where the popups with a list lie, and which of their rows are in view.
+
+use ratatui::layout::{Margin, Rect};
+
+use super::popup::{Choice, Picker};
+use super::readers::centered;
+use super::rows::first_row;
+
+/// Widest list to choose from, in columns.
+const PICKER_WIDTH: u16 = 76;
+/// Widest list of jobs, in columns.
+const JOBS_WIDTH: u16 = 120;
+/// Most rows of the list of jobs; the rest is for the output of the selected one.
+const JOBS_MAX: usize = 8;
+
+/// Where a popup and its list lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The popup with its frame.
+    pub area: Rect,
+    /// The rows of its list.
+    pub list: Rect,
+    /// The place of the first row in view.
+    pub first: usize,
+}
+
+/// Inside the frame of a popup.
+pub fn inside(area: Rect) -> Rect {
+    area.inner(Margin::new(2, 1))
+}
+
+/// A list of `len` rows with a line to search in it and a blank one above.
+pub fn picker(screen: Rect, picker: &Picker, len: usize) -> Place {
+    let most = match picker.choice {
+        Choice::Palette { .. } | Choice::Models | Choice::Rules => 20,
+        // Low too: what it changes is to be seen.
+        Choice::Themes => 8,
+        // Low, so that the card can be read beside it.
+        Choice::Scopes(_) => 6,
+    };
+    let height = screen.height.saturating_sub(4).min(most);
+    let width = PICKER_WIDTH.min(screen.width.saturating_sub(4));
+    let area = centered(screen, width, height);
+    let inside = inside(area);
+    let above = 2.min(inside.height);
+    let list = Rect {
+        y: inside.y + above,
+        height: inside.height - above,
+        ..inside
+    };
+    Place {
+        area,
+        list,
+        first: first_row(len, picker.row, list.height),
+    }
+}
+
+/// The columns of the list of jobs with its frame.
+pub fn jobs_width(screen: Rect) -> u16 {
+    JOBS_WIDTH.min(screen.width.saturating_sub(4))
+}
+
+/// The list of `len` jobs, above what the selected one writes.
+pub fn jobs(screen: Rect, row: usize, len: usize) -> Place {
+    let height = screen.height.saturating_sub(4).min(30);
+    let area = centered(screen, jobs_width(screen), height);
+    let inside = inside(area);
+    let rows = u16::try_from(len.min(JOBS_MAX)).unwrap_or(1);
+    let list = Rect {
+        height: rows.min(inside.height),
+        ..inside
+    };
+    Place {
+        area,
+        list,
+        first: first_row(len, row, rows),
+    }
+}

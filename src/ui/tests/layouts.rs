@@ -1,0 +1,64 @@
+//! The layouts: the key goes through them, what has the keys stays in view, and each one at several sizes.
+
+use pretty_assertions::assert_eq;
+
+use crate::domain::screen::{Arrangement, ScreenChoice};
+use crate::ui::fixture::{busy, picture, press};
+use crate::ui::layout::layout;
+use crate::ui::pane::{Focus, Pane};
+use crate::ui::{Do, UiState};
+
+fn with(arrangement: Arrangement, width: u16, height: u16) -> UiState {
+    let mut state = busy(width, height);
+    state.set_screen(ScreenChoice {
+        layout: arrangement,
+        ..ScreenChoice::default()
+    });
+    state
+}
+
+#[test]
+fn the_key_goes_round_and_each_is_remembered() {
+    let mut state = busy(160, 45);
+    press(&mut state, "esc 3");
+    for expected in [Arrangement::Board, Arrangement::Focus, Arrangement::Wall] {
+        let done = press(&mut state, "=");
+        assert_eq!(state.screen.layout, expected);
+        assert_eq!(done, [Do::SaveScreen(state.screen)]);
+        let seen = layout(&state, state.size).pane(Pane::Board);
+        assert!(seen.is_some(), "{expected:?} loses the pane with the keys");
+    }
+}
+
+#[test]
+fn whatever_has_the_keys_is_in_view_in_every_layout() {
+    for arrangement in Arrangement::ALL {
+        for (width, height) in [(160, 45), (100, 30), (70, 20), (60, 16)] {
+            let mut state = with(arrangement, width, height);
+            press(&mut state, "esc 1");
+            for pane in Pane::ALL {
+                press(&mut state, &pane.number().to_string());
+                assert_eq!(state.focus, Focus::Pane(pane));
+                let seen = layout(&state, state.size).pane(pane);
+                assert!(seen.is_some(), "{arrangement:?} {width}x{height} {pane:?}");
+            }
+            press(&mut state, "i");
+            let composer = layout(&state, state.size).composer;
+            assert!(composer.is_some(), "{arrangement:?} {width}x{height}");
+        }
+    }
+}
+
+#[test]
+fn pictures_of_the_layouts() {
+    for (arrangement, name) in [(Arrangement::Board, "board"), (Arrangement::Focus, "focus")] {
+        for (width, height) in [(240, 60), (160, 45), (100, 30)] {
+            let mut state = with(arrangement, width, height);
+            press(&mut state, "esc 3");
+            let name = format!("layout_{name}_{width}x{height}");
+            insta::assert_snapshot!(name, picture(&state));
+        }
+    }
+    let wall = with(Arrangement::Wall, 240, 60);
+    insta::assert_snapshot!("layout_wall_240x60", picture(&wall));
+}

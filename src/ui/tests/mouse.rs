@@ -1,0 +1,175 @@
+//! The mouse: what lies under it is found by what is drawn, and a click does what a key would.
+
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use pretty_assertions::assert_eq;
+
+use crate::domain::screen::{Arrangement, SHARE_MAX, SHARE_MIN};
+use crate::protocol::Command;
+use crate::ui::fixture::{busy, name, picture, press};
+use crate::ui::hit::{self, Hit};
+use crate::ui::pane::{Focus, Pane};
+use crate::ui::popup::{Popup, Text};
+use crate::ui::{Do, Msg, UiState, rows, update};
+
+const DOWN: MouseEventKind = MouseEventKind::Down(MouseButton::Left);
+const PULL: MouseEventKind = MouseEventKind::Drag(MouseButton::Left);
+const UP: MouseEventKind = MouseEventKind::Up(MouseButton::Left);
+
+fn mouse(state: &mut UiState, kind: MouseEventKind, (column, row): (u16, u16)) -> Vec<Do> {
+    let modifiers = KeyModifiers::NONE;
+    update(
+        state,
+        Msg::Mouse(MouseEvent {
+            kind,
+            column,
+            row,
+            modifiers,
+        }),
+    )
+}
+
+/// Where `words` begin on the screen, as a person sees it.
+fn find(state: &UiState, words: &str) -> (u16, u16) {
+    let picture = picture(state);
+    let lines = picture.lines().map(|line| line.trim_matches('"'));
+    for (y, line) in lines.enumerate() {
+        if let Some(at) = line.find(words) {
+            let x = unicode_width::UnicodeWidthStr::width(&line[..at]);
+            return (u16::try_from(x).unwrap(), u16::try_from(y).unwrap());
+        }
+    }
+    panic!("{words} is not on the screen:\n{picture}");
+}
+
+fn click(state: &mut UiState, words: &str) -> Vec<Do> {
+    let at = find(state, words);
+    mouse(state, DOWN, at)
+}
+
+#[test]
+fn what_is_seen_is_what_is_hit() {
+    for layout in Arrangement::ALL {
+        let mut state = busy(160, 45);
+        state.screen.layout = layout;
+        press(&mut state, "esc 4");
+        let cases = [
+            ("carol", Some(Hit::Row(Pane::Team, 2))),
+            ("help", None),
+            ("quit", None),
+        ];
+        for (words, expected) in cases {
+            let (x, y) = find(&state, words);
+            let hit = hit::at(&state, x, y);
+            match expected {
+                Some(expected) => assert_eq!(hit, expected, "{layout:?} {words}"),
+                None => assert!(matches!(hit, Hit::Button(_)), "{layout:?} {words} {hit:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_click_selects_a_row_and_another_one_opens_it() {
+    let mut state = busy(160, 45);
+    press(&mut state, "esc 4");
+    click(&mut state, "carol");
+    assert_eq!(rows::selected_member(&state), Some((2, name("carol"))));
+    assert!(state.shown.is_lead());
+    click(&mut state, "carol");
+    assert_eq!(state.shown, name("carol"));
+
+    let mut state = busy(160, 45);
+    press(&mut state, "esc 3");
+    click(&mut state, "● #3 Read");
+    assert!(state.popups.is_empty());
+    click(&mut state, "● #3 Read");
+    let is_task = |p: &Popup| matches!(p, Popup::Reader(r) if matches!(r.text, Text::Task(_)));
+    assert!(state.popups.last().is_some_and(is_task));
+    mouse(&mut state, DOWN, (0, 10));
+    assert!(state.popups.is_empty(), "a click beside it closes it");
+}
+
+#[test]
+fn the_first_click_on_a_pane_only_gives_it_the_keys() {
+    let mut state = busy(160, 45);
+    let (_, first) = rows::selected_member(&state).unwrap();
+    let at = find(&state, &format!("{first} "));
+    let team = crate::ui::layout::layout(&state, state.size)
+        .pane(Pane::Team)
+        .unwrap();
+    mouse(&mut state, DOWN, (team.x + 3, team.y + 1));
+    assert_eq!(state.focus, Focus::Pane(Pane::Team), "{at:?}");
+    assert!(state.shown.is_lead());
+    mouse(&mut state, DOWN, (team.x + 3, team.y + 1));
+    assert_eq!(state.shown, first);
+}
+
+#[test]
+fn buttons_hints_tabs_and_the_banner_are_pressed() {
+    let mut state = busy(160, 45);
+    click(&mut state, "Alt+w to decide");
+    assert_eq!(state.focus, Focus::Pane(Pane::Needs));
+    press(&mut state, "h");
+    let done = click(&mut state, "a approve");
+    let is_answer = |d: &Do| matches!(d, Do::Command(Command::Decide { .. }));
+    assert!(done.iter().any(is_answer), "{done:?}");
+
+    let mut state = busy(100, 30);
+    press(&mut state, "esc 3");
+    click(&mut state, "5 Inbox");
+    assert_eq!(state.focus, Focus::Pane(Pane::Inbox));
+    click(&mut state, "help");
+    assert_eq!(state.popups.len(), 1);
+
+    let mut state = busy(70, 20);
+    press(&mut state, "esc 3");
+    click(&mut state, "w shows it");
+    assert_eq!(state.focus, Focus::Pane(Pane::Needs));
+}
+
+#[test]
+fn a_row_of_a_popup_is_taken_by_a_second_click() {
+    let mut state = busy(160, 45);
+    press(&mut state, "esc T");
+    let taken = |done: &[Do]| done.iter().any(|d| matches!(d, Do::SaveTheme(_)));
+    let first = click(&mut state, "ink on paper");
+    assert!(!taken(&first), "{first:?}");
+    // A key in between, and it is a first click again.
+    press(&mut state, "down up");
+    let again = click(&mut state, "ink on paper");
+    assert!(!taken(&again), "{again:?}");
+    let second = click(&mut state, "ink on paper");
+    assert!(taken(&second), "{second:?}");
+    assert!(state.popups.is_empty());
+}
+
+#[test]
+fn the_border_follows_the_mouse_within_its_bounds_and_is_remembered() {
+    let mut state = busy(160, 45);
+    let border = |state: &UiState| {
+        let layout = crate::ui::layout::layout(state, state.size);
+        layout.border.unwrap().x
+    };
+    let at = border(&state);
+    assert_eq!(mouse(&mut state, DOWN, (at, 30)), []);
+    assert_eq!(mouse(&mut state, PULL, (80, 30)), []);
+    assert!(border(&state).abs_diff(80) <= 2, "{}", border(&state));
+    mouse(&mut state, PULL, (0, 30));
+    assert_eq!(state.screen.wall_left, Some(SHARE_MIN));
+    mouse(&mut state, PULL, (159, 30));
+    assert_eq!(state.screen.wall_left, Some(SHARE_MAX));
+    let done = mouse(&mut state, UP, (159, 30));
+    assert_eq!(done, [Do::SaveScreen(state.screen)]);
+    let before = border(&state);
+    assert_eq!(mouse(&mut state, PULL, (80, 30)), []);
+    assert_eq!(border(&state), before, "let go is let go");
+}
+
+#[test]
+fn a_click_on_a_folded_call_opens_it() {
+    let mut state = busy(160, 45);
+    let folded = picture(&state);
+    click(&mut state, "✓ task_create");
+    assert_ne!(picture(&state), folded);
+    assert_eq!(state.focus, Focus::Pane(Pane::Lead));
+}

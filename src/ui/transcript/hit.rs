@@ -1,0 +1,32 @@
+//! The mouse in a transcript: a click on a tool call opens or folds it.
+
+use super::Transcript;
+use super::cell::Kind;
+use super::follow::Viewport;
+
+impl Transcript {
+    /// Selects the tool call in that row of the view and opens or folds it; what is no tool call stays as it is.
+    pub fn open_at(&mut self, row: usize, viewport: Viewport) {
+        let mut found = None;
+        self.with_layouts(viewport, |place, log, layouts, rows| {
+            let Some(top) = place.top(log, layouts, rows) else {
+                return;
+            };
+            let mut left = row + top.line;
+            for at in top.at..log.len() {
+                let height = layouts.get(log, at).len();
+                if left < height {
+                    found = Some(at);
+                    return;
+                }
+                left -= height;
+            }
+        });
+        let Some(at) = found else { return };
+        if matches!(self.log.cell(at).kind, Kind::Tool(_)) {
+            self.log.selected = Some(self.log.number(at));
+            self.toggle_selected();
+            self.reveal_selected(viewport);
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! How the panes lie: the next layout, and the border between the columns under the mouse.
+
+use super::Do;
+use crate::protocol::event::Level;
+use crate::ui::layout;
+use crate::ui::state::UiState;
+
+/// Lets the panes lie in the next way and has it remembered.
+pub fn next(state: &mut UiState, out: &mut Vec<Do>) {
+    state.screen.layout = state.screen.layout.next();
+    state.zoom = None;
+    // The pane that has the keys stays in view.
+    if layout::TABS.contains(&state.focus.pane()) {
+        state.tab = state.focus.pane();
+    }
+    let text = format!("Layout {}.", state.screen.layout.about());
+    state.say(Level::Info, text);
+    out.push(Do::SaveScreen(state.screen));
+}
+
+/// Moves the border between the columns to a column of the screen, within its bounds.
+pub fn drag(state: &mut UiState, column: u16) {
+    let width = state.size.width.max(1);
+    let share = u32::from(column) * 100 / u32::from(width);
+    state.screen.set_left(u16::try_from(share).unwrap_or(0));
+    state.dirty = true;
+}

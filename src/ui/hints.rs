@@ -104,6 +104,11 @@ fn words(state: &UiState, binding: &Binding) -> String {
         if state.filter.is_some() && state.focus == Focus::Pane(Pane::Board) {
             return "clear filter".into();
         }
+        let agent = state.agents.get(&state.shown);
+        let is_searched = agent.is_some_and(|a| a.transcript.search().is_some());
+        if is_searched && state.focus == Focus::Pane(Pane::Lead) {
+            return "end search".into();
+        }
         if !state.shown.is_lead() && state.zoom.is_none() {
             return "back to lead".into();
         }
@@ -221,12 +226,24 @@ fn does_something(state: &UiState, binding: &Binding) -> bool {
         },
         Action::Back if binding.context == Context::Panes => {
             let filtered = state.filter.is_some() && focus == Focus::Pane(Pane::Board);
-            filtered || state.zoom.is_some() || !state.shown.is_lead()
+            let searched = state
+                .agents
+                .get(&state.shown)
+                .is_some_and(|a| a.transcript.search().is_some());
+            let searched = searched && focus == Focus::Pane(Pane::Lead);
+            filtered || searched || state.zoom.is_some() || !state.shown.is_lead()
         }
         Action::Send | Action::Newline => match state.popups.last() {
             None => !state.composer.is_empty(),
             Some(_) => true,
         },
+        Action::Search | Action::PrevPrompt | Action::NextPrompt | Action::CopyMenu => {
+            state.agents.get(&state.shown).is_some_and(|a| a.has_spoken)
+        }
+        Action::NextMatch | Action::PrevMatch => state
+            .agents
+            .get(&state.shown)
+            .is_some_and(|a| a.transcript.found().1 > 0),
         Action::Copy if !in_panes => true,
         Action::Copy => match focus.pane() {
             Pane::Lead => state

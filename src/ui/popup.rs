@@ -27,11 +27,12 @@ pub enum Text {
 }
 
 /// Whether the search line has the keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Searching {
     /// It does.
     Typing,
     /// It does not.
+    #[default]
     Rest,
 }
 

@@ -21,6 +21,8 @@ pub enum Context {
     In(Pane),
     /// While writing the board's filter.
     Filter,
+    /// While writing what is searched for in the conversation.
+    Search,
     /// While a question with choices has the keys.
     Choices,
     /// In a popup of text.
@@ -49,6 +51,7 @@ impl Context {
             Context::Panes => "In every pane",
             Context::In(pane) => pane.title(),
             Context::Filter => "Filter",
+            Context::Search => "Search",
             Context::Choices => "A question with choices",
             Context::Reader => "Reading",
             Context::Picker => "Choosing",
@@ -136,6 +139,12 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Lead), &["K", "{"], Action::Prev, "select the tool call before", ""),
     bind(Context::In(Pane::Lead), &["enter", "space"], Action::Open, "open or fold the selected tool call", "open"),
     bind(Context::In(Pane::Lead), &["o"], Action::Subagent, "show the subagent that the selected tool call sent out", "subagent"),
+    bind(Context::In(Pane::Lead), &["n"], Action::NextMatch, "go to the next match of the search", "next match"),
+    bind(Context::In(Pane::Lead), &["N"], Action::PrevMatch, "go to the match before", "match before"),
+    bind(Context::In(Pane::Lead), &["/"], Action::Search, "search the conversation, folded output too", "search"),
+    bind(Context::In(Pane::Lead), &["[", "("], Action::PrevPrompt, "go to what you said before", "prompts"),
+    bind(Context::In(Pane::Lead), &["]", ")"], Action::NextPrompt, "go to what you said next", ""),
+    bind(Context::In(Pane::Lead), &["Y"], Action::CopyMenu, "choose what to copy: a message, a code block, the conversation", ""),
     bind(Context::In(Pane::Lead), &["f", "end"], Action::Follow, "follow the newest", "follow"),
 
     bind(Context::In(Pane::Board), &["enter"], Action::Open, "show the task", "open"),
@@ -187,6 +196,11 @@ pub const TABLE: &[Binding] = &[
 
     bind(Context::Filter, &["enter", "down"], Action::Accept, "keep the filter", "keep"),
     bind(Context::Filter, &["esc"], Action::Back, "clear the filter", "clear"),
+
+    bind(Context::Search, &["enter"], Action::Accept, "keep the search; n and N go on", "keep"),
+    bind(Context::Search, &["down", "ctrl+n"], Action::NextMatch, "next match", "next match"),
+    bind(Context::Search, &["up"], Action::PrevMatch, "match before", ""),
+    bind(Context::Search, &["esc"], Action::Back, "end the search, back to where it began", "cancel"),
 
     bind(Context::Reader, &["esc", "q", "enter"], Action::Back, "close", "close"),
     bind(Context::Reader, &["j", "down"], Action::Move(Scroll::LineDown), "down", "scroll"),

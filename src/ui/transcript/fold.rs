@@ -143,6 +143,25 @@ fn block(text: &str, style: Style, page: Page<'_>, ink: &mut usize) -> Vec<Row> 
     wrap(&words, page.columns, &margin, Break::Anywhere, ink)
 }
 
+/// The lines of a long text that an open call shows: the first and the last.
+pub fn shown(text: &str) -> impl Iterator<Item = &str> {
+    let text = text.trim_end();
+    let (head, tail) = ends(text);
+    head.lines().chain(tail.lines())
+}
+
+/// The first and the last lines of a text; of a short one all are the first.
+fn ends(text: &str) -> (&str, &str) {
+    let mut breaks = text.match_indices('\n').map(|(at, _)| at);
+    if breaks.clone().nth(LINES_MAX - 1).is_none() {
+        return (text, "");
+    }
+    let head = breaks.nth(LINES_MAX / 2 - 1).unwrap_or(text.len());
+    let mut back = text.rmatch_indices('\n').map(|(at, _)| at);
+    let tail = back.nth(LINES_MAX / 2 - 1).unwrap_or(text.len());
+    (&text[..head], text.get(tail + 1..).unwrap_or_default())
+}
+
 /// The first and the last lines of a text, and how many are between them.
 fn lines(text: &str, page: Page<'_>, ink: &mut usize, style: impl Fn(&str) -> Style) -> Vec<Row> {
     let all: Vec<&str> = text.trim_end().lines().collect();

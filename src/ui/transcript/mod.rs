@@ -1,12 +1,14 @@
 //! The conversation of one agent as cells: what was said, what tools did, and where the reader stands in it.
 //!
 //! [`Transcript::apply`] turns events into cells (`cell`, `answer`, `run`, in a `log`); `layout`, `fold` and
-//! `markdown` turn a cell into rows; `follow` knows which row is the first in view; `view` draws. Everything
+//! `markdown` turn a cell into rows; `follow` knows which row is the first in view; `search` and `find` look for words;
+//! `view` draws. Everything
 //! is bounded: the cells ([`CELLS_MAX`]), the text of each, the rows that an open one shows.
 
 mod answer;
 mod apply;
 mod cell;
+mod find;
 mod fold;
 mod follow;
 mod kept;
@@ -15,6 +17,7 @@ mod layouts;
 mod log;
 pub(crate) mod markdown;
 mod run;
+mod search;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -23,6 +26,7 @@ use std::collections::VecDeque;
 
 pub use follow::{Scroll, Viewport};
 pub use log::CELLS_MAX;
+pub use search::{Round, Search};
 pub use view::TranscriptCache;
 
 use crate::domain::ids::{CallId, Name};
@@ -44,6 +48,7 @@ pub struct Transcript {
     /// The calls that run, and the numbers of their cells.
     running: VecDeque<(CallId, u64)>,
     place: Place,
+    search: Option<Box<Search>>,
     /// Layouts between two scrolls, while the reader is not at the newest. Not a part of the state: they
     /// are always what [`layout::lay`] gives.
     scratch: Layouts,

@@ -3,6 +3,7 @@
 mod bounds;
 mod look;
 mod reading;
+mod searching;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

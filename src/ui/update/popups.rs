@@ -247,6 +247,10 @@ pub fn filter(state: &mut UiState) {
 
 /// Takes what is selected or written; an action of the palette comes back to be carried out.
 pub fn accept(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
+    if state.popups.is_empty() && state.is_searching() {
+        super::find::keep(state);
+        return None;
+    }
     match state.popups.last_mut() {
         Some(Popup::Reader(reader)) => reader.searching = Searching::Rest,
         // The answer to a question needs no yes or no.

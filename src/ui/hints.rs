@@ -58,12 +58,14 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
         if binding.hint.is_empty() || !does_something(state, binding) {
             continue;
         }
+        // A key that a narrower context has taken means something else here.
+        let means =
+            |key: &&&str| keymap::lookup(&contexts, key) == keymap::Found::Action(binding.action);
+        let Some(key) = binding.keys.iter().find(means) else {
+            continue;
+        };
         let hint = Hint {
-            key: binding
-                .keys
-                .first()
-                .map(|k| keys::shown(k))
-                .unwrap_or_default(),
+            key: keys::shown(key),
             words: words(state, binding),
             urgency: if binding.action == Action::Waiting {
                 Urgency::Now

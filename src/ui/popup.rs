@@ -63,6 +63,8 @@ pub enum Choice {
     Models,
     /// How far the permission reaches that this request asks for.
     Scopes(RequestId),
+    /// What of the conversation that is shown is copied.
+    Copy,
     /// The rules of the session; taking one takes it back.
     Rules,
     /// The themes; the screen has the selected one meanwhile.
@@ -153,7 +155,11 @@ impl Popup {
             Popup::Comment(comment) => Some(&comment.request),
             Popup::Picker(picker) => match &picker.choice {
                 Choice::Scopes(id) => Some(id),
-                Choice::Palette { .. } | Choice::Models | Choice::Rules | Choice::Themes => None,
+                Choice::Palette { .. }
+                | Choice::Models
+                | Choice::Copy
+                | Choice::Rules
+                | Choice::Themes => None,
             },
             Popup::Reader(_) | Popup::Jobs { .. } | Popup::Confirm(_) => None,
         }

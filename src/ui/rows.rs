@@ -2,6 +2,7 @@
 
 use super::popup::{Choice, Picker};
 use super::state::{Models, UiState};
+use super::transcript::Portion;
 use super::{keymap, keys, themes};
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::Request;
@@ -125,6 +126,8 @@ pub enum Does {
     TakeBack(u64),
     /// Another theme.
     Theme(ThemeName),
+    /// A part of the conversation.
+    Copy(Portion),
 }
 
 /// The rows of a picker that fit its search.
@@ -134,6 +137,7 @@ pub fn picks(state: &UiState, picker: &Picker) -> Vec<Pick> {
         Choice::Models => models(state),
         Choice::Scopes(id) => scopes(state, id),
         Choice::Rules => rules(state),
+        Choice::Copy => copies(state),
         Choice::Themes => themes::rows(state),
     };
     all.into_iter()
@@ -160,6 +164,18 @@ fn palette(contexts: &[keymap::Context]) -> Vec<Pick> {
         }
     }
     rows
+}
+
+fn copies(state: &UiState) -> Vec<Pick> {
+    let agent = state.agents.get(&state.shown);
+    let all = agent.map_or_else(Vec::new, |a| a.transcript.portions());
+    all.into_iter()
+        .map(|(portion, words, gist)| Pick {
+            words,
+            aside: gist,
+            does: Does::Copy(portion),
+        })
+        .collect()
 }
 
 fn scopes(state: &UiState, id: &RequestId) -> Vec<Pick> {

@@ -132,6 +132,16 @@ impl Kind {
         }
     }
 
+    /// What the cell is, in the sentence `Copied …`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Kind::Prompt(_) => "the prompt",
+            Kind::Answer(_) => "the answer",
+            Kind::Tool(_) => "the tool call",
+            Kind::Injected(_) | Kind::Notice(..) => "the entry",
+        }
+    }
+
     /// The text of the cell, for copying.
     pub fn text(&self) -> String {
         match self {

@@ -8,6 +8,8 @@
 mod answer;
 mod apply;
 mod cell;
+mod copy;
+mod diff;
 mod find;
 mod fold;
 mod follow;
@@ -24,6 +26,7 @@ mod view;
 
 use std::collections::VecDeque;
 
+pub use copy::Portion;
 pub use follow::{Scroll, Viewport};
 pub use log::CELLS_MAX;
 pub use search::{Round, Search};

@@ -1,11 +1,13 @@
-//! The keys of the conversation: the search in it, and from prompt to prompt.
+//! The keys of the conversation: the search in it, from prompt to prompt, what of it is copied.
 
+use super::Do;
 use super::movement::{self, Way};
 use crate::protocol::event::Level;
 use crate::ui::line_input::LineInput;
 use crate::ui::pane::Pane;
+use crate::ui::popup::{Choice, Popup};
 use crate::ui::state::UiState;
-use crate::ui::transcript::{Round, Transcript};
+use crate::ui::transcript::{Portion, Round, Transcript};
 
 fn shown(state: &mut UiState) -> &mut Transcript {
     &mut state.agents.entry(&state.shown).transcript
@@ -74,7 +76,27 @@ pub fn prompt(state: &mut UiState, way: Way) {
     }
 }
 
-/// Choose what is copied.
+/// Offers what of the conversation can be copied.
 pub fn copy_menu(state: &mut UiState) {
-    let _ = state;
+    if shown(state).portions().is_empty() {
+        state.say(Level::Info, "There is nothing to copy here yet.");
+        return;
+    }
+    super::popups::push(state, Popup::choose(Choice::Copy));
+}
+
+/// Copies a part of the conversation.
+pub fn copy(state: &mut UiState, portion: &Portion, out: &mut Vec<Do>) {
+    state.popups.pop();
+    let Some(text) = shown(state).text_of(portion) else {
+        state.say(Level::Info, "That is not there any more.");
+        return;
+    };
+    let what = match portion {
+        Portion::Cell(_) => "the message",
+        Portion::Code(..) => "the code",
+        Portion::Whole => "the conversation",
+    };
+    state.say(Level::Info, format!("Copied {what}."));
+    out.push(Do::Copy(text));
 }

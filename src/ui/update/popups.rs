@@ -312,6 +312,10 @@ fn choose(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
             out.push(Do::Command(Command::TakeBack { rule }));
             None
         }
+        (Choice::Copy, Some(Does::Copy(portion))) => {
+            super::find::copy(state, &portion, out);
+            None
+        }
         (Choice::Themes, Some(Does::Theme(name))) => {
             themes::keep(state, name, out);
             None
@@ -321,6 +325,7 @@ fn choose(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
             | Choice::Models
             | Choice::Scopes(_)
             | Choice::Rules
+            | Choice::Copy
             | Choice::Themes,
             Some(_) | None,
         ) => None,
@@ -356,7 +361,11 @@ fn selected_text(state: &UiState) -> Option<(String, String)> {
     }
     match state.focus.pane() {
         Pane::Lead => {
-            let said = &state.agents.get(&state.shown)?.last_said;
+            let agent = state.agents.get(&state.shown)?;
+            if let Some((what, text)) = agent.transcript.selected_text() {
+                return Some((what.into(), text));
+            }
+            let said = &agent.last_said;
             let what = format!("the last answer of {}", state.shown);
             (!said.is_empty()).then(|| (what, harmless(said)))
         }

@@ -146,6 +146,7 @@ fn pick(
     let picks = rows::picks(state, picker);
     let most = match picker.choice {
         Choice::Palette { .. } | Choice::Models | Choice::Rules => 20,
+        Choice::Copy => 14,
         // Low too: what it changes is to be seen.
         Choice::Themes => 8,
         // Low, so that the card can be read beside it.
@@ -159,6 +160,7 @@ fn pick(
         Choice::Palette { .. } => "Actions",
         Choice::Models => "Model",
         Choice::Themes => "Theme",
+        Choice::Copy => "Copy",
         Choice::Scopes(_) => "Allow for the whole team until crewdeck ends",
         Choice::Rules => "Allowed until crewdeck ends: Enter takes it back",
     };
@@ -201,6 +203,7 @@ fn nothing(state: &UiState, picker: &Picker) -> String {
     let written = picker.search.text().trim();
     match (&picker.choice, &state.models) {
         (Choice::Palette { .. }, _) => "No action has these words.".into(),
+        (Choice::Copy, _) => "Nothing to copy has these words.".into(),
         (Choice::Themes, _) => "No theme has these words.".into(),
         (Choice::Scopes(_), _) => "None has these words. Esc allows nothing.".into(),
         (Choice::Rules, _) if state.rules.is_empty() => {

@@ -29,6 +29,7 @@ fn streamed() -> Vec<EventKind> {
             agent: agent.clone(),
             text: "The parser is **done**.".into(),
             thinking: String::new(),
+            thought_ms: 0,
         },
         EventKind::ToolStarted {
             agent: agent.clone(),

@@ -158,12 +158,6 @@ impl Transcript {
         }
     }
 
-    /// The text of the selected cell, for copying.
-    pub fn text_of_selected(&self) -> Option<String> {
-        let at = self.log.selected.and_then(|n| self.log.index(n))?;
-        Some(self.log.cell(at).kind.text())
-    }
-
     fn with_layouts(
         &mut self,
         viewport: Viewport,

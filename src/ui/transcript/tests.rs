@@ -32,6 +32,7 @@ fn thought(thinking: &str, text: &str) -> EventKind {
         agent: bob(),
         text: text.into(),
         thinking: thinking.into(),
+        thought_ms: 4_200,
     }
 }
 
@@ -106,6 +107,11 @@ fn take(transcript: &mut Transcript, events: &[EventKind]) {
     for event in events {
         transcript.apply(&bob(), event);
     }
+}
+
+/// The text of the selected cell.
+fn copied(transcript: &Transcript) -> Option<String> {
+    transcript.selected_text().map(|(_, text)| text)
 }
 
 /// One text for each number up to `count`.

@@ -154,7 +154,7 @@ fn from_prompt_to_prompt() {
     assert!(!all.go_to_prompt(Way::Back, view(20, 6)));
     assert!(all.go_to_prompt(Way::Forward, view(20, 6)));
     assert_eq!(first(&all), "› prompt 1");
-    assert_eq!(all.text_of_selected().as_deref(), Some("prompt 1"));
+    assert_eq!(copied(&all).as_deref(), Some("prompt 1"));
     all.scroll(Scroll::PageDown, view(20, 6));
     all.scroll(Scroll::PageDown, view(20, 6));
     assert!(all.go_to_prompt(Way::Back, view(20, 6)));

@@ -22,6 +22,8 @@ pub struct Search {
     searching: Searching,
     /// Where the reader stood when it began.
     origin: Place,
+    /// Which cell was selected then.
+    selected: Option<u64>,
     /// The number of the cell with the match that the reader stands at, and which one of the cell it is.
     here: Option<(u64, usize)>,
     /// The cell that was opened to show a match in it.
@@ -62,6 +64,7 @@ impl Transcript {
         let mut search = self.search.take().unwrap_or_default();
         search.searching = Searching::Typing;
         search.origin = self.place;
+        search.selected = self.log.selected;
         self.search = Some(search);
     }
 
@@ -77,6 +80,7 @@ impl Transcript {
         }
         search.here = None;
         self.place = search.origin;
+        self.log.selected = search.selected;
         let needle = Needle::new(search.words.text());
         self.fold_again(None);
         self.log.search(needle);
@@ -101,6 +105,7 @@ impl Transcript {
         }
         if let Some(search) = self.search.take().filter(|_| was_typing) {
             self.place = search.origin;
+            self.log.selected = search.selected;
         }
         self.log.search(None);
     }

@@ -72,7 +72,7 @@ fn who_gives_up_while_writing_stands_where_the_search_began() {
     assert!(screen(&all, 20, 5).contains("the word"));
     all.end_search();
     assert_eq!(screen(&all, 20, 5), before);
-    assert!(all.is_following());
+    assert!(all.is_following() && copied(&all).is_none());
 }
 
 #[test]

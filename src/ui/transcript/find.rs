@@ -134,21 +134,22 @@ mod tests {
 
     #[test]
     fn words_are_found_whatever_their_case_and_line_breaks() {
-        let cases: [(&str, &str, &[Range<usize>]); 10] = [
-            ("a", "banAna", &[1..2, 3..4, 5..6]),
-            ("aa", "aaaaa", &[0..2, 2..4]),
-            ("Fix it", "fix\nit, FIX IT", &[0..6, 8..14]),
-            ("fixit", "fix\nit", &[0..6]),
-            ("größe", "GRÖSSE Größe", &[8..15]),
-            ("ß", "Straße", &[4..6]),
-            ("中文", "说中文,中文", &[3..9, 10..16]),
+        type Places = &'static [(usize, usize)];
+        let cases: [(&str, &str, Places); 10] = [
+            ("a", "banAna", &[(1, 2), (3, 4), (5, 6)]),
+            ("aa", "aaaaa", &[(0, 2), (2, 4)]),
+            ("Fix it", "fix\nit, FIX IT", &[(0, 6), (8, 14)]),
+            ("fixit", "fix\nit", &[(0, 6)]),
+            ("größe", "GRÖSSE Größe", &[(8, 15)]),
+            ("ß", "Straße", &[(4, 6)]),
+            ("中文", "说中文,中文", &[(3, 9), (10, 16)]),
             ("x", "", &[]),
-            ("aab", "aaab", &[1..4]),
-            ("é", "É", &[0..2]),
+            ("aab", "aaab", &[(1, 4)]),
+            ("é", "É", &[(0, 2)]),
         ];
         for (words, text, expected) in cases {
             let needle = Needle::new(words).unwrap();
-            let found: Vec<_> = needle.matches(text).collect();
+            let found: Vec<_> = needle.matches(text).map(|r| (r.start, r.end)).collect();
             assert_eq!(found, expected, "{words} in {text}");
         }
         assert_eq!((Needle::new(""), Needle::new("  ")), (None, None));

@@ -165,7 +165,7 @@ impl Place {
     }
 
     /// Moves the cell at an index to the top of the view, as far as there is enough below it.
-    pub fn to_top(&mut self, at: usize, log: &Log, layouts: &mut Layouts, rows: usize) {
+    pub fn hold_cell(&mut self, at: usize, log: &Log, layouts: &mut Layouts, rows: usize) {
         // Not the blank row above it.
         let line = usize::from(log.above(at) == Above::Apart);
         self.hold(Spot { at, line }, log, layouts, rows);

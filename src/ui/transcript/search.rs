@@ -270,7 +270,7 @@ impl Transcript {
         self.log.selected = Some(number);
         if let Some(at) = self.log.index(number) {
             let (log, layouts) = (&self.log, &mut self.scratch);
-            self.place.to_top(at, log, layouts, rows);
+            self.place.hold_cell(at, log, layouts, rows);
         }
         true
     }

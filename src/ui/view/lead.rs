@@ -75,7 +75,7 @@ fn search_line(
     let count = match (here, all) {
         (_, 0) if search.words().trim().is_empty() => String::new(),
         (_, 0) => "no match ".into(),
-        (0, all) => format!("{all} ",),
+        (0, all) => format!("{all} "),
         (here, all) => format!("{here}/{all} "),
     };
     // What follows the newest keeps its place at the right.

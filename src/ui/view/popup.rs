@@ -146,7 +146,17 @@ fn pick(
     let picks = rows::picks(state, picker);
     let most = match picker.choice {
         Choice::Palette { .. } | Choice::Models | Choice::Rules => 20,
-        Choice::Copy => 14,
+        // As low as its rows, so that what is copied can be seen beside it.
+        Choice::Copy => {
+            let all = rows::picks(
+                state,
+                &Picker {
+                    search: LineInput::default(),
+                    ..picker.clone()
+                },
+            );
+            u16::try_from(all.len()).unwrap_or(u16::MAX).clamp(1, 12) + 4
+        }
         // Low too: what it changes is to be seen.
         Choice::Themes => 8,
         // Low, so that the card can be read beside it.

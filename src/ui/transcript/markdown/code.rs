@@ -101,6 +101,10 @@ impl Language {
         if !cfg!(feature = "highlight") {
             return None;
         }
+        Language::named(fence)
+    }
+
+    fn named(fence: &str) -> Option<&'static Language> {
         let is_end = |c: char| c.is_whitespace() || ",{:".contains(c);
         let name = fence.split(is_end).next()?.to_ascii_lowercase();
         let all = LANGUAGES.iter();
@@ -198,7 +202,7 @@ impl Quote {
     }
 }
 
-#[cfg(all(test, feature = "highlight"))]
+#[cfg(test)]
 mod tests {
     use pretty_assertions::assert_eq;
 
@@ -207,7 +211,7 @@ mod tests {
     /// The code with each look marked: `[word]`, `«text»`, `<number>`, `{comment}`.
     fn marked(fence: &str, code: &str) -> String {
         let theme = Theme::default();
-        let language = Language::of(fence).unwrap();
+        let language = Language::named(fence).unwrap();
         let spans = language.spans(code, &theme);
         let whole: String = spans.iter().map(|s| s.content.as_ref()).collect();
         assert_eq!(whole, code);
@@ -253,7 +257,7 @@ mod tests {
         for (fence, code, expected) in cases {
             assert_eq!(marked(fence, code), expected, "{fence}");
         }
-        assert!(Language::of("brainfuck").is_none() && Language::of("").is_none());
+        assert!(Language::named("brainfuck").is_none() && Language::named("").is_none());
     }
 
     #[test]

@@ -123,6 +123,8 @@ pub struct State {
     pub(super) told_owed: Vec<JobId>,
     /// Letters that are in the conversation and that the model has not answered yet.
     pub(super) unanswered: Vec<Letter>,
+    /// How long the thoughts of the last answer took, in milliseconds.
+    pub(super) thought_ms: u64,
     pub(super) announced: Announced,
     /// What the person was told of state files since the turn began: it is not told at every step.
     troubles: Mutex<BTreeSet<String>>,
@@ -144,6 +146,7 @@ impl State {
             told: Vec::new(),
             told_owed: Vec::new(),
             unanswered: Vec::new(),
+            thought_ms: 0,
             announced: Announced::default(),
             troubles: Mutex::default(),
         }
@@ -273,7 +276,10 @@ impl Driver {
         self.activity(Activity::Thinking).await;
         let engine = self.engine();
         let mut partial = String::new();
-        let answer = until_interrupt(control, inputs, self.stream(&engine, &mut partial)).await;
+        let mut thought_ms = 0;
+        let stream = self.stream(&engine, &mut partial, &mut thought_ms);
+        let answer = until_interrupt(control, inputs, stream).await;
+        self.state.thought_ms = thought_ms;
         match answer {
             Some(Ok(reply)) => {
                 self.count(&engine, &reply).await;

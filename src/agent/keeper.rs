@@ -37,10 +37,12 @@ impl Driver {
         })
         .await;
         if let Some((text, thinking)) = said {
+            let thought_ms = std::mem::take(&mut self.state.thought_ms);
             self.publish(EventKind::Said {
                 agent: self.name.clone(),
                 text,
                 thinking,
+                thought_ms,
             })
             .await;
         }

@@ -30,11 +30,13 @@ impl Driver {
         .await;
     }
 
-    /// Calls the model. `partial` holds the words that have arrived, also when this is dropped.
+    /// Calls the model. `partial` holds the words that have arrived, also when this is dropped, and `thought_ms` how long
+    /// was thought before them.
     pub(super) async fn stream(
         &self,
         engine: &Engine,
         partial: &mut String,
+        thought_ms: &mut u64,
     ) -> Result<Reply, ModelError> {
         let mut stream = engine.model.call(ModelRequest {
             agent: self.name.clone(),
@@ -49,6 +51,13 @@ impl Driver {
         let redactor = self.publisher.redactor();
         let (mut said, mut thought) = (redactor.stream(), redactor.stream());
         let mut due: Option<Instant> = None;
+        let mut thinks_since: Option<Instant> = None;
+        let mut thought_until = |since: &mut Option<Instant>| {
+            if let Some(since) = since.take() {
+                let passed = u64::try_from(since.elapsed().as_millis());
+                *thought_ms = thought_ms.saturating_add(passed.unwrap_or(u64::MAX));
+            }
+        };
         let flush = |text: &mut String, thinking: &mut String| {
             if !thinking.is_empty() {
                 let text = std::mem::take(thinking);
@@ -80,16 +89,19 @@ impl Driver {
                 delta = stream.next() => match delta {
                     Some(Ok(Delta::Held(held))) => self.held(held, Activity::Thinking).await,
                     Some(Ok(Delta::Text(more))) => {
+                        thought_until(&mut thinks_since);
                         partial.push_str(&more);
                         text.push_str(&said.push_text(&more));
                         due.get_or_insert_with(|| Instant::now() + MERGE);
                     }
                     Some(Ok(Delta::Thinking(more))) => {
+                        thinks_since.get_or_insert_with(Instant::now);
                         thinking.push_str(&thought.push_text(&more));
                         due.get_or_insert_with(|| Instant::now() + MERGE);
                     }
-                    Some(Ok(Delta::ToolCall(_))) => {}
+                    Some(Ok(Delta::ToolCall(_))) => thought_until(&mut thinks_since),
                     Some(Ok(Delta::Done(reply))) => {
+                        thought_until(&mut thinks_since);
                         text.push_str(&said.end_text());
                         thinking.push_str(&thought.end_text());
                         flush(&mut text, &mut thinking);

@@ -172,6 +172,9 @@ pub enum EventKind {
         text: String,
         /// The thoughts; may be empty.
         thinking: String,
+        /// How long the thoughts took, in milliseconds; 0 where it is not known.
+        #[serde(default)]
+        thought_ms: u64,
     },
     /// A tool call begins (also one that will be refused).
     ToolStarted {

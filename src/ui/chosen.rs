@@ -8,28 +8,6 @@ use super::state::UiState;
 use crate::domain::screen::ScreenChoice;
 
 impl UiState {
-    /// The same person before an empty screen: what was looked at stays, what had happened is gone.
-    pub(super) fn forget_the_past(&mut self) {
-        let (size, zone, motion) = (self.size, self.zone.clone(), self.motion);
-        let fresh = UiState::new(size.width, size.height, zone, motion);
-        let before = std::mem::replace(self, fresh);
-        self.focus = before.focus;
-        self.shown = before.shown;
-        self.selected = before.selected;
-        self.filter = before.filter;
-        self.zoom = before.zoom;
-        self.tab = before.tab;
-        self.screen = before.screen;
-        self.popups = before.popups;
-        self.board_shape = before.board_shape;
-        self.mouse = before.mouse;
-        self.keymap = before.keymap;
-        self.theme = before.theme;
-        self.tour = before.tour;
-        self.attention = before.attention;
-        self.replay = before.replay;
-    }
-
     /// Lets the panes lie as they did before.
     pub fn set_screen(&mut self, screen: ScreenChoice) {
         self.screen = screen;
@@ -62,8 +40,7 @@ mod tests {
 
     #[test]
     fn what_the_person_chose_outlives_the_crew_and_the_past() {
-        let forget: [fn(&mut UiState); 2] = [UiState::forget_crew, UiState::forget_the_past];
-        for forget in forget {
+        {
             let mut state = busy(160, 45);
             let changes = Changes::from([("palette".to_string(), vec!["ctrl+g".to_string()])]);
             let keymap = KeyMap::changed(&changes).unwrap();
@@ -74,7 +51,7 @@ mod tests {
             state.set_keymap(keymap.clone());
             state.set_screen(screen);
             state.set_theme(ThemeName::Light);
-            forget(&mut state);
+            state.forget_crew();
             assert_eq!(*state.keymap, keymap);
             assert_eq!(state.screen, screen);
             assert_eq!(state.theme(), ThemeName::Light);

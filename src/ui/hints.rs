@@ -1,7 +1,7 @@
 //! Which keys do something right now: the hint line shows no others.
 
 use super::board;
-use super::keymap::{Action, Bound, Context};
+use super::keymap::{Action, Bound, Context, Found};
 use super::keys;
 use super::pane::{Focus, Pane};
 use super::popup::{Popup, Text};
@@ -56,8 +56,14 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
         if binding.hint.is_empty() || binding.keys.is_empty() || !does_something(state, binding) {
             continue;
         }
+        // A key that a narrower context has taken means something else here.
+        let meant = Found::Action(binding.action);
+        let means = |key: &&String| state.keymap.lookup(&contexts, key) == meant;
+        let Some(key) = binding.keys.iter().find(means) else {
+            continue;
+        };
         let hint = Hint {
-            key: binding.shown(),
+            key: keys::shown(key),
             words: words(state, binding),
             action: binding.action,
             urgency: if binding.action == Action::Waiting {
@@ -98,6 +104,11 @@ fn words(state: &UiState, binding: &Bound) -> String {
     if action == Action::Back && binding.context == Context::Panes {
         if state.filter.is_some() && state.focus == Focus::Pane(Pane::Board) {
             return "clear filter".into();
+        }
+        let agent = state.agents.get(&state.shown);
+        let is_searched = agent.is_some_and(|a| a.transcript.search().is_some());
+        if is_searched && state.focus == Focus::Pane(Pane::Lead) {
+            return "end search".into();
         }
         if !state.shown.is_lead() && state.zoom.is_none() {
             return "back to lead".into();
@@ -216,12 +227,24 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         },
         Action::Back if binding.context == Context::Panes => {
             let filtered = state.filter.is_some() && focus == Focus::Pane(Pane::Board);
-            filtered || state.zoom.is_some() || !state.shown.is_lead()
+            let searched = state
+                .agents
+                .get(&state.shown)
+                .is_some_and(|a| a.transcript.search().is_some());
+            let searched = searched && focus == Focus::Pane(Pane::Lead);
+            filtered || searched || state.zoom.is_some() || !state.shown.is_lead()
         }
         Action::Send | Action::Newline => match state.popups.last() {
             None => !state.composer.is_empty(),
             Some(_) => true,
         },
+        Action::Search | Action::PrevPrompt | Action::NextPrompt | Action::CopyMenu => {
+            state.agents.get(&state.shown).is_some_and(|a| a.has_spoken)
+        }
+        Action::NextMatch | Action::PrevMatch => state
+            .agents
+            .get(&state.shown)
+            .is_some_and(|a| a.transcript.found().1 > 0),
         Action::Copy if !in_panes => true,
         Action::Copy => match focus.pane() {
             Pane::Lead => state

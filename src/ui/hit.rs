@@ -107,7 +107,7 @@ fn in_popup(state: &UiState, popup: &Popup, here: Position) -> Hit {
         }
         Popup::Picker(picker) => {
             let len = rows::picks(state, picker).len();
-            let place = pickers::picker(state.size, picker, len);
+            let place = pickers::picker(state, state.size, picker, len);
             (place.area, Some((place.list, place.first, len)))
         }
         Popup::Jobs { row } => {

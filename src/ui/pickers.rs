@@ -4,7 +4,8 @@ use ratatui::layout::{Margin, Rect};
 
 use super::popup::{Choice, Picker};
 use super::readers::centered;
-use super::rows::first_row;
+use super::rows::{self, first_row};
+use super::state::UiState;
 
 /// Widest list to choose from, in columns.
 const PICKER_WIDTH: u16 = 76;
@@ -30,9 +31,14 @@ pub fn inside(area: Rect) -> Rect {
 }
 
 /// A list of `len` rows with a line to search in it and a blank one above.
-pub fn picker(screen: Rect, picker: &Picker, len: usize) -> Place {
+pub fn picker(state: &UiState, screen: Rect, picker: &Picker, len: usize) -> Place {
     let most = match picker.choice {
         Choice::Palette { .. } | Choice::Models | Choice::Rules => 20,
+        // As low as its rows, so that what is copied can be seen beside it.
+        Choice::Copy => {
+            let all = rows::copies(state).len();
+            u16::try_from(all).unwrap_or(u16::MAX).clamp(1, 12) + 4
+        }
         // Low too: what it changes is to be seen.
         Choice::Themes => 8,
         // Low, so that the card can be read beside it.

@@ -27,11 +27,12 @@ pub enum Text {
 }
 
 /// Whether the search line has the keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Searching {
     /// It does.
     Typing,
     /// It does not.
+    #[default]
     Rest,
 }
 
@@ -62,6 +63,8 @@ pub enum Choice {
     Models,
     /// How far the permission reaches that this request asks for.
     Scopes(RequestId),
+    /// What of the conversation that is shown is copied.
+    Copy,
     /// The rules of the session; taking one takes it back.
     Rules,
     /// The themes; the screen has the selected one meanwhile.
@@ -152,7 +155,11 @@ impl Popup {
             Popup::Comment(comment) => Some(&comment.request),
             Popup::Picker(picker) => match &picker.choice {
                 Choice::Scopes(id) => Some(id),
-                Choice::Palette { .. } | Choice::Models | Choice::Rules | Choice::Themes => None,
+                Choice::Palette { .. }
+                | Choice::Models
+                | Choice::Copy
+                | Choice::Rules
+                | Choice::Themes => None,
             },
             Popup::Reader(_) | Popup::Jobs { .. } | Popup::Confirm(_) => None,
         }

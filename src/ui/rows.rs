@@ -2,6 +2,7 @@
 
 use super::popup::{Choice, Picker};
 use super::state::{Models, UiState};
+use super::transcript::Portion;
 use super::{fuzzy, keymap, themes};
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::Request;
@@ -133,6 +134,8 @@ pub enum Does {
     TakeBack(u64),
     /// Another theme.
     Theme(ThemeName),
+    /// A part of the conversation.
+    Copy(Portion),
 }
 
 /// The rows of a picker that fit its search, the best first; all of them in their order when nothing is searched for.
@@ -142,6 +145,7 @@ pub fn picks(state: &UiState, picker: &Picker) -> Vec<Pick> {
         Choice::Models => models(state),
         Choice::Scopes(id) => scopes(state, id),
         Choice::Rules => rules(state),
+        Choice::Copy => copies(state),
         Choice::Themes => themes::rows(state),
     };
     let searched = picker.search.text();
@@ -175,6 +179,20 @@ fn palette(state: &UiState, contexts: &[keymap::Context]) -> Vec<Pick> {
         }
     }
     rows
+}
+
+/// What of the conversation can be copied.
+pub fn copies(state: &UiState) -> Vec<Pick> {
+    let agent = state.agents.get(&state.shown);
+    let all = agent.map_or_else(Vec::new, |a| a.transcript.portions());
+    all.into_iter()
+        .map(|(portion, words, gist)| Pick {
+            words,
+            marked: Vec::new(),
+            aside: gist,
+            does: Does::Copy(portion),
+        })
+        .collect()
 }
 
 fn scopes(state: &UiState, id: &RequestId) -> Vec<Pick> {

@@ -22,6 +22,7 @@ use super::replay::Player;
 use super::requests::RequestBook;
 use super::seat::Seat;
 use super::tour::Tour;
+use super::transcript::Search;
 use crate::domain::attention::Matter;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, RequestId, TaskId};
@@ -339,6 +340,9 @@ impl UiState {
             Focus::Pane(Pane::Board) if self.is_filtering() => {
                 vec![Context::Filter, Context::Everywhere]
             }
+            Focus::Pane(Pane::Lead) if self.is_searching() => {
+                vec![Context::Search, Context::Everywhere]
+            }
             Focus::Pane(Pane::Needs) if self.has_choices() => vec![
                 Context::Choices,
                 Context::In(Pane::Needs),
@@ -364,6 +368,13 @@ impl UiState {
     pub(super) fn is_filtering(&self) -> bool {
         let typing = |f: &Filter| f.searching == Searching::Typing;
         self.filter.as_ref().is_some_and(typing)
+    }
+
+    /// Whether what is searched for in the conversation is being written.
+    pub(super) fn is_searching(&self) -> bool {
+        let search = self.agents.get(&self.shown).map(|a| a.transcript.search());
+        let typing = search.flatten().map(Search::searching) == Some(Searching::Typing);
+        typing && self.focus == Focus::Pane(Pane::Lead)
     }
 
     /// Whether a comment is being written: it must not get lost.

@@ -17,12 +17,18 @@ pub struct Row {
     /// How many visible characters of the text stand before this row, whatever the width is: a place in
     /// the text that outlives another wrapping of it. Margins and ornaments do not count.
     pub ink: usize,
+    /// How many of the spans, from the left, are the margin and not the text.
+    pub margin: usize,
 }
 
 impl Row {
     /// A row that is no part of a text: an ornament, or blank. `ink` is that of the text before it.
     pub fn ornament(spans: Vec<Span<'static>>, ink: usize) -> Row {
-        Row { spans, ink }
+        Row {
+            spans,
+            ink,
+            margin: 0,
+        }
     }
 
     /// The columns that it takes.
@@ -334,11 +340,13 @@ impl<'a> Writer<'a> {
                 Turn::Rest => &margin.rest,
             });
         }
+        let margin = spans.len();
         spans.append(&mut self.row.spans);
         self.row.columns = 0;
         self.rows.push(Row {
             spans,
             ink: self.row_ink,
+            margin,
         });
         self.row_ink = self.ink;
         self.turn = next;

@@ -36,6 +36,18 @@ pub enum Action {
     Follow,
     /// Copy what is selected.
     Copy,
+    /// Choose what of the conversation is copied.
+    CopyMenu,
+    /// Search the conversation.
+    Search,
+    /// Go to the next match.
+    NextMatch,
+    /// Go to the match before.
+    PrevMatch,
+    /// Go to the next thing that the person said.
+    NextPrompt,
+    /// Go to what the person said before.
+    PrevPrompt,
     /// Show only the tasks that have some words.
     Filter,
     /// Draw the tasks as a graph, or list them.

@@ -26,6 +26,8 @@ pub enum Context {
     In(Pane),
     /// While writing the board's filter.
     Filter,
+    /// While writing what is searched for in the conversation.
+    Search,
     /// While a question with choices has the keys.
     Choices,
     /// In a popup of text.
@@ -54,6 +56,7 @@ impl Context {
             Context::Panes => "In every pane",
             Context::In(pane) => pane.title(),
             Context::Filter => "Filter",
+            Context::Search => "Search",
             Context::Choices => "A question with choices",
             Context::Reader => "Reading",
             Context::Picker => "Choosing",
@@ -141,6 +144,12 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Lead), &["K", "{"], Action::Prev, "select the tool call before", ""),
     bind(Context::In(Pane::Lead), &["enter", "space"], Action::Open, "open or fold the selected tool call", "open"),
     bind(Context::In(Pane::Lead), &["o"], Action::Subagent, "show the subagent that the selected tool call sent out", "subagent"),
+    bind(Context::In(Pane::Lead), &["n"], Action::NextMatch, "go to the next match of the search", "next match"),
+    bind(Context::In(Pane::Lead), &["N"], Action::PrevMatch, "go to the match before", "match before"),
+    bind(Context::In(Pane::Lead), &["/"], Action::Search, "search the conversation, folded output too", "search"),
+    bind(Context::In(Pane::Lead), &["[", "("], Action::PrevPrompt, "go to what you said before", "prompts"),
+    bind(Context::In(Pane::Lead), &["]", ")"], Action::NextPrompt, "go to what you said next", ""),
+    bind(Context::In(Pane::Lead), &["Y"], Action::CopyMenu, "choose what to copy: a message, a code block, the conversation", ""),
     bind(Context::In(Pane::Lead), &["f", "end"], Action::Follow, "follow the newest", "follow"),
 
     bind(Context::In(Pane::Board), &["enter"], Action::Open, "show the task", "open"),
@@ -178,7 +187,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Panes, &["pgup"], Action::Move(Scroll::PageUp), "page up", ""),
     bind(Context::Panes, &["g", "home"], Action::Move(Scroll::Top), "to the top", ""),
     bind(Context::Panes, &["G", "end"], Action::Move(Scroll::Bottom), "to the bottom", ""),
-    bind(Context::Panes, &["y"], Action::Copy, "copy what is selected", "copy"),
+    bind(Context::Panes, &["y"], Action::Copy, "copy what is selected; of a conversation with nothing selected, the last answer", "copy"),
     bind(Context::Panes, &["m"], Action::Models, "choose another model", ""),
     bind(Context::Panes, &["b"], Action::Jobs, "show the background jobs", "jobs"),
     bind(Context::Panes, &["@"], Action::Notices, "show the notices", ""),
@@ -193,6 +202,11 @@ pub const TABLE: &[Binding] = &[
 
     bind(Context::Filter, &["enter", "down"], Action::Accept, "keep the filter", "keep"),
     bind(Context::Filter, &["esc"], Action::Back, "clear the filter", "clear"),
+
+    bind(Context::Search, &["enter"], Action::Accept, "keep the search; n and N go on", "keep"),
+    bind(Context::Search, &["down", "ctrl+n"], Action::NextMatch, "next match", "next match"),
+    bind(Context::Search, &["up"], Action::PrevMatch, "match before", ""),
+    bind(Context::Search, &["esc"], Action::Back, "end the search, back to where it began", "cancel"),
 
     bind(Context::Reader, &["esc", "q", "enter"], Action::Back, "close", "close"),
     bind(Context::Reader, &["j", "down"], Action::Move(Scroll::LineDown), "down", "scroll"),

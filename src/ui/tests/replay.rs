@@ -31,6 +31,7 @@ fn streamed() -> Vec<EventKind> {
             agent: agent.clone(),
             text: "The parser is **done**.".into(),
             thinking: String::new(),
+            thought_ms: 0,
         },
         EventKind::ToolStarted {
             agent: agent.clone(),

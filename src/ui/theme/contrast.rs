@@ -100,7 +100,7 @@ fn problems(name: ThemeName, depth: ColorDepth) -> Vec<String> {
                 // No frame lies on the row that keys act on.
                 ("border", "selection") => continue,
                 _ if depth == ColorDepth::Sixteen => SIXTEEN_LEAST,
-                ("dim" | "quote" | "border", _) => SECONDARY,
+                ("dim" | "quote" | "comment" | "border", _) => SECONDARY,
                 _ => WORDS,
             };
             let found = contrast(color, ground);

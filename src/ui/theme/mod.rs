@@ -67,6 +67,18 @@ pub struct Theme {
     pub added: Style,
     /// A line that a diff takes away.
     pub removed: Style,
+    /// A word of a language, in code.
+    pub keyword: Style,
+    /// A text in code.
+    pub string: Style,
+    /// A number in code.
+    pub number: Style,
+    /// A comment in code.
+    pub comment: Style,
+    /// What was searched for. Laid over the words.
+    pub found: Style,
+    /// The one of them that the reader stands at. Laid over the words.
+    pub found_here: Style,
     /// What the person said.
     pub user: Style,
     /// What a model said.
@@ -115,6 +127,12 @@ impl Theme {
             quote,
             added,
             removed,
+            keyword,
+            string,
+            number,
+            comment,
+            found,
+            found_here,
             user,
             assistant,
             tool

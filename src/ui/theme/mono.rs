@@ -35,6 +35,14 @@ pub fn theme() -> Theme {
         quote: dim.add_modifier(Modifier::ITALIC),
         added: bold,
         removed: dim,
+        keyword: bold,
+        string: plain,
+        number: plain,
+        comment: dim,
+        found: bold.add_modifier(Modifier::UNDERLINED),
+        found_here: bold
+            .add_modifier(Modifier::REVERSED)
+            .remove_modifier(Modifier::DIM),
         user: bold,
         assistant: plain,
         tool: dim,

@@ -36,6 +36,15 @@ pub fn theme() -> Theme {
         quote: dim.add_modifier(Modifier::ITALIC),
         added: plain.fg(Color::Green),
         removed: plain.fg(Color::Red),
+        keyword: plain.fg(Color::Magenta),
+        string: plain.fg(Color::Green),
+        number: plain.fg(Color::Yellow),
+        comment: dim.add_modifier(Modifier::ITALIC),
+        found: bold.add_modifier(Modifier::UNDERLINED),
+        found_here: bold
+            .fg(Color::Yellow)
+            .add_modifier(Modifier::REVERSED)
+            .remove_modifier(Modifier::DIM),
         user: bold.fg(Color::Cyan),
         assistant: plain,
         tool: plain.fg(Color::Magenta),

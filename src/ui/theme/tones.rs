@@ -95,6 +95,14 @@ impl Tones {
             quote: dim.add_modifier(Modifier::ITALIC),
             added: on(self.ok),
             removed: on(self.error),
+            keyword: on(self.tool),
+            string: on(self.ok),
+            number: on(self.warn),
+            comment: dim.add_modifier(Modifier::ITALIC),
+            found: Style::new().add_modifier(Modifier::UNDERLINED | Modifier::BOLD),
+            found_here: on(self.warn)
+                .patch(under(self.ground))
+                .add_modifier(Modifier::REVERSED | Modifier::BOLD),
             user: accent.add_modifier(Modifier::BOLD),
             assistant: text,
             tool: on(self.tool),

@@ -16,6 +16,8 @@ pub struct Answer {
     pub text: Kept,
     /// What was thought before.
     pub thinking: Kept,
+    /// How long that took, in milliseconds; 0 where it is not known.
+    pub thought_ms: u64,
     /// Whether the thoughts are shown.
     pub fold: Fold,
     /// How far it has come.

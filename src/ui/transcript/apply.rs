@@ -35,7 +35,16 @@ impl Transcript {
                     self.log.remove(open);
                 }
             }
-            EventKind::Said { text, thinking, .. } => self.say(Answer::whole(text, thinking)),
+            EventKind::Said {
+                text,
+                thinking,
+                thought_ms,
+                ..
+            } => {
+                let mut answer = Answer::whole(text, thinking);
+                answer.thought_ms = *thought_ms;
+                self.say(answer);
+            }
             EventKind::ToolStarted {
                 call,
                 tool,

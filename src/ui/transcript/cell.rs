@@ -1,6 +1,8 @@
 //! One cell of a conversation: something that was said or done.
 
 use super::answer::Answer;
+use super::find::Needle;
+use super::fold;
 use super::run::ToolRun;
 use crate::domain::text::one_line;
 use crate::protocol::event::{Level, TurnEnd};
@@ -12,6 +14,8 @@ pub struct Cell {
     pub kind: Kind,
     /// Another one after every change, never used twice in a transcript: a drawing is known by it.
     pub version: u64,
+    /// How often it holds what is searched for.
+    pub found: usize,
 }
 
 /// What a cell holds.
@@ -103,6 +107,38 @@ impl Kind {
             Kind::Answer(answer) => answer.text.as_str().len() + answer.thinking.as_str().len(),
             Kind::Tool(run) => run.input.len() + run.output.len() + run.diff.len(),
             Kind::Notice(_, text, hint) => text.len() + hint.len(),
+        }
+    }
+
+    /// How often the cell holds what is searched for, folded or not: in its words as they were written, of long
+    /// outputs in the lines that are shown.
+    pub fn count(&self, needle: &Needle) -> usize {
+        let count = |text: &str| needle.count(text);
+        match self {
+            Kind::Prompt(text) | Kind::Injected(text) => count(text),
+            Kind::Answer(answer) => count(answer.thinking.as_str()) + count(answer.text.as_str()),
+            Kind::Tool(run) => {
+                let input = if run.diff.is_empty() {
+                    run.input.as_str()
+                } else {
+                    ""
+                };
+                let short = count(&run.tool) + count(&run.on) + count(input);
+                let long =
+                    [&run.diff, &run.output].map(|t| fold::shown(t).map(count).sum::<usize>());
+                short + long.iter().sum::<usize>()
+            }
+            Kind::Notice(_, text, hint) => count(text) + count(hint),
+        }
+    }
+
+    /// What the cell is, in the sentence `Copied …`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Kind::Prompt(_) => "the prompt",
+            Kind::Answer(_) => "the answer",
+            Kind::Tool(_) => "the tool call",
+            Kind::Injected(_) | Kind::Notice(..) => "the entry",
         }
     }
 

@@ -4,6 +4,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::cell::Fold;
+use super::diff;
 use super::layout::{Mark, Page};
 use super::run::{Progress, ToolRun};
 use crate::domain::text::harmless;
@@ -29,9 +30,12 @@ pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<R
                 let input = block(&run.input, page.theme.code, page, ink);
                 out.extend(some(input, INPUT_ROWS, page));
             }
-            let diff = lines(&run.diff, page, ink, |line| diff_style(line, page));
-            out.extend(diff);
-            out.extend(lines(&run.output, page, ink, |_| page.theme.dim));
+            let diff = diff::read(run.diff.trim_end());
+            let digits = diff::digits(&diff);
+            out.extend(some_lines(&diff, page, ink, |line, ink| {
+                diff::rows(*line, digits, page, ink)
+            }));
+            out.extend(lines(&run.output, page, ink));
         }
         (Fold::Folded, Progress::Running) => {
             let all: Vec<&str> = run.output.lines().collect();
@@ -143,25 +147,56 @@ fn block(text: &str, style: Style, page: Page<'_>, ink: &mut usize) -> Vec<Row> 
     wrap(&words, page.columns, &margin, Break::Anywhere, ink)
 }
 
+/// The lines of a long text that an open call shows: the first and the last.
+pub fn shown(text: &str) -> impl Iterator<Item = &str> {
+    let text = text.trim_end();
+    let (head, tail) = ends(text);
+    head.lines().chain(tail.lines())
+}
+
+/// The first and the last lines of a text; of a short one all are the first.
+fn ends(text: &str) -> (&str, &str) {
+    let mut breaks = text.match_indices('\n').map(|(at, _)| at);
+    if breaks.clone().nth(LINES_MAX - 1).is_none() {
+        return (text, "");
+    }
+    let head = breaks.nth(LINES_MAX / 2 - 1).unwrap_or(text.len());
+    let mut back = text.rmatch_indices('\n').map(|(at, _)| at);
+    let tail = back.nth(LINES_MAX / 2 - 1).unwrap_or(text.len());
+    (&text[..head], text.get(tail + 1..).unwrap_or_default())
+}
+
 /// The first and the last lines of a text, and how many are between them.
-fn lines(text: &str, page: Page<'_>, ink: &mut usize, style: impl Fn(&str) -> Style) -> Vec<Row> {
+fn lines(text: &str, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
     let all: Vec<&str> = text.trim_end().lines().collect();
     if all.iter().all(|l| l.is_empty()) {
         return Vec::new();
     }
+    some_lines(&all, page, ink, |line, ink| {
+        if line.is_empty() {
+            vec![Row::ornament(vec![], *ink)]
+        } else {
+            block(line, page.theme.dim, page, ink)
+        }
+    })
+}
+
+/// The first and the last of `all`, each as its rows, and how many are between them.
+fn some_lines<T>(
+    all: &[T],
+    page: Page<'_>,
+    ink: &mut usize,
+    rows: impl Fn(&T, &mut usize) -> Vec<Row>,
+) -> Vec<Row> {
     let mut out = Vec::new();
-    let mut draw = |some: &[&str], out: &mut Vec<Row>| {
+    let mut draw = |some: &[T], out: &mut Vec<Row>| {
         for line in some {
-            let rows = if line.is_empty() {
-                vec![Row::ornament(vec![], *ink)]
-            } else {
-                block(line, style(line), page, ink)
-            };
+            let rows = rows(line, ink);
             out.extend(self::some(rows, ROWS_OF_LINE, page));
         }
     };
     if all.len() <= LINES_MAX {
-        draw(&all, &mut out);
+        draw(all, &mut out);
     } else {
         let half = LINES_MAX / 2;
         draw(&all[..half], &mut out);
@@ -186,13 +221,4 @@ pub fn some(mut rows: Vec<Row>, max: usize, page: Page<'_>) -> Vec<Row> {
     let mark = Row::ornament(one(&mark, page.theme.warn, page).spans, ink);
     rows.splice(start..start + left, [mark]);
     rows
-}
-
-fn diff_style(line: &str, page: Page<'_>) -> Style {
-    let is_header = line.starts_with("+++ ") || line.starts_with("--- ");
-    match line.as_bytes().first() {
-        Some(b'+') if !is_header => page.theme.added,
-        Some(b'-') if !is_header => page.theme.removed,
-        Some(_) | None => page.theme.dim,
-    }
 }

@@ -1,5 +1,6 @@
 //! Where the reader stands: at the newest, or at a row that stays where it is while more comes in.
 
+use super::layout::Above;
 use super::layouts::Layouts;
 use super::log::Log;
 
@@ -149,6 +150,41 @@ impl Place {
         };
         let goal = if first < top { first } else { top.max(lowest) };
         self.hold(goal, log, layouts, rows);
+    }
+
+    /// Brings a row into view, with some of what stands before it; a view that has it does not move.
+    pub fn reveal_row(&mut self, row: Spot, log: &Log, layouts: &mut Layouts, rows: usize) {
+        let Some(top) = self.top(log, layouts, rows) else {
+            return;
+        };
+        let is_in_view = top <= row && back(row, rows - 1, log, layouts) <= top;
+        if !is_in_view {
+            let goal = back(row, rows / 3, log, layouts);
+            self.hold(goal, log, layouts, rows);
+        }
+    }
+
+    /// Moves the cell at an index to the top of the view, as far as there is enough below it.
+    pub fn hold_cell(&mut self, at: usize, log: &Log, layouts: &mut Layouts, rows: usize) {
+        // Not the blank row above it.
+        let line = usize::from(log.above(at) == Above::Apart);
+        self.hold(Spot { at, line }, log, layouts, rows);
+    }
+
+    /// The indices of the first and the last cell in view.
+    pub fn seen(&self, log: &Log, layouts: &mut Layouts, rows: usize) -> Option<(usize, usize)> {
+        let top = self.top(log, layouts, rows)?;
+        let mut room = rows + top.line;
+        let mut last = top.at;
+        for at in top.at..log.len() {
+            let height = layouts.get(log, at).len();
+            last = at;
+            if height >= room {
+                break;
+            }
+            room -= height;
+        }
+        Some((top.at, last))
     }
 
     fn up(&mut self, by: usize, log: &Log, layouts: &mut Layouts, rows: usize) {

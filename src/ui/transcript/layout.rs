@@ -5,14 +5,17 @@ use ratatui::text::Span;
 
 use super::answer::{Answer, Stream};
 use super::cell::{Fold, Kind};
+use super::run::duration;
 use super::{fold, markdown};
 use crate::domain::text::harmless;
 use crate::protocol::event::Level;
 use crate::ui::theme::Theme;
-use crate::ui::wrap::{Break, Margin, Row, fit, wrap};
+use crate::ui::wrap::{Break, Margin, Row, fit, width, wrap};
 
 /// Said behind an answer that holds a tool call as text.
 const CALL_AS_TEXT: &str = "the model wrote a tool call as text; it was not run (its server's chat template may lack tool support)";
+/// Fewest columns in which the first line of folded thoughts is shown.
+const LEAST_THOUGHT: usize = 12;
 /// Most rows of thoughts that are shown when they are opened.
 const THOUGHTS_MAX: usize = 400;
 
@@ -253,20 +256,27 @@ fn thoughts(answer: &Answer, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec
         Fold::Folded => {
             // What is thought right now stands at the end; what was thought is known by its beginning.
             let mut lines = text.lines().filter(|l| !l.trim().is_empty());
-            let line = if answer.progress == Stream::Open {
-                lines.next_back()
-            } else {
-                lines.next()
+            let (said, line) = match answer.progress {
+                Stream::Open => ("thinking", lines.next_back()),
+                Stream::Closed | Stream::ClosedWithCall => ("thought", lines.next()),
             };
-            let room = page.columns.saturating_sub(margin.columns());
-            let line = fit(line.unwrap_or_default(), room.max(1));
-            wrap(
-                &[Span::styled(line, dim)],
-                page.columns,
-                &margin,
-                Break::Anywhere,
-                &mut 0,
-            )
+            let said = match answer.thought_ms {
+                0..1000 => said.to_string(),
+                ms @ 1000..60_000 => format!("{said} for {} s", ms / 1000),
+                ms => format!("{said} for {}", duration(ms)),
+            };
+            let mut spans = vec![Span::styled("∴", sign), " ".into()];
+            let room = page.columns.saturating_sub(2);
+            spans.push(Span::styled(fit(&said, room.max(1)), dim));
+            let margin = spans.len();
+            let room = room.saturating_sub(width(&said) + 3);
+            // A word or two say nothing.
+            if room >= LEAST_THOUGHT {
+                spans.push(Span::styled(" · ", dim));
+                spans.push(Span::styled(fit(line.unwrap_or_default(), room), dim));
+            }
+            let ink = 0;
+            vec![Row { spans, ink, margin }]
         }
         Fold::Open => {
             let words = [Span::styled(text, dim)];

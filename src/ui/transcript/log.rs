@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use super::cell::{Cell, Kind};
+use super::find::Needle;
 use super::layout::{Above, Mark};
+use crate::ui::pane::Way;
 
 /// Most cells that are kept; the oldest go first, and the drawing says so.
 pub const CELLS_MAX: usize = 10_000;
@@ -22,6 +24,9 @@ pub struct Log {
     version: u64,
     /// The number of the selected cell.
     pub selected: Option<u64>,
+    /// What is searched for, and how often it is there.
+    needle: Option<Needle>,
+    found: usize,
 }
 
 impl Log {
@@ -30,7 +35,13 @@ impl Log {
         self.version += 1;
         let version = self.version;
         self.bytes += kind.bytes();
-        self.cells.push_back(Cell { kind, version });
+        let found = self.needle.as_ref().map_or(0, |n| kind.count(n));
+        self.found += found;
+        self.cells.push_back(Cell {
+            kind,
+            version,
+            found,
+        });
         self.trim();
         self.next() - 1
     }
@@ -40,6 +51,7 @@ impl Log {
         while self.cells.len() > CELLS_MAX || (self.bytes > BYTES_MAX && self.cells.len() > 1) {
             if let Some(oldest) = self.cells.pop_front() {
                 self.bytes -= oldest.kind.bytes();
+                self.found -= oldest.found;
                 self.dropped += 1;
             }
         }
@@ -56,6 +68,11 @@ impl Log {
             self.bytes -= cell.kind.bytes();
             change(&mut cell.kind);
             self.bytes += cell.kind.bytes();
+            if let Some(needle) = &self.needle {
+                self.found -= cell.found;
+                cell.found = cell.kind.count(needle);
+                self.found += cell.found;
+            }
             self.trim();
         }
     }
@@ -66,11 +83,63 @@ impl Log {
         if number + 1 == self.next() {
             if let Some(last) = self.cells.pop_back() {
                 self.bytes -= last.kind.bytes();
+                self.found -= last.found;
             }
             self.selected = self.selected.filter(|n| *n != number);
         } else {
             self.change(number, |kind| *kind = Kind::Answer(Box::default()));
         }
+    }
+
+    /// Searches every cell for other words, or for none.
+    pub fn search(&mut self, needle: Option<Needle>) {
+        self.needle = needle;
+        self.found = 0;
+        for cell in &mut self.cells {
+            cell.found = self.needle.as_ref().map_or(0, |n| cell.kind.count(n));
+            self.found += cell.found;
+        }
+    }
+
+    /// What is searched for.
+    pub fn needle(&self) -> Option<&Needle> {
+        self.needle.as_ref()
+    }
+
+    /// How often what is searched for is there: in all cells.
+    pub fn found(&self) -> usize {
+        self.found
+    }
+
+    /// How often what is searched for is in the cells before an index.
+    pub fn found_before(&self, at: usize) -> usize {
+        self.cells.range(..at).map(|c| c.found).sum()
+    }
+
+    /// The nearest cell from an index on, forward or back, that holds what is searched for; without the cell at
+    /// the index itself.
+    pub fn next_found(&self, at: usize, way: Way) -> Option<usize> {
+        let holds = |at: &usize| self.cells[*at].found > 0;
+        match way {
+            Way::Forward => (at + 1..self.cells.len()).find(holds),
+            Way::Back => (0..at.min(self.cells.len())).rev().find(holds),
+        }
+    }
+
+    /// The first cell, or from the end the last one, that holds what is searched for.
+    pub fn first_found(&self, way: Way) -> Option<usize> {
+        let holds = |cell: &Cell| cell.found > 0;
+        match way {
+            Way::Forward => self.cells.iter().position(holds),
+            Way::Back => self.cells.iter().rposition(holds),
+        }
+    }
+
+    /// The numbers of what the person said.
+    pub fn prompts(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
+        let is_prompt = |(_, cell): &(usize, &Cell)| matches!(cell.kind, Kind::Prompt(_));
+        let cells = self.cells.iter().enumerate().filter(is_prompt);
+        cells.map(|(at, _)| self.number(at))
     }
 
     /// How many there are.

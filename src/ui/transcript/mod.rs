@@ -1,12 +1,16 @@
 //! The conversation of one agent as cells: what was said, what tools did, and where the reader stands in it.
 //!
 //! [`Transcript::apply`] turns events into cells (`cell`, `answer`, `run`, in a `log`); `layout`, `fold` and
-//! `markdown` turn a cell into rows; `follow` knows which row is the first in view; `view` draws. Everything
+//! `markdown` turn a cell into rows; `follow` knows which row is the first in view; `search` and `find` look for words;
+//! `view` draws. Everything
 //! is bounded: the cells ([`CELLS_MAX`]), the text of each, the rows that an open one shows.
 
 mod answer;
 mod apply;
 mod cell;
+mod copy;
+mod diff;
+mod find;
 mod fold;
 mod follow;
 mod hit;
@@ -16,14 +20,17 @@ mod layouts;
 mod log;
 pub(crate) mod markdown;
 mod run;
+mod search;
 #[cfg(test)]
 mod tests;
 mod view;
 
 use std::collections::VecDeque;
 
+pub use copy::Portion;
 pub use follow::{Scroll, Viewport};
 pub use log::CELLS_MAX;
+pub use search::{Round, Search};
 pub use view::TranscriptCache;
 
 use crate::domain::ids::{CallId, Name};
@@ -45,6 +52,7 @@ pub struct Transcript {
     /// The calls that run, and the numbers of their cells.
     running: VecDeque<(CallId, u64)>,
     place: Place,
+    search: Option<Box<Search>>,
     /// Layouts between two scrolls, while the reader is not at the newest. Not a part of the state: they
     /// are always what [`layout::lay`] gives.
     scratch: Layouts,
@@ -149,12 +157,6 @@ impl Transcript {
             Some(number) => subagent(number),
             None => self.log.foldable().next_back().and_then(subagent),
         }
-    }
-
-    /// The text of the selected cell, for copying.
-    pub fn text_of_selected(&self) -> Option<String> {
-        let at = self.log.selected.and_then(|n| self.log.index(n))?;
-        Some(self.log.cell(at).kind.text())
     }
 
     fn with_layouts(

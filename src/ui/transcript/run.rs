@@ -170,7 +170,8 @@ fn changes(diff: &str) -> (usize, usize) {
     (count('+', "+++ "), count('-', "--- "))
 }
 
-fn duration(ms: u64) -> String {
+/// A time in few signs.
+pub fn duration(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {
         0..60 => format!("{seconds}.{} s", ms % 1000 / 100),

@@ -3,6 +3,7 @@
 mod bounds;
 mod look;
 mod reading;
+mod searching;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -31,6 +32,7 @@ fn thought(thinking: &str, text: &str) -> EventKind {
         agent: bob(),
         text: text.into(),
         thinking: thinking.into(),
+        thought_ms: 4_200,
     }
 }
 
@@ -105,6 +107,11 @@ fn take(transcript: &mut Transcript, events: &[EventKind]) {
     for event in events {
         transcript.apply(&bob(), event);
     }
+}
+
+/// The text of the selected cell.
+fn copied(transcript: &Transcript) -> Option<String> {
+    transcript.selected_text().map(|(_, text)| text)
 }
 
 /// One text for each number up to `count`.

@@ -4,6 +4,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::Transcript;
+use super::find::{self, Hit};
+use super::layout::Mark;
 use super::layouts::Layouts;
 use crate::ui::theme::Theme;
 use crate::ui::wrap::Row;
@@ -43,14 +45,88 @@ impl Transcript {
         };
         let mut lines = area.y..area.bottom();
         let mut skip = top.line;
+        let here = self.here();
         for at in top.at..self.log.len() {
-            for row in layouts.get(&self.log, at).rows(skip) {
-                let Some(y) = lines.next() else { return };
+            let from = lines.start;
+            let laid = layouts.get(&self.log, at);
+            for row in laid.rows(skip) {
+                let Some(y) = lines.next() else { break };
                 draw(row, area, y, buffer);
+            }
+            let cell = Drawn {
+                area: Rect {
+                    y: from,
+                    height: lines.start - from,
+                    ..area
+                },
+                skip,
+            };
+            if self.log.mark(at) == Mark::Selected {
+                cell.mark(theme, buffer);
+            }
+            if let Some(needle) = self.log.needle().filter(|_| self.log.cell(at).found > 0) {
+                let here = here.filter(|(cell, _)| *cell == at).map(|(_, nth)| nth);
+                cell.highlight(&find::hits(needle, laid.rows(0)), here, theme, buffer);
+            }
+            if lines.is_empty() {
+                return;
             }
             skip = 0;
         }
     }
+}
+
+/// The rows of a cell that are in view.
+struct Drawn {
+    /// Where they are.
+    area: Rect,
+    /// How many rows of it are above.
+    skip: usize,
+}
+
+impl Drawn {
+    /// The selected cell has a bar in the blank column to its left.
+    fn mark(&self, theme: &Theme, buffer: &mut Buffer) {
+        if self.area.x <= buffer.area.x {
+            return;
+        }
+        for y in self.area.y..self.area.bottom() {
+            let is_blank = (self.area.x..self.area.right())
+                .all(|x| buffer.cell((x, y)).is_none_or(|c| c.symbol() == " "));
+            if !is_blank {
+                buffer.set_string(self.area.x - 1, y, "▎", theme.accent);
+            }
+        }
+    }
+
+    /// Lays the looks of a match over each of them; the one that the reader stands at has its own.
+    fn highlight(&self, hits: &[Hit], here: Option<usize>, theme: &Theme, buffer: &mut Buffer) {
+        // Where the words as written have more matches than the rows, the last one stands for the rest.
+        let here = here.map(|nth| nth.min(hits.len().saturating_sub(1)));
+        for (nth, hit) in hits.iter().enumerate() {
+            let style = if here == Some(nth) {
+                theme.found_here
+            } else {
+                theme.found
+            };
+            for (row, column, columns) in &hit.parts {
+                let Some(row) = row.checked_sub(self.skip) else {
+                    continue;
+                };
+                let part = Rect {
+                    x: self.area.x.saturating_add(small(*column)),
+                    y: self.area.y.saturating_add(small(row)),
+                    width: small(*columns),
+                    height: 1,
+                };
+                buffer.set_style(part.intersection(self.area), style);
+            }
+        }
+    }
+}
+
+fn small(count: usize) -> u16 {
+    u16::try_from(count).unwrap_or(u16::MAX)
 }
 
 /// Span by span, each where the buffer says that the one before ended.

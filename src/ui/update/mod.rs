@@ -4,6 +4,7 @@ mod board;
 mod compose;
 mod decide;
 mod events;
+mod find;
 mod mouse;
 mod movement;
 mod popups;
@@ -205,6 +206,11 @@ fn text_key(state: &mut UiState, key: KeyEvent) {
                     state.selected.task = None;
                 }
             }
+            Focus::Pane(Pane::Lead) if state.is_searching() => {
+                find::write(state, |words| {
+                    words.key(key);
+                });
+            }
             Focus::Pane(_) => {}
         },
     }
@@ -215,6 +221,7 @@ fn paste(state: &mut UiState, text: &str) {
         return;
     }
     state.dirty = true;
+    let is_searching = state.is_searching();
     match state.popups.last_mut() {
         Some(Popup::Reader(reader)) if reader.searching == Searching::Typing => {
             reader.search.insert(text);
@@ -228,6 +235,7 @@ fn paste(state: &mut UiState, text: &str) {
             compose::report(state, pasted);
         }
         Some(Popup::Reader(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::Confirm(_)) => {}
+        None if is_searching => find::write(state, |words| words.insert(text)),
         None => match (&mut state.filter, state.focus) {
             (Some(filter), Focus::Pane(Pane::Board)) if filter.searching == Searching::Typing => {
                 filter.words.insert(text);
@@ -271,6 +279,12 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         }
         Action::TurnBoard => board::turn(state),
         Action::Copy => popups::copy(state, out),
+        Action::CopyMenu => find::copy_menu(state),
+        Action::Search => find::begin(state),
+        Action::NextMatch => find::next(state, movement::Way::Forward),
+        Action::PrevMatch => find::next(state, movement::Way::Back),
+        Action::NextPrompt => find::prompt(state, movement::Way::Forward),
+        Action::PrevPrompt => find::prompt(state, movement::Way::Back),
         Action::Waiting => movement::waiting(state),
         Action::Focus(pane) => movement::focus_or_zoom(state, pane),
         Action::NextPane => movement::cycle(state, movement::Way::Forward),

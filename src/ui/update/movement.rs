@@ -5,21 +5,13 @@ use super::board;
 use crate::domain::ids::Name;
 use crate::protocol::event::Level;
 use crate::ui::layout;
+pub use crate::ui::pane::Way;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::{CommentStage, Popup, Question, Searching};
 use crate::ui::state::UiState;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::{Scroll, Viewport};
 use crate::ui::{needs_card, readers, rows};
-
-/// A direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    /// To the next one.
-    Forward,
-    /// To the one before.
-    Back,
-}
 
 /// Gives the keys to a pane.
 pub fn focus(state: &mut UiState, pane: Pane) {
@@ -157,6 +149,7 @@ pub fn back(state: &mut UiState) {
         state.left_composer = true;
     } else if state.filter.is_some() && state.focus == Focus::Pane(Pane::Board) {
         state.filter = None;
+    } else if state.focus == Focus::Pane(Pane::Lead) && super::find::end(state) {
     } else if state.zoom.is_some() {
         state.zoom = None;
     } else if let Some(parent) = state.shown.parent() {

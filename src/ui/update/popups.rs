@@ -247,6 +247,10 @@ pub fn filter(state: &mut UiState) {
 
 /// Takes what is selected or written; an action of the palette comes back to be carried out.
 pub fn accept(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
+    if state.popups.is_empty() && state.is_searching() {
+        super::find::keep(state);
+        return None;
+    }
     match state.popups.last_mut() {
         Some(Popup::Reader(reader)) => reader.searching = Searching::Rest,
         // The answer to a question needs no yes or no.
@@ -308,6 +312,10 @@ fn choose(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
             out.push(Do::Command(Command::TakeBack { rule }));
             None
         }
+        (Choice::Copy, Some(Does::Copy(portion))) => {
+            super::find::copy(state, &portion, out);
+            None
+        }
         (Choice::Themes, Some(Does::Theme(name))) => {
             themes::keep(state, name, out);
             None
@@ -317,6 +325,7 @@ fn choose(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
             | Choice::Models
             | Choice::Scopes(_)
             | Choice::Rules
+            | Choice::Copy
             | Choice::Themes,
             Some(_) | None,
         ) => None,
@@ -352,7 +361,11 @@ fn selected_text(state: &UiState) -> Option<(String, String)> {
     }
     match state.focus.pane() {
         Pane::Lead => {
-            let said = &state.agents.get(&state.shown)?.last_said;
+            let agent = state.agents.get(&state.shown)?;
+            if let Some((what, text)) = agent.transcript.selected_text() {
+                return Some((what.into(), text));
+            }
+            let said = &agent.last_said;
             let what = format!("the last answer of {}", state.shown);
             (!said.is_empty()).then(|| (what, harmless(said)))
         }

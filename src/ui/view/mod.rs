@@ -93,9 +93,10 @@ fn draw_on(
     if let Some(row) = layout.banner {
         banner(state, theme, row, buffer);
     }
+    let mut searching = None;
     for (pane, area) in &layout.panes {
         match pane {
-            Pane::Lead => lead::draw(state, cache, theme, *area, buffer),
+            Pane::Lead => searching = lead::draw(state, cache, theme, *area, buffer),
             Pane::Todo => todo::draw(state, theme, *area, buffer),
             Pane::Board => board::draw(state, theme, *area, buffer),
             Pane::Team => team::draw(state, theme, *area, buffer),
@@ -105,7 +106,8 @@ fn draw_on(
     }
     let mut cursor = layout
         .composer
-        .and_then(|area| lead::composer(state, theme, area, buffer));
+        .and_then(|area| lead::composer(state, theme, area, buffer))
+        .or(searching);
     if let Some(top) = state.popups.last() {
         cursor = popup::draw(state, top, theme, area, buffer);
     }

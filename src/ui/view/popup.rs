@@ -137,11 +137,12 @@ fn pick(
     buffer: &mut Buffer,
 ) -> Position {
     let picks = rows::picks(state, picker);
-    let pickers::Place { area, list, first } = pickers::picker(screen, picker, picks.len());
+    let pickers::Place { area, list, first } = pickers::picker(state, screen, picker, picks.len());
     let title = match picker.choice {
         Choice::Palette { .. } => "Actions",
         Choice::Models => "Model",
         Choice::Themes => "Theme",
+        Choice::Copy => "Copy",
         Choice::Scopes(_) => "Allow for the whole team until crewdeck ends",
         Choice::Rules => "Allowed until crewdeck ends: Enter takes it back",
     };
@@ -207,6 +208,7 @@ fn nothing(state: &UiState, picker: &Picker) -> String {
     let written = picker.search.text().trim();
     match (&picker.choice, &state.models) {
         (Choice::Palette { .. }, _) => "No action has these words.".into(),
+        (Choice::Copy, _) => "Nothing to copy has these words.".into(),
         (Choice::Themes, _) => "No theme has these words.".into(),
         (Choice::Scopes(_), _) => "None has these words. Esc allows nothing.".into(),
         (Choice::Rules, _) if state.rules.is_empty() => {

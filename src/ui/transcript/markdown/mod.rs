@@ -4,6 +4,7 @@
 //! address is always shown, so that a link can not hide where it leads.
 
 mod blocks;
+mod code;
 mod page;
 mod pieces;
 mod table;
@@ -12,7 +13,7 @@ mod tests;
 
 use std::borrow::Cow;
 
-use pulldown_cmark::{Options, Parser};
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd, TextMergeStream};
 
 pub use pieces::Pieces;
 
@@ -26,12 +27,38 @@ pub fn rows(text: &str, columns: usize, theme: &Theme, ink: &mut usize) -> Vec<R
     let text = harmless(text);
     let text = with_definitions_as_text(&text);
     let mut page = Page::new(columns, theme, *ink);
-    for event in Parser::new_ext(&text, options()) {
+    // In one piece, so that an address in it is found whole.
+    for event in TextMergeStream::new(Parser::new_ext(&text, options())) {
         page.take(event);
     }
     let (rows, end) = page.finish();
     *ink = end;
     rows
+}
+
+/// The code blocks of a text: the word behind the fence, and the code.
+pub fn code_blocks(text: &str) -> Vec<(String, String)> {
+    let mut out = Vec::new();
+    let mut open: Option<(String, String)> = None;
+    for event in Parser::new_ext(text, options()) {
+        match event {
+            Event::Start(Tag::CodeBlock(kind)) => {
+                let name = match &kind {
+                    CodeBlockKind::Fenced(name) => name.trim(),
+                    CodeBlockKind::Indented => "",
+                };
+                open = Some((name.to_string(), String::new()));
+            }
+            Event::Text(more) => {
+                if let Some((_, code)) = &mut open {
+                    code.push_str(&more);
+                }
+            }
+            Event::End(TagEnd::CodeBlock) => out.extend(open.take()),
+            _ => {}
+        }
+    }
+    out
 }
 
 fn options() -> Options {

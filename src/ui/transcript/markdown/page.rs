@@ -5,6 +5,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Span;
 
 use super::blocks::{Block, Blocks};
+use super::code::Language;
 use super::table::Table;
 use crate::domain::text::{harmless, one_line};
 use crate::ui::theme::Theme;
@@ -34,6 +35,8 @@ pub struct Page<'a> {
     shape: Shape,
     /// The addresses of open links, and where their words begin in `spans`.
     links: Vec<(String, usize)>,
+    /// The language of the code that is open, if it is known.
+    language: Option<&'static Language>,
     table: Option<Table>,
 }
 
@@ -50,6 +53,7 @@ impl<'a> Page<'a> {
             styles: vec![theme.assistant],
             shape: Shape::Words,
             links: Vec::new(),
+            language: None,
             table: None,
         }
     }
@@ -65,6 +69,9 @@ impl<'a> Page<'a> {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
+            Event::Text(text) if self.shape == Shape::Words && self.links.is_empty() => {
+                self.put_words(&harmless(&text));
+            }
             Event::Text(text)
             | Event::Html(text)
             | Event::InlineHtml(text)
@@ -109,12 +116,15 @@ impl<'a> Page<'a> {
             }
             Tag::CodeBlock(kind) => {
                 self.begin(Block::Other);
-                if let CodeBlockKind::Fenced(language) = kind
+                if let CodeBlockKind::Fenced(language) = &kind
                     && !language.trim().is_empty()
                 {
                     let name = Span::styled(one_line(language.trim()), self.theme.dim);
                     self.spans.push(name);
                     self.draw(Break::Words, "  ", "  ");
+                }
+                if let CodeBlockKind::Fenced(name) = &kind {
+                    self.language = Language::of(name.trim());
                 }
                 self.shape = Shape::Code;
                 self.styles.push(self.theme.code);
@@ -170,6 +180,7 @@ impl<'a> Page<'a> {
             }
             TagEnd::CodeBlock => {
                 self.flush();
+                self.language = None;
                 self.shape = Shape::Words;
                 self.styles.pop();
             }
@@ -225,6 +236,19 @@ impl<'a> Page<'a> {
         self.spans.push(Span::styled(text, style));
     }
 
+    /// Words with the addresses in them as links.
+    fn put_words(&mut self, text: &str) {
+        let style = self.style();
+        let link = style.patch(self.theme.link);
+        let mut rest = text;
+        while let Some(range) = address(rest) {
+            self.put(rest[..range.start].to_string(), style);
+            self.put(rest[range.clone()].to_string(), link);
+            rest = &rest[range.end..];
+        }
+        self.put(rest.to_string(), style);
+    }
+
     /// The address goes behind the words of a link, unless they say it.
     fn end_link(&mut self) {
         self.styles.pop();
@@ -269,7 +293,13 @@ impl<'a> Page<'a> {
         trim_end(&mut self.spans);
         match self.shape {
             Shape::Words => self.draw(Break::Words, "", ""),
-            Shape::Code => self.draw(Break::Anywhere, "  ", "↳ "),
+            Shape::Code => {
+                if let Some(language) = self.language {
+                    let code: String = self.spans.iter().map(|s| s.content.as_ref()).collect();
+                    self.spans = language.spans(&code, self.theme);
+                }
+                self.draw(Break::Anywhere, "  ", "↳ ");
+            }
         }
     }
 
@@ -302,6 +332,27 @@ fn trim_end(spans: &mut Vec<Span<'static>>) {
             return;
         }
     }
+}
+
+/// Where the first bare address of a text is; without the punctuation behind it.
+fn address(text: &str) -> Option<std::ops::Range<usize>> {
+    const STARTS: [&str; 2] = ["https://", "http://"];
+    let found = STARTS.iter().filter_map(|s| Some((text.find(s)?, s.len())));
+    let (start, scheme) = found.min()?;
+    let is_end = |c: char| c.is_whitespace() || c.is_control() || "<>\"`|".contains(c);
+    let end = text[start..]
+        .find(is_end)
+        .map_or(text.len(), |at| start + at);
+    let mut whole = &text[start..end];
+    // A bracket that was opened in the address belongs to it.
+    while let Some(c) = whole.chars().next_back() {
+        let is_own = c == ')' && whole.matches('(').count() >= whole.matches(')').count();
+        if is_own || !".,;:!?)]}'*_".contains(c) {
+            break;
+        }
+        whole = &whole[..whole.len() - c.len_utf8()];
+    }
+    (whole.len() > scheme).then(|| start..start + whole.len())
 }
 
 fn depth(level: HeadingLevel) -> usize {

@@ -134,12 +134,13 @@ fn a_running_call_shows_the_end_of_its_output() {
 #[test]
 fn thoughts_are_one_line_until_they_are_opened() {
     let mut one = transcript(&[thinking("First I look.\nThen I"), thinking(" think")]);
-    assert_eq!(screen(&one, 20, 2), "∴ Then I think\n\n");
+    assert_eq!(screen(&one, 40, 2), "∴ thinking · Then I think\n\n");
     take(
         &mut one,
         &[thought("First I look.\nThen I think of it.", "Yes.")],
     );
-    assert_eq!(screen(&one, 20, 3), "∴ First I look.\nYes.\n\n");
+    let folded = "∴ thought for 4 s · First I look.\nYes.\n\n";
+    assert_eq!(screen(&one, 40, 3), folded);
     one.toggle_selected();
     assert_eq!(
         screen(&one, 20, 4),
@@ -276,17 +277,42 @@ fn the_selected_cell_is_marked_and_gives_its_text() {
         said("Two files."),
         started("2", "bash", "pwd"),
     ]);
-    assert_eq!(all.text_of_selected(), None);
+    assert_eq!(copied(&all), None);
     all.select_prev();
-    assert_eq!(all.text_of_selected().unwrap(), "bash pwd\n$ pwd");
+    assert_eq!(copied(&all).unwrap(), "bash pwd\n$ pwd");
     all.select_prev();
-    assert_eq!(all.text_of_selected().unwrap(), "bash ls\n$ ls\na\nb");
+    assert_eq!(copied(&all).unwrap(), "bash ls\n$ ls\na\nb");
     insta::assert_debug_snapshot!(draw(&all, &mut TranscriptCache::default(), 30, 5));
     all.select_prev();
-    assert_eq!(all.text_of_selected().unwrap(), "bash ls\n$ ls\na\nb");
+    assert_eq!(copied(&all).unwrap(), "bash ls\n$ ls\na\nb");
     all.select_next();
     all.select_next();
-    assert_eq!(all.text_of_selected().unwrap(), "bash pwd\n$ pwd");
+    assert_eq!(copied(&all).unwrap(), "bash pwd\n$ pwd");
     all.scroll(Scroll::Bottom, view(30, 5));
-    assert_eq!(all.text_of_selected(), None);
+    assert_eq!(copied(&all), None);
+}
+
+#[test]
+fn folded_thoughts_say_how_long_they_took() {
+    let mut one = transcript(&[thought("I look first.\nThen I mend.", "Done.")]);
+    let cases = [
+        (60, "∴ thought for 4 s · I look first.\nDone.\n"),
+        (32, "∴ thought for 4 s · I look firs…\nDone.\n"),
+        (20, "∴ thought for 4 s\nDone.\n"),
+        (8, "∴ thoug…\nDone.\n"),
+    ];
+    for (columns, expected) in cases {
+        assert_eq!(screen(&one, columns, 2), expected);
+    }
+    one.toggle_selected();
+    let open = "∴ I look first.\n  Then I mend.\nDone.\n";
+    assert_eq!(screen(&one, 60, 3), open);
+}
+
+#[test]
+fn code_and_addresses_have_their_looks() {
+    let all = transcript(&[said(
+        "See https://a.b/c_d. or [docs](https://x.y)\n\n```rust\nlet x = \"1\"; // 2\n```",
+    )]);
+    insta::assert_debug_snapshot!(draw(&all, &mut TranscriptCache::default(), 50, 5));
 }

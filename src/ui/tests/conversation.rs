@@ -1,0 +1,88 @@
+//! The keys of the conversation: search, from prompt to prompt, copying.
+
+use pretty_assertions::assert_eq;
+
+use crate::domain::ids::Name;
+use crate::protocol::EventKind;
+use crate::ui::Do;
+use crate::ui::fixture::{busy, picture, press, tell};
+use crate::ui::pane::{Focus, Pane};
+use crate::ui::transcript::Portion;
+
+#[test]
+fn a_search_is_written_kept_gone_through_and_ended() {
+    let mut state = busy(160, 45);
+    press(&mut state, "esc 1 / \"t\"");
+    let all = state
+        .agents
+        .get(&state.shown)
+        .map(|a| a.transcript.found().1);
+    let all = all.unwrap();
+    assert!(all > 1);
+    assert!(picture(&state).contains(&format!("/t 1/{all}")));
+    // Letters are text while it is written, and keys again behind Enter.
+    press(&mut state, "backspace \"nN\" ctrl+u \"t\" enter n");
+    assert!(picture(&state).contains(&format!("/t 2/{all}")));
+    press(&mut state, "N N");
+    assert!(picture(&state).contains(&format!("/t {all}/{all}")));
+    press(&mut state, "esc");
+    assert!(!picture(&state).contains("/t "));
+    assert_eq!(state.focus, Focus::Pane(Pane::Lead));
+    press(&mut state, "/ \"no such words\"");
+    assert!(picture(&state).contains("no match"));
+    press(&mut state, "esc n");
+    assert!(picture(&state).contains("/ searches this conversation."));
+}
+
+#[test]
+fn what_is_copied_is_what_is_selected_or_chosen() {
+    let answer = "I split this into five tasks and spawn three teammates.";
+    let copy = |text: &str| vec![Do::Copy(text.into())];
+    let mut state = busy(160, 45);
+    let prompt = state.agents.get(&state.shown).map(|a| {
+        let whole = a.transcript.text_of(&Portion::Whole).unwrap();
+        whole.lines().next().unwrap()[2..].to_string()
+    });
+    let prompt = prompt.unwrap();
+    press(&mut state, "esc 1");
+    assert_eq!(press(&mut state, "y"), copy(answer));
+    assert_eq!(press(&mut state, "[ y"), copy(&prompt));
+    assert_eq!(press(&mut state, "Y enter"), copy(&prompt));
+    assert_eq!(press(&mut state, "Y \"last answer\" enter"), copy(answer));
+    assert!(state.popups.is_empty());
+    // A recording has the brackets for its speed: there are others.
+    assert_eq!(press(&mut state, "f ( y"), copy(&prompt));
+    tell(
+        &mut state,
+        vec![EventKind::Said {
+            agent: Name::lead(),
+            text: "Run\n\n```sh\ncargo test\n```\n\nand\n\n```rust\nfn main() {}\n```".into(),
+            thinking: String::new(),
+            thought_ms: 0,
+        }],
+    );
+    assert_eq!(
+        press(&mut state, "Y \"code: sh\" enter"),
+        copy("cargo test\n")
+    );
+    assert_eq!(
+        press(&mut state, "Y \"code\" enter"),
+        copy("fn main() {}\n")
+    );
+    let done = press(&mut state, "Y \"whole\" enter");
+    let [Do::Copy(whole)] = done.as_slice() else {
+        panic!("{done:?}");
+    };
+    assert!(whole.starts_with(&format!("> {prompt}")) && whole.ends_with("fn main() {}\n```"));
+}
+
+#[test]
+fn the_menu_of_what_is_copied() {
+    for (width, height) in [(160, 45), (100, 30), (70, 20)] {
+        let mut state = busy(width, height);
+        press(&mut state, "esc 1 [ Y");
+        insta::assert_snapshot!(format!("copy_{width}x{height}"), picture(&state));
+        press(&mut state, "esc / \"five\"");
+        insta::assert_snapshot!(format!("search_{width}x{height}"), picture(&state));
+    }
+}

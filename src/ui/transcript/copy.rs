@@ -1,0 +1,141 @@
+//! What of a conversation can be copied.
+
+use super::Transcript;
+use super::cell::Kind;
+use super::markdown;
+use crate::domain::text::{harmless, one_line};
+
+/// Most code blocks that are offered; the newest.
+const BLOCKS_MAX: usize = 20;
+/// Most answers in which code blocks are looked for; the newest.
+const ANSWERS_MAX: usize = 50;
+/// Most bytes of a conversation that are copied as a whole; of a longer one, the newest entries.
+const WHOLE_MAX: usize = 1024 * 1024;
+
+/// A part of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Portion {
+    /// A cell, by its number.
+    Cell(u64),
+    /// A code block of an answer: the number of its cell, and which one of it.
+    Code(u64, usize),
+    /// Everything.
+    Whole,
+}
+
+impl Transcript {
+    /// What can be copied, the likeliest first: each with a word for it and its first line.
+    pub fn portions(&self) -> Vec<(Portion, String, String)> {
+        let mut out = Vec::new();
+        let gist = |text: &str| one_line(text.trim_start().lines().next().unwrap_or_default());
+        let selected = self.log.selected;
+        if let Some((number, kind)) = selected.and_then(|n| Some((n, self.kind(n)?))) {
+            let words = format!("selected: {}", kind.name());
+            out.push((Portion::Cell(number), words, gist(&kind.text())));
+        }
+        let answers: Vec<u64> = self.answers().take(ANSWERS_MAX).collect();
+        for number in answers.iter().take(1).filter(|n| Some(**n) != selected) {
+            if let Some(kind) = self.kind(*number) {
+                let words = "last answer".into();
+                out.push((Portion::Cell(*number), words, gist(&kind.text())));
+            }
+        }
+        let last = self.log.prompts().next_back();
+        if let Some((number, kind)) = last.and_then(|n| Some((n, self.kind(n)?)))
+            && Some(number) != selected
+        {
+            out.push((
+                Portion::Cell(number),
+                "last prompt".into(),
+                gist(&kind.text()),
+            ));
+        }
+        let blocks = answers.iter().flat_map(|number| {
+            let blocks = self.blocks(*number).into_iter().enumerate().rev();
+            blocks.map(|(at, (name, code))| {
+                let name = one_line(&name);
+                let words = if name.is_empty() {
+                    "code".to_string()
+                } else {
+                    format!("code: {name}")
+                };
+                (Portion::Code(*number, at), words, gist(&code))
+            })
+        });
+        out.extend(blocks.take(BLOCKS_MAX));
+        if self.log.len() > 0 {
+            let count = format!("{} entries", self.log.len());
+            out.push((Portion::Whole, "whole conversation".into(), count));
+        }
+        out
+    }
+
+    /// The text of a part, if it is still there.
+    pub fn text_of(&self, portion: &Portion) -> Option<String> {
+        match portion {
+            Portion::Cell(number) => self.kind(*number).map(|k| harmless(&k.text())),
+            Portion::Code(number, at) => {
+                let (_, code) = self.blocks(*number).into_iter().nth(*at)?;
+                Some(harmless(&code))
+            }
+            Portion::Whole => Some(self.whole()),
+        }
+    }
+
+    /// A word for the selected cell, and its text.
+    pub fn selected_text(&self) -> Option<(&'static str, String)> {
+        let kind = self.kind(self.log.selected?)?;
+        Some((kind.name(), harmless(&kind.text())))
+    }
+
+    fn kind(&self, number: u64) -> Option<&Kind> {
+        self.log.index(number).map(|at| &self.log.cell(at).kind)
+    }
+
+    /// The numbers of the answers with words in them, the newest first.
+    fn answers(&self) -> impl Iterator<Item = u64> {
+        let has_words = |at: &usize| match &self.log.cell(*at).kind {
+            Kind::Answer(answer) => !answer.text.is_blank(),
+            Kind::Prompt(_) | Kind::Tool(_) | Kind::Injected(_) | Kind::Notice(..) => false,
+        };
+        let all = (0..self.log.len()).rev().filter(has_words);
+        all.map(|at| self.log.number(at))
+    }
+
+    fn blocks(&self, number: u64) -> Vec<(String, String)> {
+        match self.kind(number) {
+            Some(Kind::Answer(answer)) => markdown::code_blocks(answer.text.as_str()),
+            Some(Kind::Prompt(_) | Kind::Tool(_) | Kind::Injected(_) | Kind::Notice(..)) | None => {
+                Vec::new()
+            }
+        }
+    }
+
+    /// Entry by entry; where it is too long, the oldest are left out, and the text says so.
+    fn whole(&self) -> String {
+        let mut parts = Vec::new();
+        let mut room = WHOLE_MAX;
+        let mut left_out = 0;
+        for at in (0..self.log.len()).rev() {
+            let kind = &self.log.cell(at).kind;
+            if kind.is_blank() {
+                continue;
+            }
+            let sign = match kind {
+                Kind::Prompt(_) => "> ",
+                Kind::Answer(_) | Kind::Tool(_) | Kind::Injected(_) | Kind::Notice(..) => "",
+            };
+            if kind.bytes() > room {
+                left_out = at + 1;
+                break;
+            }
+            room -= kind.bytes();
+            parts.push(format!("{sign}{}", harmless(kind.text().trim_end())));
+        }
+        if left_out > 0 {
+            parts.push(format!("[… {left_out} older entries are left out …]"));
+        }
+        parts.reverse();
+        parts.join("\n\n")
+    }
+}

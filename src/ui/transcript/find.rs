@@ -1,0 +1,182 @@
+//! Words that are looked for in a text, and where they stand in the rows of a cell.
+//!
+//! A blank fits a line break, and a line break inside of a match is passed over: how a text is wrapped does not
+//! change what is found in it.
+
+use std::ops::Range;
+
+use crate::ui::wrap::{Row, width};
+
+/// Words that are looked for, without regard to case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Needle {
+    /// In lower case, at least one.
+    signs: Vec<char>,
+}
+
+/// A match in the rows of a cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hit {
+    /// Row, first column and columns of each part of it; at least one.
+    pub parts: Vec<(usize, usize, usize)>,
+}
+
+impl Needle {
+    /// The words, if there are any.
+    pub fn new(words: &str) -> Option<Needle> {
+        let signs: Vec<char> = words.chars().map(lower).collect();
+        (!words.trim().is_empty()).then_some(Needle { signs })
+    }
+
+    /// How often they are in `text`; matches do not overlap.
+    pub fn count(&self, text: &str) -> usize {
+        self.matches(text).count()
+    }
+
+    /// Where they are in `text`, in bytes.
+    pub fn matches<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            while let Some(start) = self.start(text, from) {
+                if let Some(len) = self.fits(&text[start..]) {
+                    from = start + len;
+                    return Some(start..from);
+                }
+                from = start + text[start..].chars().next().map_or(1, char::len_utf8);
+            }
+            from = text.len();
+            None
+        })
+    }
+
+    /// The next place from `from` on where the first sign stands.
+    fn start(&self, text: &str, from: usize) -> Option<usize> {
+        let first = *self.signs.first()?;
+        let rest = text.get(from..)?;
+        let found = if first.is_ascii_graphic() {
+            let byte = u8::try_from(first).ok()?;
+            let other = byte.to_ascii_uppercase();
+            rest.bytes().position(|b| b == byte || b == other)
+        } else {
+            rest.find(|c| same(first, c))
+        };
+        found.map(|at| from + at)
+    }
+
+    /// The bytes that they take at the beginning of `text`, if they are there.
+    fn fits(&self, text: &str) -> Option<usize> {
+        let mut rest = text.chars();
+        for (at, sign) in self.signs.iter().enumerate() {
+            let mut next = rest.next()?;
+            while next == '\n' && at > 0 && *sign != ' ' {
+                next = rest.next()?;
+            }
+            if !same(*sign, next) {
+                return None;
+            }
+        }
+        Some(text.len() - rest.as_str().len())
+    }
+}
+
+/// Whether a sign that is looked for fits one of a text.
+fn same(sign: char, other: char) -> bool {
+    sign == other || sign == lower(other) || (sign == ' ' && other == '\n')
+}
+
+/// One sign for one sign, so that places stay places.
+fn lower(sign: char) -> char {
+    if sign.is_ascii() {
+        sign.to_ascii_lowercase()
+    } else {
+        sign.to_lowercase().next().unwrap_or(sign)
+    }
+}
+
+/// Where the words stand in rows; margins are not searched.
+pub fn hits<'a>(needle: &Needle, rows: impl Iterator<Item = &'a Row>) -> Vec<Hit> {
+    let mut text = String::new();
+    // Where the text of each row begins, and the columns of its margin.
+    let mut starts = Vec::new();
+    for row in rows {
+        let margin = row.spans.iter().take(row.margin);
+        starts.push((text.len(), margin.map(|s| width(&s.content)).sum::<usize>()));
+        for span in row.spans.iter().skip(row.margin) {
+            text.push_str(&span.content);
+        }
+        text.push('\n');
+    }
+    let hit = |range: Range<usize>| {
+        let first = starts.partition_point(|(start, _)| *start <= range.start);
+        let mut parts = Vec::new();
+        let rows = starts.iter().enumerate().skip(first.saturating_sub(1));
+        for (row, (start, margin)) in rows.take_while(|(_, (start, _))| *start < range.end) {
+            let line = text[*start..].split('\n').next().unwrap_or_default();
+            let from = range.start.max(*start) - start;
+            let to = (range.end - start).min(line.len());
+            if let (Some(before), Some(here)) = (line.get(..from), line.get(from..to))
+                && !here.is_empty()
+            {
+                parts.push((row, margin + width(before), width(here)));
+            }
+        }
+        (!parts.is_empty()).then_some(Hit { parts })
+    };
+    needle.matches(&text).filter_map(hit).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::ui::wrap::{Break, Margin, wrap};
+
+    #[test]
+    fn words_are_found_whatever_their_case_and_line_breaks() {
+        type Places = &'static [(usize, usize)];
+        let cases: [(&str, &str, Places); 10] = [
+            ("a", "banAna", &[(1, 2), (3, 4), (5, 6)]),
+            ("aa", "aaaaa", &[(0, 2), (2, 4)]),
+            ("Fix it", "fix\nit, FIX IT", &[(0, 6), (8, 14)]),
+            ("fixit", "fix\nit", &[(0, 6)]),
+            ("größe", "GRÖSSE Größe", &[(8, 15)]),
+            ("ß", "Straße", &[(4, 6)]),
+            ("中文", "说中文,中文", &[(3, 9), (10, 16)]),
+            ("x", "", &[]),
+            ("aab", "aaab", &[(1, 4)]),
+            ("é", "É", &[(0, 2)]),
+        ];
+        for (words, text, expected) in cases {
+            let needle = Needle::new(words).unwrap();
+            let found: Vec<_> = needle.matches(text).map(|r| (r.start, r.end)).collect();
+            assert_eq!(found, expected, "{words} in {text}");
+        }
+        assert_eq!((Needle::new(""), Needle::new("  ")), (None, None));
+    }
+
+    #[test]
+    fn a_match_that_is_wrapped_has_a_part_in_each_row() {
+        let margin = Margin::hanging(vec!["› ".into()], vec!["  ".into()]);
+        let rows = wrap(
+            &["one two 中 three".into()],
+            9,
+            &margin,
+            Break::Words,
+            &mut 0,
+        );
+        let text: Vec<String> = rows
+            .iter()
+            .map(|r| r.spans.iter().map(|s| s.content.as_ref()).collect())
+            .collect();
+        assert_eq!(text, ["› one two", "  中", "  three"]);
+        let parts = |words: &str| -> Vec<Vec<(usize, usize, usize)>> {
+            let needle = Needle::new(words).unwrap();
+            let hits = hits(&needle, rows.iter());
+            hits.into_iter().map(|h| h.parts).collect()
+        };
+        assert_eq!(parts("TWO 中 t"), [vec![(0, 6, 3), (1, 2, 2), (2, 2, 1)]]);
+        assert_eq!(parts("e"), [[(0, 4, 1)], [(2, 5, 1)], [(2, 6, 1)]]);
+        assert_eq!(parts("›"), Vec::<Vec<_>>::new());
+    }
+}

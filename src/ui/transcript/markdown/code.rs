@@ -1,0 +1,273 @@
+//! The looks of code: words of the language, texts, numbers and comments of common languages.
+//!
+//! A reader of characters and not of grammars: it knows how comments and texts begin and end, and that is enough
+//! to read by. What it takes for something else is still there, in another look. Its work is linear in the code.
+
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+use crate::ui::theme::Theme;
+
+/// What has to be known of a language.
+#[derive(Debug)]
+pub struct Language {
+    names: &'static [&'static str],
+    /// What begins a comment that ends with the line.
+    comments: &'static [&'static str],
+    /// What begins and ends a comment of several lines.
+    block: Option<(&'static str, &'static str)>,
+    /// What begins and ends a text; the longer ones first.
+    quotes: &'static [Quote],
+    /// The words of the language.
+    words: &'static str,
+}
+
+#[derive(Debug)]
+struct Quote {
+    sign: &'static str,
+    lines: Lines,
+    escapes: Escapes,
+}
+
+/// Whether a text may go on in the next line.
+#[derive(Debug, PartialEq, Eq)]
+enum Lines {
+    One,
+    Many,
+}
+
+/// Whether a backslash takes the next sign's meaning away.
+#[derive(Debug, PartialEq, Eq)]
+enum Escapes {
+    Yes,
+    No,
+}
+
+const fn quote(sign: &'static str, lines: Lines, escapes: Escapes) -> Quote {
+    Quote {
+        sign,
+        lines,
+        escapes,
+    }
+}
+
+const DOUBLE: Quote = quote("\"", Lines::One, Escapes::Yes);
+const SINGLE: Quote = quote("'", Lines::One, Escapes::Yes);
+/// Bytes behind a single quote within which the other one is looked for.
+const MARK_MAX: usize = 200;
+const SLASHES: &[&str] = &["//"];
+const HASH: &[&str] = &["#"];
+const STARS: Option<(&str, &str)> = Some(("/*", "*/"));
+
+#[rustfmt::skip]
+const LANGUAGES: &[Language] = &[
+    Language { names: &["rust", "rs"], comments: SLASHES, block: STARS, quotes: &[quote("\"", Lines::Many, Escapes::Yes), SINGLE],
+        words: "as async await break const continue crate dyn else enum extern false fn for if impl in let loop match mod move mut pub ref return self Self static struct super trait true type union unsafe use where while" },
+    Language { names: &["python", "py", "python3"], comments: HASH, block: None,
+        quotes: &[quote("\"\"\"", Lines::Many, Escapes::Yes), quote("'''", Lines::Many, Escapes::Yes), DOUBLE, SINGLE],
+        words: "and as assert async await break class continue def del elif else except False finally for from global if import in is lambda match None nonlocal not or pass raise return self True try while with yield" },
+    Language { names: &["javascript", "js", "jsx", "typescript", "ts", "tsx", "mjs"], comments: SLASHES, block: STARS,
+        quotes: &[DOUBLE, SINGLE, quote("`", Lines::Many, Escapes::Yes)],
+        words: "abstract any as async await boolean break case catch class const continue debugger default delete do else enum export extends false finally for from function get if implements import in instanceof interface keyof let new null number of private protected public readonly return set static string super switch this throw true try type typeof undefined var void while with yield" },
+    Language { names: &["go", "golang"], comments: SLASHES, block: STARS, quotes: &[DOUBLE, SINGLE, quote("`", Lines::Many, Escapes::No)],
+        words: "any bool break byte case chan const continue default defer else error fallthrough false for func go goto if import int interface iota make map nil package range return rune select string struct switch true type var" },
+    Language { names: &["shell", "sh", "bash", "zsh", "console"], comments: HASH, block: None,
+        quotes: &[quote("\"", Lines::Many, Escapes::Yes), quote("'", Lines::Many, Escapes::No)],
+        words: "case cd do done echo elif else esac exit export fi for function if in local readonly return set shift source then trap until while" },
+    Language { names: &["json", "jsonc", "json5"], comments: SLASHES, block: STARS, quotes: &[DOUBLE], words: "true false null" },
+    Language { names: &["toml", "ini"], comments: HASH, block: None,
+        quotes: &[quote("\"\"\"", Lines::Many, Escapes::Yes), quote("'''", Lines::Many, Escapes::No), DOUBLE, quote("'", Lines::One, Escapes::No)],
+        words: "true false inf nan" },
+    Language { names: &["yaml", "yml"], comments: HASH, block: None, quotes: &[DOUBLE, quote("'", Lines::One, Escapes::No)], words: "true false null yes no on off" },
+    Language { names: &["c", "h", "cpp", "c++", "hpp", "cc"], comments: SLASHES, block: STARS, quotes: &[DOUBLE, SINGLE],
+        words: "auto bool break case catch char class const constexpr continue default delete do double else enum explicit extern false float for friend goto if inline int long namespace new noexcept NULL nullptr operator override private protected public register return short signed sizeof static struct switch template this throw true try typedef typename union unsigned using virtual void volatile while" },
+    Language { names: &["java", "kotlin", "kt"], comments: SLASHES, block: STARS, quotes: &[quote("\"\"\"", Lines::Many, Escapes::Yes), DOUBLE, SINGLE],
+        words: "abstract assert boolean break byte case catch char class const continue default do double else enum extends final finally float for fun if implements import in instanceof int interface is long native new null object package private protected public record return short static super switch synchronized this throw throws transient true false try val var void volatile when while" },
+];
+
+/// What is shown of code: in which looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    Plain,
+    Word,
+    Text,
+    Number,
+    Comment,
+}
+
+impl Language {
+    /// The language of the word behind a fence, if it is known.
+    pub fn of(fence: &str) -> Option<&'static Language> {
+        if !cfg!(feature = "highlight") {
+            return None;
+        }
+        Language::named(fence)
+    }
+
+    fn named(fence: &str) -> Option<&'static Language> {
+        let is_end = |c: char| c.is_whitespace() || ",{:".contains(c);
+        let name = fence.split(is_end).next()?.to_ascii_lowercase();
+        let all = LANGUAGES.iter();
+        all.into_iter().find(|l| l.names.contains(&name.as_str()))
+    }
+
+    /// Code in its looks.
+    pub fn spans(&self, code: &str, theme: &Theme) -> Vec<Span<'static>> {
+        let style = |look: Look| -> Style {
+            match look {
+                Look::Plain => theme.code,
+                Look::Word => theme.keyword,
+                Look::Text => theme.string,
+                Look::Number => theme.number,
+                Look::Comment => theme.comment,
+            }
+        };
+        let mut out: Vec<(Look, String)> = Vec::new();
+        let mut at = 0;
+        while at < code.len() {
+            let (look, len) = self.next(&code[at..], &code[..at]);
+            let token = &code[at..at + len];
+            match out.last_mut() {
+                Some((last, text)) if *last == look => text.push_str(token),
+                Some(_) | None => out.push((look, token.into())),
+            }
+            at += len;
+        }
+        let span = |(look, text): (Look, String)| Span::styled(text, style(look));
+        out.into_iter().map(span).collect()
+    }
+
+    /// The look of what stands at the beginning of `rest`, and its bytes: at least one sign.
+    fn next(&self, rest: &str, before: &str) -> (Look, usize) {
+        if let Some((open, close)) = self.block
+            && let Some(inside) = rest.strip_prefix(open)
+        {
+            let end = inside.find(close).map(|at| at + close.len());
+            return (Look::Comment, open.len() + end.unwrap_or(inside.len()));
+        }
+        // A hash in the middle of a word is none: `$#`, `a#b`.
+        let is_hash_word =
+            rest.starts_with('#') && !before.is_empty() && !before.ends_with(char::is_whitespace);
+        if !is_hash_word && self.comments.iter().any(|c| rest.starts_with(c)) {
+            return (Look::Comment, rest.find('\n').unwrap_or(rest.len()));
+        }
+        for quote in self.quotes {
+            if let Some(len) = quote.len(rest) {
+                return (Look::Text, len);
+            }
+        }
+        let first = rest.chars().next().unwrap_or(' ');
+        let part = |c: char| c.is_alphanumeric() || c == '_';
+        if first.is_ascii_digit() {
+            let is_part = |c: char| part(c) || c == '.';
+            let len = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+            // A range begins with two dots.
+            let len = rest[..len].find("..").unwrap_or(len);
+            return (Look::Number, len.max(1));
+        }
+        if part(first) {
+            let len = rest.find(|c| !part(c)).unwrap_or(rest.len());
+            let is_word = self.words.split(' ').any(|word| word == &rest[..len]);
+            let look = if is_word { Look::Word } else { Look::Plain };
+            return (look, len);
+        }
+        (Look::Plain, first.len_utf8())
+    }
+}
+
+impl Quote {
+    /// The bytes of the text at the beginning of `rest`, if one begins there.
+    fn len(&self, rest: &str) -> Option<usize> {
+        let inside = rest.strip_prefix(self.sign)?;
+        let mut is_escaped = false;
+        for (at, c) in inside.char_indices() {
+            if is_escaped {
+                is_escaped = false;
+            } else if c == '\\' && self.escapes == Escapes::Yes {
+                is_escaped = true;
+            } else if inside[at..].starts_with(self.sign) {
+                return Some(at + 2 * self.sign.len());
+            } else if self.lines == Lines::One {
+                if c == '\n' && self.sign == "\"" {
+                    return Some(at + 1);
+                }
+                // A mark of another kind, as in `don't` and the lifetimes of Rust: no text.
+                if self.sign == "'" && (c == '\n' || at > MARK_MAX) {
+                    return None;
+                }
+            }
+        }
+        // It is still being written, or has no end.
+        (self.lines == Lines::Many || self.sign == "\"").then_some(rest.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    /// The code with each look marked: `[word]`, `«text»`, `<number>`, `{comment}`.
+    fn marked(fence: &str, code: &str) -> String {
+        let theme = Theme::default();
+        let language = Language::named(fence).unwrap();
+        let spans = language.spans(code, &theme);
+        let whole: String = spans.iter().map(|s| s.content.as_ref()).collect();
+        assert_eq!(whole, code);
+        let mark = |span: &Span| match span.style {
+            style if style == theme.keyword => format!("[{}]", span.content),
+            style if style == theme.string => format!("«{}»", span.content),
+            style if style == theme.number => format!("<{}>", span.content),
+            style if style == theme.comment => format!("{{{}}}", span.content),
+            _ => span.content.to_string(),
+        };
+        spans.iter().map(mark).collect()
+    }
+
+    #[test]
+    fn words_texts_numbers_and_comments_are_told_apart() {
+        let cases = [
+            (
+                "rust",
+                "let x: &'a str = \"a \\\" b\"; // why",
+                "[let] x: &'a str = «\"a \\\" b\"»; {// why}",
+            ),
+            (
+                "rs,ignore",
+                "/* a\n b */ 0..10 1.5 0xff_u8",
+                "{/* a\n b */} <0>..<10> <1.5> <0xff_u8>",
+            ),
+            (
+                "python",
+                "def f():\n  \"\"\"a\nb\"\"\" # c",
+                "[def] f():\n  «\"\"\"a\nb\"\"\"» {# c}",
+            ),
+            ("ts", "const s = `a\n${b}`", "[const] s = «`a\n${b}`»"),
+            ("go", "x := `\\` + 'a'", "x := «`\\`» + «'a'»"),
+            ("sh", "echo $# 'it' # all", "[echo] $# «'it'» {# all}"),
+            ("json", "{\"a\": [1, true]}", "{«\"a\"»: [<1>, [true]]}"),
+            ("toml", "a = 'x' # y", "a = «'x'» {# y}"),
+            ("yml", "on: true", "[on]: [true]"),
+            ("C", "int a; /* open", "[int] a; {/* open}"),
+            ("java {.x}", "return \"half", "[return] «\"half»"),
+            ("rust", "\"中文 still open", "«\"中文 still open»"),
+            ("rust", "letter returns", "letter returns"),
+        ];
+        for (fence, code, expected) in cases {
+            assert_eq!(marked(fence, code), expected, "{fence}");
+        }
+        assert!(Language::named("brainfuck").is_none() && Language::named("").is_none());
+    }
+
+    #[test]
+    fn odd_code_is_read_in_time() {
+        for code in ["\"", "'", "/*", "#", "\\", "`", "'a", "\"\\"] {
+            let code = code.repeat(20_000);
+            for language in LANGUAGES {
+                let spans = language.spans(&code, &Theme::default());
+                assert!(spans.iter().map(|s| s.content.len()).sum::<usize>() == code.len());
+            }
+        }
+    }
+}

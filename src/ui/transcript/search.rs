@@ -1,0 +1,281 @@
+//! The search in a conversation: what is written, which match the reader stands at, what was opened for it.
+//!
+//! Matches are counted in the words as they were written ([`super::cell::Kind::count`]), cell by cell and only
+//! where a cell changes, so that a long conversation costs no layout. Where a match stands on the screen is
+//! looked up in the rows of the one cell that it is in.
+
+use super::Transcript;
+use super::cell::Fold;
+use super::find::{self, Hit, Needle};
+use super::follow::{Place, Spot, Viewport};
+use super::layouts::Layouts;
+use crate::ui::line_input::LineInput;
+use crate::ui::pane::Way;
+use crate::ui::popup::Searching;
+use crate::ui::theme::Theme;
+
+/// A search.
+#[derive(Debug, Default)]
+pub struct Search {
+    /// The words.
+    words: LineInput,
+    searching: Searching,
+    /// Where the reader stood when it began.
+    origin: Place,
+    /// Which cell was selected then.
+    selected: Option<u64>,
+    /// The number of the cell with the match that the reader stands at, and which one of the cell it is.
+    here: Option<(u64, usize)>,
+    /// The cell that was opened to show a match in it.
+    opened: Option<u64>,
+}
+
+/// Whether going on began again at the other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Round {
+    /// There is no match.
+    None,
+    /// It went on.
+    Same,
+    /// It began again.
+    Again,
+}
+
+impl Search {
+    /// The words.
+    pub fn words(&self) -> &str {
+        self.words.text()
+    }
+
+    /// Whether they are being written.
+    pub fn searching(&self) -> Searching {
+        self.searching
+    }
+}
+
+impl Transcript {
+    /// The search, if there is one.
+    pub fn search(&self) -> Option<&Search> {
+        self.search.as_deref()
+    }
+
+    /// Begins to write what is searched for; what was searched for before is there to be changed.
+    pub fn begin_search(&mut self) {
+        let mut search = self.search.take().unwrap_or_default();
+        search.searching = Searching::Typing;
+        search.origin = self.place;
+        search.selected = self.log.selected;
+        self.search = Some(search);
+    }
+
+    /// Changes the words, and goes to the nearest match from where the search began.
+    pub fn write_search(&mut self, edit: impl FnOnce(&mut LineInput), viewport: Viewport) {
+        let Some(search) = self.search.as_mut() else {
+            return;
+        };
+        let before = search.words.text().to_string();
+        edit(&mut search.words);
+        if search.words.text() == before {
+            return;
+        }
+        search.here = None;
+        self.place = search.origin;
+        self.log.selected = search.selected;
+        let needle = Needle::new(search.words.text());
+        self.fold_again(None);
+        self.log.search(needle);
+        self.go_to_nearest(viewport);
+    }
+
+    /// The words are written: they stay searched for.
+    pub fn keep_search(&mut self) {
+        if let Some(search) = self.search.as_mut() {
+            search.searching = Searching::Rest;
+        }
+        if self.log.needle().is_none() {
+            self.search = None;
+        }
+    }
+
+    /// Ends the search. While it was being written the reader comes back to where it began.
+    pub fn end_search(&mut self) {
+        let was_typing = self.search().map(Search::searching) == Some(Searching::Typing);
+        if was_typing {
+            self.fold_again(None);
+        }
+        if let Some(search) = self.search.take().filter(|_| was_typing) {
+            self.place = search.origin;
+            self.log.selected = search.selected;
+        }
+        self.log.search(None);
+    }
+
+    /// Goes to the next match, or the one before; behind the last one is the first.
+    pub fn next_match(&mut self, way: Way, viewport: Viewport) -> Round {
+        let Some(here) = self.search().and_then(|s| s.here) else {
+            return self.go_to_nearest(viewport);
+        };
+        let Some(at) = self.log.index(here.0) else {
+            return self.go_to_nearest(viewport);
+        };
+        let found = self.log.cell(at).found;
+        let in_cell = match way {
+            Way::Forward => Some(here.1 + 1).filter(|n| *n < found),
+            Way::Back => here
+                .1
+                .checked_sub(1)
+                .map(|n| n.min(found.saturating_sub(1))),
+        };
+        if let Some(nth) = in_cell.filter(|_| found > 0) {
+            self.go_to(at, nth, viewport);
+            return Round::Same;
+        }
+        let (next, round) = match self.log.next_found(at, way) {
+            Some(next) => (Some(next), Round::Same),
+            None => (self.log.first_found(way), Round::Again),
+        };
+        let Some(next) = next else {
+            return Round::None;
+        };
+        let nth = match way {
+            Way::Forward => 0,
+            Way::Back => self.log.cell(next).found.saturating_sub(1),
+        };
+        self.go_to(next, nth, viewport);
+        round
+    }
+
+    /// Which match the reader stands at, from 1 on, and how many there are. 0: at none.
+    pub fn found(&self) -> (usize, usize) {
+        let here = self.search().and_then(|s| s.here);
+        let place = here.and_then(|(number, nth)| {
+            let at = self.log.index(number)?;
+            let found = self.log.cell(at).found;
+            (found > 0).then(|| self.log.found_before(at) + nth.min(found - 1) + 1)
+        });
+        (place.unwrap_or(0), self.log.found())
+    }
+
+    /// Which match the reader stands at: the index of its cell, and which one of the cell it is.
+    pub(super) fn here(&self) -> Option<(usize, usize)> {
+        let (number, nth) = self.search().and_then(|s| s.here)?;
+        Some((self.log.index(number)?, nth))
+    }
+
+    /// The first match in view or below; else the last one above.
+    fn go_to_nearest(&mut self, viewport: Viewport) -> Round {
+        self.scratch.begin(viewport.columns(), &Theme::default());
+        let rows = viewport.rows();
+        let Some(top) = self.place.top(&self.log, &mut self.scratch, rows) else {
+            return Round::None;
+        };
+        if self.log.cell(top.at).found > 0 {
+            let hits = self.hits(top.at);
+            if let Some(nth) = hits.iter().position(|h| line_of(h) >= top.line) {
+                self.go_to(top.at, nth, viewport);
+                return Round::Same;
+            }
+        }
+        let below = self.log.next_found(top.at, Way::Forward).map(|at| (at, 0));
+        let above = || {
+            let at = self.log.next_found(top.at + 1, Way::Back)?;
+            Some((at, self.log.cell(at).found.saturating_sub(1)))
+        };
+        match below.or_else(above) {
+            Some((at, nth)) => {
+                self.go_to(at, nth, viewport);
+                Round::Same
+            }
+            None => Round::None,
+        }
+    }
+
+    /// Brings a match of a cell into view; a cell that hides it is opened.
+    fn go_to(&mut self, at: usize, nth: usize, viewport: Viewport) {
+        let number = self.log.number(at);
+        self.fold_again(Some(number));
+        self.log.selected = Some(number);
+        self.scratch.begin(viewport.columns(), &Theme::default());
+        let mut hits = self.hits(at);
+        if hits.len() < self.log.cell(at).found && self.set_fold(number, Fold::Open) {
+            if let Some(search) = self.search.as_mut() {
+                search.opened = Some(number);
+            }
+            hits = self.hits(at);
+        }
+        let line = hits.get(nth).or(hits.last()).map_or(0, line_of);
+        let spot = Spot { at, line };
+        let rows = viewport.rows();
+        self.place
+            .reveal_row(spot, &self.log, &mut self.scratch, rows);
+        if self.is_following() {
+            self.scratch = Layouts::default();
+        }
+        if let Some(search) = self.search.as_mut() {
+            search.here = Some((number, nth));
+        }
+    }
+
+    fn hits(&mut self, at: usize) -> Vec<Hit> {
+        let laid = self.scratch.get(&self.log, at);
+        let needle = self.log.needle();
+        needle.map_or_else(Vec::new, |n| find::hits(n, laid.rows(0)))
+    }
+
+    /// Folds the cell that was opened for a match, unless it is that one.
+    fn fold_again(&mut self, but: Option<u64>) {
+        let opened = self.search.as_mut().and_then(|s| {
+            let other = s.opened.filter(|n| Some(*n) != but);
+            other.inspect(|_| s.opened = None)
+        });
+        if let Some(number) = opened {
+            self.set_fold(number, Fold::Folded);
+        }
+    }
+
+    /// Opens or folds a cell: whether it was otherwise.
+    fn set_fold(&mut self, number: u64, to: Fold) -> bool {
+        let mut changed = false;
+        self.log.change(number, |kind| {
+            if let Some(fold) = kind.fold() {
+                changed = *fold != to;
+                *fold = to;
+            }
+        });
+        changed
+    }
+
+    /// Goes to the prompt of the person above or below: whether there is one.
+    pub fn go_to_prompt(&mut self, way: Way, viewport: Viewport) -> bool {
+        let rows = viewport.rows();
+        self.scratch.begin(viewport.columns(), &Theme::default());
+        let Some((first, last)) = self.place.seen(&self.log, &mut self.scratch, rows) else {
+            return false;
+        };
+        let seen = self.log.number(first)..=self.log.number(last);
+        let selected = self.log.selected.filter(|n| seen.contains(n));
+        let next = match way {
+            Way::Forward => {
+                let from = selected.unwrap_or(*seen.start());
+                self.log.prompts().find(|n| *n > from)
+            }
+            Way::Back => {
+                let from = selected.unwrap_or(*seen.end() + 1);
+                self.log.prompts().rev().find(|n| *n < from)
+            }
+        };
+        let Some(number) = next else {
+            return false;
+        };
+        self.log.selected = Some(number);
+        if let Some(at) = self.log.index(number) {
+            let (log, layouts) = (&self.log, &mut self.scratch);
+            self.place.hold_cell(at, log, layouts, rows);
+        }
+        true
+    }
+}
+
+fn line_of(hit: &Hit) -> usize {
+    hit.parts.first().map_or(0, |(row, _, _)| *row)
+}

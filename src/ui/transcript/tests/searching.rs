@@ -1,0 +1,163 @@
+//! The search in a conversation, and the way from prompt to prompt.
+
+use pretty_assertions::assert_eq;
+
+use super::*;
+use crate::ui::line_input::LineInput;
+use crate::ui::pane::Way;
+
+fn search(all: &mut Transcript, words: &str, viewport: Viewport) {
+    all.begin_search();
+    all.write_search(|line| line.insert(words), viewport);
+    all.keep_search();
+}
+
+fn story() -> Transcript {
+    transcript(&[
+        prompted("Fix the parser"),
+        said("I look at the **parser** first."),
+        started("1", "bash", "cat parser.rs"),
+        finished("1", Outcome::Ok, "fn parse\nfn other\nparser parser", ""),
+        thought("The Parser is\nto blame.", "Mended."),
+        prompted("Thanks"),
+    ])
+}
+
+#[test]
+fn the_matches_are_counted_and_gone_through_round_and_round() {
+    let mut all = story();
+    search(&mut all, "parser", view(40, 4));
+    // on, input, output twice, thinking: every one of them, folded or not.
+    assert_eq!(all.found(), (7, 7));
+    let mut seen = Vec::new();
+    for _ in 0..8 {
+        let round = all.next_match(Way::Forward, view(40, 4));
+        seen.push((all.found().0, round));
+    }
+    let expected: Vec<_> = [1, 2, 3, 4, 5, 6, 7, 1]
+        .into_iter()
+        .map(|n| (n, if n == 1 { Round::Again } else { Round::Same }))
+        .collect();
+    assert_eq!(seen, expected);
+    assert_eq!(all.next_match(Way::Back, view(40, 4)), Round::Again);
+    assert_eq!(all.found(), (7, 7));
+    all.end_search();
+    assert_eq!((all.found(), all.search().is_none()), ((0, 0), true));
+}
+
+#[test]
+fn what_is_folded_is_opened_for_a_match_and_folded_again_behind_it() {
+    let mut all = story();
+    search(&mut all, "fn other", view(40, 6));
+    assert_eq!(all.found(), (1, 1));
+    assert!(screen(&all, 40, 6).contains("fn other"));
+    all.begin_search();
+    let clear = |line: &mut LineInput| *line = LineInput::default();
+    all.write_search(clear, view(40, 6));
+    assert!(!screen(&all, 40, 30).contains("fn other"));
+    all.write_search(|line| line.insert("TO BLAME"), view(40, 6));
+    assert!(screen(&all, 40, 6).contains("to blame"));
+    all.end_search();
+    assert!(!screen(&all, 40, 30).contains("to blame"));
+}
+
+#[test]
+fn who_gives_up_while_writing_stands_where_the_search_began() {
+    let mut events: Vec<EventKind> = (0..50).map(|n| injected(&format!("{n}"))).collect();
+    events.insert(3, injected("the word"));
+    let mut all = transcript(&events);
+    let before = screen(&all, 20, 5);
+    all.begin_search();
+    all.write_search(|line| line.insert("word"), view(20, 5));
+    assert!(screen(&all, 20, 5).contains("the word"));
+    all.end_search();
+    assert_eq!(screen(&all, 20, 5), before);
+    assert!(all.is_following() && copied(&all).is_none());
+}
+
+#[test]
+fn matches_look_like_matches_also_where_they_are_wrapped() {
+    let mut all = transcript(&[said("one two three"), said("say: one two")]);
+    search(&mut all, "one two", view(8, 9));
+    all.next_match(Way::Forward, view(8, 9));
+    insta::assert_debug_snapshot!(draw(&all, &mut TranscriptCache::default(), 8, 6));
+}
+
+#[test]
+fn what_comes_in_and_goes_is_counted() {
+    let mut all = story();
+    search(&mut all, "needle", view(40, 9));
+    assert_eq!(all.found(), (0, 0));
+    take(&mut all, &[delta("a nee")]);
+    assert_eq!(all.found().1, 0);
+    take(&mut all, &[delta("dle")]);
+    assert_eq!(all.found().1, 1);
+    take(&mut all, &[reset()]);
+    assert_eq!(all.found().1, 0);
+    let many: Vec<EventKind> = (0..CELLS_MAX + 5).map(|_| injected("needle")).collect();
+    take(&mut all, &many);
+    assert_eq!(all.found().1, CELLS_MAX);
+}
+
+#[test]
+fn a_search_in_ten_thousand_cells_lays_out_what_is_in_view_alone() {
+    let events: Vec<EventKind> = (0..CELLS_MAX)
+        .map(|n| said(&format!("# Answer {n}\n\nwith *words* {}", n % 100)))
+        .collect();
+    let mut all = transcript(&events);
+    search(&mut all, "answer 17", view(40, 20));
+    assert_eq!(all.found().1, 1 + 10 + 100);
+    for _ in 0..20 {
+        all.next_match(Way::Back, view(40, 20));
+    }
+    assert!(all.scratch.len() < 600, "{}", all.scratch.len());
+}
+
+#[test]
+fn words_behind_the_lines_that_are_shown_are_not_counted() {
+    let lines: String = many(1000, |n| format!("line {n}\n"));
+    let mut all = transcript(&[
+        started("1", "bash", "x"),
+        finished("1", Outcome::Ok, &lines, ""),
+    ]);
+    for (words, count) in [
+        ("line 99\n", 1),
+        ("line 500", 0),
+        ("line 950", 1),
+        ("line", 200),
+    ] {
+        search(&mut all, "", view(40, 9));
+        all.begin_search();
+        all.write_search(|line| *line = LineInput::default(), view(40, 9));
+        all.write_search(|line| line.insert(words.trim_end()), view(40, 9));
+        assert!(
+            all.found().1 >= count && (count > 0 || all.found().1 == 0),
+            "{words}"
+        );
+    }
+    assert_eq!(all.found().1, 200);
+}
+
+#[test]
+fn from_prompt_to_prompt() {
+    let mut events = Vec::new();
+    for n in 0..5 {
+        events.push(prompted(&format!("prompt {n}")));
+        events.extend((0..20).map(|i| injected(&format!("{n}.{i}"))));
+    }
+    let mut all = transcript(&events);
+    let first = |all: &Transcript| screen(all, 20, 6).lines().next().unwrap().to_string();
+    for n in (0..5).rev() {
+        assert!(all.go_to_prompt(Way::Back, view(20, 6)));
+        assert_eq!(first(&all), format!("› prompt {n}"));
+    }
+    assert!(!all.go_to_prompt(Way::Back, view(20, 6)));
+    assert!(all.go_to_prompt(Way::Forward, view(20, 6)));
+    assert_eq!(first(&all), "› prompt 1");
+    assert_eq!(copied(&all).as_deref(), Some("prompt 1"));
+    all.scroll(Scroll::PageDown, view(20, 6));
+    all.scroll(Scroll::PageDown, view(20, 6));
+    assert!(all.go_to_prompt(Way::Back, view(20, 6)));
+    assert_eq!(first(&all), "› prompt 1");
+    assert!(!Transcript::new().go_to_prompt(Way::Back, view(20, 6)));
+}

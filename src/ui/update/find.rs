@@ -1,0 +1,102 @@
+//! The keys of the conversation: the search in it, from prompt to prompt, what of it is copied.
+
+use super::Do;
+use super::movement::{self, Way};
+use crate::protocol::event::Level;
+use crate::ui::line_input::LineInput;
+use crate::ui::pane::Pane;
+use crate::ui::popup::{Choice, Popup};
+use crate::ui::state::UiState;
+use crate::ui::transcript::{Portion, Round, Transcript};
+
+fn shown(state: &mut UiState) -> &mut Transcript {
+    &mut state.agents.entry(&state.shown).transcript
+}
+
+/// Begins to write what is searched for.
+pub fn begin(state: &mut UiState) {
+    movement::focus(state, Pane::Lead);
+    shown(state).begin_search();
+}
+
+/// Changes what is searched for.
+pub fn write(state: &mut UiState, edit: impl FnOnce(&mut LineInput)) {
+    let viewport = movement::viewport(state);
+    shown(state).write_search(edit, viewport);
+}
+
+/// What is written stays searched for.
+pub fn keep(state: &mut UiState) {
+    shown(state).keep_search();
+    if shown(state).search().is_some() && shown(state).found().1 == 0 {
+        state.say(Level::Info, "Nothing in this conversation has these words.");
+    }
+}
+
+/// Ends the search: whether there was one.
+pub fn end(state: &mut UiState) -> bool {
+    let is_there = shown(state).search().is_some();
+    if is_there {
+        shown(state).end_search();
+    }
+    is_there
+}
+
+/// Goes to the next match, or to the one before.
+pub fn next(state: &mut UiState, way: Way) {
+    if shown(state).search().is_none() {
+        state.say(Level::Info, "/ searches this conversation.");
+        return;
+    }
+    let viewport = movement::viewport(state);
+    match (shown(state).next_match(way, viewport), way) {
+        (Round::Same, _) => {}
+        (Round::Again, Way::Forward) => {
+            state.say(Level::Info, "That was the last match: on from the first.");
+        }
+        (Round::Again, Way::Back) => {
+            state.say(Level::Info, "That was the first match: on from the last.");
+        }
+        (Round::None, _) => {
+            state.say(Level::Info, "Nothing in this conversation has these words.");
+        }
+    }
+}
+
+/// Goes to what the person said next, or before.
+pub fn prompt(state: &mut UiState, way: Way) {
+    movement::focus(state, Pane::Lead);
+    let viewport = movement::viewport(state);
+    if !shown(state).go_to_prompt(way, viewport) {
+        let words = match way {
+            Way::Forward => "There is no prompt below. f follows the newest.",
+            Way::Back => "There is no prompt above.",
+        };
+        state.say(Level::Info, words);
+    }
+}
+
+/// Offers what of the conversation can be copied.
+pub fn copy_menu(state: &mut UiState) {
+    if shown(state).portions().is_empty() {
+        state.say(Level::Info, "There is nothing to copy here yet.");
+        return;
+    }
+    super::popups::push(state, Popup::choose(Choice::Copy));
+}
+
+/// Copies a part of the conversation.
+pub fn copy(state: &mut UiState, portion: &Portion, out: &mut Vec<Do>) {
+    state.popups.pop();
+    let Some(text) = shown(state).text_of(portion) else {
+        state.say(Level::Info, "That is not there any more.");
+        return;
+    };
+    let what = match portion {
+        Portion::Cell(_) => "the message",
+        Portion::Code(..) => "the code",
+        Portion::Whole => "the conversation",
+    };
+    state.say(Level::Info, format!("Copied {what}."));
+    out.push(Do::Copy(text));
+}

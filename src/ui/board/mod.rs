@@ -3,11 +3,13 @@
 //! All of it follows from the tasks, the filter and the room. It is worked out when it is asked for and kept
 //! until one of these changes ([`Kept`]), so that a frame costs the same with 10 000 tasks as with 12.
 
+mod critical;
 mod filter;
 mod index;
 mod kept;
 mod label;
 mod list;
+pub mod progress;
 mod steps;
 #[cfg(test)]
 pub mod tests;

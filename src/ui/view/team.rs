@@ -34,6 +34,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             0 => Vec::new(),
             n => vec![Span::styled(format!("{n} here"), theme.dim)],
         },
+        foot: Vec::new(),
         below: frame::beyond(members.len(), first, height, theme),
     };
     let inner = frame::pane(state, Pane::Team, titles, theme, area, buffer);

@@ -73,10 +73,15 @@ fn spans(
         Standing::Blocked => theme.dim,
         standing => super::words(standing, theme),
     };
+    let number = match index.critical_step(row.task) {
+        Some(_) => theme.heading,
+        None => theme.dim,
+    };
     let mut out = vec![
         Span::styled(guide, theme.dim),
         Span::styled(format!("{shape} "), style),
-        Span::styled(format!("{} ", pad(&task.id.to_string(), digits)), theme.dim),
+        Span::styled(pad(&task.id.to_string(), digits), number),
+        Span::raw(" "),
         Span::styled(pad(&one_line(&task.subject), room), subject),
         Span::raw(" "),
     ];

@@ -2,6 +2,7 @@
 
 mod graph;
 mod list;
+mod progress;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -30,9 +31,15 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let name = title(state, &places.shown);
     // The corners, the pane's number and the blanks take nine columns.
     let room = usize::from(area.width).saturating_sub(width(&name) + 9);
+    let used: usize = below.iter().map(|s| width(&s.content)).sum();
     let titles = Titles {
         aside: counts(&index, room, theme),
         name,
+        foot: progress::spans(
+            &index,
+            usize::from(area.width).saturating_sub(used + 8),
+            theme,
+        ),
         below,
     };
     frame::pane(state, Pane::Board, titles, theme, area, buffer);

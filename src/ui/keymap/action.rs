@@ -1,5 +1,6 @@
 //! What keys can do: one word each, in the table, in the help and in `update`.
 
+use crate::ui::board::Toward;
 use crate::ui::pane::Pane;
 use crate::ui::transcript::Scroll;
 
@@ -40,6 +41,12 @@ pub enum Action {
     Filter,
     /// Draw the tasks as a graph, or list them.
     TurnBoard,
+    /// Move the view over the drawing of the tasks.
+    Pan(Toward),
+    /// Draw more of each task.
+    ZoomIn,
+    /// Draw less of each task.
+    ZoomOut,
     /// Show what crewdeck had to say.
     Notices,
     /// Show what agents can load.

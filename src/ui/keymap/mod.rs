@@ -2,6 +2,7 @@
 
 mod action;
 
+use super::board::Toward;
 use super::pane::Pane;
 use super::transcript::Scroll;
 pub use action::Action;
@@ -143,6 +144,12 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Board), &["D"], Action::Diff, "show what the branch of the task changes", "diff"),
     bind(Context::In(Pane::Board), &["m"], Action::Merge, "merge the branch of the completed task", "merge"),
     bind(Context::In(Pane::Board), &["/"], Action::Filter, "filter: words, owner:NAME status:ready tag:T, !word", "filter"),
+    bind(Context::In(Pane::Board), &["-"], Action::ZoomOut, "draw less of each task: one line, then its number", "zoom"),
+    bind(Context::In(Pane::Board), &["+"], Action::ZoomIn, "draw more of each task", ""),
+    bind(Context::In(Pane::Board), &["H", "shift+left"], Action::Pan(Toward::Left), "move the view to the left", ""),
+    bind(Context::In(Pane::Board), &["J", "shift+down"], Action::Pan(Toward::Down), "move the view down", ""),
+    bind(Context::In(Pane::Board), &["K", "shift+up"], Action::Pan(Toward::Up), "move the view up", ""),
+    bind(Context::In(Pane::Board), &["L", "shift+right"], Action::Pan(Toward::Right), "move the view to the right", ""),
     bind(Context::In(Pane::Board), &["l", "right"], Action::Next, "to the task that waits for this one", ""),
     bind(Context::In(Pane::Board), &["h", "left"], Action::Prev, "to the task that this one waits for", ""),
     bind(Context::In(Pane::Team), &["enter"], Action::Open, "show the teammate's live transcript", "open"),

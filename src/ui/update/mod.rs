@@ -264,6 +264,9 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
             }
         }
         Action::TurnBoard => board::turn(state),
+        Action::Pan(toward) => board::pan(state, toward),
+        Action::ZoomIn => board::zoom(state, state.camera.zoom.nearer()),
+        Action::ZoomOut => board::zoom(state, state.camera.zoom.farther()),
         Action::Copy => popups::copy(state, out),
         Action::Waiting => movement::waiting(state),
         Action::Focus(pane) => movement::focus_or_zoom(state, pane),

@@ -48,6 +48,44 @@ fn keys_move_along_the_drawing() {
 }
 
 #[test]
+fn keys_move_the_view_and_the_selection_brings_it_back() {
+    let chain: Vec<(u64, u64)> = (1..30).map(|n| (n, n + 1)).collect();
+    // After the keys: the first task that is in view.
+    let cases = [
+        ("v g", 1),
+        ("v g L", 2),
+        ("v g L L L", 4),
+        ("v g shift+right", 2),
+        ("v g L H", 1),
+        ("v g H H H L", 2),
+        ("v g L L L l", 1),
+        ("v g L L L L enter esc h", 1),
+        ("v g J K", 1),
+    ];
+    let numbers = |text: &str| -> Vec<u64> {
+        let drawn = text.lines().filter(|l| !l.starts_with("│›"));
+        let words: Vec<&str> = drawn.flat_map(str::split_whitespace).collect();
+        let found = words.iter().filter_map(|w| w.strip_prefix('#'));
+        found.filter_map(|n| n.parse().ok()).collect()
+    };
+    for (keys, expected) in cases {
+        let mut state = state((160, 45), board(30, &chain, 0));
+        press(&mut state, keys);
+        let shown = pane(&state);
+        let body: String = shown
+            .lines()
+            .filter(|l| !l.contains("→") || l.contains("more →"))
+            .map(|l| format!("{l}\n"))
+            .collect();
+        assert_eq!(
+            numbers(&body).into_iter().min(),
+            Some(expected),
+            "{keys}\n{shown}"
+        );
+    }
+}
+
+#[test]
 fn keys_move_along_the_list() {
     // At work: 1; below it 2 and 3, below 3 the join 4. Ready: 5, below it 6.
     let edges = [(1, 2), (1, 3), (2, 4), (3, 4), (5, 6)];

@@ -8,7 +8,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::ui::board::{self, INDENT, Index, Standing};
+use crate::ui::board::{self, INDENT, Index, Standing, Zoom};
 use crate::ui::graph::{Drawing, Node};
 use crate::ui::look;
 use crate::ui::pane::{Focus, Pane};
@@ -29,7 +29,7 @@ struct Window {
 impl Window {
     fn new(state: &UiState, index: &Index, drawing: &Drawing, area: Rect) -> Window {
         let selected = selected(state, index).unwrap_or_default();
-        let (left, top) = board::window(drawing, selected, area);
+        let (left, top) = state.camera.window(drawing, selected, area);
         Window { left, top, area }
     }
 
@@ -234,6 +234,16 @@ fn draw_node(
     let standing = index.standing(at);
     let (shape, style) = look::standing(standing, theme);
     let label = board::label(task);
+    // The number tells whether the task is on the critical path, as its lines do.
+    let number = match index.critical_step(at) {
+        Some(_) => theme.heading,
+        None => style,
+    };
+    if state.camera.zoom == Zoom::Numbers {
+        let x = window.write((node.x, node.y), &format!("{shape} "), style, buffer);
+        window.write((x, node.y), &label.number, number, buffer);
+        return;
+    }
     let head = format!("{shape} {} ", label.number);
     let mut rows = subject_rows(&label.subject, node, width(&head));
     let (last_x, last) = rows.pop().unwrap_or_default();
@@ -251,17 +261,22 @@ fn draw_node(
         owner if standing == Standing::Done && width(owner) + 2 > most => String::new(),
         owner => fit(&format!(" @{owner}"), most),
     };
+    // How long it takes is told where nothing else has to be cut for it.
+    let took = match standing {
+        Standing::InProgress => format!(" {}", board::standing_for(state, task)),
+        Standing::Ready | Standing::Assigned | Standing::Blocked | Standing::Done => String::new(),
+    };
+    let owner = if width(&owner) + width(&took) <= left {
+        owner + &took
+    } else {
+        owner
+    };
     let words = super::words(standing, theme);
     let by = match standing {
         Standing::Done => theme.dim,
         Standing::InProgress | Standing::Ready | Standing::Assigned | Standing::Blocked => style,
     };
     let x = window.write((node.x, node.y), &format!("{shape} "), style, buffer);
-    // The number tells whether the task is on the critical path, as its lines do.
-    let number = match index.critical_step(at) {
-        Some(_) => theme.heading,
-        None => style,
-    };
     window.write((x, node.y), &label.number, number, buffer);
     let mut y = node.y;
     for (x, text) in rows {

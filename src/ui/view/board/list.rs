@@ -55,6 +55,10 @@ fn spans(
         return Vec::new();
     };
     let (shape, words, style) = look::task(&state.board, task, theme);
+    let words = match index.standing(row.task) {
+        Standing::InProgress => format!("{words} {}", board::standing_for(state, task)),
+        Standing::Ready | Standing::Assigned | Standing::Blocked | Standing::Done => words,
+    };
     let guide = row.guide();
     let columns = columns.saturating_sub(digits + 4 + width(&guide));
     // On a narrow row the shape says that it is in progress or blocked.

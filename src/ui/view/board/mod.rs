@@ -20,6 +20,9 @@ use crate::ui::state::{Filter, UiState};
 use crate::ui::textual::{fit, width};
 use crate::ui::theme::Theme;
 
+/// Most tasks that are named after the selected one.
+const NEXT_MAX: usize = 4;
+
 /// Draws them.
 pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let index = board::index(state);
@@ -146,17 +149,13 @@ fn about(state: &UiState, index: &Index, theme: &Theme, row: Rect, buffer: &mut 
     };
     let (shape, words, style) = look::task(&state.board, task, theme);
     let place = index.place(task.id).unwrap_or_default();
-    let after: Vec<String> = index
-        .frees(place)
-        .iter()
-        .filter_map(|p| index.id(*p))
-        .map(|id| id.to_string())
-        .collect();
     let label = board::label(task);
     let mut aside = words;
-    if !after.is_empty() {
-        aside += &format!(" → {}", after.join(" "));
+    let took = board::standing_for(state, task);
+    if !took.is_empty() {
+        aside += &format!(" {took}");
     }
+    aside += &next(state, index, place);
     let tags = board::tags(task);
     let left = format!("{} {}  {tags}", label.number, label.subject);
     let columns = usize::from(row.width).saturating_sub(4);
@@ -166,6 +165,30 @@ fn about(state: &UiState, index: &Index, theme: &Theme, row: Rect, buffer: &mut 
     ];
     spans.extend(frame::sides(&left, theme.text, &aside, style, columns));
     Line::from(spans).render(row, buffer);
+}
+
+/// What becomes ready when the task at a place is done, and how many more wait for it.
+fn next(state: &UiState, index: &Index, place: usize) -> String {
+    let unlocks = index.id(place).map(|id| board::unlocks(state, id));
+    let unlocks = unlocks.unwrap_or_default();
+    let blocked = |at: &&usize| index.standing(**at) == Standing::Blocked;
+    let waiting = index.frees(place).iter().filter(blocked).count();
+    let later = waiting.saturating_sub(unlocks.len());
+    let ids: Vec<String> = unlocks
+        .iter()
+        .map(ToString::to_string)
+        .take(NEXT_MAX)
+        .collect();
+    let more = match unlocks.len().saturating_sub(NEXT_MAX) {
+        0 => String::new(),
+        n => format!(" +{n}"),
+    };
+    match (ids.is_empty(), later) {
+        (true, 0) => String::new(),
+        (true, n) => format!(" → {n} wait on"),
+        (false, 0) => format!(" → unblocks {}{more}", ids.join(" ")),
+        (false, n) => format!(" → unblocks {}{more}, {n} later", ids.join(" ")),
+    }
 }
 
 /// The style of a task's words.

@@ -163,7 +163,11 @@ fn about(state: &UiState, index: &Index, theme: &Theme, row: Rect, buffer: &mut 
         Span::styled("›", theme.accent),
         Span::styled(format!("{shape} "), style),
     ];
-    spans.extend(frame::sides(&left, theme.text, &aside, style, columns));
+    // What comes next counts more than the end of the subject: the node tells that too.
+    let aside = fit(&aside, columns.saturating_sub(columns / 4));
+    let room = columns.saturating_sub(width(&aside) + 1);
+    spans.extend(frame::cell(&left, room, theme.text));
+    spans.extend([Span::raw(" "), Span::styled(aside, style)]);
     Line::from(spans).render(row, buffer);
 }
 

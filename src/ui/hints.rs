@@ -253,6 +253,7 @@ fn does_something(state: &UiState, binding: &Binding) -> bool {
         | Action::Back
         | Action::Close
         | Action::Notices
+        | Action::Problems
         | Action::Skills
         | Action::Models
         | Action::Compact

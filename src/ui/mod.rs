@@ -21,6 +21,7 @@ mod look;
 mod needs_card;
 mod pane;
 mod popup;
+mod problems;
 mod pulse;
 mod readers;
 pub mod replay;

@@ -43,6 +43,11 @@ impl Pulse {
         }
     }
 
+    /// Whether nothing was ever done.
+    pub fn is_empty(&self) -> bool {
+        self.beats.is_empty()
+    }
+
     /// The last `columns` slices until `now`, the highest one as high as can be; blank where nothing was done.
     pub fn bars(&self, now: Stamp, columns: usize) -> String {
         let passed = usize::try_from(slice(now).saturating_sub(self.newest)).unwrap_or(usize::MAX);

@@ -11,7 +11,7 @@ use super::popup::{Reader, Text};
 use super::state::UiState;
 use super::textual::{clock, pad, width as columns, wrap};
 use super::theme::Theme;
-use super::{keys, look, rows, sentence, skills, task_page};
+use super::{keys, look, problems, rows, sentence, skills, task_page};
 use crate::domain::text::{harmless, one_line};
 
 /// Most letters of a thread that are shown beside the one that is read.
@@ -50,6 +50,7 @@ pub fn title(state: &UiState, reader: &Reader) -> String {
             |t| one_line(&format!("Letter from {}", t.letter.from)),
         ),
         Text::Notices => "Notices".into(),
+        Text::Problems => "Problems".into(),
         Text::Skills => "Skills".into(),
     }
 }
@@ -69,6 +70,7 @@ pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec
             None => vec![plain("This letter is too old to be kept here.", theme.dim)],
         },
         Text::Notices => notices(state, width, theme),
+        Text::Problems => problems::lines(state, width, theme),
         Text::Skills => skills::lines(&state.skills, width, theme),
     }
 }

@@ -49,6 +49,8 @@ pub enum Action {
     ZoomOut,
     /// Show what crewdeck had to say.
     Notices,
+    /// Show what is in the way of the work.
+    Problems,
     /// Show what agents can load.
     Skills,
     /// Choose another model.

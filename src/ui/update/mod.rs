@@ -19,7 +19,7 @@ use super::attention::Window;
 use super::keymap::{Action, Found, lookup};
 use super::keys;
 use super::pane::{Focus, Pane};
-use super::popup::{CommentStage, Popup, Searching};
+use super::popup::{CommentStage, Popup, Searching, Text};
 use super::replay::Player;
 use super::state::{Motion, MouseOwner, Page, SPIN, UiState};
 use super::tour::Tour;
@@ -249,6 +249,7 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Help => popups::help(state),
         Action::Palette => popups::palette(state),
         Action::Notices => popups::notices(state),
+        Action::Problems => popups::push(state, Popup::read(Text::Problems)),
         Action::Skills => popups::skills(state),
         Action::Models => popups::models(state, out),
         Action::Themes => themes::open(state),

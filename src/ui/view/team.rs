@@ -113,13 +113,20 @@ fn row(
     ]
 }
 
-/// How busy an agent was lately, with a blank before it; nothing on a narrow row.
+/// How busy an agent was lately, with a blank before it; nothing on a narrow row, nor before anybody did anything.
 fn pulse(state: &UiState, agent: Option<&AgentView>, columns: usize) -> String {
     let slices = match columns {
         0..PULSE_FROM => return String::new(),
         PULSE_FROM..WIDE => 6,
         WIDE.. => 18,
     };
+    let is_heard = |name: &Name| {
+        let agent = state.agents.get(name);
+        agent.is_some_and(|a| !a.pulse.is_empty())
+    };
+    if !state.team.present().any(|m| is_heard(&m.name)) {
+        return String::new();
+    }
     let bars = agent.map_or_else(|| " ".repeat(slices), |a| a.pulse.bars(state.now, slices));
     format!(" {bars}")
 }

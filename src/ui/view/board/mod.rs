@@ -17,7 +17,7 @@ use crate::ui::look;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::Searching;
 use crate::ui::state::{Filter, UiState};
-use crate::ui::textual::{fit, width};
+use crate::ui::textual::{fit, longest, width};
 use crate::ui::theme::Theme;
 
 /// Most tasks that are named after the selected one.
@@ -150,12 +150,18 @@ fn about(state: &UiState, index: &Index, theme: &Theme, row: Rect, buffer: &mut 
     let (shape, words, style) = look::task(&state.board, task, theme);
     let place = index.place(task.id).unwrap_or_default();
     let label = board::label(task);
-    let mut aside = words;
     let took = board::standing_for(state, task);
-    if !took.is_empty() {
-        aside += &format!(" {took}");
-    }
-    aside += &next(state, index, place);
+    let next = next(state, index, place);
+    let forms = [
+        format!("{words} {took}{next}"),
+        format!("{took}{next}"),
+        next.trim_start().to_string(),
+    ];
+    let forms: Vec<&str> = forms
+        .iter()
+        .filter(|f| !f.is_empty())
+        .map(String::as_str)
+        .collect();
     let tags = board::tags(task);
     let left = format!("{} {}  {tags}", label.number, label.subject);
     let columns = usize::from(row.width).saturating_sub(4);
@@ -164,7 +170,8 @@ fn about(state: &UiState, index: &Index, theme: &Theme, row: Rect, buffer: &mut 
         Span::styled(format!("{shape} "), style),
     ];
     // What comes next counts more than the end of the subject: the node tells that too.
-    let aside = fit(&aside, columns.saturating_sub(columns / 4));
+    let most = columns.saturating_sub(columns / 4);
+    let aside = fit(longest(&forms, most), most);
     let room = columns.saturating_sub(width(&aside) + 1);
     spans.extend(frame::cell(&left, room, theme.text));
     spans.extend([Span::raw(" "), Span::styled(aside, style)]);

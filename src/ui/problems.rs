@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 
 use super::board::{self, Standing};
 use super::state::UiState;
-use super::textual::{age, width as columns, wrap};
+use super::textual::{age, wrap};
 use super::theme::Theme;
 use super::{look, sentence};
 use crate::domain::graph::ATTEMPTS_MAX;
@@ -122,7 +122,6 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
             .any(|n| n.as_str().eq_ignore_ascii_case(&task.owner))
     };
     match board::standing(&state.board, task) {
-        Standing::Done => None,
         Standing::InProgress | Standing::Assigned if is_here() || task.owner == "user" => None,
         Standing::InProgress | Standing::Assigned => Some(Problem {
             weight: Weight::Stuck,
@@ -148,7 +147,7 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
                 help: "tell the lead to take that line away",
             })
         }
-        Standing::Ready => None,
+        Standing::Ready | Standing::Done => None,
     }
 }
 
@@ -181,7 +180,6 @@ pub fn lines(state: &UiState, width: usize, theme: &Theme) -> Vec<Line<'static>>
             Weight::Stuck => ("▲ ", theme.warn),
             Weight::Waits => ("◔ ", theme.dim),
         };
-        debug_assert_eq!(columns(head.0), 2);
         push(&problem.cause, head, theme.text);
         push(problem.help, ("  ", theme.dim), theme.dim);
     }

@@ -37,6 +37,7 @@ use super::textual::age;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
 use crate::domain::text::one_line;
+use crate::protocol::{Event, EventKind};
 
 /// Most tasks that are drawn as a graph.
 pub const GRAPH_MAX: usize = 400;
@@ -101,6 +102,19 @@ impl Kept {
     /// The board has changed: whatever is kept is out of date.
     pub fn outdated(&mut self) {
         self.version += 1;
+    }
+}
+
+impl UiState {
+    /// Keeps what an event tells of tasks, before the board follows it.
+    pub(super) fn remember(&mut self, event: &Event) {
+        if let EventKind::BoardChanged { changed, removed } = &event.kind {
+            self.board_kept.outdated();
+            self.history
+                .changed(&self.board, changed, removed, event.at);
+        } else if let EventKind::Notice { text, .. } = &event.kind {
+            self.history.said(&self.board, text, event.at);
+        }
     }
 }
 

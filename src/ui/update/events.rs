@@ -87,9 +87,6 @@ pub fn event(state: &mut UiState, event: &Event) {
         EventKind::JobChanged { job } => popups::job_changed(state, job),
         EventKind::JobOutput { job, chunk } => state.jobs.heard(job, chunk),
         EventKind::BoardChanged { changed, removed } => {
-            state
-                .history
-                .changed(&state.board, changed, removed, event.at);
             Arc::make_mut(&mut state.board).apply(changed, removed);
         }
         EventKind::TeamChanged { team } => state.team = team.clone(),
@@ -109,7 +106,6 @@ pub fn event(state: &mut UiState, event: &Event) {
                 let lead = state.agents.entry(&Name::lead());
                 lead.transcript.push_notice(*level, text);
             }
-            state.history.said(&state.board, text, event.at);
             state.note(*level, agent.clone(), text);
         }
         EventKind::Refused { why } => {

@@ -26,7 +26,7 @@ use super::tour::Tour;
 use crate::domain::stamp::Stamp;
 use crate::domain::theme::ThemeName;
 use crate::protocol::event::Level;
-use crate::protocol::{Command, Event, EventKind};
+use crate::protocol::{Command, Event};
 
 /// What reaches the screen.
 #[derive(Debug, Clone, PartialEq)]
@@ -114,9 +114,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
 }
 
 fn hear(state: &mut UiState, event: &Event) {
-    if matches!(event.kind, EventKind::BoardChanged { .. }) {
-        state.board_kept.outdated();
-    }
+    state.remember(event);
     events::worth_a_call(state, &event.kind);
     events::event(state, event);
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::pulse::Pulse;
 use super::transcript::Transcript;
 use crate::domain::ids::Name;
 use crate::domain::stamp::Stamp;
@@ -43,6 +44,8 @@ pub struct AgentView {
     pub last_said: String,
     /// What a subagent was sent out for, in one line; empty for the others.
     pub errand: String,
+    /// What it did lately.
+    pub pulse: Pulse,
     /// Whether anything has entered its conversation.
     pub has_spoken: bool,
     /// Whether a turn of it has begun and not ended.
@@ -53,6 +56,9 @@ impl AgentView {
     /// Takes an event in that happened to it.
     pub fn apply(&mut self, name: &Name, at: Stamp, event: &EventKind) {
         self.transcript.apply(name, event);
+        if let EventKind::Said { .. } | EventKind::ToolStarted { .. } = event {
+            self.pulse.beat(at);
+        }
         match event {
             EventKind::ActivityChanged { activity, .. } => {
                 if self.activity.as_ref() != Some(activity) {

@@ -209,7 +209,9 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             Pane::Board => !state.board.is_empty(),
             Pane::Todo | Pane::Team | Pane::Inbox => false,
         },
-        Action::TurnBoard => !state.board.is_empty() && state.filter.is_none(),
+        Action::TurnBoard | Action::Pan(_) | Action::ZoomIn | Action::ZoomOut => {
+            !state.board.is_empty() && state.filter.is_none()
+        }
         Action::Merge | Action::Diff => crate::ui::board::selected(state)
             .and_then(|(_, id)| state.board.get(id))
             .is_some_and(|t| !t.worktree.is_empty()),
@@ -269,6 +271,7 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         | Action::Back
         | Action::Close
         | Action::Notices
+        | Action::Problems
         | Action::Skills
         | Action::Models
         | Action::Compact

@@ -60,6 +60,15 @@ impl LetterLog {
         self.letters.iter()
     }
 
+    /// The letters between the same two parties as `traced`, both ways, the oldest first; it is one of them.
+    pub fn thread<'a>(&'a self, traced: &'a Traced) -> impl DoubleEndedIterator<Item = &'a Traced> {
+        let (from, to) = (&traced.letter.from, &traced.letter.to);
+        self.letters.iter().filter(move |t| {
+            let other = (&t.letter.from, &t.letter.to);
+            other == (from, to) || other == (to, from)
+        })
+    }
+
     /// How many are kept.
     pub fn len(&self) -> usize {
         self.letters.len()
@@ -133,6 +142,23 @@ mod tests {
         }
         let steps: Vec<LetterStep> = log.iter().map(|t| t.step).collect();
         assert_eq!(steps, [LetterStep::ActedOn]);
+    }
+
+    #[test]
+    fn a_thread_is_what_two_wrote_to_one_another() {
+        let mut log = LetterLog::default();
+        let ways = [("a", "b"), ("b", "a"), ("a", "c"), ("c", "b"), ("a", "b")];
+        for (i, (from, to)) in ways.into_iter().enumerate() {
+            let mut letter = letter(&i.to_string());
+            (letter.from, letter.to) = (from.into(), to.into());
+            log.moved(&letter, LetterStep::Sent);
+        }
+        let thread = |number| -> Vec<u64> {
+            let traced = log.get(number).unwrap();
+            log.thread(traced).map(|t| t.number).collect()
+        };
+        assert_eq!(thread(1), [0, 1, 4]);
+        assert_eq!(thread(2), [2]);
     }
 
     #[test]

@@ -26,6 +26,8 @@ mod needs_card;
 mod pane;
 mod pickers;
 mod popup;
+mod problems;
+mod pulse;
 mod readers;
 pub mod replay;
 mod requests;

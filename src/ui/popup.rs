@@ -22,6 +22,8 @@ pub enum Text {
     Letter(u64),
     /// What crewdeck had to say.
     Notices,
+    /// What is in the way of the work.
+    Problems,
     /// What agents can load.
     Skills,
 }

@@ -11,8 +11,11 @@ use super::popup::{Reader, Searching, Text};
 use super::state::UiState;
 use super::textual::{clock, pad, width as columns, wrap};
 use super::theme::Theme;
-use super::{keys, look, rows, sentence, skills, task_page};
+use super::{keys, look, problems, rows, sentence, skills, task_page};
 use crate::domain::text::{harmless, one_line};
+
+/// Most letters of a thread that are shown beside the one that is read.
+const THREAD_MAX: usize = 20;
 
 /// Widest popup of text, in columns.
 const WIDTH_MAX: u16 = 96;
@@ -57,6 +60,7 @@ pub fn title(state: &UiState, reader: &Reader) -> String {
             |t| one_line(&format!("Letter from {}", t.letter.from)),
         ),
         Text::Notices => "Notices".into(),
+        Text::Problems => "Problems".into(),
         Text::Skills => "Skills".into(),
     }
 }
@@ -72,10 +76,11 @@ pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec
         },
         Text::Diff(_) => diff(&state.diff, width, theme),
         Text::Letter(number) => match state.letters.get(*number) {
-            Some(traced) => letter_lines(state, traced, width, theme),
+            Some(traced) => thread(state, traced, width, theme),
             None => vec![plain("This letter is too old to be kept here.", theme.dim)],
         },
         Text::Notices => notices(state, width, theme),
+        Text::Problems => problems::lines(state, width, theme),
         Text::Skills => skills::lines(&state.skills, width, theme),
     }
 }
@@ -176,6 +181,32 @@ fn section(out: &mut Vec<Line<'static>>, title: &str, rows: Vec<Line<'static>>, 
     }
     out.push(plain(title.to_string(), theme.heading));
     out.extend(rows);
+}
+
+/// A letter whole, and below it what the two wrote to one another before and after, the newest first.
+fn thread(state: &UiState, traced: &Traced, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let mut out = letter_lines(state, traced, width, theme);
+    let others = state.letters.thread(traced).rev();
+    let others: Vec<&Traced> = others.filter(|t| t.number != traced.number).collect();
+    if others.is_empty() {
+        return out;
+    }
+    let (from, to) = (one_line(&traced.letter.from), one_line(&traced.letter.to));
+    out.push(Line::default());
+    let title = match others.len() {
+        1 => format!("1 more between {from} and {to}"),
+        n => format!("{n} more between {from} and {to}"),
+    };
+    out.push(plain(title, theme.heading));
+    for other in others.iter().take(THREAD_MAX) {
+        out.push(Line::default());
+        out.extend(letter_lines(state, other, width, theme));
+    }
+    if others.len() > THREAD_MAX {
+        let text = format!("{} older ones are not shown.", others.len() - THREAD_MAX);
+        out.extend([Line::default(), plain(text, theme.dim)]);
+    }
+    out
 }
 
 fn letter_lines(

@@ -147,6 +147,8 @@ impl UiState {
             quit_armed,
             interrupted,
             dirty,
+            history,
+            camera: _,
             seat: _,
             board_shape: _,
             notices: _,
@@ -192,6 +194,7 @@ impl UiState {
         self.quit_armed = quit_armed;
         self.interrupted = interrupted;
         self.dirty = dirty;
+        self.history = history;
     }
 
     /// All that was said before this screen looked on is shown: it is news no more.

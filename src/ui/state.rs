@@ -169,6 +169,10 @@ pub struct UiState {
     pub(super) board: Arc<TaskGraph>,
     pub(super) board_kept: board::Kept,
     pub(super) board_shape: board::Shape,
+    /// How the drawing of the tasks is looked at.
+    pub(super) camera: board::Camera,
+    /// What became of each task.
+    pub(super) history: board::history::History,
     pub(super) team: Arc<Team>,
     pub(super) letters: LetterLog,
     pub(super) requests: RequestBook,
@@ -230,6 +234,8 @@ impl UiState {
             board: Arc::default(),
             board_kept: board::Kept::default(),
             board_shape: board::Shape::default(),
+            camera: board::Camera::default(),
+            history: board::history::History::default(),
             team: Arc::default(),
             letters: LetterLog::default(),
             requests: RequestBook::default(),

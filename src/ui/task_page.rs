@@ -16,6 +16,9 @@ use crate::domain::text::one_line;
 /// Most tasks that are listed at either end of the edges.
 const EDGES_MAX: usize = 50;
 
+/// Most steps of its history that are told.
+const STEPS_MAX: usize = 40;
+
 /// The columns of the names of the fields.
 const NAMES: usize = 12;
 
@@ -27,13 +30,22 @@ pub fn lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<L
         .map(|line| plain(line, theme.heading))
         .collect();
     let (shape, words, style) = look::task(&state.board, task, theme);
-    let by = match (board::standing(&state.board, task), task.owner.is_empty()) {
+    let here = board::standing(&state.board, task);
+    let by = match (here, task.owner.is_empty()) {
         (Standing::Done, false) => format!(" by {}", one_line(&task.owner)),
         _ => String::new(),
     };
     out.push(Line::from(vec![
         Span::styled(format!("{shape} {words}"), style),
         Span::styled(by, theme.dim),
+        Span::styled(
+            match (board::standing_for(state, task).as_str(), here) {
+                ("", _) => String::new(),
+                (passed, Standing::Done) => format!(", {passed} ago"),
+                (took, _) => format!(", for {took}"),
+            },
+            theme.dim,
+        ),
     ]));
     out.push(Line::default());
     let mut field = |name: &str, text: String| {
@@ -61,6 +73,16 @@ pub fn lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<L
     }
     let index = board::index(state);
     let place = index.place(task.id).unwrap_or(usize::MAX);
+    if let Some(step) = index.critical_step(place) {
+        let of = index.critical().len();
+        let text = format!("step {} of {of}: the longest chain of open tasks", step + 1);
+        field("on the path", text);
+    }
+    let unlocks = board::unlocks(state, task.id);
+    if !unlocks.is_empty() {
+        let ids = unlocks.iter().take(EDGES_MAX).map(ToString::to_string);
+        field("unblocks", ids.collect::<Vec<_>>().join(" "));
+    }
     let on_board =
         |places: &[usize]| -> Vec<TaskId> { places.iter().filter_map(|p| index.id(*p)).collect() };
     let mut before = on_board(index.waits(place));
@@ -79,6 +101,7 @@ pub fn lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<L
         theme,
         &mut out,
     );
+    history(state, task, width, theme, &mut out);
     out.push(Line::default());
     if task.description.trim().is_empty() {
         out.push(plain("No description.".into(), theme.dim));
@@ -87,6 +110,43 @@ pub fn lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<L
         out.extend(text.into_iter().map(|line| plain(line, theme.text)));
     }
     out
+}
+
+/// What became of the task, the newest first.
+fn history(
+    state: &UiState,
+    task: &Task,
+    width: usize,
+    theme: &Theme,
+    out: &mut Vec<Line<'static>>,
+) {
+    let mut steps = state.history.of(task.id);
+    let told: Vec<_> = steps.by_ref().take(STEPS_MAX).collect();
+    if told.is_empty() {
+        return;
+    }
+    out.push(Line::default());
+    out.push(Line::styled("History", theme.heading));
+    for (at, step) in told {
+        let when = format!("  {}  ", clock(at, &state.zone));
+        let indent = columns(&when);
+        for (i, line) in wrap(&step.words(), width.saturating_sub(indent))
+            .into_iter()
+            .enumerate()
+        {
+            let when = if i == 0 { when.as_str() } else { "" };
+            out.push(Line::from(vec![
+                Span::styled(pad(when, indent), theme.dim),
+                Span::styled(line, theme.text),
+            ]));
+        }
+    }
+    let older = match (steps.count(), state.history.is_cut()) {
+        (0, false) => return,
+        (0, true) => "  what was before that is not kept here".to_string(),
+        (n, _) => format!("  and {n} more"),
+    };
+    out.push(Line::styled(older, theme.dim));
 }
 
 /// A time of day and how long ago that was; empty for a time that is not known.

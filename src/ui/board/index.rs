@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::critical::critical;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
@@ -55,6 +56,7 @@ pub struct Index {
     frees: Vec<Vec<usize>>,
     steps: Vec<usize>,
     extent: (usize, usize),
+    critical: Vec<usize>,
     counts: BTreeMap<Standing, usize>,
     open_of: HashMap<String, TaskId>,
 }
@@ -107,6 +109,7 @@ impl Index {
             let owner = task.owner.to_ascii_lowercase();
             out.open_of.entry(owner).or_insert(task.id);
         }
+        out.critical = critical(&out);
         out
     }
 
@@ -148,6 +151,24 @@ impl Index {
     /// The columns that a drawing needs, in tasks, and the rows that it needs at least.
     pub fn extent(&self) -> (usize, usize) {
         self.extent
+    }
+
+    /// The places of the tasks on the critical path: see [`critical`].
+    pub fn critical(&self) -> &[usize] {
+        &self.critical
+    }
+
+    /// Which step of the critical path the task at a place is, from 0; `None`: it is not on it.
+    pub fn critical_step(&self, place: usize) -> Option<usize> {
+        let key = self.steps(place);
+        let at = self.critical.binary_search_by_key(&key, |p| self.steps(*p));
+        at.ok().filter(|at| self.critical[*at] == place)
+    }
+
+    /// Whether the line between two places is one of the critical path.
+    pub fn is_critical(&self, from: usize, to: usize) -> bool {
+        let step = self.critical_step(from);
+        step.is_some_and(|step| self.critical.get(step + 1) == Some(&to))
     }
 
     /// The first task that `owner` has not completed.

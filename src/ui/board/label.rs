@@ -29,6 +29,11 @@ impl Label {
         self.head() + width(&self.subject) + self.by()
     }
 
+    /// The columns that the shape and the number take.
+    pub fn mark_width(&self) -> usize {
+        self.number.len() + 2
+    }
+
     /// The columns in which at most `rows` rows hold it with no word cut; no more than [`LEAST_MAX`].
     pub fn least(&self, rows: usize, owner: Owner) -> usize {
         let natural = self.width();

@@ -3,19 +3,25 @@
 //! All of it follows from the tasks, the filter and the room. It is worked out when it is asked for and kept
 //! until one of these changes ([`Kept`]), so that a frame costs the same with 10 000 tasks as with 12.
 
+mod camera;
+mod critical;
 mod filter;
+pub mod history;
 mod index;
 mod kept;
 mod label;
 mod list;
+pub mod progress;
 mod steps;
 #[cfg(test)]
 pub mod tests;
+mod unlocks;
 
 use std::sync::Arc;
 
 use ratatui::layout::Rect;
 
+pub use camera::{Camera, Toward, Zoom};
 pub use filter::Query;
 pub use index::{Index, Standing, standing};
 use kept::Slot;
@@ -27,9 +33,11 @@ pub use steps::{Step, step};
 use super::graph::{self, Drawing, Short, Wanted};
 use super::rows::first_row;
 use super::state::UiState;
+use super::textual::age;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
 use crate::domain::text::one_line;
+use crate::protocol::{Event, EventKind};
 
 /// Most tasks that are drawn as a graph.
 pub const GRAPH_MAX: usize = 400;
@@ -85,13 +93,28 @@ pub struct Kept {
     /// By the board and the words of the filter.
     rows: Slot<(u64, String), Arc<Rows>>,
     /// By the board and the room.
-    drawing: Slot<(u64, u16, u16), Option<Arc<Drawing>>>,
+    drawing: Slot<(u64, u16, u16, Zoom), Option<Arc<Drawing>>>,
+    /// By the board and the task.
+    unlocks: Slot<(u64, TaskId), Arc<Vec<TaskId>>>,
 }
 
 impl Kept {
     /// The board has changed: whatever is kept is out of date.
     pub fn outdated(&mut self) {
         self.version += 1;
+    }
+}
+
+impl UiState {
+    /// Keeps what an event tells of tasks, before the board follows it.
+    pub(super) fn remember(&mut self, event: &Event) {
+        if let EventKind::BoardChanged { changed, removed } = &event.kind {
+            self.board_kept.outdated();
+            self.history
+                .changed(&self.board, changed, removed, event.at);
+        } else if let EventKind::Notice { text, .. } = &event.kind {
+            self.history.said(&self.board, text, event.at);
+        }
     }
 }
 
@@ -118,13 +141,19 @@ pub fn rows(state: &UiState) -> Arc<Rows> {
 /// The tasks as a drawing that keeps to `room` where it can; `None` when they are too many or too tangled.
 fn drawing(state: &UiState, room: Rect) -> Option<Arc<Drawing>> {
     let kept = &state.board_kept;
-    let key = (kept.version, room.width, room.height);
+    let zoom = state.camera.zoom;
+    let key = (kept.version, room.width, room.height, zoom);
     kept.drawing.get(key, || drawn(state, room).map(Arc::new))
 }
 
 fn drawn(state: &UiState, room: Rect) -> Option<Drawing> {
     let columns = usize::from(room.width);
-    let widths = state.board.tasks().map(|t| label(t).width().min(columns));
+    let zoom = state.camera.zoom;
+    let natural = |task| match zoom {
+        Zoom::Cards | Zoom::Lines => label(task).width(),
+        Zoom::Numbers => label(task).mark_width(),
+    };
+    let widths = state.board.tasks().map(|t| natural(t).min(columns));
     let mut wanted = Wanted {
         widths: widths.collect(),
         edges: index(state).edges().collect(),
@@ -134,7 +163,8 @@ fn drawn(state: &UiState, room: Rect) -> Option<Drawing> {
     let low = graph::draw(&wanted)?;
     let is_whole = |(at, width): (usize, &usize)| low.nodes[at].width >= *width;
     let height = usize::from(room.height);
-    if low.height >= height || wanted.widths.iter().enumerate().all(is_whole) {
+    if zoom != Zoom::Cards || low.height >= height || wanted.widths.iter().enumerate().all(is_whole)
+    {
         return Some(low);
     }
     // Where the height allows it, subjects that are cut go on in further rows.
@@ -164,6 +194,19 @@ fn least(state: &UiState, rows: usize) -> Vec<usize> {
             label(task).least(rows, owner)
         })
         .collect()
+}
+
+/// The tasks that become ready when `id` is done: see [`unlocks::unlocks`].
+pub fn unlocks(state: &UiState, id: TaskId) -> Arc<Vec<TaskId>> {
+    let kept = &state.board_kept;
+    let make = || Arc::new(unlocks::unlocks(&state.board, id));
+    kept.unlocks.get((kept.version, id), make)
+}
+
+/// How long a task has stood where it stands, as `12m`; empty where that is not known.
+pub fn standing_for(state: &UiState, task: &Task) -> String {
+    let since = state.history.since(task);
+    since.map_or_else(String::new, |at| age(state.now.since(at)))
 }
 
 /// The tags of a task, as `#rust #docs`.
@@ -256,7 +299,8 @@ fn shown(state: &UiState, room: Rect) -> Shown {
         if least > highest {
             return Shown::List(Why::Many(count));
         }
-        if steps * graph::NODE_MIN > widest + graph::NODE_MIN {
+        let narrowest = state.camera.zoom.narrowest();
+        if steps * narrowest > widest + narrowest {
             return Shown::List(Why::Deep(steps));
         }
     }
@@ -326,7 +370,7 @@ pub fn task_at(state: &UiState, area: Rect, column: u16, row: u16) -> Option<Tas
         let first = first_row(rows.len(), selected_row, body.height);
         return index.id(rows.get(first + down)?.task);
     };
-    let (left, top) = window(&drawing, index.place(selected)?, body);
+    let (left, top) = state.camera.window(&drawing, index.place(selected)?, body);
     let (x, y) = (left + usize::from(column - body.x), top + down);
     let hit =
         |n: &graph::Node| (n.y..n.y + n.height).contains(&y) && (n.x..n.x + n.width).contains(&x);

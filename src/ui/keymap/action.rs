@@ -1,5 +1,6 @@
 //! What keys can do: one word each, in the table, in the help and in `update`.
 
+use crate::ui::board::Toward;
 use crate::ui::pane::Pane;
 use crate::ui::transcript::Scroll;
 
@@ -54,8 +55,16 @@ pub enum Action {
     TurnBoard,
     /// Let the panes lie in another way.
     Layout,
+    /// Move the view over the drawing of the tasks.
+    Pan(Toward),
+    /// Draw more of each task.
+    ZoomIn,
+    /// Draw less of each task.
+    ZoomOut,
     /// Show what crewdeck had to say.
     Notices,
+    /// Show what is in the way of the work.
+    Problems,
     /// Show what agents can load.
     Skills,
     /// Choose another model.

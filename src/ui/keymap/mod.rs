@@ -5,6 +5,7 @@ mod action;
 mod change;
 mod map;
 
+use super::board::Toward;
 use super::pane::Pane;
 use super::transcript::Scroll;
 pub use action::Action;
@@ -157,13 +158,19 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Board), &["D"], Action::Diff, "show what the branch of the task changes", "diff"),
     bind(Context::In(Pane::Board), &["m"], Action::Merge, "merge the branch of the completed task", "merge"),
     bind(Context::In(Pane::Board), &["/"], Action::Filter, "filter: words, owner:NAME status:ready tag:T, !word", "filter"),
+    bind(Context::In(Pane::Board), &["-"], Action::ZoomOut, "draw less of each task: one line, then its number", "zoom"),
+    bind(Context::In(Pane::Board), &["+"], Action::ZoomIn, "draw more of each task", ""),
+    bind(Context::In(Pane::Board), &["H", "shift+left"], Action::Pan(Toward::Left), "move the view to the left", ""),
+    bind(Context::In(Pane::Board), &["J", "shift+down"], Action::Pan(Toward::Down), "move the view down", ""),
+    bind(Context::In(Pane::Board), &["K", "shift+up"], Action::Pan(Toward::Up), "move the view up", ""),
+    bind(Context::In(Pane::Board), &["L", "shift+right"], Action::Pan(Toward::Right), "move the view to the right", ""),
     bind(Context::In(Pane::Board), &["l", "right"], Action::Next, "to the task that waits for this one", ""),
     bind(Context::In(Pane::Board), &["h", "left"], Action::Prev, "to the task that this one waits for", ""),
     bind(Context::In(Pane::Team), &["enter"], Action::Open, "show the teammate's live transcript", "open"),
     bind(Context::In(Pane::Team), &["n"], Action::Nudge, "nudge the teammate: ask it where it stands", "nudge"),
     bind(Context::In(Pane::Team), &["X"], Action::Force, "end the teammate by force; its task goes back to the board", ""),
     bind(Context::In(Pane::Team), &["x"], Action::AskShutdown, "ask the teammate to shut down", "shut down"),
-    bind(Context::In(Pane::Inbox), &["enter"], Action::Open, "read the letter", "read"),
+    bind(Context::In(Pane::Inbox), &["enter"], Action::Open, "read the letter and its thread", "read"),
     bind(Context::In(Pane::Inbox), &["f", "end"], Action::Follow, "follow the newest", "follow"),
 
     bind(Context::Panes, &["w"], Action::Waiting, "go to the oldest request that waits for you", "needs you"),
@@ -191,6 +198,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Panes, &["m"], Action::Models, "choose another model", ""),
     bind(Context::Panes, &["b"], Action::Jobs, "show the background jobs", "jobs"),
     bind(Context::Panes, &["@"], Action::Notices, "show the notices", ""),
+    bind(Context::Panes, &["p"], Action::Problems, "show what is in the way: who waits, failed or stands still, and what helps", ""),
     bind(Context::Panes, &["S"], Action::Skills, "show the skills that agents can load", ""),
     bind(Context::Panes, &["="], Action::Layout, "another layout: wall, board, focus", ""),
     bind(Context::Panes, &["T"], Action::Themes, "choose another theme", ""),

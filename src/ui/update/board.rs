@@ -3,22 +3,52 @@
 use super::movement::{self, Way};
 use crate::domain::ids::TaskId;
 use crate::protocol::event::Level;
-use crate::ui::board::{self, GRAPH_MAX, Shape, Shown, Step, Why};
+use crate::ui::board::{self, GRAPH_MAX, Places, Shape, Shown, Step, Toward, Why, Zoom};
 use crate::ui::graph::Drawing;
 use crate::ui::layout;
 use crate::ui::pane::Pane;
 use crate::ui::state::UiState;
 use crate::ui::transcript::Scroll;
 
-/// How the board is shown now; as a list where it is not in view.
-fn shown(state: &UiState) -> Shown {
+/// Where things lie on the board now; a list where it is not in view.
+fn places(state: &UiState) -> Places {
     let area = layout::layout(state, state.size).pane(Pane::Board);
     let inside = area.map(layout::inside).unwrap_or_default();
-    board::places(state, inside).shown
+    board::places(state, inside)
+}
+
+fn shown(state: &UiState) -> Shown {
+    places(state).shown
+}
+
+/// Moves the view over the drawing; the selection stays, and brings the view back when it moves.
+pub fn pan(state: &mut UiState, toward: Toward) {
+    let places = places(state);
+    let Shown::Graph(drawing) = places.shown else {
+        state.say(Level::Info, "The tasks are listed; v draws them.");
+        return;
+    };
+    let selected = board::selected(state).and_then(|(_, id)| board::index(state).place(id));
+    let selected = selected.unwrap_or_default();
+    state.camera = state.camera.panned(toward, &drawing, selected, places.body);
+}
+
+/// Draws more or less of each task.
+pub fn zoom(state: &mut UiState, zoom: Zoom) {
+    state.camera = board::Camera {
+        zoom,
+        moved: (0, 0),
+    };
+    let words = match shown(state) {
+        Shown::Graph(_) => zoom.words(),
+        Shown::List(_) => "The tasks are listed; v draws them.",
+    };
+    state.say(Level::Info, words);
 }
 
 fn select(state: &mut UiState, id: Option<TaskId>) {
     if id.is_some() {
+        state.camera.moved = (0, 0);
         state.selected.task = id;
     }
 }

@@ -21,7 +21,7 @@ use super::attention::Window;
 use super::keymap::{Action, Found};
 use super::keys;
 use super::pane::{Focus, Pane};
-use super::popup::{CommentStage, Popup, Searching};
+use super::popup::{CommentStage, Popup, Searching, Text};
 use super::replay::Player;
 use super::state::{Motion, MouseOwner, Page, SPIN, UiState};
 use super::tour::Tour;
@@ -29,7 +29,7 @@ use crate::domain::screen::ScreenChoice;
 use crate::domain::stamp::Stamp;
 use crate::domain::theme::ThemeName;
 use crate::protocol::event::Level;
-use crate::protocol::{Command, Event, EventKind};
+use crate::protocol::{Command, Event};
 
 /// What reaches the screen.
 #[derive(Debug, Clone, PartialEq)]
@@ -119,9 +119,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
 }
 
 fn hear(state: &mut UiState, event: &Event) {
-    if matches!(event.kind, EventKind::BoardChanged { .. }) {
-        state.board_kept.outdated();
-    }
+    state.remember(event);
     events::worth_a_call(state, &event.kind);
     events::event(state, event);
 }
@@ -262,6 +260,7 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Help => popups::help(state),
         Action::Palette => popups::palette(state),
         Action::Notices => popups::notices(state),
+        Action::Problems => popups::push(state, Popup::read(Text::Problems)),
         Action::Skills => popups::skills(state),
         Action::Models => popups::models(state, out),
         Action::Themes => themes::open(state),
@@ -278,6 +277,9 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
             }
         }
         Action::TurnBoard => board::turn(state),
+        Action::Pan(toward) => board::pan(state, toward),
+        Action::ZoomIn => board::zoom(state, state.camera.zoom.nearer()),
+        Action::ZoomOut => board::zoom(state, state.camera.zoom.farther()),
         Action::Copy => popups::copy(state, out),
         Action::CopyMenu => find::copy_menu(state),
         Action::Search => find::begin(state),

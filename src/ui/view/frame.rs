@@ -19,6 +19,8 @@ pub struct Titles {
     pub name: String,
     /// On the right of the upper edge.
     pub aside: Vec<Span<'static>>,
+    /// On the left of the lower edge.
+    pub foot: Vec<Span<'static>>,
     /// On the right of the lower edge.
     pub below: Vec<Span<'static>>,
 }
@@ -53,6 +55,7 @@ pub fn pane(
         .title_top(Line::from(name));
     let block = edge(block, titles.aside, Edge::Top);
     let block = edge(block, titles.below, Edge::Bottom);
+    let block = foot(block, titles.foot);
     let inner = block.inner(area);
     block.render(area, buffer);
     inner
@@ -75,6 +78,15 @@ fn edge<'a>(block: Block<'a>, mut spans: Vec<Span<'static>>, edge: Edge) -> Bloc
         Edge::Top => block.title_top(line),
         Edge::Bottom => block.title_bottom(line),
     }
+}
+
+fn foot<'a>(block: Block<'a>, mut spans: Vec<Span<'static>>) -> Block<'a> {
+    if spans.is_empty() {
+        return block;
+    }
+    spans.insert(0, Span::raw(" "));
+    spans.push(Span::raw(" "));
+    block.title_bottom(Line::from(spans))
 }
 
 /// Says in an empty pane what will be there and how it comes about.

@@ -33,6 +33,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             0 => Vec::new(),
             n => vec![Span::styled(format!("{n} not read yet"), theme.warn)],
         },
+        foot: Vec::new(),
         below: frame::beyond(letters.len(), first, height, theme),
     };
     let inner = frame::pane(state, Pane::Inbox, titles, theme, area, buffer);

@@ -28,6 +28,7 @@ pub fn draw(
     let titles = Titles {
         name: name(state),
         aside: doing(state, theme),
+        foot: Vec::new(),
         below: agent.map_or_else(Vec::new, |a| {
             if a.transcript.is_following() {
                 return Vec::new();

@@ -12,9 +12,14 @@ use crate::ui::agents::AgentView;
 use crate::ui::pane::Pane;
 use crate::ui::rows::TeamRow;
 use crate::ui::state::UiState;
-use crate::ui::textual::{age, count, fit, pad, width};
+use crate::ui::textual::{age, count, dollars, fit, pad, width};
 use crate::ui::theme::Theme;
 use crate::ui::{board, look, rows};
+
+/// From this width on a row shows how busy its agent was.
+const PULSE_FROM: usize = 66;
+/// From this width on it shows that at length, and what the agent cost.
+const WIDE: usize = 100;
 
 /// From this width on a row has tokens and time too.
 const ROOMY: usize = 60;
@@ -34,6 +39,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             0 => Vec::new(),
             n => vec![Span::styled(format!("{n} here"), theme.dim)],
         },
+        foot: sum(state, theme),
         below: frame::beyond(members.len(), first, height, theme),
     };
     let inner = frame::pane(state, Pane::Team, titles, theme, area, buffer);
@@ -73,8 +79,9 @@ fn row(
     let (shape, words, style) = look::activity(&activity, state.now, theme);
     let agent = state.agents.get(&member.name);
     let right = fit(&figures(state, agent, &activity, columns), columns / 2);
+    let pulse = pulse(state, agent, columns);
     let head = format!("{shape} {} ", pad(member.name.as_str(), name_width));
-    let used = width(&head) + width(&right) + 1;
+    let used = width(&head) + width(&pulse) + width(&right) + 1;
     let room = columns.saturating_sub(used);
     let state_width = words_width(columns).min(room);
     let subject_room = room.saturating_sub(state_width + 1);
@@ -100,9 +107,42 @@ fn row(
         blanks,
         Span::raw(" "),
         Span::styled(pad(&text, subject_room), text_style),
+        Span::styled(pulse, theme.working),
         Span::raw(" "),
         Span::styled(right, theme.dim),
     ]
+}
+
+/// How busy an agent was lately, with a blank before it; nothing on a narrow row, nor before anybody did anything.
+fn pulse(state: &UiState, agent: Option<&AgentView>, columns: usize) -> String {
+    let slices = match columns {
+        0..PULSE_FROM => return String::new(),
+        PULSE_FROM..WIDE => 6,
+        WIDE.. => 18,
+    };
+    let is_heard = |name: &Name| {
+        let agent = state.agents.get(name);
+        agent.is_some_and(|a| !a.pulse.is_empty())
+    };
+    if !state.team.present().any(|m| is_heard(&m.name)) {
+        return String::new();
+    }
+    let bars = agent.map_or_else(|| " ".repeat(slices), |a| a.pulse.bars(state.now, slices));
+    format!(" {bars}")
+}
+
+/// The tokens and the cost of all agents together, the lead and those who are gone included.
+fn sum(state: &UiState, theme: &Theme) -> Vec<Span<'static>> {
+    let tokens = state.agents.tokens();
+    if tokens == 0 {
+        return Vec::new();
+    }
+    let cost = state
+        .agents
+        .cost()
+        .map(|cost| format!("  {}", dollars(cost)));
+    let text = format!("all {} tok{}", count(tokens), cost.unwrap_or_default());
+    vec![Span::styled(text, theme.dim)]
 }
 
 /// A subagent under the one who sent it out.
@@ -188,6 +228,9 @@ fn figures(
     let tokens = agent.usage.total();
     if tokens > 0 && columns >= ROOMY {
         parts.push(format!("{:>5} tok", count(tokens)));
+    }
+    if let Some(cost) = agent.cost.filter(|_| columns >= WIDE) {
+        parts.push(format!("{:>6}", dollars(cost)));
     }
     if activity.is_busy() && agent.since.0 > 0.0 && columns >= ROOMY {
         parts.push(format!("{:>3}", age(state.now.since(agent.since))));

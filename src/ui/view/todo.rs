@@ -40,6 +40,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         },
         aside: rows::todo_progress(state)
             .map_or_else(Vec::new, |p| vec![Span::styled(p, theme.dim)]),
+        foot: Vec::new(),
         below: frame::beyond(items.len(), first, area.height.saturating_sub(2), theme),
     };
     let inner = frame::pane(state, Pane::Todo, titles, theme, area, buffer);

@@ -48,6 +48,33 @@ fn keys_move_along_the_drawing() {
 }
 
 #[test]
+fn keys_move_the_view_and_the_selection_brings_it_back() {
+    let chain: Vec<(u64, u64)> = (1..30).map(|n| (n, n + 1)).collect();
+    // After the keys: how many tasks lie to the left of the view.
+    let cases = [
+        ("v g", 0),
+        ("v g L", 2),
+        ("v g L L L", 4),
+        ("v g shift+right", 2),
+        ("v g L H", 0),
+        ("v g L shift+left", 0),
+        ("v g H H H L", 2),
+        ("v g L L L l", 0),
+        ("v g L L L L enter esc l h", 0),
+        ("v g J K", 0),
+        ("v g L v v", 2),
+    ];
+    for (keys, expected) in cases {
+        let mut state = state((160, 45), board(30, &chain, 0));
+        press(&mut state, keys);
+        let shown = pane(&state);
+        let after = shown.split("← ").nth(1);
+        let left = after.and_then(|text| text.split(' ').next()?.parse().ok());
+        assert_eq!(left.unwrap_or(0), expected, "{keys}\n{shown}");
+    }
+}
+
+#[test]
 fn keys_move_along_the_list() {
     // At work: 1; below it 2 and 3, below 3 the join 4. Ready: 5, below it 6.
     let edges = [(1, 2), (1, 3), (2, 4), (3, 4), (5, 6)];

@@ -14,7 +14,7 @@ use crate::ui::fixture::{NOON, blank, cells, name, press, ready, tell, told};
 use crate::ui::layout::layout;
 use crate::ui::pane::Pane;
 use crate::ui::textual::width;
-use crate::ui::{Theme, UiState};
+use crate::ui::{Msg, Theme, UiState, update};
 
 const SIZES: [(u16, u16); 3] = [(160, 45), (100, 30), (70, 20)];
 
@@ -230,7 +230,64 @@ fn what_is_kept_is_given_up_with_the_board() {
         let board = crate::ui::fixture::board_told(&self::board(9, &[(1, 2)], 1));
         tell(&mut other, vec![ready(), board]);
         press(&mut other, "esc 3");
+        update(&mut other, Msg::Tick { now: state.now });
         pane(&other)
     };
     assert_eq!(pane(&state), afresh);
+}
+
+#[test]
+fn zoom_draws_less_of_each_task() {
+    let edges = random(40);
+    for size in SIZES {
+        let mut state = state(size, board(40, &edges, 3));
+        press(&mut state, "v - -");
+        insta::assert_snapshot!(format!("numbers_{}x{}", size.0, size.1), pane(&state));
+    }
+    let chain: Vec<(u64, u64)> = (1..6).map(|n| (n, n + 1)).collect();
+    let mut state = state((160, 45), board(6, &chain, 0));
+    assert!(pane(&state).contains("#3 Read"));
+    press(&mut state, "- -");
+    assert!(pane(&state).contains("━▸ ◌ #3 ━"), "{}", pane(&state));
+    press(&mut state, "+ + +");
+    assert!(pane(&state).contains("#3 Read"));
+}
+
+#[test]
+fn the_selected_task_tells_what_it_unblocks() {
+    let edges = [(1, 3), (1, 4), (2, 4), (4, 5), (1, 6)];
+    let mut state = state((160, 45), board(6, &edges, 0));
+    press(&mut state, "g");
+    let told = pane(&state);
+    assert!(told.contains(" → unblocks #3 #6, 1 later"), "{told}");
+    press(&mut state, "enter");
+    let page = crate::ui::fixture::picture(&state);
+    assert!(page.contains("unblocks    #3 #6"), "{page}");
+    assert!(page.contains("step 1 of 3: the longest chain"), "{page}");
+}
+
+#[test]
+fn the_page_of_a_task_tells_what_became_of_it() {
+    let before = board(3, &[(1, 2)], 0);
+    let mut state = state((100, 30), before.clone());
+    let mut after = before.clone();
+    after
+        .complete(TaskId(1), &name("alice"), state.now)
+        .unwrap();
+    let claimer = Claimer {
+        name: name("bob"),
+        tags: vec![],
+    };
+    after.claim(TaskId(2), &claimer, state.now).unwrap();
+    let delta = before.delta(&after);
+    let change = crate::protocol::EventKind::BoardChanged {
+        changed: delta.changed,
+        removed: delta.removed,
+    };
+    tell(&mut state, vec![change]);
+    press(&mut state, "g enter");
+    let page = crate::ui::fixture::picture(&state);
+    assert!(page.contains("completed by alice"), "{page}");
+    press(&mut state, "esc l enter");
+    insta::assert_snapshot!("task_history_100x30", crate::ui::fixture::picture(&state));
 }

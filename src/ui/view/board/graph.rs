@@ -8,7 +8,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::ui::board::{self, INDENT, Index, Standing};
+use crate::ui::board::{self, INDENT, Index, Standing, Zoom};
 use crate::ui::graph::{Drawing, Node};
 use crate::ui::look;
 use crate::ui::pane::{Focus, Pane};
@@ -29,7 +29,7 @@ struct Window {
 impl Window {
     fn new(state: &UiState, index: &Index, drawing: &Drawing, area: Rect) -> Window {
         let selected = selected(state, index).unwrap_or_default();
-        let (left, top) = board::window(drawing, selected, area);
+        let (left, top) = state.camera.window(drawing, selected, area);
         Window { left, top, area }
     }
 
@@ -163,6 +163,7 @@ fn lines(
             own.entry(cell).or_default().push(path.from);
         }
     }
+    let critical = critical_cells(index, drawing);
     let is_done = |source: &usize| index.standing(*source) == Standing::Done;
     for y in window.top..window.bottom().min(drawing.height) {
         let line = drawing.lines.get(y).map_or(&[][..], Vec::as_slice);
@@ -173,17 +174,48 @@ fn lines(
         {
             // Where lines cross, the one that lies above counts.
             let sources = own.get(&(ink.x, y)).map_or(&[][..], Vec::as_slice);
+            let on_path = critical.get(&(ink.x, y));
+            let is_critical = on_path.is_some_and(|from| ink.sources.contains(from));
             let style = if sources.iter().any(|s| ink.sources.contains(s)) {
                 theme.accent
+            } else if is_critical {
+                theme.heading
             } else if ink.sources.iter().all(is_done) {
                 theme.dim
             } else {
                 theme.text
             };
+            let glyph = if is_critical {
+                heavy(ink.glyph)
+            } else {
+                ink.glyph
+            };
             if let Some(place) = window.place(ink.x, y) {
-                buffer[place].set_char(ink.glyph).set_style(style);
+                buffer[place].set_char(glyph).set_style(style);
             }
         }
+    }
+}
+
+/// The cells of the lines of the critical path, each with the node that its line comes from.
+fn critical_cells(index: &Index, drawing: &Drawing) -> BTreeMap<(usize, usize), usize> {
+    let paths = drawing.paths.iter();
+    let critical = paths.filter(|p| index.is_critical(p.from, p.to));
+    critical
+        .flat_map(|p| p.cells().map(|cell| (cell, p.from)))
+        .collect()
+}
+
+/// The heavy form of a line's glyph. Where lines part it stays as it is: only one of them is meant.
+fn heavy(glyph: char) -> char {
+    match glyph {
+        '─' => '━',
+        '│' => '┃',
+        '╭' => '┏',
+        '╮' => '┓',
+        '╰' => '┗',
+        '╯' => '┛',
+        other => other,
     }
 }
 
@@ -202,6 +234,16 @@ fn draw_node(
     let standing = index.standing(at);
     let (shape, style) = look::standing(standing, theme);
     let label = board::label(task);
+    // The number tells whether the task is on the critical path, as its lines do.
+    let number = match index.critical_step(at) {
+        Some(_) => theme.heading,
+        None => style,
+    };
+    if state.camera.zoom == Zoom::Numbers {
+        let x = window.write((node.x, node.y), &format!("{shape} "), style, buffer);
+        window.write((x, node.y), &label.number, number, buffer);
+        return;
+    }
     let head = format!("{shape} {} ", label.number);
     let mut rows = subject_rows(&label.subject, node, width(&head));
     let (last_x, last) = rows.pop().unwrap_or_default();
@@ -219,12 +261,23 @@ fn draw_node(
         owner if standing == Standing::Done && width(owner) + 2 > most => String::new(),
         owner => fit(&format!(" @{owner}"), most),
     };
+    // How long it takes is told where nothing else has to be cut for it.
+    let took = match standing {
+        Standing::InProgress => format!(" {}", board::standing_for(state, task)),
+        Standing::Ready | Standing::Assigned | Standing::Blocked | Standing::Done => String::new(),
+    };
+    let owner = if width(&owner) + width(&took) <= left {
+        owner + &took
+    } else {
+        owner
+    };
     let words = super::words(standing, theme);
     let by = match standing {
         Standing::Done => theme.dim,
         Standing::InProgress | Standing::Ready | Standing::Assigned | Standing::Blocked => style,
     };
-    window.write((node.x, node.y), &head, style, buffer);
+    let x = window.write((node.x, node.y), &format!("{shape} "), style, buffer);
+    window.write((x, node.y), &label.number, number, buffer);
     let mut y = node.y;
     for (x, text) in rows {
         window.write((node.x + x, y), &text, words, buffer);

@@ -55,6 +55,10 @@ fn spans(
         return Vec::new();
     };
     let (shape, words, style) = look::task(&state.board, task, theme);
+    let words = match index.standing(row.task) {
+        Standing::InProgress => format!("{words} {}", board::standing_for(state, task)),
+        Standing::Ready | Standing::Assigned | Standing::Blocked | Standing::Done => words,
+    };
     let guide = row.guide();
     let columns = columns.saturating_sub(digits + 4 + width(&guide));
     // On a narrow row the shape says that it is in progress or blocked.
@@ -73,10 +77,15 @@ fn spans(
         Standing::Blocked => theme.dim,
         standing => super::words(standing, theme),
     };
+    let number = match index.critical_step(row.task) {
+        Some(_) => theme.heading,
+        None => theme.dim,
+    };
     let mut out = vec![
         Span::styled(guide, theme.dim),
         Span::styled(format!("{shape} "), style),
-        Span::styled(format!("{} ", pad(&task.id.to_string(), digits)), theme.dim),
+        Span::styled(pad(&task.id.to_string(), digits), number),
+        Span::raw(" "),
         Span::styled(pad(&one_line(&task.subject), room), subject),
         Span::raw(" "),
     ];

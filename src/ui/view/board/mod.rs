@@ -2,6 +2,7 @@
 
 mod graph;
 mod list;
+mod progress;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -16,8 +17,11 @@ use crate::ui::look;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::Searching;
 use crate::ui::state::{Filter, UiState};
-use crate::ui::textual::{fit, width};
+use crate::ui::textual::{fit, longest, width};
 use crate::ui::theme::Theme;
+
+/// Most tasks that are named after the selected one.
+const NEXT_MAX: usize = 4;
 
 /// Draws them.
 pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
@@ -30,9 +34,15 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let name = title(state, &places.shown);
     // The corners, the pane's number and the blanks take nine columns.
     let room = usize::from(area.width).saturating_sub(width(&name) + 9);
+    let used: usize = below.iter().map(|s| width(&s.content)).sum();
     let titles = Titles {
         aside: counts(&index, room, theme),
         name,
+        foot: progress::spans(
+            &index,
+            usize::from(area.width).saturating_sub(used + 8),
+            theme,
+        ),
         below,
     };
     frame::pane(state, Pane::Board, titles, theme, area, buffer);
@@ -139,17 +149,19 @@ fn about(state: &UiState, index: &Index, theme: &Theme, row: Rect, buffer: &mut 
     };
     let (shape, words, style) = look::task(&state.board, task, theme);
     let place = index.place(task.id).unwrap_or_default();
-    let after: Vec<String> = index
-        .frees(place)
-        .iter()
-        .filter_map(|p| index.id(*p))
-        .map(|id| id.to_string())
-        .collect();
     let label = board::label(task);
-    let mut aside = words;
-    if !after.is_empty() {
-        aside += &format!(" → {}", after.join(" "));
-    }
+    let took = board::standing_for(state, task);
+    let next = next(state, index, place);
+    let forms = [
+        format!("{words} {took}{next}"),
+        format!("{took}{next}"),
+        next.trim_start().to_string(),
+    ];
+    let forms: Vec<&str> = forms
+        .iter()
+        .filter(|f| !f.is_empty())
+        .map(String::as_str)
+        .collect();
     let tags = board::tags(task);
     let left = format!("{} {}  {tags}", label.number, label.subject);
     let columns = usize::from(row.width).saturating_sub(4);
@@ -157,8 +169,37 @@ fn about(state: &UiState, index: &Index, theme: &Theme, row: Rect, buffer: &mut 
         Span::styled("›", theme.accent),
         Span::styled(format!("{shape} "), style),
     ];
-    spans.extend(frame::sides(&left, theme.text, &aside, style, columns));
+    // What comes next counts more than the end of the subject: the node tells that too.
+    let most = columns.saturating_sub(columns / 4);
+    let aside = fit(longest(&forms, most), most);
+    let room = columns.saturating_sub(width(&aside) + 1);
+    spans.extend(frame::cell(&left, room, theme.text));
+    spans.extend([Span::raw(" "), Span::styled(aside, style)]);
     Line::from(spans).render(row, buffer);
+}
+
+/// What becomes ready when the task at a place is done, and how many more wait for it.
+fn next(state: &UiState, index: &Index, place: usize) -> String {
+    let unlocks = index.id(place).map(|id| board::unlocks(state, id));
+    let unlocks = unlocks.unwrap_or_default();
+    let blocked = |at: &&usize| index.standing(**at) == Standing::Blocked;
+    let waiting = index.frees(place).iter().filter(blocked).count();
+    let later = waiting.saturating_sub(unlocks.len());
+    let ids: Vec<String> = unlocks
+        .iter()
+        .map(ToString::to_string)
+        .take(NEXT_MAX)
+        .collect();
+    let more = match unlocks.len().saturating_sub(NEXT_MAX) {
+        0 => String::new(),
+        n => format!(" +{n}"),
+    };
+    match (ids.is_empty(), later) {
+        (true, 0) => String::new(),
+        (true, n) => format!(" → {n} wait on"),
+        (false, 0) => format!(" → unblocks {}{more}", ids.join(" ")),
+        (false, n) => format!(" → unblocks {}{more}, {n} later", ids.join(" ")),
+    }
 }
 
 /// The style of a task's words.

@@ -1,0 +1,111 @@
+//! Pure: how busy somebody was, in slices of ten seconds, as a row of bars.
+
+use std::collections::VecDeque;
+
+use crate::domain::stamp::Stamp;
+
+/// The seconds of a slice.
+const SLICE: u64 = 10;
+/// Most slices that are kept: five minutes.
+pub const SLICES_MAX: usize = 30;
+
+/// The bars, from one beat up.
+const BARS: [char; 7] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'];
+
+/// What somebody did lately: answers and tool calls, counted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Pulse {
+    /// The number of the newest slice since the epoch.
+    newest: u64,
+    /// Beats of each slice, the newest last.
+    beats: VecDeque<u32>,
+}
+
+impl Pulse {
+    /// Something was done.
+    pub fn beat(&mut self, at: Stamp) {
+        let slice = slice(at);
+        if self.beats.is_empty() {
+            self.newest = slice;
+            self.beats.push_back(0);
+        }
+        let gap = usize::try_from(slice.saturating_sub(self.newest)).unwrap_or(SLICES_MAX);
+        for _ in 0..gap.min(SLICES_MAX) {
+            self.beats.push_back(0);
+        }
+        while self.beats.len() > SLICES_MAX {
+            self.beats.pop_front();
+        }
+        self.newest = self.newest.max(slice);
+        // A clock that went backwards counts as now.
+        if let Some(last) = self.beats.back_mut() {
+            *last = last.saturating_add(1);
+        }
+    }
+
+    /// Whether nothing was ever done.
+    pub fn is_empty(&self) -> bool {
+        self.beats.is_empty()
+    }
+
+    /// The last `columns` slices until `now`, the highest one as high as can be; blank where nothing was done.
+    pub fn bars(&self, now: Stamp, columns: usize) -> String {
+        let passed = usize::try_from(slice(now).saturating_sub(self.newest)).unwrap_or(usize::MAX);
+        let most = self.beats.iter().copied().max().unwrap_or(0).max(3);
+        let bar = |back: usize| {
+            let beats = back
+                .checked_sub(passed)
+                .and_then(|back| self.beats.iter().rev().nth(back));
+            match beats.copied().unwrap_or(0) {
+                0 => ' ',
+                n => {
+                    let high = u64::from(n) * BARS.len() as u64 / u64::from(most);
+                    let at = usize::try_from(high.saturating_sub(1)).unwrap_or(0);
+                    BARS[at.min(BARS.len() - 1)]
+                }
+            }
+        };
+        (0..columns).rev().map(bar).collect()
+    }
+}
+
+fn slice(at: Stamp) -> u64 {
+    at.since(Stamp(0.0)).as_secs() / SLICE
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn slices_move_to_the_left_and_are_bounded() {
+        let mut pulse = Pulse::default();
+        assert_eq!(pulse.bars(Stamp(100.0), 4), "    ");
+        for at in [100.0, 101.0, 102.0, 103.0, 115.0, 131.0, 132.0] {
+            pulse.beat(Stamp(at));
+        }
+        let cases = [
+            (132.0, 4, "▇▁ ▃"),
+            (141.0, 4, "▁ ▃ "),
+            (132.0, 2, " ▃"),
+            (132.0, 6, "  ▇▁ ▃"),
+            (999.0, 4, "    "),
+        ];
+        for (now, columns, expected) in cases {
+            assert_eq!(pulse.bars(Stamp(now), columns), expected, "{now} {columns}");
+        }
+        for at in 0..10_000 {
+            pulse.beat(Stamp(200.0 + f64::from(at)));
+        }
+        assert_eq!(pulse.beats.len(), SLICES_MAX);
+        pulse.beat(Stamp(1e12));
+        assert_eq!(
+            (pulse.beats.len(), pulse.beats.back()),
+            (SLICES_MAX, Some(&1))
+        );
+        pulse.beat(Stamp(5.0));
+        assert_eq!(pulse.beats.back(), Some(&2));
+    }
+}

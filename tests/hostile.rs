@@ -187,7 +187,7 @@ fn dressed(name: &str, payload: &str) -> Vec<Vec<u8>> {
 fn at_the_keys(payload: &str) -> impl Iterator<Item = Vec<u8>> {
     (0u8..4).map(move |n| {
         let keys =
-            (0u8..40).map(move |k| k.wrapping_mul(37).wrapping_add(n.wrapping_mul(29)).max(1));
+            (0u8..40 + n).map(move |k| k.wrapping_mul(37).wrapping_add(n.wrapping_mul(29)).max(1));
         keys.chain([0]).chain(payload.bytes()).collect()
     })
 }

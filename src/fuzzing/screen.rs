@@ -40,6 +40,7 @@ fn message(byte: u8, text: &str, at: f64) -> Msg {
             modifiers: KeyModifiers::NONE,
         })
     };
+    let key = |code| Msg::Key(KeyEvent::new(code, KeyModifiers::NONE), Stamp(at));
     match byte {
         0 => Msg::Paste(text.into()),
         1 => Msg::Edited(text.into()),
@@ -50,24 +51,21 @@ fn message(byte: u8, text: &str, at: f64) -> Msg {
         4 => Msg::Resize(tiny(text.len()), tiny(text.len() / 2)),
         5 => Msg::Resize(160, 45),
         6 => mouse(MouseEventKind::ScrollDown),
-        7..20 => mouse(MouseEventKind::Down(MouseButton::Left)),
+        7..18 => mouse(MouseEventKind::Down(MouseButton::Left)),
+        18 => key(KeyCode::Esc),
+        19 => key(KeyCode::Enter),
         20..40 => {
             let nth = usize::from(byte - 20);
-            let c = text.chars().nth(nth).unwrap_or('x');
-            Msg::Key(
-                KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE),
-                Stamp(at),
-            )
+            key(KeyCode::Char(text.chars().nth(nth).unwrap_or('x')))
         }
         40.. => {
             let name = bound
                 .get(usize::from(byte - 40) % bound.len().max(1))
                 .copied();
-            let key = name.and_then(|n| names::parse(n).ok());
-            Msg::Key(
-                key.unwrap_or(KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE)),
-                Stamp(at),
-            )
+            match name.and_then(|n| names::parse(n).ok()) {
+                Some(bound) => Msg::Key(bound, Stamp(at)),
+                None => key(KeyCode::Esc),
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 
 /// What terminals obey, what hides, what turns text around, and what is large or deep in little room.
 const PAYLOADS: &[&str] = &[
+    "\u{202e}x\u{200b}",
     "\u{1b}]0;pwned\u{7}\u{1b}[2J\u{1b}]52;c;cHduZWQ=\u{7}\u{1b}]8;;http://bad\u{1b}\\x\u{1b}]8;;\u{1b}\\",
     "\u{1b}P1$r0m\u{1b}\\\u{1b}_Gf=100\u{1b}\\\u{1b}^x\u{1b}\\\u{1b}Xx\u{1b}\\\u{1b}c\u{1b}#8\u{1b}[?1049l\u{1b}[6n",
     "\u{9b}2J\u{9d}0;pwned\u{9c}\u{90}q\u{9c}\u{84}\u{85}\u{8d}\u{7f}\u{0}\u{8}\u{b}\u{c}\u{e}\u{5}",
@@ -187,7 +188,7 @@ fn dressed(name: &str, payload: &str) -> Vec<Vec<u8>> {
 fn at_the_keys(payload: &str) -> impl Iterator<Item = Vec<u8>> {
     (0u8..4).map(move |n| {
         let keys =
-            (0u8..40).map(move |k| k.wrapping_mul(37).wrapping_add(n.wrapping_mul(29)).max(1));
+            (0u8..40 + n).map(move |k| k.wrapping_mul(37).wrapping_add(n.wrapping_mul(29)).max(1));
         keys.chain([0]).chain(payload.bytes()).collect()
     })
 }
@@ -205,6 +206,25 @@ fn what_hostile_people_send_is_shown_and_not_obeyed() {
         }
     }
     problems.dedup();
+    check(&problems);
+}
+
+/// Every popup and page that a key opens, from the panes and from each of them.
+#[test]
+fn what_any_key_opens_shows_all_and_obeys_nothing() {
+    const ESC: u8 = 19;
+    const ENTER: u8 = 20;
+    // Short, so that every row has room for it, and nothing that the buffer of cells drops by itself.
+    let words = "\u{202e}x\u{200b}";
+    let mut problems = Vec::new();
+    for key in 41..=u8::MAX {
+        for run in [&[ESC, ESC, key][..], &[ESC, key, ENTER, key]] {
+            let bytes = [run, &[0], words.as_bytes()].concat();
+            if let Err(why) = target("keys")(&bytes) {
+                problems.push(format!("{key}: {why}"));
+            }
+        }
+    }
     check(&problems);
 }
 

@@ -20,7 +20,7 @@ const CELL_MAX: usize = 72;
 /// Most keys of one run.
 const KEYS_MAX: usize = 48;
 
-/// The sizes at which each state is drawn: one for each layout, and one that is too small.
+/// The sizes at which states are drawn: one for each layout, and one that is too small.
 const SIZES: [(u16, u16); 4] = [(160, 45), (100, 30), (60, 16), (9, 3)];
 
 /// What one key of a run is: the first of the bytes, a key each.
@@ -40,6 +40,7 @@ fn message(byte: u8, text: &str, at: f64) -> Msg {
             modifiers: KeyModifiers::NONE,
         })
     };
+    let key = |code| Msg::Key(KeyEvent::new(code, KeyModifiers::NONE), Stamp(at));
     match byte {
         0 => Msg::Paste(text.into()),
         1 => Msg::Edited(text.into()),
@@ -50,24 +51,21 @@ fn message(byte: u8, text: &str, at: f64) -> Msg {
         4 => Msg::Resize(tiny(text.len()), tiny(text.len() / 2)),
         5 => Msg::Resize(160, 45),
         6 => mouse(MouseEventKind::ScrollDown),
-        7..20 => mouse(MouseEventKind::Down(MouseButton::Left)),
+        7..18 => mouse(MouseEventKind::Down(MouseButton::Left)),
+        18 => key(KeyCode::Esc),
+        19 => key(KeyCode::Enter),
         20..40 => {
             let nth = usize::from(byte - 20);
-            let c = text.chars().nth(nth).unwrap_or('x');
-            Msg::Key(
-                KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE),
-                Stamp(at),
-            )
+            key(KeyCode::Char(text.chars().nth(nth).unwrap_or('x')))
         }
         40.. => {
             let name = bound
                 .get(usize::from(byte - 40) % bound.len().max(1))
                 .copied();
-            let key = name.and_then(|n| names::parse(n).ok());
-            Msg::Key(
-                key.unwrap_or(KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE)),
-                Stamp(at),
-            )
+            match name.and_then(|n| names::parse(n).ok()) {
+                Some(bound) => Msg::Key(bound, Stamp(at)),
+                None => key(KeyCode::Esc),
+            }
         }
     }
 }
@@ -84,14 +82,13 @@ pub fn keys(bytes: &[u8]) -> Held {
     for event in story::told(&text, time)? {
         did(&update(&mut state, Msg::Event(event)))?;
     }
-    shown(&mut state, &SIZES[..1])?;
     for (second, byte) in (1u32..).zip(run) {
         // The zero byte stands between the two, so the keys are counted from one.
         let msg = message(byte - 1, &text, NOON + f64::from(second));
         did(&update(&mut state, msg))?;
         next_tick(&state);
     }
-    shown(&mut state, &SIZES)
+    shown(&mut state, run.len())
 }
 
 /// The lines of a journal: each is read, written and read again as the same, and drawn.
@@ -109,7 +106,7 @@ pub fn journal(bytes: &[u8]) -> Held {
         did(&update(&mut state, Msg::Event(event)))?;
         next_tick(&state);
     }
-    shown(&mut state, &SIZES)
+    shown(&mut state, bytes.len())
 }
 
 /// Markdown at the width that the first byte says.
@@ -149,10 +146,10 @@ fn did(wishes: &[Do]) -> Held {
     Ok(())
 }
 
-/// Draws the state at its own size and at each of `sizes`: every cell is seen, and no heap of marks.
-fn shown(state: &mut UiState, sizes: &[(u16, u16)]) -> Held {
+/// Draws the state at its own size and at one of [`SIZES`], in turn with `nth`: every cell is seen, and no heap of marks.
+fn shown(state: &mut UiState, nth: usize) -> Held {
     let size = state.size;
-    for (width, height) in [(size.width, size.height)].iter().chain(sizes).copied() {
+    for (width, height) in [(size.width, size.height), SIZES[nth % SIZES.len()]] {
         if width == 0 || height == 0 {
             continue;
         }

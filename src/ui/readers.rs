@@ -224,7 +224,11 @@ fn letter_lines(
         ),
         Span::styled(one_line(&route), theme.accent),
         Span::styled(
-            format!("  {} · {}", letter.kind, rows::step_word(traced.step)),
+            format!(
+                "  {} · {}",
+                one_line(&letter.kind.to_string()),
+                rows::step_word(traced.step)
+            ),
             theme.dim,
         ),
     ])];

@@ -86,7 +86,7 @@ fn the_demo_from_the_first_task_to_the_last_key() {
     screen.wait_for("The plan of bob waits for you: Alt+w, then a");
     approve(&mut screen, "bob asks you to approve its plan");
     // The plan lets bob go on: he asks carol, and her answer becomes a task.
-    screen.wait_for("Check an empty text");
+    screen.wait_for("#9 Check an");
     screen.wait_for("10/10 done");
     let name = made.iter().find(|n| n.starts_with("crewdeck-demo-"));
     let project = home.path().join(name.unwrap()).join("tally");

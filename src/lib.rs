@@ -16,6 +16,8 @@
 //!                                                 └─ file watcher on .tasks .team  cache of them
 //! ```
 //!
+//! [`promises`] says what users can rely on, what keeps each promise, and which tests hold it.
+//!
 //! # The floors
 //!
 //! Each imports only what lies below it; `tests/architecture.rs` holds that.
@@ -24,7 +26,7 @@
 //! |---|---|---|
 //! | [`domain`] | plain data and rules: tasks, letters, requests, chat | files, async, the clock |
 //! | [`protocol`] | Event, Command, the bus | who sends and who listens |
-//! | [`process`] | one child with its process group | what it is for |
+//! | [`process`] | one child with all that it starts, and where it may write | what it is for |
 //! | [`store`] | the doors to the state files: Board, Post, Requests, Roster, Worktrees | agents, the screen |
 //! | [`model`] | language models behind their wires | tools, the crew |
 //! | [`tools`] | one file a tool, the table, the policy | models, the crew (it asks through [`tools::host::Host`]) |
@@ -34,7 +36,7 @@
 //! | [`app`] | the roof: settings, assembly, the loops of the front ends | – |
 //!
 //! Beside them: [`config`] (settings), [`cli`] (the command line), [`verbs`] (its verbs on the state files),
-//! [`fuzzing`] (what holds for every reader of bytes from outside).
+//! [`doctor`] (what is found and what can be mended), [`fuzzing`] (what holds for every reader of bytes from outside).
 //!
 //! # Where is …
 //!
@@ -42,37 +44,52 @@
 //! - when and how a conversation is shortened: [`agent::compact`]; what a log adds up to after a crash:
 //!   [`domain::conversation`]; its file: [`store::Transcript`]
 //! - what a tool may do: [`tools::policy`]; a new tool: one file in `tools/` and its line in [`tools::table`]
+//! - where a program of an agent may write: [`process::confine`]; how it is ended: [`process::guard`]
 //! - a skill that ships with crewdeck: a folder in `skills/` at the top level, and its line in `store/skills/built_in.rs`
 //! - a new provider: one folder in `model/` and its arm in [`model::provider`]
 //! - which call of a model may begin, and when: [`model::governor`]; what agents may use: [`domain::ceiling`]
 //! - who decides a request: `crew/clerk.rs`; what the person allowed for the session: `crew/rules.rs`, and what that
 //!   covers: `tools/policy/scopes.rs`; the card of a request: `ui/needs_card.rs`
 //! - where a claimed task is worked on and how it is merged: `crew/trees.rs`, over [`store::Worktrees`]
-//! - who comes back after a restart: `crew/roll.rs`; what was decided meanwhile: `crew/late.rs`
-//! - what a key does: [`ui::keymap`]; a colour: [`ui::theme`]
+//! - who comes back after a restart: `crew/roll.rs` and `crew/mate/mod.rs`; what was decided and not followed:
+//!   `crew/late.rs`; that all of it holds wherever crewdeck is killed: `tests/crash.rs`, `tests/resume.rs`
+//! - what `crewdeck doctor` looks at: one file in `doctor/checks/` and its line in the table of [`doctor`]; what counts
+//!   as left behind: [`domain::aftermath`]
+//! - what the system's errors are called and what to do about them: [`store::words`]; who opens a state file:
+//!   [`store::plain`]
+//! - a session that is watched again: [`ui::replay`] (the player), `ui/update/replay.rs` (the screen moved through it)
+//! - a second dashboard in the same directory: what it sees `app/follow.rs`, what it does `crew/viewer.rs`, how it takes
+//!   over `app/viewing.rs` and `app/dashboard/crew.rs`; who runs the crew: `app/lock.rs`
+//! - what a key does: [`ui::keymap`]; a colour, a new theme: [`ui::theme`]
 //!
 //! # Rules that hold everywhere
 //!
 //! - **Pure inside, IO at the edge.** Machines take inputs and give effects; time and ids come in as data.
 //! - **A conversation sent to a model is valid**: each tool call has exactly one result, whatever was
 //!   interrupted ([`domain::chat::check`]; the turn machine keeps it under every order of inputs).
-//! - **A letter is acknowledged when the conversation that holds it is on disk**, not before.
+//! - **A letter is acknowledged when the conversation that holds it is on disk**, not before; the line that holds it
+//!   says how far the inbox was read, so that it does not come twice.
+//! - **What follows from something on disk can be told from the disk again**: crewdeck may be killed between any two
+//!   steps, and the next start does the second one.
 //! - **Every change of the board is made under its lock, after a look at every file that it depends on**, and
 //!   written whole; `store/board` says what that guarantees against whom. What changed travels, never the whole.
 //! - **Every buffer, queue and file that is read has a stated bound**, and a cut says so.
 //! - **Text from outside passes [`domain::text::harmless`] before it reaches a terminal.**
-//! - **A child dies with its process group**: at its time-out, on interrupt, at exit.
+//! - **A child dies with all that it has started**: at its time-out, on interrupt, at exit, also by kill -9
+//!   ([`process::guard`]). A program of an agent writes where [`process::confine`] lets it and nowhere else.
 
 pub mod agent;
 pub mod app;
 pub mod cli;
 pub mod config;
 pub mod crew;
+pub mod doctor;
 pub mod domain;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod model;
 pub mod process;
+pub mod promises;
 pub mod protocol;
 pub mod store;
 pub mod tools;

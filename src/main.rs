@@ -6,8 +6,16 @@ use std::process::ExitCode;
 use clap::Parser;
 use crewdeck::app;
 use crewdeck::cli::Cli;
+use crewdeck::domain::redact::Redactor;
 
 fn main() -> ExitCode {
+    // Each program of an agent waits for this one: nothing else may come before.
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|verb| verb == app::guard::VERB)
+    {
+        return ExitCode::from(app::guard::main());
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(help) => return told(&help),
@@ -16,7 +24,10 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             // One line that says why and what to do; a reader that is gone needs none.
-            let text = crewdeck::domain::text::one_line(&format!("{error:#}"));
+            let text = Redactor::default()
+                .text(&app::in_words(&error))
+                .into_owned();
+            let text = crewdeck::domain::text::one_line(&text);
             let _ = writeln!(std::io::stderr().lock(), "crewdeck: {text}");
             ExitCode::from(1)
         }

@@ -323,3 +323,22 @@ fn without_a_model_run_says_what_to_do() {
         "{line}"
     );
 }
+
+#[test]
+fn the_completions_are_a_script_that_bash_takes_and_the_manual_names_every_verb() {
+    let project = Project::new();
+    let script = project.run(&["completions", "bash"]).out();
+    project.write("crewdeck.bash", &script);
+    let asked = "source crewdeck.bash; COMP_WORDS=(crewdeck work); COMP_CWORD=1; _crewdeck crewdeck work crewdeck; echo ${COMPREPLY[@]}";
+    let answer = std::process::Command::new("bash")
+        .args(["-c", asked])
+        .current_dir(project.file("."))
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&answer.stdout).trim(), "worktree");
+    let page = project.run(&["man"]).out();
+    for verb in ["run", "task add", "mail send", "team list", "worktree diff"] {
+        assert!(page.contains(&format!(".SS crewdeck {verb}")), "{verb}");
+    }
+    assert_eq!(project.run(&["completions", "csh"]).code(), 2);
+}

@@ -61,12 +61,22 @@ fn conversation(dir: &Path) -> Vec<Message> {
     let messages: Vec<Message> = text
         .lines()
         .filter_map(|l| match serde_json::from_str(l).unwrap() {
-            Record::Message(message) => Some(message),
+            Record::Message(message) | Record::Told { message, .. } => Some(message),
             _ => None,
         })
         .collect();
-    check(&messages).unwrap_or_else(|e| panic!("{e}:\n{text}"));
-    messages
+    // What was added to one side before the other spoke is one message, as it is sent.
+    let joined = messages
+        .into_iter()
+        .fold(Vec::<Message>::new(), |mut all, next| {
+            match all.last_mut() {
+                Some(last) if last.role == next.role => last.blocks.extend(next.blocks),
+                Some(_) | None => all.push(next),
+            }
+            all
+        });
+    check(&joined).unwrap_or_else(|e| panic!("{e}:\n{text}"));
+    joined
 }
 
 /// All results of tool calls.

@@ -38,6 +38,13 @@ fn of<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
     events.iter().filter(|e| e["type"] == kind).collect()
 }
 
+/// A project whose commands may do what crewdeck forbids them: they stand for what happens to its files.
+fn unconfined() -> Project {
+    let project = Project::new();
+    project.write(".crewdeck/config.toml", "confine = \"off\"\n");
+    project
+}
+
 /// The log of one agent, by the end of its file's name.
 fn log(project: &Project, end: &str) -> Vec<Record> {
     let dir = project.file(".transcripts");
@@ -438,7 +445,7 @@ fn kill(child: &mut Child) {
 
 #[test]
 fn what_could_not_be_saved_is_saved_later_and_its_letters_wait_till_then() {
-    let project = Project::new();
+    let project = unconfined();
     // A folder in the place of the log: nothing can be written there.
     let script = r#"
 rules:
@@ -672,7 +679,7 @@ fn a_log_that_was_taken_away_is_written_anew() {
         // No log can be written at first.
         "rm -rf .transcripts; touch .transcripts",
     ] {
-        let project = Project::new();
+        let project = unconfined();
         let script = r#"
 rules:
   - when: ^my name is Ada
@@ -700,7 +707,7 @@ rules:
 
 #[test]
 fn a_letter_that_no_log_holds_is_not_acknowledged() {
-    let project = Project::new();
+    let project = unconfined();
     let script = r#"
 rules:
   - when: ^go$

@@ -330,3 +330,33 @@ fn what_is_said_to_a_plan_reaches_the_planner_either_way() {
         leave(screen);
     }
 }
+
+#[test]
+fn who_looks_elsewhere_is_called_and_who_looks_is_not() {
+    const DESKTOP: &[u8] = b"\x1b]9;crewdeck: lead asks you\x07";
+    const QUESTION: &str = r"
+  - when: ^ask
+    calls: [{ tool: ask_user, input: { question: Which colour?, choices: [red, green] } }]
+  - when: .
+    times: 0
+    say: Fine.
+";
+    let holds = |screen: &Screen, part: &[u8]| screen.raw().windows(part.len()).any(|w| w == part);
+    for (focus, is_called) in [("\x1b[O", true), ("\x1b[I", false)] {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir(home.path().join(".crewdeck")).unwrap();
+        let settings = home.path().join(".crewdeck/config.toml");
+        std::fs::write(settings, "notify = \"desktop\"\n").unwrap();
+        let mut screen = scripted(home.path(), QUESTION, &[]);
+        assert!(holds(&screen, b"\x1b[?1004h"), "it asks for the focus");
+        screen.send("ask me\r");
+        screen.send(focus);
+        screen.wait_for("Which colour?");
+        screen.send(ALT_W);
+        screen.wait_for("1-2 choose");
+        assert_eq!(holds(&screen, DESKTOP), is_called, "{focus:?}");
+        screen.send("1");
+        screen.wait_for("Fine.");
+        leave(screen);
+    }
+}

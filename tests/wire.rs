@@ -258,6 +258,19 @@ async fn every_refusal_has_its_kind_and_a_hint() {
             Fault::RateLimited,
             "Wait",
         ),
+        (
+            429,
+            json!({"error": {"type": "insufficient_quota", "message": "You exceeded your current quota"}}),
+            Fault::Auth,
+            "billing",
+        ),
+        (
+            400,
+            json!({"error": {"type": "invalid_request_error", "message": "Your credit balance is too low to access the API"}}),
+            Fault::Auth,
+            "billing",
+        ),
+        (402, json!({}), Fault::Auth, "billing"),
         (500, json!({}), Fault::Server, "Try again"),
         (
             529,
@@ -308,6 +321,14 @@ async fn the_server_says_how_long_to_wait() {
             .as_millis();
         assert!((least..=most).contains(&wait), "{headers:?}: {wait}");
     }
+    // Longer than anybody should wait: then the person must know.
+    let hours = ResponseTemplate::new(429).insert_header("retry-after", "5401");
+    let server = answering(hours).await;
+    let error = call(&anthropic(&server)).await.unwrap_err();
+    assert!(
+        error.to_string().ends_with("; it asks to wait 91 min"),
+        "{error}"
+    );
     let never = ResponseTemplate::new(500).insert_header("x-should-retry", "false");
     let server = answering(never).await;
     assert_eq!(
@@ -368,6 +389,44 @@ async fn nothing_listening_says_where_it_was_looked_for() {
         error.to_string().contains(&address) && error.hint.contains("--base-url"),
         "{error} {}",
         error.hint
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_says_nothing_for_as_long_as_the_settings_allow_is_a_time_out() {
+    let late = sse(ANTHROPIC).set_delay(Duration::from_secs(60));
+    let server = answering(late).await;
+    let ProviderConfig::Anthropic(mut config) = anthropic(&server) else {
+        panic!()
+    };
+    config.silence = Duration::from_secs(1);
+    let error = call(&ProviderConfig::Anthropic(config)).await.unwrap_err();
+    assert_eq!(
+        (error.fault, error.to_string().as_str()),
+        (Fault::Timeout, "the server said nothing for 1 s")
+    );
+}
+
+#[tokio::test]
+async fn a_connection_that_closes_before_an_answer_is_no_missing_server() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base_url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            stream.readable().await.unwrap();
+            // With bytes unread, closing is a reset.
+            drop(stream);
+        }
+    });
+    let config = ProviderConfig::OpenAi(OpenAiConfig {
+        base_url,
+        ..OpenAiConfig::default()
+    });
+    let error = call(&config).await.unwrap_err();
+    assert_eq!(
+        (error.fault, error.to_string().as_str()),
+        (Fault::Cut, "the connection was closed before an answer")
     );
 }
 

@@ -15,7 +15,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crewdeck::domain::ids::TaskId;
-use crewdeck::domain::worktree::{Content, Leftovers, OnDisk, Origin, Removal, WorktreeError};
+use crewdeck::domain::worktree::{
+    Content, Leftovers, Merge, OnDisk, Origin, Removal, WorktreeError,
+};
 use crewdeck::store::{NewWorktree, StoreError, Worktrees};
 use pretty_assertions::assert_eq;
 use repository::{NOW, Repository, commit, git, name};
@@ -349,6 +351,33 @@ fn a_git_that_outlives_its_killed_process_is_waited_for() {
     assert_eq!(git(&r.tree("task-1"), &["status", "--porcelain"]), "");
 }
 
+#[test]
+fn a_merge_that_was_cut_off_half_done_is_undone_and_one_of_the_person_is_not() {
+    for cut_off in [true, false] {
+        let r = Repository::new();
+        r.create(1, &[]);
+        commit(&r.tree("task-1"), "a.txt", "theirs\n");
+        r.commit("a.txt", "ours\n");
+        if cut_off {
+            let line = json!({"event": "worktree.merge.before", "worktree": {"name": "task-1"}});
+            let path = r.root().join(".worktrees/events.jsonl");
+            let text = fs::read_to_string(&path).unwrap();
+            fs::write(&path, format!("{text}{line}\n")).unwrap();
+        }
+        let output = repository::git_output(r.root(), &["merge", "wt/task-1"]);
+        assert!(!output.status.success());
+        let merged = r.worktrees().merge(&name("task-1"), NOW);
+        let is_half_done = r.root().join(".git/MERGE_HEAD").exists();
+        if cut_off {
+            assert!(matches!(merged, Ok(Merge::Conflict { .. })), "{merged:?}");
+            assert!(!is_half_done);
+        } else {
+            assert!(merged.is_err(), "{merged:?}");
+            assert!(is_half_done);
+        }
+    }
+}
+
 /// Starts this binary as a process of that number.
 fn process(r: &Repository, number: usize) -> Child {
     Command::new(std::env::current_exe().unwrap())
@@ -526,4 +555,34 @@ mod command_line {
             );
         }
     }
+}
+
+/// An agent that can write the git folder of its worktree names another repository in it, whose settings start
+/// a program.
+#[test]
+fn settings_that_an_agent_slips_in_start_no_program() {
+    let r = Repository::new();
+    r.create(1, &[]);
+    let evil = r.root().join("evil");
+    let copied = std::process::Command::new("cp")
+        .args(["-r", ".git", "evil"])
+        .current_dir(r.root())
+        .status();
+    assert!(copied.unwrap().success());
+    let mark = r.root().join("mark");
+    let filter = format!("touch '{}'; cat", mark.display());
+    r.git(&["config", "-f", "evil/config", "filter.evil.clean", &filter]);
+    std::fs::write(
+        r.root().join(".git/worktrees/task-1/commondir"),
+        evil.to_string_lossy().as_bytes(),
+    )
+    .unwrap();
+    std::fs::write(r.tree("task-1").join(".gitattributes"), "* filter=evil\n").unwrap();
+    std::fs::write(r.tree("task-1").join("b.txt"), "b").unwrap();
+    let trees = r.worktrees();
+    // Whether they can work then is not the question.
+    let _ = trees.state(&name("task-1"));
+    let _ = trees.commit_leftovers(&name("task-1"), "m");
+    let _ = trees.diff(&name("task-1"));
+    assert!(!mark.exists(), "a program was started");
 }

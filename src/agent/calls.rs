@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::desk::Desk;
 use crate::domain::chat::{Block, Message, ToolCall};
 use crate::domain::ids::{CallId, Name};
+use crate::domain::redact::Redactor;
 use crate::domain::request::{AskedCall, Asking, RequestKind, RequestStatus};
 use crate::domain::stamp::Stamp;
 use crate::domain::text::head_and_tail;
@@ -18,7 +19,7 @@ use crate::protocol::event::EventKind;
 use crate::store::{Board, Skills};
 use crate::tools::host::Host;
 use crate::tools::policy::{self, Rules, Ruling, Standing};
-use crate::tools::{Tool, ToolContext, ToolOutput, place_below, table};
+use crate::tools::{Access, Guard, Tool, ToolContext, ToolOutput, place_below, table};
 
 /// Most bytes of one tool result that enter the conversation.
 pub const RESULT_MAX: usize = 64 * 1024;
@@ -50,6 +51,10 @@ pub struct Workshop {
     pub workdir: PathBuf,
     /// How long a program may run.
     pub timeout: Duration,
+    /// Takes secrets out of what tools bring back, and out of what is asked and written down for others.
+    pub redactor: Redactor,
+    /// What stands between crewdeck and a program; `None`: nothing.
+    pub guard: Option<Arc<Guard>>,
     /// The time.
     pub clock: fn() -> Stamp,
 }
@@ -90,14 +95,28 @@ impl Workshop {
             host: Arc::clone(&self.host),
             cancel,
             timeout: self.timeout,
+            redactor: self.redactor.clone(),
+            guard: self.guard.clone(),
             clock: self.clock,
         };
         let began = Instant::now();
-        let mut output = (tool.run)(context, call.input.clone()).await;
+        let mut output = (tool.run)(context, self.input_for(tool, call)).await;
         let took = began.elapsed();
+        // Before the cut, which could go through a secret.
+        output.text = self.redactor.text(&output.text).into_owned();
+        output.diff = self.redactor.text(&output.diff).into_owned();
         output.text = head_and_tail(&output.text, RESULT_MAX - note.len().min(RESULT_MAX / 2));
         output.text.push_str(&note);
         (output, took)
+    }
+
+    /// What a tool is given. What it writes down for others (letters, tasks, plans, questions) has no secrets in it; a
+    /// command and a file are as the model wrote them.
+    fn input_for(&self, tool: &Tool, call: &ToolCall) -> Value {
+        match tool.access {
+            Access::Crew => self.redactor.data(call.input.clone()),
+            Access::Read | Access::Write | Access::Run | Access::Delegate => call.input.clone(),
+        }
     }
 
     fn judged<T>(&self, judge: impl FnOnce(&Standing<'_>) -> T) -> T {
@@ -117,7 +136,8 @@ impl Workshop {
         call: &ToolCall,
         why: &str,
     ) -> Result<String, String> {
-        let body = format!("{}\n\n{why}", card(tool, &call.input));
+        let card = card(tool, &call.input);
+        let body = format!("{}\n\n{why}", self.redactor.text(&card));
         let asking = Asking {
             workdir: place_below(&self.root, &self.workdir),
             call: self.asked_call(tool, &call.input, why),
@@ -151,11 +171,12 @@ impl Workshop {
         }
     }
 
-    /// The call as its request holds it. One that is too long to be held whole is like no other.
+    /// The call as its request holds it. One that is too long to be held whole, or has a secret in it, is like no
+    /// other: what is held of it would not tell them apart.
     fn asked_call(&self, tool: &Tool, input: &Value, why: &str) -> Option<AskedCall> {
         let command = input.get("command").and_then(Value::as_str);
         let shown = command.map_or_else(|| input.to_string(), str::to_string);
-        (shown.len() <= SHOWN_MAX).then(|| AskedCall {
+        (shown.len() <= SHOWN_MAX && !self.redactor.finds(&shown)).then(|| AskedCall {
             tool: tool.name.into(),
             input: shown,
             why: why.into(),

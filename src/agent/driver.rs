@@ -1,7 +1,7 @@
 //! The driver: carries the effects of one agent's turn out, feeds the answers back, publishes events.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -124,6 +124,8 @@ pub struct State {
     /// Letters that are in the conversation and that the model has not answered yet.
     pub(super) unanswered: Vec<Letter>,
     pub(super) announced: Announced,
+    /// What the person was told of state files since the turn began: it is not told at every step.
+    troubles: Mutex<BTreeSet<String>>,
 }
 
 impl State {
@@ -143,6 +145,7 @@ impl State {
             told_owed: Vec::new(),
             unanswered: Vec::new(),
             announced: Announced::default(),
+            troubles: Mutex::default(),
         }
     }
 }
@@ -155,6 +158,7 @@ impl Driver {
         })
         .await;
         self.meter.begin(&self.name);
+        self.troubles().clear();
         let mut inputs = VecDeque::from([start]);
         let mut ended = TurnEnd::Done;
         while let Some(input) = inputs.pop_front() {
@@ -239,14 +243,23 @@ impl Driver {
         self.publisher.publish(kind).await;
     }
 
-    /// Tells the person that a state file could not be read or written.
+    /// Tells the person that a state file could not be read or written; the same once a turn.
     pub async fn trouble(&self, what: &str, error: &crate::store::StoreError) {
+        let text = format!("{what}: {error}");
+        if !self.troubles().insert(text.clone()) {
+            return;
+        }
         self.publish(EventKind::Notice {
             level: Level::Error,
             agent: Some(self.name.clone()),
-            text: format!("{what}: {error}"),
+            text,
         })
         .await;
+    }
+
+    fn troubles(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        let troubles = self.state.troubles.lock();
+        troubles.unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn call(

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::domain::ids::TaskId;
-use crate::domain::stamp::Stamp;
 
 /// How often an agent that ended its turn with its task open is sent back to it.
 pub const NUDGES_MAX: u32 = 2;
@@ -19,8 +18,15 @@ pub struct Sight {
     pub claimable: Option<TaskId>,
     /// Whether something waits for the person.
     pub person: Person,
-    /// Now.
-    pub now: Stamp,
+    /// Now, by a clock that nobody sets: how long the crew has run.
+    pub now: Duration,
+}
+
+impl Sight {
+    /// Whether there is something to do in it.
+    pub fn has_work(&self) -> bool {
+        self.mail == Mail::Waiting || self.own.is_some() || self.claimable.is_some()
+    }
 }
 
 /// Whether the team waits for the person: that time is nobody's rest.
@@ -51,7 +57,7 @@ pub enum Next {
     /// Try to claim this task.
     Claim(TaskId),
     /// Rest until something changes, or until then to look again.
-    Rest(Option<Stamp>),
+    Rest(Option<Duration>),
     /// Its own task stays open after [`NUDGES_MAX`] reminders: only mail brings it on.
     Stuck(TaskId),
     /// It was asked to go and nothing holds it, or it rested too long.
@@ -80,7 +86,7 @@ enum Leaving {
 pub struct Idle {
     /// How long it may rest; `None`: for ever.
     timeout: Option<Duration>,
-    since: Option<Stamp>,
+    since: Option<Duration>,
     nudged: Option<(TaskId, u32)>,
     leaving: Leaving,
 }
@@ -141,8 +147,8 @@ impl Idle {
         }
         let since = *self.since.get_or_insert(sight.now);
         match self.timeout {
-            Some(limit) if sight.now.since(since) >= limit => Next::Leave(Why::Rested),
-            Some(limit) => Next::Rest(Some(since.after(limit))),
+            Some(limit) if sight.now.saturating_sub(since) >= limit => Next::Leave(Why::Rested),
+            Some(limit) => Next::Rest(Some(since.saturating_add(limit))),
             None => Next::Rest(None),
         }
     }
@@ -152,13 +158,13 @@ impl Idle {
 mod tests {
     use super::*;
 
-    fn sight(at: f64) -> Sight {
+    fn sight(at: u64) -> Sight {
         Sight {
             mail: Mail::None,
             own: None,
             claimable: None,
             person: Person::Free,
-            now: Stamp(at),
+            now: Duration::from_secs(at),
         }
     }
 
@@ -169,7 +175,7 @@ mod tests {
             mail: Mail::Waiting,
             own: Some(TaskId(1)),
             claimable: Some(TaskId(2)),
-            ..sight(0.0)
+            ..sight(0)
         };
         assert_eq!(idle.next(all), Next::Read);
         assert_eq!(
@@ -181,10 +187,10 @@ mod tests {
         );
         let free = Sight {
             claimable: Some(TaskId(2)),
-            ..sight(0.0)
+            ..sight(0)
         };
         assert_eq!(idle.next(free), Next::Claim(TaskId(2)));
-        assert_eq!(idle.next(sight(0.0)), Next::Rest(None));
+        assert_eq!(idle.next(sight(0)), Next::Rest(None));
     }
 
     #[test]
@@ -192,7 +198,7 @@ mod tests {
         let mut idle = Idle::new(None);
         let own = Sight {
             own: Some(TaskId(1)),
-            ..sight(0.0)
+            ..sight(0)
         };
         assert_eq!(idle.next(own), Next::Resume(TaskId(1)));
         assert_eq!(idle.next(own), Next::Resume(TaskId(1)));
@@ -214,27 +220,42 @@ mod tests {
     #[test]
     fn resting_has_a_limit_that_work_resets() {
         let mut idle = Idle::new(Some(Duration::from_secs(60)));
-        assert_eq!(idle.next(sight(10.0)), Next::Rest(Some(Stamp(70.0))));
-        assert_eq!(idle.next(sight(69.0)), Next::Rest(Some(Stamp(70.0))));
+        assert_eq!(
+            idle.next(sight(10)),
+            Next::Rest(Some(Duration::from_secs(70)))
+        );
+        assert_eq!(
+            idle.next(sight(69)),
+            Next::Rest(Some(Duration::from_secs(70)))
+        );
         let free = Sight {
             claimable: Some(TaskId(2)),
-            ..sight(69.5)
+            ..sight(69)
         };
         assert_eq!(idle.next(free), Next::Claim(TaskId(2)));
-        assert_eq!(idle.next(sight(80.0)), Next::Rest(Some(Stamp(140.0))));
-        assert_eq!(idle.next(sight(140.0)), Next::Leave(Why::Rested));
+        assert_eq!(
+            idle.next(sight(80)),
+            Next::Rest(Some(Duration::from_secs(140)))
+        );
+        assert_eq!(idle.next(sight(140)), Next::Leave(Why::Rested));
     }
 
     #[test]
     fn waiting_for_a_person_is_not_resting() {
         let mut idle = Idle::new(Some(Duration::from_secs(60)));
-        assert_eq!(idle.next(sight(0.0)), Next::Rest(Some(Stamp(60.0))));
+        assert_eq!(
+            idle.next(sight(0)),
+            Next::Rest(Some(Duration::from_secs(60)))
+        );
         let asked = Sight {
             person: Person::Asked,
-            ..sight(500.0)
+            ..sight(500)
         };
         assert_eq!(idle.next(asked), Next::Rest(None));
-        assert_eq!(idle.next(sight(600.0)), Next::Rest(Some(Stamp(660.0))));
+        assert_eq!(
+            idle.next(sight(600)),
+            Next::Rest(Some(Duration::from_secs(660)))
+        );
     }
 
     #[test]
@@ -244,7 +265,7 @@ mod tests {
         let own = Sight {
             own: Some(TaskId(1)),
             claimable: Some(TaskId(2)),
-            ..sight(0.0)
+            ..sight(0)
         };
         assert_eq!(idle.next(own), Next::Resume(TaskId(1)));
         assert_eq!(

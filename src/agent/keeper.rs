@@ -9,7 +9,7 @@ use crate::domain::ids::JobId;
 use crate::domain::todo::TodoList;
 use crate::model::Reply;
 use crate::protocol::event::{EventKind, Level};
-use crate::store::{Added, StoreError, Transcript};
+use crate::store::{Added, Cursor, StoreError, Transcript};
 use crate::tools::policy::PlanGate;
 
 impl Driver {
@@ -20,7 +20,22 @@ impl Driver {
             self.publish(event).await;
         }
         let said = (!is_user).then(|| (message.words(), thoughts(&message)));
-        self.keep(Record::Message(message)).await;
+        let inbox = self.state.taken.filter(|_| is_user).map(|c| c.offset);
+        let ended = if is_user {
+            self.state.told.clone()
+        } else {
+            Vec::new()
+        };
+        self.keep(if inbox.is_none() && ended.is_empty() {
+            Record::Message(message)
+        } else {
+            Record::Told {
+                message,
+                inbox,
+                ended,
+            }
+        })
+        .await;
         if let Some((text, thinking)) = said {
             self.publish(EventKind::Said {
                 agent: self.name.clone(),
@@ -109,6 +124,8 @@ impl Driver {
                 PlanGate::Open => PlanState::Approved,
                 PlanGate::Closed => PlanState::Open,
             },
+            // Letters that are not acknowledged yet are in the messages already.
+            inbox: self.state.owed.map(|c| c.offset),
             turn: TurnState::Open,
         };
         let transcript = self.transcript.clone();
@@ -178,13 +195,19 @@ impl Driver {
             &mut self.state.turn,
             Turn::new(super::turn::Limits::default()),
         );
+        // Without a message there is perhaps no log yet: that nobody took away.
+        self.state.log = if from.messages.is_empty() {
+            Log::Empty
+        } else {
+            Log::Whole
+        };
         self.state.turn = turn.going_on_from(from.messages);
         self.state.turn.step(Input::TodoSet(todo_open(&from.todo)));
         self.state.usage = from.spent;
         self.state.cost = from.cost;
         self.meter.count(&self.name, from.spent, from.cost);
         self.state.todo = from.todo.clone();
-        self.state.log = Log::Whole;
+        self.stand_by(from.inbox).await;
         self.tell_lost(from.lost_jobs);
         let engine = self.engine();
         self.set_budget();
@@ -195,6 +218,20 @@ impl Driver {
         .await;
         let context = self.state.turn.context();
         self.tell_usage(&engine, context).await;
+    }
+
+    /// Letters that stand in the conversation do not come again, also where crewdeck was ended before they were
+    /// acknowledged.
+    async fn stand_by(&mut self, inbox: Option<u64>) {
+        let (Some(post), Some(offset)) = (self.post.clone(), inbox) else {
+            return;
+        };
+        let name = self.name.clone();
+        let read = blocking(move || post.acknowledge_up_to(&name, &Cursor { offset })).await;
+        if let Err(error) = read {
+            self.trouble("The inbox can not be written", &error).await;
+            self.state.owed = Some(Cursor { offset });
+        }
     }
 
     /// Background jobs whose end nobody has told: the next message does.

@@ -65,7 +65,8 @@ impl Driver {
         }
         self.state.letters = pending.letters;
         self.state.owed = Some(pending.upto);
-        self.acknowledge().await;
+        // With the log: letters that can not be acknowledged must not bring it back here again and again.
+        self.catch_up().await;
         true
     }
 

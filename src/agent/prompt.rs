@@ -131,7 +131,15 @@ pub fn subagent(parent: &Name, kind: SubagentKind, place: &Place) -> String {
 
 /// The text of a claimed task.
 pub fn claimed(id: u64, subject: &str, description: &str) -> String {
-    format!("<auto-claimed>Task #{id}: {subject}\n{description}</auto-claimed>")
+    format!(
+        "{}{subject}\n{description}</auto-claimed>",
+        claimed_mark(id)
+    )
+}
+
+/// How the text of a claimed task begins.
+pub fn claimed_mark(id: u64) -> String {
+    format!("<auto-claimed>Task #{id}: ")
 }
 
 /// Where a claimed task is worked on.

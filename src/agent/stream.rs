@@ -46,6 +46,8 @@ impl Driver {
         });
         let agent = &self.name;
         let (mut text, mut thinking) = (String::new(), String::new());
+        let redactor = self.publisher.redactor();
+        let (mut said, mut thought) = (redactor.stream(), redactor.stream());
         let mut due: Option<Instant> = None;
         let flush = |text: &mut String, thinking: &mut String| {
             if !thinking.is_empty() {
@@ -79,15 +81,17 @@ impl Driver {
                     Some(Ok(Delta::Held(held))) => self.held(held, Activity::Thinking).await,
                     Some(Ok(Delta::Text(more))) => {
                         partial.push_str(&more);
-                        text.push_str(&more);
+                        text.push_str(&said.push_text(&more));
                         due.get_or_insert_with(|| Instant::now() + MERGE);
                     }
                     Some(Ok(Delta::Thinking(more))) => {
-                        thinking.push_str(&more);
+                        thinking.push_str(&thought.push_text(&more));
                         due.get_or_insert_with(|| Instant::now() + MERGE);
                     }
                     Some(Ok(Delta::ToolCall(_))) => {}
                     Some(Ok(Delta::Done(reply))) => {
+                        text.push_str(&said.end_text());
+                        thinking.push_str(&thought.end_text());
                         flush(&mut text, &mut thinking);
                         return Ok(reply);
                     }

@@ -70,7 +70,12 @@ impl Repository {
                 let temporary = tempfile::Builder::new()
                     .prefix("crewdeck-demo-")
                     .tempdir()
-                    .context("no temporary folder can be made")?;
+                    .with_context(|| {
+                        format!(
+                            "no temporary folder can be made in {}: set TMPDIR to another one, or name a folder for the demo with --dir",
+                            std::env::temp_dir().display()
+                        )
+                    })?;
                 (temporary.path().join("tally"), Some(temporary))
             }
         };

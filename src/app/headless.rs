@@ -85,7 +85,9 @@ pub async fn run(
                 None => return Ok(Ended::Failed("the crew ended".into())),
             },
         };
-        journal.note(&event);
+        if let Some(text) = journal.note(&event) {
+            eprint_line(&format!("warning: {text}"));
+        }
         let written = match form {
             Form::Json => json_line(&event),
             Form::Text => say(&event, began),

@@ -1,36 +1,49 @@
 //! The roof: gathers what a crew needs and joins it with a front end. Sees every floor.
 
 pub mod assemble;
+mod clock;
 pub mod dashboard;
 pub mod demo;
+mod doctor;
 mod editor;
+mod follow;
+pub mod guard;
 pub mod headless;
 mod journal;
 mod local;
 mod lock;
 mod pace;
+mod replay;
 mod resume;
+mod secrets;
+mod theme;
+mod viewing;
+pub mod wire;
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use rustix::process::{Resource, Signal, getrlimit};
+use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::{Cli, Global, Verb};
+use crate::cli::{Cli, Global, Verb, manual};
 use crate::config::{self, Choice, Settings};
 use crate::domain::conversation::TurnState;
 use crate::domain::request::Decider;
-use crate::domain::stamp::Stamp;
 use crate::protocol::bus;
-use crate::store;
+use crate::store::{self, words};
 use crate::verbs::{self, Desk, Form};
-use assemble::{Assembly, Blueprint};
+use assemble::{Assembly, Blueprint, Built};
+pub use clock::now;
 use headless::Person;
 
 /// The exit code when there was nothing to do.
 const NOTHING: u8 = 3;
 /// How long threads that wait for something may hold the end up.
 const ENDS_WITHIN: Duration = Duration::from_millis(300);
+/// Fewest files that may be open at once.
+const OPEN_FILES_MIN: u64 = 32;
 /// The exit code after Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
@@ -44,9 +57,17 @@ pub fn main(cli: Cli) -> Result<u8> {
     } else {
         Form::Text
     };
+    survive_size_limits();
     match cli.verb {
         None => dashboard::main(&cli.global),
         Some(Verb::Run { prompt }) => run(&cli.global, prompt, form),
+        Some(Verb::Doctor { mend, yes }) => {
+            let wish = doctor::Wish::of(mend, yes);
+            doctor::main(&cli.global, wish, form)
+        }
+        Some(Verb::Replay { session }) => replay::main(&cli.global, session.as_deref()),
+        Some(Verb::Completions { shell }) => print(&manual::completions(shell)),
+        Some(Verb::Man) => print(&manual::page()?),
         Some(verb) => {
             let root = root(&cli.global)?;
             let desk = Desk {
@@ -63,6 +84,16 @@ pub fn main(cli: Cli) -> Result<u8> {
     }
 }
 
+/// Prints a text of crewdeck's own as it stands.
+fn print(text: &str) -> Result<u8> {
+    use std::io::Write;
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        // Nobody reads on (`| head`): the wish was to stop.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(0),
+        written => Ok(written.map(|()| 0)?),
+    }
+}
+
 fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
     let (global, prompt) = told_apart(global.clone(), prompt);
     let mut blueprint = Blueprint::read(&global)?;
@@ -76,11 +107,19 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
     }
     blocked_on(async {
         let (publisher, mut inlet) = bus::bus(now);
+        let publisher = publisher.redacting(secrets::redactor());
         let Assembly {
             crew,
             mut journal,
-            lock: _lock,
-        } = assemble::build(&blueprint, publisher).await?;
+            lock,
+        } = match assemble::build(&blueprint, publisher).await? {
+            Built::Crew(assembly) => *assembly,
+            Built::Taken(holder) => bail!(
+                "a crew already runs in {}{}: write to it with crewdeck mail send lead \"…\", look at it with crewdeck, or name another directory with --dir",
+                blueprint.root.display(),
+                holder.shown()
+            ),
+        };
         if let Some(said) = said {
             headless::eprint_line(&format!("crewdeck: {said}"));
         }
@@ -91,10 +130,18 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
             );
         }
         let ended = headless::run(&crew, &mut inlet, &mut journal, prompt, form).await;
-        crew.stop().await?;
-        match ended? {
-            headless::Ended::Done => Ok(0),
-            headless::Ended::Failed(why) => bail!("{why}"),
+        let stopped = crew.stop().await;
+        // Whoever takes the crew over finds the journal whole.
+        drop(journal);
+        drop(lock);
+        // Why the lead could not answer says more than that the books could not be closed after it.
+        let ended = ended?;
+        if let headless::Ended::Failed(why) = ended {
+            bail!("{why}");
+        }
+        stopped?;
+        match ended {
+            headless::Ended::Done | headless::Ended::Failed(_) => Ok(0),
             headless::Ended::Interrupted => Ok(INTERRUPTED),
         }
     })
@@ -114,8 +161,50 @@ fn told_apart(mut global: Global, prompt: Option<String>) -> (Global, Option<Str
     }
 }
 
+/// An error and what led to it, on one line, with what to do where that is known.
+pub fn in_words(error: &anyhow::Error) -> String {
+    let words = error.chain().map(|cause| match cause.downcast_ref() {
+        Some(system) => words::why(system),
+        None => cause.to_string(),
+    });
+    words.collect::<Vec<_>>().join(": ")
+}
+
+/// Where a file may not grow (`ulimit -f`), the system would kill this process; with a listener of its own for that
+/// signal the writing fails instead, and that is told. Children are killed as ever.
+fn survive_size_limits() {
+    if open_files() < OPEN_FILES_MIN {
+        // What follows says so, or needs fewer.
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    if let Ok(runtime) = runtime {
+        let _in_it = runtime.enter();
+        let _ = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
+    }
+}
+
+/// How many files this process may have open.
+fn open_files() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// Checks that as many files may be open as a small crew needs: with fewer nothing would work, one by one.
+fn check_open_files() -> Result<()> {
+    let most = open_files();
+    if most < OPEN_FILES_MIN {
+        bail!(
+            "only {most} files may be open at once, and a crew needs {OPEN_FILES_MIN} at least: raise the limit (ulimit -n 1024) and start crewdeck again"
+        );
+    }
+    Ok(())
+}
+
 /// Runs `work` on an async runtime of two threads: most of the time all of it waits.
 fn blocked_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    check_open_files()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -125,6 +214,14 @@ fn blocked_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     // A thread that waits for a key of the person must not hold the end up.
     runtime.shutdown_timeout(ENDS_WITHIN);
     done
+}
+
+/// Waits until `wake`; for ever without one.
+async fn until(wake: Option<tokio::time::Instant>) {
+    match wake {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// The root of the crew: the git top level above the directory, else the directory.
@@ -140,14 +237,6 @@ fn root(global: &Global) -> Result<PathBuf> {
         bail!("{} is not a directory: name one with --dir", dir.display());
     }
     Ok(store::root_of(&dir))
-}
-
-/// The time of the clock on the wall.
-pub fn now() -> Stamp {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    Stamp(since.as_secs_f64())
 }
 
 /// A new id: short enough to read, ordered by time.

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use crate::domain::stamp::Stamp;
 use crate::protocol::Event;
 use crate::store::{self, Journal, StoreError};
-use crate::ui::{Msg, UiState, update};
+use crate::ui::{UiState, recall};
 
 /// Fewest characters of an id that name a session.
 const PREFIX_MIN: usize = 4;
@@ -58,19 +58,62 @@ pub fn is_id(text: &str) -> bool {
 /// # Errors
 /// When its journal can not be read.
 pub fn show(root: &Path, session: &str, now: Stamp, state: &mut UiState) -> Result<()> {
-    for line in Journal::read(root, session)? {
-        // A line of another version says nothing that this one could show.
-        if let Ok(event) = serde_json::from_str::<Event>(&line) {
-            update(state, Msg::Event(event));
-        }
-    }
+    recall(state, None, &recorded(root, session)?);
     state.end_of_session(now);
     Ok(())
+}
+
+/// The events of a session as its journal has them.
+///
+/// # Errors
+/// When it can not be read.
+pub fn recorded(root: &Path, session: &str) -> Result<Vec<Event>> {
+    let lines = Journal::read(root, session)?;
+    Ok(lines.iter().filter_map(|l| event(l)).collect())
+}
+
+/// The event in a line of a journal, for a screen that has not seen it happen. A line of another version says
+/// nothing that this one could show.
+pub fn event(line: &str) -> Option<Event> {
+    let event: Event = serde_json::from_str(line).ok()?;
+    (!event.kind.is_for_asker()).then_some(event)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::ids::TaskId;
+    use crate::protocol::EventKind;
+    use crate::protocol::event::Level;
+    use crate::ui::Motion;
+    use crate::ui::keymap::Context;
+    use jiff::tz::TimeZone;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn an_answer_to_another_window_opens_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::open(dir.path(), "0190aaaa").unwrap();
+        for kind in [
+            EventKind::notice(Level::Info, "a notice"),
+            EventKind::DiffShown {
+                task: TaskId(1),
+                stat: "a.rs | 1 +".into(),
+                text: "+x".into(),
+                untracked: Vec::new(),
+            },
+            EventKind::Refused { why: "no".into() },
+        ] {
+            let (seq, at) = (1, Stamp(1.0));
+            let event = Event { seq, at, kind };
+            journal
+                .append(&serde_json::to_string(&event).unwrap())
+                .unwrap();
+        }
+        let mut state = UiState::new(80, 24, TimeZone::UTC, Motion::Full);
+        show(dir.path(), "0190aaaa", Stamp(2.0), &mut state).unwrap();
+        assert_eq!(state.contexts(), [Context::Composer, Context::Everywhere]);
+    }
 
     #[test]
     fn the_newest_or_the_one_that_is_named() {

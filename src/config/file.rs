@@ -6,8 +6,10 @@ use std::path::Path;
 use anyhow::{Result, anyhow, bail};
 use serde::Deserialize;
 
+use crate::domain::attention::{Calling, Matter};
 use crate::domain::ceiling::{Ceiling, Ceilings};
 use crate::domain::request::Decider;
+use crate::domain::theme::ThemeName;
 use crate::domain::usage::Price;
 
 /// All settings; `None` and empty: not set.
@@ -18,6 +20,8 @@ pub struct Settings {
     pub provider: Option<String>,
     /// The model's name.
     pub model: Option<String>,
+    /// The colours of the dashboard.
+    pub theme: Option<ThemeName>,
     /// The server's address.
     pub base_url: Option<String>,
     /// The tools that agents get; all where it is not set.
@@ -38,6 +42,8 @@ pub struct Settings {
     pub idle_timeout_s: Option<u64>,
     /// Seconds that a program of an agent may run.
     pub tool_timeout_s: Option<u64>,
+    /// Seconds that the model's server may say nothing while it is asked.
+    pub model_timeout_s: Option<u64>,
     /// Who decides plans.
     pub plan: Option<Decider>,
     /// Who decides shutdowns.
@@ -46,6 +52,14 @@ pub struct Settings {
     pub tool: Option<Decider>,
     /// Commands that agents may run without being asked about, by their first words.
     pub allow: Option<Vec<String>>,
+    /// How the person is called who looks elsewhere: `bell`, `desktop` (OSC 9) or `off`; bell if missing.
+    pub notify: Option<Calling>,
+    /// What the person is called for: `needs`, `trouble`, `done`; all where it is not set.
+    pub notify_about: Option<Vec<Matter>>,
+    /// Folders outside the work directory that commands of agents may write, besides caches and temporary files.
+    pub write: Option<Vec<String>>,
+    /// Whether commands of agents are confined to where they may write.
+    pub confine: Option<Confining>,
     /// How much the agents may use before the person is asked.
     #[serde(default)]
     pub ceilings: Ceilings,
@@ -69,6 +83,17 @@ pub enum Merging {
     Asked,
     /// The crew, as soon as a task is completed.
     Auto,
+}
+
+/// Whether commands of agents are confined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confining {
+    /// They are, as far as the system can.
+    #[default]
+    On,
+    /// They are not.
+    Off,
 }
 
 /// Settings of the Anthropic wire.
@@ -97,6 +122,7 @@ const KEYS: &[(&str, &[&str])] = &[
             "provider",
             "model",
             "base_url",
+            "theme",
             "tools",
             "max_tokens",
             "window",
@@ -106,10 +132,15 @@ const KEYS: &[(&str, &[&str])] = &[
             "calls_max",
             "idle_timeout_s",
             "tool_timeout_s",
+            "model_timeout_s",
             "plan",
             "shutdown",
             "tool",
             "allow",
+            "notify",
+            "notify_about",
+            "write",
+            "confine",
             "ceilings",
             "anthropic",
             "openai",
@@ -152,6 +183,13 @@ impl Settings {
         if let Some(calls) = settings.calls_max.filter(|c| !(1..=64).contains(c)) {
             bail!("{shown}: calls_max is {calls}: give a number from 1 to 64");
         }
+        for folder in settings.write.iter().flatten() {
+            if !(folder.starts_with('/') || folder.starts_with("~/")) || folder == "/" {
+                bail!(
+                    "{shown}: write names '{folder}': give folders with their whole path, like \"/srv/data\" or \"~/.cache\""
+                );
+            }
+        }
         for ceiling in Ceiling::ALL {
             let set = settings.ceilings.of(ceiling);
             if let Some(least) = set.filter(|c| !(c.is_finite() && *c > 0.0)) {
@@ -171,6 +209,7 @@ impl Settings {
             provider: later.provider.or(self.provider),
             model: later.model.or(self.model),
             base_url: later.base_url.or(self.base_url),
+            theme: later.theme.or(self.theme),
             tools: later.tools.or(self.tools),
             max_tokens: later.max_tokens.or(self.max_tokens),
             window: later.window.or(self.window),
@@ -180,10 +219,15 @@ impl Settings {
             calls_max: later.calls_max.or(self.calls_max),
             idle_timeout_s: later.idle_timeout_s.or(self.idle_timeout_s),
             tool_timeout_s: later.tool_timeout_s.or(self.tool_timeout_s),
+            model_timeout_s: later.model_timeout_s.or(self.model_timeout_s),
             plan: later.plan.or(self.plan),
             shutdown: later.shutdown.or(self.shutdown),
             tool: later.tool.or(self.tool),
             allow: later.allow.or(self.allow),
+            notify: later.notify.or(self.notify),
+            notify_about: later.notify_about.or(self.notify_about),
+            write: later.write.or(self.write),
+            confine: later.confine.or(self.confine),
             ceilings: self.ceilings.overlaid(later.ceilings),
             anthropic: Anthropic {
                 key_header: later.anthropic.key_header.or(self.anthropic.key_header),
@@ -237,6 +281,11 @@ mod tests {
                 "unknown setting 'anthropic.versoin': did you mean 'version'?",
             ),
             ("compact_at = 100", "compact_at is 100: give a percentage"),
+            ("write = ['target']", "write names 'target': give folders"),
+            ("write = ['/']", "write names '/': give folders"),
+            ("write = '~/.cargo'", "expected a sequence"),
+            ("confine = 'no'", "expected `on` or `off`"),
+            ("confin = 'off'", "did you mean 'confine'?"),
             ("calls_max = 0", "calls_max is 0: give a number from 1"),
             (
                 "[ceilings]\nteam_token = 5",
@@ -252,6 +301,10 @@ mod tests {
             ),
             ("zzz = 1", "unknown setting 'zzz': known are provider"),
             ("plan = 'maybe'", "expected one of"),
+            (
+                "theme = 'drak'",
+                "there is no theme 'drak': did you mean 'dark'?",
+            ),
             ("model = ", "not valid TOML"),
             ("[prices.m]\ninput = 1.0\noutput = 2.0\ncahce = 1", "cahce"),
         ] {

@@ -2,15 +2,18 @@
 
 mod file;
 mod provider;
+mod save;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, bail};
 
 use crate::domain::request::Decider;
-pub use file::{Merging, Settings};
+use crate::store::{plain, words};
+pub use file::{Confining, Merging, Settings};
 pub use provider::{Choice, Found, Source, choose};
+pub use save::save_theme;
 
 /// Tokens of one answer where the settings say nothing.
 pub const MAX_TOKENS: u32 = 8192;
@@ -22,23 +25,31 @@ pub const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// The project's settings file, below its root.
 pub const PROJECT_FILE: &str = ".crewdeck/config.toml";
 
+/// Largest settings file, in bytes.
+const FILE_MAX: u64 = 1024 * 1024;
+
 /// Reads the user's and the project's settings, the later over the earlier.
 ///
 /// # Errors
 /// Names the file, the line and what is wrong with it; for an unknown setting the nearest known one.
 pub fn load(root: &Path) -> Result<Settings> {
     let mut settings = Settings::default();
-    for path in [user_file(), Some(root.join(PROJECT_FILE))]
-        .into_iter()
-        .flatten()
-    {
-        match std::fs::read_to_string(&path) {
+    for path in files(root) {
+        match plain::read_text(&path, FILE_MAX) {
             Ok(text) => settings = settings.overlaid(Settings::parse(&text, &path)?),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            Err(e) => return Err(e).with_context(|| format!("{} can not be read", path.display())),
+            Err(e) => bail!("{} can not be read: {}", path.display(), words::why(&e)),
         }
     }
     Ok(settings)
+}
+
+/// The settings files for `root`, whether they are there or not; the later over the earlier.
+pub fn files(root: &Path) -> Vec<PathBuf> {
+    [user_file(), Some(root.join(PROJECT_FILE))]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn user_file() -> Option<PathBuf> {
@@ -66,6 +77,11 @@ impl Settings {
     pub fn tool_timeout(&self) -> Duration {
         self.tool_timeout_s
             .map_or(TOOL_TIMEOUT, |s| Duration::from_secs(s.max(1)))
+    }
+
+    /// How long the model's server may say nothing; `None`: the wire's own default.
+    pub fn model_timeout(&self) -> Option<Duration> {
+        self.model_timeout_s.map(|s| Duration::from_secs(s.max(1)))
     }
 
     /// Who decides plans, shutdowns and tool calls.

@@ -12,8 +12,10 @@ use crate::domain::mail::{Letter, LetterKind};
 use crate::domain::request::{
     Asking, Decider, Decision, Request, RequestKind, RequestStatus, Verdict,
 };
+use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::protocol::event::{EventKind, Level};
+use crate::store::{Requests, StoreError};
 
 /// What the clerk knows of the requests on disk.
 #[derive(Default)]
@@ -23,8 +25,28 @@ pub struct Clerk {
     /// Permissions that were given when nobody waited for them any more; bounded by the requests of one
     /// earlier run.
     pub(super) granted: Mutex<Vec<Request>>,
-    /// One reader at a time, so that changes are told in order and once.
-    reading: tokio::sync::Mutex<()>,
+    /// One reader at a time, so that changes are told in order and once. Whether it is the first reading, which
+    /// finds what earlier crews have dealt with.
+    reading: tokio::sync::Mutex<Reading>,
+}
+
+/// Which reading of the requests comes next.
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// What is decided in it was dealt with by an earlier crew.
+    #[default]
+    First,
+    /// What is decided and was not there before is to be carried out: another process may file and decide at once.
+    Later,
+}
+
+/// When a decision came to be known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// Since the crew began.
+    Now,
+    /// It stood there when the crew began.
+    Before,
 }
 
 /// Whether a request is made now or was made by an earlier run.
@@ -103,22 +125,7 @@ impl Shared {
     /// nothing changed.
     pub(super) async fn decide(self: &Arc<Self>, decision: Decision) -> Result<Request, String> {
         let (requests, now) = (self.requests.clone(), self.now());
-        let decided = blocking(move || {
-            let decided = requests.decide(&decision, now)?;
-            for same in requests.read_all()?.requests {
-                if same.is_pending() && same.is_like(&decided) {
-                    let decision = Decision {
-                        id: same.id,
-                        target: same.target,
-                        ..decision.clone()
-                    };
-                    // What somebody else has decided meanwhile, or the decider asked itself, stays.
-                    let _ = requests.decide(&decision, now);
-                }
-            }
-            Ok(decided)
-        })
-        .await;
+        let decided = blocking(move || decide_with_like(&requests, &decision, now)).await;
         let request = decided.map_err(|e| e.to_string())?;
         self.read_requests().await;
         Ok(request)
@@ -126,22 +133,14 @@ impl Shared {
 
     /// Reads all requests and tells of those that changed, whoever changed them.
     pub(super) async fn read_requests(self: &Arc<Self>) {
-        let _one_at_a_time = self.clerk.reading.lock().await;
+        let mut turn = self.clerk.reading.lock().await;
         let requests = self.requests.clone();
-        let reading = match blocking(move || requests.read_all()).await {
-            Ok(reading) => reading,
-            Err(error) => {
-                self.notice(
-                    Level::Error,
-                    format!("The requests can not be read: {error}"),
-                )
-                .await;
-                return;
-            }
+        let reading = blocking(move || requests.read_all()).await;
+        let Some(reading) = self.looked("The requests", reading).await else {
+            return;
         };
-        for notice in reading.notices {
-            self.notice(Level::Warn, notice).await;
-        }
+        self.warn("The requests", reading.notices).await;
+        let which = std::mem::replace(&mut *turn, Reading::Later);
         for request in reading.requests {
             let before = lock(&self.clerk.known).insert(request.id.clone(), request.status);
             if before == Some(request.status) {
@@ -152,17 +151,12 @@ impl Shared {
             })
             .await;
             if !request.is_pending() {
-                if before.is_some() {
-                    self.carry_out(&request).await;
-                }
-                let waiter = lock(&self.clerk.waiting).remove(&request.id);
-                match waiter {
-                    Some(tell) => {
-                        let _ = tell.send(request);
-                    }
-                    None if before.is_some() => self.tell_late(&request).await,
-                    None => {}
-                }
+                let heard = if before.is_some() || which == Reading::Later {
+                    Heard::Now
+                } else {
+                    Heard::Before
+                };
+                self.follow(request, heard).await;
             }
         }
         self.changed();
@@ -218,7 +212,7 @@ impl Shared {
     }
 
     /// Lets a standing rule decide, or asks the lead by letter; the person sees the card anyway.
-    async fn hand_over(self: &Arc<Self>, request: &Request) {
+    pub(super) async fn hand_over(self: &Arc<Self>, request: &Request) {
         let ruled = |verdict, comment: &str| Decision {
             id: request.id.clone(),
             kind: request.kind,
@@ -267,7 +261,7 @@ impl Shared {
     }
 
     /// What follows from a decision, besides waking the one who waits for it.
-    async fn carry_out(self: &Arc<Self>, request: &Request) {
+    pub(super) async fn carry_out(self: &Arc<Self>, request: &Request) {
         match (request.kind, request.status) {
             (RequestKind::Plan, RequestStatus::Approved) => {
                 if let Some(handle) = self.handle(&request.target) {
@@ -367,7 +361,7 @@ impl Shared {
             letter.extra.insert("approve".into(), approve.into());
         }
         let post = self.post.clone();
-        if let Err(error) = blocking(move || post.send(&letter)).await {
+        if let Err(error) = blocking(move || post.send_once(&letter)).await {
             self.notice(
                 Level::Error,
                 format!("A letter to {to} could not be written: {error}"),
@@ -375,6 +369,27 @@ impl Shared {
             .await;
         }
     }
+}
+
+/// Decides a request on disk, and with it every other one that waits for the same answer.
+pub(super) fn decide_with_like(
+    requests: &Requests,
+    decision: &Decision,
+    now: Stamp,
+) -> Result<Request, StoreError> {
+    let decided = requests.decide(decision, now)?;
+    for same in requests.read_all()?.requests {
+        if same.is_pending() && same.is_like(&decided) {
+            let decision = Decision {
+                id: same.id,
+                target: same.target,
+                ..decision.clone()
+            };
+            // What somebody else has decided meanwhile, or the decider asked itself, stays.
+            let _ = requests.decide(&decision, now);
+        }
+    }
+    Ok(decided)
 }
 
 /// What the decider said. A standing rule has nothing to say.

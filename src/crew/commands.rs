@@ -11,8 +11,10 @@ use crate::domain::chat::Block;
 use crate::domain::ids::{LetterId, Name};
 use crate::domain::mail::{Letter, LetterKind};
 use crate::domain::request::{Asking, Decision, RequestKind, Verdict};
+use crate::domain::stamp::Stamp;
 use crate::protocol::Command;
 use crate::protocol::event::EventKind;
+use crate::store::{Post, Roster, StoreError};
 
 /// Carries commands out until the crew stops.
 pub async fn obey(shared: Arc<Shared>, mut inbox: mpsc::Receiver<Command>) {
@@ -74,23 +76,9 @@ async fn prompt(shared: &Arc<Shared>, to: Name, text: String) -> Result<(), Stri
 }
 
 async fn write_to_mate(shared: &Arc<Shared>, to: &Name, text: &str) -> Result<(), String> {
-    let roster = shared.roster.clone();
-    let team = blocking(move || roster.read())
-        .await
-        .map_err(|e| e.to_string())?;
-    if !team.present().any(|m| m.name.same(to)) {
-        return Err(team.unknown(to.as_str()).to_string());
-    }
-    let letter = Letter::new(
-        LetterId((shared.new_id)()),
-        LetterKind::Message,
-        &Name::user(),
-        to,
-        text,
-        shared.now(),
-    );
-    let post = shared.post.clone();
-    blocking(move || post.send(&letter))
+    let (roster, post) = (shared.roster.clone(), shared.post.clone());
+    let letter = from_person(to, text, (shared.new_id)(), shared.now());
+    blocking(move || send_to_member(&roster, &post, &letter))
         .await
         .map_err(|e| e.to_string())?;
     let agent = to.clone();
@@ -102,6 +90,28 @@ async fn write_to_mate(shared: &Arc<Shared>, to: &Name, text: &str) -> Result<()
         .await;
     shared.changed();
     Ok(())
+}
+
+/// A letter of the person.
+pub(super) fn from_person(to: &Name, text: &str, id: String, now: Stamp) -> Letter {
+    let kind = LetterKind::Message;
+    Letter::new(LetterId(id), kind, &Name::user(), to, text, now)
+}
+
+/// Sends a letter to a member that is there; refuses where nobody would read it.
+pub(super) fn send_to_member(
+    roster: &Roster,
+    post: &Post,
+    letter: &Letter,
+) -> Result<(), StoreError> {
+    let team = roster.read()?;
+    if !team
+        .present()
+        .any(|m| m.name.as_str().eq_ignore_ascii_case(&letter.to))
+    {
+        return Err(team.unknown(&letter.to).into());
+    }
+    post.send(letter)
 }
 
 fn interrupt(shared: &Shared, agent: &Name) -> Result<(), String> {

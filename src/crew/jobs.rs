@@ -24,6 +24,8 @@ const ENDED_MAX: usize = 50;
 const OUTPUT_MAX: usize = 50_000;
 /// Most bytes of output that one event carries.
 const CHUNK_MAX: usize = 4 * 1024;
+/// Most bytes of a job's output in which a refused write is looked for.
+const NOTED_MAX: usize = 16 * 1024;
 
 /// All jobs of the crew, oldest first.
 #[derive(Default)]
@@ -141,7 +143,8 @@ impl Shared {
     /// Writes down that a job began. That it ended is written when its agent has been told.
     async fn record(&self, job: &Job) {
         let session = lock(&self.setup).session.clone();
-        let transcript = Transcript::open(&self.root, &session, &job.agent);
+        let transcript =
+            Transcript::open(&self.root, &session, &job.agent).redacting(self.publisher.redactor());
         let record = Record::Job {
             job: job.id.clone(),
             command: job.title(),
@@ -163,10 +166,13 @@ async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: Cancellatio
         argv: process::shell(order.command),
         dir: order.workdir,
         timeout: order.timeout,
-        keep: 0,
+        keep: NOTED_MAX,
+        guard: shared.guard.clone(),
     };
     let mut part: Vec<u8> = Vec::new();
+    let mut clean = shared.publisher.redactor().stream();
     let live = |bytes: &[u8]| {
+        let bytes = &clean.push(bytes)[..];
         part.extend_from_slice(bytes);
         let whole: Vec<u8> = part.drain(..whole(&part)).collect();
         let chunk = String::from_utf8_lossy(&whole).into_owned();
@@ -180,13 +186,23 @@ async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: Cancellatio
         });
     };
     let report = process::run(&work, &cancel, live).await;
+    let rest = clean.end();
+    part.extend_from_slice(&rest);
     let now = shared.now();
     let handle = shared.handle(&job.agent);
+    // A server that was started with `&` is gone: its agent must not take it for running.
     let left = matches!(&report, Ok(r) if r.leftovers == Leftovers::Killed);
+    let note = report.as_ref().ok().and_then(|r| r.note.clone());
+    let said: Vec<String> = left
+        .then(|| process::LEFT_RUNNING.to_string())
+        .into_iter()
+        .chain(note)
+        .collect();
     let ended = shared.jobs.with(&id, |entry| {
-        if left {
-            // A server that was started with `&` is gone: its agent must not take it for running.
-            let line = format!("\n{}\n", process::LEFT_RUNNING);
+        entry.output.push(&rest);
+        entry.job.put(&String::from_utf8_lossy(&part));
+        for line in &said {
+            let line = format!("\n{line}\n");
             entry.output.push(line.as_bytes());
             entry.job.put(&line);
         }
@@ -206,7 +222,6 @@ async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: Cancellatio
             },
         };
         let mut job = entry.job.clone();
-        job.put(&String::from_utf8_lossy(&part));
         job.ended = Some((now, end));
         // Before it counts as ended: at every moment it runs, or its agent has something to hear.
         if let Some(handle) = &handle {

@@ -1,14 +1,15 @@
-//! Decisions for which nobody waits: crewdeck was started again after the request was made. They reach the
-//! agent by letter, and what was allowed need not be asked for again.
+//! What follows from a decision, also where crewdeck was ended before it did. A decision for which nobody waits any
+//! more reaches the agent by letter, and what was allowed need not be asked for again.
 
 use std::sync::Arc;
 
+use super::clerk::Heard;
 use super::{Shared, lock};
 use crate::agent::driver::blocking;
 use crate::domain::conversation::{PlanState, Record};
-use crate::domain::ids::Name;
+use crate::domain::ids::{Name, RequestId};
 use crate::domain::mail::LetterKind;
-use crate::domain::request::{Request, RequestKind, RequestStatus};
+use crate::domain::request::{Decider, Request, RequestKind, RequestStatus};
 use crate::domain::text::{clip, one_line};
 use crate::store::Transcript;
 
@@ -16,6 +17,61 @@ use crate::store::Transcript;
 const ABOUT_MAX: usize = 300;
 
 impl Shared {
+    /// Does what follows from a decision that is new, or that was not followed when crewdeck was ended.
+    pub(super) async fn follow(self: &Arc<Self>, request: Request, heard: Heard) {
+        let is_news = heard == Heard::Now || request.is_unfinished();
+        if is_news {
+            self.carry_out(&request).await;
+        }
+        let waiter = lock(&self.clerk.waiting).remove(&request.id);
+        match waiter {
+            Some(tell) => {
+                let _ = tell.send(request.clone());
+            }
+            None if is_news => self.tell_late(&request).await,
+            None => {}
+        }
+        // A shutdown that is allowed is done when its target has answered it.
+        let is_under_way =
+            request.kind == RequestKind::Shutdown && request.status == RequestStatus::Approved;
+        if !is_under_way && request.is_unfinished() {
+            self.finish(&request.id).await;
+        }
+    }
+
+    /// Notes that nothing more follows from a request.
+    pub(super) async fn finish(&self, id: &RequestId) {
+        let (requests, id) = (self.requests.clone(), id.clone());
+        if let Err(error) = blocking(move || requests.finish(&id)).await {
+            tracing::error!("the end of a request can not be written down: {error}");
+        }
+    }
+
+    /// Hands what still waits for its decision to its decider again: crewdeck may have been ended between the
+    /// request and the letter, or the standing rule.
+    pub(super) async fn hand_over_again(self: &Arc<Self>) {
+        let requests = self.requests.clone();
+        let Ok(reading) = blocking(move || requests.read_all()).await else {
+            return;
+        };
+        for mut request in reading.requests.into_iter().filter(Request::is_pending) {
+            let now = self.deciders.of(request.kind);
+            if request.decider == Decider::Ask && matches!(now, Decider::Auto | Decider::Deny) {
+                // The person who was to be asked is not here any more.
+                request.decider = now;
+            }
+            self.hand_over(&request).await;
+        }
+    }
+
+    /// Whether something of the requests on disk is left to do: somebody waits for a decision, or one was not followed.
+    pub(super) async fn has_requests_left(&self) -> bool {
+        let requests = self.requests.clone();
+        let all = blocking(move || requests.read_all()).await;
+        let mut all = all.map(|r| r.requests).unwrap_or_default().into_iter();
+        all.any(|r| (r.is_pending() || r.is_unfinished()) && self.handle(&r.target).is_some())
+    }
+
     /// Tells an agent of a decision that it does not wait for any more.
     pub(super) async fn tell_late(self: &Arc<Self>, request: &Request) {
         let kind = match request.kind {
@@ -87,7 +143,8 @@ impl Shared {
     /// Writes down that an agent's plan was approved, so that a restart knows it.
     pub(super) async fn keep_plan(&self, agent: &Name) {
         let session = lock(&self.setup).session.clone();
-        let transcript = Transcript::open(&self.root, &session, agent);
+        let transcript =
+            Transcript::open(&self.root, &session, agent).redacting(self.publisher.redactor());
         let plan = PlanState::Approved;
         if let Err(error) = blocking(move || transcript.append(&Record::Plan { plan })).await {
             tracing::error!("an approved plan can not be written down: {error}");

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::outfit::{Order, Outfit};
+use super::rest::is_news;
 use super::{Shared, Standing, Start, lock};
 use crate::agent::desk::Intake;
 use crate::agent::driver::{Control, blocking};
@@ -18,9 +19,24 @@ use crate::store::{Recalled, StoreError, last_subagent};
 use crate::tools::Caller;
 use crate::tools::policy::PlanGate;
 
-/// Starts the lead, from nothing or from where its conversation stands on disk.
-/// Whether a turn was under way comes back.
-pub async fn start(shared: &Arc<Shared>, start: Start) -> Result<TurnState, StoreError> {
+/// A lead that has not begun.
+pub struct Lead {
+    outfit: Outfit,
+    first: Option<Vec<Block>>,
+    /// Whether a turn was under way.
+    pub turn: TurnState,
+}
+
+impl Lead {
+    /// Lets it work.
+    pub fn begin(self, shared: &Arc<Shared>) {
+        let life = live(Arc::clone(shared), self.outfit, self.first);
+        shared.tracker.spawn(life);
+    }
+}
+
+/// Prepares the lead, from nothing or from where its conversation stands on disk.
+pub async fn start(shared: &Arc<Shared>, start: Start) -> Result<Lead, StoreError> {
     let mut outfit = shared.outfit(Order {
         name: Name::lead(),
         caller: Caller::Lead,
@@ -35,15 +51,20 @@ pub async fn start(shared: &Arc<Shared>, start: Start) -> Result<TurnState, Stor
         Start::Fresh => None,
         Start::Resumed => resume(shared, &mut outfit).await?,
     };
+    shared.enroll(Name::lead(), outfit.handle.clone());
     let turn = match first {
-        Some(_) => TurnState::Open,
+        Some(_) => {
+            // The crew must not seem at rest before it has begun.
+            shared.set_standing(&outfit.handle, Standing::Working);
+            TurnState::Open
+        }
         None => TurnState::Ended,
     };
-    shared.enroll(Name::lead(), outfit.handle.clone());
-    shared
-        .tracker
-        .spawn(live(Arc::clone(shared), outfit, first));
-    Ok(turn)
+    Ok(Lead {
+        outfit,
+        first,
+        turn,
+    })
 }
 
 /// Gives the lead its conversation back. Words come back when it was cut off in the middle of a turn.
@@ -62,6 +83,11 @@ async fn resume(shared: &Shared, outfit: &mut Outfit) -> Result<Option<Vec<Block
         shared.notice(Level::Warn, notice).await;
     }
     let turn = conversation.turn;
+    let board = shared.board.clone();
+    let spoken = conversation.messages.clone();
+    if blocking(move || board.ask(|graph| is_news(graph, &spoken))).await? {
+        shared.news.fetch_add(1, Ordering::SeqCst);
+    }
     outfit.driver.resume(conversation).await;
     outfit.driver.activity(Activity::Idle).await;
     Ok(match turn {
@@ -77,6 +103,8 @@ async fn resume(shared: &Shared, outfit: &mut Outfit) -> Result<Option<Vec<Block
 
 async fn live(shared: Arc<Shared>, mut outfit: Outfit, first: Option<Vec<Block>>) {
     let mut changes = shared.changes.subscribe();
+    // Letters may have waited since before it began.
+    changes.mark_changed();
     let mut first = first.map(Input::Say);
     loop {
         let start = tokio::select! {
@@ -136,6 +164,11 @@ pub async fn work(
 }
 
 impl Shared {
+    /// Whether something waits for the lead: letters, or news of what its team has done.
+    pub(super) async fn lead_has_news(&self) -> bool {
+        self.news.load(Ordering::SeqCst) > 0 || self.has_mail(&Name::lead()).await
+    }
+
     /// Whether letters wait for `name` that it can take.
     pub(super) async fn has_mail(&self, name: &Name) -> bool {
         if (self.handle(name)).is_some_and(|h| h.desk.intake() == Intake::Shut) {

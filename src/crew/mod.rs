@@ -16,6 +16,8 @@ mod rules;
 mod skills;
 mod subagent;
 mod trees;
+mod troubles;
+mod viewer;
 mod watcher;
 
 use std::collections::BTreeMap;
@@ -40,11 +42,13 @@ use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Team;
 use crate::domain::usage::Price;
+use crate::process::guard::Guard;
 use crate::protocol::event::{EventKind, Level, Setup};
 use crate::protocol::{Command, Publisher};
 use crate::store::{Board, Post, Requests, Roster, Skills, StoreError, Worktrees};
 use crate::tools::policy::Rules;
 pub use trees::MergeRule;
+pub use viewer::{Runner, Viewer, ViewerParts};
 
 /// Commands that may wait for the crew.
 const COMMANDS_MAX: usize = 256;
@@ -100,6 +104,8 @@ pub struct Parts {
     pub tools: Option<Vec<String>>,
     /// How long a program of an agent may run.
     pub tool_timeout: Duration,
+    /// What stands between crewdeck and a program of an agent; `None`: nothing.
+    pub guard: Option<Arc<Guard>>,
     /// The share of the model's window, in percent, at which a conversation is summarised.
     pub compact_at: u64,
     /// Whether the lead goes on from the conversation of the session that `setup` names.
@@ -164,6 +170,7 @@ struct Shared {
     session: Mutex<rules::Session>,
     tools: Option<Vec<String>>,
     tool_timeout: Duration,
+    guard: Option<Arc<Guard>>,
     compact_at: u64,
     idle_timeout: Option<Duration>,
     memory: Option<(String, String)>,
@@ -178,6 +185,7 @@ struct Shared {
     trees: Option<trees::Trees>,
     /// The board as the screen was told of it.
     graph: RwLock<Arc<TaskGraph>>,
+    troubles: troubles::Troubles,
     /// Held by who reads the board and tells of it.
     board_turn: tokio::sync::Mutex<()>,
     team: Mutex<Team>,
@@ -204,6 +212,8 @@ struct Shared {
     tracker: TaskTracker,
     stop: CancellationToken,
     clock: fn() -> Stamp,
+    /// When it began, by a clock that nobody sets: waits are measured by it.
+    began: tokio::time::Instant,
     new_id: fn() -> String,
     jitter: fn() -> f64,
 }
@@ -248,6 +258,7 @@ impl Crew {
             session: Mutex::default(),
             tools: parts.tools,
             tool_timeout: parts.tool_timeout,
+            guard: parts.guard,
             compact_at: parts.compact_at,
             idle_timeout: parts.idle_timeout,
             memory: parts.memory,
@@ -255,6 +266,7 @@ impl Crew {
             skill_book: RwLock::default(),
             publisher: parts.publisher,
             graph: RwLock::default(),
+            troubles: troubles::Troubles::default(),
             board_turn: tokio::sync::Mutex::default(),
             team: Mutex::default(),
             agents: Mutex::default(),
@@ -272,6 +284,7 @@ impl Crew {
             tracker: TaskTracker::new(),
             stop: CancellationToken::new(),
             clock: parts.clock,
+            began: tokio::time::Instant::now(),
             new_id: parts.new_id,
             jitter: parts.jitter,
         });
@@ -282,19 +295,30 @@ impl Crew {
             shared.notice(Level::Info, text).await;
         }
         shared.tell_of_unknown_price().await;
-        let back = roll::call(&shared, parts.start).await?;
+        let (back, team) = roll::call(&shared, parts.start).await?;
         let seen = skills::begin(&shared).await;
-        shared.tracker.spawn(watcher::watch(Arc::clone(&shared)));
         shared
             .tracker
             .spawn(skills::watch(Arc::clone(&shared), seen));
-        let resumed = lead::start(&shared, parts.start).await?;
+        let lead = lead::start(&shared, parts.start).await?;
+        let mut resumed = lead.turn;
+        let mut mates = Vec::new();
         for member in back {
-            let team = lock(&shared.team).clone();
-            mate::back(&shared, member, &team).await?;
+            let member = mate::back(&shared, member, &team).await?;
+            if member.turn == TurnState::Open {
+                resumed = TurnState::Open;
+            }
+            mates.push(member);
         }
-        shared.tracker.spawn(roll::beat(Arc::clone(&shared)));
-        shared.tracker.spawn(rest::detect(Arc::clone(&shared)));
+        let has_left = shared.lead_has_news().await || shared.has_requests_left().await;
+        if parts.start == Start::Resumed && has_left {
+            // It is at work already, and wakes its lead when it rests.
+            shared.begun.fetch_add(1, Ordering::SeqCst);
+            shared.beat();
+            resumed = TurnState::Open;
+        }
+        // Everybody is known before anybody acts: what was decided meanwhile reaches them.
+        shared.let_begin(lead, mates);
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
         shared
             .tracker
@@ -306,8 +330,8 @@ impl Crew {
         })
     }
 
-    /// Whether the lead's turn was under way when the session that it goes on with ended: then it works on
-    /// by itself.
+    /// Whether anything was under way when the session that it goes on with ended, a turn, a task or a letter: then
+    /// it works on by itself.
     pub fn resumed(&self) -> TurnState {
         self.resumed
     }
@@ -336,6 +360,21 @@ impl Crew {
 }
 
 impl Shared {
+    /// Starts the crew's own work, and with it the agents.
+    fn let_begin(self: &Arc<Self>, lead: lead::Lead, mates: Vec<mate::Back>) {
+        let agents = Arc::clone(self);
+        let begin = move || {
+            lead.begin(&agents);
+            for member in mates {
+                member.begin(&agents);
+            }
+        };
+        let watch = watcher::watch(Arc::clone(self), begin);
+        self.tracker.spawn(watch);
+        self.tracker.spawn(roll::beat(Arc::clone(self)));
+        self.tracker.spawn(rest::detect(Arc::clone(self)));
+    }
+
     async fn publish(&self, kind: EventKind) {
         self.publisher.publish(kind).await;
     }
@@ -346,6 +385,11 @@ impl Shared {
 
     fn now(&self) -> Stamp {
         (self.clock)()
+    }
+
+    /// How long the crew has run.
+    fn ran(&self) -> Duration {
+        self.began.elapsed()
     }
 
     fn graph(&self) -> Arc<TaskGraph> {

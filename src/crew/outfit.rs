@@ -139,6 +139,8 @@ impl Shared {
                 board: self.board.clone(),
                 workdir: self.root.clone(),
                 timeout: self.tool_timeout,
+                redactor: self.publisher.redactor().clone(),
+                guard: self.guard.clone(),
                 clock: self.clock,
             },
             meter: Arc::new(CrewMeter(Arc::clone(self))),
@@ -149,7 +151,8 @@ impl Shared {
             identity: order.identity,
             compact_at: self.compact_at,
             requests: self.requests.clone(),
-            transcript: Transcript::open(&self.root, &session, &order.name),
+            transcript: Transcript::open(&self.root, &session, &order.name)
+                .redacting(self.publisher.redactor()),
             clock: self.clock,
             jitter: self.jitter,
             state: State::new(Turn::new(Limits {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Shared;
+use super::commands::from_person;
 use crate::agent::desk::Parting;
 use crate::agent::driver::blocking;
 use crate::domain::ids::{LetterId, Name, RequestId};
@@ -14,6 +15,10 @@ use crate::protocol::event::{EventKind, Level};
 
 /// How long a teammate gets to shut down before the person is told that it has not.
 const DEADLINE: Duration = Duration::from_secs(120);
+
+/// What a nudge says.
+pub(super) const NUDGE: &str =
+    "Where do you stand? Go on with your task; if something holds you up, say what.";
 
 impl Shared {
     /// An agent's answer to a shutdown request; it counts only for one that was approved and is about it.
@@ -47,6 +52,7 @@ impl Shared {
                 self.publish(EventKind::Notice { level, agent, text }).await;
                 self.answer_shutdown(found.target.clone(), &found, verdict, &reason)
                     .await;
+                self.finish(&found.id).await;
             }
         }
         Ok(())
@@ -76,9 +82,30 @@ impl Shared {
         let approve = verdict == Verdict::Approve;
         letter.extra.insert("approve".into(), approve.into());
         let post = self.post.clone();
-        if let Err(error) = blocking(move || post.send(&letter)).await {
+        if let Err(error) = blocking(move || post.send_once(&letter)).await {
             let text = format!("The answer to a shutdown can not be written: {error}");
             self.notice(Level::Error, text).await;
+        }
+    }
+
+    /// The shutdowns of `member` that were allowed and that it has not answered yet.
+    pub(super) async fn open_shutdowns(&self, member: &Name) -> Vec<Request> {
+        let requests = self.requests.clone();
+        let all = blocking(move || requests.read_all()).await;
+        let mut all = all.map(|r| r.requests).unwrap_or_default();
+        all.retain(|r| {
+            r.kind == RequestKind::Shutdown
+                && r.status == RequestStatus::Approved
+                && r.is_unfinished()
+                && r.target.same(member)
+        });
+        all
+    }
+
+    /// Notes that nothing is left of the shutdowns of `member`: it has left, or another has its name now.
+    pub(super) async fn finish_shutdowns(&self, member: &Name) {
+        for request in self.open_shutdowns(member).await {
+            self.finish(&request.id).await;
         }
     }
 
@@ -116,15 +143,7 @@ impl Shared {
         if member.is_lead() || self.handle(member).is_none() {
             return Err(format!("'{member}' is not a teammate at work."));
         }
-        let text = "Where do you stand? Go on with your task; if something holds you up, say what.";
-        let letter = Letter::new(
-            LetterId((self.new_id)()),
-            LetterKind::Message,
-            &Name::user(),
-            member,
-            text,
-            self.now(),
-        );
+        let letter = from_person(member, NUDGE, (self.new_id)(), self.now());
         let post = self.post.clone();
         blocking(move || post.send(&letter))
             .await

@@ -5,15 +5,18 @@ use std::sync::atomic::Ordering;
 
 use super::{Handle, Shared, Standing, lock};
 use crate::agent::driver::Control;
-use crate::domain::chat::Block;
+use crate::domain::chat::{Block, Message, Role};
 use crate::domain::graph::{Claimer, TaskGraph};
 use crate::domain::ids::Name;
+use crate::domain::task::{Task, TaskStatus};
 use crate::protocol::event::EventKind;
 use crate::store::Which;
 
 /// Looks whenever something moved, until the crew stops.
 pub async fn detect(shared: Arc<Shared>) {
     let mut pulse = shared.pulse.subscribe();
+    // Something may have moved before it began to look.
+    pulse.mark_changed();
     let mut told_at = None;
     loop {
         tokio::select! {
@@ -37,6 +40,35 @@ pub async fn detect(shared: Arc<Shared>) {
         }
         shared.publish(EventKind::CrewAtRest).await;
     }
+}
+
+/// How far the work is when the team rests, in words.
+enum Stand {
+    Done(String),
+    Open(String),
+}
+
+fn stand(graph: &TaskGraph) -> Stand {
+    let all = graph.len();
+    match all - graph.done() {
+        0 => Stand::Done(format!(
+            "All {all} tasks of the board are completed and the team rests."
+        )),
+        open => Stand::Open(format!("The team rests with {open} of {all} tasks open")),
+    }
+}
+
+/// Whether others have completed tasks and the lead was not woken for it: its conversation does not say how the
+/// board stands. What was noted for it in memory is lost when crewdeck is ended.
+pub fn is_news(graph: &TaskGraph, conversation: &[Message]) -> bool {
+    let (Stand::Done(words) | Stand::Open(words)) = stand(graph);
+    let has_heard = |block: &Block| matches!(block, Block::Text { text } if text.contains(&words));
+    let mut heard = conversation
+        .iter()
+        .filter(|m| m.role == Role::User)
+        .flat_map(|m| &m.blocks);
+    let by_others = |t: &Task| t.status == TaskStatus::Completed && t.owner != "lead";
+    graph.tasks().any(by_others) && !heard.any(has_heard)
 }
 
 impl Shared {
@@ -64,7 +96,10 @@ impl Shared {
             }
         }
         // What the last one to rest has changed is told before the rest.
-        let graph = self.read_board(Which::All).await?;
+        let Some(graph) = self.read_board(Which::All).await else {
+            // Nobody can claim anything then, and nobody waits for ever.
+            return Some(self.graph());
+        };
         let claims = |name: &Name, handle: &Handle| {
             !name.is_lead() && *lock(&handle.standing) == Standing::Resting
         };
@@ -88,7 +123,6 @@ impl Shared {
         let Some(lead) = self.handle(&Name::lead()) else {
             return false;
         };
-        let open = graph.len() - graph.done();
         let unmerged = self.unmerged().await;
         let unmerged = if unmerged.is_empty() {
             String::new()
@@ -98,16 +132,11 @@ impl Shared {
                 unmerged.join(", ")
             )
         };
-        let text = if open == 0 {
-            format!(
-                "<crew>All {} tasks of the board are completed and the team rests.{unmerged}</crew>",
-                graph.len()
-            )
-        } else {
-            format!(
-                "<crew>The team rests with {open} of {} tasks open. Look at the board (task_list) and decide how to go on.</crew>",
-                graph.len()
-            )
+        let text = match stand(graph) {
+            Stand::Done(words) => format!("<crew>{words}{unmerged}</crew>"),
+            Stand::Open(words) => format!(
+                "<crew>{words}. Look at the board (task_list) and decide how to go on.</crew>"
+            ),
         };
         self.queued.fetch_add(1, Ordering::SeqCst);
         let sent = lead

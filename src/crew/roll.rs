@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use super::{Shared, Start, lock};
 use crate::agent::driver::blocking;
+use crate::domain::aftermath::{self, Lead};
 use crate::domain::graph::ATTEMPTS_MAX;
 use crate::domain::ids::Name;
 use crate::domain::request::{Request, RequestKind};
-use crate::domain::team::{Member, MemberStatus};
+use crate::domain::team::{Member, MemberStatus, Team};
 use crate::domain::text::{clip, one_line};
 use crate::protocol::event::Level;
 use crate::store::StoreError;
@@ -21,8 +22,8 @@ const LOST_MAX: usize = 8;
 const LOST_TEXT_MAX: usize = 160;
 
 /// Calls the roll of a crew that begins: what a dead one left behind is closed. The members that the session
-/// brings back are returned; their tasks stay theirs and what they asked still waits.
-pub async fn call(shared: &Arc<Shared>, start: Start) -> Result<Vec<Member>, StoreError> {
+/// brings back are returned, with the team as it stood; their tasks stay theirs and what they asked still waits.
+pub async fn call(shared: &Arc<Shared>, start: Start) -> Result<(Vec<Member>, Team), StoreError> {
     let session = lock(&shared.setup).session.clone();
     let roster = shared.roster.clone();
     let team = blocking(move || roster.read()).await?;
@@ -30,7 +31,7 @@ pub async fn call(shared: &Arc<Shared>, start: Start) -> Result<Vec<Member>, Sto
     let back: Vec<Member> = team.members.iter().filter(comes_back).cloned().collect();
     let names: Vec<Name> = back.iter().map(|m| m.name.clone()).collect();
     close_all_but(shared, &names, start).await?;
-    Ok(back)
+    Ok((back, team))
 }
 
 /// Closes the books of a crew that ends: its members are gone, their tasks are offered again.
@@ -45,10 +46,7 @@ async fn close_all_but(
 ) -> Result<(), StoreError> {
     let roster = shared.roster.clone();
     let team = blocking(move || roster.read()).await?;
-    let stays = |name: &Name| back.iter().any(|n| n.same(name));
-    // Whoever has no session was entered by another program, which may still run it.
-    let ours = |m: &&Member| !m.session.is_empty() && !stays(&m.name);
-    for member in team.present().filter(ours) {
+    for member in aftermath::gone(&team, back) {
         shared.give_back(&member.name).await?;
         let (roster, name, now) = (shared.roster.clone(), member.name.clone(), shared.now());
         blocking(move || roster.set_status(&name, MemberStatus::Shutdown, now)).await?;
@@ -57,22 +55,22 @@ async fn close_all_but(
         shared.give_back(&Name::lead()).await?;
     }
     let (requests, now) = (shared.requests.clone(), shared.now());
-    let stays = back.to_vec();
-    let lead_stays = start == Start::Resumed;
-    let withdrawn = blocking(move || {
-        let mut withdrawn = Vec::new();
-        for request in requests.read_all()?.requests {
-            let asker_is_back = stays.iter().any(|n| n.same(&request.from))
-                || (lead_stays && request.from.is_lead())
-                || request.from.is_user();
-            if request.is_pending() && !(lead_stays && asker_is_back) {
-                requests.withdraw(&request.id, "the crew that asked has ended", now)?;
-                withdrawn.push(request);
-            }
+    let back = back.to_vec();
+    let lead = match start {
+        Start::Fresh => Lead::Gone,
+        Start::Resumed => Lead::Back,
+    };
+    let (withdrawn, notices) = blocking(move || {
+        let reading = requests.read_all()?;
+        let orphaned = aftermath::orphaned(&reading.requests, &back, lead);
+        for request in &orphaned {
+            requests.withdraw(&request.id, aftermath::ENDED, now)?;
         }
-        Ok(withdrawn)
+        let withdrawn: Vec<Request> = orphaned.into_iter().cloned().collect();
+        Ok((withdrawn, reading.notices))
     })
     .await?;
+    shared.warn("The requests", notices).await;
     for text in lost(&withdrawn) {
         shared.notice(Level::Warn, text).await;
     }

@@ -1,14 +1,13 @@
 //! Worktrees for the team: each claimed task gets one, what is left in it is committed, and its branch is
 //! merged when somebody says so.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use super::{Shared, lock};
+use super::Shared;
 use crate::agent::driver::blocking;
 use crate::agent::prompt;
-use crate::domain::graph::NewTask;
+use crate::domain::graph::{NewTask, TaskGraph};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::{Brought, Created, Leftovers, Merge, Worktree, WorktreeName};
@@ -32,18 +31,18 @@ pub enum MergeRule {
 pub struct Trees {
     door: Worktrees,
     rule: MergeRule,
-    /// Tasks that solve a conflict: when one is completed, its branch is merged again.
-    solving: Mutex<BTreeSet<TaskId>>,
 }
 
 impl Trees {
     /// The worktrees that `door` opens.
     pub fn new(door: Worktrees, rule: MergeRule) -> Trees {
-        Trees {
-            door,
-            rule,
-            solving: Mutex::default(),
-        }
+        Trees { door, rule }
+    }
+
+    /// Whether the crew merges `tree` by itself when `task` is completed: by its rule, or because the task was made
+    /// to solve a conflict in the worktree of another.
+    fn merges(&self, tree: &Worktree, task: TaskId) -> bool {
+        self.rule == MergeRule::Auto || tree.task_id.is_some_and(|own| own != task)
     }
 }
 
@@ -80,8 +79,8 @@ impl Shared {
             let words = self.found(task, &dir).await;
             return Ok(Some(Place { dir, words }));
         }
-        let needs = self.branches_of(task);
         let (door, now, id) = (trees.door.clone(), self.now(), task.id);
+        let needs = self.branches_of(task).await?;
         let new = NewWorktree {
             task: task.id,
             subject: task.subject.clone(),
@@ -101,15 +100,33 @@ impl Shared {
         Ok(Some(Place { dir, words }))
     }
 
-    /// The branches of what a task waited for.
-    fn branches_of(&self, task: &Task) -> Vec<String> {
-        let graph = self.graph();
-        let blockers = graph.blockers(task.id);
-        let names = blockers.iter().filter_map(|id| {
-            let name = WorktreeName::new(&graph.get(*id)?.worktree).ok()?;
-            Some(name.branch())
+    /// The task of a member that comes back, bound to the worktree that was made for it and of which it does not say
+    /// anything yet.
+    pub(super) async fn bound(&self, task: Task) -> Task {
+        let (Some(trees), "") = (&self.trees, task.worktree.as_str()) else {
+            return task;
+        };
+        let (door, board, id, now) = (trees.door.clone(), self.board.clone(), task.id, self.now());
+        let found = blocking(move || match door.find_for(id)? {
+            Some(tree) => board.bind(id, &tree.name, now).map(Some),
+            None => Ok(None),
         });
-        names.collect()
+        // Where it can not be looked for another one is made.
+        found.await.ok().flatten().unwrap_or(task)
+    }
+
+    /// The branches of what a task waited for.
+    async fn branches_of(&self, task: &Task) -> Result<Vec<String>, StoreError> {
+        let (board, id) = (self.board.clone(), task.id);
+        let branches = move |graph: &TaskGraph| {
+            let blockers = graph.blockers(id);
+            let names = blockers.iter().filter_map(|id| {
+                let name = WorktreeName::new(&graph.get(*id)?.worktree).ok()?;
+                Some(name.branch())
+            });
+            names.collect()
+        };
+        blocking(move || board.ask(branches)).await
     }
 
     /// What somebody else has left in the worktree of a task.
@@ -121,7 +138,8 @@ impl Shared {
         else {
             return String::new();
         };
-        let (door, tree, needs) = (trees.door.clone(), name.clone(), self.branches_of(task));
+        let needs = self.branches_of(task).await.unwrap_or_default();
+        let (door, tree) = (trees.door.clone(), name.clone());
         // What it waited for may have been done since; over uncommitted files nothing is merged.
         let looked = blocking(move || {
             let state = door.state(&tree)?;
@@ -165,15 +183,37 @@ impl Shared {
         let (Some(trees), Ok(name)) = (&self.trees, WorktreeName::new(&task.worktree)) else {
             return;
         };
-        let (door, now) = (trees.door.clone(), self.now());
-        let noted = blocking(move || door.task_completed(&name, now)).await;
+        let (door, now, tree) = (trees.door.clone(), self.now(), name.clone());
+        let noted = blocking(move || door.task_completed(&tree, now)).await;
         if let Err(error) = noted {
             tracing::warn!("the end of {} is not in the log: {error}", task.id);
         }
-        let solves = lock(&trees.solving).remove(&task.id);
-        if solves || trees.rule == MergeRule::Auto {
+        let door = trees.door.clone();
+        let found = blocking(move || door.find(name.as_str())).await;
+        if found.is_ok_and(|tree| trees.merges(&tree, task.id)) {
             // What came of it was told.
             let _ = self.merge_and_tell(task.id).await;
+        }
+    }
+
+    /// Merges what an earlier run would have merged, had it not been ended before.
+    pub(super) async fn merge_what_waits(self: &Arc<Self>) {
+        let Some(trees) = &self.trees else { return };
+        let door = trees.door.clone();
+        let listed = blocking(move || door.list()).await;
+        let standing: Vec<Worktree> = listed.map(|l| l.worktrees).unwrap_or_default();
+        for tree in standing.iter().filter(|t| t.merged_at.is_none()) {
+            let graph = self.graph();
+            let here: Vec<&Task> = graph
+                .tasks()
+                .filter(|t| t.worktree == tree.name.as_str())
+                .collect();
+            let is_done = here.iter().all(|t| t.status == TaskStatus::Completed);
+            let waits = here.iter().rfind(|t| trees.merges(tree, t.id));
+            if let Some(task) = waits.filter(|_| is_done) {
+                // What came of it was told.
+                let _ = self.merge_and_tell(task.id).await;
+            }
         }
     }
 
@@ -201,19 +241,7 @@ impl Shared {
             .trees
             .as_ref()
             .ok_or("there are no worktrees here: everybody works in the directory itself")?;
-        let graph = self.graph();
-        let task = graph.known(id).map_err(|e| e.to_string())?.clone();
-        let name = WorktreeName::new(&task.worktree)
-            .map_err(|_| format!("task {id} has no worktree: nothing of it is to be merged"))?;
-        if let Some(other) = graph
-            .tasks()
-            .find(|t| t.worktree == task.worktree && t.status != TaskStatus::Completed)
-        {
-            return Err(format!(
-                "task {} is still at work in {name}: it is merged when that is completed",
-                other.id
-            ));
-        }
+        let (task, name) = mergeable(&self.graph(), id)?;
         let (door, now, tree) = (trees.door.clone(), self.now(), name.clone());
         let merged = blocking(move || door.merge(&tree, now)).await;
         let branch = name.branch();
@@ -225,9 +253,7 @@ impl Shared {
                 Ok((Level::Info, format!("{into} has all of {branch} already.")))
             }
             Merge::Conflict { into, files } => {
-                let text = self
-                    .give_conflict_back(trees, &task, &name, &into, &files)
-                    .await?;
+                let text = self.give_conflict_back(&task, &name, &into, &files).await?;
                 Ok((Level::Warn, text))
             }
         }
@@ -236,19 +262,13 @@ impl Shared {
     /// A conflict becomes a task that is worked on in the same worktree.
     async fn give_conflict_back(
         self: &Arc<Self>,
-        trees: &Trees,
         task: &Task,
         name: &WorktreeName,
         into: &str,
         files: &[String],
     ) -> Result<String, String> {
         let branch = name.branch();
-        let shown = files
-            .iter()
-            .take(FILES_MAX)
-            .cloned()
-            .collect::<Vec<_>>()
-            .join(", ");
+        let shown = some(files);
         let new = NewTask {
             subject: format!("Merge {into} into {branch}: conflict in {shown}"),
             description: format!(
@@ -257,16 +277,13 @@ impl Shared {
             ),
             blocked_by: Vec::new(),
             tags: task.tags.clone(),
+            // From its beginning: whoever takes it works in this worktree.
+            worktree: name.to_string(),
         };
-        let (board, now, tree) = (self.board.clone(), self.now(), name.clone());
-        let made = blocking(move || {
-            let task = board.create(new, now)?;
-            // Known before it can be claimed: whoever takes it works in this worktree.
-            board.bind(task.id, &tree, now)
-        })
-        .await
-        .map_err(|e| e.to_string())?;
-        lock(&trees.solving).insert(made.id);
+        let (board, now) = (self.board.clone(), self.now());
+        let made = blocking(move || board.create(new, now))
+            .await
+            .map_err(|e| e.to_string())?;
         self.read_board(Which::These([made.id].into())).await;
         Ok(format!(
             "{branch} does not merge into {into}: conflict in {shown}. Task {} is on the board to solve it.",
@@ -280,21 +297,8 @@ impl Shared {
             .trees
             .as_ref()
             .ok_or("there are no worktrees here: everybody works in the directory itself")?;
-        let graph = self.graph();
-        let task = graph.known(id).map_err(|e| e.to_string())?;
-        let name = WorktreeName::new(&task.worktree)
-            .map_err(|_| format!("task {id} has no worktree: it has changed nothing of its own"))?;
-        let door = trees.door.clone();
-        let diff = blocking(move || door.diff(&name))
-            .await
-            .map_err(|e| e.to_string())?;
-        self.publish(EventKind::DiffShown {
-            task: id,
-            stat: diff.stat,
-            text: diff.text,
-            untracked: diff.untracked,
-        })
-        .await;
+        let shown = diff_of(trees.door.clone(), &self.graph(), id).await?;
+        self.publish(shown).await;
         Ok(())
     }
 
@@ -318,6 +322,49 @@ impl Shared {
             })
             .collect()
     }
+}
+
+/// A task whose branch may be merged now, and its worktree.
+pub(super) fn mergeable(
+    graph: &TaskGraph,
+    id: TaskId,
+) -> Result<(Arc<Task>, WorktreeName), String> {
+    let task = graph.known(id).map_err(|e| e.to_string())?.clone();
+    let name = WorktreeName::new(&task.worktree)
+        .map_err(|_| format!("task {id} has no worktree: nothing of it is to be merged"))?;
+    let mut others = graph.tasks();
+    match others.find(|t| t.worktree == task.worktree && t.status != TaskStatus::Completed) {
+        Some(other) => Err(format!(
+            "task {} is still at work in {name}: it is merged when that is completed",
+            other.id
+        )),
+        None => Ok((task, name)),
+    }
+}
+
+/// What the branch of a task changes.
+pub(super) async fn diff_of(
+    door: Worktrees,
+    graph: &TaskGraph,
+    id: TaskId,
+) -> Result<EventKind, String> {
+    let task = graph.known(id).map_err(|e| e.to_string())?;
+    let name = WorktreeName::new(&task.worktree)
+        .map_err(|_| format!("task {id} has no worktree: it has changed nothing of its own"))?;
+    let diff = blocking(move || door.diff(&name))
+        .await
+        .map_err(|e| e.to_string())?;
+    Ok(EventKind::DiffShown {
+        task: id,
+        stat: diff.stat,
+        text: diff.text,
+        untracked: diff.untracked,
+    })
+}
+
+/// The first of the files of a conflict.
+pub(super) fn some(files: &[String]) -> String {
+    files[..files.len().min(FILES_MAX)].join(", ")
 }
 
 fn made(created: &Created, dir: &str) -> String {

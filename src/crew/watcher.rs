@@ -19,10 +19,11 @@ use crate::store::watch::{self, Dirty, Watching};
 /// Changes that may wait; more of them are merged by the watch.
 const DIRTY_MAX: usize = 16;
 /// Letters that the Inbox pane shows.
-const LETTERS_MAX: usize = 500;
+pub(super) const LETTERS_MAX: usize = 500;
 
-/// Watches the state folders until the crew stops.
-pub async fn watch(shared: Arc<Shared>) {
+/// Watches the state folders until the crew stops. Once they were read, and what an earlier run left undone is under
+/// way, `begin` lets the agents work.
+pub async fn watch(shared: Arc<Shared>, begin: impl FnOnce() + Send) {
     let (tell, mut told) = mpsc::channel(DIRTY_MAX);
     let watching = watch::start(&shared.root, move |dirty| {
         let _ = tell.blocking_send(dirty);
@@ -42,6 +43,7 @@ pub async fn watch(shared: Arc<Shared>) {
                     format!("The state folders can not be watched: {error}"),
                 )
                 .await;
+            begin();
             return;
         }
     };
@@ -50,6 +52,10 @@ pub async fn watch(shared: Arc<Shared>) {
     shared.read_team().await;
     shared.read_requests().await;
     letters.read(&shared).await;
+    shared.hand_over_again().await;
+    shared.chores.fetch_add(1, Ordering::SeqCst);
+    shared.tracker.spawn(catch_up(Arc::clone(&shared)));
+    begin();
     loop {
         let dirty = tokio::select! {
             () = shared.stop.cancelled() => return,
@@ -67,6 +73,12 @@ pub async fn watch(shared: Arc<Shared>) {
     }
 }
 
+async fn catch_up(shared: Arc<Shared>) {
+    shared.merge_what_waits().await;
+    shared.chores.fetch_sub(1, Ordering::SeqCst);
+    shared.beat();
+}
+
 impl Shared {
     /// Looks at tasks again and tells everybody what is other than before. The board as it was told comes back;
     /// `None`: it can not be read.
@@ -74,14 +86,8 @@ impl Shared {
         // One after the other: what is told of a task must come in the order in which it was read.
         let _turn = self.board_turn.lock().await;
         let (board, known) = (self.board.clone(), self.graph());
-        let news = match blocking(move || board.news(&which, &known)).await {
-            Ok(news) => news,
-            Err(error) => {
-                self.notice(Level::Error, format!("The board can not be read: {error}"))
-                    .await;
-                return None;
-            }
-        };
+        let news = blocking(move || board.news(&which, &known)).await;
+        let news = self.looked("The board", news).await?;
         for notice in news.notices {
             self.notice(Level::Warn, notice).await;
         }
@@ -137,12 +143,12 @@ impl Shared {
     /// Reads the roster; when it is another than before, tells everybody.
     pub(super) async fn read_team(&self) {
         let roster = self.roster.clone();
-        match blocking(move || roster.read()).await {
-            Ok(team) => self.tell_team(team).await,
-            Err(error) => {
-                self.notice(Level::Error, format!("The roster can not be read: {error}"))
-                    .await;
-            }
+        let team = blocking(move || roster.read()).await;
+        for notice in self.roster.take_notices() {
+            self.notice(Level::Warn, notice).await;
+        }
+        if let Some(team) = self.looked("The roster", team).await {
+            self.tell_team(team).await;
         }
     }
 
@@ -174,20 +180,13 @@ impl Letters {
     /// Tells of letters that are new or were taken out of their inbox since the last look.
     async fn read(&mut self, shared: &Shared) {
         let post = shared.post.clone();
-        let recent = match blocking(move || post.recent(LETTERS_MAX)).await {
-            Ok(recent) => recent,
-            Err(error) => {
-                shared
-                    .notice(
-                        Level::Error,
-                        format!("The inboxes can not be read: {error}"),
-                    )
-                    .await;
-                return;
-            }
+        let recent = blocking(move || post.recent(LETTERS_MAX)).await;
+        let Some(recent) = shared.looked("The mail", recent).await else {
+            return;
         };
+        shared.warn("The mail", recent.notices).await;
         let mut known = HashMap::new();
-        for (letter, step) in recent {
+        for (letter, step) in recent.letters {
             let before = self.known.get(&letter.id).copied();
             known.insert(letter.id.clone(), step);
             if before != Some(step) {

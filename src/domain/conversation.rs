@@ -15,8 +15,24 @@ part or not at all: look before you repeat it.";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Record {
-    /// A message of the conversation.
+    /// A message of the conversation that holds what must not be told again: one line, so that the one is not on
+    /// disk without the other.
+    Told {
+        /// The message.
+        #[serde(flatten)]
+        message: Message,
+        /// How far the inbox was read into it, in bytes.
+        inbox: Option<u64>,
+        /// The background jobs whose end it tells.
+        ended: Vec<JobId>,
+    },
+    /// Any other message of the conversation.
     Message(Message),
+    /// How far the inbox stands in the messages before.
+    Inbox {
+        /// In bytes.
+        inbox: u64,
+    },
     /// The todo list from here on.
     Todo {
         /// The list.
@@ -97,6 +113,8 @@ pub struct Conversation {
     pub lost_jobs: Vec<(JobId, String)>,
     /// Whether its plan was approved.
     pub plan: PlanState,
+    /// How far the inbox stands in the messages, in bytes; `None`: not known.
+    pub inbox: Option<u64>,
     /// Whether the last turn had ended.
     pub turn: TurnState,
 }
@@ -107,10 +125,21 @@ impl Conversation {
         let mut all = Conversation::default();
         for record in records {
             match record {
+                Record::Told {
+                    message,
+                    inbox,
+                    ended,
+                } => {
+                    all.turn = TurnState::Open;
+                    all.join(message);
+                    all.inbox = inbox.or(all.inbox);
+                    all.lost_jobs.retain(|(id, _)| !ended.contains(id));
+                }
                 Record::Message(message) => {
                     all.turn = TurnState::Open;
                     all.join(message);
                 }
+                Record::Inbox { inbox } => all.inbox = Some(inbox),
                 Record::Todo { todo } => all.todo = todo,
                 Record::Spent { spent, cost } => {
                     all.spent = spent;
@@ -291,6 +320,13 @@ mod tests {
         assert_eq!(all.lost_jobs.len(), 1);
         let all = Conversation::of([job(JobState::Began), job(JobState::Ended)]);
         assert_eq!(all.lost_jobs, vec![]);
+        let told = Record::Told {
+            message: Message::user(vec![Block::text("it ended")]),
+            inbox: Some(3),
+            ended: vec![JobId("j1".into())],
+        };
+        let all = Conversation::of([job(JobState::Began), told, said("on")]);
+        assert_eq!((all.lost_jobs, all.inbox), (vec![], Some(3)));
     }
 
     #[test]
@@ -298,6 +334,12 @@ mod tests {
         let all = [
             said("a"),
             asked(&["x"]),
+            Record::Told {
+                message: Message::user(vec![Block::text("<inbox>")]),
+                inbox: Some(7),
+                ended: vec![JobId("j".into())],
+            },
+            Record::Inbox { inbox: 7 },
             Record::Todo {
                 todo: TodoList::default(),
             },

@@ -89,6 +89,17 @@ pub enum Decider {
     Deny,
 }
 
+/// Whether a decision was followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Followed {
+    /// Something is left to do, or nobody has decided.
+    #[default]
+    NotYet,
+    /// Whoever waits has heard of it, and a shutdown was carried out.
+    Done,
+}
+
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -136,6 +147,9 @@ pub struct Request {
     /// When it was decided; zero: not yet.
     #[serde(default)]
     pub decided_at: Stamp,
+    /// Whether all that follows from the decision was done.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub followed: Followed,
     /// Fields of other programs.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -219,6 +233,7 @@ impl Request {
             decider: Decider::Ask,
             created_at: at,
             decided_at: Stamp(0.0),
+            followed: Followed::NotYet,
             extra: Map::new(),
         }
     }
@@ -226,6 +241,12 @@ impl Request {
     /// Whether nobody has decided yet.
     pub fn is_pending(&self) -> bool {
         self.status == RequestStatus::Pending
+    }
+
+    /// Whether it was decided and something that follows from it is not done yet.
+    pub fn is_unfinished(&self) -> bool {
+        let decided = [RequestStatus::Approved, RequestStatus::Rejected];
+        decided.contains(&self.status) && self.followed == Followed::NotYet
     }
 
     /// Whether one answer answers both: two permissions for the same call.

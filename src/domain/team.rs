@@ -71,6 +71,9 @@ pub struct Member {
     /// for good, or another program entered it.
     #[serde(default)]
     pub session: String,
+    /// Its first instructions, until its first turn has ended: a restart before that says them again.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub first: String,
     /// When it was last known to be alive; zero: unknown.
     #[serde(default)]
     pub seen_at: Stamp,
@@ -90,6 +93,7 @@ impl Member {
             plan: PlanRule::Free,
             model: String::new(),
             session: String::new(),
+            first: String::new(),
             seen_at: Stamp(0.0),
             extra: Map::new(),
         }
@@ -240,6 +244,20 @@ pub enum Activity {
 }
 
 impl Activity {
+    /// Whether something runs for it right now.
+    pub fn is_running(&self) -> bool {
+        match self {
+            Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => true,
+            Activity::Backoff { .. }
+            | Activity::Queued { .. }
+            | Activity::Idle
+            | Activity::NeedsYou { .. }
+            | Activity::Stuck { .. }
+            | Activity::Failed { .. }
+            | Activity::Gone => false,
+        }
+    }
+
     /// Whether it costs time or tokens right now.
     pub fn is_busy(&self) -> bool {
         match self {

@@ -8,17 +8,48 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response};
 use serde_json::Value;
 
-use super::refusal::{asked_wait, chain, refused, said};
+use super::refusal::{asked_wait, chain, refused, root, said};
+use super::retry::SERVER_LONGEST;
 use super::sse::{SseDecoder, SseEvent};
 use super::{Delta, Fault, ModelError, Reply, is_local};
 use crate::domain::text::{clip, one_line};
 
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long a server may say nothing in the middle of an answer. Local models read long prompts slowly.
-const SILENCE: Duration = Duration::from_secs(300);
+/// How long a server may say nothing where the settings say nothing. Local models read long prompts slowly.
+pub const SILENCE: Duration = Duration::from_secs(300);
 /// Most bytes of an answer that is not a stream, and of an error.
 const BODY_MAX: usize = 4 * 1024 * 1024;
+
+/// Most bytes that one answer may say; the longest that today's models give are a tenth of it.
+pub const ANSWER_MAX: usize = 8 * 1024 * 1024;
+
+/// Measures what an answer has said so far: a model can be caught in a loop, a server can be hostile.
+#[derive(Debug, Default)]
+pub struct Measure {
+    said: usize,
+}
+
+impl Measure {
+    /// Notes that the answer goes on with `more`.
+    ///
+    /// # Errors
+    /// When it has become longer than [`ANSWER_MAX`].
+    pub fn grow(&mut self, more: &str) -> Result<(), ModelError> {
+        self.said = self.said.saturating_add(more.len());
+        if self.said <= ANSWER_MAX {
+            return Ok(());
+        }
+        Err(ModelError::new(
+            Fault::Garbled,
+            format!(
+                "the answer did not end within {} MiB",
+                ANSWER_MAX / 1024 / 1024
+            ),
+            "The model may be caught in a loop: say it in other words, or take another model (/model).",
+        ))
+    }
+}
 
 /// One server.
 #[derive(Debug, Clone)]
@@ -28,10 +59,13 @@ pub struct Http {
     headers: HeaderMap,
     /// The option that names the address, for hints.
     key_variable: &'static str,
+    /// How long the server may say nothing.
+    silence: Duration,
 }
 
 impl Http {
-    /// A client for the server at `base` (with or without a slash at its end).
+    /// A client for the server at `base` (with or without a slash at its end), which may say nothing for
+    /// `silence` before an answer and within it.
     ///
     /// # Errors
     /// When the address is none, or a header can not be one.
@@ -39,6 +73,7 @@ impl Http {
         base: &str,
         headers: Vec<(&'static str, String)>,
         key_variable: &'static str,
+        silence: Duration,
     ) -> Result<Http, ModelError> {
         let bad = |what: String| {
             ModelError::new(
@@ -66,7 +101,7 @@ impl Http {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Client::builder()
             .connect_timeout(CONNECT)
-            .read_timeout(SILENCE)
+            .read_timeout(silence)
             .user_agent(concat!("crewdeck/", env!("CARGO_PKG_VERSION")));
         if is_local(base) {
             builder = builder.no_proxy();
@@ -79,6 +114,7 @@ impl Http {
             base: base.trim_end_matches('/').into(),
             headers: map,
             key_variable,
+            silence,
         })
     }
 
@@ -93,7 +129,7 @@ impl Http {
             .headers(self.headers.clone());
         let response = request.send().await.map_err(|e| self.unreachable(&e))?;
         let response = self.checked(response, "").await?;
-        let value = json(response).await?;
+        let value = self.json(response).await?;
         let list = value
             .get("data")
             .or_else(|| value.get("models"))
@@ -132,7 +168,7 @@ impl Http {
             .and_then(|v| v.to_str().ok());
         let kind = kind.unwrap_or("text/event-stream").to_ascii_lowercase();
         if kind.contains("json") && !kind.contains("stream") {
-            return Ok(Answer::Json(json(response).await?));
+            return Ok(Answer::Json(self.json(response).await?));
         }
         if kind.contains("html") {
             return Err(ModelError::new(
@@ -143,14 +179,15 @@ impl Http {
         }
         let decoder = SseDecoder::default();
         let bytes = response.bytes_stream();
-        let stream = futures::stream::unfold(Some((bytes, decoder)), |state| async move {
+        let silence = self.silence;
+        let stream = futures::stream::unfold(Some((bytes, decoder)), move |state| async move {
             let (mut bytes, mut decoder) = state?;
             match bytes.next().await? {
                 Ok(chunk) => match decoder.feed(&chunk) {
                     Ok(events) => Some((Ok(events), Some((bytes, decoder)))),
                     Err(error) => Some((Err(error), None)),
                 },
-                Err(error) => Some((Err(broken(&error)), None)),
+                Err(error) => Some((Err(broken(&error, silence)), None)),
             }
         });
         Ok(Answer::Events(stream.boxed()))
@@ -158,7 +195,13 @@ impl Http {
 
     fn unreachable(&self, error: &reqwest::Error) -> ModelError {
         if error.is_timeout() && !error.is_connect() {
-            return silent();
+            return silent(self.silence);
+        }
+        if !error.is_connect() {
+            return ModelError {
+                message: "the connection was closed before an answer".into(),
+                ..cut()
+            };
         }
         let hint = if is_local(&self.base) {
             "Is the server running? --base-url names another address."
@@ -170,7 +213,7 @@ impl Http {
             format!(
                 "nothing answers at {} ({})",
                 self.base,
-                clip(&one_line(&chain(error)), 200)
+                clip(&one_line(&root(error)), 200)
             ),
             hint,
         )
@@ -182,7 +225,7 @@ impl Http {
             return Ok(response);
         }
         let headers = response.headers().clone();
-        let body = bounded(response).await.unwrap_or_default();
+        let body = self.bounded(response).await.unwrap_or_default();
         let mut error = refused(
             status.as_u16(),
             &said(&body),
@@ -191,11 +234,33 @@ impl Http {
             self.key_variable,
         );
         error.wait = asked_wait(&headers);
+        if let Some(wait) = error.wait.filter(|w| *w > SERVER_LONGEST) {
+            let minutes = wait.as_secs().div_ceil(60);
+            error.message = format!("{}; it asks to wait {minutes} min", error.message);
+            error.hint = "Write to the agents again then, or take another model or key.".into();
+        }
         error.retry = headers
             .get("x-should-retry")
             .and_then(|v| v.to_str().ok())
             .and_then(|v| v.trim().parse().ok());
         Err(error)
+    }
+
+    async fn json(&self, response: Response) -> Result<Value, ModelError> {
+        let bytes = self.bounded(response).await?;
+        serde_json::from_slice(&bytes).map_err(|_| garbled("something that is not JSON"))
+    }
+
+    async fn bounded(&self, response: Response) -> Result<Vec<u8>, ModelError> {
+        let mut bytes = Vec::new();
+        let mut stream = response.bytes_stream();
+        while let Some(chunk) = stream.next().await {
+            bytes.extend_from_slice(&chunk.map_err(|e| broken(&e, self.silence))?);
+            if bytes.len() > BODY_MAX {
+                return Err(garbled("an answer that is too large"));
+            }
+        }
+        Ok(bytes)
     }
 }
 
@@ -240,9 +305,12 @@ pub fn deltas(
                             .collect::<Vec<_>>();
                         return Some((items, None));
                     }
+                    // The reply is the end, whatever else the server may send.
+                    if is_whole(&out) {
+                        break;
+                    }
                 }
-                // The reply is the end, whatever else the server may send.
-                let is_whole = matches!(out.last(), Some(Delta::Done(_)));
+                let is_whole = is_whole(&out);
                 let next = (!is_whole).then_some((events, decoder));
                 Some((out.into_iter().map(Ok).collect(), next))
             }
@@ -257,6 +325,10 @@ pub fn deltas(
     .map(futures::stream::iter)
     .flatten()
     .boxed()
+}
+
+fn is_whole(deltas: &[Delta]) -> bool {
+    matches!(deltas.last(), Some(Delta::Done(_)))
 }
 
 /// The answer broke off.
@@ -277,32 +349,19 @@ pub fn garbled(what: &str) -> ModelError {
     )
 }
 
-fn silent() -> ModelError {
-    let seconds = SILENCE.as_secs();
+fn silent(silence: Duration) -> ModelError {
+    let seconds = silence.as_secs();
     ModelError::new(
         Fault::Timeout,
         format!("the server said nothing for {seconds} s"),
-        "Is it overloaded?",
+        "Is it overloaded? The setting model_timeout_s gives it more time.",
     )
 }
 
-fn broken(error: &reqwest::Error) -> ModelError {
-    if error.is_timeout() { silent() } else { cut() }
-}
-
-async fn json(response: Response) -> Result<Value, ModelError> {
-    let bytes = bounded(response).await?;
-    serde_json::from_slice(&bytes).map_err(|_| garbled("something that is not JSON"))
-}
-
-async fn bounded(response: Response) -> Result<Vec<u8>, ModelError> {
-    let mut bytes = Vec::new();
-    let mut stream = response.bytes_stream();
-    while let Some(chunk) = stream.next().await {
-        bytes.extend_from_slice(&chunk.map_err(|e| broken(&e))?);
-        if bytes.len() > BODY_MAX {
-            return Err(garbled("an answer that is too large"));
-        }
+fn broken(error: &reqwest::Error, silence: Duration) -> ModelError {
+    if error.is_timeout() {
+        silent(silence)
+    } else {
+        cut()
     }
-    Ok(bytes)
 }

@@ -122,7 +122,7 @@ pub enum Fault {
     Auth,
     /// The server does not know the model (404).
     UnknownModel,
-    /// Nothing answers at the address.
+    /// No connection can be made to the address.
     Unreachable,
     /// Too many requests (429).
     RateLimited,
@@ -156,6 +156,18 @@ pub struct ModelError {
     pub wait: Option<Duration>,
     /// Whether the server said to try again (`x-should-retry`); overrides the fault's own rule.
     pub retry: Option<bool>,
+    /// What is known of the server; the [`governor`] knows.
+    pub server: Server,
+}
+
+/// What is known of a server. One that has answered before is set up well: what it does wrong now will pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Server {
+    /// It has never answered: the address, the key or the wire may be wrong.
+    #[default]
+    New,
+    /// It has answered before.
+    Known,
 }
 
 impl ModelError {
@@ -167,6 +179,7 @@ impl ModelError {
             hint: hint.into(),
             wait: None,
             retry: None,
+            server: Server::New,
         }
     }
 }
@@ -198,6 +211,15 @@ pub(crate) fn input_of(text: &str) -> (Value, Option<String>) {
             Some(crate::domain::text::head_and_tail(text, BROKEN_MAX)),
         ),
     }
+}
+
+/// Most tokens that one answer can have to do with; larger figures are mistakes of a server.
+const TOKENS_MAX: u64 = 100_000_000;
+
+/// A count of tokens as a server gave it. One that can not be (negative, absurdly large, no number) counts as
+/// not given: it would stay in every total.
+pub(crate) fn tokens_of(value: Option<&Value>) -> Option<u64> {
+    value?.as_u64().filter(|count| *count <= TOKENS_MAX)
 }
 
 /// Whether an address is on this machine: such a server needs no key and no proxy.

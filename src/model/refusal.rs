@@ -31,6 +31,13 @@ pub fn refused(code: u16, said: &str, model: &str, base: &str, key: &str) -> Mod
             "",
         );
     }
+    if code == 402 || is_out_of_credit(&lower) {
+        return ModelError::new(
+            Fault::Auth,
+            format!("the account has no credit left ({code}){words}"),
+            format!("Check the plan and the billing of the account that {key} belongs to."),
+        );
+    }
     let (fault, text, hint) = match code {
         401 | 403 => (
             Fault::Auth,
@@ -121,6 +128,14 @@ pub fn is_too_long(lower: &str) -> bool {
     .any(|words| lower.contains(words))
 }
 
+/// Whether the words of an error say that the account has used up what was paid for: that does not pass by
+/// waiting, although servers say it with 429, as they do for what does.
+pub fn is_out_of_credit(lower: &str) -> bool {
+    ["insufficient_quota", "credit balance is too low"]
+        .iter()
+        .any(|words| lower.contains(words))
+}
+
 /// The setting to change when a server complains about the key's header or the version.
 fn header_setting(code: u16, lower: &str) -> Option<&'static str> {
     if !matches!(code, 400 | 401) {
@@ -162,6 +177,15 @@ pub fn asked_wait(headers: &HeaderMap) -> Option<Duration> {
     let date = jiff::fmt::rfc2822::parse(after).ok()?;
     let at = SystemTime::from(date.timestamp());
     Some(at.duration_since(SystemTime::now()).unwrap_or_default())
+}
+
+/// The cause at the root of an error: what is around it repeats the address, layer by layer.
+pub fn root(error: &dyn std::error::Error) -> String {
+    let mut root = error;
+    while let Some(inner) = root.source() {
+        root = inner;
+    }
+    root.to_string()
 }
 
 /// An error with its causes: the outermost alone says too little.

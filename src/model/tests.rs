@@ -39,10 +39,13 @@ const ANTHROPIC: &[(&str, &str)] = &[
 fn heard(mut decoder: impl Decode, pieces: &[&[u8]]) -> (Vec<Delta>, Result<Reply, ModelError>) {
     let mut sse = SseDecoder::default();
     let mut out = Vec::new();
-    for piece in pieces {
+    'all: for piece in pieces {
         for event in sse.feed(piece).unwrap() {
             if let Err(error) = decoder.event(&event, &mut out) {
                 return (out, Err(error));
+            }
+            if let Some(Delta::Done(_)) = out.last() {
+                break 'all;
             }
         }
     }
@@ -239,5 +242,117 @@ fn errors_in_the_middle_of_a_stream_have_their_kind() {
         let stream = format!("data: {data}\n\n");
         let (_, reply) = heard(openai::Decoder::default(), &[stream.as_bytes()]);
         assert_eq!(reply.unwrap_err().fault, fault, "{data}");
+    }
+}
+
+#[test]
+fn figures_that_can_not_be_are_as_good_as_none() {
+    let told = Usage {
+        input: 7,
+        output: 0,
+        cache_read: 0,
+        cache_write: 0,
+    };
+    for bad in ["-5", "18446744073709551615", "1e300", "\"many\"", "null"] {
+        let start = r#"{"type":"message_start","message":{"usage":{"input_tokens":7}}}"#;
+        let stream = format!(
+            "data: {start}\n\ndata: {{\"type\":\"message_delta\",\"usage\":{{\"input_tokens\":{bad},\"output_tokens\":{bad},\"cache_read_input_tokens\":{bad}}}}}\n\ndata: {{\"type\":\"message_stop\"}}\n\n"
+        );
+        let (_, reply) = heard(anthropic::Decoder::default(), &[stream.as_bytes()]);
+        assert_eq!(reply.unwrap().usage, told, "{bad}");
+        let stream = format!(
+            "data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"stop\"}}],\"usage\":{{\"prompt_tokens\":7,\"completion_tokens\":{bad},\"prompt_tokens_details\":{{\"cached_tokens\":{bad}}}}}}}\n\n"
+        );
+        let (_, reply) = heard(openai::Decoder::default(), &[stream.as_bytes()]);
+        assert_eq!(reply.unwrap().usage, told, "{bad}");
+    }
+}
+
+#[test]
+fn events_that_come_twice_run_no_tool_twice() {
+    let twice = |stream: &str, between: &str| -> String {
+        let events = stream.split_terminator(between);
+        let twice = events.flat_map(|e| [e, between, e, between]);
+        twice.collect::<Vec<_>>().concat()
+    };
+    let ids = |reply: &Reply| -> Vec<(String, bool)> {
+        let calls = reply.blocks.iter().filter_map(|b| match b {
+            Block::ToolCall(call) => Some((call.id.to_string(), call.broken.is_some())),
+            _ => None,
+        });
+        calls.collect()
+    };
+    let rich = twice(ANTHROPIC[1].1, "\n\n");
+    let (_, reply) = heard(anthropic::Decoder::default(), &[rich.as_bytes()]);
+    // What its input was can not be told any more: the model is asked for it again.
+    let expected = [("t1".to_string(), true), ("t2".to_string(), false)];
+    assert_eq!(ids(&reply.unwrap()), expected);
+    let llama = twice(OPENAI[0].1, "\n\n");
+    let (_, reply) = heard(openai::Decoder::default(), &[llama.as_bytes()]);
+    assert_eq!(ids(&reply.unwrap()).len(), 1);
+}
+
+#[test]
+fn the_mark_of_the_end_ends_a_stream_that_stays_open() {
+    let said = r#"data: {"choices":[{"delta":{"content":"hi"},"finish_reason":null}]}"#;
+    let finish = r#"data: {"choices":[{"delta":{},"finish_reason":"length"}]}"#;
+    for (stream, stop) in [
+        (format!("{said}\n\n{finish}\n\n"), StopReason::MaxTokens),
+        (format!("{said}\n\n"), StopReason::EndTurn),
+    ] {
+        let mut out = Vec::new();
+        let mut decoder = openai::Decoder::default();
+        for event in SseDecoder::default()
+            .feed(format!("{stream}data: [DONE]\n\n").as_bytes())
+            .unwrap()
+        {
+            decoder.event(&event, &mut out).unwrap();
+        }
+        let Some(Delta::Done(reply)) = out.pop() else {
+            panic!("{stream}");
+        };
+        assert_eq!((reply.stop, reply.blocks), (stop, vec![Block::text("hi")]));
+    }
+    let (_, nothing) = heard(openai::Decoder::default(), &[b"data: [DONE]\n\n"]);
+    assert_eq!(nothing.unwrap_err().fault, Fault::Cut);
+}
+
+#[test]
+fn an_answer_that_never_ends_is_cut_off() {
+    fn poured(mut decoder: impl Decode, begin: &str, more: &str) -> (usize, ModelError) {
+        let mut sse = SseDecoder::default();
+        let mut events = sse.feed(begin.as_bytes()).unwrap();
+        for count in 0.. {
+            for event in &events {
+                if let Err(error) = decoder.event(event, &mut Vec::new()) {
+                    return (count, error);
+                }
+            }
+            events = sse.feed(more.as_bytes()).unwrap();
+        }
+        unreachable!()
+    }
+    let long = "x".repeat(64 * 1024);
+    let block = r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"bash","input":{}}}"#;
+    let input = format!(
+        r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"input_json_delta","partial_json":"{long}"}}}}"#
+    );
+    let arguments = format!(
+        r#"{{"choices":[{{"delta":{{"tool_calls":[{{"index":0,"function":{{"arguments":"{long}"}}}}]}}}}]}}"#
+    );
+    for (count, error) in [
+        poured(
+            anthropic::Decoder::default(),
+            &format!("data: {block}\n\n"),
+            &format!("data: {input}\n\n"),
+        ),
+        poured(
+            openai::Decoder::default(),
+            "data: {}\n\n",
+            &format!("data: {arguments}\n\n"),
+        ),
+    ] {
+        assert_eq!(error.fault, Fault::Garbled);
+        assert!((120..=130).contains(&count), "{count} times 64 KiB");
     }
 }

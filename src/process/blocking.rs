@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub struct Errand {
     /// Where.
     pub dir: PathBuf,
     /// Its standard input, which must be empty; `None`: nothing. A file that carries a lock is held until
-    /// the child ends, also when this process is killed before.
+    /// the child ends, also when this process is killed before; it writes into files then.
     pub stdin: Option<Arc<File>>,
     /// Variables to set, and with `None` to take away.
     pub env: Vec<(&'static str, Option<OsString>)>,
@@ -64,6 +64,10 @@ enum Chunk {
 /// # Errors
 /// When the program can not be started.
 pub fn run(errand: &Errand) -> std::io::Result<Brought> {
+    let files = match errand.stdin {
+        Some(_) => Files(Some((tempfile::tempfile()?, tempfile::tempfile()?))),
+        None => Files(None),
+    };
     let mut command = Command::new(&errand.program);
     command
         .args(&errand.args)
@@ -72,12 +76,10 @@ pub fn run(errand: &Errand) -> std::io::Result<Brought> {
             Some(file) => Stdio::from(file.try_clone()?),
             None => Stdio::null(),
         })
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+        .stdout(files.stdio(Pipe::Out)?)
+        .stderr(files.stdio(Pipe::Err)?);
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    for name in environment::secrets(std::env::vars_os().map(|(name, _)| name)) {
-        command.env_remove(name);
-    }
+    environment::scrub(&mut command);
     for (name, value) in &errand.env {
         match value {
             Some(value) => command.env(name, value),
@@ -91,17 +93,57 @@ pub fn run(errand: &Errand) -> std::io::Result<Brought> {
         pump(pipe, sender.clone(), Chunk::Out);
     }
     if let Some(pipe) = child.stderr.take() {
-        pump(pipe, sender, Chunk::Err);
+        pump(pipe, sender.clone(), Chunk::Err);
     }
+    // Without pipes nobody sends: that is no wait for their end.
+    drop(sender);
     let mut heard = Heard::new(errand.keep);
     let ended = wait(&mut child, &group, &chunks, &mut heard, errand.timeout)?;
     drop(group);
+    files.read(&mut heard)?;
     Ok(Brought {
         ended,
         stdout: heard.stdout,
         lost: heard.lost,
         stderr: heard.stderr.text(),
     })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pipe {
+    Out,
+    Err,
+}
+
+/// Where a child writes that goes on when this process is killed: into files that nobody else sees. A pipe that nobody
+/// reads any more would end it in the middle of its work.
+struct Files(Option<(File, File)>);
+
+impl Files {
+    fn stdio(&self, which: Pipe) -> std::io::Result<Stdio> {
+        Ok(match (&self.0, which) {
+            (None, Pipe::Out | Pipe::Err) => Stdio::piped(),
+            (Some((out, _)), Pipe::Out) => Stdio::from(out.try_clone()?),
+            (Some((_, err)), Pipe::Err) => Stdio::from(err.try_clone()?),
+        })
+    }
+
+    fn read(self, heard: &mut Heard) -> std::io::Result<()> {
+        let Some((out, err)) = self.0 else {
+            return Ok(());
+        };
+        for (mut file, wrap) in [(out, Chunk::Out as fn(Vec<u8>) -> Chunk), (err, Chunk::Err)] {
+            file.rewind()?;
+            let mut bytes = vec![0; 16 * 1024];
+            loop {
+                match file.read(&mut bytes)? {
+                    0 => break,
+                    n => heard.take(wrap(bytes[..n].to_vec())),
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 fn wait(
@@ -206,19 +248,23 @@ mod tests {
 
     #[test]
     fn output_is_bounded_and_streams_are_told_apart() {
-        let brought = run(&errand(
-            "echo \"$SET$HOME\"; printf 1234567890; echo bad >&2; exit 3",
-        ))
-        .unwrap();
-        assert_eq!(
-            brought,
-            Brought {
-                ended: Ended::Code(3),
-                stdout: b"here\n12345".to_vec(),
-                lost: 5,
-                stderr: "bad\n".into(),
-            }
-        );
+        // With something that it holds, and so writing into files, and without.
+        for stdin in [None, Some(Arc::new(tempfile::tempfile().unwrap()))] {
+            let brought = run(&Errand {
+                stdin,
+                ..errand("echo \"$SET$HOME\"; printf 1234567890; echo bad >&2; exit 3")
+            })
+            .unwrap();
+            assert_eq!(
+                brought,
+                Brought {
+                    ended: Ended::Code(3),
+                    stdout: b"here\n12345".to_vec(),
+                    lost: 5,
+                    stderr: "bad\n".into(),
+                }
+            );
+        }
     }
 
     #[test]

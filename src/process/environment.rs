@@ -1,6 +1,7 @@
-//! Which environment variables a child must not see. Pure.
+//! Which environment variables a child must not see.
 
 use std::ffi::{OsStr, OsString};
+use std::process::Command;
 
 /// Ends of names that hold secrets.
 const ENDS: &[&str] = &[
@@ -36,12 +37,20 @@ const NAMES: &[&str] = &[
     "CREWDECK_KEY",
 ];
 
+/// Takes secrets away from what `command` will see.
+pub fn scrub(command: &mut Command) {
+    for name in secrets(std::env::vars_os().map(|(name, _)| name)) {
+        command.env_remove(name);
+    }
+}
+
 /// The names among `all` that a child must not see.
-pub fn secrets(all: impl Iterator<Item = OsString>) -> Vec<OsString> {
+fn secrets(all: impl Iterator<Item = OsString>) -> Vec<OsString> {
     all.filter(|name| is_secret(name)).collect()
 }
 
-fn is_secret(name: &OsStr) -> bool {
+/// Whether a variable of that name holds a secret, or leads to the account of one.
+pub fn is_secret(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_ascii_uppercase();
     NAMES.contains(&name.as_str())
         || ENDS.iter().any(|end| name.ends_with(end))

@@ -1,19 +1,26 @@
 //! Floor 2: one child process with its whole group: bounded output, a time-out, an end without leftovers.
+//!
+//! Programs of agents run below a [guard](guard::Guard), which ends also what leaves their group, and
+//! [confined](confine). Where no guard can be had, the group is what is ended.
 
 pub mod blocking;
+pub mod confine;
 pub mod environment;
+pub mod guard;
 mod keep;
 mod pipe;
 
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::io::AsyncRead;
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
+use guard::{Guard, Line, Outcome};
 pub use keep::Keep;
 use pipe::Pipe;
 
@@ -33,6 +40,8 @@ pub struct Job {
     pub timeout: Duration,
     /// Most bytes of output that are kept: half from the start, half from the end.
     pub keep: usize,
+    /// What stands between this process and the job; `None`: nothing, and only its group is ended.
+    pub guard: Option<Arc<Guard>>,
 }
 
 /// The program and arguments that run `command` in a shell.
@@ -67,6 +76,8 @@ pub struct Report {
     pub output: String,
     /// Whether programs that it had started still ran; they were ended too.
     pub leftovers: Leftovers,
+    /// One line for the model that says where it may write, when it failed and may have been refused a write.
+    pub note: Option<String>,
 }
 
 /// What is told where a job had [`Leftovers`].
@@ -81,7 +92,7 @@ pub enum Leftovers {
     Killed,
 }
 
-/// Runs a job. `live` hears the output as it arrives. Dropping the future kills the whole group.
+/// Runs a job. `live` hears the output as it arrives. Dropping the future ends all that it has started.
 ///
 /// # Errors
 /// When the program can not be started.
@@ -90,61 +101,123 @@ pub async fn run(
     cancel: &CancellationToken,
     mut live: impl FnMut(&[u8]) + Send,
 ) -> std::io::Result<Report> {
-    let Some((program, args)) = job.argv.split_first() else {
-        return Err(std::io::Error::other("no program was named"));
-    };
-    let mut command = Command::new(program);
-    command
-        .args(args)
-        .current_dir(&job.dir)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0);
-    for name in environment::secrets(std::env::vars_os().map(|(name, _)| name)) {
-        command.env_remove(name);
-    }
-    let mut child = command.spawn()?;
-    let group = Group::new(child.id());
+    let (mut child, mut hold) = Hold::start(job).await?;
     let mut out = Pipe::of(child.stdout.take());
     let mut err = Pipe::of(child.stderr.take());
     let mut keep = Keep::new(job.keep);
     let deadline = tokio::time::sleep(job.timeout);
     tokio::pin!(deadline);
-    let ended = loop {
+    let outcome = loop {
         tokio::select! {
             biased;
-            () = cancel.cancelled() => break Ended::Cancelled,
-            () = &mut deadline => break Ended::TimedOut,
+            () = cancel.cancelled() => break Err(Ended::Cancelled),
+            () = &mut deadline => break Err(Ended::TimedOut),
             n = out.read() => out.take(n, &mut keep, &mut live),
             n = err.read() => err.take(n, &mut keep, &mut live),
-            status = child.wait() => break ended(status?),
+            outcome = hold.ended(&mut child) => break Ok(outcome?),
         }
     };
-    let leftovers = match ended {
-        Ended::TimedOut | Ended::Cancelled => {
-            group.signal(Signal::TERM);
-            let _ = tokio::time::timeout(GRACE, child.wait()).await;
-            group.signal(Signal::KILL);
-            Leftovers::None
-        }
-        Ended::Code(_) | Ended::Signal(_) => {
+    let plan = hold.plan();
+    let outcome = match outcome {
+        Err(ended) => {
+            hold.end(&mut child).await;
             drain(&mut out, &mut err, &mut keep, &mut live).await;
-            if group.is_alive() {
-                Leftovers::Killed
-            } else {
-                Leftovers::None
+            Outcome {
+                ended,
+                leftovers: Leftovers::None,
             }
         }
+        Ok(outcome) => {
+            drain(&mut out, &mut err, &mut keep, &mut live).await;
+            hold.looked_at(outcome)
+        }
     };
-    drop(group);
     out.rest(&mut keep, &mut live);
     err.rest(&mut keep, &mut live);
+    let output = keep.text();
+    let note = plan
+        .filter(|_| outcome.ended != Ended::Code(0))
+        .and_then(|plan| confine::where_it_may_write(&plan, &output));
     Ok(Report {
-        ended,
-        output: keep.text(),
-        leftovers,
+        ended: outcome.ended,
+        output,
+        leftovers: outcome.leftovers,
+        note,
     })
+}
+
+/// What ends a job with all that it has started.
+enum Hold {
+    /// Its process group, which a program can leave.
+    Group(Group),
+    /// A guard, which finds also that one.
+    Guard(Line),
+}
+
+impl Hold {
+    async fn start(job: &Job) -> std::io::Result<(Child, Hold)> {
+        if let Some(guard) = &job.guard {
+            let (child, line) = Line::start(guard, job).await?;
+            return Ok((child, Hold::Guard(line)));
+        }
+        let Some((program, args)) = job.argv.split_first() else {
+            return Err(std::io::Error::other("no program was named"));
+        };
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .current_dir(&job.dir)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        environment::scrub(command.as_std_mut());
+        let child = command.spawn()?;
+        let group = Group::new(child.id());
+        Ok((child, Hold::Group(group)))
+    }
+
+    /// Waits until the job has ended. May be dropped and called again.
+    async fn ended(&mut self, child: &mut Child) -> std::io::Result<Outcome> {
+        match self {
+            Hold::Group(_) => Ok(Outcome {
+                ended: ended(child.wait().await?),
+                leftovers: Leftovers::None,
+            }),
+            Hold::Guard(line) => line.ended(child).await,
+        }
+    }
+
+    /// Where the job may write; `None`: everywhere.
+    fn plan(&self) -> Option<confine::Plan> {
+        match self {
+            Hold::Group(_) => None,
+            Hold::Guard(line) => line.plan.clone(),
+        }
+    }
+
+    /// Ends a job that runs, with all that it has started.
+    async fn end(self, child: &mut Child) {
+        match self {
+            Hold::Group(group) => {
+                group.signal(Signal::TERM);
+                let _ = tokio::time::timeout(GRACE, child.wait()).await;
+                drop(group);
+            }
+            Hold::Guard(line) => line.end(child).await,
+        }
+    }
+
+    /// What a job that has ended left in its group, now that its output is read, is ended.
+    fn looked_at(self, outcome: Outcome) -> Outcome {
+        match self {
+            Hold::Group(group) if group.is_alive() => Outcome {
+                leftovers: Leftovers::Killed,
+                ..outcome
+            },
+            Hold::Group(_) | Hold::Guard(_) => outcome,
+        }
+    }
 }
 
 /// Kills the group when dropped, whatever happened to the future that ran it.
@@ -166,6 +239,11 @@ impl Group {
             // It fails only when nobody of the group is left, and that is the wish.
             let _ = kill_process_group(id, signal);
         }
+    }
+
+    /// All of it has ended: its number is no longer its own.
+    fn forget(&mut self) {
+        self.id = None;
     }
 
     fn is_alive(&self) -> bool {

@@ -11,6 +11,7 @@ fn job(script: &str) -> Job {
         dir: std::env::temp_dir(),
         timeout: Duration::from_secs(30),
         keep: 4096,
+        guard: None,
     }
 }
 

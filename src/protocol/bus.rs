@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 
 use super::event::{Event, EventKind};
+use crate::domain::redact::Redactor;
 use crate::domain::stamp::Stamp;
 
 /// Events that may wait on the bus.
@@ -18,6 +19,7 @@ pub struct Publisher {
     /// the events that come out only ever go up.
     seq: Arc<Mutex<u64>>,
     clock: fn() -> Stamp,
+    redactor: Redactor,
 }
 
 /// Where events come out.
@@ -34,15 +36,37 @@ pub fn bus(clock: fn() -> Stamp) -> (Publisher, Inlet) {
             out,
             seq: Arc::default(),
             clock,
+            redactor: Redactor::default(),
         },
         Inlet { events },
     )
 }
 
 impl Publisher {
+    /// The same, looking for these secrets in what is published, and for keys by their shape.
+    #[must_use]
+    pub fn redacting(self, redactor: Redactor) -> Publisher {
+        Publisher { redactor, ..self }
+    }
+
+    /// What looks for secrets, for whatever else leaves the crew.
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
+    /// An event without secrets. Pieces of output and of answers come without them already, since a piece alone does
+    /// not show them; the board is told as its files have it.
+    fn clean(&self, kind: EventKind) -> EventKind {
+        if kind.is_delta() || matches!(kind, EventKind::BoardChanged { .. }) {
+            return kind;
+        }
+        self.redactor.data(kind)
+    }
+
     /// Publishes what happened. Waits for room, except for deltas, which are dropped when there is none:
     /// the whole follows. Returns at once when nobody listens any more.
     pub async fn publish(&self, kind: EventKind) {
+        let kind = self.clean(kind);
         if kind.is_delta() {
             self.offer(kind);
         } else {

@@ -358,6 +358,17 @@ impl EventKind {
         )
     }
 
+    /// Whether it answers a command and says nothing to a screen that has not given it: to one that shows the
+    /// session later, or beside the first one.
+    pub fn is_for_asker(&self) -> bool {
+        matches!(
+            self,
+            EventKind::DiffShown { .. }
+                | EventKind::ModelsListed { .. }
+                | EventKind::Refused { .. }
+        )
+    }
+
     /// A notice for everybody.
     pub fn notice(level: Level, text: impl Into<String>) -> EventKind {
         EventKind::Notice {

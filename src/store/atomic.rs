@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::StoreError;
+use super::{StoreError, plain};
 
 /// How the names of temporary files begin. A leading dot: watchers and the reference's patterns pass over it.
 const TEMPORARY: &str = ".tmp-";
@@ -69,15 +69,21 @@ pub fn is_temporary(name: &str) -> bool {
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_alphanumeric()))
 }
 
+/// Whether a temporary file is so old that its writer must have been killed.
+pub fn is_left_behind(meta: &fs::Metadata, now: SystemTime) -> bool {
+    let age = meta
+        .modified()
+        .ok()
+        .and_then(|at| now.duration_since(at).ok());
+    age.is_some_and(|age| age >= LEFT_BEHIND)
+}
+
 /// Deletes temporary files that a killed writer left behind. To be called under the lock of their folder:
 /// then no writer that lives has one there; the age is for writers on machines that share no locks.
 pub fn sweep(temporary: &[PathBuf]) {
     for path in temporary {
-        let age = fs::symlink_metadata(path)
-            .and_then(|meta| meta.modified())
-            .ok()
-            .and_then(|at| SystemTime::now().duration_since(at).ok());
-        if age.is_some_and(|age| age >= LEFT_BEHIND) {
+        let meta = fs::symlink_metadata(path);
+        if meta.is_ok_and(|meta| is_left_behind(&meta, SystemTime::now())) {
             // One that can not be deleted is in nobody's way.
             let _ = fs::remove_file(path);
         }
@@ -97,13 +103,9 @@ impl Lock {
     /// # Errors
     /// When the lock file can not be opened.
     pub fn take(path: &Path) -> Result<Lock, StoreError> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(StoreError::at(path))?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let file = plain::open_as(&options, path).map_err(StoreError::at(path))?;
         file.lock().map_err(StoreError::at(path))?;
         Ok(Lock { file })
     }
@@ -135,7 +137,7 @@ pub fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
         .into_owned();
     let free = (1..10_000)
         .map(|n| path.with_file_name(format!("{name}.damaged-{n}")))
-        .find(|aside| !aside.exists())
+        .find(|aside| fs::symlink_metadata(aside).is_err())
         .unwrap_or_else(|| path.with_file_name(format!("{name}.damaged")));
     fs::rename(path, &free).map_err(StoreError::at(path))?;
     Ok(free)

@@ -2,18 +2,24 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::StoreError;
+use super::{StoreError, plain};
 
 /// Most bytes of a journal that are read back; of a longer one, the end.
 pub const READ_MAX: u64 = 16 * 1024 * 1024;
+
+/// Most bytes of its beginning that are read where only the beginning is wanted.
+const HEAD_MAX: u64 = 64 * 1024;
 
 /// A session's journal: `.crewdeck/sessions/ID/journal.jsonl`.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     file: File,
+    /// A line could not be written, or not all of it.
+    has_failed: bool,
 }
 
 impl Journal {
@@ -26,28 +32,36 @@ impl Journal {
         if let Some(dir) = path.parent() {
             fs::create_dir_all(dir).map_err(StoreError::at(dir))?;
         }
-        let mut file = OpenOptions::new()
+        let options = OpenOptions::new()
             .create(true)
             .read(true)
             .append(true)
-            .open(&path)
-            .map_err(StoreError::at(&path))?;
+            .clone();
+        let mut file = plain::open_as(&options, &path).map_err(StoreError::at(&path))?;
         if is_torn(&mut file) {
             // A line that was cut off by a crash ends here, so that the next one is whole.
             file.write_all(b"\n").map_err(StoreError::at(&path))?;
         }
-        Ok(Journal { path, file })
+        Ok(Journal {
+            path,
+            file,
+            has_failed: false,
+        })
     }
 
     /// Adds a line. Not synced: it is a record, nothing depends on it.
     ///
     /// # Errors
-    /// When it can not be written.
+    /// When it can not be written. A part of the line may stand there then; the next one is whole all the same.
     pub fn append(&mut self, line: &str) -> Result<(), StoreError> {
-        let text = format!("{line}\n");
-        self.file
-            .write_all(text.as_bytes())
-            .map_err(StoreError::at(&self.path))
+        let start = if self.has_failed && is_torn(&mut self.file) {
+            "\n"
+        } else {
+            ""
+        };
+        let written = self.file.write_all(format!("{start}{line}\n").as_bytes());
+        self.has_failed = written.is_err();
+        written.map_err(StoreError::at(&self.path))
     }
 
     /// The lines of the journal of `session`: at most its last 16 MiB, whole lines only. One
@@ -56,25 +70,122 @@ impl Journal {
     /// # Errors
     /// When it can not be read.
     pub fn read(root: &Path, session: &str) -> Result<Vec<String>, StoreError> {
+        Ok(match Tail::of(root, session).read()? {
+            Tailed::Nothing => Vec::new(),
+            Tailed::Lines(lines) | Tailed::Anew(lines, _) => lines,
+        })
+    }
+}
+
+impl Journal {
+    /// The first lines of the journal of `session`, 64 KiB of them at most.
+    ///
+    /// # Errors
+    /// When it can not be read.
+    pub fn head(root: &Path, session: &str) -> Result<Vec<String>, StoreError> {
         let path = path(root, session);
-        let mut file = match File::open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(StoreError::at(&path)(error)),
-        };
         let at = || StoreError::at(&path);
-        let size = file.metadata().map_err(at())?.len();
-        let from = size.saturating_sub(READ_MAX);
+        let mut bytes = Vec::new();
+        let file = File::open(&path).map_err(at())?;
+        file.take(HEAD_MAX).read_to_end(&mut bytes).map_err(at())?;
+        Ok(whole_lines(&bytes))
+    }
+}
+
+/// The lines that end with a newline.
+fn whole_lines(bytes: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let lines = text.split_inclusive('\n').filter(|l| l.ends_with('\n'));
+    lines.map(|l| l.trim_end().to_string()).collect()
+}
+
+/// Whether lines are missing before those that were read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beginning {
+    /// The first line is the first of the journal.
+    Whole,
+    /// The journal is longer than `READ_MAX`: its beginning was left out.
+    Cut,
+}
+
+/// What a journal holds that was not read before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tailed {
+    /// No whole line. Half of one waits until the rest is there.
+    Nothing,
+    /// These lines, behind those that were read before.
+    Lines(Vec<String>),
+    /// These lines, and what was read before does not count: it is the first reading, or the file is
+    /// another one or shorter than before.
+    Anew(Vec<String>, Beginning),
+}
+
+/// Reads a journal that another process writes, again and again, each line once.
+#[derive(Debug)]
+pub struct Tail {
+    path: PathBuf,
+    /// Which file was read, and how many bytes of it.
+    at: Option<(u64, u64)>,
+}
+
+impl Tail {
+    /// The journal of `session`, from the start. It need not be there yet.
+    pub fn of(root: &Path, session: &str) -> Tail {
+        Tail {
+            path: path(root, session),
+            at: None,
+        }
+    }
+
+    /// The folder that the journal is in.
+    pub fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(&self.path)
+    }
+
+    /// The whole lines that were added since the last reading, at most `READ_MAX` bytes of them: after that many
+    /// there may be more. A line that is longer is left out.
+    ///
+    /// # Errors
+    /// When it can not be read.
+    pub fn read(&mut self) -> Result<Tailed, StoreError> {
+        let mut file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Tailed::Nothing);
+            }
+            Err(error) => return Err(StoreError::at(&self.path)(error)),
+        };
+        let at = || StoreError::at(&self.path);
+        let meta = file.metadata().map_err(at())?;
+        let (inode, size) = (meta.ino(), meta.len());
+        let goes_on = self.at.filter(|(i, from)| *i == inode && *from <= size);
+        let from = goes_on.map_or(size.saturating_sub(READ_MAX), |(_, from)| from);
+        if goes_on.is_some() && from == size {
+            return Ok(Tailed::Nothing);
+        }
         file.seek(SeekFrom::Start(from)).map_err(at())?;
         let mut bytes = Vec::new();
         file.take(READ_MAX).read_to_end(&mut bytes).map_err(at())?;
-        let text = String::from_utf8_lossy(&bytes);
-        let whole = |line: &&str| line.ends_with('\n');
-        let lines = text.split_inclusive('\n').skip(usize::from(from > 0));
-        Ok(lines
-            .filter(whole)
-            .map(|l| l.trim_end().to_string())
-            .collect())
+        let whole = match bytes.iter().rposition(|b| *b == b'\n') {
+            Some(last) => last + 1,
+            None if bytes.len() as u64 == READ_MAX => bytes.len(),
+            None => 0,
+        };
+        self.at = Some((inode, from + whole as u64));
+        let start = match goes_on {
+            None if from > 0 => Beginning::Cut,
+            None | Some(_) => Beginning::Whole,
+        };
+        let mut lines = whole_lines(&bytes[..whole]);
+        if start == Beginning::Cut && !lines.is_empty() {
+            // The first one is the rest of a line.
+            lines.remove(0);
+        }
+        Ok(match goes_on {
+            None => Tailed::Anew(lines, start),
+            Some(_) if lines.is_empty() => Tailed::Nothing,
+            Some(_) => Tailed::Lines(lines),
+        })
     }
 }
 
@@ -91,4 +202,60 @@ fn path(root: &Path, session: &str) -> PathBuf {
         .join("sessions")
         .join(session)
         .join("journal.jsonl")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    fn lines(lines: &[&str]) -> Vec<String> {
+        lines.iter().map(|l| (*l).to_string()).collect()
+    }
+
+    fn add(file: &Path, text: &str) {
+        let mut file = OpenOptions::new().append(true).open(file).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+    }
+
+    #[test]
+    fn each_line_is_read_once_and_half_a_line_waits() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut tail = Tail::of(dir.path(), "s");
+        assert_eq!(tail.read().unwrap(), Tailed::Nothing);
+        let mut journal = Journal::open(dir.path(), "s").unwrap();
+        journal.append("1").unwrap();
+        let anew = |l: &[&str]| Tailed::Anew(lines(l), Beginning::Whole);
+        assert_eq!(tail.read().unwrap(), anew(&["1"]));
+        assert_eq!(tail.read().unwrap(), Tailed::Nothing);
+        let file = path(dir.path(), "s");
+        add(&file, "2\n{\"ha");
+        assert_eq!(tail.read().unwrap(), Tailed::Lines(lines(&["2"])));
+        assert_eq!(tail.read().unwrap(), Tailed::Nothing);
+        add(&file, "lf\":1}\n");
+        assert_eq!(
+            tail.read().unwrap(),
+            Tailed::Lines(lines(&["{\"half\":1}"]))
+        );
+        // Cut, then another file of the name.
+        fs::write(&file, "3\n").unwrap();
+        assert_eq!(tail.read().unwrap(), anew(&["3"]));
+        let other = dir.path().join("other");
+        fs::write(&other, "4\n5\n6\n").unwrap();
+        fs::rename(&other, &file).unwrap();
+        assert_eq!(tail.read().unwrap(), anew(&["4", "5", "6"]));
+    }
+
+    #[test]
+    fn of_a_long_journal_the_end_is_read_and_it_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(Journal::open(dir.path(), "s").unwrap());
+        let long = "x".repeat(usize::try_from(READ_MAX).unwrap());
+        fs::write(path(dir.path(), "s"), format!("{long}\nlast\n")).unwrap();
+        let mut tail = Tail::of(dir.path(), "s");
+        let cut = Tailed::Anew(lines(&["last"]), Beginning::Cut);
+        assert_eq!(tail.read().unwrap(), cut);
+        add(&path(dir.path(), "s"), "more\n");
+        assert_eq!(tail.read().unwrap(), Tailed::Lines(lines(&["more"])));
+    }
 }

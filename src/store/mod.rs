@@ -10,6 +10,8 @@ mod board;
 mod git;
 pub(crate) mod inbox;
 mod journal;
+mod leftovers;
+pub mod plain;
 mod post;
 mod print;
 mod requests;
@@ -19,6 +21,7 @@ pub(crate) mod settle;
 mod skills;
 mod transcript;
 pub mod watch;
+pub mod words;
 mod worktrees;
 
 use std::path::PathBuf;
@@ -31,22 +34,23 @@ use crate::domain::worktree::WorktreeError;
 
 pub(crate) use board::rewritten;
 pub use board::{Board, News, Reading, Which};
-pub use git::GitError;
-pub use journal::Journal;
-pub use post::{Cursor, Pending, Post};
+pub use git::{GitError, GitFacts, RepositoryFacts, facts as git_facts};
+pub use journal::{Beginning, Journal, Tail, Tailed};
+pub use leftovers::{Aside, Leftovers, is_used, leftovers, size_below};
+pub use post::{Cursor, Pending, Post, Recent, Waiting};
 pub use requests::{Requests, RequestsReading};
-pub use root::{prepare, root_of};
+pub use root::{git_dirs, prepare, root_of};
 pub use roster::Roster;
 pub use skills::{Fingerprint, LoadedSkill, Skills};
 pub use transcript::{Added, Recalled, Transcript, last_subagent, sessions};
-pub use worktrees::{Listing, NewWorktree, Worktrees};
+pub use worktrees::{Listing, NewWorktree, Stray, StrayKind, Worktrees};
 
 /// Why a door did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A file or folder can not be read or written.
     // The cause stands in the words, so it is no `source`: it would be told twice.
-    #[error("{path}: {why}")]
+    #[error("{path}: {}", words::why(why))]
     File {
         /// Which one.
         path: PathBuf,
@@ -78,11 +82,18 @@ pub enum StoreError {
     #[error("{0}")]
     TooLong(String),
     /// Anything else of the operating system.
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
+    // No `source`, as above.
+    #[error("{}", words::why(.0))]
+    Io(std::io::Error),
     /// Something could not be put into JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
+}
+
+impl From<std::io::Error> for StoreError {
+    fn from(error: std::io::Error) -> StoreError {
+        StoreError::Io(error)
+    }
 }
 
 impl StoreError {

@@ -4,22 +4,26 @@
 //! could be writing. How far its owner has read stands beside it in `.NAME.cursor`.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::StoreError;
 use super::atomic::{self, Lock};
 use super::inbox::{self, BYTES_MAX, Lines};
+use super::{StoreError, plain};
 use crate::domain::ids::Name;
 use crate::domain::mail::{LETTER_MAX, Letter, LetterStep};
+use crate::domain::stamp::Stamp;
 
 /// Bytes that are read at a time: more than the letters of one reading may take, so that one that is too
 /// long is seen as such.
 const READ_MAX: u64 = (BYTES_MAX + 4 * LETTER_MAX) as u64;
 /// Bytes at the end of each inbox that [`Post::recent`] looks at.
 const RECENT_MAX: u64 = 256 * 1024;
+
+/// Most bytes of a cursor's file.
+const CURSOR_MAX: u64 = 4096;
 
 /// The mail of a root. Cheap to clone; holds no state of its own.
 #[derive(Debug, Clone)]
@@ -44,6 +48,29 @@ pub struct Pending {
     /// Lines that were no letters and lie in `NAME.jsonl.damaged-1` now.
     pub set_aside: usize,
     inbox: String,
+}
+
+/// How much waits in an inbox.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Waiting {
+    /// Whose it is, as the file says.
+    pub name: Name,
+    /// How many letters were not acknowledged.
+    pub letters: usize,
+    /// When the oldest of them was sent; zero: unknown.
+    pub oldest: Stamp,
+}
+
+/// A letter, how far it got, and the time by which it stands among others.
+type Dated = (f64, Letter, LetterStep);
+
+/// The letters that the screen shows.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Recent {
+    /// The newest of all inboxes, oldest first, and whether each was delivered.
+    pub letters: Vec<(Letter, LetterStep)>,
+    /// Which inboxes could not be read, a line each.
+    pub notices: Vec<String>,
 }
 
 impl Pending {
@@ -82,12 +109,12 @@ impl Post {
         let path = self.path(&to);
         let _lock = self.lock(&to)?;
         let at = || StoreError::at(&path);
-        let mut file = OpenOptions::new()
+        let options = OpenOptions::new()
             .create(true)
             .append(true)
             .read(true)
-            .open(&path)
-            .map_err(at())?;
+            .clone();
+        let mut file = plain::open_as(&options, &path).map_err(at())?;
         let mut line = serde_json::to_vec(letter)?;
         line.push(b'\n');
         if !ends_with_newline(&mut file).map_err(at())? {
@@ -96,6 +123,28 @@ impl Post {
         // One write: also a writer without lock can not get in between.
         file.write_all(&line).map_err(at())?;
         file.sync_data().map_err(at())
+    }
+
+    /// The same for a letter about a request: of each kind there is one, so it is not sent where it lies there already,
+    /// from a run that was ended before it could note that.
+    ///
+    /// # Errors
+    /// As [`Post::send`].
+    pub fn send_once(&self, letter: &Letter) -> Result<(), StoreError> {
+        let to = Name::party(&letter.to).map_err(|e| StoreError::TooLong(e.to_string()))?;
+        let path = self.path(&to);
+        let (mut at, about) = (0, letter.request_id());
+        loop {
+            let (lines, from) = Self::lines(&to, &path, at)?;
+            let is_same = |l: &Letter| l.kind == letter.kind && l.request_id() == about;
+            if about.is_some() && lines.letters.iter().any(is_same) {
+                return Ok(());
+            }
+            if lines.used == 0 {
+                return self.send(letter);
+            }
+            at = from + lines.used as u64;
+        }
     }
 
     /// The letters of `name` that were not acknowledged yet. Takes nothing away; damaged lines are copied
@@ -135,61 +184,135 @@ impl Post {
             return Ok(());
         }
         let _lock = self.lock(name)?;
-        atomic::write(&self.cursor_path(name), &serde_json::to_vec(cursor)?)
+        let path = self.cursor_path(name);
+        if plain::open(&path).is_err_and(|e| plain::is_strange(&e)) {
+            // A folder in its place could not be written over.
+            atomic::set_aside(&path)?;
+        }
+        atomic::write(&path, &serde_json::to_vec(cursor)?)
     }
 
-    /// The newest letters of all inboxes, oldest first, and whether each was delivered.
+    /// The same where more may have been acknowledged already: a cursor never goes back.
+    ///
+    /// # Errors
+    /// As [`Post::acknowledge`].
+    pub fn acknowledge_up_to(&self, name: &Name, cursor: &Cursor) -> Result<(), StoreError> {
+        let size = match fs::metadata(self.path(name)) {
+            Ok(meta) => meta.len(),
+            // Another inbox than the one that was read.
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(StoreError::at(self.path(name))(e)),
+        };
+        if cursor.offset > size || cursor.offset <= self.cursor(name)?.offset {
+            return Ok(());
+        }
+        self.acknowledge(name, cursor)
+    }
+
+    /// The newest letters of all inboxes. One that can not be read is no reason to show none of the others.
+    ///
+    /// # Errors
+    /// When the folder can not be read.
+    pub fn recent(&self, most: usize) -> Result<Recent, StoreError> {
+        let (mut all, mut notices) = (Vec::new(), Vec::new());
+        for name in self.inboxes()? {
+            match self.recent_of(&name, &self.path(&name)) {
+                Ok(letters) => all.extend(letters),
+                Err(error) => {
+                    let text = format!("The inbox of {name} can not be read: {error}");
+                    notices.push(text);
+                }
+            }
+        }
+        all.sort_by(|(a, ..): &Dated, (b, ..)| a.total_cmp(b));
+        let surplus = all.len().saturating_sub(most);
+        let newest = all.into_iter().skip(surplus);
+        Ok(Recent {
+            letters: newest.map(|(_, letter, step)| (letter, step)).collect(),
+            notices,
+        })
+    }
+
+    /// The letters at the end of an inbox, each with the time by which it stands among those of others.
+    fn recent_of(&self, name: &Name, path: &Path) -> Result<Vec<Dated>, StoreError> {
+        let (mut all, mut latest) = (Vec::new(), f64::NEG_INFINITY);
+        let size = fs::metadata(path).map_or(0, |m| m.len());
+        let read_to = self.cursor(name)?.offset;
+        let mut at = line_start(path, size.saturating_sub(RECENT_MAX))?;
+        loop {
+            let (lines, from) = Self::lines(name, path, at)?;
+            if lines.used == 0 {
+                return Ok(all);
+            }
+            at = from + lines.used as u64;
+            let step = |end: u64| {
+                if end <= read_to {
+                    LetterStep::Delivered
+                } else {
+                    LetterStep::Sent
+                }
+            };
+            let letters = lines.letters.into_iter().zip(lines.ends);
+            all.extend(letters.map(|(letter, end)| {
+                // Within an inbox letters stand as they came, also where a clock was set back in between.
+                latest = latest.max(letter.timestamp.0);
+                (latest, letter, step(end))
+            }));
+        }
+    }
+
+    /// The inboxes in which letters wait, by name. Takes nothing away and sets nothing aside.
     ///
     /// # Errors
     /// When an inbox can not be read.
-    pub fn recent(&self, most: usize) -> Result<Vec<(Letter, LetterStep)>, StoreError> {
+    pub fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
         let mut all = Vec::new();
-        for entry in fs::read_dir(&self.dir)
-            .map_err(StoreError::at(&self.dir))?
-            .flatten()
-        {
-            let file = entry.file_name().to_string_lossy().into_owned();
-            let Some(Ok(name)) = file.strip_suffix(".jsonl").map(Name::party) else {
-                continue;
-            };
-            let path = entry.path();
-            let size = fs::metadata(&path).map_or(0, |m| m.len());
-            let read_to = self.cursor(&name)?.offset;
-            let mut at = line_start(&path, size.saturating_sub(RECENT_MAX))?;
+        for name in self.inboxes()? {
+            let path = self.path(&name);
+            let mut at = self.cursor(&name)?.offset;
+            let (mut letters, mut oldest) = (0, Stamp::default());
             loop {
                 let (lines, from) = Self::lines(&name, &path, at)?;
                 if lines.used == 0 {
                     break;
                 }
                 at = from + lines.used as u64;
-                let step = |end: u64| {
-                    if end <= read_to {
-                        LetterStep::Delivered
-                    } else {
-                        LetterStep::Sent
-                    }
-                };
-                let ends = lines.ends;
-                all.extend(
-                    lines
-                        .letters
-                        .into_iter()
-                        .zip(ends)
-                        .map(|(l, end)| (l, step(end))),
-                );
+                if letters == 0 {
+                    oldest = lines.letters.first().map_or(oldest, |l| l.timestamp);
+                }
+                letters += lines.letters.len();
+            }
+            if letters > 0 {
+                all.push(Waiting {
+                    name,
+                    letters,
+                    oldest,
+                });
             }
         }
-        all.sort_by(|(a, _), (b, _)| a.timestamp.0.total_cmp(&b.timestamp.0));
-        let surplus = all.len().saturating_sub(most);
-        all.drain(..surplus);
+        all.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(all)
+    }
+
+    /// Who has an inbox.
+    fn inboxes(&self) -> Result<Vec<Name>, StoreError> {
+        let entries = match fs::read_dir(&self.dir) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) => return Err(StoreError::at(&self.dir)(e)),
+        };
+        let name = |file: String| Name::party(file.strip_suffix(".jsonl")?).ok();
+        Ok(entries
+            .flatten()
+            .filter_map(|entry| name(entry.file_name().to_string_lossy().into_owned()))
+            .collect())
     }
 
     /// The lines of an inbox from `offset` on. A foreign reader may have cut it: then from the start.
     fn lines(name: &Name, path: &Path, offset: u64) -> Result<(Lines, u64), StoreError> {
-        let mut file = match File::open(path) {
+        let mut file = match plain::open(path) {
             Ok(file) => file,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            Err(e) if e.kind() == ErrorKind::NotFound => {
                 return Ok((Lines::default(), 0));
             }
             Err(e) => return Err(StoreError::at(path)(e)),
@@ -213,11 +336,8 @@ impl Post {
 
     fn set_aside(&self, name: &Name, bad: &[String]) -> Result<(), StoreError> {
         let path = self.dir.join(format!("{name}.jsonl.damaged-1"));
-        let mut file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&path)
-            .map_err(StoreError::at(&path))?;
+        let options = OpenOptions::new().create(true).append(true).clone();
+        let mut file = plain::open_as(&options, &path).map_err(StoreError::at(&path))?;
         let text = bad.join("\n") + "\n";
         file.write_all(text.as_bytes())
             .map_err(StoreError::at(&path))
@@ -225,10 +345,13 @@ impl Post {
 
     fn cursor(&self, name: &Name) -> Result<Cursor, StoreError> {
         let path = self.cursor_path(name);
-        match fs::read(&path) {
+        match plain::read(&path, CURSOR_MAX) {
             // A cursor that can not be understood is taken for none: letters come again, none is lost.
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Cursor::default()),
+            Err(e) if plain::is_strange(&e) || e.kind() == ErrorKind::InvalidData => {
+                Ok(Cursor::default())
+            }
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(Cursor::default()),
             Err(e) => Err(StoreError::at(path)(e)),
         }
     }
@@ -262,7 +385,7 @@ fn line_start(path: &Path, offset: u64) -> Result<u64, StoreError> {
         return Ok(0);
     }
     let at = || StoreError::at(path);
-    let mut file = File::open(path).map_err(at())?;
+    let mut file = plain::open(path).map_err(at())?;
     file.seek(SeekFrom::Start(offset)).map_err(at())?;
     let mut bytes = Vec::new();
     file.take(RECENT_MAX)

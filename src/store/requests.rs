@@ -7,7 +7,7 @@ use super::StoreError;
 use super::atomic::{self, Lock};
 use super::settle::{self, Found};
 use crate::domain::ids::RequestId;
-use crate::domain::request::{Decision, Request};
+use crate::domain::request::{Decision, Followed, Request};
 use crate::domain::stamp::Stamp;
 
 /// The requests of a root. Cheap to clone; holds no state of its own.
@@ -75,7 +75,10 @@ impl Requests {
             if !id.is_safe() {
                 continue;
             }
-            match settle::read::<Request>(&entry.path())? {
+            // One file that can not be read is no reason to know nothing of the others.
+            let found = settle::read::<Request>(&entry.path())
+                .unwrap_or_else(|e| Found::Foreign(e.to_string()));
+            match found {
                 Found::Whole(request) if request.id == id => out.requests.push(request),
                 Found::Whole(_) => out.notices.push(format!(
                     ".team/requests/{name} holds another request: it is left out"
@@ -86,11 +89,12 @@ impl Requests {
                         .push(format!(".team/requests/{name} is left out: {why}"));
                 }
                 Found::Damaged(why) => {
-                    let _lock = self.lock()?;
-                    atomic::set_aside(&entry.path())?;
-                    out.notices.push(format!(
-                        ".team/requests/{name} was damaged ({why}) and set aside"
-                    ));
+                    out.notices.push(match self.set_aside(&entry.path()) {
+                        Ok(()) => format!(".team/requests/{name} was damaged ({why}) and set aside"),
+                        Err(error) => format!(
+                            ".team/requests/{name} is damaged ({why}) and can not be set aside: {error}"
+                        ),
+                    });
                 }
             }
         }
@@ -121,6 +125,25 @@ impl Requests {
         request.withdraw(why, now)?;
         self.save(&request)?;
         Ok(request)
+    }
+
+    /// Notes that all that follows from a decision was done.
+    ///
+    /// # Errors
+    /// When there is no such request, or it can not be written.
+    pub fn finish(&self, id: &RequestId) -> Result<(), StoreError> {
+        let _lock = self.lock()?;
+        let mut request = self.known(id)?;
+        if request.is_unfinished() {
+            request.followed = Followed::Done;
+            self.save(&request)?;
+        }
+        Ok(())
+    }
+
+    fn set_aside(&self, path: &Path) -> Result<(), StoreError> {
+        let _lock = self.lock()?;
+        atomic::set_aside(path).map(drop)
     }
 
     fn known(&self, id: &RequestId) -> Result<Request, StoreError> {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{StoreError, atomic};
+use super::{StoreError, atomic, plain};
 
 /// The state folders.
 const FOLDERS: &[&str] = &[
@@ -25,7 +25,14 @@ const EXCLUDED: &[&str] = &[
     "/.worktrees/",
     "/.transcripts/",
     "/.crewdeck/",
+    // What a file tool that was killed has left beside the file that it wrote.
+    ".crewdeck-*.tmp",
 ];
+
+/// Most bytes of a file of git that names a folder.
+const LINK_MAX: u64 = 16 * 1024;
+/// Most bytes of the file that keeps things out of `git status`.
+const EXCLUDE_MAX: u64 = 1024 * 1024;
 
 /// The root for work in `dir`: the git top level at or above it, else `dir` itself. A task's worktree
 /// (`ROOT/.worktrees/NAME`) belongs to the root above it: there is one board for all of them.
@@ -43,62 +50,71 @@ pub fn root_of(dir: &Path) -> PathBuf {
 }
 
 /// Makes the state folders (before anything watches them: a folder made later loses its first event) and
-/// excludes them in git. Does nothing where all is there.
+/// excludes them in git. Does nothing where all is there. What stands in nobody's way comes back, a line each.
 ///
 /// # Errors
 /// When a folder can not be made.
-pub fn prepare(root: &Path) -> Result<(), StoreError> {
+pub fn prepare(root: &Path) -> Result<Vec<String>, StoreError> {
     for folder in FOLDERS {
         let path = root.join(folder);
         fs::create_dir_all(&path).map_err(StoreError::at(path))?;
     }
-    match git_dir(root) {
-        Some(git) => exclude(&git.join("info").join("exclude")),
+    let excluded = match git_dirs(root) {
+        Some((_, shared)) => exclude(&shared.join("info").join("exclude")),
         None => Ok(()),
-    }
+    };
+    Ok(match excluded {
+        Ok(()) => Vec::new(),
+        Err(error) => vec![format!(
+            "git status will show the folders of crewdeck, because they can not be excluded: {error}"
+        )],
+    })
 }
 
-/// The git folder that all worktrees share. In a worktree `.git` is a file that names its own folder,
-/// and `commondir` in there names the shared one.
-fn git_dir(root: &Path) -> Option<PathBuf> {
+/// The git folder of `root` itself, and the one that all worktrees share. In a worktree `.git` is a file that names
+/// its own folder, and `commondir` in there names the shared one. `None` where it is in no repository, or what is
+/// named is no git folder: nothing is written into a place that a file in the project points to and that git itself
+/// has not made.
+pub fn git_dirs(root: &Path) -> Option<(PathBuf, PathBuf)> {
     let dot = root.join(".git");
-    if dot.is_dir() {
-        return Some(dot);
-    }
-    let text = fs::read_to_string(&dot).ok()?;
-    let own = root.join(text.strip_prefix("gitdir:")?.trim());
-    match fs::read_to_string(own.join("commondir")) {
-        Ok(common) => Some(own.join(common.trim())),
-        Err(_) => Some(own),
-    }
+    let (own, shared) = if dot.is_dir() {
+        (dot.clone(), dot)
+    } else {
+        let text = plain::read_text(&dot, LINK_MAX).ok()?;
+        let own = root.join(text.strip_prefix("gitdir:")?.trim());
+        match plain::read_text(&own.join("commondir"), LINK_MAX) {
+            Ok(common) => (own.clone(), own.join(common.trim())),
+            Err(_) => (own.clone(), own),
+        }
+    };
+    shared.join("objects").is_dir().then_some((own, shared))
 }
 
 fn exclude(path: &Path) -> Result<(), StoreError> {
-    let before = match fs::read_to_string(path) {
+    // As bytes: what somebody wrote there in another encoding stays as it is.
+    let mut text = match plain::read(path, EXCLUDE_MAX) {
         Ok(text) => text,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         Err(e) => return Err(StoreError::at(path)(e)),
     };
-    let missing: Vec<&str> = EXCLUDED
-        .iter()
-        .copied()
-        .filter(|line| !before.lines().any(|l| l.trim() == *line))
-        .collect();
+    let lines = text.split(|b| *b == b'\n');
+    let known: Vec<&[u8]> = lines.map(<[u8]>::trim_ascii).collect();
+    let is_missing = |line: &&&str| !known.contains(&line.as_bytes());
+    let missing: Vec<&str> = EXCLUDED.iter().filter(is_missing).copied().collect();
     if missing.is_empty() {
         return Ok(());
     }
-    let mut text = before;
-    if !text.is_empty() && !text.ends_with('\n') {
-        text.push('\n');
+    if text.last().is_some_and(|last| *last != b'\n') {
+        text.push(b'\n');
     }
     for line in missing {
-        text.push_str(line);
-        text.push('\n');
+        text.extend_from_slice(line.as_bytes());
+        text.push(b'\n');
     }
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(StoreError::at(folder))?;
     }
-    atomic::write(path, text.as_bytes())
+    atomic::write(path, &text)
 }
 
 #[cfg(test)]
@@ -124,14 +140,30 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let info = dir.path().join(".git/info");
         fs::create_dir_all(&info).unwrap();
-        fs::write(info.join("exclude"), "*.log").unwrap();
-        prepare(dir.path()).unwrap();
-        prepare(dir.path()).unwrap();
-        let text = fs::read_to_string(info.join("exclude")).unwrap();
+        fs::create_dir(dir.path().join(".git/objects")).unwrap();
+        fs::write(info.join("exclude"), b"*.log\n\xff").unwrap();
+        assert_eq!(prepare(dir.path()).unwrap(), Vec::<String>::new());
+        assert_eq!(prepare(dir.path()).unwrap(), Vec::<String>::new());
+        let text = fs::read(info.join("exclude")).unwrap();
         assert_eq!(
             text,
-            "*.log\n/.tasks/\n/.team/\n/.worktrees/\n/.transcripts/\n/.crewdeck/\n"
+            b"*.log\n\xff\n/.tasks/\n/.team/\n/.worktrees/\n/.transcripts/\n/.crewdeck/\n.crewdeck-*.tmp\n"
         );
+    }
+
+    #[test]
+    fn nothing_is_written_to_where_no_git_folder_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, elsewhere) = (dir.path().join("r"), dir.path().join("elsewhere"));
+        for folder in [&root, &elsewhere] {
+            fs::create_dir(folder).unwrap();
+        }
+        for place in [&elsewhere, &dir.path().join("nowhere")] {
+            fs::write(root.join(".git"), format!("gitdir: {}\n", place.display())).unwrap();
+            assert_eq!(prepare(&root).unwrap(), Vec::<String>::new());
+        }
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+        assert!(!dir.path().join("nowhere").exists());
     }
 
     #[test]
@@ -139,6 +171,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let own = dir.path().join("main/.git/worktrees/w");
         fs::create_dir_all(&own).unwrap();
+        fs::create_dir(dir.path().join("main/.git/objects")).unwrap();
         fs::write(own.join("commondir"), "../..\n").unwrap();
         let tree = dir.path().join("w");
         fs::create_dir(&tree).unwrap();

@@ -1,6 +1,7 @@
 //! The Roster door: `.team/config.json`.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::StoreError;
 use super::atomic::{self, Lock};
@@ -9,10 +10,11 @@ use crate::domain::ids::Name;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Member, MemberStatus, Team};
 
-/// The roster of a root. Cheap to clone; holds no state of its own.
+/// The roster of a root. Clones share what there is to tell.
 #[derive(Debug, Clone)]
 pub struct Roster {
     dir: PathBuf,
+    notices: Arc<Mutex<Vec<String>>>,
 }
 
 impl Roster {
@@ -20,7 +22,13 @@ impl Roster {
     pub fn open(root: &Path) -> Roster {
         Roster {
             dir: root.join(".team"),
+            notices: Arc::default(),
         }
+    }
+
+    /// What was set aside and not told yet, a line each.
+    pub fn take_notices(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The team as it stands. A damaged roster is set aside, and the team is empty then.
@@ -34,8 +42,14 @@ impl Roster {
             Found::Gone => Ok(Team::default()),
             Found::Damaged(_) => {
                 let _lock = self.lock()?;
-                if let Found::Damaged(_) = settle::read::<Team>(&path)? {
-                    atomic::set_aside(&path)?;
+                if let Found::Damaged(why) = settle::read::<Team>(&path)? {
+                    let aside = atomic::set_aside(&path)?;
+                    let aside = aside.file_name().unwrap_or_default().to_string_lossy();
+                    let text = format!(
+                        ".team/config.json was damaged ({why}) and is now .team/{aside}: the team begins anew"
+                    );
+                    let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+                    notices.push(text);
                 }
                 Ok(Team::default())
             }
@@ -73,6 +87,19 @@ impl Roster {
         })
     }
 
+    /// Notes that a member has heard its first instructions.
+    ///
+    /// # Errors
+    /// When the file can not be written.
+    pub fn has_begun(&self, name: &Name) -> Result<Team, StoreError> {
+        self.change(|team| {
+            if let Some(member) = team.members.iter_mut().find(|m| m.name.same(name)) {
+                member.first.clear();
+            }
+            Ok(())
+        })
+    }
+
     /// Notes that a member has left for good: its session does not bring it back.
     ///
     /// # Errors
@@ -82,6 +109,7 @@ impl Roster {
             if let Some(member) = team.members.iter_mut().find(|m| m.name.same(name)) {
                 member.status = MemberStatus::Shutdown;
                 member.session.clear();
+                member.first.clear();
                 member.seen_at = now;
             }
             Ok(())

@@ -3,15 +3,15 @@
 //! The reference truncates a file and writes it again, so a reader can see it empty or half. Such a file is
 //! whole again within a moment: it is read anew until it is, or until it has been left alone for a while.
 
-use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::StoreError;
+use super::plain;
 use super::print::Print;
 
 /// How long a file must have been left alone to count as damaged.
@@ -28,7 +28,7 @@ pub enum Found<T> {
     Whole(T),
     /// Nothing.
     Gone,
-    /// Not JSON, and left alone for a while: to be set aside.
+    /// No plain file, or not JSON and left alone for a while: to be set aside.
     Damaged(String),
     /// Whole, but of another make: too large, or with values that this program does not know. To be left
     /// where it is.
@@ -50,9 +50,11 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Found<T>, StoreError> {
 pub fn read_with_print<T: DeserializeOwned>(
     path: &Path,
 ) -> Result<(Found<T>, Option<Print>), StoreError> {
+    let began = Instant::now();
     loop {
-        let mut file = match File::open(path) {
+        let mut file = match plain::open(path) {
             Ok(file) => file,
+            Err(e) if plain::is_strange(&e) => return Ok((Found::Damaged(e.to_string()), None)),
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok((Found::Gone, None)),
             Err(e) => return Err(StoreError::at(path)(e)),
         };
@@ -77,7 +79,8 @@ pub fn read_with_print<T: DeserializeOwned>(
             .modified()
             .ok()
             .and_then(|at| SystemTime::now().duration_since(at).ok());
-        if age.is_none_or(|age| age >= SETTLED) {
+        // Where its time lies ahead (a clock was set back), it is watched for as long.
+        if age.unwrap_or_else(|| began.elapsed()) >= SETTLED {
             return Ok((Found::Damaged(why), print));
         }
         std::thread::sleep(AGAIN);
@@ -133,6 +136,26 @@ mod tests {
             found(&vec![b' '; 5 * 1024 * 1024]),
             Found::Foreign(_)
         ));
+    }
+
+    #[test]
+    fn a_file_from_the_future_is_waited_for_as_long_and_no_longer() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("task_1.json");
+        fs::write(&path, b"{").unwrap();
+        let ahead = SystemTime::now() + Duration::from_secs(3600);
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        file.set_modified(ahead).unwrap();
+        let late = path.clone();
+        let writer = std::thread::spawn(move || {
+            std::thread::sleep(AGAIN * 3);
+            fs::write(&late, b"{\"id\":1,\"subject\":\"s\"}").unwrap();
+        });
+        assert!(matches!(read::<Task>(&path).unwrap(), Found::Whole(_)));
+        writer.join().unwrap();
+        fs::write(&path, b"{").unwrap();
+        file.set_modified(ahead).unwrap();
+        assert!(matches!(read::<Task>(&path).unwrap(), Found::Damaged(_)));
     }
 
     #[test]

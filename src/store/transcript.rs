@@ -5,19 +5,25 @@ use std::fs::{self, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::{StoreError, atomic};
+use super::{StoreError, atomic, plain};
 use crate::domain::conversation::{Conversation, JobState, PlanState, Record, TurnState};
 use crate::domain::ids::{JobId, Name};
+use crate::domain::redact::Redactor;
 
 /// The folder, below the root.
 const FOLDER: &str = ".transcripts";
 /// Most logs of one agent that are put aside; the next one takes the place of the last.
 const ASIDE_MAX: u32 = 10_000;
 
+/// Largest log that is read back, in bytes: many times what any model can hold.
+const READ_MAX: u64 = 256 * 1024 * 1024;
+
 /// Where an agent's conversation is written: `.transcripts/SESSION-NAME.jsonl`, one [`Record`] a line.
 #[derive(Debug, Clone)]
 pub struct Transcript {
     path: PathBuf,
+    /// Takes secrets out of what is written.
+    redactor: Redactor,
 }
 
 /// What a line was added to.
@@ -43,7 +49,25 @@ impl Transcript {
     pub fn open(root: &Path, session: &str, name: &Name) -> Transcript {
         Transcript {
             path: root.join(FOLDER).join(format!("{session}-{name}.jsonl")),
+            redactor: Redactor::default(),
         }
+    }
+
+    /// The same, without these secrets in what is written. What the model and the person wrote stands there with marks
+    /// in their place, and so it comes back when the log is read.
+    #[must_use]
+    pub fn redacting(self, redactor: &Redactor) -> Transcript {
+        Transcript {
+            redactor: redactor.clone(),
+            ..self
+        }
+    }
+
+    /// A record as a line of the log, without its end.
+    fn line(&self, record: &Record) -> Result<Vec<u8>, StoreError> {
+        let mut value = serde_json::to_value(record)?;
+        self.redactor.json(&mut value);
+        Ok(serde_json::to_vec(&value)?)
     }
 
     /// Adds a line; on disk when this returns. A log that is not there is begun, with its folder.
@@ -72,11 +96,8 @@ impl Transcript {
 
     fn add(&self, record: &Record, open: &mut OpenOptions) -> Result<Added, StoreError> {
         let at = || StoreError::at(&self.path);
-        let mut file = open
-            .read(true)
-            .append(true)
-            .open(&self.path)
-            .map_err(at())?;
+        let open = open.read(true).append(true);
+        let mut file = plain::open_as(open, &self.path).map_err(at())?;
         let mut line = Vec::new();
         let mut last = [b'\n'];
         let added = match file.seek(SeekFrom::End(0)).map_err(at())? {
@@ -91,7 +112,7 @@ impl Transcript {
             // A line that was cut off by a full disk ends here, so that this one is whole.
             line.push(b'\n');
         }
-        serde_json::to_writer(&mut line, record)?;
+        line.append(&mut self.line(record)?);
         line.push(b'\n');
         file.write_all(&line).map_err(at())?;
         file.sync_data().map_err(at())?;
@@ -104,7 +125,7 @@ impl Transcript {
     /// # Errors
     /// When it can not be read, or what was mended can not be written.
     pub fn recall(&self) -> Result<Recalled, StoreError> {
-        let bytes = match fs::read(&self.path) {
+        let bytes = match plain::read(&self.path, READ_MAX) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Ok(Recalled::default());
@@ -161,7 +182,7 @@ impl Transcript {
     pub fn replace(&self, records: &[Record]) -> Result<(), StoreError> {
         let mut bytes = Vec::new();
         for record in records {
-            serde_json::to_writer(&mut bytes, record)?;
+            bytes.append(&mut self.line(record)?);
             bytes.push(b'\n');
         }
         self.make_folder()?;
@@ -172,12 +193,7 @@ impl Transcript {
     pub fn records(conversation: &Conversation) -> Vec<Record> {
         let messages = conversation.messages.iter().cloned().map(Record::Message);
         let mut records: Vec<Record> = messages.collect();
-        let jobs = conversation.lost_jobs.iter().cloned();
-        records.extend(jobs.map(|(job, command)| Record::Job {
-            job,
-            command,
-            state: JobState::Began,
-        }));
+        records.extend(conversation.inbox.map(|inbox| Record::Inbox { inbox }));
         records.push(Record::Todo {
             todo: conversation.todo.clone(),
         });
@@ -257,8 +273,9 @@ fn names(root: &Path) -> Result<Vec<String>, StoreError> {
 
 fn message(record: &Record) -> Option<&crate::domain::chat::Message> {
     match record {
-        Record::Message(message) => Some(message),
-        Record::Todo { .. }
+        Record::Message(message) | Record::Told { message, .. } => Some(message),
+        Record::Inbox { .. }
+        | Record::Todo { .. }
         | Record::Spent { .. }
         | Record::Job { .. }
         | Record::Plan { .. }

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
 use crate::domain::text::one_line;
-use crate::process::{self, Ended, Job, Leftovers};
+use crate::process::{self, Ended, Job, Keep, Leftovers};
+use crate::store::words;
 
 /// Most bytes of output: the reference's number.
 const OUTPUT_MAX: usize = 50_000;
@@ -52,25 +53,44 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
         dir: context.workdir.clone(),
         timeout: asked.min(context.timeout),
         keep: OUTPUT_MAX,
+        guard: context.guard.clone(),
     };
+    // Kept here and not by the process: a cut that goes through a secret would leave half of it.
+    let mut clean = context.redactor.stream();
+    let mut keep = Keep::new(OUTPUT_MAX);
     let live = |bytes: &[u8]| {
-        let chunk = String::from_utf8_lossy(bytes).into_owned();
+        let bytes = clean.push(bytes);
+        keep.push(&bytes);
+        let chunk = String::from_utf8_lossy(&bytes).into_owned();
         context.host.output(&context.agent, &context.call, chunk);
     };
     match process::run(&job, &context.cancel, live).await {
-        Ok(report) => told(&report, job.timeout),
-        Err(error) => ToolOutput::error(format!("Error: the shell could not be started: {error}")),
+        Ok(report) => {
+            let rest = clean.end();
+            keep.push(&rest);
+            let chunk = String::from_utf8_lossy(&rest).into_owned();
+            context.host.output(&context.agent, &context.call, chunk);
+            told(&report, &keep.text(), job.timeout)
+        }
+        Err(error) => ToolOutput::error(format!(
+            "Error: the shell could not be started: {}",
+            words::why(&error)
+        )),
     }
 }
 
-fn told(report: &process::Report, timeout: Duration) -> ToolOutput {
-    let mut text = report.output.trim_end().to_string();
+fn told(report: &process::Report, output: &str, timeout: Duration) -> ToolOutput {
+    let mut text = output.trim_end().to_string();
     if text.is_empty() {
         text.push_str("(no output)");
     }
     if report.leftovers == Leftovers::Killed {
         text.push('\n');
         text.push_str(process::LEFT_RUNNING);
+    }
+    if let Some(note) = &report.note {
+        text.push('\n');
+        text.push_str(note);
     }
     match report.ended {
         Ended::Code(0) => ToolOutput::ok(text),

@@ -9,6 +9,8 @@ use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_get, task_ref,
 };
 
+use crate::domain::ids::{Name, TaskId};
+
 /// The tool.
 pub const TOOL: Tool = Tool {
     name: "claim_task",
@@ -37,10 +39,16 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     };
     let claimed = board.claim(id, &task_ref::claimer(context), (context.clock)());
     match claimed.map_err(|e| task_ref::refused(&e))? {
-        Some(task) => Ok(ToolOutput::ok(format!(
-            "Claimed task #{} for {}\n{}\n{}",
-            task.id.0, context.agent, task.subject, task.description
-        ))),
+        Some(task) => {
+            let mark = mark(task.id, &context.agent);
+            let (subject, description) = (task.subject, task.description);
+            Ok(ToolOutput::ok(format!("{mark}\n{subject}\n{description}")))
+        }
         None => Ok(ToolOutput::ok("No task is ready.")),
     }
+}
+
+/// How the answer to a claim begins.
+pub fn mark(id: TaskId, claimer: &Name) -> String {
+    format!("Claimed task #{} for {claimer}", id.0)
 }

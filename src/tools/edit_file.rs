@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::workspace::Workspace;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, blocking, diff, parse, path_of, schema_of,
+    Access, Audience, Tool, ToolContext, ToolOutput, blocking, diff, marks, parse, path_of,
+    schema_of,
 };
 
 /// Most characters of a line that are compared with what was looked for.
@@ -53,8 +54,13 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     } else {
         Which::Only
     };
-    let after = replaced(&before, &input.old_text, &input.new_text, which)
-        .map_err(|why| ToolOutput::error(format!("Error: {why} in {}", input.path)))?;
+    let after = replaced(&before, &input.old_text, &input.new_text, which).map_err(|why| {
+        let hint = marks::hint(&context.redactor, &before, &input.old_text);
+        ToolOutput::error(format!("Error: {why} in {}{hint}", input.path))
+    })?;
+    if let Some(why) = marks::destroys(&context.redactor, &before, &after) {
+        return Err(ToolOutput::error(format!("Error: {why}")));
+    }
     space
         .write(&input.path, &after)
         .map_err(ToolOutput::error)?;

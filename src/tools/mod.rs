@@ -5,7 +5,7 @@ mod background_run;
 mod bash;
 mod broadcast;
 mod check_background;
-mod claim_task;
+pub mod claim_task;
 mod compact;
 mod decide_request;
 mod diff;
@@ -17,6 +17,7 @@ mod letters;
 mod list_teammates;
 mod load_skill;
 mod loose;
+mod marks;
 mod merge_worktree;
 mod plan_approval;
 pub mod policy;
@@ -50,8 +51,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, Name};
+use crate::domain::redact::Redactor;
 use crate::domain::stamp::Stamp;
 use crate::domain::subagent::SubagentKind;
+pub use crate::process::guard::Guard;
 use crate::store::{Board, Skills};
 use host::Host;
 
@@ -164,6 +167,10 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// How long a program may run.
     pub timeout: Duration,
+    /// Takes secrets out of what comes back.
+    pub redactor: Redactor,
+    /// What stands between crewdeck and a program; `None`: nothing.
+    pub guard: Option<Arc<Guard>>,
     /// The time, asked when needed.
     pub clock: fn() -> Stamp,
 }

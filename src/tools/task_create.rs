@@ -59,6 +59,7 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
         description: input.description.unwrap_or_default(),
         blocked_by: task_ref::resolve_all(board, &input.blocked_by)?,
         tags: input.tags.unwrap_or_default(),
+        worktree: String::new(),
     };
     let task = board
         .create(new, (context.clock)())

@@ -1,10 +1,15 @@
 //! The agent's work directory as a capability: no path leaves it, with no gap between check and use.
 
+use std::ffi::OsString;
 use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions};
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
+use rustix::fs::{Mode, OFlags};
+
+use crate::store::words;
 
 /// Folders that belong to crewdeck and git: tools of their own change them, files are not written there.
 const KEPT: &[&str] = &[
@@ -15,6 +20,10 @@ const KEPT: &[&str] = &[
     ".crewdeck",
     ".git",
 ];
+/// Most symbolic links that are followed from one to the next.
+const LINKS_MAX: usize = 16;
+/// Most folders above a file.
+const DEPTH_MAX: usize = 256;
 /// Largest file that is read for editing, in bytes.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
 
@@ -30,8 +39,12 @@ impl Workspace {
     /// # Errors
     /// Text for the model.
     pub fn open(root: &Path) -> Result<Workspace, String> {
-        let dir = Dir::open_ambient_dir(root, ambient_authority())
-            .map_err(|e| format!("Error: the work directory can not be opened: {e}"))?;
+        let dir = Dir::open_ambient_dir(root, ambient_authority()).map_err(|e| {
+            format!(
+                "Error: the work directory can not be opened: {}",
+                words::why(&e)
+            )
+        })?;
         let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
         Ok(Workspace { dir, root })
     }
@@ -69,7 +82,11 @@ impl Workspace {
     /// Text for the model.
     pub fn read(&self, path: &str, most: u64) -> Result<(Vec<u8>, u64), String> {
         let inside = self.inside(path)?;
-        let file = self.dir.open(&inside).map_err(|e| trouble(path, &e))?;
+        let mut options = OpenOptions::new();
+        // To open a pipe must not wait for somebody at its other end.
+        options.read(true).custom_flags(no_waiting());
+        let opened = self.dir.open_with(&inside, &options);
+        let file = opened.map_err(|e| trouble(path, &e))?;
         let meta = file.metadata().map_err(|e| trouble(path, &e))?;
         if meta.is_dir() {
             return Err(format!(
@@ -114,67 +131,123 @@ impl Workspace {
     /// # Errors
     /// Text for the model; the old file is untouched then.
     pub fn write(&self, path: &str, content: &str) -> Result<(), String> {
-        let inside = self.inside(path)?;
-        let first = inside
-            .components()
-            .next()
-            .map(|c| c.as_os_str().to_string_lossy().into_owned());
-        if first.as_deref().is_some_and(|f| KEPT.contains(&f)) {
-            return Err(format!(
-                "Error: {path} belongs to crewdeck or git and is not written by hand"
-            ));
-        }
-        let name = inside
-            .file_name()
-            .ok_or_else(|| format!("Error: {path} names no file"))?;
-        let folder = inside.parent().unwrap_or(Path::new(""));
-        if !folder.as_os_str().is_empty() {
-            self.dir
-                .create_dir_all(folder)
-                .map_err(|e| trouble(path, &e))?;
-        }
-        // A symbolic link is written through, to where it leads, which must be inside as well.
-        let is_link = self
-            .dir
-            .symlink_metadata(&inside)
-            .is_ok_and(|m| m.is_symlink());
-        if is_link {
-            let mut options = OpenOptions::new();
-            options.write(true).create(true).truncate(true);
-            let mut file = self
-                .dir
-                .open_with(&inside, &options)
-                .map_err(|e| trouble(path, &e))?;
-            return file
-                .write_all(content.as_bytes())
-                .map_err(|e| trouble(path, &e));
-        }
-        let old = self.dir.metadata(&inside).ok();
+        let (folder, name) = self.place(path)?;
+        let old = folder.symlink_metadata(&name).ok();
         if old.as_ref().is_some_and(cap_std::fs::Metadata::is_dir) {
             return Err(format!("Error: {path} is a directory"));
         }
-        let temp = folder.join(format!(
-            ".{}.{}.tmp",
-            name.to_string_lossy(),
-            uuid::Uuid::now_v7().simple()
-        ));
+        if old.as_ref().is_some_and(|old| !old.is_file()) {
+            return Err(format!("Error: {path} is not a regular file"));
+        }
+        // A name that git passes over: one that is left by a kill is never committed.
+        let temp = format!(".crewdeck-{}.tmp", uuid::Uuid::now_v7().simple());
         let written = (|| {
             let mut options = OpenOptions::new();
             options.write(true).create_new(true);
-            let mut file = self.dir.open_with(&temp, &options)?;
+            let mut file = folder.open_with(&temp, &options)?;
             file.write_all(content.as_bytes())?;
-            if let Some(old) = &old {
+            if let Some(old) = old.as_ref().filter(|o| o.is_file()) {
                 file.set_permissions(old.permissions())?;
             }
             file.sync_all()?;
-            self.dir.rename(&temp, &self.dir, &inside)
+            folder.rename(&temp, &folder, &name)
         })();
         written.map_err(|e| {
             // The temporary file may not even be there; what matters is the first error.
-            let _ = self.dir.remove_file(&temp);
+            let _ = folder.remove_file(&temp);
             trouble(path, &e)
         })
     }
+
+    /// The folder that `path` leads to, open, and the name in it. A symbolic link is followed to where it leads,
+    /// which must be inside as well.
+    fn place(&self, path: &str) -> Result<(Dir, OsString), String> {
+        let mut inside = self.inside(path)?;
+        for _ in 0..LINKS_MAX {
+            let mut parts = inside.components().map(Component::as_os_str);
+            if parts.next().is_some_and(|f| KEPT.iter().any(|k| f == *k)) {
+                return Err(kept(path));
+            }
+            let name = inside
+                .file_name()
+                .ok_or_else(|| format!("Error: {path} names no file"))?
+                .to_owned();
+            let above = inside.parent().unwrap_or(Path::new(""));
+            let folder = self.folder(above, path)?;
+            if !folder.symlink_metadata(&name).is_ok_and(|m| m.is_symlink()) {
+                return Ok((folder, name));
+            }
+            // Where `..` leads depends on where the link really lies.
+            let above = self.real(above).map_err(|e| trouble(path, &e))?;
+            let leads = folder
+                .read_link_contents(&name)
+                .map_err(|e| trouble(path, &e))?;
+            let leads = above.join(leads);
+            inside = self
+                .inside(&leads.to_string_lossy())
+                .map_err(|_| escapes(path))?;
+        }
+        Err(format!("Error: {path}: too many symbolic links"))
+    }
+
+    /// Opens the folder `inside`; it and those above it are made where they are missing. The folder that is
+    /// open then is looked at, and not its name: that may lead elsewhere a moment later.
+    fn folder(&self, inside: &Path, path: &str) -> Result<Dir, String> {
+        let told = |e: std::io::Error| trouble(path, &e);
+        let mut open = self.dir.try_clone().map_err(told)?;
+        let mut so_far = PathBuf::new();
+        for part in inside.components() {
+            so_far.push(part);
+            open = match self.dir.open_dir(&so_far) {
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                    self.dir.create_dir(&so_far).map_err(told)?;
+                    self.dir.open_dir(&so_far).map_err(told)?
+                }
+                open => open.map_err(told)?,
+            };
+            if self.is_kept(&open).map_err(told)? {
+                return Err(kept(path));
+            }
+        }
+        Ok(open)
+    }
+
+    /// Whether a folder is one of those that are kept, or lies below one.
+    fn is_kept(&self, folder: &Dir) -> std::io::Result<bool> {
+        let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
+        let root = id(rustix::fs::fstat(&self.dir)?);
+        let kept: Vec<_> = KEPT
+            .iter()
+            .filter_map(|name| self.dir.open_dir(name).ok())
+            .filter_map(|dir| rustix::fs::fstat(&dir).ok().map(id))
+            .collect();
+        let mut open: OwnedFd = folder.try_clone()?.into();
+        for _ in 0..DEPTH_MAX {
+            let here = id(rustix::fs::fstat(&open)?);
+            if here == root {
+                return Ok(false);
+            }
+            if kept.contains(&here) {
+                return Ok(true);
+            }
+            let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+            open = rustix::fs::openat(&open, "..", flags, Mode::empty())?;
+        }
+        // It was moved away since it was opened.
+        Ok(true)
+    }
+
+    /// The path without symbolic links.
+    fn real(&self, inside: &Path) -> std::io::Result<PathBuf> {
+        if inside.as_os_str().is_empty() {
+            return Ok(PathBuf::new());
+        }
+        self.dir.canonicalize(inside)
+    }
+}
+
+fn kept(path: &str) -> String {
+    format!("Error: {path} belongs to crewdeck or git and is not written by hand")
 }
 
 /// The refusal of a path outside, in the reference's words.
@@ -192,8 +265,12 @@ fn trouble(path: &str, error: &std::io::Error) -> String {
             format!("Error: {path} does not exist: use glob to find the right path")
         }
         std::io::ErrorKind::PermissionDenied => format!("Error: {path}: permission denied"),
-        _ => format!("Error: {path}: {error}"),
+        _ => format!("Error: {path}: {}", words::why(error)),
     }
+}
+
+fn no_waiting() -> i32 {
+    i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -247,10 +324,66 @@ mod tests {
             ".team/config.json",
             ".git/config",
             "x/../.git/hooks/pre-commit",
+            ".git",
+            "x/../.tasks",
         ] {
             assert!(space.write(path, "x").is_err(), "{path}");
         }
         space.write(".gitignore", "x").unwrap();
+    }
+
+    #[test]
+    fn no_link_leads_into_the_state_folders() {
+        use std::os::unix::fs::symlink;
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        for folder in [".git/hooks", ".tasks", "a/b"] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        std::fs::write(root.join(".git/config"), "mine").unwrap();
+        symlink(".git", root.join("g")).unwrap();
+        symlink("../../.git/hooks", root.join("a/b/h")).unwrap();
+        symlink(".git/config", root.join("config")).unwrap();
+        symlink(root.join(".tasks/task_1.json"), root.join("task")).unwrap();
+        symlink("b/../../config", root.join("a/twice")).unwrap();
+        symlink("b/h", root.join("a/chain")).unwrap();
+        symlink("round", root.join("round")).unwrap();
+        let space = Workspace::open(root).unwrap();
+        for path in [
+            "g/hooks/pre-commit",
+            "g/new/file",
+            "g/config",
+            "a/b/h/pre-commit",
+            "config",
+            "task",
+            "a/twice",
+            "a/chain/x",
+            "round",
+        ] {
+            assert!(space.write(path, "evil").is_err(), "{path}");
+        }
+        assert_eq!(
+            std::fs::read_to_string(root.join(".git/config")).unwrap(),
+            "mine"
+        );
+        for folder in [".git/hooks", ".tasks"] {
+            assert_eq!(std::fs::read_dir(root.join(folder)).unwrap().count(), 0);
+        }
+        assert!(!root.join(".git/new").exists());
+        // Links to where may be written are written through, and stay.
+        symlink("b", root.join("a/short")).unwrap();
+        symlink("../target", root.join("a/b/link")).unwrap();
+        space.write("a/short/link", "through").unwrap();
+        space.write("a/short/new/file", "made").unwrap();
+        assert_eq!(
+            std::fs::read_to_string(root.join("a/target")).unwrap(),
+            "through"
+        );
+        assert_eq!(
+            std::fs::read_to_string(root.join("a/b/new/file")).unwrap(),
+            "made"
+        );
+        assert!(root.join("a/b/link").is_symlink());
     }
 
     #[test]

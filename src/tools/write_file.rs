@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::workspace::Workspace;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, blocking, diff, parse, path_of, schema_of,
+    Access, Audience, Tool, ToolContext, ToolOutput, blocking, diff, marks, parse, path_of,
+    schema_of,
 };
 
 /// The tool.
@@ -34,6 +35,9 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let space = Workspace::open(&context.workdir).map_err(ToolOutput::error)?;
     // What can not be shown as a diff can still be replaced.
     let before = space.text(&input.path).ok().flatten().unwrap_or_default();
+    if let Some(why) = marks::destroys(&context.redactor, &before, &input.content) {
+        return Err(ToolOutput::error(format!("Error: {why}")));
+    }
     space
         .write(&input.path, &input.content)
         .map_err(ToolOutput::error)?;

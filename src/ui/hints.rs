@@ -132,16 +132,43 @@ fn answer_words(state: &UiState, binding: &Binding) -> Option<&'static str> {
     found.map(|(_, _, words)| *words)
 }
 
+/// Whether `action` is for a crew that runs: in a recording it does nothing.
+fn acts_on_the_crew(action: Action) -> bool {
+    matches!(
+        action,
+        Action::Approve
+            | Action::ApproveForTeam
+            | Action::Reject
+            | Action::Comment
+            | Action::EditComment
+            | Action::Choose(_)
+            | Action::AskShutdown
+            | Action::Force
+            | Action::Nudge
+            | Action::Merge
+            | Action::Diff
+            | Action::Compose
+            | Action::Models
+            | Action::Kill
+            | Action::Interrupt
+            | Action::Compact
+    )
+}
+
 /// Whether the action of `binding` would change anything now.
 #[allow(clippy::too_many_lines)] // every action, once
 fn does_something(state: &UiState, binding: &Binding) -> bool {
     let focus = state.focus;
     let in_panes = state.popups.is_empty();
+    let is_recording = state.replay.is_some() && acts_on_the_crew(binding.action);
+    if is_recording || state.seat.refuses(binding.action).is_some() {
+        return false;
+    }
     match binding.action {
         Action::Waiting => {
             in_panes && state.requests.for_person() > 0 && focus != Focus::Pane(Pane::Needs)
         }
-        Action::Interrupt => in_panes && state.is_running(&state.shown),
+        Action::Interrupt => in_panes && state.seat.is_crew() && state.is_running(&state.shown),
         Action::Follow => match focus.pane() {
             Pane::Inbox => state.selected.letter.is_some(),
             Pane::Lead | Pane::Todo | Pane::Board | Pane::Team | Pane::Needs => state
@@ -236,6 +263,14 @@ fn does_something(state: &UiState, binding: &Binding) -> bool {
         | Action::Accept
         | Action::StartDemo
         | Action::DismissTour
+        | Action::Themes
+        | Action::PauseOrPlay
+        | Action::Step
+        | Action::StepBack
+        | Action::Jump
+        | Action::JumpBack
+        | Action::Faster
+        | Action::Slower
         | Action::Quit => true,
     }
 }

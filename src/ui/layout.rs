@@ -57,6 +57,8 @@ pub struct Layout {
     pub hints: Rect,
     /// The line that guides through the demo, while there is one.
     pub tour: Option<Rect>,
+    /// The line that says where a recording stands, while one is played.
+    pub replay: Option<Rect>,
     /// The tab line and the panes that it offers.
     pub tabs: Option<(Rect, Vec<Pane>)>,
     /// The line that says that something waits, where its pane is not in view.
@@ -89,6 +91,9 @@ impl Layout {
     }
 }
 
+/// The blank columns beside a text that fills a pane.
+pub const BESIDE_TEXT: Margin = Margin::new(1, 0);
+
 /// The inside of a pane's frame.
 pub fn inside(area: Rect) -> Rect {
     area.inner(Margin::new(1, 1))
@@ -103,6 +108,7 @@ pub fn layout(state: &UiState, area: Rect) -> Layout {
         status: row(area.y),
         hints: row(area.bottom().saturating_sub(1)),
         tour: None,
+        replay: None,
         tabs: None,
         banner: None,
         panes: Vec::new(),
@@ -112,7 +118,10 @@ pub fn layout(state: &UiState, area: Rect) -> Layout {
         return out;
     }
     let mut body = Rect::new(area.x, area.y + 1, area.width, area.height - 2);
-    if tour::line(state).is_some() {
+    if state.replay.is_some() {
+        body.height -= 1;
+        out.replay = Some(row(body.bottom()));
+    } else if tour::line(state).is_some() {
         body.height -= 1;
         out.tour = Some(row(body.bottom()));
     }
@@ -189,9 +198,14 @@ enum Todo {
 }
 
 fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: Todo) {
-    let composer = composer_height(state, area);
-    let (upper, composer) = cut_top(area, area.height.saturating_sub(composer));
-    out.composer = Some(composer);
+    let upper = if state.replay.is_some() {
+        area
+    } else {
+        let composer = composer_height(state, area);
+        let (upper, composer) = cut_top(area, area.height.saturating_sub(composer));
+        out.composer = Some(composer);
+        upper
+    };
     let items = state
         .agents
         .get(&state.shown)

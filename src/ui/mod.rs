@@ -4,6 +4,7 @@
 //! [`draw`] turns the state into cells. Only [`terminal`] touches the outside.
 
 mod agents;
+pub mod attention;
 mod board;
 mod composer;
 #[cfg(test)]
@@ -21,8 +22,10 @@ mod needs_card;
 mod pane;
 mod popup;
 mod readers;
+pub mod replay;
 mod requests;
 mod rows;
+mod seat;
 mod sentence;
 mod skills;
 mod state;
@@ -32,6 +35,8 @@ pub mod terminal;
 mod tests;
 mod textual;
 pub mod theme;
+mod themes;
+mod tick;
 mod tour;
 pub mod transcript;
 mod update;
@@ -39,7 +44,9 @@ mod view;
 mod wrap;
 
 pub use pane::{Focus, Pane};
-pub use state::{Motion, MouseOwner, UiState, next_tick};
-pub use theme::{Palette, Theme};
-pub use update::{Do, Msg, update};
+pub use seat::Seat;
+pub use state::{Motion, MouseOwner, UiState};
+pub use theme::{ColorDepth, Theme, ThemeName};
+pub use tick::next_tick;
+pub use update::{Do, Msg, begin_replay, recall, update};
 pub use view::{ViewCache, draw};

@@ -64,6 +64,8 @@ pub enum Choice {
     Scopes(RequestId),
     /// The rules of the session; taking one takes it back.
     Rules,
+    /// The themes; the screen has the selected one meanwhile.
+    Themes,
 }
 
 /// A popup with a list.
@@ -150,7 +152,7 @@ impl Popup {
             Popup::Comment(comment) => Some(&comment.request),
             Popup::Picker(picker) => match &picker.choice {
                 Choice::Scopes(id) => Some(id),
-                Choice::Palette { .. } | Choice::Models | Choice::Rules => None,
+                Choice::Palette { .. } | Choice::Models | Choice::Rules | Choice::Themes => None,
             },
             Popup::Reader(_) | Popup::Jobs { .. } | Popup::Confirm(_) => None,
         }

@@ -198,7 +198,7 @@ fn letter_lines(
 fn notices(state: &UiState, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     if state.notices.is_empty() {
         return vec![plain(
-            "Nothing yet. Warnings and errors are kept here.",
+            "No notices yet. What goes wrong, and what crewdeck did about it, is kept here.",
             theme.dim,
         )];
     }

@@ -2,12 +2,13 @@
 
 use super::popup::{Choice, Picker};
 use super::state::{Models, UiState};
-use super::{keymap, keys};
+use super::{keymap, keys, themes};
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::Request;
 use crate::domain::rule::Scope;
 use crate::domain::team::{Member, MemberStatus};
 use crate::domain::text::one_line;
+use crate::domain::theme::ThemeName;
 use crate::protocol::event::LetterStep;
 
 /// The first row in view of a list, so that the selected one is in view, in the middle where it can be.
@@ -122,6 +123,8 @@ pub enum Does {
     Allow(Scope),
     /// A rule of the session, by its number.
     TakeBack(u64),
+    /// Another theme.
+    Theme(ThemeName),
 }
 
 /// The rows of a picker that fit its search.
@@ -131,6 +134,7 @@ pub fn picks(state: &UiState, picker: &Picker) -> Vec<Pick> {
         Choice::Models => models(state),
         Choice::Scopes(id) => scopes(state, id),
         Choice::Rules => rules(state),
+        Choice::Themes => themes::rows(state),
     };
     all.into_iter()
         .filter(|p| picker.search.matches(&format!("{} {}", p.words, p.aside)))

@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 use ratatui::layout::Rect;
 
 use super::agents::Agents;
+use super::attention::Attention;
 use super::board;
 use super::composer::Composer;
 use super::jobs::JobBook;
@@ -16,8 +17,11 @@ use super::letters::LetterLog;
 use super::line_input::LineInput;
 use super::pane::{Focus, Pane};
 use super::popup::{Popup, Searching};
+use super::replay::Player;
 use super::requests::RequestBook;
+use super::seat::Seat;
 use super::tour::Tour;
+use crate::domain::attention::Matter;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::rule::SessionRule;
@@ -25,6 +29,7 @@ use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Team};
 use crate::domain::text::{clip, one_line};
+use crate::domain::theme::ThemeName;
 use crate::protocol::event::{Level, Setup};
 
 /// Most notices that are kept.
@@ -155,6 +160,7 @@ pub struct Queued {
 #[derive(Debug)]
 pub struct UiState {
     pub(super) page: Page,
+    pub(super) seat: Seat,
     pub(super) setup: Option<Setup>,
     pub(super) agents: Agents,
     pub(super) board: Arc<TaskGraph>,
@@ -188,7 +194,12 @@ pub struct UiState {
     pub(super) prefix: Option<String>,
     pub(super) mouse: MouseOwner,
     pub(super) motion: Motion,
+    /// The theme that the person keeps; what the screen has now: [`UiState::theme`].
+    pub(super) theme: ThemeName,
     pub(super) tour: Tour,
+    pub(super) attention: Attention,
+    /// The recording that is played, where this is no running crew.
+    pub(super) replay: Option<Box<Player>>,
 
     pub(super) now: Stamp,
     pub(super) zone: TimeZone,
@@ -204,6 +215,7 @@ impl UiState {
     pub fn new(width: u16, height: u16, zone: TimeZone, motion: Motion) -> UiState {
         UiState {
             page: Page::Crew,
+            seat: Seat::Crew,
             setup: None,
             agents: Agents::default(),
             board: Arc::default(),
@@ -232,7 +244,10 @@ impl UiState {
             prefix: None,
             mouse: MouseOwner::Terminal,
             motion,
+            theme: ThemeName::default(),
             tour: Tour::Shown,
+            attention: Attention::wanting(&Matter::ALL),
+            replay: None,
             now: Stamp::default(),
             zone,
             size: Rect::new(0, 0, width, height),
@@ -262,8 +277,28 @@ impl UiState {
         self.queued.clear();
         self.interrupted = None;
         self.flash = None;
+        self.attention.forget();
         self.focus = Focus::Composer;
         self.dirty = true;
+    }
+
+    /// The same person before an empty screen: what was looked at stays, what had happened is gone.
+    pub(super) fn forget_the_past(&mut self) {
+        let (size, zone, motion) = (self.size, self.zone.clone(), self.motion);
+        let fresh = UiState::new(size.width, size.height, zone, motion);
+        let before = std::mem::replace(self, fresh);
+        self.focus = before.focus;
+        self.shown = before.shown;
+        self.selected = before.selected;
+        self.filter = before.filter;
+        self.zoom = before.zoom;
+        self.tab = before.tab;
+        self.popups = before.popups;
+        self.board_shape = before.board_shape;
+        self.mouse = before.mouse;
+        self.tour = before.tour;
+        self.attention = before.attention;
+        self.replay = before.replay;
     }
 
     /// What is written in the composer or the comment, for `$EDITOR`.
@@ -280,12 +315,22 @@ impl UiState {
         std::mem::take(&mut self.dirty)
     }
 
+    /// The matters that the person wants to be called for.
+    pub fn call_for(&mut self, matters: &[Matter]) {
+        self.attention.want(matters);
+    }
+
     /// The terminal's title.
     pub fn title(&self) -> String {
+        let name = if self.seat.is_crew() {
+            "crewdeck"
+        } else {
+            "crewdeck viewer"
+        };
         match self.requests.for_person() {
-            0 => "crewdeck".into(),
-            1 => "crewdeck (1 needs you)".into(),
-            n => format!("crewdeck ({n} need you)"),
+            0 => name.into(),
+            1 => format!("{name} (1 needs you)"),
+            n => format!("{name} ({n} need you)"),
         }
     }
 
@@ -305,6 +350,12 @@ impl UiState {
             Focus::Pane(Pane::Needs) if self.has_choices() => vec![
                 Context::Choices,
                 Context::In(Pane::Needs),
+                Context::Panes,
+                Context::Everywhere,
+            ],
+            Focus::Pane(pane) if self.replay.is_some() => vec![
+                Context::Replay,
+                Context::In(pane),
                 Context::Panes,
                 Context::Everywhere,
             ],
@@ -360,7 +411,7 @@ impl UiState {
     }
 
     /// Shows a short message in place of the hints.
-    pub(super) fn say(&mut self, level: Level, text: impl Into<String>) {
+    pub fn say(&mut self, level: Level, text: impl Into<String>) {
         self.flash = Some(Flash {
             level,
             text: text.into(),
@@ -382,33 +433,5 @@ impl UiState {
             self.notices.pop_front();
         }
         self.say(level, text);
-    }
-}
-
-/// When the screen next changes by itself; `None`: not before something happens.
-pub fn next_tick(state: &UiState) -> Option<Duration> {
-    let flash = state.flash.as_ref().map(|f| f.until.since(state.now));
-    let any = |wanted: fn(&Activity) -> bool| {
-        state
-            .present()
-            .iter()
-            .any(|name| wanted(&state.activity(name)))
-    };
-    let counting = any(Activity::is_busy) || (state.shows_jobs() && state.jobs.running() > 0);
-    let spinning = any(|a| {
-        matches!(
-            a,
-            Activity::Thinking | Activity::Compacting | Activity::Tool { .. }
-        )
-    });
-    let busy = match state.motion {
-        Motion::Full if spinning => Some(SPIN),
-        Motion::Full | Motion::Reduced if counting => Some(Duration::from_secs(1)),
-        Motion::Full | Motion::Reduced => None,
-    };
-    match (busy, flash) {
-        (Some(busy), Some(flash)) => Some(busy.min(flash)),
-        (Some(one), None) | (None, Some(one)) => Some(one),
-        (None, None) => None,
     }
 }

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crossterm::clipboard::CopyToClipboard;
 use crossterm::cursor::{Hide, Show};
 use crossterm::event::{
-    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
-    KeyboardEnhancementFlags, PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
+    DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste,
+    EnableFocusChange, EnableMouseCapture, KeyboardEnhancementFlags, PopKeyboardEnhancementFlags,
+    PushKeyboardEnhancementFlags,
 };
 use crossterm::style::Print;
 use crossterm::terminal::{
@@ -22,13 +23,16 @@ use ratatui::{Frame, Terminal};
 use rustix::process::{Signal, getpid, kill_process};
 
 use super::state::MouseOwner;
-use crate::domain::text::one_line;
+use crate::domain::text::{clip, one_line};
 
 /// Room for a whole frame, so that it is written at once.
 const OUT_BUFFER: usize = 128 * 1024;
 
 /// Longest text that is put into the clipboard, in bytes: terminals drop longer sequences.
 const COPY_MAX: usize = 100_000;
+
+/// Longest notification, in characters.
+const NOTIFY_MAX: usize = 200;
 
 /// Puts the title on the terminal's stack and takes it back (xterm's window operations 22 and 23);
 /// terminals without a stack ignore both.
@@ -42,6 +46,8 @@ pub struct Screen {
     taken: Arc<AtomicBool>,
     mouse: MouseOwner,
     title: String,
+    /// What stands on the screen is not what was drawn last.
+    is_spoilt: bool,
 }
 
 impl Screen {
@@ -59,6 +65,7 @@ impl Screen {
             taken,
             mouse: MouseOwner::Terminal,
             title: String::new(),
+            is_spoilt: false,
         };
         screen.take()?;
         Ok(screen)
@@ -70,9 +77,18 @@ impl Screen {
     /// When the terminal is gone.
     pub fn draw(&mut self, view: impl FnOnce(&mut Frame)) -> io::Result<()> {
         queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
+        if std::mem::take(&mut self.is_spoilt) {
+            let size = self.terminal.size()?;
+            self.terminal.resize(size.into())?;
+        }
         let drawn = self.terminal.draw(view).map(|_| ());
         execute!(self.terminal.backend_mut(), EndSynchronizedUpdate)?;
         drawn
+    }
+
+    /// The terminal was resized: the next frame is drawn whole, also when the size is the same again by now.
+    pub fn spoil(&mut self) {
+        self.is_spoilt = true;
     }
 
     /// The size of the terminal: columns, rows.
@@ -107,6 +123,17 @@ impl Screen {
         }
         self.title = title.to_string();
         execute!(self.terminal.backend_mut(), SetTitle(one_line(title)))
+    }
+
+    /// Shows a notification of the desktop (OSC 9); terminals without them ignore it.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn notify(&mut self, words: &str) -> io::Result<()> {
+        // With a word before it, no text can be taken for one of the sequence's other uses.
+        let words = clip(&one_line(words), NOTIFY_MAX);
+        let sequence = format!("\u{1b}]9;crewdeck: {words}\u{7}");
+        execute!(self.terminal.backend_mut(), Print(sequence))
     }
 
     /// Rings the bell.
@@ -155,6 +182,7 @@ impl Screen {
             Print(SAVE_TITLE),
             EnterAlternateScreen,
             EnableBracketedPaste,
+            EnableFocusChange,
             PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES),
             Hide,
         )?;
@@ -208,6 +236,7 @@ fn give_back(taken: &AtomicBool) -> io::Result<()> {
         EndSynchronizedUpdate,
         DisableMouseCapture,
         PopKeyboardEnhancementFlags,
+        DisableFocusChange,
         DisableBracketedPaste,
         LeaveAlternateScreen,
         Show,

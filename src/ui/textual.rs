@@ -12,6 +12,12 @@ pub use super::wrap::{fit, width};
 use crate::domain::stamp::Stamp;
 use crate::domain::text::harmless;
 
+/// The first of `forms`, the longest first, that fits into `columns`; the last one where none does.
+pub fn longest<'a>(forms: &[&'a str], columns: usize) -> &'a str {
+    let found = forms.iter().find(|form| width(form) <= columns);
+    found.or(forms.last()).copied().unwrap_or_default()
+}
+
 /// `text` in exactly `columns` columns: cut or filled with blanks.
 pub fn pad(text: &str, columns: usize) -> String {
     let mut out = fit(text, columns);
@@ -21,7 +27,7 @@ pub fn pad(text: &str, columns: usize) -> String {
 }
 
 /// `text`, harmless, in lines of at most `columns` columns, broken at blanks where there are any.
-/// A continued line keeps the indent of its first one.
+/// A continued line begins where the words of its first one do: behind blanks, and behind the `- ` or `3. ` of a list.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     wrap_some(text, columns, usize::MAX)
 }
@@ -39,12 +45,22 @@ pub fn wrap_some(text: &str, columns: usize, enough: usize) -> Vec<String> {
     out
 }
 
+/// The columns before the words of a line: blanks, and the mark of a list.
+fn words_begin(line: &str) -> usize {
+    let text = line.trim_start_matches(' ');
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let mark = match digits {
+        0 if text.starts_with("- ") || text.starts_with("* ") => 2,
+        1..=3 if text[digits..].starts_with(". ") || text[digits..].starts_with(") ") => digits + 2,
+        _ => 0,
+    };
+    line.len() - text.len() + mark
+}
+
 fn wrap_line(line: &str, columns: usize, out: &mut Vec<String>) {
-    let indent: String = line.chars().take_while(|c| *c == ' ').collect();
-    let indent = if indent.len() * 2 > columns {
-        String::new()
-    } else {
-        indent
+    let indent = match words_begin(line) {
+        begin if begin * 2 > columns => String::new(),
+        begin => " ".repeat(begin),
     };
     let mut row = String::new();
     let mut used = 0;
@@ -149,8 +165,13 @@ mod tests {
         assert_eq!(wrap("the quick brown fox", 10), ["the quick", "brown fox"]);
         assert_eq!(
             wrap("  - one two three", 9),
-            ["  - one", "  two", "  three"]
+            ["  - one", "    two", "    three"]
         );
+        assert_eq!(
+            wrap("12. one two\nthree four", 8),
+            ["12. one", "    two", "three", "four"]
+        );
+        assert_eq!(wrap("-5 and more", 6), ["-5 and", "more"]);
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
         assert_eq!(wrap("a\n\nb", 4), ["a", "", "b"]);
         assert_eq!(wrap("doctor says what", 11), ["doctor says", "what"]);

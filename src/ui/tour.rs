@@ -4,6 +4,7 @@ use super::keymap::{Action, TABLE};
 use super::keys;
 use super::pane::{Focus, Pane};
 use super::state::{Page, UiState};
+use super::textual::width;
 use super::{board, rows};
 use crate::domain::request::{Request, RequestKind};
 use crate::domain::task::{Task, TaskStatus};
@@ -13,6 +14,8 @@ use crate::domain::text::clip;
 const DEMO: &str = "demo";
 /// Longest name in the line, in characters.
 const NAME_MAX: usize = 16;
+/// Columns of the mark before the line, and of the word and the spaces behind it.
+const MARGIN: usize = 11;
 /// So many completed tasks after which the board is worth a look.
 const SOME_DONE: usize = 2;
 
@@ -26,10 +29,17 @@ pub enum Tour {
     Dismissed,
 }
 
-/// What to press next; `None` outside the demo, and when the person has put the line away.
+/// What to press next in the demo, or what a viewer can do; `None` elsewhere, and when the person has put the line
+/// away.
 pub fn line(state: &UiState) -> Option<String> {
+    if state.page != Page::Crew || state.tour == Tour::Dismissed {
+        return None;
+    }
+    if let Some(line) = state.seat.line(room(state)) {
+        return Some(line);
+    }
     let is_demo = state.setup.as_ref().is_some_and(|s| s.provider == DEMO);
-    if !is_demo || state.page != Page::Crew || state.tour == Tour::Dismissed {
+    if !is_demo {
         return None;
     }
     if !state.popups.is_empty() {
@@ -54,6 +64,11 @@ pub fn line(state: &UiState) -> Option<String> {
         }
     };
     Some(here.into())
+}
+
+/// Columns that the line has for its words: before it stands a mark, behind it the key that puts it away.
+fn room(state: &UiState) -> usize {
+    usize::from(state.size.width).saturating_sub(width(&dismissed_by()) + MARGIN)
 }
 
 /// The key that puts the line away, as the person reads it.
@@ -143,7 +158,6 @@ mod tests {
     use crate::protocol::event::{LetterStep, Setup};
     use crate::ui::fixture::{board_told, busy_events, decided, letter, name, picture, plan};
     use crate::ui::fixture::{press, ready, team, tell, told};
-    use crate::ui::textual::width;
     use pretty_assertions::assert_eq;
 
     fn demo() -> EventKind {

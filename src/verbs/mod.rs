@@ -52,9 +52,14 @@ pub enum Ended {
 /// # Errors
 /// Why it was refused, in one line that says what to do.
 pub fn run(verb: &Verb, desk: &Desk<'_>) -> Result<Ended> {
+    // What it has to say concerns who works here for longer: the dashboard and `run` say it.
     store::prepare(desk.root)?;
     match verb {
-        Verb::Run { .. } => Ok(Ended::Nothing),
+        Verb::Run { .. }
+        | Verb::Replay { .. }
+        | Verb::Doctor { .. }
+        | Verb::Completions { .. }
+        | Verb::Man => Ok(Ended::Nothing),
         Verb::Task(verb) => task::run(verb, desk),
         Verb::Mail(verb) => mail::run(verb, desk),
         Verb::Team(verb) => team::run(verb, desk),

@@ -30,6 +30,7 @@ pub fn run(verb: &TaskVerb, desk: &Desk<'_>) -> Result<Ended> {
                 description: description.clone(),
                 blocked_by: ids(&board, blocked_by)?,
                 tags: tags.clone(),
+                worktree: String::new(),
             };
             board.create(new, desk.now)?
         }

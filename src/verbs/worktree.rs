@@ -109,7 +109,7 @@ fn cells(row: &Row) -> Vec<String> {
         owner,
         files,
         commits,
-        size(row.size),
+        row.size.to_string(),
     ]
 }
 
@@ -127,20 +127,6 @@ fn table(rows: &[Vec<String>]) -> String {
         padded.join("  ").trim_end().to_string()
     };
     rows.iter().map(line).collect::<Vec<_>>().join("\n")
-}
-
-/// `1.2 MiB`, with a `>` when there is more.
-fn size(found: DiskUse) -> String {
-    let mark = if found.at_least { ">" } else { "" };
-    let kib = found.bytes.div_ceil(1024);
-    match kib {
-        0..1024 => format!("{mark}{kib} KiB"),
-        1024..1_048_576 => format!("{mark}{}.{} MiB", kib / 1024, kib % 1024 * 10 / 1024),
-        _ => {
-            let mib = kib / 1024;
-            format!("{mark}{}.{} GiB", mib / 1024, mib % 1024 * 10 / 1024)
-        }
-    }
 }
 
 fn shown(diff: &WorktreeDiff) -> String {
@@ -222,29 +208,5 @@ fn not_in_use(worktrees: &Worktrees, tree: &Worktree, desk: &Desk<'_>) -> Result
             task.owner
         ),
         Some(_) | None => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use pretty_assertions::assert_eq;
-
-    #[test]
-    fn sizes_are_short() {
-        for (bytes, text) in [
-            (0, "0 KiB"),
-            (1, "1 KiB"),
-            (1_536 * 1024, "1.5 MiB"),
-            (111 * 1024 * 1024 * 1024, "111.0 GiB"),
-        ] {
-            let at_least = false;
-            assert_eq!(size(DiskUse { bytes, at_least }), text);
-        }
-        let huge = DiskUse {
-            bytes: 1,
-            at_least: true,
-        };
-        assert_eq!(size(huge), ">1 KiB");
     }
 }

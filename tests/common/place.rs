@@ -7,13 +7,14 @@ use std::time::Duration;
 use crewdeck::domain::chat::Outcome;
 use crewdeck::domain::ids::{CallId, JobId, Name, RequestId, TaskId};
 use crewdeck::domain::job::Job;
+use crewdeck::domain::redact::Redactor;
 use crewdeck::domain::request::{Asking, Decision, Request, RequestKind, Verdict};
 use crewdeck::domain::stamp::Stamp;
 use crewdeck::domain::team::Member;
 use crewdeck::domain::todo::TodoList;
 use crewdeck::store::{Board, Roster, Skills, prepare};
 use crewdeck::tools::host::{Host, JobOrder, SubagentOrder};
-use crewdeck::tools::{ToolContext, ToolOutput, table};
+use crewdeck::tools::{Guard, ToolContext, ToolOutput, table};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -91,6 +92,8 @@ pub struct Place {
     pub dir: tempfile::TempDir,
     pub host: Arc<Played>,
     pub board: Board,
+    /// What the programs of the tools are held with.
+    pub guard: Option<Arc<Guard>>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -111,6 +114,7 @@ impl Place {
             board: Board::open(&root),
             dir,
             host: Arc::default(),
+            guard: None,
             runtime: tokio::runtime::Runtime::new().unwrap(),
         }
     }
@@ -138,6 +142,8 @@ impl Place {
             host: Arc::clone(&self.host) as Arc<dyn Host>,
             cancel: CancellationToken::new(),
             timeout: Duration::from_secs(60),
+            redactor: Redactor::default(),
+            guard: self.guard.clone(),
             clock: || Stamp(1_000_000.0),
         };
         let tool = table::find(tool).unwrap();

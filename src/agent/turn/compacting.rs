@@ -7,6 +7,7 @@ use super::{Effect, Phase, Turn};
 use crate::agent::compact::{self, Budget, Form, Keep, Plan};
 use crate::domain::chat::{self, Block, Message, Role};
 use crate::domain::usage::Usage;
+use crate::model::retry::Tries;
 use crate::model::{Fault, ModelError, Reply};
 use crate::protocol::event::{Compaction, Level, Shortened, TurnEnd};
 
@@ -163,7 +164,7 @@ impl Turn {
                 Effect::End(TurnEnd::Done),
             ];
         }
-        self.attempt = 0;
+        self.tries = Tries::default();
         self.summarise(Form::Behind, focus, After::Rest)
     }
 
@@ -227,7 +228,7 @@ impl Turn {
         };
         let summary = summary.clone();
         let words = Message::assistant(reply.blocks.clone()).words();
-        self.attempt = 0;
+        self.tries = Tries::default();
         if words.trim().is_empty() && summary.form == Form::Behind {
             return self.summarise(Form::Digest, summary.focus, summary.after);
         }

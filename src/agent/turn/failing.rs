@@ -2,17 +2,25 @@
 
 use super::compacting::Retry;
 use super::{Effect, Phase, Turn};
+use crate::domain::chat::Block;
 use crate::model::{Fault, ModelError, retry};
 use crate::protocol::event::TurnEnd;
+
+/// Most empty answers in a row, the first included.
+const EMPTY_MAX: u32 = 3;
+/// What a model is told that said nothing.
+const EMPTY: &str = "<crew>Your last answer was empty. Go on with the next step, or say in one sentence that you are done.</crew>";
 
 impl Turn {
     pub(super) fn empty(&mut self) -> Vec<Effect> {
         self.empty_answers += 1;
-        if self.empty_answers == 1 {
-            return self.call();
+        if self.empty_answers < EMPTY_MAX {
+            // The same question again would often get the same silence.
+            self.said.insert(0, Block::text(EMPTY));
+            return self.gather();
         }
         self.end(TurnEnd::Failed {
-            error: "the model gave an empty answer, twice".into(),
+            error: format!("the model gave an empty answer, {EMPTY_MAX} times"),
             hint: "Say it in other words, or take another model (/model).".into(),
         })
     }
@@ -35,18 +43,19 @@ impl Turn {
             Retry::Call => "",
             Retry::Summary(_) => "the conversation could not be summarised: ",
         };
-        match retry::wait(error, self.attempt, jitter) {
+        let wait = retry::wait(error, &self.tries, jitter);
+        self.tries.add(error.fault);
+        match wait {
             Some(wait) => {
-                self.attempt += 1;
                 self.phase = Phase::Waiting(again);
                 vec![Effect::Wait {
                     wait,
-                    attempt: self.attempt,
+                    attempt: self.tries.count(),
                     cause: error.message.clone(),
                 }]
             }
             None => {
-                let tries = self.attempt + 1;
+                let tries = self.tries.count();
                 let error_text = if tries > 1 {
                     format!("{what}{} (given up after {tries} tries)", error.message)
                 } else {

@@ -15,6 +15,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::domain::chat::{Block, Message, Role};
+use crate::model::retry::Tries;
 use crate::model::{Reply, StopReason};
 use crate::protocol::event::{Level, TurnEnd};
 use calls::{Calls, signature};
@@ -73,7 +74,7 @@ pub struct Turn {
     said: Vec<Block>,
     rounds: u32,
     /// Failed tries of the call under way.
-    attempt: u32,
+    tries: Tries,
     empty_answers: u32,
     pauses: u32,
     continued: Continued,
@@ -111,7 +112,7 @@ impl Turn {
             results: Vec::new(),
             said: Vec::new(),
             rounds: 0,
-            attempt: 0,
+            tries: Tries::default(),
             empty_answers: 0,
             pauses: 0,
             continued: Continued::No,
@@ -190,7 +191,7 @@ impl Turn {
             return vec![];
         }
         self.rounds = 0;
-        self.attempt = 0;
+        self.tries = Tries::default();
         self.empty_answers = 0;
         self.pauses = 0;
         self.continued = Continued::No;
@@ -236,7 +237,7 @@ impl Turn {
         if !matches!(self.phase, Phase::Calling) {
             return vec![];
         }
-        self.attempt = 0;
+        self.tries = Tries::default();
         self.rounds += 1;
         if reply.stop != StopReason::ContextExceeded {
             self.length.counted(reply.usage);

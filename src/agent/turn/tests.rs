@@ -53,13 +53,7 @@ pub(super) fn done(id: &str) -> Input {
 }
 
 pub(super) fn error(fault: Fault) -> Input {
-    let error = ModelError {
-        fault,
-        message: "it failed".into(),
-        hint: "do this".into(),
-        wait: None,
-        retry: None,
-    };
+    let error = ModelError::new(fault, "it failed", "do this");
     Input::ModelFailed { error, jitter: 0.5 }
 }
 
@@ -270,12 +264,21 @@ fn a_wrong_key_is_not_tried_again() {
 }
 
 #[test]
-fn an_empty_answer_is_asked_for_once_more() {
+fn an_empty_answer_is_asked_about_twice() {
     let mut turn = calling(reads());
-    assert_eq!(
-        turn.step(reply(vec![text(" \n")], StopReason::EndTurn)),
-        vec![Effect::Call]
-    );
+    for blocks in [vec![text(" \n")], vec![]] {
+        assert_eq!(
+            turn.step(reply(blocks, StopReason::EndTurn)),
+            vec![Effect::CheckMail]
+        );
+        // The same question again would get the same silence.
+        let effects = turn.step(Input::Mail(vec![]));
+        let [Effect::Save(added), Effect::Call] = &effects[..] else {
+            panic!("{effects:?}");
+        };
+        assert!(added.words().contains("was empty"), "{added:?}");
+        assert_eq!(chat::check(&turn.messages()), Ok(()));
+    }
     let effects = turn.step(reply(vec![], StopReason::EndTurn));
     assert!(
         matches!(&effects[..], [Effect::End(TurnEnd::Failed { .. })]),

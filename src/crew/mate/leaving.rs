@@ -6,7 +6,8 @@ use super::super::Standing;
 use super::Life;
 use crate::agent::desk::Parting;
 use crate::agent::driver::blocking;
-use crate::domain::mail::Letter;
+use crate::domain::ids::LetterId;
+use crate::domain::mail::{Letter, LetterKind};
 use crate::domain::request::Verdict;
 use crate::domain::team::Activity;
 use crate::protocol::event::{EventKind, Level, TurnEnd};
@@ -62,6 +63,22 @@ impl Life {
         }
     }
 
+    /// For a member that comes back: whether it was asked to go, and had not answered when crewdeck was ended.
+    pub(super) async fn remember_shutdown(&mut self) -> bool {
+        let open = self.shared.open_shutdowns(&self.member.name).await;
+        let Some(request) = open.last() else {
+            return false;
+        };
+        let (kind, to) = (LetterKind::ShutdownRequest, &self.member.name);
+        let (id, now) = (LetterId((self.shared.new_id)()), self.shared.now());
+        let mut letter = Letter::new(id, kind, &request.from, to, &request.body, now);
+        let about = request.id.to_string();
+        letter.extra.insert("request_id".into(), about.into());
+        self.outfit.driver.state.asked_to_go = Some(letter);
+        self.idle.ask_to_go();
+        true
+    }
+
     /// After a turn: whether it was asked to go, and what it says to that.
     pub(super) fn answer_to_go(&mut self) {
         match self.outfit.handle.desk.take_parting() {
@@ -107,6 +124,7 @@ impl Life {
                 .trouble("The roster can not be written", &error)
                 .await;
         }
+        self.shared.finish_shutdowns(&name).await;
         self.shared.read_team().await;
         self.outfit.driver.activity(Activity::Gone).await;
         let agent = Some(name.clone());

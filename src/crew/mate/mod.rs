@@ -4,6 +4,7 @@ mod leaving;
 mod tasks;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::lead::work;
 use super::outfit::{Order, Outfit};
@@ -14,27 +15,34 @@ use crate::agent::prompt;
 use crate::agent::turn::{Input, Limits};
 use crate::domain::chat::Block;
 use crate::domain::conversation::{PlanState, TurnState};
-use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Member, MemberStatus, PlanRule, Team};
 use crate::protocol::event::{Level, TurnEnd};
 use crate::store::StoreError;
 use crate::tools::Caller;
 use crate::tools::policy::PlanGate;
 use leaving::Farewell;
+use tasks::Claim;
 
 /// Most calls of the model in one work phase; the reference's number.
 const ROUNDS_MAX: u32 = 50;
+/// How long it waits before it claims a task again when the board could not be written.
+const CLAIM_AGAIN: Duration = Duration::from_secs(2);
+/// How often in a row that may fail before the crew counts as at rest: then `run` ends, and a dashboard tries on.
+const CLAIMS_MAX: u32 = 5;
 
 /// Enters a member in the roster and starts it with its first prompt.
 pub async fn start(shared: Arc<Shared>, member: Member, first: String) -> Result<(), String> {
     let member = Member {
         session: lock(&shared.setup).session.clone(),
+        first: first.clone(),
         ..member
     };
     let (roster, entering) = (shared.roster.clone(), member.clone());
     let team = blocking(move || roster.enter(entering))
         .await
         .map_err(|e| e.to_string())?;
+    // What was asked of an earlier one of this name is not asked of this one.
+    shared.finish_shutdowns(&member.name).await;
     let life = Life::new(&shared, member, &team);
     shared.read_team().await;
     let first = Input::Say(vec![Block::text(first)]);
@@ -43,7 +51,7 @@ pub async fn start(shared: Arc<Shared>, member: Member, first: String) -> Result
 }
 
 /// Brings a member back that the end of crewdeck has cut off, with its conversation.
-pub async fn back(shared: &Arc<Shared>, member: Member, team: &Team) -> Result<(), StoreError> {
+pub async fn back(shared: &Arc<Shared>, member: Member, team: &Team) -> Result<Back, StoreError> {
     let mut life = Life::new(shared, member, team);
     let transcript = life.outfit.driver.transcript.clone();
     let recalled = blocking(move || transcript.recall()).await?;
@@ -54,11 +62,24 @@ pub async fn back(shared: &Arc<Shared>, member: Member, team: &Team) -> Result<(
     if conversation.plan == PlanState::Approved {
         life.outfit.handle.desk.open_gate();
     }
-    let first = match conversation.turn {
-        TurnState::Ended => None,
-        TurnState::Open => Some(Input::Say(vec![Block::text(prompt::GO_ON)])),
+    let mut first = match conversation.turn {
+        TurnState::Ended => Vec::new(),
+        TurnState::Open => vec![Block::text(prompt::GO_ON)],
     };
+    let words = Block::text(life.member.first.clone());
+    let has_heard = conversation
+        .messages
+        .iter()
+        .any(|m| m.blocks.contains(&words));
+    if !life.member.first.is_empty() && !has_heard {
+        first.push(words);
+    }
     life.outfit.driver.resume(conversation).await;
+    let messages = life.outfit.driver.state.turn.messages();
+    if let Some(words) = life.find_place(&messages).await {
+        first.push(words);
+    }
+    let first = (!first.is_empty()).then_some(Input::Say(first));
     life.outfit.driver.activity(Activity::Idle).await;
     let (roster, name, now) = (
         shared.roster.clone(),
@@ -67,8 +88,27 @@ pub async fn back(shared: &Arc<Shared>, member: Member, team: &Team) -> Result<(
     );
     blocking(move || roster.set_status(&name, MemberStatus::Idle, now)).await?;
     life.member.status = MemberStatus::Idle;
-    shared.tracker.spawn(life.live(first));
-    Ok(())
+    let asked_to_go = life.remember_shutdown().await;
+    let turn = match (&first, asked_to_go || life.look().await.has_work()) {
+        (None, false) => TurnState::Ended,
+        (Some(_), _) | (None, true) => TurnState::Open,
+    };
+    Ok(Back { life, first, turn })
+}
+
+/// A member that comes back and has not begun.
+pub struct Back {
+    life: Life,
+    first: Option<Input>,
+    /// Whether it has something to do.
+    pub turn: TurnState,
+}
+
+impl Back {
+    /// Lets it work.
+    pub fn begin(self, shared: &Shared) {
+        shared.tracker.spawn(self.life.live(self.first));
+    }
 }
 
 /// Whether a teammate waits for mail although it has work: its model failed, it was interrupted, or a
@@ -114,6 +154,8 @@ struct Life {
     member: Member,
     idle: Idle,
     hold: Hold,
+    /// How often in a row the board could not be written when it wanted to claim a task.
+    failed_claims: u32,
 }
 
 impl Life {
@@ -144,12 +186,15 @@ impl Life {
             system: &system,
         });
         shared.enroll(member.name.clone(), outfit.handle.clone());
+        // Until it rests for the first time: the crew must not seem at rest before it has looked around.
+        shared.set_standing(&outfit.handle, Standing::Working);
         Life {
             shared: Arc::clone(shared),
             idle: Idle::new(shared.idle_timeout),
             outfit,
             member,
             hold: Hold::No,
+            failed_claims: 0,
         }
     }
 
@@ -183,7 +228,14 @@ impl Life {
                     }
                 }
                 Next::Resume(task) => say = Some(Input::Say(self.resume(task))),
-                Next::Claim(task) => say = self.claim(task).await.map(Input::Say),
+                Next::Claim(task) => match self.claim(task).await {
+                    Claim::Work(words) => say = Some(Input::Say(words)),
+                    Claim::LookAgain => {}
+                    Claim::Wait => {
+                        let again = self.shared.ran() + CLAIM_AGAIN;
+                        say = self.rest(&mut changes, Some(again)).await?;
+                    }
+                },
                 Next::Stuck(task) => {
                     let why = format!("ended its turn twice with task {task} still open");
                     self.stuck(&why).await;
@@ -204,6 +256,7 @@ impl Life {
         self.settle().await;
         let begun = Begun::by(&start);
         let end = work(&self.shared, &mut self.outfit, start).await?;
+        self.has_begun().await;
         self.hold = self.hold.after(begun, &end);
         match end {
             TurnEnd::Done | TurnEnd::Interrupted => {}
@@ -229,17 +282,17 @@ impl Life {
     async fn rest(
         &mut self,
         changes: &mut tokio::sync::watch::Receiver<u64>,
-        until: Option<Stamp>,
+        until: Option<Duration>,
     ) -> Option<Option<Input>> {
         self.set_status(MemberStatus::Idle).await;
         let standing = match self.hold {
-            Hold::No => Standing::Resting,
-            Hold::UntilMail => Standing::Held,
+            Hold::No if self.failed_claims < CLAIMS_MAX => Standing::Resting,
+            Hold::No | Hold::UntilMail => Standing::Held,
         };
         self.shared.set_standing(&self.outfit.handle, standing);
         let deadline = async {
             match until {
-                Some(at) => tokio::time::sleep(at.since(self.shared.now())).await,
+                Some(at) => tokio::time::sleep(at.saturating_sub(self.shared.ran())).await,
                 None => std::future::pending().await,
             }
         };
@@ -254,6 +307,18 @@ impl Life {
             },
             changed = changes.changed() => changed.ok().map(|()| None),
             () = deadline => Some(None),
+        }
+    }
+
+    /// After its first turn: its first instructions stand in its conversation.
+    async fn has_begun(&mut self) {
+        if self.member.first.is_empty() {
+            return;
+        }
+        let (roster, name) = (self.shared.roster.clone(), self.member.name.clone());
+        // Where this fails a restart looks into the conversation.
+        if blocking(move || roster.has_begun(&name)).await.is_ok() {
+            self.member.first.clear();
         }
     }
 

@@ -5,13 +5,24 @@ use super::{Hold, Life};
 use crate::agent::driver::blocking;
 use crate::agent::idle::{Mail, Person, Sight};
 use crate::agent::prompt;
-use crate::domain::chat::Block;
+use crate::domain::chat::{Block, Message};
 use crate::domain::graph::Claimer;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 use crate::domain::team::Activity;
 use crate::protocol::event::EventKind;
 use crate::store::{StoreError, Which};
+use crate::tools::claim_task;
+
+/// What came of the wish to claim a task.
+pub(super) enum Claim {
+    /// It is the teammate's, and these words begin the work on it.
+    Work(Vec<Block>),
+    /// It is not: there may be another.
+    LookAgain,
+    /// The board can not be written: later, perhaps.
+    Wait,
+}
 
 impl Life {
     pub(super) async fn look(&mut self) -> Sight {
@@ -53,7 +64,7 @@ impl Life {
             } else {
                 Person::Free
             },
-            now: self.shared.now(),
+            now: self.shared.ran(),
         }
     }
 
@@ -96,6 +107,39 @@ impl Life {
         self.outfit.driver.activity(Activity::Failed { why }).await;
     }
 
+    /// For a member that comes back with this conversation: its task and a worktree for it, where crewdeck was ended
+    /// after the claim and before it had heard of both. What it should know comes back.
+    pub(super) async fn find_place(&mut self, conversation: &[Message]) -> Option<Block> {
+        let (board, name) = (self.shared.board.clone(), self.member.name.clone());
+        let own = blocking(move || board.ask(|graph| graph.open_task_of(&name).cloned())).await;
+        let task = self.shared.bound(own.ok().flatten()?).await;
+        let knows = |words: &str| {
+            let mut blocks = conversation.iter().flat_map(|m| &m.blocks);
+            blocks.any(|block| match block {
+                Block::Text { text } | Block::ToolResult { content: text, .. } => {
+                    text.contains(words)
+                }
+                Block::Thinking { .. } | Block::ToolCall(_) => false,
+            })
+        };
+        let is_told = knows(&prompt::claimed_mark(task.id.0));
+        // What it has claimed with its tool it works on where it is.
+        let is_its_own = knows(&claim_task::mark(task.id, &self.member.name));
+        if is_its_own || is_told && self.shared.dir_of(&task).is_some() {
+            return None;
+        }
+        match self.shared.place_for(&task, &self.member.name).await {
+            Ok(place) => {
+                let text = prompt::claimed(task.id.0, &task.subject, &task.description);
+                place.map(|place| Block::text(text + &place.words))
+            }
+            Err(error) => {
+                self.no_place(&task, &error).await;
+                None
+            }
+        }
+    }
+
     /// Goes to where its task is worked on; without one, to the root.
     pub(super) async fn settle(&mut self) {
         let (board, name) = (self.shared.board.clone(), self.member.name.clone());
@@ -107,16 +151,30 @@ impl Life {
         self.outfit.driver.workshop.workdir = dir.unwrap_or_else(|| self.shared.common_dir());
     }
 
-    pub(super) async fn claim(&mut self, task: TaskId) -> Option<Vec<Block>> {
+    pub(super) async fn claim(&mut self, task: TaskId) -> Claim {
         // From here on it is at work: making its worktree takes a moment, and the crew must not seem at rest.
+        if self.failed_claims == 0 {
+            self.shared
+                .set_standing(&self.outfit.handle, Standing::Working);
+        }
+        let (board, claimer, now) = (self.shared.board.clone(), self.claimer(), self.shared.now());
+        let claimed = match blocking(move || board.claim(Some(task), &claimer, now)).await {
+            Ok(Some(claimed)) => claimed,
+            // Somebody was faster, or changed the task.
+            Ok(None) | Err(StoreError::Graph(_) | StoreError::Unreadable(..)) => {
+                self.failed_claims = 0;
+                return Claim::LookAgain;
+            }
+            Err(error) => {
+                self.failed_claims += 1;
+                let what = format!("Task {task} can not be claimed; it is tried again");
+                self.outfit.driver.trouble(&what, &error).await;
+                return Claim::Wait;
+            }
+        };
+        self.failed_claims = 0;
         self.shared
             .set_standing(&self.outfit.handle, Standing::Working);
-        let (board, claimer, now) = (self.shared.board.clone(), self.claimer(), self.shared.now());
-        // Somebody may have been faster, or changed the task: then look again.
-        let claimed = blocking(move || board.claim(Some(task), &claimer, now))
-            .await
-            .ok()
-            .flatten()?;
         let which = Which::These([task].into());
         self.shared.read_board(which).await;
         let agent = self.member.name.clone();
@@ -134,9 +192,9 @@ impl Life {
             Ok(None) => {}
             Err(error) => {
                 self.no_place(&claimed, &error).await;
-                return None;
+                return Claim::LookAgain;
             }
         }
-        Some(vec![Block::text(text)])
+        Claim::Work(vec![Block::text(text)])
     }
 }

@@ -33,7 +33,7 @@ impl TaskGraph {
             blocked_by: Vec::new(),
             blocks: Vec::new(),
             owner: String::new(),
-            worktree: String::new(),
+            worktree: new.worktree,
             tags: new.tags,
             created_at: now,
             updated_at: now,

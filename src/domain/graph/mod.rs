@@ -38,6 +38,8 @@ pub struct NewTask {
     pub blocked_by: Vec<TaskId>,
     /// What a claimer must be good at.
     pub tags: Vec<String>,
+    /// The worktree in which it is worked on, where that is known; empty: none yet.
+    pub worktree: String,
 }
 
 /// What is to be changed; `None` and empty lists leave things as they are.

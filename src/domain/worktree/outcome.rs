@@ -1,5 +1,7 @@
 //! What came of making, merging, committing and removing a worktree.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::Worktree;
@@ -103,4 +105,45 @@ pub struct DiskUse {
     pub bytes: u64,
     /// Whether there were more files than are counted.
     pub at_least: bool,
+}
+
+/// `1.2 MiB`, with a `>` when there is more.
+impl fmt::Display for DiskUse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = if self.at_least { ">" } else { "" };
+        let kib = self.bytes.div_ceil(1024);
+        let text = match kib {
+            0..1024 => format!("{mark}{kib} KiB"),
+            1024..1_048_576 => format!("{mark}{}.{} MiB", kib / 1024, kib % 1024 * 10 / 1024),
+            _ => {
+                let mib = kib / 1024;
+                format!("{mark}{}.{} GiB", mib / 1024, mib % 1024 * 10 / 1024)
+            }
+        };
+        f.pad(&text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn sizes_are_short() {
+        for (bytes, text) in [
+            (0, "0 KiB"),
+            (1, "1 KiB"),
+            (1_536 * 1024, "1.5 MiB"),
+            (111 * 1024 * 1024 * 1024, "111.0 GiB"),
+        ] {
+            let at_least = false;
+            assert_eq!(DiskUse { bytes, at_least }.to_string(), text);
+        }
+        let huge = DiskUse {
+            bytes: 1,
+            at_least: true,
+        };
+        assert_eq!(huge.to_string(), ">1 KiB");
+    }
 }

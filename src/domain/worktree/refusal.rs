@@ -47,7 +47,7 @@ pub enum WorktreeError {
         own: String,
     },
     /// Something is under way in it or in the main work tree.
-    #[error("{what} is under way in {place}: finish it, or run git {} --abort there", what.command())]
+    #[error("{what} is under way in {place}: finish it, or run git {} there", what.abort())]
     Busy {
         /// What.
         what: Busy,

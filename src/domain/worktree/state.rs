@@ -54,6 +54,17 @@ pub enum Busy {
 }
 
 impl Busy {
+    /// The words behind `git` that give it up.
+    pub fn abort(self) -> &'static str {
+        match self {
+            Busy::Merge => "merge --abort",
+            Busy::Rebase => "rebase --abort",
+            Busy::CherryPick => "cherry-pick --abort",
+            Busy::Revert => "revert --abort",
+            Busy::Bisect => "bisect reset",
+        }
+    }
+
     /// The command's name.
     pub fn command(self) -> &'static str {
         match self {

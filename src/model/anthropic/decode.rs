@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 use crate::domain::chat::{Block, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::usage::Usage;
-use crate::model::http::{Decode, garbled};
+use crate::model::http::{Decode, Measure, garbled};
 use crate::model::refusal::{error_text, is_too_long};
 use crate::model::sse::SseEvent;
-use crate::model::{Delta, Fault, ModelError, Reply, StopReason, input_of};
+use crate::model::{Delta, Fault, ModelError, Reply, StopReason, input_of, tokens_of};
 
 /// Most blocks of one answer.
 const BLOCKS_MAX: usize = 1024;
@@ -16,9 +16,10 @@ const BLOCKS_MAX: usize = 1024;
 /// What was heard of an answer so far.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    blocks: Vec<(u64, Part)>,
+    blocks: Vec<Open>,
     stop: Option<StopReason>,
     usage: Usage,
+    measure: Measure,
     ended: Ended,
 }
 
@@ -27,6 +28,14 @@ enum Ended {
     #[default]
     No,
     Yes,
+}
+
+/// A block as it arrives.
+#[derive(Debug)]
+struct Open {
+    index: u64,
+    part: Part,
+    closed: Ended,
 }
 
 #[derive(Debug)]
@@ -64,7 +73,13 @@ impl Decode for Decoder {
                 }
             }
             "content_block_start" => self.start(&value, out)?,
-            "content_block_delta" => self.delta(&value, out),
+            "content_block_delta" => self.delta(&value, out)?,
+            "content_block_stop" => {
+                let index = index(&value);
+                if let Some(open) = self.blocks.iter_mut().rev().find(|b| b.index == index) {
+                    open.closed = Ended::Yes;
+                }
+            }
             "message_delta" => {
                 if let Some(stop) = value.pointer("/delta/stop_reason").and_then(Value::as_str) {
                     self.stop = Some(stop_reason(stop));
@@ -79,7 +94,7 @@ impl Decode for Decoder {
                 out.push(Delta::Done(reply));
             }
             "error" => return Err(failed(&value)),
-            // ping, content_block_stop, and whatever comes in the future.
+            // ping, and whatever comes in the future.
             _ => {}
         }
         Ok(())
@@ -97,6 +112,9 @@ impl Decoder {
             return Err(garbled("an answer of too many blocks"));
         }
         let block = value.get("content_block").unwrap_or(&Value::Null);
+        if self.is_repeat(index(value), block) {
+            return Ok(());
+        }
         let text = |key: &str| {
             block
                 .get(key)
@@ -131,18 +149,43 @@ impl Decoder {
             }
             Some(_) | None => Part::Other,
         };
-        self.blocks.push((index(value), part));
+        self.measure.grow(&block.to_string())?;
+        self.blocks.push(Open {
+            index: index(value),
+            part,
+            closed: Ended::No,
+        });
         Ok(())
     }
 
-    fn delta(&mut self, value: &Value, out: &mut Vec<Delta>) {
+    /// Whether the start of a block has come before: an event that some proxy sends twice must not run a tool
+    /// twice. (Some servers number all blocks 0, so the index alone does not tell.)
+    fn is_repeat(&self, index: u64, block: &Value) -> bool {
+        let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
+        self.blocks.iter().any(|open| {
+            let is_open = open.index == index && open.closed == Ended::No;
+            match (&open.part, text("type")) {
+                (Part::Call { id, .. }, "tool_use") if !id.is_empty() => id == text("id"),
+                (Part::Call { .. }, "tool_use") => is_open && text("id").is_empty(),
+                (Part::Text(_), "text") | (Part::Thinking { .. }, "thinking") => is_open,
+                (Part::Call { .. } | Part::Text(_) | Part::Thinking { .. } | Part::Other, _) => {
+                    false
+                }
+            }
+        })
+    }
+
+    fn delta(&mut self, value: &Value, out: &mut Vec<Delta>) -> Result<(), ModelError> {
         let index = index(value);
         let delta = value.get("delta").unwrap_or(&Value::Null);
         let more = |key: &str| delta.get(key).and_then(Value::as_str).unwrap_or_default();
-        let Some((_, part)) = self.blocks.iter_mut().rev().find(|(i, _)| *i == index) else {
-            return;
+        let Some(open) = self.blocks.iter_mut().rev().find(|b| b.index == index) else {
+            return Ok(());
         };
-        match part {
+        for key in ["text", "thinking", "signature", "partial_json"] {
+            self.measure.grow(more(key))?;
+        }
+        match &mut open.part {
             Part::Text(text) => {
                 let more = more("text");
                 text.push_str(more);
@@ -161,13 +204,14 @@ impl Decoder {
             Part::Call { json, .. } => json.push_str(more("partial_json")),
             Part::Other => {}
         }
+        Ok(())
     }
 
     fn take(&mut self) -> Reply {
         let parts = std::mem::take(&mut self.blocks);
         let blocks: Vec<Block> = parts
             .into_iter()
-            .filter_map(|(_, part)| block(part))
+            .filter_map(|open| block(open.part))
             .collect();
         let calls = blocks.iter().any(|b| matches!(b, Block::ToolCall(_)));
         let fallback = if calls {
@@ -261,7 +305,7 @@ fn read_usage(usage: &mut Usage, value: &Value) {
         ("cache_read_input_tokens", &mut usage.cache_read),
         ("cache_creation_input_tokens", &mut usage.cache_write),
     ] {
-        if let Some(count) = value.get(key).and_then(Value::as_u64) {
+        if let Some(count) = tokens_of(value.get(key)) {
             *slot = count;
         }
     }

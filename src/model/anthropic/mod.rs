@@ -6,12 +6,14 @@ mod request;
 #[cfg(test)]
 pub(super) use decode::Decoder;
 
+use std::time::Duration;
+
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::http::{Answer, Http, deltas};
+use super::http::{Answer, Http, SILENCE, deltas};
 use super::{Delta, Model, ModelError, ModelRequest};
 
 /// What varies between servers.
@@ -25,6 +27,8 @@ pub struct AnthropicConfig {
     pub key_header: KeyHeader,
     /// The `anthropic-version` header.
     pub version: String,
+    /// How long the server may say nothing.
+    pub silence: Duration,
 }
 
 /// How the key is sent. The official SDK sent `X-Api-Key` up to 1.x and sends a bearer since 2.0.
@@ -44,6 +48,7 @@ impl Default for AnthropicConfig {
             key: None,
             key_header: KeyHeader::default(),
             version: "2023-06-01".into(),
+            silence: SILENCE,
         }
     }
 }
@@ -70,7 +75,7 @@ impl Anthropic {
         let base = config.base_url.trim_end_matches('/');
         let base = base.strip_suffix("/v1").unwrap_or(base);
         Ok(Anthropic {
-            http: Http::new(base, headers, "ANTHROPIC_API_KEY")?,
+            http: Http::new(base, headers, "ANTHROPIC_API_KEY", config.silence)?,
         })
     }
 }

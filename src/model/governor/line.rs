@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::super::{Fault, ModelError, retry};
+use super::super::{Fault, ModelError, Server, retry};
 
 /// A call's number, in the order in which the calls were asked for.
 pub type Number = u64;
@@ -22,6 +22,8 @@ pub struct Line {
     gate: Gate,
     /// Refusals in a row; calls that were refused side by side count as one.
     refused: u32,
+    /// Whether the server has ever answered.
+    server: Server,
     /// Counts refusals up. What a call of an earlier round hears is old news: it does not open the gate.
     round: u64,
 }
@@ -66,8 +68,14 @@ impl Line {
             running: BTreeMap::new(),
             gate: Gate::Open,
             refused: 0,
+            server: Server::New,
             round: 0,
         }
+    }
+
+    /// What is known of the server.
+    pub fn server(&self) -> Server {
+        self.server
     }
 
     /// Takes the last place in line.
@@ -110,6 +118,12 @@ impl Line {
 
     /// The server has begun to answer call `number`: it has recovered.
     pub fn answered(&mut self, number: Number) {
+        self.server = Server::Known;
+        self.heard(number);
+    }
+
+    /// The server has time for call `number`.
+    fn heard(&mut self, number: Number) {
         if self.running.get(&number) == Some(&self.round) {
             self.refused = 0;
             self.gate = Gate::Open;
@@ -126,7 +140,7 @@ impl Line {
     ) -> Option<Duration> {
         if !retry::concerns_all(error) {
             if has_answered(error.fault) {
-                self.answered(number);
+                self.heard(number);
             }
             return None;
         }

@@ -109,9 +109,13 @@ impl Ticket {
     fn failed(&self, error: &mut ModelError) {
         let jitter = (self.room.jitter)();
         let now = self.room.now();
-        let shared = self.room.line().failed(self.number, error, now, jitter);
-        if shared.is_some() {
-            error.wait = shared;
+        {
+            let mut line = self.room.line();
+            error.server = line.server();
+            let shared = line.failed(self.number, error, now, jitter);
+            if shared.is_some() {
+                error.wait = shared;
+            }
         }
         self.room.moved.send_replace(());
     }
@@ -232,5 +236,7 @@ impl Waiting {
     }
 }
 
+#[cfg(test)]
+mod property_tests;
 #[cfg(test)]
 mod tests;

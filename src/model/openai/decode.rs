@@ -5,10 +5,10 @@ use serde_json::Value;
 use crate::domain::chat::{Block, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::usage::Usage;
-use crate::model::http::{Decode, garbled};
-use crate::model::refusal::{error_text, is_too_long};
+use crate::model::http::{Decode, Measure, garbled};
+use crate::model::refusal::{error_text, is_out_of_credit, is_too_long};
 use crate::model::sse::SseEvent;
-use crate::model::{Delta, Fault, ModelError, Reply, StopReason, input_of};
+use crate::model::{Delta, Fault, ModelError, Reply, StopReason, input_of, tokens_of};
 
 /// Most tool calls of one answer.
 const CALLS_MAX: usize = 256;
@@ -21,6 +21,7 @@ pub struct Decoder {
     calls: Vec<Call>,
     finish: Option<StopReason>,
     usage: Usage,
+    measure: Measure,
 }
 
 #[derive(Debug, Default)]
@@ -34,7 +35,11 @@ struct Call {
 impl Decode for Decoder {
     fn event(&mut self, event: &SseEvent, out: &mut Vec<Delta>) -> Result<(), ModelError> {
         let data = event.data.trim();
-        if data.is_empty() || data == "[DONE]" {
+        if data == "[DONE]" {
+            self.done(out);
+            return Ok(());
+        }
+        if data.is_empty() {
             return Ok(());
         }
         let value: Value =
@@ -68,6 +73,22 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
+    /// The mark of the end. Some servers leave the connection open behind it, some leave the finish reason
+    /// out before it.
+    fn done(&mut self, out: &mut Vec<Delta>) {
+        let guessed = if !self.calls.is_empty() {
+            Some(StopReason::ToolUse)
+        } else if !self.text.is_empty() {
+            Some(StopReason::EndTurn)
+        } else {
+            None
+        };
+        if let Some(finish) = self.finish.take().or(guessed) {
+            let reply = self.take(finish);
+            out.push(Delta::Done(reply));
+        }
+    }
+
     fn delta(&mut self, delta: &Value, out: &mut Vec<Delta>) -> Result<(), ModelError> {
         let text = |key: &str| {
             delta
@@ -76,10 +97,12 @@ impl Decoder {
                 .filter(|t| !t.is_empty())
         };
         if let Some(thought) = text("reasoning_content").or_else(|| text("reasoning")) {
+            self.measure.grow(thought)?;
             self.thinking.push_str(thought);
             out.push(Delta::Thinking(thought.into()));
         }
         if let Some(words) = text("content").or_else(|| text("refusal")) {
+            self.measure.grow(words)?;
             self.text.push_str(words);
             out.push(Delta::Text(words.into()));
         }
@@ -130,9 +153,16 @@ impl Decoder {
             call.name = name.into();
         }
         match part.pointer("/function/arguments") {
-            Some(Value::String(more)) => call.arguments.push_str(more),
+            Some(Value::String(more)) => {
+                self.measure.grow(more)?;
+                call.arguments.push_str(more);
+            }
             Some(Value::Null) | None => {}
-            Some(object) => call.arguments.push_str(&object.to_string()),
+            Some(object) => {
+                let more = object.to_string();
+                self.measure.grow(&more)?;
+                call.arguments.push_str(&more);
+            }
         }
         Ok(())
     }
@@ -196,11 +226,11 @@ fn stop_reason(text: &str) -> StopReason {
 }
 
 fn read_usage(usage: &mut Usage, value: &Value) {
-    let count = |path: &str| value.pointer(path).and_then(Value::as_u64);
+    let count = |path: &str| tokens_of(value.pointer(path));
     let cached = count("/prompt_tokens_details/cached_tokens").unwrap_or(0);
     if let Some(prompt) = count("/prompt_tokens") {
-        usage.input = prompt.saturating_sub(cached);
-        usage.cache_read = cached;
+        usage.cache_read = cached.min(prompt);
+        usage.input = prompt - usage.cache_read;
     }
     if let Some(output) = count("/completion_tokens") {
         usage.output = output;
@@ -214,6 +244,7 @@ fn failed(value: &Value) -> ModelError {
     let code = value.pointer("/error/code").and_then(Value::as_u64);
     let fault = match code {
         _ if is_too_long(&lower) => Fault::ContextTooLong,
+        _ if is_out_of_credit(&lower) => Fault::Auth,
         _ if lower.contains("rate limit") || lower.contains("rate_limit") => Fault::RateLimited,
         Some(429) => Fault::RateLimited,
         Some(401 | 403) => Fault::Auth,

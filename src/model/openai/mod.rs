@@ -7,12 +7,14 @@ mod request;
 #[cfg(test)]
 pub(super) use decode::Decoder;
 
+use std::time::Duration;
+
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::http::{Answer, Http, deltas};
+use super::http::{Answer, Http, SILENCE, deltas};
 use super::{Delta, Model, ModelError, ModelRequest};
 
 /// The address of `OpenAI` itself.
@@ -27,6 +29,8 @@ pub struct OpenAiConfig {
     pub key: Option<SecretString>,
     /// The field that bounds an answer.
     pub max_tokens_field: MaxTokensField,
+    /// How long the server may say nothing.
+    pub silence: Duration,
 }
 
 /// The field that bounds an answer. `OpenAI`'s newer models know only the longer one, most other servers
@@ -48,6 +52,7 @@ impl Default for OpenAiConfig {
             base_url: OFFICIAL.into(),
             key: None,
             max_tokens_field: MaxTokensField::default(),
+            silence: SILENCE,
         }
     }
 }
@@ -76,7 +81,7 @@ impl OpenAi {
             MaxTokensField::MaxCompletionTokens => "max_completion_tokens",
         };
         Ok(OpenAi {
-            http: Http::new(&config.base_url, headers, "OPENAI_API_KEY")?,
+            http: Http::new(&config.base_url, headers, "OPENAI_API_KEY", config.silence)?,
             max_tokens,
         })
     }

@@ -5,13 +5,16 @@ use std::path::Path;
 use std::sync::{Arc, MutexGuard};
 
 use super::super::atomic::{self, Lock};
-use super::super::{StoreError, settle::FILE_MAX};
+use super::super::{StoreError, plain, settle::FILE_MAX};
 use super::cache::Cache;
 use super::record::Record;
 use super::{LAST_ID, LOCK, Which, files};
 use crate::domain::graph::{Claimer, GraphError, TaskGraph};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
+
+/// Most bytes of the file with the last number.
+const LAST_ID_MAX: u64 = 1024;
 
 /// The board while its lock is held.
 pub(super) struct Held<'a> {
@@ -191,7 +194,7 @@ impl Held<'_> {
 
     pub(super) fn next_id(&mut self) -> Result<TaskId, StoreError> {
         let path = self.dir.join(LAST_ID);
-        let noted: u64 = match fs::read_to_string(&path) {
+        let noted: u64 = match plain::read_text(&path, LAST_ID_MAX) {
             Ok(text) => text.trim().parse().unwrap_or(0),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => 0,
             Err(e) => return Err(StoreError::at(path)(e)),

@@ -15,6 +15,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::SystemTime;
 
+use super::super::plain;
 use super::Which;
 use crate::domain::ids::TaskId;
 
@@ -64,7 +65,7 @@ impl Record {
 
     /// The record as who holds no lock sees it.
     pub(super) fn peek(lock: &Path) -> Option<Record> {
-        Record::read(&File::open(lock).ok()?)
+        Record::read(&plain::open(lock).ok()?)
     }
 
     /// A record that says nothing of what was before it.

@@ -4,6 +4,7 @@
 //! behind `--`: no name from outside is ever taken as an option.
 
 mod content;
+mod facts;
 mod refusal;
 mod repo;
 
@@ -13,9 +14,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::words;
 use crate::process::Ended;
 use crate::process::blocking::{self, Errand};
 
+pub use facts::{GitFacts, RepositoryFacts, facts};
 pub use refusal::GitError;
 pub use repo::{Registered, Repo, busy_in, commit_of, head, is_hash};
 
@@ -84,6 +87,8 @@ pub struct Git {
     program: PathBuf,
     /// Git does not look for a repository in this folder or above it.
     ceiling: Option<PathBuf>,
+    /// The folders of the repository, where git must not look for them itself.
+    folders: Vec<(&'static str, PathBuf)>,
     hooks: Hooks,
     /// The lock under which it works.
     lock: Option<Arc<File>>,
@@ -111,18 +116,26 @@ impl Git {
             dir: dir.to_path_buf(),
             program: "git".into(),
             ceiling: None,
+            folders: Vec::new(),
             hooks: Hooks::Skip,
             lock: None,
             identity: Vec::new(),
         }
     }
 
-    /// The same, in a folder below `ceiling` that must be a work tree by itself.
+    /// The same, in a worktree: a folder below `ceiling` with a git folder of its `own`, beside the `common`
+    /// one. Git is told them, since agents can write the files in which it would look for them; what these named
+    /// could have it start any program.
     #[must_use]
-    pub fn below(&self, ceiling: &Path, dir: &Path) -> Git {
+    pub fn below(&self, ceiling: &Path, dir: &Path, own: &Path, common: &Path) -> Git {
         Git {
             dir: dir.to_path_buf(),
             ceiling: Some(ceiling.to_path_buf()),
+            folders: vec![
+                ("GIT_DIR", own.to_path_buf()),
+                ("GIT_COMMON_DIR", common.to_path_buf()),
+                ("GIT_WORK_TREE", dir.to_path_buf()),
+            ],
             ..self.clone()
         }
     }
@@ -182,7 +195,7 @@ impl Git {
         let what = || args.first().copied().unwrap_or_default().to_string();
         let brought = blocking::run(&self.errand(args, keep)).map_err(|e| match e.kind() {
             std::io::ErrorKind::NotFound => GitError::Missing,
-            _ => GitError::Start(e.to_string()),
+            _ => GitError::Start(words::why(&e)),
         })?;
         let code = match brought.ended {
             Ended::Code(code) => code,
@@ -260,6 +273,10 @@ impl Git {
             .map(|(name, value)| (*name, Some(OsString::from(value))));
         let unset = UNSET.iter().map(|name| (*name, None));
         let ceiling = self.ceiling.clone().map(OsString::from);
+        let folders = self
+            .folders
+            .iter()
+            .map(|(name, path)| (*name, Some(OsString::from(path))));
         Errand {
             program: self.program.clone(),
             args: all,
@@ -272,6 +289,7 @@ impl Git {
             env: set
                 .chain(unset)
                 .chain([("GIT_CEILING_DIRECTORIES", ceiling)])
+                .chain(folders)
                 .collect(),
             timeout: TIMEOUT,
             keep,
@@ -347,16 +365,18 @@ mod tests {
 
     #[test]
     fn git_is_told_where_to_look_and_sees_no_foreign_repository() {
-        let (dir, git) =
-            played("echo \"$@\"; echo \"[$GIT_DIR] [$GIT_CEILING_DIRECTORIES] $LC_ALL\"");
-        let below = git.below(Path::new("/ceiling"), dir.path());
+        let (dir, git) = played(
+            "echo \"$@\"; echo \"[$GIT_DIR] [$GIT_COMMON_DIR] [$GIT_CEILING_DIRECTORIES] $LC_ALL\"",
+        );
+        let [own, common] = [Path::new("/own"), Path::new("/common")];
+        let below = git.below(Path::new("/ceiling"), dir.path(), own, common);
         let text = below.ok(&["status"]).unwrap();
         let (args, env) = text.split_once('\n').unwrap();
         assert!(
             args.contains("core.hooksPath=/dev/null") && args.ends_with(" status"),
             "{args}"
         );
-        assert_eq!(env, "[] [/ceiling] C");
+        assert_eq!(env, "[/own] [/common] [/ceiling] C");
         let text = git.with_hooks(Hooks::Run).ok(&["status"]).unwrap();
         assert!(!text.contains("hooksPath"), "{text}");
     }

@@ -41,6 +41,17 @@ pub enum GitError {
     /// The root is a repository without files.
     #[error("{0} is a bare git repository: work in a clone of it")]
     Bare(PathBuf),
+    /// What git takes for no repository stands where one should be.
+    #[error("{0}/.git is no git repository, or a damaged one: git status there says what is wrong")]
+    Damaged(PathBuf),
+    /// Git does not work in what belongs to somebody else.
+    #[error(
+        "{0} belongs to somebody else, so git refuses it: if you trust it, run git config --global --add safe.directory '{0}'"
+    )]
+    NotYours(PathBuf),
+    /// Git's answers hold one path a line.
+    #[error("{0} has a line break in its name, which worktrees can not have: rename it")]
+    LineBreak(PathBuf),
     /// There is nothing to start from.
     #[error(
         "the repository has no commit yet: make a first one (git commit), then worktrees can start from it"

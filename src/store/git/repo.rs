@@ -1,9 +1,9 @@
 //! What is asked of a repository: where it is, what is checked out, what is under way, which worktrees it has.
 
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::super::plain;
 use super::{Git, GitError};
 use crate::domain::worktree::Busy;
 
@@ -47,7 +47,7 @@ impl Repo {
     /// Looks at the repository of `root`.
     ///
     /// # Errors
-    /// When there is none, it is bare, or git is missing or too old.
+    /// When there is none, it is bare, damaged or somebody else's, or git is missing or too old.
     pub fn open(root: &Path) -> Result<Repo, GitError> {
         let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
         let git = Git::at(&root);
@@ -66,7 +66,17 @@ impl Repo {
             return Err(GitError::Bare(root));
         }
         if answer.complaint.contains("not a git repository") {
-            return Err(GitError::NoRepository(root));
+            return Err(if root.join(".git").symlink_metadata().is_ok() {
+                GitError::Damaged(root)
+            } else {
+                GitError::NoRepository(root)
+            });
+        }
+        if answer.complaint.contains("dubious ownership") {
+            return Err(GitError::NotYours(root));
+        }
+        if answer.code == 0 && root.to_string_lossy().contains('\n') {
+            return Err(GitError::LineBreak(root));
         }
         if answer.code != 0 {
             return Err(answer.failed(asked));
@@ -107,6 +117,11 @@ impl Repo {
         &self.own
     }
 
+    /// The git folder that all worktrees share.
+    pub fn common(&self) -> &Path {
+        &self.common
+    }
+
     /// What is under way in the main work tree.
     pub fn busy(&self) -> Option<Busy> {
         busy_in(&self.own)
@@ -145,10 +160,7 @@ fn short_file(path: &Path) -> Option<String> {
     if !fs::symlink_metadata(path).ok()?.is_file() {
         return None;
     }
-    let mut text = String::new();
-    let file = fs::File::open(path).ok()?;
-    file.take(LINK_MAX).read_to_string(&mut text).ok()?;
-    Some(text)
+    plain::read_text(path, LINK_MAX).ok()
 }
 
 /// What is under way in the work tree with this git folder.

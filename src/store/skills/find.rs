@@ -8,6 +8,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, MetadataExt};
 
 use crate::domain::skill::SKILLS_MAX;
+use crate::store::words;
 
 /// The file that makes a folder a skill.
 pub const FILE: &str = "SKILL.md";
@@ -205,6 +206,6 @@ fn reason(error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => "it is a link to nothing: mend or remove it".into(),
         ErrorKind::PermissionDenied => "it may not be read: change its permissions".into(),
-        _ => format!("it can not be read: {error}"),
+        _ => format!("it can not be read: {}", words::why(error)),
     }
 }

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 
-use super::StoreError;
 use super::board::{Which, id_of_file};
+use super::{StoreError, words};
 use heard::{Ear, Heard};
 
 /// Events within this time are one.
@@ -76,7 +76,7 @@ fn start_with(
     let (folders, how, net) = match hear(base, Arc::clone(&ear)) {
         Ok(folders) => (Some(folders), Watching::Native, net),
         Err(error) => {
-            let why = error.to_string();
+            let why = why(&error);
             (None, Watching::Polling { why }, net.min(POLL))
         }
     };
@@ -151,6 +151,25 @@ impl Folders {
                     .is_ok();
             self.watched[at] = now.filter(|_| is_watched);
         }
+    }
+}
+
+/// Why the system can not watch, and what to do about it.
+fn why(error: &notify::Error) -> String {
+    match &error.kind {
+        // Also the limit of instances is told as too many open files.
+        notify::ErrorKind::Io(io) if words::is_too_many(io) => {
+            "too many files are open or watched: raise ulimit -n or fs.inotify.max_user_instances"
+                .into()
+        }
+        notify::ErrorKind::MaxFilesWatch => {
+            "too many files are watched: raise fs.inotify.max_user_watches".into()
+        }
+        notify::ErrorKind::Io(io) => words::why(io),
+        notify::ErrorKind::Generic(_)
+        | notify::ErrorKind::PathNotFound
+        | notify::ErrorKind::WatchNotFound
+        | notify::ErrorKind::InvalidConfig(_) => error.to_string(),
     }
 }
 
@@ -338,6 +357,15 @@ mod tests {
             ]
         );
         assert_eq!(told.recv_timeout(WITHIN), Ok(Dirty::Board(Which::All)));
+    }
+
+    #[test]
+    fn limits_are_named_with_the_setting_that_raises_them() {
+        let too_many = std::io::Error::from_raw_os_error(rustix::io::Errno::MFILE.raw_os_error());
+        assert!(why(&notify::Error::io(too_many)).contains("max_user_instances"));
+        let watches = notify::Error::new(notify::ErrorKind::MaxFilesWatch);
+        assert!(why(&watches).contains("max_user_watches"));
+        assert_eq!(why(&notify::Error::generic("deaf")), "deaf");
     }
 
     #[test]

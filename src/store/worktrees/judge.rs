@@ -245,7 +245,7 @@ fn nested(git: &Git, dir: &Path) -> Result<Vec<String>, StoreError> {
 }
 
 /// The blocks that the files below `dir` take; links are not followed.
-fn size_of(dir: &Path) -> DiskUse {
+pub fn size_of(dir: &Path) -> DiskUse {
     let mut found = DiskUse::default();
     let mut folders: Vec<PathBuf> = vec![dir.to_path_buf()];
     let mut seen = 0;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::domain::stamp::Stamp;
-use crate::domain::worktree::Worktree;
-use crate::store::StoreError;
+use crate::domain::worktree::{Worktree, WorktreeName};
+use crate::store::{StoreError, plain};
 
 /// Largest log, in bytes. A longer one becomes `events.1.jsonl`, in place of the one before.
 const LOG_MAX: u64 = 4 * 1024 * 1024;
@@ -101,15 +101,34 @@ impl EventLog {
         self.append(&line).map_err(StoreError::at(&self.path))
     }
 
+    /// The last event of a worktree; `None`: the log has none.
+    ///
+    /// # Errors
+    /// When it can not be read.
+    pub fn last_of(&self, name: &WorktreeName) -> Result<Option<String>, StoreError> {
+        let text = match fs::read(&self.path) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(StoreError::at(&self.path)(e)),
+        };
+        let mut lines = text
+            .lines()
+            .rev()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let last = lines.find(|line| line["worktree"]["name"] == name.as_str());
+        Ok(last.and_then(|line| line["event"].as_str().map(String::from)))
+    }
+
     fn append(&self, line: &Value) -> std::io::Result<()> {
         if fs::metadata(&self.path).is_ok_and(|meta| meta.len() > LOG_MAX) {
             fs::rename(&self.path, self.path.with_file_name("events.1.jsonl"))?;
         }
-        let mut file = OpenOptions::new()
+        let options = OpenOptions::new()
             .create(true)
             .read(true)
             .append(true)
-            .open(&self.path)?;
+            .clone();
+        let mut file = plain::open_as(&options, &self.path)?;
         let mut last = [b'\n'];
         let is_torn =
             file.seek(SeekFrom::End(-1)).is_ok() && file.read(&mut last).is_ok() && last != [b'\n'];

@@ -8,6 +8,7 @@ mod judge;
 mod log;
 mod merge;
 mod remove;
+mod strays;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,8 @@ use crate::domain::worktree::{OnDisk, Worktree, WorktreeError, WorktreeIndex, Wo
 use log::{EventLog, Note};
 
 pub use create::NewWorktree;
+pub(super) use judge::size_of;
+pub use strays::{Stray, StrayKind};
 
 /// The word with which git locks a worktree while it makes it.
 const INITIALIZING: &str = "initializing";
@@ -232,7 +235,10 @@ impl Work {
             Ok(_) => {}
         }
         if let Some(own) = self.repo.git_dir_of(&dir) {
-            let git = self.repo.git.below(&self.dir, &dir);
+            let git = self
+                .repo
+                .git
+                .below(&self.dir, &dir, &own, self.repo.common());
             return Tree {
                 git: Some((git, own)),
                 ..on_disk(OnDisk::Whole)

@@ -6,6 +6,7 @@
 mod filter;
 mod index;
 mod kept;
+mod label;
 mod list;
 mod steps;
 #[cfg(test)]
@@ -18,17 +19,17 @@ use ratatui::layout::Rect;
 pub use filter::Query;
 pub use index::{Index, Standing, standing};
 use kept::Slot;
+use label::Owner;
+pub use label::{INDENT, label};
 pub use list::{Row, Rows};
 pub use steps::{Step, step};
 
 use super::graph::{self, Drawing, Short, Wanted};
 use super::rows::first_row;
 use super::state::UiState;
-use super::textual::width;
-use crate::domain::graph::SUBJECT_MAX;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
-use crate::domain::text::{clip, one_line};
+use crate::domain::text::one_line;
 
 /// Most tasks that are drawn as a graph.
 pub const GRAPH_MAX: usize = 400;
@@ -128,7 +129,7 @@ fn drawn(state: &UiState, room: Rect) -> Option<Drawing> {
         widths: widths.collect(),
         edges: index(state).edges().collect(),
         columns,
-        short: Short::Cut,
+        ..Wanted::default()
     };
     let low = graph::draw(&wanted)?;
     let is_whole = |(at, width): (usize, &usize)| low.nodes[at].width >= *width;
@@ -139,6 +140,7 @@ fn drawn(state: &UiState, room: Rect) -> Option<Drawing> {
     // Where the height allows it, subjects that are cut go on in further rows.
     for rows in (2..=graph::ROWS_MAX).rev() {
         wanted.short = Short::Wrapped(rows);
+        wanted.least = least(state, rows);
         let high = graph::draw(&wanted);
         if let Some(high) = high.filter(|d| d.height <= height) {
             return Some(high);
@@ -147,36 +149,21 @@ fn drawn(state: &UiState, room: Rect) -> Option<Drawing> {
     Some(low)
 }
 
-/// What stands on a node.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Label {
-    /// The task's number.
-    pub number: String,
-    /// Its subject.
-    pub subject: String,
-    /// Its owner; empty: nobody.
-    pub owner: String,
-}
-
-impl Label {
-    /// The columns that it takes: a shape and the three with blanks between them.
-    pub fn width(&self) -> usize {
-        let owner = match self.owner.as_str() {
-            "" => 0,
-            owner => width(owner) + 2,
-        };
-        self.number.len() + 3 + width(&self.subject) + owner
-    }
-}
-
-/// What stands on the node of a task.
-pub fn label(task: &Task) -> Label {
-    Label {
-        number: task.id.to_string(),
-        // Other programs may write longer ones.
-        subject: clip(&one_line(&task.subject), SUBJECT_MAX),
-        owner: one_line(&task.owner),
-    }
+/// The columns in which each task keeps its words whole in so many rows. Who is at work is told.
+fn least(state: &UiState, rows: usize) -> Vec<usize> {
+    let index = index(state);
+    let tasks = state.board.tasks().enumerate();
+    tasks
+        .map(|(at, task)| {
+            let owner = match index.standing(at) {
+                Standing::InProgress => Owner::Told,
+                Standing::Ready | Standing::Assigned | Standing::Blocked | Standing::Done => {
+                    Owner::Spare
+                }
+            };
+            label(task).least(rows, owner)
+        })
+        .collect()
 }
 
 /// The tags of a task, as `#rust #docs`.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::layers::Web;
 use super::route::{Channel, Routed};
-use super::{Drawing, Ink, NODE_MIN, Node, Path, ROWS_MAX, Short, Wanted};
+use super::{Drawing, Ink, NODE_MIN, Node, Path, ROWS_MAX, Short, Wanted, rows_for};
 
 /// The arrow before a node.
 pub const ARROW: char = '▸';
@@ -70,11 +70,30 @@ impl Columns {
         let gap = *GAPS.iter().find(is_fair).unwrap_or(&GAPS[2]);
         let room = wanted.columns.saturating_sub(between(gap));
         let widest = natural.iter().copied().max().unwrap_or(1);
-        let most = (NODE_MIN..=widest.max(NODE_MIN))
-            .rev()
-            .find(|most| total(*most) <= room)
-            .unwrap_or(NODE_MIN);
-        let width: Vec<usize> = natural.iter().map(|w| (*w).min(most)).collect();
+        let keeps = |layer: &Vec<usize>| {
+            let nodes = layer.iter().filter_map(|p| web.points[*p].node);
+            nodes
+                .filter_map(|n| wanted.least.get(n))
+                .copied()
+                .max()
+                .unwrap_or(0)
+        };
+        let least: Vec<usize> = web.layers.iter().map(keeps).collect();
+        let capped = |least: &[usize], most: usize| -> Vec<usize> {
+            let both = natural.iter().zip(least);
+            both.map(|(w, least)| (*w).min(most.max(*least))).collect()
+        };
+        let within = |least: &[usize]| {
+            (NODE_MIN..=widest.max(NODE_MIN))
+                .rev()
+                .map(|most| capped(least, most))
+                .find(|widths| widths.iter().sum::<usize>() <= room)
+        };
+        // First with whole words everywhere, else as wide as all can be.
+        let none = vec![0; natural.len()];
+        let width = within(&least)
+            .or_else(|| within(&none))
+            .unwrap_or_else(|| capped(&none, NODE_MIN));
         let mut start = Vec::with_capacity(width.len());
         let mut x = 0;
         for (layer, width) in width.iter().enumerate() {
@@ -187,11 +206,8 @@ pub fn add(out: &mut Drawing, part: usize, web: &Web, routed: &Routed, wanted: &
     for (at, point) in web.points.iter().enumerate() {
         let Some(node) = point.node else { continue };
         let width = columns.of_node(wanted, node, point.layer);
-        let missing = wanted.widths[node].saturating_sub(width);
-        // Rows that go on are a little shorter, and end where a word does.
-        let more = missing.div_ceil(width.saturating_sub(4).max(1));
         heights[at] = match wanted.short {
-            Short::Wrapped(rows) => (1 + more).min(rows.clamp(1, ROWS_MAX)),
+            Short::Wrapped(rows) => rows_for(wanted.widths[node], width, rows),
             Short::Cut => 1,
         };
         used.extend((0..heights[at]).map(|row| spread(routed.rows[at]) + row));

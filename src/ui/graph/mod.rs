@@ -37,6 +37,8 @@ pub struct Wanted {
     pub columns: usize,
     /// What becomes of nodes that are narrower than they would like to be.
     pub short: Short,
+    /// The columns that each wrapped node should have at least, if there is room for all; empty: [`NODE_MIN`].
+    pub least: Vec<usize>,
 }
 
 /// What becomes of nodes that are narrower than they would like to be.
@@ -47,6 +49,14 @@ pub enum Short {
     Cut,
     /// They get more rows, so many at most: up to [`ROWS_MAX`].
     Wrapped(usize),
+}
+
+/// The rows of a node that would like to have `natural` columns and has `columns`: at most `most`.
+pub fn rows_for(natural: usize, columns: usize, most: usize) -> usize {
+    let missing = natural.saturating_sub(columns);
+    // Rows that go on are a little shorter, and end where a word does.
+    let more = missing.div_ceil(columns.saturating_sub(4).max(1));
+    (1 + more).min(most.clamp(1, ROWS_MAX))
 }
 
 /// Where a node lies.

@@ -31,7 +31,7 @@ pub fn wanted(count: usize, edges: &[(usize, usize)]) -> Wanted {
         widths: vec![6; count],
         edges: edges.to_vec(),
         columns: 84,
-        short: Short::Cut,
+        ..Wanted::default()
     }
 }
 
@@ -82,6 +82,7 @@ fn any_graph() -> impl Strategy<Value = Wanted> {
                 let turned = |(a, b): (usize, usize)| (a.min(b), a.max(b));
                 let edges = edges.into_iter();
                 Wanted {
+                    least: widths.iter().map(|w| w / 2).collect(),
                     widths,
                     edges: if ordered {
                         edges.map(turned).collect()

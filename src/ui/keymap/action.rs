@@ -46,6 +46,8 @@ pub enum Action {
     Skills,
     /// Choose another model.
     Models,
+    /// Choose another theme.
+    Themes,
     /// Show the background jobs.
     Jobs,
     /// End the selected background job.
@@ -102,6 +104,20 @@ pub enum Action {
     StartDemo,
     /// Put the line away that tells in the demo what to press next.
     DismissTour,
+    /// Play the recording, or let it stand still.
+    PauseOrPlay,
+    /// One event on in the recording.
+    Step,
+    /// One event back in the recording.
+    StepBack,
+    /// Some seconds on in the recording.
+    Jump,
+    /// Some seconds back in the recording.
+    JumpBack,
+    /// Play the recording twice as fast.
+    Faster,
+    /// Play the recording half as fast.
+    Slower,
     /// Leave crewdeck.
     Quit,
 }

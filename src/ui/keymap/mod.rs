@@ -35,6 +35,8 @@ pub enum Context {
     Jobs,
     /// A question before leaving.
     Confirm,
+    /// While a recording is played.
+    Replay,
 }
 
 impl Context {
@@ -54,6 +56,7 @@ impl Context {
             Context::CommentVerdict => "Comment: yes or no",
             Context::Jobs => "Background jobs",
             Context::Confirm => "Question",
+            Context::Replay => "Replay",
         }
     }
 }
@@ -175,6 +178,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Panes, &["b"], Action::Jobs, "show the background jobs", "jobs"),
     bind(Context::Panes, &["@"], Action::Notices, "show the notices", ""),
     bind(Context::Panes, &["S"], Action::Skills, "show the skills that agents can load", ""),
+    bind(Context::Panes, &["T"], Action::Themes, "choose another theme", ""),
     bind(Context::Panes, &["R"], Action::Rules, "show what the whole team may do unasked; Enter takes it back", ""),
     bind(Context::Panes, &["M"], Action::Mouse, "mouse for crewdeck on or off (Shift+drag selects text)", ""),
     bind(Context::Panes, &["?"], Action::Help, "show the keys", "help"),
@@ -224,11 +228,19 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Confirm, &["y", "enter", "ctrl+c"], Action::Accept, "yes", "yes"),
     bind(Context::Confirm, &["n", "esc", "q"], Action::Back, "no", "no"),
 
+    bind(Context::Replay, &["space"], Action::PauseOrPlay, "play the recording, or let it stand still", "pause or play"),
+    bind(Context::Replay, &["."], Action::Step, "one event on", "step"),
+    bind(Context::Replay, &[","], Action::StepBack, "one event back", "step back"),
+    bind(Context::Replay, &[">"], Action::Jump, "ten seconds on", "10 s on"),
+    bind(Context::Replay, &["<"], Action::JumpBack, "ten seconds back", "10 s back"),
+    bind(Context::Replay, &["]"], Action::Faster, "twice as fast", "faster"),
+    bind(Context::Replay, &["["], Action::Slower, "half as fast", "slower"),
+
     bind(Context::Everywhere, &["alt+w", "f2"], Action::Waiting, "go to the oldest request that waits for you", "needs you"),
     bind(Context::Everywhere, &["ctrl+c"], Action::Interrupt, "stop the shown agent; twice when it rests: quit", "stop"),
     bind(Context::Everywhere, &["f1"], Action::Help, "show the keys", "help"),
     bind(Context::Everywhere, &["ctrl+p"], Action::Palette, "show all actions", "actions"),
-    bind(Context::Everywhere, &["alt+h", "f3"], Action::DismissTour, "put away the line that guides through the demo", ""),
+    bind(Context::Everywhere, &["alt+h", "f3"], Action::DismissTour, "put away the line above the hints", ""),
     bind(Context::Everywhere, &["ctrl+z"], Action::Suspend, "suspend; fg brings it back", ""),
 ];
 
@@ -240,6 +252,7 @@ pub const SLASH: &[(&str, Action, &str)] = &[
         Action::Compact,
         "summarise the conversation; words behind it say what matters most",
     ),
+    ("/theme", Action::Themes, "choose another theme"),
     ("/jobs", Action::Jobs, "show the background jobs"),
     (
         "/skills",

@@ -6,4 +6,7 @@ mod lasting;
 mod needs;
 mod pictures;
 mod pty;
+mod replay;
 mod robust;
+mod themes;
+mod viewer;

@@ -6,6 +6,7 @@ use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{AskedCall, Decider, Decision, Request, RequestStatus, Verdict};
 use crate::domain::rule::{Scope, SessionRule};
 use crate::protocol::{Command, EventKind};
+use crate::ui::attention::Window;
 use crate::ui::fixture::{busy, name, permission, picture, plan, press, question, started, tell};
 use crate::ui::{Do, Msg, UiState, update};
 
@@ -283,11 +284,12 @@ fn what_the_lead_may_decide_comes_last_and_is_not_counted() {
         press(&mut state, "esc 6 a"),
         [decision(&leads, Verdict::Approve, "")]
     );
+    update(&mut state, Msg::Window(Window::Elsewhere));
     let own = asked("r2", "alice", PUSH, 0.0);
     let told = vec![EventKind::RequestChanged {
         request: own.clone(),
     }];
-    assert!(tell(&mut state, told).contains(&Do::Bell));
+    assert!(tell(&mut state, told).contains(&Do::Call("alice asks for permission".into())));
     assert_eq!(state.title(), "crewdeck (1 needs you)");
     press(&mut state, "esc w");
     assert_eq!(state.selected.request, Some(own.id));

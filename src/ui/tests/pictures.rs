@@ -8,7 +8,7 @@ use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::protocol::EventKind;
 use crate::ui::fixture::{blank, busy, cells, permission, picture, press, skills, started, tell};
-use crate::ui::{Msg, Palette, Theme, update};
+use crate::ui::{ColorDepth, Msg, Theme, ThemeName, update};
 
 const SIZES: [(u16, u16); 4] = [(160, 45), (100, 30), (70, 20), (60, 16)];
 
@@ -16,7 +16,7 @@ const SIZES: [(u16, u16); 4] = [(160, 45), (100, 30), (70, 20), (60, 16)];
 fn without_colour_nothing_is_coloured_and_the_bar_is_there() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 4");
-    let cells = cells(&state, &Theme::new(Palette::Mono));
+    let cells = cells(&state, &Theme::new(ThemeName::Terminal, ColorDepth::None));
     let blank = Cell::default();
     let plain = |c: &Cell| (c.fg, c.bg) == (blank.fg, blank.bg);
     assert!(cells.content.iter().all(plain));
@@ -24,8 +24,9 @@ fn without_colour_nothing_is_coloured_and_the_bar_is_there() {
         .area
         .rows()
         .filter(|row| {
-            let cell = &cells[(row.right() - 3, row.y)];
-            cell.modifier.contains(Modifier::REVERSED)
+            // Titles and what waits are reversed in part; the bar from end to end of its row.
+            let mut last = (row.right() - 12..row.right() - 1).map(|x| &cells[(x, row.y)]);
+            last.all(|cell| cell.modifier.contains(Modifier::REVERSED))
         })
         .map(|row| row.y)
         .collect();

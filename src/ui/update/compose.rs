@@ -64,7 +64,10 @@ pub fn send(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
         to: to.clone(),
         text: words.into(),
     };
-    if to != state.shown {
+    if !state.seat.is_crew() {
+        let text = format!("Sent to {to} as a letter, which it reads between two steps.");
+        state.say(Level::Info, text);
+    } else if to != state.shown {
         state.say(Level::Info, format!("Sent to {to}."));
     }
     state.queued.push(Queued {
@@ -169,7 +172,8 @@ pub fn interrupt(state: &mut UiState, out: &mut Vec<Do>) {
         return;
     }
     let agent = state.shown.clone();
-    if state.is_running(&agent) && state.interrupted.as_ref() != Some(&agent) {
+    let is_running = state.seat.is_crew() && state.is_running(&agent);
+    if is_running && state.interrupted.as_ref() != Some(&agent) {
         state.say(
             Level::Info,
             format!("Stopping {agent}. It keeps what it has."),
@@ -189,10 +193,11 @@ pub fn interrupt(state: &mut UiState, out: &mut Vec<Do>) {
         state.composer.take();
     }
     state.quit_armed = Some(state.now);
-    let text = match state.busy() {
-        0 => "Press Ctrl+c again to quit.".to_string(),
-        1 => "Press Ctrl+c again to quit. One agent is still at work.".to_string(),
-        n => format!("Press Ctrl+c again to quit. {n} agents are still at work."),
+    let text = match (state.seat.leaves(), state.busy()) {
+        (Some(text), _) => text.to_string(),
+        (None, 0) => "Press Ctrl+c again to quit.".to_string(),
+        (None, 1) => "Press Ctrl+c again to quit. One agent is still at work.".to_string(),
+        (None, n) => format!("Press Ctrl+c again to quit. {n} agents are still at work."),
     };
     state.say(Level::Info, text);
 }

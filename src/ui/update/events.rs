@@ -2,18 +2,21 @@
 
 use std::sync::Arc;
 
-use super::{Do, popups};
+use super::popups;
+use crate::domain::attention::Matter;
 use crate::domain::ids::Name;
 use crate::domain::request::{Decider, Request};
 use crate::domain::stamp::Stamp;
+use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::protocol::event::Level;
 use crate::protocol::{Event, EventKind};
+use crate::ui::board::Standing;
 use crate::ui::state::{MODELS_MAX, Models, Page, UiState};
-use crate::ui::{pane::Focus, pane::Pane, rows};
+use crate::ui::{pane::Focus, pane::Pane, rows, sentence};
 
 /// Takes an event in.
-pub fn event(state: &mut UiState, event: &Event, out: &mut Vec<Do>) {
+pub fn event(state: &mut UiState, event: &Event) {
     if event.at.0 > state.now.0 {
         state.now = event.at;
     }
@@ -93,7 +96,7 @@ pub fn event(state: &mut UiState, event: &Event, out: &mut Vec<Do>) {
             }
             state.letters.moved(letter, *step);
         }
-        EventKind::RequestChanged { request } => request_changed(state, request, out),
+        EventKind::RequestChanged { request } => request_changed(state, request),
         EventKind::SkillsChanged(book) => state.skills = book.clone(),
         EventKind::RulesChanged { rules } => state.rules.clone_from(rules),
         EventKind::Notice { level, agent, text } => {
@@ -117,6 +120,36 @@ pub fn event(state: &mut UiState, event: &Event, out: &mut Vec<Do>) {
     }
 }
 
+/// What the person may be called for, requests aside.
+pub fn worth_a_call(state: &mut UiState, event: &EventKind) {
+    let (matter, words) = if let EventKind::CrewAtRest = event {
+        let done = crate::ui::board::index(state).count(Standing::Done);
+        let words = match state.board.len() {
+            0 => "the lead has answered".into(),
+            all => format!("everybody rests, {done} of {all} tasks are done"),
+        };
+        (Matter::Done, words)
+    } else if let EventKind::ActivityChanged { agent, activity } = event
+        && *activity != state.activity(agent)
+    {
+        match activity {
+            Activity::Failed { .. } => (Matter::Trouble, format!("{agent} failed")),
+            Activity::Stuck { .. } => (Matter::Trouble, format!("{agent} is stuck")),
+            Activity::Idle
+            | Activity::Thinking
+            | Activity::Compacting
+            | Activity::Tool { .. }
+            | Activity::Backoff { .. }
+            | Activity::Queued { .. }
+            | Activity::NeedsYou { .. }
+            | Activity::Gone => return,
+        }
+    } else {
+        return;
+    };
+    state.attention.news(matter, words, state.now);
+}
+
 fn agent_event(state: &mut UiState, agent: &Name, event: &Event) {
     // The person is no agent: nothing happens to it that a conversation would show.
     if !agent.is_user() {
@@ -134,7 +167,7 @@ fn dequeue(state: &mut UiState, to: &Name) {
     }
 }
 
-fn request_changed(state: &mut UiState, request: &Request, out: &mut Vec<Do>) {
+fn request_changed(state: &mut UiState, request: &Request) {
     let before = rows::selected_request(state).map(|(_, r)| r.id.clone());
     let known = state.requests.get(&request.id).is_some();
     state.requests.changed(request);
@@ -142,7 +175,8 @@ fn request_changed(state: &mut UiState, request: &Request, out: &mut Vec<Do>) {
     // What joins a card that is there needs no second bell.
     let is_new_card = state.requests.same(request).next().is_none();
     if waits && !known && is_new_card && request.decider != Decider::Lead {
-        out.push(Do::Bell);
+        let words = sentence::request(request);
+        state.attention.news(Matter::Needs, words, state.now);
     }
     let after = rows::selected_request(state).map(|(_, r)| r.id.clone());
     if before != after {

@@ -7,17 +7,24 @@ mod events;
 mod mouse;
 mod movement;
 mod popups;
+mod replay;
+mod themes;
+
+pub use replay::{begin as begin_replay, recall};
 
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use ratatui::layout::Rect;
 
+use super::attention::Window;
 use super::keymap::{Action, Found, lookup};
 use super::keys;
 use super::pane::{Focus, Pane};
 use super::popup::{CommentStage, Popup, Searching};
+use super::replay::Player;
 use super::state::{Motion, MouseOwner, Page, SPIN, UiState};
 use super::tour::Tour;
 use crate::domain::stamp::Stamp;
+use crate::domain::theme::ThemeName;
 use crate::protocol::event::Level;
 use crate::protocol::{Command, Event, EventKind};
 
@@ -40,6 +47,8 @@ pub enum Msg {
         /// The time.
         now: Stamp,
     },
+    /// The terminal's window got or lost the keyboard.
+    Window(Window),
     /// `$EDITOR` gave the message back. Answers [`Do::EditComposer`].
     Edited(String),
 }
@@ -61,8 +70,10 @@ pub enum Do {
     Copy(String),
     /// Give the mouse to somebody else.
     Mouse(MouseOwner),
-    /// Ring the bell: something new waits for the person.
-    Bell,
+    /// Call the person, who looks elsewhere: why, in one line.
+    Call(String),
+    /// Remember the theme for the next time.
+    SaveTheme(ThemeName),
 }
 
 /// Takes `msg` in and says what is to be done. No IO, no clock: the same messages give the same screen.
@@ -70,7 +81,8 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
     let mut out = Vec::new();
     match msg {
         Msg::Key(key, now) => {
-            tick(state, now);
+            clock(state, now);
+            state.attention.pressed(state.now);
             if key.kind != KeyEventKind::Release {
                 press(state, key, &mut out);
             }
@@ -81,13 +93,9 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
             state.size = Rect::new(0, 0, width, height);
             state.dirty = true;
         }
-        Msg::Event(event) => {
-            if matches!(event.kind, EventKind::BoardChanged { .. }) {
-                state.board_kept.outdated();
-            }
-            events::event(state, &event, &mut out);
-        }
-        Msg::Tick { now } => tick(state, now),
+        Msg::Event(event) => hear(state, &event),
+        Msg::Tick { now } => clock(state, now),
+        Msg::Window(window) => state.attention.window(window),
         Msg::Edited(text) => {
             let text = text.trim_end_matches('\n');
             match state.popups.last_mut() {
@@ -100,7 +108,26 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
             state.dirty = true;
         }
     }
+    out.extend(state.attention.due(state.now).map(Do::Call));
+    replay::hold_back(state, &mut out);
     out
+}
+
+fn hear(state: &mut UiState, event: &Event) {
+    if matches!(event.kind, EventKind::BoardChanged { .. }) {
+        state.board_kept.outdated();
+    }
+    events::worth_a_call(state, &event.kind);
+    events::event(state, event);
+}
+
+/// Time has passed: on the wall, and in the recording where one is played.
+fn clock(state: &mut UiState, now: Stamp) {
+    if state.replay.is_some() {
+        replay::go(state, now);
+    } else {
+        tick(state, now);
+    }
 }
 
 fn tick(state: &mut UiState, now: Stamp) {
@@ -123,6 +150,10 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
         return;
     };
     state.dirty = true;
+    if state.replay.is_some() {
+        // Where time stands still, a message would stay for ever.
+        state.flash = None;
+    }
     let contexts = state.contexts();
     let whole = match state.prefix.take() {
         Some(first) => format!("{first} {name}"),
@@ -210,12 +241,17 @@ fn paste(state: &mut UiState, text: &str) {
 
 /// Carries `action` out.
 fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
+    if let Some(why) = state.seat.refuses(action) {
+        state.say(Level::Info, why);
+        return;
+    }
     match action {
         Action::Help => popups::help(state),
         Action::Palette => popups::palette(state),
         Action::Notices => popups::notices(state),
         Action::Skills => popups::skills(state),
         Action::Models => popups::models(state, out),
+        Action::Themes => themes::open(state),
         Action::Jobs => popups::jobs(state),
         Action::Kill => popups::kill(state, out),
         Action::Subagent => movement::subagent(state),
@@ -284,6 +320,13 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
             out.push(Do::StartDemo);
         }
         Action::DismissTour => state.tour = Tour::Dismissed,
+        Action::PauseOrPlay => replay::turn(state, Player::pause_or_play),
+        Action::Step => replay::turn(state, Player::step),
+        Action::StepBack => replay::turn(state, Player::step_back),
+        Action::Jump => replay::turn(state, Player::jump),
+        Action::JumpBack => replay::turn(state, Player::jump_back),
+        Action::Faster => replay::speed(state, Player::faster),
+        Action::Slower => replay::speed(state, Player::slower),
         Action::Suspend => out.push(Do::Suspend),
         Action::Quit => out.push(Do::Quit),
     }

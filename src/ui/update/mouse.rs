@@ -2,7 +2,7 @@
 
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
-use super::{board, movement};
+use super::{board, movement, replay};
 use crate::ui::layout;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::state::{Page, UiState};
@@ -39,6 +39,11 @@ fn wheel(state: &mut UiState, event: MouseEvent, by: Scroll) {
 }
 
 fn click(state: &mut UiState, event: MouseEvent) {
+    let line = layout::layout(state, state.size).replay;
+    if let Some(line) = line.filter(|r| r.contains((event.column, event.row).into())) {
+        replay::seek(state, line, event.column);
+        return;
+    }
     match layout::layout(state, state.size).at(event.column, event.row) {
         Some(Focus::Composer) => movement::compose(state),
         Some(Focus::Pane(Pane::Board)) => board::click(state, event.column, event.row),

@@ -73,6 +73,10 @@ pub fn cycle(state: &mut UiState, way: Way) {
 
 /// Gives the keys to the composer.
 pub fn compose(state: &mut UiState) {
+    if state.replay.is_some() {
+        state.say(Level::Info, super::replay::UNCHANGED);
+        return;
+    }
     if state.zoom.is_some_and(|zoomed| zoomed != Pane::Lead) {
         state.zoom = None;
     }
@@ -288,7 +292,7 @@ pub fn viewport(state: &UiState) -> Viewport {
     let layout = layout::layout(state, state.size);
     let area = layout
         .pane(Pane::Lead)
-        .map(layout::inside)
+        .map(|area| layout::inside(area).inner(layout::BESIDE_TEXT))
         .unwrap_or_default();
     Viewport {
         width: area.width,

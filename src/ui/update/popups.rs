@@ -1,7 +1,7 @@
 //! What lies over the panes: opening it, choosing in it, copying from it.
 
 use super::Do;
-use super::{decide, movement};
+use super::{decide, movement, themes};
 use crate::domain::ids::TaskId;
 use crate::domain::job::Job;
 use crate::domain::task::TaskStatus;
@@ -20,7 +20,7 @@ use crate::ui::{board, readers, sentence};
 /// Longest diff that is shown, in bytes.
 const DIFF_MAX: usize = 256 * 1024;
 
-fn push(state: &mut UiState, popup: Popup) {
+pub(super) fn push(state: &mut UiState, popup: Popup) {
     if state.popups.len() < POPUPS_MAX {
         state.popups.push(popup);
     }
@@ -308,8 +308,16 @@ fn choose(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
             out.push(Do::Command(Command::TakeBack { rule }));
             None
         }
+        (Choice::Themes, Some(Does::Theme(name))) => {
+            themes::keep(state, name, out);
+            None
+        }
         (
-            Choice::Palette { .. } | Choice::Models | Choice::Scopes(_) | Choice::Rules,
+            Choice::Palette { .. }
+            | Choice::Models
+            | Choice::Scopes(_)
+            | Choice::Rules
+            | Choice::Themes,
             Some(_) | None,
         ) => None,
     }

@@ -33,10 +33,11 @@ pub fn pane(
     buffer: &mut Buffer,
 ) -> Rect {
     let has_keys = state.focus == Focus::Pane(pane) && state.popups.is_empty();
-    let (border, title) = if has_keys {
-        (theme.border_focused, theme.title_focused)
-    } else {
-        (theme.border, theme.title)
+    let calls = pane == Pane::Needs && state.requests.for_person() > 0;
+    let (border, title) = match (has_keys, calls) {
+        (true, _) => (theme.border_focused, theme.title_focused),
+        (false, true) => (theme.border_waiting, theme.waiting),
+        (false, false) => (theme.border, theme.title),
     };
     let aside: usize = titles.aside.iter().map(|s| width(&s.content)).sum();
     let room = usize::from(area.width).saturating_sub(aside + 8);
@@ -47,6 +48,8 @@ pub fn pane(
     let block = Block::bordered()
         .border_type(BorderType::Rounded)
         .border_style(border)
+        // What stands on the frame does not look like it.
+        .title_style(theme.ground)
         .title_top(Line::from(name));
     let block = edge(block, titles.aside, Edge::Top);
     let block = edge(block, titles.below, Edge::Bottom);
@@ -104,10 +107,8 @@ pub fn beyond(len: usize, first: usize, height: u16, theme: &Theme) -> Vec<Span<
 /// Whether a row is the one that keys act on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Row {
-    /// It is, and the pane has the keys.
+    /// It is: the pane has the keys.
     Selected,
-    /// It would be if the pane had the keys.
-    Marked,
     /// It is not.
     Plain,
 }
@@ -115,21 +116,18 @@ pub enum Row {
 impl Row {
     /// What row `at` is in a pane with the row `selected`.
     pub fn of(state: &UiState, pane: Pane, at: usize, selected: Option<usize>) -> Row {
-        if selected != Some(at) {
-            Row::Plain
-        } else if state.focus == Focus::Pane(pane) {
+        if selected == Some(at) && state.focus == Focus::Pane(pane) {
             Row::Selected
         } else {
-            Row::Marked
+            Row::Plain
         }
     }
 }
 
-/// Draws a row of a list; a selected one as a bar, its shape at the left either way.
+/// Draws a row of a list; a selected one as a bar with a mark at its left.
 pub fn row(row: Row, spans: Vec<Span<'static>>, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let mark = match row {
         Row::Selected => Span::styled("›", theme.accent),
-        Row::Marked => Span::styled("›", theme.dim),
         Row::Plain => Span::raw(" "),
     };
     let mut line = vec![mark];
@@ -138,6 +136,13 @@ pub fn row(row: Row, spans: Vec<Span<'static>>, theme: &Theme, area: Rect, buffe
     if row == Row::Selected {
         buffer.set_style(area, theme.selection);
     }
+}
+
+/// A text in exactly `columns` columns: the blanks that fill it are not styled, as a line below or a ground would show.
+pub fn cell(text: &str, columns: usize, style: Style) -> [Span<'static>; 2] {
+    let text = fit(text, columns);
+    let blanks = " ".repeat(columns.saturating_sub(width(&text)));
+    [Span::styled(text, style), Span::raw(blanks)]
 }
 
 /// Two texts on one row: the right one whole if it can be, the left one cut to the rest.
@@ -150,9 +155,7 @@ pub fn sides(
 ) -> Vec<Span<'static>> {
     let right = fit(right, columns / 2);
     let room = columns.saturating_sub(width(&right) + 1);
-    vec![
-        Span::styled(crate::ui::textual::pad(left, room), left_style),
-        Span::raw(" "),
-        Span::styled(right, right_style),
-    ]
+    let mut out = cell(left, room, left_style).to_vec();
+    out.extend([Span::raw(" "), Span::styled(right, right_style)]);
+    out
 }

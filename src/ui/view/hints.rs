@@ -11,6 +11,9 @@ use crate::ui::state::UiState;
 use crate::ui::textual::{fit, width};
 use crate::ui::theme::Theme;
 
+/// Between the parts: not styled, as a ground behind the words would show.
+const BLANK: &str = " ";
+
 /// Draws it.
 pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let columns = usize::from(row.width);
@@ -36,8 +39,10 @@ pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
             Urgency::Usual | Urgency::Always => theme.dim,
             Urgency::Now => theme.waiting,
         };
-        spans.push(Span::styled(format!(" {}", hint.key), theme.accent));
-        spans.push(Span::styled(format!(" {} ", hint.words), words));
+        let key = Span::styled(hint.key.clone(), theme.accent);
+        let words = Span::styled(hint.words.clone(), words);
+        let blank = || Span::raw(BLANK);
+        spans.extend([blank(), key, blank(), words, blank()]);
     }
     Line::from(spans).render(row, buffer);
 }

@@ -1,18 +1,24 @@
 //! The letters between the parties, as sentences, each with the step that it has reached.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::text::Span;
+use ratatui::layout::{Margin, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
 
 use super::frame::{self, Row, Titles};
-use crate::domain::text::one_line;
+use crate::domain::text::{clip, one_line};
 use crate::protocol::event::LetterStep;
 use crate::ui::letters::Traced;
 use crate::ui::pane::Pane;
 use crate::ui::state::UiState;
-use crate::ui::textual::{clock, fit, pad, width};
+use crate::ui::textual::{clock, fit, pad, width, wrap_some};
 use crate::ui::theme::Theme;
 use crate::ui::{look, rows, sentence};
+
+/// Fewest free rows in which the selected letter is shown whole below the list: a rule and two of text.
+const PREVIEW_MIN: u16 = 3;
+/// The columns that time, route and step take of a row, about: a letter that needs fewer than the others is whole there.
+const SHORT: usize = 36;
 
 /// Draws them, the newest at the bottom.
 pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
@@ -31,7 +37,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     };
     let inner = frame::pane(state, Pane::Inbox, titles, theme, area, buffer);
     if letters.is_empty() {
-        let words = "No letters yet. What the agents write to one another appears here.";
+        let words = "No letters yet. What the agents write to one another appears here; @name in the composer writes to one.";
         frame::empty(words, theme, inner, buffer);
         return;
     }
@@ -76,6 +82,54 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         ));
         let row = Row::of(state, Pane::Inbox, at, selected);
         frame::row(row, spans, theme, area, buffer);
+    }
+    if let Some(traced) = selected.and_then(|at| letters.at(at)) {
+        let used = u16::try_from(letters.len()).unwrap_or(u16::MAX);
+        preview(traced, used, theme, inner, buffer);
+    }
+}
+
+/// Shows the selected letter below the list, where the list leaves room and the letter has more than its row.
+fn preview(traced: &Traced, used: u16, theme: &Theme, inner: Rect, buffer: &mut Buffer) {
+    let area = Rect {
+        y: inner.y + used.min(inner.height),
+        height: inner.height.saturating_sub(used),
+        ..inner
+    };
+    let text = area.inner(Margin::new(1, 0));
+    let columns = usize::from(text.width);
+    let said = sentence::letter(&traced.letter);
+    if area.height < PREVIEW_MIN || width(&said) + SHORT <= columns {
+        return;
+    }
+    let mut rows = area.rows();
+    let rule = format!("{} ", route(traced));
+    let rest = usize::from(area.width).saturating_sub(width(&rule) + 4);
+    if let Some(row) = rows.next() {
+        Line::from(vec![
+            Span::styled(" ── ", theme.border),
+            Span::styled(rule, theme.dim),
+            Span::styled("─".repeat(rest.saturating_sub(1)), theme.border),
+        ])
+        .render(row, buffer);
+    }
+    let content = if traced.letter.kind.is_protocol() {
+        said
+    } else {
+        traced.letter.content.clone()
+    };
+    let shown = usize::from(area.height) - 1;
+    // More can not be shown, whatever other programs write.
+    let content = clip(&content, columns * (shown + 2));
+    let mut lines = wrap_some(&content, columns, shown + 1);
+    if lines.len() > shown {
+        lines.truncate(shown);
+        if let Some(last) = lines.last_mut() {
+            *last = fit(&format!("{last}…"), columns);
+        }
+    }
+    for (line, row) in lines.iter().zip(text.rows().skip(1)) {
+        Line::styled(line.as_str(), theme.text).render(row, buffer);
     }
 }
 

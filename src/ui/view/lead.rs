@@ -11,9 +11,9 @@ use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::state::UiState;
-use crate::ui::textual::{age, fit, pad};
+use crate::ui::textual::{age, fit, longest};
 use crate::ui::theme::Theme;
-use crate::ui::{board, look};
+use crate::ui::{board, layout, look};
 
 /// Most rows of messages that are on their way.
 const QUEUED_SHOWN: usize = 3;
@@ -46,6 +46,7 @@ pub fn draw(
     match agent {
         Some(agent) if agent.has_spoken => {
             let cache = cache.transcript(&state.shown);
+            let inner = inner.inner(layout::BESIDE_TEXT);
             agent.transcript.view(cache, theme, inner, buffer);
         }
         Some(_) | None => frame::empty(&welcome(state), theme, inner, buffer),
@@ -158,8 +159,13 @@ pub fn composer(
     } else {
         theme.border
     };
+    let to = if state.seat.is_crew() {
+        " to "
+    } else {
+        " letter to "
+    };
     let to = Line::from(vec![
-        Span::styled(" to ", theme.dim),
+        Span::styled(to, theme.dim),
         Span::styled(
             format!("{} ", state.shown),
             if has_keys {
@@ -172,6 +178,7 @@ pub fn composer(
     let block = Block::bordered()
         .border_type(BorderType::Rounded)
         .border_style(border)
+        .title_style(theme.ground)
         .title_top(to);
     let inner = block.inner(area);
     block.render(area, buffer);
@@ -184,14 +191,23 @@ pub fn composer(
         return None;
     }
     if state.composer.is_empty() {
-        let words = if !has_keys {
-            "i to write"
+        let forms = if !has_keys {
+            &["i to write"][..]
+        } else if state.shown.is_lead() && !state.seat.is_crew() {
+            &[
+                "Write a letter, @name to a teammate, /help, /quit",
+                "Write a letter",
+            ][..]
         } else if state.shown.is_lead() {
-            "Say what you want done, @name to write to a teammate, /model, /help, /quit"
+            &[
+                "Say what you want done, @name to write to a teammate, /model, /help, /quit",
+                "Say what you want done, @name to write to a teammate",
+                "Say what you want done",
+            ][..]
         } else {
-            "Write to this teammate; Esc goes back"
+            &["Write to this teammate; Esc goes back"][..]
         };
-        let words = pad(words, usize::from(inner.width));
+        let words = longest(forms, usize::from(inner.width));
         Line::styled(words, theme.dim).render(inner, buffer);
         return has_keys.then_some(inner.as_position());
     }

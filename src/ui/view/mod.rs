@@ -9,6 +9,7 @@ mod jobs;
 mod lead;
 mod needs;
 mod popup;
+mod replay;
 mod status;
 mod team;
 mod todo;
@@ -21,6 +22,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
+
+pub use replay::share_of;
 
 use super::board::Standing;
 use super::layout::{self, Class, Layout};
@@ -66,6 +69,7 @@ fn draw_on(
     if area.is_empty() {
         return None;
     }
+    buffer.set_style(area, theme.ground);
     let layout = layout::layout(state, area);
     if layout.class == Class::Small {
         first_run::too_small(area, theme, buffer);
@@ -80,6 +84,9 @@ fn draw_on(
     hints::draw(state, theme, layout.hints, buffer);
     if let Some(row) = layout.tour {
         tour::draw(state, theme, row, buffer);
+    }
+    if let (Some(row), Some(player)) = (layout.replay, &state.replay) {
+        replay::draw(player, theme, row, buffer);
     }
     if let Some((row, offered)) = &layout.tabs {
         tabs(state, theme, *row, offered, &layout, buffer);
@@ -199,12 +206,14 @@ fn banner(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
         Focus::Composer => "Alt+w",
         Focus::Pane(_) => "w",
     };
-    let text = format!(" ◆ {}{task}{more}", sentence::request(request));
+    let text = format!("◆ {}{task}{more}", sentence::request(request));
     let hint = format!("{key} shows it ");
-    let room = usize::from(row.width).saturating_sub(width(&hint) + 1);
-    let text = super::textual::pad(&text, room);
+    let room = usize::from(row.width).saturating_sub(width(&hint) + 2);
+    let [text, blanks] = frame::cell(&text, room, theme.waiting);
     Line::from(vec![
-        Span::styled(text, theme.waiting),
+        Span::raw(" "),
+        text,
+        blanks,
         Span::raw(" "),
         Span::styled(hint, theme.accent),
     ])

@@ -9,11 +9,12 @@ use ratatui::widgets::Widget;
 use super::frame::{self, Titles};
 use crate::domain::request::{Request, RequestKind};
 use crate::domain::text::one_line;
+use crate::ui::keymap::Action;
 use crate::ui::needs_card::{CardLine, Part};
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::requests::is_the_leads;
 use crate::ui::state::UiState;
-use crate::ui::textual::{clock, pad, width};
+use crate::ui::textual::{clock, width};
 use crate::ui::theme::Theme;
 use crate::ui::{needs_card, rows, sentence};
 
@@ -29,7 +30,8 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
     let inner = frame::pane(state, Pane::Needs, titles, theme, area, buffer);
     let Some((at, request)) = selected else {
-        frame::empty("Nothing waits for you.", theme, inner, buffer);
+        let words = "Nothing waits for you. Plans, questions and permissions come here, and w leads to them.";
+        frame::empty(words, theme, inner, buffer);
         return;
     };
     let inner = Rect {
@@ -57,12 +59,20 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             (true, true) => ("◆", theme.text),
             (false, _) => ("◇", theme.dim),
         };
-        let when = clock(other.created_at, &state.zone);
-        let room = usize::from(row.width).saturating_sub(width(&when) + 3);
+        let words = heading(state, other);
+        // The words are worth more than the time.
+        let columns = usize::from(row.width).saturating_sub(2);
+        let when = format!(" {}", clock(other.created_at, &state.zone));
+        let when = if width(&words) + width(&when) > columns {
+            String::new()
+        } else {
+            when
+        };
+        let [words, blanks] = frame::cell(&words, columns.saturating_sub(width(&when)), style);
         Line::from(vec![
             Span::styled(format!("{shape} "), style),
-            Span::styled(pad(&heading(state, other), room), style),
-            Span::raw(" "),
+            words,
+            blanks,
             Span::styled(when, theme.dim),
         ])
         .render(row, buffer);
@@ -149,20 +159,20 @@ fn buttons(state: &UiState, request: &Request, theme: &Theme, row: Rect, buffer:
     }
     let mut spans = Vec::new();
     let mut room = usize::from(row.width);
-    for (key, words, style) in keys(request, theme) {
+    for (key, words, style) in keys(state, request, theme) {
         let wide = width(&key) + width(words) + 1;
         if wide > room {
             break;
         }
         room = room.saturating_sub(wide + 3);
         spans.push(Span::styled(format!("{key} "), theme.accent));
-        spans.push(Span::styled(format!("{words}   "), style));
+        spans.extend([Span::styled(words, style), Span::raw("   ")]);
     }
     Line::from(spans).render(row, buffer);
 }
 
 /// The keys of a card, the most needed first: a narrow row loses the last ones.
-fn keys(request: &Request, theme: &Theme) -> Vec<(String, &'static str, Style)> {
+fn keys(state: &UiState, request: &Request, theme: &Theme) -> Vec<(String, &'static str, Style)> {
     let open = ("Enter".to_string(), "open the agent", theme.text);
     let key = |key: &str, words, style| (key.to_string(), words, style);
     match (request.kind, request.choices.len()) {
@@ -188,7 +198,8 @@ fn keys(request: &Request, theme: &Theme) -> Vec<(String, &'static str, Style)> 
                 key("a", "approve", theme.ok),
                 key("r", "reject", theme.error),
             ];
-            if request.call.as_ref().is_some_and(|c| !c.scopes.is_empty()) {
+            let has_scopes = request.call.as_ref().is_some_and(|c| !c.scopes.is_empty());
+            if has_scopes && state.seat.refuses(Action::ApproveForTeam).is_none() {
                 keys.push(key("A", "for the team", theme.ok));
             }
             keys.extend([key("c", "comment", theme.text), open]);

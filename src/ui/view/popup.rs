@@ -51,10 +51,12 @@ pub fn open(
     buffer: &mut Buffer,
 ) -> Rect {
     Clear.render(area, buffer);
+    buffer.set_style(area, theme.panel);
     let room = usize::from(area.width).saturating_sub(4);
     let mut block = Block::bordered()
         .border_type(BorderType::Rounded)
         .border_style(theme.border_focused)
+        .title_style(theme.panel)
         .title_top(Line::styled(
             format!(" {} ", fit(title, room)),
             theme.title_focused,
@@ -144,6 +146,8 @@ fn pick(
     let picks = rows::picks(state, picker);
     let most = match picker.choice {
         Choice::Palette { .. } | Choice::Models | Choice::Rules => 20,
+        // Low too: what it changes is to be seen.
+        Choice::Themes => 8,
         // Low, so that the card can be read beside it.
         Choice::Scopes(_) => 6,
     };
@@ -154,6 +158,7 @@ fn pick(
     let title = match picker.choice {
         Choice::Palette { .. } => "Actions",
         Choice::Models => "Model",
+        Choice::Themes => "Theme",
         Choice::Scopes(_) => "Allow for the whole team until crewdeck ends",
         Choice::Rules => "Allowed until crewdeck ends: Enter takes it back",
     };
@@ -196,6 +201,7 @@ fn nothing(state: &UiState, picker: &Picker) -> String {
     let written = picker.search.text().trim();
     match (&picker.choice, &state.models) {
         (Choice::Palette { .. }, _) => "No action has these words.".into(),
+        (Choice::Themes, _) => "No theme has these words.".into(),
         (Choice::Scopes(_), _) => "None has these words. Esc allows nothing.".into(),
         (Choice::Rules, _) if state.rules.is_empty() => {
             "No rules yet. A on a permission's card makes one.".into()
@@ -261,7 +267,7 @@ fn write(
     let mut spans = Vec::new();
     for (key, words, style) in keys {
         spans.push(Span::styled(format!("{key} "), theme.accent));
-        spans.push(Span::styled(format!("{words}   "), *style));
+        spans.extend([Span::styled(*words, *style), Span::raw("   ")]);
     }
     Line::from(spans).render(last, buffer);
     let height = u16::try_from(rows.len()).unwrap_or(1);

@@ -22,11 +22,26 @@ struct Piece {
     style: Style,
 }
 
+/// Pieces up to this rank matter more than the whole words of a viewer's mark.
+const ESSENTIAL: u8 = 3;
+
 /// Draws it.
 pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let columns = usize::from(row.width);
-    let mut left = left(state, theme);
+    let mut left = left(state, theme, Words::Whole);
     let mut right = right(state, theme);
+    // A viewer says so whatever else there is; in fewer words before anything that matters more than names goes.
+    let essential = |p: &&Piece| p.rank <= ESSENTIAL;
+    if left
+        .iter()
+        .filter(essential)
+        .map(|p| width(&p.text) + 2)
+        .sum::<usize>()
+        + 1
+        > columns
+    {
+        left = self::left(state, theme, Words::Short);
+    }
     while total(&left) + total(&right) + 1 > columns {
         let worst = left.iter().chain(&right).map(|p| p.rank).max().unwrap_or(0);
         if worst == 0 {
@@ -53,13 +68,27 @@ fn spans(pieces: Vec<Piece>) -> Vec<Span<'static>> {
         .collect()
 }
 
-fn left(state: &UiState, theme: &Theme) -> Vec<Piece> {
+/// How many words there is room for.
+#[derive(Clone, Copy)]
+enum Words {
+    Whole,
+    Short,
+}
+
+fn left(state: &UiState, theme: &Theme, words: Words) -> Vec<Piece> {
     let mut out = vec![Piece {
         rank: 0,
         text: "crewdeck".into(),
         style: theme.title,
     }];
     let mut piece = |rank: u8, text: String, style: Style| out.push(Piece { rank, text, style });
+    if let Some((whole, short)) = state.seat.mark() {
+        let text = match words {
+            Words::Whole => whole,
+            Words::Short => short,
+        };
+        piece(0, text, theme.accent);
+    }
     let Some(setup) = &state.setup else {
         piece(1, "starting…".into(), theme.dim);
         return out;
@@ -88,8 +117,12 @@ fn left(state: &UiState, theme: &Theme) -> Vec<Piece> {
     let count_of = |wanted: fn(&Activity) -> bool| activities.iter().filter(|a| wanted(a)).count();
     let working = count_of(Activity::is_busy);
     if working > 0 {
-        let turn = look::spinner(state.now, state.motion);
-        piece(3, format!("{turn} {working} working"), theme.working);
+        // What only waits for a call does not turn.
+        let shape = match count_of(Activity::is_running) {
+            0 => "◔",
+            _ => look::spinner(state.now, state.motion),
+        };
+        piece(3, format!("{shape} {working} working"), theme.working);
     }
     let jobs = state.jobs.running();
     if jobs > 0 {

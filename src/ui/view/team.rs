@@ -18,6 +18,8 @@ use crate::ui::{board, look, rows};
 
 /// From this width on a row has tokens and time too.
 const ROOMY: usize = 60;
+/// Fewest columns, with the blanks before them, in which it helps to tell what a tool works on.
+const SCRAP: usize = 10;
 
 /// Draws them.
 pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
@@ -36,7 +38,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     };
     let inner = frame::pane(state, Pane::Team, titles, theme, area, buffer);
     if members.is_empty() {
-        let words = "No teammates yet. The lead spawns them; ask it for as many as the work needs.";
+        let words = "No teammates yet. The lead spawns them: ask it for as many as the work needs.";
         frame::empty(words, theme, inner, buffer);
         return;
     }
@@ -88,11 +90,15 @@ fn row(
         | Activity::Stuck { .. }
         | Activity::Failed { .. } => theme.text,
     };
-    let (text, text_style) = about(state, member, &activity, theme);
+    let (text, text_style) = about(state, member, &activity, subject_room, theme);
+    let [words, blanks] = frame::cell(&words, state_width, style);
     vec![
-        Span::styled(format!("{shape} "), style),
+        Span::styled(shape, style),
+        Span::raw(" "),
         Span::styled(format!("{} ", pad(member.name.as_str(), name_width)), named),
-        Span::styled(format!("{} ", pad(&words, state_width)), style),
+        words,
+        blanks,
+        Span::raw(" "),
         Span::styled(pad(&text, subject_room), text_style),
         Span::raw(" "),
         Span::styled(right, theme.dim),
@@ -135,10 +141,10 @@ fn subagent(
     ]
 }
 
-/// The columns for what an agent does: enough for `retry 42 s` on a narrow row, for the longest name of a
+/// The columns for what an agent does: enough for `task_update` on a narrow row, for the longest name of a
 /// tool on a wide one.
 fn words_width(columns: usize) -> usize {
-    if columns < 90 { 10 } else { 14 }
+    if columns < 90 { 11 } else { 14 }
 }
 
 /// What a row says of its task: what the agent is at, or what is wrong.
@@ -146,6 +152,7 @@ fn about(
     state: &UiState,
     member: &Member,
     activity: &Activity,
+    room: usize,
     theme: &Theme,
 ) -> (String, ratatui::style::Style) {
     let task = board::open_task(state, &member.name).map_or_else(
@@ -153,6 +160,8 @@ fn about(
         |t| format!("{} {}", t.id, one_line(&t.subject)),
     );
     match activity {
+        // A scrap of what the tool works on tells nothing.
+        Activity::Tool { .. } if width(&task) + SCRAP > room => (task, theme.text),
         Activity::Tool { on, .. } => (format!("{task}  {}", one_line(on)), theme.text),
         Activity::Stuck { why } => (one_line(why), theme.warn),
         Activity::Failed { why } => (one_line(why), theme.error),

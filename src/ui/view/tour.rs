@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::ui::state::UiState;
-use crate::ui::textual::{pad, width};
+use crate::ui::textual::width;
 use crate::ui::theme::Theme;
 use crate::ui::tour::{dismissed_by, line};
 
@@ -17,9 +17,11 @@ pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     };
     let away = format!("{} hides ", dismissed_by());
     let room = usize::from(row.width).saturating_sub(width(&away));
-    let words = pad(&format!(" ▸ {words}"), room);
+    let [words, blanks] = super::frame::cell(&words, room.saturating_sub(3), theme.title);
     Line::from(vec![
-        Span::styled(words, theme.heading),
+        Span::styled(" ▸ ", theme.accent),
+        words,
+        blanks,
         Span::styled(away, theme.dim),
     ])
     .render(row, buffer);

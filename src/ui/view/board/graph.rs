@@ -8,7 +8,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::ui::board::{self, Index, Standing};
+use crate::ui::board::{self, INDENT, Index, Standing};
 use crate::ui::graph::{Drawing, Node};
 use crate::ui::look;
 use crate::ui::pane::{Focus, Pane};
@@ -18,9 +18,6 @@ use crate::ui::theme::Theme;
 
 /// Narrowest owner that tells anything, with its blank and its sign.
 const OWNER_MIN: usize = 5;
-
-/// The columns before the further rows of a node.
-const INDENT: usize = 2;
 
 /// What of a drawing is in view.
 struct Window {
@@ -77,6 +74,12 @@ fn selected(state: &UiState, index: &Index) -> Option<usize> {
     board::selected(state).and_then(|(_, id)| index.place(id))
 }
 
+/// The selected task, while the board has the keys.
+fn pointed_at(state: &UiState, index: &Index) -> Option<usize> {
+    let has_keys = state.focus == Focus::Pane(Pane::Board);
+    selected(state, index).filter(|_| has_keys)
+}
+
 /// How many tasks lie beyond each edge: to the sides those too that are only in part in view.
 pub fn beyond(
     state: &UiState,
@@ -123,7 +126,7 @@ pub fn draw(
     buffer: &mut Buffer,
 ) {
     let window = Window::new(state, index, drawing, area);
-    let selected = selected(state, index);
+    let selected = pointed_at(state, index);
     lines(index, drawing, selected, &window, theme, buffer);
     for (at, node) in drawing.nodes.iter().enumerate() {
         if node.y < window.bottom() && node.y + node.height > window.top {
@@ -133,18 +136,14 @@ pub fn draw(
     let Some(node) = selected.and_then(|at| drawing.nodes.get(at)) else {
         return;
     };
-    let has_keys = state.focus == Focus::Pane(Pane::Board);
-    let style = if has_keys { theme.accent } else { theme.dim };
     // The mark stands in the blank before the node: the column left of the drawing for the first ones.
     if let Some((x, y)) = window.place(node.x, node.y) {
-        buffer.set_stringn(x.saturating_sub(1), y, "›", 1, style);
+        buffer.set_stringn(x.saturating_sub(1), y, "›", 1, theme.accent);
     }
-    if has_keys {
-        let rows = node.y..node.y + node.height;
-        let cells = rows.flat_map(|y| (node.x..node.x + node.width).map(move |x| (x, y)));
-        for place in cells.filter_map(|(x, y)| window.place(x, y)) {
-            buffer[place].set_style(theme.selection);
-        }
+    let rows = node.y..node.y + node.height;
+    let cells = rows.flat_map(|y| (node.x..node.x + node.width).map(move |x| (x, y)));
+    for place in cells.filter_map(|(x, y)| window.place(x, y)) {
+        buffer[place].set_style(theme.selection);
     }
 }
 

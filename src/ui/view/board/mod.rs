@@ -13,7 +13,7 @@ use super::frame::{self, Titles};
 use crate::ui::board::{self, Index, Query, Shown, Standing, Why};
 use crate::ui::layout;
 use crate::ui::look;
-use crate::ui::pane::Pane;
+use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::Searching;
 use crate::ui::state::{Filter, UiState};
 use crate::ui::textual::{fit, width};
@@ -42,13 +42,14 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     match &places.shown {
         Shown::Graph(drawing) => {
             graph::draw(state, &index, drawing, theme, places.body, buffer);
-            if let Some(row) = places.about {
+            let has_keys = state.focus == Focus::Pane(Pane::Board);
+            if let Some(row) = places.about.filter(|_| has_keys) {
                 about(state, &index, theme, row, buffer);
             }
         }
         Shown::List(_) if board::rows(state).len() == 0 => {
             let words = if state.board.is_empty() {
-                "No tasks yet. The lead writes them when it plans; `crewdeck task add` does too."
+                "No tasks yet. Say what you want done: the lead writes tasks when it plans. `crewdeck task add` does too."
             } else {
                 "No task fits the filter. Esc clears it."
             };
@@ -152,7 +153,10 @@ fn about(state: &UiState, index: &Index, theme: &Theme, row: Rect, buffer: &mut 
     let tags = board::tags(task);
     let left = format!("{} {}  {tags}", label.number, label.subject);
     let columns = usize::from(row.width).saturating_sub(4);
-    let mut spans = vec![Span::styled(format!(" {shape} "), style)];
+    let mut spans = vec![
+        Span::styled("›", theme.accent),
+        Span::styled(format!("{shape} "), style),
+    ];
     spans.extend(frame::sides(&left, theme.text, &aside, style, columns));
     Line::from(spans).render(row, buffer);
 }

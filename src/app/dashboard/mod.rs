@@ -1,21 +1,30 @@
 //! The dashboard: one loop that joins keys, events and frames.
 
-use anyhow::{Context, Result};
+mod crew;
+
+use std::io::IsTerminal;
+
+use anyhow::{Context, Result, bail};
 use crossterm::event::{Event as Input, EventStream, KeyEventKind};
 use futures::StreamExt;
 use jiff::tz::TimeZone;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
-use super::assemble::{self, Assembly, Blueprint, NoModel};
+use self::crew::{Building, Crew, Early};
+use super::assemble::{self, Assembly, Blueprint};
 use super::pace::{Cause, Pace};
-use super::{blocked_on, editor, now, resume};
+use super::{blocked_on, editor, in_words, now, resume, secrets, theme, until};
 use crate::cli::Global;
+use crate::domain::attention::Calling;
 use crate::domain::ids::Name;
 use crate::protocol::event::{EventKind, Level};
 use crate::protocol::{Command, Event, Inlet, Publisher, bus};
+use crate::ui::attention::Window;
 use crate::ui::terminal::{Copied, Screen};
-use crate::ui::{Do, Motion, Msg, Palette, Theme, UiState, ViewCache, draw, next_tick, update};
+use crate::ui::{
+    ColorDepth, Do, Motion, Msg, Theme, ThemeName, UiState, ViewCache, draw, next_tick, update,
+};
 
 /// Events that are taken before the screen is looked at again.
 const DRAIN_MAX: usize = 256;
@@ -56,32 +65,16 @@ enum Left {
     ForDemo,
 }
 
-enum Crew {
-    /// It is on its way; what the person wants meanwhile waits.
-    Coming(Early),
-    There(Box<Assembly>),
-    /// It could not start; the first page says why.
-    Missing,
-}
-
-/// What happened before the crew was there.
-#[derive(Default)]
-struct Early {
-    /// What the person wants of it.
-    commands: Vec<Command>,
-    /// What the journal is to hold.
-    events: Vec<Event>,
-}
-
 struct Dashboard {
     screen: Screen,
     cache: ViewCache,
-    theme: Theme,
+    depth: ColorDepth,
     state: UiState,
     publisher: Publisher,
     inlet: Inlet,
     crew: Crew,
     title: String,
+    calling: Calling,
     /// What changed the state since it was drawn.
     stale: Option<Cause>,
     pace: Pace,
@@ -96,35 +89,46 @@ struct Dashboard {
 impl Dashboard {
     fn open(blueprint: &Blueprint) -> Result<Dashboard> {
         let (publisher, inlet) = bus::bus(now);
+        let publisher = publisher.redacting(secrets::redactor());
         let (interrupt, terminate, hangup) = (
             signal(SignalKind::interrupt())?,
             signal(SignalKind::terminate())?,
             signal(SignalKind::hangup())?,
         );
-        let screen = Screen::enter()
-            .context("the dashboard needs a terminal (crewdeck run works without one)")?;
+        // Keys are read from the terminal also where something else is standard input.
+        let has_keys = std::io::stdin().is_terminal() || std::fs::File::open("/dev/tty").is_ok();
+        if !has_keys || !std::io::stdout().is_terminal() {
+            bail!(
+                "the dashboard needs a terminal, and here is none: crewdeck run works without one"
+            );
+        }
+        let screen = Screen::enter().context("the terminal can not be taken over")?;
         let (width, height) = screen.size()?;
         let early = blueprint.prompt().map(|text| Command::Prompt {
             to: Name::lead(),
             text,
         });
         let mut state = UiState::new(width, height, TimeZone::system(), Motion::Full);
+        if let Some(matters) = &blueprint.settings.notify_about {
+            state.call_for(matters);
+        }
         if let Some(session) = &blueprint.resume {
             resume::show(&blueprint.root, session, now(), &mut state)?;
         }
-        let no_color = std::env::var("NO_COLOR").ok();
+        state.set_theme(blueprint.settings.theme.unwrap_or_default());
         Ok(Dashboard {
             screen,
             cache: ViewCache::default(),
-            theme: Theme::new(Palette::from_no_color(no_color.as_deref())),
+            depth: theme::color_depth(),
             state,
             publisher,
             inlet,
             crew: Crew::Coming(Early {
                 commands: early.into_iter().collect(),
-                events: Vec::new(),
+                ..Early::default()
             }),
             title: String::new(),
+            calling: blueprint.settings.notify.unwrap_or_default(),
             stale: Some(Cause::Key),
             pace: Pace::default(),
             opened: Instant::now(),
@@ -141,20 +145,26 @@ impl Dashboard {
         drop(self.screen);
         if let Crew::There(assembly) = self.crew {
             let Assembly {
-                crew, mut journal, ..
+                crew,
+                mut journal,
+                lock,
             } = *assembly;
-            crew.stop().await?;
+            let stopped = crew.stop().await;
             while let Some(event) = self.inlet.try_next() {
                 journal.note(&event);
             }
+            // Whoever takes the crew over finds the journal whole.
+            drop(journal);
+            drop(lock);
+            stopped?;
         }
         left
     }
 
     async fn run(&mut self, blueprint: &Blueprint) -> Result<Left> {
         let mut keys = EventStream::new();
-        let building = assemble::build(blueprint, self.publisher.clone());
-        tokio::pin!(building);
+        let mut building: Building<'_> =
+            Box::pin(assemble::build(blueprint, self.publisher.clone()));
         loop {
             let wake = self.next_wake();
             let mut cause = Cause::Event;
@@ -184,9 +194,18 @@ impl Dashboard {
                         self.hear(event);
                     }
                 }
-                built = &mut building, if matches!(self.crew, Crew::Coming(_)) => self.built(built),
+                built = &mut building, if matches!(self.crew, Crew::Coming(_)) => {
+                    self.built(built, blueprint)?;
+                }
+                news = self.crew.news() => {
+                    if let Some(freed) = self.look(news)? {
+                        building = self.take_over(freed, blueprint);
+                    }
+                }
                 () = until(wake), if wake.is_some() => {
-                    update(&mut self.state, Msg::Tick { now: now() });
+                    for wish in update(&mut self.state, Msg::Tick { now: now() }) {
+                        self.meanwhile(wish);
+                    }
                 }
             }
             if self.state.take_dirty() {
@@ -216,9 +235,10 @@ impl Dashboard {
     }
 
     fn draw(&mut self) -> Result<()> {
-        let (state, cache, theme) = (&self.state, &mut self.cache, &self.theme);
+        let theme = Theme::new(self.state.theme(), self.depth);
+        let (state, cache) = (&self.state, &mut self.cache);
         self.screen
-            .draw(|frame| draw(state, cache, theme, frame))
+            .draw(|frame| draw(state, cache, &theme, frame))
             .context("the terminal can not be written")?;
         let title = self.state.title();
         if title != self.title {
@@ -232,48 +252,38 @@ impl Dashboard {
 
     fn hear(&mut self, event: Event) {
         match &mut self.crew {
-            Crew::There(assembly) => assembly.journal.note(&event),
+            Crew::There(assembly) => {
+                if let Some(text) = assembly.journal.note(&event) {
+                    self.tell(&text);
+                }
+            }
             Crew::Coming(early) if early.events.len() < EARLY_EVENTS_MAX => {
                 early.events.push(event.clone());
             }
-            Crew::Coming(_) | Crew::Missing => {}
+            Crew::Coming(_) | Crew::Elsewhere(_) | Crew::Missing => {}
         }
+        self.show(event);
+    }
+
+    fn show(&mut self, event: Event) {
         for wish in update(&mut self.state, Msg::Event(event)) {
-            match wish {
-                // A bell that can not be rung is not worth the end of the program.
-                Do::Bell => drop(self.screen.bell()),
-                Do::Command(command) => self.submit(command),
-                Do::Quit
-                | Do::Suspend
-                | Do::EditComposer
-                | Do::StartDemo
-                | Do::Copy(_)
-                | Do::Mouse(_) => {}
-            }
+            self.meanwhile(wish);
         }
     }
 
-    fn built(&mut self, built: Result<Assembly>) {
-        match built {
-            Ok(mut assembly) => {
-                if let Crew::Coming(early) = &self.crew {
-                    early.events.iter().for_each(|e| assembly.journal.note(e));
-                }
-                let there = Crew::There(Box::new(assembly));
-                if let Crew::Coming(early) = std::mem::replace(&mut self.crew, there) {
-                    for command in early.commands {
-                        self.submit(command);
-                    }
-                }
-            }
-            Err(error) => {
-                self.crew = Crew::Missing;
-                let (reason, steps) = match error.downcast::<NoModel>() {
-                    Ok(missing) => (missing.reason, missing.steps),
-                    Err(error) => (format!("{error:#}"), Vec::new()),
-                };
-                self.state.first_run(&reason, &steps);
-            }
+    /// Does what follows from an event or from time that has passed.
+    fn meanwhile(&mut self, wish: Do) {
+        match wish {
+            // A bell that can not be rung is not worth the end of the program.
+            Do::Call(words) => drop(self.call(&words)),
+            Do::Command(command) => self.submit(command),
+            Do::Quit
+            | Do::Suspend
+            | Do::EditComposer
+            | Do::StartDemo
+            | Do::Copy(_)
+            | Do::Mouse(_)
+            | Do::SaveTheme(_) => {}
         }
     }
 
@@ -283,8 +293,12 @@ impl Dashboard {
             Input::Key(key) => Msg::Key(key, now()),
             Input::Paste(text) => Msg::Paste(text),
             Input::Mouse(mouse) => Msg::Mouse(mouse),
-            Input::Resize(width, height) => Msg::Resize(width, height),
-            Input::FocusGained | Input::FocusLost => return Ok(Next::Stay),
+            Input::Resize(width, height) => {
+                self.screen.spoil();
+                Msg::Resize(width, height)
+            }
+            Input::FocusGained => Msg::Window(Window::Focused),
+            Input::FocusLost => Msg::Window(Window::Elsewhere),
         };
         for wish in update(&mut self.state, message) {
             match wish {
@@ -298,10 +312,21 @@ impl Dashboard {
                 }
                 Do::Copy(text) => self.copy(&text)?,
                 Do::Mouse(owner) => self.screen.set_mouse(owner)?,
-                Do::Bell => self.screen.bell()?,
+                Do::Call(words) => self.call(&words)?,
+                Do::SaveTheme(name) => self.save_theme(name),
             }
         }
         Ok(Next::Stay)
+    }
+
+    /// Calls the person as they want to be called.
+    fn call(&mut self, words: &str) -> Result<()> {
+        match self.calling {
+            Calling::Bell => self.screen.bell()?,
+            Calling::Desktop => self.screen.notify(words)?,
+            Calling::Off => {}
+        }
+        Ok(())
     }
 
     fn copy(&mut self, text: &str) -> Result<()> {
@@ -310,6 +335,13 @@ impl Dashboard {
             Copied::TooLong => self.tell("That is too long to be copied by the terminal."),
         }
         Ok(())
+    }
+
+    /// Has the theme remembered.
+    fn save_theme(&self, name: ThemeName) {
+        if let Some(said) = theme::keep(name, self.depth) {
+            self.tell(&said);
+        }
     }
 
     /// Another program had the screen, and the terminal may have another size now.
@@ -321,8 +353,10 @@ impl Dashboard {
     }
 
     fn submit(&mut self, command: Command) {
+        self.state.settle();
         let refused = match &mut self.crew {
             Crew::There(assembly) => assembly.crew.submit(command).is_err(),
+            Crew::Elsewhere(viewing) => viewing.submit(command).is_err(),
             Crew::Coming(early) if early.commands.len() < EARLY_MAX => {
                 early.commands.push(command);
                 false
@@ -335,18 +369,30 @@ impl Dashboard {
     }
 
     fn tell(&self, text: &str) {
-        self.publisher.offer(EventKind::notice(Level::Warn, text));
+        self.publish(Level::Warn, text);
+    }
+
+    fn publish(&self, level: Level, text: &str) {
+        self.publisher.offer(EventKind::notice(level, text));
     }
 
     /// Lets the person write in `$EDITOR`. The screen waits meanwhile; the crew goes on.
     async fn edit(&mut self) -> Result<()> {
         let before = self.state.composer_text();
         self.screen.give()?;
-        let edited = tokio::task::spawn_blocking(move || editor::edit(&before)).await?;
+        let editing = tokio::task::spawn_blocking(move || editor::edit(&before));
+        tokio::pin!(editing);
+        // What happens meanwhile is written down at once: others may look on.
+        let edited = loop {
+            tokio::select! {
+                edited = &mut editing => break edited?,
+                Some(event) = self.inlet.next() => self.hear(event),
+            }
+        };
         self.screen.take()?;
         match edited {
             Ok(text) => drop(update(&mut self.state, Msg::Edited(text))),
-            Err(error) => self.tell(&format!("The editor did not work: {error:#}")),
+            Err(error) => self.tell(&format!("The editor did not work: {}", in_words(&error))),
         }
         self.redraw_all()
     }
@@ -357,11 +403,4 @@ enum Next {
     Stay,
     Edit,
     Leave(Left),
-}
-
-async fn until(wake: Option<Instant>) {
-    match wake {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
-    }
 }

@@ -1,5 +1,7 @@
 //! The command line: what may be typed, and what it says about itself.
 
+pub mod manual;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -63,7 +65,7 @@ pub struct Global {
     /// The scripted team at work: no key, no network
     #[arg(long, global = true)]
     pub demo: bool,
-    /// How many times faster the demo runs
+    /// How many times faster the demo, or a replay, runs
     #[arg(long, global = true, value_name = "N", value_parser = speed)]
     pub speed: Option<f64>,
 }
@@ -103,24 +105,94 @@ impl From<Who> for Decider {
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// The crew without a screen: ends when the lead has answered and everybody rests
+    #[command(after_help = RUN_EXAMPLES)]
     Run {
         /// What you want done (not needed with --demo, nor with --resume in the middle of work)
         #[arg(required_unless_present_any = ["demo", "resume"])]
         prompt: Option<String>,
     },
     /// The task board
-    #[command(subcommand)]
+    #[command(subcommand, after_help = TASK_EXAMPLES)]
     Task(TaskVerb),
     /// Letters between agents
-    #[command(subcommand)]
+    #[command(subcommand, after_help = MAIL_EXAMPLES)]
     Mail(MailVerb),
     /// The team
     #[command(subcommand)]
     Team(TeamVerb),
     /// The worktrees of tasks
-    #[command(subcommand)]
+    #[command(subcommand, after_help = WORKTREE_EXAMPLES)]
     Worktree(WorktreeVerb),
+    /// Say what was found: settings, model, git, terminal, sandbox, and what earlier crews left behind
+    #[command(after_help = DOCTOR_EXAMPLES)]
+    Doctor {
+        /// Mend what can be mended without losing anything; asks before each
+        #[arg(long)]
+        mend: bool,
+        /// Mend without asking
+        #[arg(long, requires = "mend")]
+        yes: bool,
+    },
+    /// Watch a recorded session again: pause, step, go back and forth; --speed sets the pace
+    #[command(after_help = REPLAY_EXAMPLES)]
+    Replay {
+        /// The session, by the beginning of its id; without it the newest
+        session: Option<String>,
+    },
+    /// Print what makes a shell complete crewdeck's words
+    #[command(after_help = COMPLETION_EXAMPLES)]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    #[command(after_help = MANUAL_EXAMPLES)]
+    Man,
 }
+
+const RUN_EXAMPLES: &str = "Examples:
+  crewdeck run \"Fix the failing test\"           text; progress goes to stderr
+  crewdeck run --json \"Fix it\" | jq .type       one event a line
+  crewdeck run --tool lead \"Update the docs\"    the lead decides what would be asked
+  crewdeck run --resume \"And now the docs\"      go on with the last session";
+
+const TASK_EXAMPLES: &str = "Examples:
+  crewdeck task add \"Write the parser\" --tag rust
+  crewdeck task add \"Test it\" --blocked-by 1
+  crewdeck task list --ready
+  crewdeck task claim --as alice               exit code 3: nothing is ready
+  crewdeck task done 1 --as alice
+  crewdeck task edit 2 --block-on 3 --unblock 1";
+
+const MAIL_EXAMPLES: &str = "Examples:
+  crewdeck mail send alice \"The format has changed\"
+  crewdeck mail list alice                     look without taking
+  crewdeck mail read user --json               take what agents wrote to you";
+
+const WORKTREE_EXAMPLES: &str = "Examples:
+  crewdeck worktree list
+  crewdeck worktree diff 3                     what task 3 changes
+  crewdeck worktree merge 3
+  crewdeck worktree remove 3                   refused while work would be lost";
+
+const DOCTOR_EXAMPLES: &str = "Examples:
+  crewdeck doctor
+  crewdeck doctor --mend                       asks before each; nothing is lost
+  crewdeck doctor --json --base-url http://127.0.0.1:9000";
+
+const REPLAY_EXAMPLES: &str = "Examples:
+  crewdeck replay                              the newest session
+  crewdeck replay --speed 8
+  crewdeck replay 01993c5e                     the session whose id begins like this";
+
+const COMPLETION_EXAMPLES: &str = "Examples:
+  bash  crewdeck completions bash > ~/.local/share/bash-completion/completions/crewdeck
+  zsh   crewdeck completions zsh > \"${fpath[1]}/_crewdeck\"
+  fish  crewdeck completions fish > ~/.config/fish/completions/crewdeck.fish";
+
+const MANUAL_EXAMPLES: &str = "Examples:
+  crewdeck man | man -l -
+  crewdeck man > ~/.local/share/man/man1/crewdeck.1";
 
 /// What can be done with tasks.
 #[derive(Debug, Subcommand)]

@@ -1,0 +1,190 @@
+//! Where the dashboard's crew is: on its way, here, in another process, or nowhere; and how one becomes the other.
+
+use std::pin::Pin;
+
+use anyhow::Result;
+
+use super::Dashboard;
+use crate::app::assemble::{self, Assembly, Blueprint, Built};
+use crate::app::in_words;
+use crate::app::lock::Freed;
+use crate::app::viewing::{News, Viewing};
+use crate::app::wire::NoModel;
+use crate::app::{new_id, now};
+use crate::protocol::event::Level;
+use crate::protocol::{Command, Event};
+use crate::store::Beginning;
+use crate::ui::{Msg, Seat, update};
+
+/// Where the crew is.
+pub(super) enum Crew {
+    /// It is on its way; what the person wants meanwhile waits.
+    Coming(Early),
+    There(Box<Assembly>),
+    /// Another process runs it.
+    Elsewhere(Box<Viewing>),
+    /// It could not start; the first page says why.
+    Missing,
+}
+
+impl Crew {
+    /// What is new of a crew that another process runs.
+    pub(super) async fn news(&mut self) -> News {
+        match self {
+            Crew::Elsewhere(viewing) => viewing.next().await,
+            Crew::Coming(_) | Crew::There(_) | Crew::Missing => std::future::pending().await,
+        }
+    }
+}
+
+/// What happened before the crew was there.
+#[derive(Default)]
+pub(super) struct Early {
+    /// What the person wants of it.
+    pub(super) commands: Vec<Command>,
+    /// What the journal is to hold.
+    pub(super) events: Vec<Event>,
+    /// What is taken over, where the crew ran in another process.
+    pub(super) from: Option<From>,
+}
+
+/// The crew of another process, which is gone.
+pub(super) struct From {
+    process: Option<u32>,
+    session: String,
+}
+
+/// A crew that is being started.
+pub(super) type Building<'a> = Pin<Box<dyn Future<Output = Result<Built>> + 'a>>;
+
+impl Dashboard {
+    pub(super) fn built(&mut self, built: Result<Built>, blueprint: &Blueprint) -> Result<()> {
+        let early = match std::mem::replace(&mut self.crew, Crew::Missing) {
+            Crew::Coming(early) => early,
+            Crew::There(_) | Crew::Elsewhere(_) | Crew::Missing => Early::default(),
+        };
+        match built {
+            Ok(Built::Crew(mut assembly)) => {
+                early
+                    .events
+                    .iter()
+                    .for_each(|e| drop(assembly.journal.note(e)));
+                self.crew = Crew::There(assembly);
+                self.state.sit(match early.from {
+                    None => Seat::Crew,
+                    Some(from) => Seat::Taken(from.process),
+                });
+            }
+            Ok(Built::Taken(holder)) => {
+                let viewing = Viewing::start(&blueprint.root, holder, self.publisher.clone())?;
+                self.state.forget_crew();
+                self.state.sit(viewing.seat());
+                self.crew = Crew::Elsewhere(Box::new(viewing));
+            }
+            Err(error) => {
+                let (reason, steps) = match error.downcast::<NoModel>() {
+                    Ok(missing) => (missing.reason, missing.steps),
+                    Err(error) => (in_words(&error), Vec::new()),
+                };
+                match early.from {
+                    None => {
+                        self.state.first_run(&reason, &steps);
+                        return Ok(());
+                    }
+                    Some(From { session, .. }) => {
+                        let root = &blueprint.root;
+                        let viewing = Viewing::left(root, session, self.publisher.clone())?;
+                        self.state.sit(viewing.seat());
+                        self.crew = Crew::Elsewhere(Box::new(viewing));
+                        let text = format!("The crew can not be taken over: {reason}");
+                        self.publish(Level::Error, &text);
+                    }
+                }
+            }
+        }
+        for command in early.commands {
+            self.submit(command);
+        }
+        Ok(())
+    }
+
+    /// Shows what is new of a crew that another process runs. The lock comes back when it is gone.
+    pub(super) fn look(&mut self, news: News) -> Result<Option<Freed>> {
+        let Crew::Elsewhere(viewing) = &mut self.crew else {
+            return Ok(None);
+        };
+        viewing.note(&news)?;
+        self.state.sit(viewing.seat());
+        match news {
+            News::Free(freed) => return Ok(Some(freed)),
+            News::NoLock(error) => {
+                let text = format!("This window will not take the crew over: {error:#}");
+                self.publish(Level::Warn, &text);
+            }
+            News::Holder => {}
+            News::Anew(events, beginning) => {
+                self.state.forget_crew();
+                for event in events {
+                    if viewing.begins(&event) {
+                        self.state.end_of_run(event.at);
+                    }
+                    // What waited then rings no bell now.
+                    drop(update(&mut self.state, Msg::Event(event)));
+                }
+                self.state.caught_up(now());
+                if beginning == Beginning::Cut {
+                    viewing.tell_of_files();
+                    self.tell("Of this long session only the newest part is shown.");
+                }
+            }
+            News::More(events) => {
+                for event in events {
+                    let Crew::Elsewhere(viewing) = &mut self.crew else {
+                        break;
+                    };
+                    if viewing.begins(&event) {
+                        self.state.end_of_run(event.at);
+                    }
+                    self.show(event);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The process that ran the crew is gone, and all that it wrote was shown: begins to run it here.
+    pub(super) fn take_over<'a>(&mut self, freed: Freed, blueprint: &'a Blueprint) -> Building<'a> {
+        let known = match &self.crew {
+            Crew::Elsewhere(viewing) => viewing.holder().session.clone(),
+            Crew::Coming(_) | Crew::There(_) | Crew::Missing => None,
+        };
+        let session = freed
+            .before
+            .session
+            .clone()
+            .or(known)
+            .unwrap_or_else(new_id);
+        self.state.end_of_run(now());
+        self.state.sit(Seat::Taking);
+        // Others who look on read it, too: so it names processes.
+        let text = format!(
+            "The process that ran the crew{} is gone: process {} takes it over.",
+            freed.before.shown(),
+            std::process::id()
+        );
+        self.publish(Level::Info, &text);
+        self.crew = Crew::Coming(Early {
+            from: Some(From {
+                process: freed.before.process,
+                session: session.clone(),
+            }),
+            ..Early::default()
+        });
+        Box::pin(assemble::take_over(
+            blueprint,
+            freed,
+            session,
+            self.publisher.clone(),
+        ))
+    }
+}

@@ -1,0 +1,125 @@
+//! Which model a crew would get here, and whether its server answers. The key itself goes nowhere but to that server.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::app::local;
+use crate::app::wire::{self, ANTHROPIC_KEY, NoModel, OPENAI_KEY, variable};
+use crate::cli::Global;
+use crate::config::{self, Choice, Settings};
+use crate::doctor::{Asked, ModelFacts, Offer};
+use crate::model::provider::{self, ProviderConfig};
+use crate::model::{Fault, ModelError};
+
+/// How long the server may take to list its models.
+const WITHIN: Duration = Duration::from_secs(5);
+
+/// Finds it out; asks the server that would be used, and no other.
+pub async fn facts(global: &Global, settings: Result<Settings>) -> ModelFacts {
+    let Ok(settings) = settings else {
+        return ModelFacts::Missing {
+            reason: "not known while the settings are wrong".into(),
+            remedy: "mend the settings first".into(),
+        };
+    };
+    match offer(global, &settings).await {
+        Ok(facts) => facts,
+        Err(error) => missing(&error),
+    }
+}
+
+fn missing(error: &anyhow::Error) -> ModelFacts {
+    match error.downcast_ref::<NoModel>() {
+        Some(no) => ModelFacts::Missing {
+            reason: no.reason.clone(),
+            remedy: no.steps.join("\n"),
+        },
+        None => ModelFacts::Missing {
+            reason: format!("{error:#}"),
+            remedy: "set it right, or watch the demo, which needs no model: crewdeck --demo".into(),
+        },
+    }
+}
+
+async fn offer(global: &Global, settings: &Settings) -> Result<ModelFacts> {
+    let demo = global.demo.then_some(Choice::Demo);
+    let choice = match demo {
+        Some(demo) => Some(demo),
+        None => config::choose(None, settings, wire::keys()).map_err(anyhow::Error::msg)?,
+    };
+    let named = |variable: &str| match (&global.provider, &settings.provider) {
+        (Some(_), _) => "--provider".to_string(),
+        (None, Some(_)) => "provider in the settings".into(),
+        (None, None) => format!("{variable} is set"),
+    };
+    let (config, why) = match choice {
+        Some(Choice::Demo) => {
+            let what = "the demo's".into();
+            return Ok(ModelFacts::Scripted { what });
+        }
+        Some(Choice::Script(file)) => {
+            let text = std::fs::read_to_string(&file)
+                .map_err(|e| anyhow::anyhow!("the script {file} can not be read: {e}"))?;
+            provider::script(&text, 1.0).map_err(|e| anyhow::anyhow!("{file}: {e}"))?;
+            return Ok(ModelFacts::Scripted { what: file });
+        }
+        Some(Choice::Anthropic) => (wire::anthropic(settings)?, named(ANTHROPIC_KEY)),
+        Some(Choice::OpenAi) => (wire::openai(settings, None)?, named(OPENAI_KEY)),
+        None => match tokio::task::spawn_blocking(local::find).await? {
+            Some((server, url)) => {
+                let config = wire::openai(settings, Some(url))?;
+                (config, format!("{server}'s port answers"))
+            }
+            None => return Err(wire::no_model().into()),
+        },
+    };
+    let (provider, url, key) = match &config {
+        ProviderConfig::Anthropic(config) => ("anthropic", config.base_url.clone(), ANTHROPIC_KEY),
+        ProviderConfig::OpenAi(config) => ("openai", config.base_url.clone(), OPENAI_KEY),
+    };
+    Ok(ModelFacts::Server(Offer {
+        provider,
+        why,
+        url,
+        key: (key, variable(key).is_some()),
+        wanted: settings.model.clone(),
+        asked: ask(&config).await,
+    }))
+}
+
+async fn ask(config: &ProviderConfig) -> Asked {
+    let model = match provider::connect(config) {
+        Ok(model) => model,
+        Err(error) => return failed(&error),
+    };
+    match tokio::time::timeout(WITHIN, model.list()).await {
+        Ok(Ok(models)) => Asked::Models(models),
+        Ok(Err(error)) => match error.fault {
+            Fault::UnknownModel | Fault::BadRequest | Fault::Garbled => Asked::NoList,
+            Fault::NoKey
+            | Fault::Auth
+            | Fault::Unreachable
+            | Fault::RateLimited
+            | Fault::Server
+            | Fault::ContextTooLong
+            | Fault::Cut
+            | Fault::Timeout
+            | Fault::Script => failed(&error),
+        },
+        Err(_) => Asked::Failed {
+            why: format!("it has not answered within {} s", WITHIN.as_secs()),
+            remedy: "check that the server runs and that this machine reaches it".into(),
+        },
+    }
+}
+
+fn failed(error: &ModelError) -> Asked {
+    Asked::Failed {
+        why: error.message.clone(),
+        remedy: match error.hint.as_str() {
+            "" => "check the address and the key".into(),
+            hint => hint.into(),
+        },
+    }
+}

@@ -1,0 +1,247 @@
+//! Follows a crew that another process runs: who holds its lock, and what its journal says. On a thread of its own.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+use anyhow::Result;
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use tokio::sync::mpsc;
+
+use super::lock::{self, Holder};
+use super::resume;
+use crate::protocol::{Event, EventKind};
+use crate::store::{Beginning, Journal, Tail, Tailed};
+
+/// Pieces of news that may wait to be shown.
+const NEWS_MAX: usize = 4;
+/// Changes within this time are read at once.
+const MERGE: Duration = Duration::from_millis(20);
+/// How often is looked although nothing was heard.
+const NET: Duration = Duration::from_secs(5);
+/// The same where the system can not tell of changes.
+const POLL: Duration = Duration::from_millis(500);
+
+/// What the crew's process has said.
+#[derive(Debug)]
+pub enum Heard {
+    /// Another process or session holds the lock, or the first one is known now.
+    Holder(Holder),
+    /// A journal from its start, or what is left of it: nothing that was heard before counts.
+    Anew(Vec<Event>, Beginning),
+    /// What was added to it.
+    More(Vec<Event>),
+}
+
+/// Follows until it is dropped.
+pub struct Follower {
+    heard: mpsc::Receiver<Heard>,
+    hint: SyncSender<()>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Follower {
+    /// Follows the crew of `root`, whose folder `.crewdeck` exists.
+    ///
+    /// # Errors
+    /// When the thread can not be started.
+    pub fn start(root: &Path) -> Result<Follower> {
+        let (tell, heard) = mpsc::channel(NEWS_MAX);
+        // One hint says it all: look again.
+        let (hint, hints) = sync_channel(1);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let mut thread = Thread {
+            root: root.to_path_buf(),
+            tell,
+            holder: None,
+            tail: None,
+        };
+        let (over, wake) = (Arc::clone(&is_over), hint.clone());
+        std::thread::Builder::new()
+            .name("follow".into())
+            .spawn(move || thread.run(&hints, wake, &over))?;
+        Ok(Follower {
+            heard,
+            hint,
+            is_over,
+        })
+    }
+
+    /// What comes next; `None` when all was read after [`Follower::finish`].
+    pub async fn next(&mut self) -> Option<Heard> {
+        self.heard.recv().await
+    }
+
+    /// The crew has ended: reads what it has left and follows no longer.
+    pub fn finish(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        // Where a hint waits already, that one wakes the thread.
+        let _ = self.hint.try_send(());
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// Nobody listens any more.
+struct Unheard;
+
+struct Thread {
+    root: PathBuf,
+    tell: mpsc::Sender<Heard>,
+    holder: Option<Holder>,
+    tail: Option<(String, Tail)>,
+}
+
+impl Thread {
+    fn run(&mut self, hints: &Receiver<()>, wake: SyncSender<()>, over: &AtomicBool) {
+        let mut ears = Ears::open(wake);
+        loop {
+            let folder = self.tail.as_ref().map(|(_, tail)| tail.folder());
+            let net = ears.turn_to(&self.root.join(".crewdeck"), folder);
+            // Asked before the look: what was written until then is seen by it.
+            let is_last = over.load(Ordering::SeqCst);
+            let before = self.session();
+            if self.look().is_err() || is_last {
+                return;
+            }
+            if before != self.session() {
+                continue;
+            }
+            match hints.recv_timeout(net) {
+                Ok(()) => {
+                    std::thread::sleep(MERGE);
+                    // The one that came meanwhile is answered by the same look.
+                    let _ = hints.try_recv();
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn session(&self) -> Option<String> {
+        self.tail.as_ref().map(|(session, _)| session.clone())
+    }
+
+    fn look(&mut self) -> Result<(), Unheard> {
+        let holder = lock::holder(&self.root);
+        if self.holder.as_ref() != Some(&holder) {
+            self.holder = Some(holder.clone());
+            let session = match &holder.session {
+                Some(session) => Some(session.clone()),
+                // An older version does not say: the newest one there is.
+                None if holder.process.is_some() => resume::choose(&self.root, "").ok(),
+                None => None,
+            };
+            if let Some(session) = session
+                && self.session().as_ref() != Some(&session)
+            {
+                let tail = Tail::of(&self.root, &session);
+                self.tail = Some((session.clone(), tail));
+            }
+            let session = self.session();
+            self.say(Heard::Holder(Holder { session, ..holder }))?;
+        }
+        self.read()
+    }
+
+    /// Reads the journal to its end.
+    fn read(&mut self) -> Result<(), Unheard> {
+        loop {
+            let Some((_, tail)) = &mut self.tail else {
+                return Ok(());
+            };
+            let heard = match tail.read() {
+                Ok(Tailed::Nothing) => return Ok(()),
+                Ok(Tailed::Lines(lines)) => Heard::More(events(&lines)),
+                Ok(Tailed::Anew(lines, beginning)) => {
+                    let mut all = self.setup(beginning);
+                    all.extend(events(&lines));
+                    Heard::Anew(all, beginning)
+                }
+                Err(error) => {
+                    // It is tried again at the next look.
+                    tracing::warn!("the journal can not be read: {error}");
+                    return Ok(());
+                }
+            };
+            self.say(heard)?;
+        }
+    }
+
+    /// What the crew works with, from the beginning of a journal whose end alone is read.
+    fn setup(&self, beginning: Beginning) -> Vec<Event> {
+        let (Beginning::Cut, Some((session, _))) = (beginning, &self.tail) else {
+            return Vec::new();
+        };
+        let head = Journal::head(&self.root, session).unwrap_or_default();
+        let mut events = events(&head);
+        events.retain(|e| matches!(e.kind, EventKind::CrewReady(_)));
+        events.truncate(1);
+        events
+    }
+
+    fn say(&self, heard: Heard) -> Result<(), Unheard> {
+        self.tell.blocking_send(heard).map_err(|_| Unheard)
+    }
+}
+
+fn events(lines: &[String]) -> Vec<Event> {
+    lines.iter().filter_map(|l| resume::event(l)).collect()
+}
+
+/// What the system tells of changes in the folders of the lock and the journal.
+struct Ears {
+    watcher: Option<RecommendedWatcher>,
+    /// The folders that are watched.
+    watched: Vec<PathBuf>,
+}
+
+impl Ears {
+    fn open(wake: SyncSender<()>) -> Ears {
+        let heard = move |event: notify::Result<notify::Event>| {
+            // Our own reading raises access events.
+            if !event.is_ok_and(|e| e.kind.is_access() && !e.need_rescan()) {
+                let _ = wake.try_send(());
+            }
+        };
+        Ears {
+            watcher: notify::recommended_watcher(heard).ok(),
+            watched: Vec::new(),
+        }
+    }
+
+    /// Watches these folders and no others. How long to rely on it comes back.
+    fn turn_to(&mut self, lock: &Path, journal: Option<&Path>) -> Duration {
+        let Some(watcher) = &mut self.watcher else {
+            return POLL;
+        };
+        let wanted: Vec<&Path> = std::iter::once(lock).chain(journal).collect();
+        self.watched.retain(|folder| {
+            let stays = wanted.contains(&folder.as_path());
+            if !stays {
+                // The system forgets a folder that is gone by itself.
+                let _ = watcher.unwatch(folder);
+            }
+            stays
+        });
+        for folder in &wanted {
+            // A folder that is not there yet is tried again at the next look.
+            let is_watched = self.watched.iter().any(|f| f == folder);
+            if !is_watched && watcher.watch(folder, RecursiveMode::NonRecursive).is_ok() {
+                self.watched.push(folder.to_path_buf());
+            }
+        }
+        if self.watched.len() == wanted.len() {
+            NET
+        } else {
+            POLL
+        }
+    }
+}

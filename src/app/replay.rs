@@ -1,0 +1,113 @@
+//! `crewdeck replay`: the dashboard over a recorded session. Nothing of it can be changed.
+
+use anyhow::{Context, Result, bail};
+use crossterm::event::{Event as Input, EventStream, KeyEventKind};
+use futures::StreamExt;
+use jiff::tz::TimeZone;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::Instant;
+
+use super::pace::{Cause, Pace};
+use super::{blocked_on, now, resume, root, settings, theme};
+use crate::cli::Global;
+use crate::config::Settings;
+use crate::protocol::event::Level;
+use crate::ui::replay::Player;
+use crate::ui::terminal::{Copied, Screen};
+use crate::ui::{
+    Do, Motion, Msg, Theme, UiState, ViewCache, begin_replay, draw, next_tick, update,
+};
+
+/// Plays `session` (an id, the beginning of one, or `None`: the newest) until the person leaves.
+///
+/// # Errors
+/// When there is no such session, nothing was recorded, or there is no terminal.
+pub fn main(global: &Global, session: Option<&str>) -> Result<u8> {
+    let root = root(global)?;
+    let session = resume::choose(&root, session.unwrap_or_default())?;
+    let events = resume::recorded(&root, &session)?;
+    if events.is_empty() {
+        bail!("nothing was recorded of session {session}");
+    }
+    let player = Player::new(events, global.speed.unwrap_or(1.0));
+    let settings = settings(global, &root)?;
+    blocked_on(play(player, &settings))?;
+    Ok(0)
+}
+
+async fn play(player: Player, settings: &Settings) -> Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    let mut screen = Screen::enter()
+        .context("the replay needs a terminal (.crewdeck/sessions has the journals as they are)")?;
+    let (width, height) = screen.size()?;
+    let mut state = UiState::new(width, height, TimeZone::system(), Motion::Full);
+    begin_replay(&mut state, player);
+    state.set_theme(settings.theme.unwrap_or_default());
+    let depth = theme::color_depth();
+    let mut cache = ViewCache::default();
+    let mut keys = EventStream::new();
+    let mut pace = Pace::default();
+    let opened = Instant::now();
+    let mut stale = Some(Cause::Key);
+    update(&mut state, Msg::Tick { now: now() });
+    screen.set_title("crewdeck replay")?;
+    loop {
+        let elapsed = opened.elapsed();
+        if stale.is_some_and(|cause| pace.due(cause, elapsed) <= elapsed) {
+            let theme = Theme::new(state.theme(), depth);
+            screen.draw(|frame| draw(&state, &mut cache, &theme, frame))?;
+            pace.drawn(elapsed);
+            stale = None;
+        }
+        let frame = stale.map(|cause| opened + pace.due(cause, opened.elapsed()));
+        let tick = next_tick(&state).map(|wait| Instant::now() + wait);
+        let wake = frame.into_iter().chain(tick).min();
+        let mut cause = Cause::Event;
+        let message = tokio::select! {
+            biased;
+            _ = terminate.recv() => return Ok(()),
+            _ = hangup.recv() => return Ok(()),
+            key = keys.next() => {
+                cause = Cause::Key;
+                match key {
+                    Some(Ok(Input::Key(key))) if key.kind != KeyEventKind::Release => Msg::Key(key, now()),
+                    Some(Ok(Input::Paste(text))) => Msg::Paste(text),
+                    Some(Ok(Input::Mouse(mouse))) => Msg::Mouse(mouse),
+                    Some(Ok(Input::Resize(width, height))) => {
+                        screen.spoil();
+                        Msg::Resize(width, height)
+                    }
+                    Some(Ok(Input::Key(_) | Input::FocusGained | Input::FocusLost)) => continue,
+                    Some(Err(error)) => return Err(error).context("the terminal can not be read"),
+                    None => return Ok(()),
+                }
+            }
+            () = super::until(wake), if wake.is_some() => Msg::Tick { now: now() },
+        };
+        for wish in update(&mut state, message) {
+            match wish {
+                Do::Quit => return Ok(()),
+                Do::Suspend => {
+                    screen.suspend()?;
+                    let (width, height) = screen.size()?;
+                    update(&mut state, Msg::Resize(width, height));
+                }
+                Do::Copy(text) => match screen.copy(&text)? {
+                    Copied::Sent | Copied::TooLong => {}
+                },
+                Do::Mouse(owner) => screen.set_mouse(owner)?,
+                Do::SaveTheme(name) => {
+                    if let Some(said) = theme::keep(name, depth) {
+                        state.say(Level::Warn, said);
+                    }
+                }
+                // A recording has no crew that could hear it, and `update` keeps them back.
+                Do::Call(_) | Do::Command(_) | Do::EditComposer | Do::StartDemo => {}
+            }
+        }
+        if state.take_dirty() {
+            stale = stale.max(Some(cause));
+        }
+    }
+}

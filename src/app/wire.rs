@@ -1,0 +1,230 @@
+//! The model's wire: which one, with which key, and under which name. The same for every front end.
+
+use std::sync::Arc;
+
+use anyhow::{Result, anyhow, bail};
+use secrecy::SecretString;
+
+use super::assemble::Blueprint;
+use super::{demo, local};
+use crate::config::{Choice, Found, Settings, Source};
+use crate::domain::redact::Redactor;
+use crate::model::anthropic::{AnthropicConfig, KeyHeader};
+use crate::model::openai::{MaxTokensField, OpenAiConfig};
+use crate::model::provider::{self, ProviderConfig};
+use crate::model::{Fault, Model, ModelError};
+use crate::protocol::Publisher;
+use crate::protocol::event::{EventKind, Level};
+
+/// The variables that hold the keys.
+pub(super) const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
+pub(super) const OPENAI_KEY: &str = "OPENAI_API_KEY";
+/// No model can be had: what is missing and what to do, for the first page and for `run`.
+#[derive(Debug, thiserror::Error)]
+#[error("{reason} {}", steps.join(" "))]
+pub struct NoModel {
+    /// What is missing.
+    pub reason: String,
+    /// What can be done, one step a line.
+    pub steps: Vec<String>,
+}
+
+/// A model's wire, with what is known about it.
+pub struct Wire {
+    /// It.
+    pub model: Arc<dyn Model>,
+    /// `anthropic`, `openai`, `script`, `demo`.
+    pub provider: &'static str,
+    /// Whether it is scripted.
+    pub scripted: bool,
+    /// The model's name, where the wire itself knows it.
+    pub name: Option<String>,
+    /// The tokens that the model holds, where the wire itself knows it.
+    pub window: Option<u64>,
+}
+
+/// The wire of the model that the blueprint chose.
+pub async fn wire(blueprint: &Blueprint) -> Result<Wire> {
+    let settings = &blueprint.settings;
+    let script = |text: &str, shown: &str, provider| -> Result<Wire> {
+        let script =
+            provider::script(text, blueprint.speed).map_err(|e| anyhow!("{shown}: {e}"))?;
+        Ok(Wire {
+            name: Some(script.name().to_string()),
+            window: script.window(),
+            model: Arc::new(script),
+            provider,
+            scripted: true,
+        })
+    };
+    match &blueprint.choice {
+        Some(Choice::Demo) => script(demo::SCRIPT, "the demo's script", "demo"),
+        Some(Choice::Script(file)) => {
+            let text = std::fs::read_to_string(file)
+                .map_err(|e| anyhow!("the script {file} can not be read: {e}"))?;
+            script(&text, file, "script")
+        }
+        Some(Choice::Anthropic) => connected(&anthropic(settings)?, "anthropic"),
+        Some(Choice::OpenAi) => connected(&openai(settings, None)?, "openai"),
+        None => {
+            let found = tokio::task::spawn_blocking(local::find).await?;
+            match found {
+                Some((_, url)) => connected(&openai(settings, Some(url))?, "openai"),
+                None => Err(no_model().into()),
+            }
+        }
+    }
+}
+
+/// Which keys the surroundings have.
+pub fn keys() -> Found {
+    let there = |name: &str| match variable(name) {
+        Some(_) => Source::There,
+        None => Source::Missing,
+    };
+    Found {
+        anthropic_key: there(ANTHROPIC_KEY),
+        openai_key: there(OPENAI_KEY),
+    }
+}
+
+fn connected(config: &ProviderConfig, provider: &'static str) -> Result<Wire> {
+    let model = provider::connect(config).map_err(|e| anyhow!("{e}. {}", e.hint))?;
+    Ok(Wire {
+        model,
+        provider,
+        scripted: false,
+        name: None,
+        window: None,
+    })
+}
+
+/// What is missing where nothing points to a model.
+pub fn no_model() -> NoModel {
+    NoModel {
+        reason: "No model is set up yet: there is no key and no local server.".into(),
+        steps: vec![
+            "Set ANTHROPIC_API_KEY or OPENAI_API_KEY and start crewdeck again.".into(),
+            "Or start a local server (Ollama, llama.cpp, LM Studio): it is found by itself.".into(),
+            "Or name any compatible server: --provider openai --base-url URL --model NAME.".into(),
+            "Or watch the demo, which needs none of it: crewdeck --demo.".into(),
+        ],
+    }
+}
+
+/// A variable of the environment that says something.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name)
+        .ok()
+        .filter(|text| !text.trim().is_empty())
+}
+
+/// The Anthropic wire as it is set up.
+pub fn anthropic(settings: &Settings) -> Result<ProviderConfig> {
+    let mut config = AnthropicConfig::default();
+    if let Some(url) = settings
+        .base_url
+        .clone()
+        .or_else(|| variable("ANTHROPIC_BASE_URL"))
+    {
+        config.base_url = url;
+    }
+    config.key = key(ANTHROPIC_KEY, &config.base_url)?;
+    config.silence = settings.model_timeout().unwrap_or(config.silence);
+    if let Some(header) = &settings.anthropic.key_header {
+        config.key_header = match header.as_str() {
+            "x-api-key" => KeyHeader::XApiKey,
+            "bearer" => KeyHeader::Bearer,
+            other => bail!("anthropic.key_header is '{other}': use x-api-key or bearer"),
+        };
+    }
+    if let Some(version) = &settings.anthropic.version {
+        config.version.clone_from(version);
+    }
+    Ok(ProviderConfig::Anthropic(config))
+}
+
+/// The Chat Completions wire as it is set up; `local` is a server that was found on this machine.
+pub fn openai(settings: &Settings, local: Option<String>) -> Result<ProviderConfig> {
+    let mut config = OpenAiConfig::default();
+    if let Some(url) = settings
+        .base_url
+        .clone()
+        .or_else(|| variable("OPENAI_BASE_URL"))
+        .or(local)
+    {
+        config.base_url = url;
+    }
+    config.key = key(OPENAI_KEY, &config.base_url)?;
+    config.silence = settings.model_timeout().unwrap_or(config.silence);
+    if let Some(field) = &settings.openai.max_tokens_field {
+        config.max_tokens_field = match field.as_str() {
+            "max_tokens" => MaxTokensField::MaxTokens,
+            "max_completion_tokens" => MaxTokensField::MaxCompletionTokens,
+            other => bail!(
+                "openai.max_tokens_field is '{other}': use max_tokens or max_completion_tokens"
+            ),
+        };
+    }
+    Ok(ProviderConfig::OpenAi(config))
+}
+
+/// The key for a server. One on this machine needs none.
+fn key(name: &str, base_url: &str) -> Result<Option<SecretString>> {
+    match variable(name) {
+        Some(key) => Ok(Some(key.trim().to_string().into())),
+        None if crate::model::is_local(base_url) => Ok(None),
+        None => Err(NoModel {
+            reason: Redactor::default()
+                .text(&format!("There is no key for {base_url}."))
+                .into_owned(),
+            steps: vec![
+                format!("Set {name} and start crewdeck again."),
+                "Or watch the demo, which needs no key: crewdeck --demo.".into(),
+            ],
+        }
+        .into()),
+    }
+}
+
+/// The model's name: as set, else as the server offers. Model names age, so none is built in.
+pub async fn name_of_model(
+    settings: &Settings,
+    wire: &Wire,
+    publisher: &Publisher,
+) -> Result<String> {
+    if let Some(name) = settings.model.clone().or_else(|| wire.name.clone()) {
+        return Ok(name);
+    }
+    let offered = wire.model.list().await.map_err(|error| no_list(&error))?;
+    let Some(first) = offered.first().cloned() else {
+        bail!("the server offers no model: load one there, or name one with --model");
+    };
+    if offered.len() > 1 {
+        let text = format!(
+            "No model was named, so this is '{first}', the first of {} that the server offers: /model takes another.",
+            offered.len()
+        );
+        publisher
+            .publish(EventKind::notice(Level::Info, text))
+            .await;
+    }
+    Ok(first)
+}
+
+fn no_list(error: &ModelError) -> anyhow::Error {
+    match error.fault {
+        Fault::UnknownModel | Fault::BadRequest | Fault::Garbled => {
+            anyhow!("the server does not list its models: name one with --model")
+        }
+        Fault::NoKey
+        | Fault::Auth
+        | Fault::Unreachable
+        | Fault::RateLimited
+        | Fault::Server
+        | Fault::ContextTooLong
+        | Fault::Cut
+        | Fault::Timeout
+        | Fault::Script => anyhow!("{error}. {}", error.hint),
+    }
+}

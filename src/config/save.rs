@@ -1,0 +1,115 @@
+//! Writing one setting into the person's file: whatever else stands in it stays as it is.
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow};
+use toml_edit::{DocumentMut, value};
+
+use super::user_file;
+use crate::domain::theme::ThemeName;
+
+/// Remembers a theme in the person's settings file, which is made where there is none.
+///
+/// # Errors
+/// The file can not be read, is no TOML, or can not be written; it is as it was then.
+pub fn save_theme(name: ThemeName) -> Result<()> {
+    let path = user_file().context("there is no home directory for the settings")?;
+    save_theme_in(&path, name)
+}
+
+fn save_theme_in(path: &Path, name: ThemeName) -> Result<()> {
+    // A link, as those who keep their settings together have it, stays one.
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let shown = path.display();
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == ErrorKind::NotFound => String::new(),
+        Err(e) => return Err(e).with_context(|| format!("{shown} can not be read")),
+    };
+    let text = with_theme(&text, name).map_err(|why| anyhow!("{shown} {why}"))?;
+    write_whole(path, &text).with_context(|| format!("{shown} can not be written"))
+}
+
+/// The text of a settings file with another theme in it.
+fn with_theme(text: &str, name: ThemeName) -> Result<String, String> {
+    let mut document: DocumentMut = text
+        .parse()
+        .map_err(|e| format!("is not valid TOML: {e}"))?;
+    match document
+        .get_mut("theme")
+        .and_then(|item| item.as_value_mut())
+    {
+        Some(old) => {
+            // The comment behind the value belongs to its decoration.
+            let decor = old.decor().clone();
+            *old = name.word().into();
+            *old.decor_mut() = decor;
+        }
+        None => {
+            document.insert("theme", value(name.word()));
+        }
+    }
+    Ok(document.to_string())
+}
+
+/// Writes a file so that a reader sees the old text or the new one, with the permissions that it had.
+fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut new = tempfile::NamedTempFile::new_in(folder)?;
+    new.write_all(text.as_bytes())?;
+    if let Ok(old) = fs::metadata(path) {
+        fs::set_permissions(new.path(), old.permissions())?;
+    }
+    new.as_file().sync_all()?;
+    new.persist(path)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn what_else_stands_in_the_file_stays() {
+        let cases = [
+            ("", "theme = \"dark\"\n"),
+            (
+                "# mine\nmodel = 'a' # small\n\n[ceilings]\nteam_cost = 20.0\n",
+                "# mine\nmodel = 'a' # small\ntheme = \"dark\"\n\n[ceilings]\nteam_cost = 20.0\n",
+            ),
+            (
+                "theme = 'light'   # for the day\nwindow=5 # as written\n",
+                "theme = \"dark\"   # for the day\nwindow=5 # as written\n",
+            ),
+            (
+                "# only a table\n[anthropic]\nversion = \"1\"\n",
+                "theme = \"dark\"\n# only a table\n[anthropic]\nversion = \"1\"\n",
+            ),
+        ];
+        for (before, after) in cases {
+            assert_eq!(with_theme(before, ThemeName::Dark), Ok(after.to_string()));
+        }
+        let error = with_theme("model = ", ThemeName::Dark).unwrap_err();
+        assert!(error.starts_with("is not valid TOML"), "{error}");
+    }
+
+    #[test]
+    fn the_file_is_made_and_a_link_to_it_stays_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("deep/config.toml");
+        save_theme_in(&path, ThemeName::Light).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "theme = \"light\"\n");
+
+        let link = dir.path().join("link.toml");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        save_theme_in(&link, ThemeName::Dark).unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "theme = \"dark\"\n");
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+}

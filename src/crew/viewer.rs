@@ -1,0 +1,303 @@
+//! A second front behind the same commands: changes of the state files, of which the crew that runs in another
+//! process hears. What lives in that process alone is refused.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::mpsc;
+
+use super::clerk::decide_with_like;
+use super::commands::{from_person, send_to_member};
+use super::parting::NUDGE;
+use super::watcher::LETTERS_MAX;
+use super::{COMMANDS_MAX, lock, trees};
+use crate::agent::driver::blocking;
+use crate::domain::graph::Delta;
+use crate::domain::ids::{Name, RequestId, TaskId};
+use crate::domain::request::{Decision, Request, RequestKind, Verdict};
+use crate::domain::stamp::Stamp;
+use crate::domain::worktree::Merge;
+use crate::protocol::event::{EventKind, LetterStep, Level};
+use crate::protocol::{Command, Publisher};
+use crate::store::{Board, Post, Requests, Roster, StoreError, Worktrees};
+
+/// Where the crew runs that is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Runner {
+    /// In another process; its id where it is known.
+    Process(Option<u32>),
+    /// Nowhere: nobody hears of a decision.
+    Nobody,
+}
+
+/// What a viewer is made of.
+pub struct ViewerParts {
+    /// The crew's directory; the state folders exist.
+    pub root: PathBuf,
+    /// Where the crew runs.
+    pub runner: Runner,
+    /// Where answers go: this process's own bus, of which the crew does not hear.
+    pub publisher: Publisher,
+    /// The time.
+    pub clock: fn() -> Stamp,
+    /// New ids, each another.
+    pub new_id: fn() -> String,
+}
+
+/// Takes commands for a crew that another process runs. Ends when it is dropped; the crew does not notice.
+pub struct Viewer {
+    commands: mpsc::Sender<Command>,
+    files: Arc<Files>,
+}
+
+impl Viewer {
+    /// Begins to take commands.
+    pub fn start(parts: ViewerParts) -> Viewer {
+        let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
+        let files = Arc::new(Files {
+            board: Board::open(&parts.root),
+            post: Post::open(&parts.root),
+            requests: Requests::open(&parts.root),
+            roster: Roster::open(&parts.root),
+            trees: Worktrees::open(&parts.root),
+            runner: Mutex::new(parts.runner),
+            publisher: parts.publisher,
+            clock: parts.clock,
+            new_id: parts.new_id,
+        });
+        tokio::spawn(obey(Arc::clone(&files), inbox));
+        Viewer { commands, files }
+    }
+
+    /// Another process runs the crew now, or none.
+    pub fn set_runner(&self, runner: Runner) {
+        *lock(&self.files.runner) = runner;
+    }
+
+    /// Tells of the board, the team, the requests that wait and the newest letters, as the files have them.
+    pub fn tell_of_files(&self) {
+        let files = Arc::clone(&self.files);
+        tokio::spawn(async move {
+            if let Err(error) = files.tell().await {
+                let text = format!("The state files can not be read: {error}");
+                let told = EventKind::notice(Level::Error, text);
+                files.publisher.publish(told).await;
+            }
+        });
+    }
+
+    /// Hands a command down without waiting.
+    ///
+    /// # Errors
+    /// Gives the command back when too many wait already; nothing was done.
+    pub fn submit(&self, command: Command) -> Result<(), Command> {
+        self.commands.try_send(command).map_err(|e| match e {
+            mpsc::error::TrySendError::Full(c) | mpsc::error::TrySendError::Closed(c) => c,
+        })
+    }
+}
+
+/// The doors to the state files.
+struct Files {
+    board: Board,
+    post: Post,
+    requests: Requests,
+    roster: Roster,
+    trees: Worktrees,
+    runner: Mutex<Runner>,
+    publisher: Publisher,
+    clock: fn() -> Stamp,
+    new_id: fn() -> String,
+}
+
+async fn obey(files: Arc<Files>, mut inbox: mpsc::Receiver<Command>) {
+    while let Some(command) = inbox.recv().await {
+        let done = match command {
+            Command::Prompt { to, text } => files.write(&to, &text).await,
+            Command::Nudge { member } => files.write(&member, NUDGE).await,
+            Command::Decide(decision) => files.decide(decision).await,
+            Command::AskShutdown { member } => files.ask_shutdown(&member).await,
+            Command::Merge { task } => files.merge(task).await,
+            Command::ShowDiff { task } => files.show_diff(task).await,
+            Command::Interrupt { .. }
+            | Command::Compact { .. }
+            | Command::KillJob { .. }
+            | Command::Allow { .. }
+            | Command::TakeBack { .. }
+            | Command::Force { .. }
+            | Command::ListModels
+            | Command::UseModel { .. } => Err(files.not_here()),
+        };
+        if let Err(why) = done {
+            files.publisher.publish(EventKind::Refused { why }).await;
+        }
+    }
+}
+
+impl Files {
+    fn now(&self) -> Stamp {
+        (self.clock)()
+    }
+
+    fn runner(&self) -> Runner {
+        *lock(&self.runner)
+    }
+
+    fn not_here(&self) -> String {
+        match self.runner() {
+            Runner::Process(Some(id)) => {
+                format!("Only the crew's own window can do that (process {id}).")
+            }
+            Runner::Process(None) => "Only the crew's own window can do that.".into(),
+            Runner::Nobody => NOBODY.into(),
+        }
+    }
+
+    /// What needs a crew that hears of it.
+    fn needs_crew(&self) -> Result<(), String> {
+        match self.runner() {
+            Runner::Process(_) => Ok(()),
+            Runner::Nobody => Err(NOBODY.into()),
+        }
+    }
+
+    /// A letter of the person: the lead and its teammates take it between two steps.
+    async fn write(&self, to: &Name, text: &str) -> Result<(), String> {
+        if text.trim().is_empty() {
+            return Err("An empty message was not sent.".into());
+        }
+        let letter = from_person(to, text, (self.new_id)(), self.now());
+        let (roster, post, sent) = (self.roster.clone(), self.post.clone(), letter.clone());
+        let to_lead = to.is_lead();
+        let done = blocking(move || {
+            if to_lead {
+                post.send(&sent)
+            } else {
+                send_to_member(&roster, &post, &sent)
+            }
+        });
+        done.await.map_err(|e| e.to_string())?;
+        let step = LetterStep::Sent;
+        self.publisher
+            .publish(EventKind::LetterMoved { letter, step })
+            .await;
+        Ok(())
+    }
+
+    async fn decide(&self, decision: Decision) -> Result<(), String> {
+        self.needs_crew()?;
+        let (requests, now) = (self.requests.clone(), self.now());
+        let decided = blocking(move || decide_with_like(&requests, &decision, now)).await;
+        decided.map(|_| ()).map_err(|e| e.to_string())
+    }
+
+    /// The person's own wish, so nobody else is asked: the request is filed and decided.
+    async fn ask_shutdown(&self, member: &Name) -> Result<(), String> {
+        self.needs_crew()?;
+        let (roster, board, requests) = (
+            self.roster.clone(),
+            self.board.clone(),
+            self.requests.clone(),
+        );
+        let (id, member, now) = (RequestId((self.new_id)()), member.clone(), self.now());
+        let done = blocking(move || {
+            let team = roster.read()?;
+            if !team.present().any(|m| m.name.same(&member)) {
+                return Err(team.unknown(member.as_str()).into());
+            }
+            let mut request = Request::new(
+                id,
+                RequestKind::Shutdown,
+                Name::user(),
+                member,
+                "The person asks for it.".into(),
+                now,
+            );
+            request.task = board
+                .read()?
+                .graph
+                .open_task_of(&request.target)
+                .map(|t| t.id);
+            let decision = Decision {
+                id: request.id.clone(),
+                kind: request.kind,
+                target: request.target.clone(),
+                verdict: Verdict::Approve,
+                by: Name::user(),
+                comment: String::new(),
+            };
+            requests.file(&request)?;
+            requests.decide(&decision, now)
+        });
+        done.await.map(|_| ()).map_err(|e| e.to_string())
+    }
+
+    /// As `crewdeck worktree merge` does: a conflict changes nothing. Only a crew can make a task of it.
+    async fn merge(&self, id: TaskId) -> Result<(), String> {
+        let (board, door, now) = (self.board.clone(), self.trees.clone(), self.now());
+        let reading = blocking(move || board.read()).await;
+        let (_, name) = trees::mergeable(&reading.map_err(|e| e.to_string())?.graph, id)?;
+        let tree = name.clone();
+        let merged = blocking(move || door.merge(&tree, now)).await;
+        let branch = name.branch();
+        let text = match merged.map_err(|e| e.to_string())? {
+            Merge::Merged { into, .. } => format!("{branch} is merged into {into}."),
+            Merge::AlreadyMerged { into } => format!("{into} has all of {branch} already."),
+            Merge::Conflict { into, files } => {
+                return Err(format!(
+                    "{branch} does not merge into {into}: conflict in {}. Nothing was changed; in the crew's own window it becomes a task.",
+                    trees::some(&files)
+                ));
+            }
+        };
+        let told = EventKind::notice(Level::Info, text);
+        self.publisher.publish(told).await;
+        Ok(())
+    }
+
+    async fn tell(&self) -> Result<(), StoreError> {
+        let (board, roster) = (self.board.clone(), self.roster.clone());
+        let (requests, post) = (self.requests.clone(), self.post.clone());
+        let read = move || {
+            let (graph, team) = (board.read()?.graph, roster.read()?);
+            Ok((graph, team, requests.read_all()?, post.recent(LETTERS_MAX)?))
+        };
+        let (graph, team, requests, letters) = blocking(read).await?;
+        let whole = Delta {
+            changed: graph.tasks().cloned().map(Arc::new).collect(),
+            removed: Vec::new(),
+        };
+        for Delta { changed, removed } in whole.pieces() {
+            let told = EventKind::BoardChanged { changed, removed };
+            self.publisher.publish(told).await;
+        }
+        let team = Arc::new(team);
+        self.publisher
+            .publish(EventKind::TeamChanged { team })
+            .await;
+        for request in requests.requests.into_iter().filter(Request::is_pending) {
+            let told = EventKind::RequestChanged { request };
+            self.publisher.publish(told).await;
+        }
+        for (letter, step) in letters.letters {
+            let told = EventKind::LetterMoved { letter, step };
+            self.publisher.publish(told).await;
+        }
+        Ok(())
+    }
+
+    async fn show_diff(&self, id: TaskId) -> Result<(), String> {
+        let board = self.board.clone();
+        let reading = blocking(move || board.read()).await;
+        let graph = reading.map_err(|e| e.to_string())?.graph;
+        let shown = trees::diff_of(self.trees.clone(), &graph, id).await?;
+        self.publisher.publish(shown).await;
+        Ok(())
+    }
+}
+
+const NOBODY: &str = "No crew runs here that could do that: start it with crewdeck --resume.";
+
+#[cfg(test)]
+#[path = "viewer_tests.rs"]
+mod tests;

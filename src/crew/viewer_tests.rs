@@ -1,0 +1,184 @@
+//! A viewer's commands on real files.
+
+use super::*;
+use crate::domain::rule::Scope;
+use crate::domain::team::Member;
+use crate::protocol::Inlet;
+use crate::protocol::bus::bus;
+use crate::store::prepare;
+use pretty_assertions::assert_eq;
+
+struct Place {
+    dir: tempfile::TempDir,
+    viewer: Viewer,
+    inlet: Inlet,
+}
+
+fn bob() -> Name {
+    Name::member("bob").unwrap()
+}
+
+/// A crew with bob in it, which process 4711 runs.
+fn place() -> Place {
+    let dir = tempfile::tempdir().unwrap();
+    prepare(dir.path()).unwrap();
+    let bob = Member::new(bob(), "coder");
+    Roster::open(dir.path()).enter(bob).unwrap();
+    let (publisher, inlet) = bus(|| Stamp(1.0));
+    let viewer = Viewer::start(ViewerParts {
+        root: dir.path().to_path_buf(),
+        runner: Runner::Process(Some(4711)),
+        publisher,
+        clock: || Stamp(9.0),
+        new_id: || "id-1".into(),
+    });
+    Place { dir, viewer, inlet }
+}
+
+impl Place {
+    /// Hands a command down and waits for what is said to it.
+    async fn answer(&mut self, command: Command) -> EventKind {
+        self.viewer.submit(command).unwrap();
+        self.inlet.next().await.unwrap().kind
+    }
+
+    async fn refusal(&mut self, command: Command) -> String {
+        match self.answer(command).await {
+            EventKind::Refused { why } => why,
+            other => panic!("not refused: {other:?}"),
+        }
+    }
+}
+
+fn prompt(to: Name, text: &str) -> Command {
+    let text = text.into();
+    Command::Prompt { to, text }
+}
+
+#[tokio::test]
+async fn what_lives_in_the_crews_process_is_refused_by_name() {
+    let mut place = place();
+    let request = RequestId("r1".into());
+    let (agent, name) = (Name::lead(), String::new());
+    let scope = Scope::Exact {
+        command: "make".into(),
+    };
+    for command in [
+        Command::Interrupt { agent: bob() },
+        Command::Compact {
+            agent,
+            focus: name.clone(),
+        },
+        Command::KillJob {
+            job: crate::domain::ids::JobId("j1".into()),
+        },
+        Command::Allow { request, scope },
+        Command::TakeBack { rule: 1 },
+        Command::Force { member: bob() },
+        Command::ListModels,
+        Command::UseModel { name },
+    ] {
+        let why = "Only the crew's own window can do that (process 4711).";
+        assert_eq!(place.refusal(command.clone()).await, why, "{command:?}");
+    }
+}
+
+#[tokio::test]
+async fn words_are_letters_of_the_person() {
+    let mut place = place();
+    for (to, text) in [(Name::lead(), "hello"), (bob(), "how far?")] {
+        let said = place.answer(prompt(to.clone(), text)).await;
+        let EventKind::LetterMoved { letter, step } = said else {
+            panic!("no letter: {said:?}");
+        };
+        assert_eq!((letter.from.as_str(), step), ("user", LetterStep::Sent));
+        let waiting = Post::open(place.dir.path()).pending(&to).unwrap();
+        assert_eq!(waiting.letters, [letter]);
+        assert_eq!(waiting.letters[0].content, text);
+    }
+    let stranger = Name::member("eve").unwrap();
+    let why = place.refusal(prompt(stranger, "hello")).await;
+    assert!(why.contains("bob"), "it names who is there: {why}");
+    let why = place.refusal(prompt(bob(), " \n")).await;
+    assert_eq!(why, "An empty message was not sent.");
+}
+
+#[tokio::test]
+async fn a_request_is_decided_once_and_only_where_a_crew_hears_of_it() {
+    let mut place = place();
+    let requests = Requests::open(place.dir.path());
+    let id = RequestId("r1".into());
+    let plan = Request::new(
+        id.clone(),
+        RequestKind::Plan,
+        bob(),
+        bob(),
+        "1".into(),
+        Stamp(1.0),
+    );
+    requests.file(&plan).unwrap();
+    let decide = |verdict| {
+        Command::Decide(Decision {
+            id: id.clone(),
+            kind: RequestKind::Plan,
+            target: bob(),
+            verdict,
+            by: Name::user(),
+            comment: "good".into(),
+        })
+    };
+    place.viewer.set_runner(Runner::Nobody);
+    assert_eq!(place.refusal(decide(Verdict::Approve)).await, NOBODY);
+    place.viewer.set_runner(Runner::Process(None));
+    place.viewer.submit(decide(Verdict::Approve)).unwrap();
+    assert_eq!(
+        place.refusal(decide(Verdict::Reject)).await,
+        "request r1 was already approved by user: nothing changed"
+    );
+    let decided = requests.get(&id).unwrap().unwrap();
+    assert_eq!(
+        (decided.decided_by.as_str(), decided.comment.as_str()),
+        ("user", "good")
+    );
+}
+
+#[tokio::test]
+async fn a_wish_for_a_shutdown_is_filed_and_decided() {
+    let mut place = place();
+    place
+        .viewer
+        .submit(Command::AskShutdown { member: bob() })
+        .unwrap();
+    let stranger = Name::member("eve").unwrap();
+    place
+        .refusal(Command::AskShutdown { member: stranger })
+        .await;
+    let all = Requests::open(place.dir.path())
+        .read_all()
+        .unwrap()
+        .requests;
+    let row = |r: &Request| (r.kind, r.from.clone(), r.target.clone(), r.is_pending());
+    let rows: Vec<_> = all.iter().map(row).collect();
+    assert_eq!(rows, [(RequestKind::Shutdown, Name::user(), bob(), false)]);
+}
+
+#[tokio::test]
+async fn a_merge_and_a_diff_need_a_worktree() {
+    let mut place = place();
+    let task = TaskId(1);
+    for command in [Command::Merge { task }, Command::ShowDiff { task }] {
+        let why = place.refusal(command).await;
+        assert!(why.contains("the board is empty"), "{why}");
+    }
+    let new = crate::domain::graph::NewTask {
+        subject: "Work".into(),
+        ..Default::default()
+    };
+    Board::open(place.dir.path())
+        .create(new, Stamp(1.0))
+        .unwrap();
+    for command in [Command::Merge { task }, Command::ShowDiff { task }] {
+        let why = place.refusal(command).await;
+        assert!(why.contains("has no worktree"), "{why}");
+    }
+}

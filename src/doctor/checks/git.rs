@@ -1,0 +1,128 @@
+//! Git: its version, the repository, and whether tasks can have worktrees.
+
+use crate::doctor::{Finding, Place};
+use crate::store::{self, GitError, GitFacts, RepositoryFacts};
+
+const CHECK: &str = "git";
+
+/// Looks at git and the repository.
+pub fn look(place: &Place) -> Vec<Finding> {
+    judge(&store::git_facts(&place.root))
+}
+
+fn judge(facts: &GitFacts) -> Vec<Finding> {
+    let oldest = &facts.oldest;
+    match &facts.version {
+        Err(why) => vec![Finding::warn(
+            CHECK,
+            why.to_string(),
+            format!("install git {oldest} or newer: without it all agents work in one directory"),
+        )],
+        Ok(version) => vec![
+            Finding::ok(CHECK, format!("{version} ({oldest} or newer is needed)")),
+            repository(&facts.repository),
+        ],
+    }
+}
+
+fn repository(found: &Result<RepositoryFacts, GitError>) -> Finding {
+    let facts = match found {
+        Ok(facts) => facts,
+        Err(why) => {
+            return Finding::warn(
+                CHECK,
+                format!("no worktrees for tasks: {why}"),
+                "all agents work in one directory until then",
+            );
+        }
+    };
+    if let Some(busy) = facts.busy {
+        return Finding::warn(
+            CHECK,
+            format!("{busy} is under way here: nothing can be merged meanwhile"),
+            format!("finish it, or run git {} --abort", busy.command()),
+        );
+    }
+    match &facts.branch {
+        Some(branch) => Finding::ok(CHECK, format!("each task gets a worktree from {branch}")),
+        None => Finding::warn(
+            CHECK,
+            format!(
+                "HEAD is detached at {:.8}: tasks get worktrees from there, and nothing can be merged",
+                facts.commit
+            ),
+            "switch to the branch that should receive the work: git switch NAME",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Level;
+    use crate::domain::worktree::Busy;
+
+    #[test]
+    fn the_state_of_the_repository_is_judged() {
+        let repository = |branch: Option<&str>, busy| {
+            Ok(RepositoryFacts {
+                branch: branch.map(String::from),
+                commit: "0123456789abcdef".into(),
+                busy,
+            })
+        };
+        for (version, repository, level, words) in [
+            (
+                Ok("2.47.3".to_string()),
+                repository(Some("main"), None),
+                Level::Ok,
+                "worktree from main",
+            ),
+            (
+                Ok("2.47.3".into()),
+                repository(None, None),
+                Level::Warn,
+                "detached at 01234567:",
+            ),
+            (
+                Ok("2.47.3".into()),
+                repository(Some("main"), Some(Busy::Rebase)),
+                Level::Warn,
+                "a rebase is under way",
+            ),
+            (
+                Ok("2.47.3".into()),
+                Err(GitError::NoCommits),
+                Level::Warn,
+                "no commit yet",
+            ),
+            (
+                Ok("2.47.3".into()),
+                Err(GitError::Bare("/r".into())),
+                Level::Warn,
+                "bare",
+            ),
+            (
+                Err(GitError::Missing),
+                Err(GitError::Missing),
+                Level::Warn,
+                "not found",
+            ),
+            (
+                Err(GitError::TooOld("2.20".into())),
+                Err(GitError::Missing),
+                Level::Warn,
+                "2.20 is too old",
+            ),
+        ] {
+            let found = judge(&GitFacts {
+                version,
+                oldest: "2.31".into(),
+                repository,
+            });
+            let last = found.last().unwrap();
+            assert_eq!(last.level, level, "{found:?}");
+            assert!(last.text.contains(words), "{found:?}");
+        }
+    }
+}

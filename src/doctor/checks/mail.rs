@@ -1,0 +1,114 @@
+//! Letters that nobody has read. They are never taken away by `--mend`: a letter that nobody read would be lost.
+
+use crate::doctor::words::{ago, count};
+use crate::doctor::{Crew, Finding, Place};
+use crate::domain::stamp::Stamp;
+use crate::domain::team::{MemberStatus, Team};
+use crate::store::{self, Post, Roster, Waiting};
+
+const CHECK: &str = "mail";
+
+/// Looks at the inboxes.
+pub fn look(place: &Place) -> Vec<Finding> {
+    if !store::is_used(&place.root) {
+        return Vec::new();
+    }
+    let read = Post::open(&place.root).waiting();
+    let read = read.and_then(|mail| Ok((mail, Roster::open(&place.root).read()?)));
+    match read {
+        Ok((waiting, team)) => judge(&waiting, &team, &place.crew, place.now),
+        Err(error) => vec![super::unreadable(CHECK, &error)],
+    }
+}
+
+fn judge(waiting: &[Waiting], team: &Team, crew: &Crew, now: Stamp) -> Vec<Finding> {
+    let found: Vec<Finding> = waiting
+        .iter()
+        .map(|inbox| {
+            let name = &inbox.name;
+            let oldest = match (inbox.letters, ago(now, inbox.oldest)) {
+                (_, None) => String::new(),
+                (1, Some(ago)) => format!(", sent {ago}"),
+                (_, Some(ago)) => format!(", the oldest sent {ago}"),
+            };
+            let what = format!("{} for {name}{oldest}", count(inbox.letters, "letter"));
+            let member = team.find(name);
+            let is_here = name.is_lead() || member.is_some_and(|m| m.status != MemberStatus::Shutdown);
+            if name.is_user() {
+                return Finding::warn(CHECK, what, "read them: crewdeck mail read user");
+            }
+            if is_here && *crew != Crew::None {
+                return Finding::ok(CHECK, format!("{what}: the crew that runs here delivers"));
+            }
+            if !name.is_lead() && member.is_none() {
+                return Finding::warn(
+                    CHECK,
+                    format!("{what}, who was never in the team"),
+                    format!("look at .team/inbox/{name}.jsonl; whoever is spawned with that name gets them"),
+                );
+            }
+            Finding::warn(
+                CHECK,
+                format!("{what}, who is not there"),
+                format!("delivered when {name} is back; crewdeck mail list {name} shows, mail read {name} takes them"),
+            )
+        })
+        .collect();
+    if found.is_empty() {
+        return vec![Finding::ok(CHECK, "every letter was read")];
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Level;
+    use crate::domain::ids::Name;
+    use crate::domain::team::Member;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn letters_wait_for_members_who_come_back_and_for_nobody() {
+        let party = |name: &str| Name::party(name).unwrap();
+        let waiting = |name: &str, letters| Waiting {
+            name: party(name),
+            letters,
+            oldest: Stamp(40.0),
+        };
+        let team = Team {
+            members: vec![Member::new(party("bob"), "r")],
+            ..Team::default()
+        };
+        let all = [
+            waiting("bob", 2),
+            waiting("ghost", 1),
+            waiting("lead", 1),
+            waiting("user", 3),
+        ];
+        let texts = |crew: &Crew| -> Vec<(Level, String)> {
+            let found = judge(&all, &team, crew, Stamp(100.0));
+            found.into_iter().map(|f| (f.level, f.text)).collect()
+        };
+        let warn = |text: &str| (Level::Warn, text.to_string());
+        let ok = |text: &str| (Level::Ok, text.to_string());
+        assert_eq!(
+            texts(&Crew::None),
+            [
+                warn("2 letters for bob, the oldest sent 60 s ago, who is not there"),
+                warn("1 letter for ghost, sent 60 s ago, who was never in the team"),
+                warn("1 letter for lead, sent 60 s ago, who is not there"),
+                warn("3 letters for user, the oldest sent 60 s ago"),
+            ]
+        );
+        assert_eq!(
+            texts(&Crew::Runs(None))[..3],
+            [
+                ok("2 letters for bob, the oldest sent 60 s ago: the crew that runs here delivers"),
+                warn("1 letter for ghost, sent 60 s ago, who was never in the team"),
+                ok("1 letter for lead, sent 60 s ago: the crew that runs here delivers"),
+            ]
+        );
+        assert_eq!(judge(&[], &team, &Crew::None, Stamp(1.0)).len(), 1);
+    }
+}

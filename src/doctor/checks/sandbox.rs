@@ -1,0 +1,72 @@
+//! The sandbox: what holds the commands of agents on this machine.
+
+use crate::doctor::{Finding, Place};
+use crate::process::confine::SandboxReport;
+
+const CHECK: &str = "sandbox";
+
+/// What the roof has found out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SandboxFacts {
+    /// The settings turn it off.
+    Off,
+    /// What was tried on this machine, and came of it.
+    Tried(SandboxReport),
+}
+
+/// Looks at what was found out.
+pub fn look(place: &Place) -> Vec<Finding> {
+    vec![judge(&place.sandbox)]
+}
+
+fn judge(facts: &SandboxFacts) -> Finding {
+    let report = match facts {
+        SandboxFacts::Off => {
+            return Finding::warn(
+                CHECK,
+                "commands of agents may write wherever you may: the settings say confine = \"off\"",
+                "take that line out of the settings",
+            );
+        }
+        SandboxFacts::Tried(report) => report,
+    };
+    match (report.missing(), report.landlock) {
+        (Some(missing), _) => Finding::warn(
+            CHECK,
+            missing,
+            "read what a command does before you allow it, or let crewdeck work where this is to be had",
+        ),
+        (None, version) => {
+            let version = version.map_or(String::new(), |n| format!(" {n}"));
+            Finding::ok(
+                CHECK,
+                format!(
+                    "Landlock{version}, a view of its own and a guard hold each command of an agent"
+                ),
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Level;
+    use crate::process::confine::Works;
+
+    #[test]
+    fn what_is_missing_is_told_with_a_remedy() {
+        let whole = SandboxReport {
+            guard: Works::Yes,
+            landlock: Some(6),
+            view: Works::Yes,
+        };
+        let found = judge(&SandboxFacts::Tried(whole));
+        assert_eq!(found.level, Level::Ok);
+        assert!(found.text.starts_with("Landlock 6,"), "{found:?}");
+        let none = SandboxFacts::Tried(SandboxReport::none("it is a Mac"));
+        assert_eq!(judge(&none).level, Level::Warn);
+        assert!(judge(&none).text.contains("it is a Mac"));
+        assert_eq!(judge(&SandboxFacts::Off).level, Level::Warn);
+    }
+}

@@ -1,0 +1,206 @@
+//! What a crew that is gone has left open: whose tasks go back to the board, who is not there any more, and which
+//! requests nobody waits for.
+
+use super::graph::TaskGraph;
+use super::ids::{Name, TaskId};
+use super::request::Request;
+use super::task::TaskStatus;
+use super::team::{Member, MemberStatus, Team};
+
+/// Why a request is withdrawn whose crew is gone.
+pub const ENDED: &str = "the crew that asked has ended";
+
+/// Whether the lead of the crew that asked is there again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lead {
+    /// Its session is gone on with.
+    Back,
+    /// It is gone.
+    Gone,
+}
+
+/// The members that still count as present although their crew is gone, but for those that come `back`.
+/// Whoever has no session was entered by another program, which may still run it.
+pub fn gone<'a>(team: &'a Team, back: &[Name]) -> Vec<&'a Member> {
+    let stays = |name: &Name| back.iter().any(|n| n.same(name));
+    team.present()
+        .filter(|m| !m.session.is_empty() && !stays(&m.name))
+        .collect()
+}
+
+/// The requests that wait although whoever asked is gone: all but those of the person, the lead and the members
+/// that come `back` with it.
+pub fn orphaned<'a>(requests: &'a [Request], back: &[Name], lead: Lead) -> Vec<&'a Request> {
+    let asker_is_back = |request: &Request| match lead {
+        Lead::Gone => false,
+        Lead::Back => {
+            back.iter().any(|n| n.same(&request.from))
+                || request.from.is_lead()
+                || request.from.is_user()
+        }
+    };
+    requests
+        .iter()
+        .filter(|r| r.is_pending() && !asker_is_back(r))
+        .collect()
+}
+
+/// Who has a task while no crew runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holder {
+    /// The lead, or a member of a crew that is gone: nobody works on it.
+    Gone,
+    /// Nobody whom the roster knows, or another program: it may be at work.
+    Stranger,
+}
+
+/// A task that somebody has, while no crew runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// The task.
+    pub task: TaskId,
+    /// What it is.
+    pub subject: String,
+    /// Whose it is, as the board says.
+    pub owner: String,
+    /// Who that is.
+    pub holder: Holder,
+}
+
+/// The tasks that are not completed and whose owner is no person, in the order of their numbers. One that nobody has
+/// begun counts as well: as long as it has an owner nobody else claims it.
+pub fn claims(graph: &TaskGraph, team: &Team) -> Vec<Claim> {
+    let open = graph
+        .tasks()
+        .filter(|t| t.status != TaskStatus::Completed && !t.owner.is_empty());
+    open.filter_map(|task| {
+        let name = Name::party(&task.owner).ok();
+        if name.as_ref().is_some_and(|n| n.same(&Name::user())) {
+            return None;
+        }
+        let member = name.as_ref().and_then(|name| team.find(name));
+        let is_ours = |m: &Member| m.status == MemberStatus::Shutdown || !m.session.is_empty();
+        let is_lead = name.as_ref().is_some_and(|n| n.same(&Name::lead()));
+        let holder = if is_lead || member.is_some_and(is_ours) {
+            Holder::Gone
+        } else {
+            Holder::Stranger
+        };
+        Some(Claim {
+            task: task.id,
+            subject: task.subject.clone(),
+            owner: task.owner.clone(),
+            holder,
+        })
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::RequestId;
+    use crate::domain::request::RequestKind;
+    use crate::domain::stamp::Stamp;
+    use crate::domain::task::Task;
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    fn member(name: &str, status: MemberStatus, session: &str) -> Member {
+        Member {
+            status,
+            session: session.into(),
+            ..Member::new(Name::member(name).unwrap(), "tester")
+        }
+    }
+
+    fn team() -> Team {
+        Team {
+            members: vec![
+                member("alice", MemberStatus::Working, "s1"),
+                member("bob", MemberStatus::Idle, "s2"),
+                member("carol", MemberStatus::Shutdown, "s1"),
+                member("zoe", MemberStatus::Working, ""),
+            ],
+            ..Team::default()
+        }
+    }
+
+    #[test]
+    fn members_of_a_crew_are_gone_and_those_of_other_programs_are_not() {
+        let team = team();
+        let names = |back: &[Name]| -> Vec<String> {
+            let gone = gone(&team, back);
+            gone.iter().map(|m| m.name.to_string()).collect()
+        };
+        assert_eq!(names(&[]), ["alice", "bob"]);
+        assert_eq!(names(&[Name::member("ALICE").unwrap()]), ["bob"]);
+    }
+
+    #[test]
+    fn a_request_waits_while_its_asker_comes_back() {
+        let request = |id: &str, from: &str| {
+            let from = Name::party(from).unwrap();
+            let id = RequestId(id.into());
+            Request::new(
+                id,
+                RequestKind::Plan,
+                from.clone(),
+                from,
+                "x".into(),
+                Stamp(1.0),
+            )
+        };
+        let mut decided = request("5", "bob");
+        decided.withdraw("why", Stamp(2.0)).unwrap();
+        let all = [
+            request("1", "alice"),
+            request("2", "bob"),
+            request("3", "lead"),
+            request("4", "user"),
+            decided,
+        ];
+        let ids = |back: &[Name], lead| -> Vec<String> {
+            let left = orphaned(&all, back, lead);
+            left.iter().map(|r| r.id.0.clone()).collect()
+        };
+        let alice = [Name::member("Alice").unwrap()];
+        assert_eq!(ids(&[], Lead::Gone), ["1", "2", "3", "4"]);
+        assert_eq!(ids(&alice, Lead::Back), ["2"]);
+    }
+
+    #[test]
+    fn a_claim_says_whether_its_owner_can_still_be_at_work() {
+        let task = |id: u64, status: &str, owner: &str| -> Task {
+            let task = json!({"id": id, "subject": "s", "status": status, "owner": owner});
+            serde_json::from_value(task).unwrap()
+        };
+        let graph = TaskGraph::new([
+            task(1, "in_progress", "alice"),
+            task(2, "in_progress", "lead"),
+            task(3, "in_progress", "carol"),
+            task(4, "in_progress", "zoe"),
+            task(5, "in_progress", "a script"),
+            task(6, "in_progress", "user"),
+            task(7, "completed", "alice"),
+            task(8, "in_progress", ""),
+            task(9, "pending", "bob"),
+        ]);
+        let found: Vec<(u64, Holder)> = claims(&graph, &team())
+            .iter()
+            .map(|c| (c.task.0, c.holder))
+            .collect();
+        let (gone, stranger) = (Holder::Gone, Holder::Stranger);
+        assert_eq!(
+            found,
+            [
+                (1, gone),
+                (2, gone),
+                (3, gone),
+                (4, stranger),
+                (5, stranger),
+                (9, gone)
+            ]
+        );
+    }
+}

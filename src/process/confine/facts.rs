@@ -1,0 +1,166 @@
+//! What a crew's confinement rests on, and the look at the disk that each command's plan needs.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::{Facts, Plan, plan};
+
+/// Most worktrees that are looked at.
+const TREES_MAX: usize = 256;
+/// Most bytes of a file that holds a path.
+const LINK_MAX: u64 = 16 * 1024;
+/// Caches below the home directory that builds fill. Not what other programs run unasked: `~/.cargo/bin`
+/// and the like stay closed.
+const CACHES: &[&str] = &[
+    ".cache",
+    ".cargo/registry",
+    ".cargo/git",
+    ".cargo/.package-cache",
+    ".cargo/.package-cache-mutate",
+    ".cargo/.global-cache",
+    ".npm",
+    ".yarn",
+    ".bun/install/cache",
+    ".local/share/pnpm",
+    ".gradle/caches",
+    ".gradle/daemon",
+    ".m2/repository",
+    ".nuget/packages",
+    "go/pkg",
+    "Library/Caches",
+];
+
+/// The git folders of a root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitDirs {
+    /// The root's own one.
+    pub own: PathBuf,
+    /// The one that all worktrees share.
+    pub common: PathBuf,
+}
+
+/// How the commands of a crew are confined.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confinement {
+    root: PathBuf,
+    git: Option<GitDirs>,
+    temp: Vec<PathBuf>,
+    write: Vec<PathBuf>,
+}
+
+/// The folders that commands may write everywhere: caches below `home`, and `named`, in which `~/` is `home`.
+pub fn own_folders(home: Option<&Path>, named: &[String]) -> Vec<PathBuf> {
+    let caches = home
+        .into_iter()
+        .flat_map(|home| CACHES.iter().map(|c| home.join(c)));
+    let named = named.iter().map(|name| match (name.as_str(), home) {
+        ("~", Some(home)) => home.to_path_buf(),
+        (name, Some(home)) if name.starts_with("~/") => home.join(&name[2..]),
+        (name, _) => name.into(),
+    });
+    caches.chain(named).collect()
+}
+
+impl Confinement {
+    /// A confinement of the commands of the crew in `root`: they may write in their work directory, in `temp`
+    /// and in `write`.
+    pub fn new(
+        root: &Path,
+        git: Option<GitDirs>,
+        temp: &[PathBuf],
+        write: &[PathBuf],
+    ) -> Confinement {
+        let git = git.map(|git| GitDirs {
+            own: real(&git.own),
+            common: real(&git.common),
+        });
+        let all = |paths: &[PathBuf]| paths.iter().map(|p| real(p)).collect();
+        Confinement {
+            root: real(root),
+            git,
+            temp: all(temp),
+            write: all(write),
+        }
+    }
+
+    /// The plan for a command in `workdir`.
+    pub fn plan(&self, workdir: &Path) -> Plan {
+        let workdir = real(workdir);
+        let own_git = self.git.as_ref().and_then(|git| {
+            if workdir == self.root {
+                Some(git.own.clone())
+            } else {
+                git_dir_of(&workdir, &git.common)
+            }
+        });
+        if let Some(own) = own_git.as_ref().filter(|own| own.is_dir()) {
+            // What is not there can not be mounted over, and what must not be written must not be made either.
+            keep_what_is_missing(own);
+        }
+        plan(&Facts {
+            trees: if workdir == self.root {
+                trees(&self.root)
+            } else {
+                Vec::new()
+            },
+            root: self.root.clone(),
+            own_git,
+            common_git: self.git.as_ref().map(|git| git.common.clone()),
+            temp: self.temp.clone(),
+            write: self.write.clone(),
+            workdir,
+        })
+    }
+}
+
+/// The path without symbolic links, as far as it is there.
+fn real(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+/// The git folder of the worktree in `workdir`, as the repository has it: what `.git` in there says is the
+/// agent's to write, and counts for nothing.
+fn git_dir_of(workdir: &Path, common: &Path) -> Option<PathBuf> {
+    let link = workdir.join(".git");
+    let all = common.join("worktrees");
+    let is_its = |own: &PathBuf| {
+        short_file(&own.join("gitdir")).is_some_and(|text| Path::new(text.trim()) == link)
+    };
+    let likely = all.join(workdir.file_name()?);
+    if is_its(&likely) {
+        return Some(likely);
+    }
+    let entries = fs::read_dir(&all).ok()?.flatten().take(TREES_MAX);
+    entries.map(|e| e.path()).find(is_its)
+}
+
+fn short_file(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    let file = fs::File::open(path).ok()?;
+    file.take(LINK_MAX).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// Makes the folder of hooks, and the worktree's own settings where git would read them.
+fn keep_what_is_missing(own: &Path) {
+    let settings = short_file(&own.join("config")).unwrap_or_default();
+    let reads_more = settings.to_ascii_lowercase().contains("worktreeconfig");
+    if own.join("config").exists() {
+        // Where it fails nobody can write there, the command neither.
+        let _ = fs::create_dir(own.join("hooks"));
+    }
+    if reads_more {
+        let path = own.join("config.worktree");
+        let _ = fs::OpenOptions::new().append(true).create(true).open(path);
+    }
+}
+
+fn trees(root: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(root.join(".worktrees")) else {
+        return Vec::new();
+    };
+    let is_folder = |e: &fs::DirEntry| e.file_type().is_ok_and(|t| t.is_dir());
+    let folders = entries.flatten().filter(is_folder).take(TREES_MAX);
+    folders.map(|e| e.path()).collect()
+}

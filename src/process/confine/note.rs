@@ -1,0 +1,74 @@
+//! What a model is told when a command was refused a write. Pure.
+
+use super::Plan;
+use crate::domain::text::one_line;
+
+/// Most places that are named.
+const NAMED_MAX: usize = 8;
+/// What programs say of a refused write.
+const SIGNS: &[&str] = &[
+    "permission denied",
+    "read-only file system",
+    "operation not permitted",
+    "device or resource busy",
+    "invalid cross-device link",
+    "eacces",
+    "erofs",
+    "eperm",
+];
+
+/// One line that says where the command may write, when its `output` shows that a write may have been refused.
+pub fn where_it_may_write(plan: &Plan, output: &str) -> Option<String> {
+    let output = output.to_ascii_lowercase();
+    if !SIGNS.iter().any(|sign| output.contains(sign)) {
+        return None;
+    }
+    let mut named: Vec<String> = plan
+        .writable
+        .iter()
+        .filter(|p| !p.starts_with("/dev"))
+        .take(NAMED_MAX + 1)
+        .map(|p| p.display().to_string())
+        .collect();
+    if named.len() > NAMED_MAX {
+        named.truncate(NAMED_MAX);
+        named.push("…".into());
+    }
+    Some(one_line(&format!(
+        "[Commands may write only below {}; never in .git/hooks, .git/config or the folders of crewdeck. The \
+         person can name more folders with the setting 'write'.]",
+        named.join(", ")
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn only_a_refused_write_is_explained_and_the_places_are_bounded() {
+        let plan = Plan {
+            writable: ["/w", "/tmp", "/dev/null"].map(Into::into).to_vec(),
+            ..Plan::default()
+        };
+        assert_eq!(where_it_may_write(&plan, "no such file"), None);
+        for said in [
+            "sh: x: Permission denied",
+            "touch: Read-only file system",
+            "EACCES: x",
+        ] {
+            let note = where_it_may_write(&plan, said).unwrap();
+            assert!(
+                note.starts_with("[Commands may write only below /w, /tmp; never"),
+                "{note}"
+            );
+        }
+        let many = Plan {
+            writable: (0..100).map(|n| format!("/w{n}").into()).collect(),
+            ..Plan::default()
+        };
+        let note = where_it_may_write(&many, "EACCES").unwrap();
+        assert!(note.contains("/w7, …;") && !note.contains("/w8"), "{note}");
+    }
+}

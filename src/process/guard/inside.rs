@@ -1,0 +1,238 @@
+//! The guard's own process: starts the program, waits for its end or for crewdeck's, and leaves nothing behind.
+
+use std::io::Write;
+
+use super::VERB;
+
+/// The exit code of a guard that nobody should have started.
+const USAGE: u8 = 2;
+
+/// Runs the verb. The exit code comes back.
+pub fn main() -> u8 {
+    match work() {
+        Ok(()) => 0,
+        Err(why) => {
+            // Nobody may be left to read it.
+            let _ = writeln!(std::io::stderr(), "crewdeck {VERB}: {why}");
+            USAGE
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn work() -> Result<(), String> {
+    Err("there is no guard on this operating system".into())
+}
+
+#[cfg(target_os = "linux")]
+use linux::work;
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::os::fd::{AsFd, OwnedFd};
+    use std::os::unix::net::UnixStream;
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+    use std::thread;
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::process::{Pid, PidfdFlags, WaitStatus, getpid, pidfd_open, set_child_subreaper};
+
+    use crate::process::confine::{Plan, SandboxReport, Works, fence, view};
+    use crate::process::guard::order::{LINE_MAX, MARK, Order, Told};
+    use crate::process::guard::tree::{self, Children};
+    use crate::process::{DRAIN, GRACE};
+
+    /// How often children that have ended are collected while the program runs.
+    const COLLECT: Timespec = Timespec {
+        tv_sec: 1,
+        tv_nsec: 0,
+    };
+    /// The same where the kernel does not tell of the program's end (before Linux 5.3).
+    const COLLECT_OFTEN: Timespec = Timespec {
+        tv_sec: 0,
+        tv_nsec: 20_000_000,
+    };
+
+    /// For who types the verb.
+    const NOT_FOR_YOU: &str = "crewdeck starts this by itself, for the programs of agents";
+
+    pub fn work() -> Result<(), String> {
+        if std::env::args_os().any(|a| a == "--probe") {
+            return probe();
+        }
+        let stdin = std::io::stdin();
+        if !std::env::args_os().any(|a| a == super::super::BY_CREWDECK) {
+            return Err(NOT_FOR_YOU.into());
+        }
+        let fd = stdin
+            .as_fd()
+            .try_clone_to_owned()
+            .map_err(|e| e.to_string())?;
+        let mut crewdeck = UnixStream::from(fd);
+        let order = read(&crewdeck)?;
+        let told = match guard(&order, &crewdeck) {
+            Ok(Some(told)) => told,
+            // Nobody is there to be told.
+            Ok(None) => return Ok(()),
+            Err(why) => Told::NotStarted { why },
+        };
+        tell(&mut crewdeck, &told)
+    }
+
+    fn read(crewdeck: &UnixStream) -> Result<Order, String> {
+        let mut line = String::new();
+        BufReader::new(crewdeck)
+            .take(LINE_MAX)
+            .read_line(&mut line)
+            .map_err(|e| format!("no order comes: {e}"))?;
+        serde_json::from_str(&line).map_err(|e| format!("the order is none: {e}"))
+    }
+
+    fn tell(crewdeck: &mut UnixStream, told: &Told) -> Result<(), String> {
+        let mut line = serde_json::to_string(told).map_err(|e| e.to_string())?;
+        line.push('\n');
+        crewdeck
+            .write_all(line.as_bytes())
+            .map_err(|e| format!("nobody listens: {e}"))
+    }
+
+    /// How the program ended; `None`: crewdeck was gone before.
+    fn guard(order: &Order, crewdeck: &UnixStream) -> Result<Option<Told>, String> {
+        set_child_subreaper(Some(getpid())).map_err(|e| format!("no subreaper: {e}"))?;
+        let plan = order.plan.clone().map(|plan| seen_from_a_view(plan, order));
+        let absent: Vec<_> = plan
+            .iter()
+            .flat_map(|p| &p.unwanted)
+            .filter(|p| p.symlink_metadata().is_err())
+            .collect();
+        let pid = start(order, plan.as_ref())?;
+        let mut crewdeck_hears = crewdeck.try_clone().map_err(|e| e.to_string())?;
+        // Where it fails crewdeck is gone, and the next look says so.
+        let _ = tell(
+            &mut crewdeck_hears,
+            &Told::Started {
+                pid: pid.as_raw_nonzero().get(),
+            },
+        );
+        let mut ended = None;
+        let heard = &mut |child: Pid, status: WaitStatus| {
+            if child == pid {
+                ended = Some(status);
+            }
+        };
+        let outcome = match wait(pid, crewdeck, heard) {
+            Over::CrewdeckIsGone => {
+                tree::end(GRACE, heard);
+                false
+            }
+            // What is about to end by itself was not left running.
+            Over::Program => match tree::wait(DRAIN, heard) {
+                Children::None => false,
+                Children::Some => {
+                    tree::end(GRACE, heard);
+                    true
+                }
+            },
+        };
+        for path in absent {
+            // Mostly it is still not there.
+            let _ = std::fs::remove_file(path);
+        }
+        Ok(ended.map(|status| Told::Ended {
+            code: status.exit_status(),
+            signal: status.terminating_signal(),
+            left: outcome,
+        }))
+    }
+
+    /// Makes the view; the plan that holds with it or, where it is refused, without it.
+    fn seen_from_a_view(mut plan: Plan, order: &Order) -> Plan {
+        if !plan.view.is_empty() && view::make(&plan.view).is_ok() {
+            plan.writable.append(&mut plan.writable_in_view);
+        }
+        // The way into the directory leads through the new mounts, also for what `..` means in it.
+        let _ = std::env::set_current_dir(&order.dir);
+        plan
+    }
+
+    /// Starts the program, confined, at the head of a group of its own.
+    fn start(order: &Order, plan: Option<&Plan>) -> Result<Pid, String> {
+        let (program, args) = order.argv.split_first().ok_or("no program was named")?;
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .current_dir(&order.dir)
+            .env(MARK, &order.mark)
+            .stdin(Stdio::null())
+            .process_group(0);
+        // What a thread may not do its children may not do either, and the others of its process still may: so the
+        // guard stays outside. The thread is gone before the program could send it a signal.
+        let started = thread::scope(|scope| {
+            let confined = scope.spawn(|| {
+                if let Some(plan) = plan {
+                    fence::raise(&plan.writable)?;
+                }
+                let child = command.spawn().map_err(|e| format!("{program}: {e}"))?;
+                Ok::<u32, String>(child.id())
+            });
+            confined.join()
+        });
+        let id = started.map_err(|_| "the thread that starts it failed")??;
+        let id = i32::try_from(id).ok().and_then(Pid::from_raw);
+        id.ok_or_else(|| "it has no process id".into())
+    }
+
+    enum Over {
+        Program,
+        CrewdeckIsGone,
+    }
+
+    /// Waits until the program has ended or crewdeck has gone.
+    fn wait(program: Pid, crewdeck: &UnixStream, heard: &mut impl FnMut(Pid, WaitStatus)) -> Over {
+        let ends: Option<OwnedFd> = pidfd_open(program, PidfdFlags::empty()).ok();
+        let every = if ends.is_some() {
+            COLLECT
+        } else {
+            COLLECT_OFTEN
+        };
+        let mut has_ended = false;
+        loop {
+            tree::reap(&mut |pid, status| {
+                has_ended |= pid == program;
+                heard(pid, status);
+            });
+            if has_ended {
+                return Over::Program;
+            }
+            let mut fds = vec![PollFd::new(crewdeck, PollFlags::IN)];
+            fds.extend(ends.iter().map(|e| PollFd::new(e, PollFlags::IN)));
+            // Where it fails the next look comes a little early.
+            let _ = poll(&mut fds, Some(&every));
+            let is_said = fds.first().is_some_and(|fd| !fd.revents().is_empty());
+            // After its order crewdeck says nothing more: it is the end.
+            if is_said && matches!((&mut &*crewdeck).read(&mut [0; 64]), Ok(0) | Err(_)) {
+                return Over::CrewdeckIsGone;
+            }
+        }
+    }
+
+    fn probe() -> Result<(), String> {
+        let report = SandboxReport {
+            guard: match set_child_subreaper(Some(getpid())) {
+                Ok(()) => Works::Yes,
+                Err(e) => Works::No {
+                    why: format!("no subreaper: {e}"),
+                },
+            },
+            view: match view::make(&view::trial()) {
+                Ok(()) => Works::Yes,
+                Err(why) => Works::No { why },
+            },
+            landlock: fence::version(),
+        };
+        let text = serde_json::to_string(&report).map_err(|e| e.to_string())?;
+        writeln!(std::io::stdout(), "{text}").map_err(|e| e.to_string())
+    }
+}

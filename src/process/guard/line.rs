@@ -1,0 +1,160 @@
+//! Crewdeck's end of a guard: starts it, hears how its program ended, and makes sure that all ends.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as StdStream;
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::process::{Child, Command};
+
+use super::order::{LINE_MAX, MARK, Order, Told};
+use super::{BY_CREWDECK, Guard, VERB, tree};
+use crate::process::confine::Plan;
+use crate::process::{Ended, Group, Job, Leftovers, ended, environment};
+
+/// How long a guard may take to end everything. It gives up by itself before.
+const ENDS_WITHIN: Duration = Duration::from_secs(8);
+
+/// A guard at work.
+pub struct Line {
+    socket: UnixStream,
+    heard: Vec<u8>,
+    mark: String,
+    /// The group of the program, once it is known.
+    group: Option<Group>,
+    /// Where the program may write; `None`: everywhere.
+    pub plan: Option<Plan>,
+}
+
+/// What a guard told at its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outcome {
+    pub ended: Ended,
+    pub leftovers: Leftovers,
+}
+
+impl Line {
+    /// Starts a guard with a job; its child comes back with it.
+    pub async fn start(guard: &Guard, job: &Job) -> io::Result<(Child, Line)> {
+        let (ours, theirs) = StdStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let plan = guard.confinement.as_ref().map(|c| c.plan(&job.dir));
+        let order = Order {
+            argv: job.argv.clone(),
+            dir: job.dir.clone(),
+            plan: plan.clone(),
+            mark: uuid::Uuid::now_v7().simple().to_string(),
+        };
+        let mut command = Command::new(&guard.program);
+        command
+            .arg0("crewdeck")
+            .args([VERB, BY_CREWDECK])
+            .current_dir(&job.dir)
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        environment::scrub(command.as_std_mut());
+        let child = command.spawn()?;
+        // It holds the guard's end of the pair, which must be the guard's alone.
+        drop(command);
+        let mut line = Line {
+            socket: UnixStream::from_std(ours)?,
+            heard: Vec::new(),
+            mark: order.mark.clone(),
+            group: None,
+            plan,
+        };
+        let mut text = serde_json::to_vec(&order)?;
+        text.push(b'\n');
+        if text.len() as u64 > LINE_MAX {
+            return Err(io::Error::other("the command is too long"));
+        }
+        line.socket.write_all(&text).await?;
+        Ok((child, line))
+    }
+
+    /// Waits for the end of the program and of all that it has started. May be dropped and called again.
+    pub async fn ended(&mut self, child: &mut Child) -> io::Result<Outcome> {
+        loop {
+            while let Some(told) = self.next()? {
+                match told {
+                    Told::Started { pid } => {
+                        self.group = Some(Group::new(u32::try_from(pid).ok()));
+                    }
+                    Told::NotStarted { why } => return Err(io::Error::other(why)),
+                    Told::Ended { code, signal, left } => {
+                        // Nothing of that group is left: its number may be somebody else's soon.
+                        self.forget_group();
+                        return Ok(Outcome {
+                            ended: match (code, signal) {
+                                (Some(code), _) => Ended::Code(code),
+                                (None, Some(signal)) => Ended::Signal(signal),
+                                (None, None) => Ended::Code(-1),
+                            },
+                            leftovers: if left {
+                                Leftovers::Killed
+                            } else {
+                                Leftovers::None
+                            },
+                        });
+                    }
+                }
+            }
+            if self.socket.read_buf(&mut self.heard).await.unwrap_or(0) == 0 {
+                // The guard is gone and told nothing: somebody killed it.
+                let status = child.wait().await?;
+                self.kill_the_rest().await;
+                return Ok(Outcome {
+                    ended: ended(status),
+                    leftovers: Leftovers::Killed,
+                });
+            }
+        }
+    }
+
+    /// The next line, if it is there.
+    fn next(&mut self) -> io::Result<Option<Told>> {
+        let Some(at) = self.heard.iter().position(|b| *b == b'\n') else {
+            return Ok(None);
+        };
+        let line: Vec<u8> = self.heard.drain(..=at).collect();
+        Ok(Some(serde_json::from_slice(&line)?))
+    }
+
+    /// Has the guard end everything, and waits for that.
+    pub async fn end(mut self, child: &mut Child) {
+        // Where it fails the guard is gone.
+        let _ = self.socket.shutdown().await;
+        if tokio::time::timeout(ENDS_WITHIN, child.wait())
+            .await
+            .is_err()
+        {
+            let _ = child.start_kill();
+            self.kill_the_rest().await;
+        }
+        self.forget_group();
+    }
+
+    /// Ends what a guard that is gone has left.
+    async fn kill_the_rest(&mut self) {
+        if let Some(group) = self.group.take() {
+            group.signal(Signal::KILL);
+        }
+        let entry = format!("{MARK}={}", self.mark);
+        let swept = tokio::task::spawn_blocking(move || tree::kill_marked(&entry)).await;
+        if let Err(why) = swept {
+            tracing::error!("what a guard has left can not be looked for: {why}");
+        }
+    }
+
+    fn forget_group(&mut self) {
+        if let Some(mut group) = self.group.take() {
+            group.forget();
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What crewdeck and a guard say to one another: one JSON value a line.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::process::confine::Plan;
+
+/// Most bytes of one line: as long as a command may be for the system.
+pub const LINE_MAX: u64 = 4 * 1024 * 1024;
+/// The variable that marks a program and all that it starts, so that they are found when the guard is gone.
+pub const MARK: &str = "CREWDECK_JOB";
+
+/// What a guard is to run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Where.
+    pub dir: PathBuf,
+    /// Where it may write; `None`: everywhere.
+    pub plan: Option<Plan>,
+    /// The value of [`MARK`].
+    pub mark: String,
+}
+
+/// What a guard tells.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Told {
+    /// The program runs, at the head of the group with this number.
+    Started {
+        /// Its process id.
+        pid: i32,
+    },
+    /// The program could not be started.
+    NotStarted {
+        /// Why.
+        why: String,
+    },
+    /// The program and all that it had started have ended.
+    Ended {
+        /// Its exit code, where it had one.
+        code: Option<i32>,
+        /// The signal that ended it, where one did.
+        signal: Option<i32>,
+        /// Whether others still ran when it had ended.
+        left: bool,
+    },
+}

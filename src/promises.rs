@@ -1,0 +1,174 @@
+//! What crewdeck promises and how it is tested: each promise, what keeps it, the tests that would fail without it.
+//!
+//! A test is named by its file and function; `tests/architecture.rs` checks that each of them exists. All of them run
+//! in `cargo test`, or one file alone: `cargo test --test race`, `cargo test --lib store::inbox`. What takes longer has
+//! a command of its own, at the end of this page.
+//!
+//! # 1. No letter is lost, none is acted on twice
+//!
+//! An inbox is an append log; a reader has a cursor in it. A letter is acknowledged (the cursor moves) when the
+//! conversation that holds it is on disk, and that line of the conversation says how far the inbox was read: after a
+//! crash between the two, the line wins. Writers that take no lock append whole lines; a torn line waits, a bad one is
+//! set aside and blocks nothing.
+//!
+//! - `tests/race.rs::writers_without_a_lock_lose_no_letter`: 16,000 letters from 8 processes
+//! - `tests/crash.rs::a_crew_that_is_killed_at_any_moment_does_its_work_once`: each letter stands once in one conversation
+//! - `tests/resume.rs::a_letter_that_stands_in_the_conversation_does_not_come_again`
+//! - `tests/resume.rs::a_member_that_had_not_heard_its_first_words_hears_them_once`
+//! - `tests/resources.rs::disk::a_letter_that_comes_on_a_full_disk_is_acted_on_once`
+//! - `tests/lasting.rs::a_letter_that_no_log_holds_is_not_acknowledged`
+//! - `tests/lasting.rs::what_could_not_be_saved_is_saved_later_and_its_letters_wait_till_then`
+//! - `src/store/inbox.rs::growing_in_any_steps_each_letter_comes_once`
+//! - `src/store/inbox.rs::a_bad_line_blocks_nothing_and_what_is_glued_behind_it_is_saved`
+//!
+//! # 2. No task has two owners
+//!
+//! A claim is decided under the board's lock, after a fresh look at every file that it depends on. Numbers come from a
+//! counter that only goes up.
+//!
+//! - `tests/race.rs::eight_processes_claim_and_no_task_has_two_owners`
+//! - `tests/race.rs::one_name_in_many_processes_never_has_two_open_tasks`
+//! - `tests/race.rs::two_blockers_that_are_completed_at_once_free_the_join`
+//! - `tests/crash.rs::a_crew_that_is_killed_while_it_comes_back_does_its_work_once`
+//! - `tests/cli.rs::numbers_are_never_used_again`
+//!
+//! # 3. No file is ever half written
+//!
+//! Temporary file, fsync, rename, fsync of the folder ([`crate::store::atomic`]); append logs end a torn line before
+//! they go on. What is damaged all the same is set aside under a new name, with a notice.
+//!
+//! - `tests/race.rs::a_process_that_is_killed_while_it_saves_leaves_whole_files`
+//! - `src/store/transcript.rs::a_torn_last_line_is_set_aside_at_every_length`
+//! - `src/store/board/tests.rs::a_torn_file_is_told_to_who_wants_it_and_set_aside_by_the_next_reading`
+//! - `tests/resources.rs::disk::on_a_full_disk_nothing_is_half_written_and_with_room_the_work_goes_on`
+//! - `tests/resources.rs::files::a_task_a_roster_or_a_request_that_is_no_file_is_set_aside_and_the_rest_works`
+//! - `tests/golden.rs::boards_of_other_programs`
+//!
+//! # 4. The graph stays a DAG
+//!
+//! Every change of the board goes through one pure function, which refuses circles, unknown numbers and blocking on
+//! finished work with the reason.
+//!
+//! - `src/domain/graph/tests.rs::it_stays_a_dag_with_one_owner_a_task`: random changes
+//! - `tests/board.rs::every_refusal_on_the_command_line_says_what_to_do_and_changes_nothing`
+//! - `tests/board.rs::every_refusal_of_a_tool_says_what_to_do_and_changes_nothing`
+//!
+//! # 5. kill -9 loses no work
+//!
+//! Everything that was said is in the log of its agent before anything follows from it; what an interrupted call left
+//! open is answered when the log is read back ([`crate::domain::conversation`]).
+//!
+//! - `tests/lasting.rs::killed_in_the_middle_of_a_tool_call_it_comes_back_and_goes_on`
+//! - `tests/team.rs::a_killed_team_is_back_with_its_plan_and_its_open_request`
+//! - `tests/terminal.rs::after_a_kill_the_screen_and_the_lead_are_back_where_they_stood`
+//! - `tests/needs.rs::what_waits_when_crewdeck_dies_is_named_at_the_next_start`
+//! - `tests/worktree_recovery.rs::a_process_that_is_killed_at_any_time_is_no_hindrance`
+//! - `tests/crash.rs::the_demo_that_is_killed_at_any_moment_is_gone_on_with`
+//! - `tests/resume.rs::a_team_at_work_is_gone_on_with_although_the_lead_only_waited`
+//! - `tests/resume.rs::a_conflict_that_was_solved_is_merged_after_a_restart`
+//! - `tests/viewer.rs::when_the_first_is_killed_one_of_two_takes_over_and_finishes_the_work`
+//! - `tests/doctor.rs::what_a_killed_crew_left_is_found_and_mended_and_its_work_stays`
+//!
+//! # 6. A worktree with unmerged or uncommitted work is never removed
+//!
+//! Whether work is merged is judged by content, not by the branch's name or ancestry; what can not be judged stays.
+//!
+//! - `tests/worktrees.rs::dirty_and_unmerged_work_is_never_removed_unasked`
+//! - `tests/worktrees.rs::squashed_and_rebased_work_counts_as_merged`
+//! - `src/domain/worktree/state.rs::only_what_is_clean_and_merged_may_go`
+//! - `tests/doctor.rs::worktrees_and_files_that_nobody_needs_are_cleared_and_those_with_content_stay`
+//!
+//! # 7. Every request is decided once, by someone named
+//!
+//! One state machine for all kinds; a decision is matched on id, kind and target under the request's lock.
+//!
+//! - `src/domain/request.rs::it_is_decided_once_by_someone_named`
+//! - `src/domain/request.rs::another_kind_or_target_or_oneself_does_not_count`
+//! - `tests/needs.rs::two_who_ask_the_same_get_one_answer_with_its_comment`
+//! - `tests/viewer.rs::two_answers_at_once_are_one_decision`
+//! - `tests/viewer.rs::a_shutdown_that_was_decided_before_the_crew_read_of_it_is_carried_out`
+//! - `tests/resume.rs::a_decision_that_was_not_told_is_told_once`
+//! - `tests/resume.rs::a_request_that_had_not_reached_its_decider_reaches_it`
+//! - `tests/confinement.rs::a_teammate_writes_in_its_worktree_alone`: nor can it write a decision into the files
+//! - `tests/crew_tools.rs::a_letter_is_always_a_message_in_the_callers_own_name`
+//!
+//! # 8. A conversation sent to a model is always valid
+//!
+//! The turn machine keeps it under every order of inputs; every request that a test's server sees is checked.
+//!
+//! - `src/agent/turn/property_tests.rs::the_conversation_is_always_valid`
+//! - `src/domain/conversation.rs::it_is_always_valid`
+//! - `tests/wire.rs::messages_requests_are_valid_and_cache_their_prefix`
+//! - `tests/chaos/main.rs::the_work_ends_whatever_messages_come_to`: a server that fails at three calls of ten checks all of them
+//! - `tests/chaos/main.rs::the_work_ends_whatever_chat_completions_come_to`
+//! - `src/model/governor/property_tests.rs::nobody_begins_before_the_announced_time_and_then_one_goes_first`
+//!
+//! # 9. Nothing unbounded
+//!
+//! Every buffer, queue, list and file that is read has a named bound beside it, and a cut says so.
+//!
+//! - `src/protocol/bus.rs::a_full_bus_drops_deltas_and_nothing_else`
+//! - `src/model/sse.rs::an_endless_line_is_refused`
+//! - `tests/tools.rs::the_output_of_a_command_is_bounded_with_a_mark`
+//! - `tests/hostile.rs::nesting_without_end_overflows_no_stack`
+//! - `tests/hostile.rs::few_bytes_that_stand_for_many_are_refused`
+//! - `tests/hostile_tools.rs::any_input_is_answered_within_bounds`
+//! - `tests/resources.rs::descriptors::eight_agents_at_work_do_not_keep_files_open`
+//! - `tests/lasting.rs::three_hundred_turns_stay_under_the_limit_and_lose_nothing_that_matters`
+//!
+//! # 10. The terminal comes back
+//!
+//! - `tests/terminal.rs::sigterm_gives_the_terminal_back`
+//! - `tests/terminal.rs::any_size_is_drawn_and_the_way_back_too`
+//! - `tests/resources.rs::surroundings::terminals_of_any_name_and_locale_work`
+//!
+//! # 11. Bytes from outside never drive the terminal
+//!
+//! Text passes [`crate::domain::text::harmless`] before it reaches a terminal: control characters and what hides or
+//! reorders text are shown, not obeyed.
+//!
+//! - `src/domain/text.rs::control_sequences_are_shown_and_not_obeyed`
+//! - `tests/hostile_cli.rs::the_dashboard_writes_no_sequence_but_its_own`: in a real terminal
+//! - `tests/hostile_cli.rs::verbs_show_what_others_wrote_and_obey_none_of_it`
+//! - `tests/hostile.rs::any_keys_and_words_are_drawn`
+//! - `tests/hostile.rs::what_a_fuzzer_kept_holds_and_every_target_has_some`
+//!
+//! # 12. A child dies with all that it has started; children do not see API keys
+//!
+//! Programs of agents run below a guard ([`crate::process::guard`]), which also ends what left their group. On Linux
+//! they write only where they may ([`crate::process::confine`]); what a kernel lacks for that is told at start.
+//!
+//! - `tests/guard.rs::what_gets_away_from_its_group_is_ended_with_its_command`
+//! - `tests/guard.rs::when_crewdeck_is_killed_no_program_and_no_guard_lives_on`: by kill -9
+//! - `tests/guard.rs::when_the_guard_is_killed_its_programs_are_found_and_ended`
+//! - `src/process/tests.rs::the_time_out_ends_the_whole_group_and_keeps_what_was_said`: where there is no guard
+//! - `tests/confinement.rs::the_state_and_what_git_runs_can_not_be_written_from_the_root`
+//! - `tests/confinement.rs::a_teammate_writes_in_its_worktree_alone`
+//! - `tests/confinement.rs::keys_are_not_seen_and_crewdeck_is_not_reached`
+//! - `tests/held_tools.rs::keys_of_the_environment_are_in_no_command`
+//! - `tests/held_tools.rs::what_destroys_is_asked_about_and_harmless_all_the_same`
+//! - `src/process/environment.rs::keys_are_hidden_and_what_programs_need_is_not`
+//!
+//! # 13. Housekeeping costs no tokens
+//!
+//! - `tests/team.rs::s11_two_teammates_claim_three_tasks_and_housekeeping_costs_no_call`
+//!
+//! # Beside the promises: secrets, and what the surroundings do
+//!
+//! What looks like a key, or is the value of a variable that holds one, becomes a mark before it reaches a file, the
+//! screen or the model ([`crate::domain::redact`]). A disk that is full, a folder that can not be written, a limit that
+//! is reached or a git that is missing is told in one line that says what to do, and work goes on where it can.
+//!
+//! - `tests/secrets.rs::what_tools_bring_back_has_no_secrets_anywhere`
+//! - `tests/resources.rs::repositories::repositories_without_worktrees_are_named_with_the_remedy`
+//! - `tests/resources.rs::denied::a_file_system_that_is_read_only_is_one_line`
+//! - `tests/resources.rs::clock::a_crew_whose_clock_jumps_does_its_work_and_rests_as_long_as_it_should`
+//!
+//! # Longer rounds
+//!
+//! | what | command |
+//! |---|---|
+//! | crews that are killed at random moments | `CREWDECK_ROUNDS=100 cargo test --test crash -- --nocapture` |
+//! | a model's server that fails at three calls of ten | `CREWDECK_ROUNDS=20 cargo test --test chaos -- --nocapture` |
+//! | fuzzing of every reader of bytes from outside | `fuzz/README.md` says how |
+//! | property tests with other and more inputs | `PROPTEST_CASES=50000 cargo test --lib` |

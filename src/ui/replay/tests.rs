@@ -1,0 +1,106 @@
+//! The player: times, steps, jumps.
+
+use pretty_assertions::assert_eq;
+
+use super::*;
+use crate::protocol::EventKind;
+
+/// Events at these seconds.
+fn player(seconds: &[f64]) -> Player {
+    let events = seconds.iter().enumerate().map(|(i, at)| Event {
+        seq: i as u64 + 1,
+        at: Stamp(1000.0 + at),
+        kind: EventKind::CrewAtRest,
+    });
+    Player::new(events.collect(), 1.0)
+}
+
+#[test]
+fn time_brings_what_has_happened_meanwhile() {
+    let mut player = player(&[0.0, 1.0, 1.5, 4.0]);
+    // The wall clock is anywhere; only what passes counts.
+    let cases = [
+        (50.0, 1),
+        (50.5, 0),
+        (51.0, 1),
+        (51.9, 1),
+        (60.0, 1),
+        (61.0, 0),
+    ];
+    for (now, expected) in cases {
+        assert_eq!(player.go(Stamp(now)).len(), expected, "{now}");
+    }
+    assert_eq!(player.motion(), Motion::Paused, "it is over");
+    assert_eq!(player.next_in(), None);
+}
+
+#[test]
+fn long_pauses_are_cut_and_the_clock_is_that_of_the_recording() {
+    let mut player = player(&[0.0, 3600.0, 3601.0]);
+    assert_eq!(player.length(), GAP_MAX + Duration::from_secs(1));
+    player.go(Stamp(0.0));
+    player.go(Stamp(1.0));
+    assert_eq!(player.clock(), Stamp(1001.0));
+    player.go(Stamp(3.5));
+    assert_eq!(player.clock(), Stamp(4600.5));
+    assert_eq!(player.next_in(), Some(Duration::from_millis(500)));
+    player.faster();
+    assert_eq!(player.next_in(), Some(Duration::from_millis(250)));
+}
+
+#[test]
+fn steps_and_jumps_say_what_is_to_be_told() {
+    let mut player = player(&[0.0, 1.0, 1.0, 2.0, 13.0]);
+    assert_eq!(player.step(), Seek::On(1));
+    assert_eq!(player.step(), Seek::On(1));
+    assert_eq!(player.go(Stamp(99.0)).len(), 0, "it stands still");
+    assert_eq!(player.step_back(), Seek::Back);
+    assert_eq!((player.happened(), player.time()), (1, Duration::ZERO));
+    assert_eq!(player.step_back(), Seek::Back);
+    assert_eq!(player.step_back(), Seek::On(0), "there is nothing before");
+    assert_eq!(player.jump(), Seek::On(5));
+    assert_eq!(player.jump_back(), Seek::Back);
+    assert_eq!(player.happened(), 1);
+    assert_eq!(player.seek_share(0.5), Seek::On(3));
+    assert_eq!(player.seek_share(2.0), Seek::On(1));
+    assert_eq!(
+        player.pause_or_play(),
+        Seek::Back,
+        "at the end it begins again"
+    );
+    assert_eq!((player.happened(), player.motion()), (1, Motion::Playing));
+}
+
+#[test]
+fn the_speed_has_bounds_and_nothing_recorded_is_no_trouble() {
+    let mut player = player(&[]);
+    for _ in 0..100 {
+        player.faster();
+    }
+    assert!((player.speed() - SPEEDS.end()).abs() < f64::EPSILON);
+    for _ in 0..100 {
+        player.slower();
+    }
+    assert!((player.speed() - SPEEDS.start()).abs() < f64::EPSILON);
+    assert!(player.is_empty() && player.past().is_empty());
+    for seek in [
+        player.step(),
+        player.step_back(),
+        player.jump(),
+        player.jump_back(),
+        player.seek_share(0.3),
+        player.pause_or_play(),
+    ] {
+        assert_eq!(seek, Seek::On(0));
+    }
+}
+
+#[test]
+fn a_clock_that_goes_back_plays_nothing_twice() {
+    let mut player = player(&[0.0, 1.0, 0.5, 2.0]);
+    let mut told = 0;
+    for now in [10.0, 11.0, 10.0, 12.0, 9.0, 15.0] {
+        told += player.go(Stamp(now)).len();
+    }
+    assert_eq!(told, 4);
+}

@@ -1,0 +1,157 @@
+//! Which seat this screen has: the crew's own window, or one that looks on while another process runs the crew.
+
+use super::keymap::Action;
+use super::state::UiState;
+use crate::domain::stamp::Stamp;
+use crate::ui::pane::{Focus, Pane};
+use crate::ui::textual::width;
+
+/// Which seat this screen has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Seat {
+    /// The crew runs in this process.
+    #[default]
+    Crew,
+    /// The crew runs in another process, whose id is known or not.
+    Viewer(Option<u32>),
+    /// The crew of the other process is gone, and this one is about to go on with it.
+    Taking,
+    /// The crew runs here, and ran in another process before; until the person wants something of it.
+    Taken(Option<u32>),
+    /// The crew of the other process is gone, and this one could not take it over.
+    Left,
+}
+
+impl Seat {
+    /// What the status line says, whole and where there is little room; `None` in the crew's own window.
+    pub fn mark(self) -> Option<(String, String)> {
+        let pair = |whole: &str, short: &str| Some((whole.to_string(), short.to_string()));
+        match self {
+            Seat::Crew | Seat::Taken(_) => None,
+            Seat::Viewer(Some(id)) => Some((
+                format!("viewer · crew runs in process {id}"),
+                format!("viewer of {id}"),
+            )),
+            Seat::Viewer(None) => pair("viewer · crew runs in another process", "viewer"),
+            Seat::Taking => pair("taking the crew over…", "taking over…"),
+            Seat::Left => pair("viewer · no crew runs", "viewer · no crew"),
+        }
+    }
+
+    /// Why `action` does nothing here: it needs the process that runs the crew. `None`: it does.
+    pub(super) fn refuses(self, action: Action) -> Option<String> {
+        let is_the_crews = matches!(
+            action,
+            Action::Models
+                | Action::Compact
+                | Action::Kill
+                | Action::ApproveForTeam
+                | Action::Force
+        );
+        match self {
+            Seat::Crew | Seat::Taking | Seat::Taken(_) => None,
+            Seat::Viewer(_) | Seat::Left if !is_the_crews => None,
+            Seat::Viewer(Some(id)) => Some(format!(
+                "Only the crew's own window can do that (process {id})."
+            )),
+            Seat::Viewer(None) => Some("Only the crew's own window can do that.".into()),
+            Seat::Left => Some("No crew runs here: start it with crewdeck --resume.".into()),
+        }
+    }
+
+    /// What a viewer can and can not do, or that it is one no more, in as many words as fit into `columns`; `None` in
+    /// the crew's own window.
+    pub(super) fn line(self, columns: usize) -> Option<String> {
+        let own = |texts: &[&str]| texts.iter().map(|t| (*t).to_string()).collect();
+        let texts: Vec<String> = match self {
+            Seat::Crew | Seat::Taking => return None,
+            Seat::Viewer(_) => own(&[
+                "Here you can answer, write letters and merge, not stop agents or choose models. When that process ends, this window takes over",
+                "You can answer, write, merge, not stop agents; takes over when that process ends",
+                "You can answer, write letters, merge; not stop agents",
+                "You can answer, write and merge",
+            ]),
+            Seat::Taken(Some(id)) => vec![
+                format!(
+                    "Process {id} is gone: the crew runs in this window now, from where it stood there"
+                ),
+                format!("Process {id} is gone: the crew runs here now"),
+                "The crew runs here now".into(),
+            ],
+            Seat::Taken(None) => {
+                own(&["The crew runs in this window now", "The crew runs here now"])
+            }
+            Seat::Left => own(&[
+                "Here you can read, write letters and merge. To go on with the crew, quit and start crewdeck --resume",
+                "To go on with the crew: quit, then crewdeck --resume",
+                "To go on: crewdeck --resume",
+            ]),
+        };
+        let fits = texts.iter().find(|t| width(t) <= columns);
+        fits.or(texts.last()).cloned()
+    }
+
+    /// What leaving the screen leaves, for the hint at the first Ctrl+c; `None`: the crew ends with it.
+    pub(super) fn leaves(self) -> Option<&'static str> {
+        match self {
+            Seat::Crew | Seat::Taking | Seat::Taken(_) => None,
+            Seat::Viewer(_) => Some("Press Ctrl+c again to leave. The crew goes on."),
+            Seat::Left => Some("Press Ctrl+c again to leave."),
+        }
+    }
+
+    /// Whether the crew runs here, so that keys for it reach it.
+    pub(super) fn is_crew(self) -> bool {
+        match self {
+            Seat::Crew | Seat::Taking | Seat::Taken(_) => true,
+            Seat::Viewer(_) | Seat::Left => false,
+        }
+    }
+}
+
+impl UiState {
+    /// Takes a seat.
+    pub fn sit(&mut self, seat: Seat) {
+        self.dirty |= self.seat != seat;
+        self.seat = seat;
+    }
+
+    /// The person wants something of the crew: that it was taken over is news no more.
+    pub fn settle(&mut self) {
+        if let Seat::Taken(_) = self.seat {
+            self.sit(Seat::Crew);
+        }
+    }
+
+    /// Forgets what was heard of a crew, and nothing that the person has written or chosen for the screen.
+    pub fn forget_crew(&mut self) {
+        let size = self.size;
+        let mut fresh = UiState::new(size.width, size.height, self.zone.clone(), self.motion);
+        fresh.seat = self.seat;
+        fresh.now = self.now;
+        fresh.mouse = self.mouse;
+        fresh.tour = self.tour;
+        std::mem::swap(&mut fresh.attention, &mut self.attention);
+        fresh.composer = std::mem::take(&mut self.composer);
+        fresh.notices = std::mem::take(&mut self.notices);
+        fresh.flash = self.flash.take();
+        *self = fresh;
+    }
+
+    /// All that was said before this screen looked on is shown: it is news no more.
+    pub fn caught_up(&mut self, now: Stamp) {
+        self.now = now;
+        self.flash = None;
+        self.attention.forget();
+        self.dirty = true;
+    }
+
+    /// The process that ran the crew is gone: nobody of it works. The person goes on where the keys are.
+    pub fn end_of_run(&mut self, now: Stamp) {
+        let focus = self.focus;
+        self.end_of_session(now);
+        if focus != Focus::Pane(Pane::Needs) {
+            self.focus = focus;
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! A recorded session on screen: the same as it was live, at any place, and nothing of it can be changed.
+
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use pretty_assertions::assert_eq;
+
+use crate::domain::chat::Outcome;
+use crate::domain::ids::{CallId, Name};
+use crate::domain::stamp::Stamp;
+use crate::protocol::{Event, EventKind};
+use crate::ui::fixture::{NOON, blank, busy_events, cells, picture, press};
+use crate::ui::replay::Player;
+use crate::ui::tour::Tour;
+use crate::ui::{Do, Focus, Msg, Theme, UiState, begin_replay, next_tick, recall, update};
+
+/// An answer that comes in pieces, with a call that writes while it runs.
+fn streamed() -> Vec<EventKind> {
+    let agent = Name::lead();
+    let call = CallId("streamed".into());
+    let piece = |text: &str| EventKind::TextDelta {
+        agent: Name::lead(),
+        text: text.into(),
+    };
+    vec![
+        piece("The parser "),
+        piece("is **done**."),
+        EventKind::Said {
+            agent: agent.clone(),
+            text: "The parser is **done**.".into(),
+            thinking: String::new(),
+        },
+        EventKind::ToolStarted {
+            agent: agent.clone(),
+            call: call.clone(),
+            tool: "bash".into(),
+            on: "cargo test".into(),
+            input: serde_json::json!({"command": "cargo test"}),
+        },
+        EventKind::ToolOutput {
+            agent: agent.clone(),
+            call: call.clone(),
+            chunk: "running 12 tests\n".into(),
+        },
+        EventKind::ToolFinished {
+            agent,
+            call,
+            tool: "bash".into(),
+            outcome: Outcome::Ok,
+            output: "running 12 tests\nok".into(),
+            diff: String::new(),
+            took_ms: 1200,
+        },
+    ]
+}
+
+/// What the bus carries: numbered, a second apart.
+fn told() -> Vec<Event> {
+    let kinds = busy_events().into_iter().chain(streamed());
+    let event = |(i, kind): (usize, EventKind)| Event {
+        seq: i as u64 + 1,
+        at: Stamp(NOON).after(Duration::from_secs(i as u64 + 1)),
+        kind,
+    };
+    kinds.enumerate().map(event).collect()
+}
+
+/// What the journal holds of it.
+fn recorded() -> Vec<Event> {
+    let events = told().into_iter();
+    events.filter(|e| !e.kind.is_delta()).collect()
+}
+
+fn replay(width: u16, height: u16) -> UiState {
+    let mut state = blank(width, height);
+    begin_replay(&mut state, Player::new(recorded(), 1.0));
+    update(&mut state, Msg::Tick { now: Stamp(NOON) });
+    state
+}
+
+/// The screen without what only a recording has.
+fn as_if_live(mut state: UiState, focus: Focus) -> UiState {
+    state.replay = None;
+    state.focus = focus;
+    state
+}
+
+#[test]
+fn live_replayed_and_restarted_screens_are_equal() {
+    for (width, height) in [(160, 45), (100, 30), (70, 20)] {
+        let mut live = blank(width, height);
+        live.tour = Tour::Dismissed;
+        for event in told() {
+            update(&mut live, Msg::Event(event));
+        }
+        let end = live.now;
+        // Over every bend of the way: all at once, step by step, and back and forth.
+        let mut steps = replay(width, height);
+        for _ in 0..recorded().len() {
+            press(&mut steps, ".");
+        }
+        let mut jumps = replay(width, height);
+        press(
+            &mut jumps,
+            "> > > < < . . , > > > > > > > > > > > > > > > > > > > >",
+        );
+        let mut played = replay(width, height);
+        update(
+            &mut played,
+            Msg::Tick {
+                now: Stamp(NOON + 9e5),
+            },
+        );
+        let mut restarted = blank(width, height);
+        restarted.tour = Tour::Dismissed;
+        recall(&mut restarted, None, &recorded());
+        let theme = Theme::default();
+        for (way, state) in [("steps", steps), ("jumps", jumps), ("played", played)] {
+            let mut state = as_if_live(state, live.focus);
+            update(&mut state, Msg::Tick { now: end });
+            update(&mut live, Msg::Tick { now: end });
+            (state.flash, live.flash) = (None, None);
+            assert_eq!(picture(&state), picture(&live), "{way} {width}x{height}");
+            assert_eq!(cells(&state, &theme), cells(&live, &theme), "{way}");
+        }
+        live.end_of_session(end);
+        restarted.end_of_session(end);
+        assert_eq!(picture(&restarted), picture(&live), "{width}x{height}");
+    }
+}
+
+#[test]
+fn one_step_back_and_one_on_is_the_same_screen() {
+    let mut state = replay(160, 45);
+    for _ in 0..recorded().len() {
+        press(&mut state, ".");
+        let before = picture(&state);
+        press(&mut state, ", .");
+        assert_eq!(picture(&state), before);
+    }
+}
+
+#[test]
+fn nothing_of_a_recording_can_be_changed_and_it_is_said() {
+    let mut state = replay(160, 45);
+    update(
+        &mut state,
+        Msg::Tick {
+            now: Stamp(NOON + 9e5),
+        },
+    );
+    for keys in ["6 a", "6 r", "4 j n", "i", "m"] {
+        let out = press(&mut state, keys);
+        assert_eq!(out, [], "{keys}");
+        assert!(picture(&state).contains("recording"), "{keys}");
+        press(&mut state, "esc");
+    }
+    assert_eq!(press(&mut state, "q y"), [Do::Quit]);
+}
+
+#[test]
+fn where_time_stands_still_nothing_wakes() {
+    let mut state = replay(160, 45);
+    assert!(next_tick(&state).is_some());
+    press(&mut state, "space");
+    assert_eq!(next_tick(&state), None);
+    press(&mut state, "space");
+    assert!(next_tick(&state).is_some());
+}
+
+#[test]
+fn the_line_says_where_it_stands_at_any_size() {
+    for (width, height) in [(160, 45), (70, 20)] {
+        let mut state = replay(width, height);
+        press(&mut state, "> . .");
+        assert_snapshot!(format!("replay_{width}x{height}"), picture(&state));
+    }
+}
+
+#[test]
+fn a_click_on_the_line_goes_there() {
+    use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+    let mut state = replay(160, 45);
+    let at = |column| {
+        Msg::Mouse(MouseEvent {
+            kind: MouseEventKind::Down(MouseButton::Left),
+            column,
+            row: 43,
+            modifiers: KeyModifiers::NONE,
+        })
+    };
+    let happened = |state: &UiState| state.replay.as_ref().unwrap().happened();
+    update(&mut state, at(120));
+    let far = happened(&state);
+    update(&mut state, at(60));
+    let near = happened(&state);
+    assert!(
+        0 < near && near < far && far <= recorded().len(),
+        "{near} {far}"
+    );
+}

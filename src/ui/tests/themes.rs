@@ -1,0 +1,120 @@
+//! The themes on whole screens: chosen live, kept or left, and what each cell looks like in them.
+
+use pretty_assertions::assert_eq;
+use ratatui::buffer::Buffer;
+use ratatui::style::Style;
+
+use crate::ui::fixture::{busy, cells, press};
+use crate::ui::keymap::{Action, SLASH};
+use crate::ui::state::UiState;
+use crate::ui::{ColorDepth, Do, Theme, ThemeName};
+
+fn saved(done: &[Do]) -> Vec<ThemeName> {
+    let save = |d: &Do| match d {
+        Do::SaveTheme(name) => Some(*name),
+        _ => None,
+    };
+    done.iter().filter_map(save).collect()
+}
+
+#[test]
+fn a_theme_is_seen_while_it_is_chosen_and_left_with_escape() {
+    let mut state = busy(100, 30);
+    let seen = |state: &mut UiState, keys: &str| {
+        let done = press(state, keys);
+        (state.theme(), saved(&done))
+    };
+    let (terminal, dark, light) = (ThemeName::Terminal, ThemeName::Dark, ThemeName::Light);
+    assert_eq!(seen(&mut state, "esc T"), (terminal, vec![]));
+    assert_eq!(seen(&mut state, "down"), (dark, vec![]));
+    assert_eq!(seen(&mut state, "down"), (light, vec![]));
+    assert_eq!(seen(&mut state, "esc"), (terminal, vec![]));
+    assert_eq!(seen(&mut state, "T down enter"), (dark, vec![dark]));
+    assert!(state.popups.is_empty());
+    // The list opens on the one in use; words choose too, and where none fits, the kept one is shown.
+    assert_eq!(seen(&mut state, "T"), (dark, vec![]));
+    assert_eq!(seen(&mut state, "\"zzz\""), (dark, vec![]));
+    assert_eq!(seen(&mut state, "enter"), (dark, vec![]));
+    assert_eq!(seen(&mut state, "ctrl+u \"lig\""), (light, vec![]));
+    assert_eq!(seen(&mut state, "enter"), (light, vec![light]));
+}
+
+#[test]
+fn the_word_and_the_palette_lead_to_the_themes() {
+    assert!(
+        SLASH
+            .iter()
+            .any(|(word, action, _)| (*word, *action) == ("/theme", Action::Themes))
+    );
+    for keys in [
+        "\"/theme\" enter down enter",
+        "esc : \"theme\" enter down enter",
+    ] {
+        let mut state = busy(100, 30);
+        assert_eq!(
+            saved(&press(&mut state, keys)),
+            vec![ThemeName::Dark],
+            "{keys}"
+        );
+    }
+}
+
+/// A screen in the theme that it has, on a terminal with all colours.
+fn shown(state: &UiState) -> Buffer {
+    cells(state, &Theme::new(state.theme(), ColorDepth::True))
+}
+
+#[test]
+fn themes_with_a_ground_fill_every_cell_and_the_others_none() {
+    for (keys, name) in [
+        ("", ThemeName::Terminal),
+        ("down", ThemeName::Dark),
+        ("down down", ThemeName::Light),
+    ] {
+        let mut state = busy(100, 30);
+        press(&mut state, &format!("esc T {keys}"));
+        assert_eq!(state.theme(), name);
+        let theme = Theme::new(name, ColorDepth::True);
+        let grounds = [theme.ground.bg, theme.panel.bg, theme.selection.bg];
+        for cell in shown(&state).content {
+            assert!(grounds.contains(&Some(cell.bg)), "{name:?} {cell:?}");
+        }
+    }
+}
+
+#[test]
+fn what_stands_on_a_frame_does_not_look_like_it() {
+    for name in ThemeName::ALL {
+        let mut state = busy(160, 45);
+        press(&mut state, "esc 3");
+        let theme = Theme::new(name, ColorDepth::True);
+        let cells = cells(&state, &theme);
+        let at = (0..160).find(|x| cells[(*x, 1)].symbol() == "L").unwrap();
+        let expected = Style::reset().patch(theme.ground).patch(theme.title);
+        let found = cells[(at, 1)].style();
+        assert_eq!(found.add_modifier, expected.add_modifier, "{name:?}");
+        assert_eq!(found.fg, expected.fg, "{name:?}");
+    }
+}
+
+/// Text and style of a screen: the first rows that differ tell what people would see.
+fn look(name: ThemeName, size: (u16, u16), keys: &str) {
+    let mut state = busy(size.0, size.1);
+    state.set_theme(name);
+    press(&mut state, keys);
+    let first = keys.split(' ').next_back().unwrap_or_default();
+    let file = format!("look_{}_{}x{}_{first}", name.word(), size.0, size.1);
+    insta::assert_snapshot!(file, format!("{:?}", shown(&state)));
+}
+
+#[test]
+fn looks() {
+    look(ThemeName::Terminal, (160, 45), "esc 3");
+    look(ThemeName::Terminal, (70, 20), "esc 5");
+    look(ThemeName::Dark, (160, 45), "esc 4");
+    look(ThemeName::Dark, (100, 30), "esc T");
+    look(ThemeName::Light, (100, 30), "alt+w");
+    look(ThemeName::Light, (70, 20), "esc 3");
+    look(ThemeName::Mono, (100, 30), "esc 4");
+    look(ThemeName::Mono, (70, 20), "alt+w");
+}

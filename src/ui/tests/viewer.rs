@@ -1,0 +1,88 @@
+//! A screen that looks on: what it says of itself, what its keys do, and what stays when the crew changes.
+
+use crate::domain::stamp::Stamp;
+use crate::protocol::event::Level;
+use crate::protocol::{Command, EventKind};
+use crate::ui::fixture::{busy_events, picture, press, tell, told};
+use crate::ui::{Do, Seat, UiState};
+
+fn viewer(width: u16, height: u16) -> UiState {
+    let mut state = told(width, height, busy_events());
+    state.sit(Seat::Viewer(Some(4711)));
+    state
+}
+
+#[test]
+fn the_whole_screen() {
+    for (width, height) in [(160, 45), (100, 30), (70, 20), (60, 16)] {
+        let name = format!("viewer_{width}x{height}");
+        insta::assert_snapshot!(name, picture(&viewer(width, height)));
+    }
+}
+
+#[test]
+fn it_says_whose_crew_it_is() {
+    for (seat, mark) in [
+        (Seat::Viewer(Some(7)), "viewer · crew runs in process 7"),
+        (Seat::Viewer(None), "viewer · crew runs in another process"),
+        (Seat::Taking, "taking the crew over…"),
+        (Seat::Left, "viewer · no crew runs"),
+    ] {
+        let mut state = viewer(160, 45);
+        state.sit(seat);
+        let top = picture(&state)
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_string();
+        assert!(top.contains(mark), "{top}");
+    }
+    let mut state = viewer(160, 45);
+    state.sit(Seat::Taken(Some(7)));
+    let news = "Process 7 is gone: the crew runs in this window now";
+    assert!(picture(&state).contains(news));
+    assert!(!picture(&state).contains("viewer · "));
+    state.settle();
+    assert!(!picture(&state).contains(news));
+}
+
+#[test]
+fn what_is_the_crews_own_is_refused_and_not_offered() {
+    let mut state = viewer(160, 45);
+    for key in ["ctrl+c", "ctrl+c"] {
+        let done = press(&mut state, key);
+        let stops = |d: &Do| matches!(d, Do::Command(Command::Interrupt { .. }));
+        assert!(!done.iter().any(stops), "{done:?}");
+    }
+    let mut state = viewer(160, 45);
+    press(&mut state, "ctrl+c");
+    assert!(picture(&state).contains("Press Ctrl+c again to leave. The crew goes on."));
+    assert_eq!(press(&mut state, "ctrl+c"), [Do::Quit]);
+    let mut state = viewer(160, 45);
+    press(&mut state, "alt+w");
+    assert_eq!(press(&mut state, "A"), []);
+    let screen = picture(&state);
+    assert!(screen.contains("Only the crew's own window can do that (process 4711)."));
+    assert!(!screen.contains("for the team"), "{screen}");
+}
+
+#[test]
+fn what_is_written_stays_when_the_crew_is_another() {
+    let mut state = viewer(160, 45);
+    press(&mut state, "h i");
+    state.forget_crew();
+    assert_eq!(state.composer_text(), "hi");
+    assert!(picture(&state).contains("viewer · crew runs in process 4711"));
+    tell(&mut state, busy_events());
+    state.end_of_run(Stamp(900.0));
+    assert_eq!(state.composer_text(), "hi");
+    tell(&mut state, vec![EventKind::notice(Level::Info, "old news")]);
+    assert!(picture(&state).contains("old news"));
+    state.caught_up(Stamp(901.0));
+    let hints = picture(&state)
+        .lines()
+        .last()
+        .unwrap_or_default()
+        .to_string();
+    assert!(!hints.contains("old news"), "{hints}");
+}

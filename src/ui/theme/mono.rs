@@ -1,0 +1,42 @@
+//! The theme without colour: bold, dim, reversed and underlined only.
+
+use ratatui::style::{Modifier, Style};
+
+use super::Theme;
+
+/// It.
+pub fn theme() -> Theme {
+    let plain = Style::new();
+    let bold = plain.add_modifier(Modifier::BOLD);
+    let dim = plain.add_modifier(Modifier::DIM);
+    Theme {
+        ground: Style::reset(),
+        panel: Style::reset(),
+        text: plain,
+        dim,
+        title: bold,
+        title_focused: bold.add_modifier(Modifier::REVERSED),
+        border: dim,
+        border_focused: bold,
+        border_waiting: plain,
+        // Dim words on the bar would be hard to read.
+        selection: plain
+            .add_modifier(Modifier::REVERSED)
+            .remove_modifier(Modifier::DIM),
+        accent: bold,
+        ok: plain,
+        warn: bold,
+        error: bold.add_modifier(Modifier::UNDERLINED),
+        working: bold,
+        waiting: bold.add_modifier(Modifier::REVERSED),
+        code: bold,
+        heading: bold.add_modifier(Modifier::UNDERLINED),
+        link: plain.add_modifier(Modifier::UNDERLINED),
+        quote: dim.add_modifier(Modifier::ITALIC),
+        added: bold,
+        removed: dim,
+        user: bold,
+        assistant: plain,
+        tool: dim,
+    }
+}

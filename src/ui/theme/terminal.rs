@@ -1,0 +1,43 @@
+//! The theme in the terminal's own sixteen colours: they fit the person's ground, whatever it is.
+
+use ratatui::style::{Color, Modifier, Style};
+
+use super::Theme;
+
+/// It.
+pub fn theme() -> Theme {
+    let plain = Style::new();
+    let bold = plain.add_modifier(Modifier::BOLD);
+    let dim = plain.add_modifier(Modifier::DIM);
+    Theme {
+        ground: Style::reset(),
+        panel: Style::reset(),
+        text: plain,
+        dim,
+        title: bold,
+        title_focused: bold.fg(Color::Cyan),
+        border: dim,
+        border_focused: plain.fg(Color::Cyan),
+        border_waiting: plain.fg(Color::Magenta),
+        // The bar is in one colour over spans of many, and dim words on it would be hard to read.
+        selection: plain
+            .fg(Color::Reset)
+            .add_modifier(Modifier::REVERSED)
+            .remove_modifier(Modifier::DIM),
+        accent: plain.fg(Color::Cyan),
+        ok: plain.fg(Color::Green),
+        warn: plain.fg(Color::Yellow),
+        error: plain.fg(Color::Red),
+        working: plain.fg(Color::Green),
+        waiting: bold.fg(Color::Magenta),
+        code: plain.fg(Color::Cyan),
+        heading: bold,
+        link: plain.fg(Color::Cyan).add_modifier(Modifier::UNDERLINED),
+        quote: dim.add_modifier(Modifier::ITALIC),
+        added: plain.fg(Color::Green),
+        removed: plain.fg(Color::Red),
+        user: bold.fg(Color::Cyan),
+        assistant: plain,
+        tool: plain.fg(Color::Magenta),
+    }
+}

@@ -1,0 +1,129 @@
+//! Commands run as agents run them: below a real guard.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crewdeck::process::confine::{Confinement, GitDirs};
+use crewdeck::process::guard::Guard;
+use crewdeck::process::{self, Job, Report};
+use tokio_util::sync::CancellationToken;
+
+/// The program that has the guard's verb.
+pub fn program() -> PathBuf {
+    env!("CARGO_BIN_EXE_crewdeck").into()
+}
+
+/// A guard that confines nothing.
+pub fn free() -> Arc<Guard> {
+    Arc::new(Guard {
+        program: program(),
+        confinement: None,
+    })
+}
+
+/// A guard for a crew in `root`.
+pub fn confined(root: &Path, temp: &[PathBuf], write: &[PathBuf]) -> Arc<Guard> {
+    let git = crewdeck::store::git_dirs(root).map(|(own, common)| GitDirs { own, common });
+    Arc::new(Guard {
+        program: program(),
+        confinement: Some(Confinement::new(root, git, temp, write)),
+    })
+}
+
+/// A command as an agent has it run.
+pub fn job(guard: &Arc<Guard>, dir: &Path, command: &str) -> Job {
+    Job {
+        argv: process::shell(command.into()),
+        dir: dir.to_path_buf(),
+        timeout: Duration::from_secs(60),
+        keep: 50_000,
+        guard: Some(Arc::clone(guard)),
+    }
+}
+
+/// Runs a command to its end.
+pub fn run(guard: &Arc<Guard>, dir: &Path, command: &str) -> Report {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let job = job(guard, dir, command);
+    let report = runtime.block_on(process::run(&job, &CancellationToken::new(), |_| {}));
+    report.unwrap()
+}
+
+/// A number of seconds to sleep that no other process has: it is found by it.
+pub struct Sleep(String);
+
+impl Sleep {
+    /// Another one.
+    pub fn new() -> Sleep {
+        let unique = uuid();
+        Sleep(format!("1000.{unique}"))
+    }
+
+    /// The command.
+    pub fn command(&self) -> String {
+        format!("sleep {}", self.0)
+    }
+
+    /// The processes that sleep so, and live.
+    pub fn sleepers(&self) -> Vec<i32> {
+        let entries = std::fs::read_dir("/proc").unwrap().flatten();
+        entries
+            .filter_map(|e| e.file_name().to_str()?.parse().ok())
+            .filter(|pid: &i32| {
+                let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+                line.split(|b| *b == 0)
+                    .any(|word| word == self.0.as_bytes())
+            })
+            .collect()
+    }
+
+    /// Waits until one sleeps.
+    pub fn wait_for_one(&self) -> i32 {
+        let until = Instant::now() + Duration::from_secs(30);
+        loop {
+            if let Some(pid) = self.sleepers().first() {
+                return *pid;
+            }
+            assert!(Instant::now() < until, "nobody sleeps {}", self.0);
+            std::thread::yield_now();
+        }
+    }
+
+    /// Waits until none sleeps.
+    pub fn wait_for_none(&self) {
+        let until = Instant::now() + Duration::from_secs(30);
+        while !self.sleepers().is_empty() {
+            assert!(Instant::now() < until, "{:?} live on", self.sleepers());
+            std::thread::yield_now();
+        }
+    }
+}
+
+static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+
+fn uuid() -> u128 {
+    // Digits alone, as sleep wants them.
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap();
+    let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+    now.as_nanos() * 100_000_000
+        + u128::from(std::process::id() % 100_000) * 1000
+        + u128::from(count % 1000)
+}
+
+/// The parent of a process.
+pub fn parent_of(pid: i32) -> i32 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, rest) = stat.rsplit_once(')').unwrap();
+    rest.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// Sends a signal by number or name.
+pub fn kill(signal: &str, pid: i32) {
+    let sent = std::process::Command::new("kill")
+        .args([format!("-{signal}"), pid.to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+}

@@ -13,7 +13,7 @@ use crate::domain::request::{Decider, Decision, Request, RequestKind, Verdict};
 use crate::domain::stamp::Stamp;
 use crate::domain::subagent::SubagentKind;
 use crate::domain::team::Activity;
-use crate::domain::text::{clip, harmless, one_line};
+use crate::domain::text::{clip, harmless, harmless_json, one_line};
 use crate::protocol::event::{EventKind, Level, TurnEnd};
 use crate::protocol::{Command, Event, Inlet};
 use crate::verbs::Form;
@@ -122,7 +122,7 @@ pub async fn run(
 }
 
 fn json_line(event: &Event) -> std::io::Result<()> {
-    let line = serde_json::to_string(event)?;
+    let line = harmless_json(&serde_json::to_string(event)?);
     writeln!(std::io::stdout().lock(), "{line}")
 }
 

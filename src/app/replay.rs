@@ -104,10 +104,12 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
                         state.say(Level::Warn, said);
                     }
                 }
-                // What is looked at again leaves no trace.
-                Do::SaveScreen(_) => {}
-                // A recording has no crew that could hear it, and `update` keeps them back.
-                Do::Call(_) | Do::Command(_) | Do::EditComposer | Do::StartDemo => {}
+                // What is looked at again leaves no trace, and has no crew that could hear it.
+                Do::SaveScreen(_)
+                | Do::Call(_)
+                | Do::Command(_)
+                | Do::EditComposer
+                | Do::StartDemo => {}
             }
         }
         if state.take_dirty() {

@@ -164,7 +164,8 @@ fn in_pane(state: &UiState, layout: &Layout, pane: Pane, here: Position) -> Hit 
 fn in_card(state: &UiState, area: Rect, here: Position) -> Hit {
     let pane = Hit::Pane(Pane::Needs);
     let inside = needs_card::inside(area);
-    let (Some((at, request)), Some(last)) = (rows::selected_request(state), inside.rows().last())
+    let (Some((at, request)), Some(last)) =
+        (rows::selected_request(state), inside.rows().next_back())
     else {
         return pane;
     };

@@ -334,7 +334,8 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_told_with_the_way_out() {
-        let cases: [(&[(&str, &[&str])], &str); 11] = [
+        type Wanted = &'static [(&'static str, &'static [&'static str])];
+        let cases: [(Wanted, &str); 11] = [
             (
                 &[("aprove", &["y"])],
                 "no action `aprove`: did you mean `approve`?",

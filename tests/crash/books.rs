@@ -316,7 +316,10 @@ fn work(project: &Path, calm: Option<&str>, wrong: &mut Vec<String>) {
                     .map(String::from)
                     .collect()
             };
-            let (too_much, mut missing) = (other(&now, calm), other(calm, &now));
+            let (mut too_much, mut missing) = (other(&now, calm), other(calm, &now));
+            // What `sed -i` of a scripted teammate was just writing when it was killed: its own rubbish is committed
+            // as anything else that is left in a worktree.
+            too_much.retain(|file| !(file.starts_with("sed") && file.len() == 9));
             // In the demo a letter leads to this one: a scripted teammate that is cut off there forgets it.
             missing.retain(|file| file != "tests/empty.test.sh");
             if !missing.is_empty() || !too_much.is_empty() {

@@ -228,7 +228,9 @@ impl Stage {
     fn start(&self) -> Child {
         let has_session = books::files(&self.project.join(".transcripts"))
             .iter()
-            .any(|path| path.to_string_lossy().ends_with("-lead.jsonl"));
+            .filter(|path| path.to_string_lossy().ends_with("-lead.jsonl"))
+            // A log without a message: it was killed before the lead had heard its first words.
+            .any(|path| std::fs::read_to_string(path).is_ok_and(|log| log.contains("\"role\"")));
         let mut command = Command::new(env!("CARGO_BIN_EXE_crewdeck"));
         command
             .env_clear()

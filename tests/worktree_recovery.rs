@@ -156,6 +156,23 @@ fn an_attempt_that_was_cut_off_anywhere_is_no_hindrance() {
 }
 
 #[test]
+fn what_a_killed_git_has_locked_is_free_when_the_owner_comes_back() {
+    let r = Repository::new();
+    r.create(1, &[]);
+    let own = r.root().join(".git/worktrees/task-1");
+    for left in ["index.lock", "HEAD.lock"] {
+        fs::write(own.join(left), "").unwrap();
+    }
+    let of_the_person = r.root().join(".git/index.lock");
+    fs::write(&of_the_person, "").unwrap();
+    r.worktrees().unlock(&name("task-1")).unwrap();
+    assert!(of_the_person.exists(), "that one is not ours");
+    fs::remove_file(of_the_person).unwrap();
+    commit(&r.tree("task-1"), "b.txt", "work\n");
+    assert!(r.worktrees().unlock(&name("task-9")).is_err());
+}
+
+#[test]
 fn a_folder_of_somebody_else_is_never_touched() {
     let r = Repository::new();
     let dir = r.tree("task-1");

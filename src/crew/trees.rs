@@ -134,11 +134,24 @@ impl Shared {
     }
 
     /// The task of a member that comes back, bound to the worktree that was made for it and of which it does not say
-    /// anything yet.
+    /// anything yet. What a git that was killed with the crew had locked there is free again.
     pub(super) async fn bound(&self, task: Task) -> Task {
-        let (Some(trees), "") = (&self.trees, task.worktree.as_str()) else {
+        let Some(trees) = &self.trees else {
             return task;
         };
+        if !task.worktree.is_empty() {
+            let Ok(name) = WorktreeName::new(&task.worktree) else {
+                return task;
+            };
+            let door = trees.door.clone();
+            if let Err(error) = blocking(move || door.unlock(&name)).await {
+                tracing::warn!(
+                    "locks of git may be left in the worktree of {}: {error}",
+                    task.id
+                );
+            }
+            return task;
+        }
         let (door, board, id, now) = (trees.door.clone(), self.board.clone(), task.id, self.now());
         let found = blocking(move || match door.find_for(id)? {
             Some(tree) => board.bind(id, &tree.name, now).map(Some),

@@ -145,6 +145,33 @@ impl Worktrees {
         work.log.note(Note::completed(tree), now)
     }
 
+    /// Takes the locks away that a git has left in a worktree's own folder when it was killed with its crew: the next
+    /// one there would refuse to work. To be called when the owner comes back and none of its programs runs. A git of
+    /// crewdeck itself, which outlives its crew, holds the lock that is waited for here.
+    ///
+    /// # Errors
+    /// When there is none of that name, or a lock can not be taken away.
+    pub fn unlock(&self, name: &WorktreeName) -> Result<(), StoreError> {
+        let work = self.work()?;
+        work.index.find(name)?;
+        let folder = self.root.join(".worktrees").join(name.as_str());
+        let Some((own, shared)) = super::git_dirs(&folder) else {
+            return Ok(());
+        };
+        if own == shared {
+            return Ok(());
+        }
+        for left in ["index.lock", "HEAD.lock"] {
+            let path = own.join(left);
+            match fs::remove_file(&path) {
+                Ok(()) => {}
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+                Err(e) => return Err(StoreError::at(path)(e)),
+            }
+        }
+        Ok(())
+    }
+
     /// Takes the lock and reads afresh, for a change.
     fn work(&self) -> Result<Work, StoreError> {
         let (repo, dir) = self.open_repo()?;

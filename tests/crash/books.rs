@@ -363,6 +363,22 @@ fn work(project: &Path, calm: Option<&str>, wrong: &mut Vec<String>) {
     }
 }
 
+/// Whether the numbers of the tasks have a gap.
+pub fn lacks_a_number(project: &Path) -> bool {
+    let number = |path: &PathBuf| -> Option<usize> {
+        let name = path.file_stem()?.to_str()?;
+        name.strip_prefix("task_")?.parse().ok()
+    };
+    let numbers: Vec<usize> = files(&project.join(".tasks"))
+        .iter()
+        .filter_map(number)
+        .collect();
+    numbers
+        .iter()
+        .max()
+        .is_some_and(|last| *last != numbers.len())
+}
+
 /// The processes that were started for the crew in `place` and still run: programs of a killed crew too. (Linux.)
 ///
 /// What was killed with its crew just now may take a moment to be gone.

@@ -86,7 +86,7 @@ impl Journal {
         let path = path(root, session);
         let at = || StoreError::at(&path);
         let mut bytes = Vec::new();
-        let file = File::open(&path).map_err(at())?;
+        let file = plain::open(&path).map_err(at())?;
         file.take(HEAD_MAX).read_to_end(&mut bytes).map_err(at())?;
         Ok(whole_lines(&bytes))
     }
@@ -148,7 +148,7 @@ impl Tail {
     /// # Errors
     /// When it can not be read.
     pub fn read(&mut self) -> Result<Tailed, StoreError> {
-        let mut file = match File::open(&self.path) {
+        let mut file = match plain::open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Ok(Tailed::Nothing);

@@ -1,7 +1,6 @@
 //! Sessions that are gone on with after an end, a kill or an interrupt.
 
-use std::process::Command;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use super::{ask_to_end, events, kill, lead, of, result_texts, run, scripted, wait_for};
 use crate::project::Project;

@@ -1,8 +1,7 @@
 //! What is on disk, and what waits while it can not be written.
 
 use super::{lead, result_texts, run, scripted, unconfined};
-use crate::project::Project;
-use crate::project::Ran;
+use crate::project::{Project, Ran};
 use crewdeck::domain::chat::Message;
 
 #[test]

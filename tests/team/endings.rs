@@ -1,7 +1,6 @@
 //! Teammates that refuse, hang, fail or are killed, and what becomes of their work.
 
-use std::process::Command;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use super::{notices, provider, run, wait_for};
 use crate::project::Project;

@@ -3,8 +3,7 @@
 use std::process::{Command, Stdio};
 
 use super::{notices, provider, run, wait_for};
-use crate::project::Project;
-use crate::project::Ran;
+use crate::project::{Project, Ran};
 use crate::pty::Screen;
 
 #[test]

@@ -4,15 +4,9 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use super::process;
-use crate::repository;
-use crate::repository::NOW;
-use crate::repository::Repository;
-use crate::repository::commit;
-use crate::repository::git;
-use crate::repository::name;
+use crate::repository::{self, NOW, Repository, commit, git, name};
 use crewdeck::domain::ids::TaskId;
-use crewdeck::domain::worktree::Merge;
-use crewdeck::domain::worktree::Removal;
+use crewdeck::domain::worktree::{Merge, Removal};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 

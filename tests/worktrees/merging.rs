@@ -2,16 +2,8 @@
 
 use std::fs;
 
-use crate::repository::NOW;
-use crate::repository::Repository;
-use crate::repository::commit;
-use crate::repository::git;
-use crate::repository::name;
-use crewdeck::domain::worktree::BranchFate;
-use crewdeck::domain::worktree::Content;
-use crewdeck::domain::worktree::Merge;
-use crewdeck::domain::worktree::Removal;
-use crewdeck::domain::worktree::WorktreeStatus;
+use crate::repository::{NOW, Repository, commit, git, name};
+use crewdeck::domain::worktree::{BranchFate, Content, Merge, Removal, WorktreeStatus};
 use pretty_assertions::assert_eq;
 
 fn files(conflict: &Merge) -> Vec<String> {

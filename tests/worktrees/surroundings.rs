@@ -3,20 +3,9 @@
 use std::fs;
 
 use super::refusal;
-use crate::repository::NOW;
-use crate::repository::Repository;
-use crate::repository::commit;
-use crate::repository::git;
-use crate::repository::git_output;
-use crate::repository::name;
-use crewdeck::domain::worktree::Busy;
-use crewdeck::domain::worktree::Leftovers;
-use crewdeck::domain::worktree::Merge;
-use crewdeck::domain::worktree::Removal;
-use crewdeck::domain::worktree::WorktreeError;
-use crewdeck::store::GitError;
-use crewdeck::store::StoreError;
-use crewdeck::store::Worktrees;
+use crate::repository::{NOW, Repository, commit, git, git_output, name};
+use crewdeck::domain::worktree::{Busy, Leftovers, Merge, Removal, WorktreeError};
+use crewdeck::store::{GitError, StoreError, Worktrees};
 use pretty_assertions::assert_eq;
 
 #[test]

@@ -8,6 +8,7 @@ pub mod attention;
 mod bars;
 mod board;
 mod chosen;
+mod complete;
 mod composer;
 #[cfg(test)]
 mod fixture;

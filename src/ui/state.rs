@@ -10,6 +10,7 @@ use ratatui::layout::Rect;
 use super::agents::Agents;
 use super::attention::Attention;
 use super::board;
+use super::complete::{self, Completion};
 use super::composer::Composer;
 use super::hit::Pointer;
 use super::jobs::JobBook;
@@ -202,6 +203,8 @@ pub struct UiState {
     pub(super) pointer: Pointer,
     pub(super) popups: Vec<Popup>,
     pub(super) composer: Composer,
+    /// What the person made of the list that completes a word.
+    pub(super) completion: Completion,
     pub(super) prefix: Option<String>,
     /// What each key does: the table with the person's changes.
     pub(super) keymap: Arc<KeyMap>,
@@ -258,6 +261,7 @@ impl UiState {
             pointer: Pointer::default(),
             popups: Vec::new(),
             composer: Composer::default(),
+            completion: Completion::default(),
             prefix: None,
             keymap: Arc::default(),
             mouse: MouseOwner::Terminal,
@@ -342,6 +346,9 @@ impl UiState {
             return vec![popup.context(), Context::Everywhere];
         }
         match self.focus {
+            Focus::Composer if complete::selected(self).is_some() => {
+                vec![Context::Completion, Context::Composer, Context::Everywhere]
+            }
             Focus::Composer => vec![Context::Composer, Context::Everywhere],
             Focus::Pane(Pane::Board) if self.is_filtering() => {
                 vec![Context::Filter, Context::Everywhere]

@@ -1,6 +1,7 @@
 //! Pure: what a key, an event or the clock changes on the screen, and what is to be done about it.
 
 mod board;
+mod complete;
 mod compose;
 mod decide;
 mod events;
@@ -18,6 +19,7 @@ use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use ratatui::layout::Rect;
 
 use super::attention::Window;
+use super::complete::Completion;
 use super::keymap::{Action, Found};
 use super::keys;
 use super::pane::{Focus, Pane};
@@ -197,7 +199,10 @@ fn text_key(state: &mut UiState, key: KeyEvent) {
         }
         Some(Popup::Reader(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::Confirm(_)) => {}
         None => match state.focus {
-            Focus::Composer => state.composer.key(key),
+            Focus::Composer => {
+                state.composer.key(key);
+                state.completion = Completion::Fresh;
+            }
             Focus::Pane(Pane::Board) if state.is_filtering() => {
                 if let Some(filter) = &mut state.filter {
                     filter.words.key(key);
@@ -272,7 +277,11 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Open => popups::open(state),
         Action::Filter => popups::filter(state),
         Action::Accept => {
-            if let Some(next) = popups::accept(state, out) {
+            let next = match complete::take(state) {
+                Some(taken) => taken,
+                None => popups::accept(state, out),
+            };
+            if let Some(next) = next {
                 act(state, next, out);
             }
         }
@@ -320,6 +329,7 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
                 act(state, next, out);
             }
         }
+        Action::Complete => complete::put_in(state),
         Action::Newline => compose::newline(state),
         Action::Older => state.composer.older(),
         Action::Newer => state.composer.newer(),

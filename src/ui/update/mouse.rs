@@ -3,6 +3,7 @@
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
 use super::{Do, act, board, movement, replay, screen};
+use crate::ui::complete::Completion;
 use crate::ui::hit::{self, Held, Hit};
 use crate::ui::keymap::Action;
 use crate::ui::layout;
@@ -84,6 +85,10 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
             transcript.open_at(at, viewport);
         }
         Hit::Composer => movement::compose(state),
+        Hit::Offer(at) => {
+            state.completion = Completion::Offered(at);
+            act(state, Action::Accept, out);
+        }
         Hit::PopupRow(at) if clicked == Some(at) => {
             let action = match state.popups.last() {
                 Some(Popup::Jobs { .. }) => Action::Open,

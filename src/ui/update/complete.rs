@@ -6,15 +6,26 @@ use crate::ui::rows::Does;
 use crate::ui::state::UiState;
 use crate::ui::transcript::Scroll;
 
-/// Takes the selected row: a name goes into the message, a command comes back to be carried out. `None`: nothing is
-/// completed now.
-pub fn take(state: &mut UiState) -> Option<Option<Action>> {
-    let (_, offer) = complete::selected(state)?;
-    Some(match offer.does {
+/// What taking the selected row led to.
+pub enum Taken {
+    /// A command, to be carried out.
+    Command(Action),
+    /// A name stands in the message now.
+    Name,
+    /// Nothing is completed now.
+    Nothing,
+}
+
+/// Takes the selected row.
+pub fn take(state: &mut UiState) -> Taken {
+    let Some((_, offer)) = complete::selected(state) else {
+        return Taken::Nothing;
+    };
+    match offer.does {
         Does::Action(action) => {
             state.composer.set(&offer.words);
             state.composer.take();
-            Some(action)
+            Taken::Command(action)
         }
         Does::In(..)
         | Does::Address(_)
@@ -24,9 +35,9 @@ pub fn take(state: &mut UiState) -> Option<Option<Action>> {
         | Does::Theme(_)
         | Does::Copy(_) => {
             put_in(state);
-            None
+            Taken::Name
         }
-    })
+    }
 }
 
 /// Puts the selected word into the message, with a blank behind it.

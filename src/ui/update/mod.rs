@@ -18,6 +18,7 @@ pub use replay::{begin as begin_replay, recall};
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use ratatui::layout::Rect;
 
+use self::complete::Taken;
 use super::attention::Window;
 use super::complete::Completion;
 use super::keymap::{Action, Found};
@@ -278,8 +279,9 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Filter => popups::filter(state),
         Action::Accept => {
             let next = match complete::take(state) {
-                Some(taken) => taken,
-                None => popups::accept(state, out),
+                Taken::Command(action) => Some(action),
+                Taken::Name => None,
+                Taken::Nothing => popups::accept(state, out),
             };
             if let Some(next) = next {
                 act(state, next, out);
@@ -307,22 +309,7 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Follow => movement::follow(state),
         Action::Back => movement::back(state),
         Action::Close => movement::close(state, out),
-        Action::Mouse => {
-            state.mouse = match state.mouse {
-                MouseOwner::Terminal => MouseOwner::Crewdeck,
-                MouseOwner::Crewdeck => MouseOwner::Terminal,
-            };
-            state.say(
-                Level::Info,
-                match state.mouse {
-                    MouseOwner::Crewdeck => {
-                        "The mouse scrolls and clicks. Shift+drag selects text, M gives it back."
-                    }
-                    MouseOwner::Terminal => "The mouse is the terminal's again: drag selects text.",
-                },
-            );
-            out.push(Do::Mouse(state.mouse));
-        }
+        Action::Mouse => mouse::turn(state, out),
         Action::Interrupt => compose::interrupt(state, out),
         Action::Send => {
             if let Some(next) = compose::send(state, out) {

@@ -8,6 +8,7 @@ pub mod attention;
 mod bars;
 mod board;
 mod chosen;
+pub mod compared;
 mod composer;
 #[cfg(test)]
 mod fixture;

@@ -301,7 +301,8 @@ fn every_file_that_the_comparison_names_is_there() {
     // Files of other programs are named without these folders.
     let ours = |name: &&str| {
         let starts = ["src/", "tests/", "benches/"];
-        name.ends_with(".rs") && starts.iter().any(|s| name.starts_with(s))
+        let is_rust = Path::new(name).extension().is_some_and(|e| e == "rs");
+        is_rust && starts.iter().any(|s| name.starts_with(s))
     };
     let named: Vec<&str> = page.split('`').skip(1).step_by(2).filter(ours).collect();
     assert!(named.len() > 40, "{named:?}");

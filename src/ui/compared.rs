@@ -11,7 +11,7 @@
 //!
 //! | tool | what it is | how |
 //! |---|---|---|
-//! | lazygit 0.66.2 | panes over a git repository | run; read: `docs/Config.md`, `docs/Undoing.md`, `docs/Searching.md`, `docs/keybindings` |
+//! | lazygit 0.66.2 | panes over a git repository | run; read: `docs/Config.md`, `docs/Undoing.md`, `docs/Searching.md`, `docs/keybindings`, `pkg/gui` |
 //! | k9s, after 0.50.18 | lists of what runs in a cluster | read alone (it needs a cluster): `README.md`, `internal/ui`, `internal/view` |
 //! | btop 1.2.13 | boxes of numbers that move | run; read: `README.md` of 1.4.7 |
 //! | yazi 26.9.1 | columns of files | run; read: `yazi-config/preset` |
@@ -121,7 +121,7 @@
 //! - a palette that reaches the actions of other panes, too, with what waits first (opencode, k9s)
 //! - a help whose lines can be chosen and done (lazygit, yazi); a word for a key that does nothing here (tig, lazygit)
 //! - search in every text that is read, and a filter in every list (k9s, lazygit, tig)
-//! - which branches are merged, on the board itself, and a question before a merge (lazygit)
+//! - which branches are merged, on the board itself, and a question before a merge (lazygit opens a menu)
 //! - directory and branch in the status line and the title (lazygit, opencode, k9s)
 //! - a scroll bar or a position (lazygit, btop, yazi); what lies below a popup made dim (btop, opencode)
 //! - hints that stay beside a message (lazygit, k9s); the log of all that happened on one page (lazygit)

@@ -108,7 +108,7 @@
 //! |---|---|---|---|
 //! | lazygit | the log of the commands that it ran for you | the conversation shows each tool call; `@` keeps what was said; all of it is on disk and can be played again: [`replay`](crate::ui::replay), `src/app/journal.rs` | a pane that is always in view |
 //! | lazygit | `z` takes back what git's reflog knows (`docs/Undoing.md`) | what was written comes back with Up, also after Ctrl+c: `src/ui/composer.rs` | an undo: what an agent has heard it has heard; a decision is guarded before it is made (`src/ui/update/decide.rs`) |
-//! | k9s | a log follows its end until one scrolls (`internal/view/log.go`) | the same, and what came meanwhile is counted: `src/ui/transcript/follow.rs` | a switch for it: scrolling is the switch |
+//! | k9s | a log follows its end while a switch says so (`internal/view/log.go`) | it follows until one scrolls, and what came meanwhile is counted: `src/ui/transcript/follow.rs` | a switch for it: scrolling is the switch |
 //! | yazi | work in the background has a page (`w`), and leaving asks because of it | `b` with the last output of each job; `q` asks: `src/ui/view/jobs.rs` | – |
 //! | – | not compared: a call is not seen in a picture | a bell or a notification, only when the window is not looked at, at most one in ten seconds: [`attention`](crate::ui::attention) | – |
 //! | btop, yazi, lazygit | the first screen within a fifth of a second | the same: `benches/screen.rs` measures it | – |

@@ -9,6 +9,7 @@ mod bars;
 mod board;
 mod chosen;
 mod complete;
+pub mod compared;
 mod composer;
 #[cfg(test)]
 mod fixture;

@@ -11,6 +11,7 @@ mod chosen;
 mod complete;
 pub mod compared;
 mod composer;
+mod contexts;
 #[cfg(test)]
 mod fixture;
 mod fuzzy;

@@ -25,7 +25,7 @@
 //! | lazygit | numbered panes; the number is the key | pane numbers on the frames, the same key again for the whole screen: `src/ui/pane.rs`, `src/ui/view/frame.rs` | one big pane that follows the selection: here the conversation is the big one |
 //! | btop | the frame carries words: title, counts, buttons; not a row is lost | counts above, progress and totals below, on the frame: `src/ui/view/frame.rs`, `src/ui/board/progress.rs` | colour gradients by value: states here have names, and each has its shape too (`src/ui/look.rs`) |
 //! | btop | a row of small bars says how busy something was | five minutes of each teammate: `src/ui/pulse.rs` | big graphs: what agents use is a sum, not a wave |
-//! | k9s | the header says where one is and how it stands | one line: who works, who waits, model, window, tokens, cost: `src/ui/view/status.rs` | several rows of header and a logo: the rows are worth more |
+//! | k9s | the header says where one is and how it stands | one line: which project, who works, who waits, model, window, tokens, cost: `src/ui/view/status.rs`; project in the terminal's title |  several rows of header and a logo: the rows are worth more |
 //! | k9s | pulses: a page of its own for how all of it is (`internal/view/pulse.go`) | `p`: who waits, failed or stands still, with the key that helps: `src/ui/problems.rs` | – |
 //! | opencode | a conversation, one input, nearly nothing else; the output of tools is cut ("Click to expand") | folded tool calls, opened one by one: `src/ui/transcript/fold.rs`; the composer has the keys at the start | a screen that hides the rest of the crew: seeing it is the point here |
 //!
@@ -68,7 +68,7 @@
 //! | k9s | Cancel has the focus in a question (`internal/ui/dialog/confirm.go`) | `n`, Esc and `q` are no: [`keymap`](crate::ui::keymap) | buttons to walk over: two letters are faster |
 //! | opencode | a permission shows the whole command; once, always, reject; a key shows it on the whole screen | the card with its buttons below a text that scrolls; `A` chooses how far a yes reaches: `src/ui/needs_card.rs`, `src/ui/view/needs.rs` | a cursor over the buttons, with Enter for yes: Enter opens the agent, so that nothing is approved by habit |
 //! | opencode | the request takes the input's place, so it can not be missed | a pane that is there when something waits, a word in the status line, `w` from anywhere | taking the keys from who writes: a letter of a sentence must approve nothing (`src/ui/update/decide.rs`) |
-//! | btop, opencode | the rest of the screen goes dim below a popup | – | see the end of this page |
+//! | btop, opencode | the rest of the screen goes dim below a popup | the same, but where the popup is about what lies below it: `src/ui/view/popup.rs`, `src/ui/theme/mod.rs` | – |
 //!
 //! # Nothing there, not enough room, something wrong
 //!
@@ -78,7 +78,7 @@
 //! | lazygit | at 70x20 the panes without the keys shrink to their titles | one pane at a time below 100 columns, the others as tabs with their counts: `src/ui/layout.rs` | titles one below the other: they cost a row each |
 //! | btop | too small a window: what it is, what it needs (at 70x20 already) | what it is and what it needs, from below 60x16 on, and that the crew goes on: `src/ui/view/first_run.rs` | – |
 //! | lazygit, yazi | 20x5 and back does no harm ("Not enough space"; cut columns) | any size is drawn: `tests/terminal.rs`, `src/ui/tests/robust.rs` | – |
-//! | k9s | a message has a level and goes by itself after six seconds | the same with five, and a mark for the level; it is kept for later: `src/ui/state.rs`, `src/ui/view/hints.rs` | faces as marks: not every font has them |
+//! | k9s, lazygit | a message has a level and goes by itself after six seconds; the keys stay in view beside it | the same with five, and a mark for the level; the next key puts it away once it was read; it is kept for later: `src/ui/state.rs`, `src/ui/view/hints.rs` | faces as marks: not every font has them |
 //! | tig | an unknown command is named | slash words and names that there are not, with those that there are: `src/ui/update/compose.rs` | – |
 //! | opencode | the first page works without a key and says how to get one | the same, and the demo is one key away: `src/ui/view/first_run.rs` | a logo |
 //!
@@ -87,7 +87,7 @@
 //! | tool | what it does well | taken over | not, and why |
 //! |---|---|---|---|
 //! | btop | "all buttons with a highlighted key are clickable" (`README.md`) | whatever is shown can be pressed: rows, tasks, buttons, tabs, hints, the border between the columns: `src/ui/hit.rs`, `src/ui/update/mouse.rs` | – |
-//! | k9s | the mouse is the terminal's until it is asked for (`enableMouse`) | `M` takes it and gives it back: `src/ui/terminal.rs` | taking it at the start, as lazygit, btop and yazi do: then nothing can be selected as people know it |
+//! | k9s | the mouse is the terminal's until it is asked for (`enableMouse`) | `mouse = false` leaves it there; `M` gives it and takes it at any time: `src/app/mouse.rs`, `src/ui/terminal.rs` | leaving it by default: lazygit, btop and yazi answer to the first click, and Shift selects text all the same |
 //! | k9s | falls back to OSC 52 for the clipboard, which works through ssh | OSC 52: `src/ui/terminal.rs` | programs of the desktop: they are not there on the other side |
 //! | lazygit | a menu of what can be copied | `Y`: a message, a code block, all of it; `y` the nearest thing: `src/ui/transcript/copy.rs` | – |
 //! | opencode | each theme is shown while one walks over the list | the same, and Esc brings the old one back: `src/ui/themes.rs` | thirty themes: two with measured contrast, none, and the terminal's own sixteen, which the person has chosen already: [`theme`](crate::ui::theme) |
@@ -121,7 +121,6 @@
 //! - a help whose lines can be chosen and done (lazygit, yazi); a word for a key that does nothing here (tig, lazygit)
 //! - search in every text that is read, and a filter in every list (k9s, lazygit, tig)
 //! - which branches are merged, on the board itself, and a question before a merge (lazygit opens a menu)
-//! - directory and branch in the status line and the title (lazygit, opencode, k9s)
-//! - a scroll bar or a position (lazygit, btop, yazi); what lies below a popup made dim (btop, opencode)
-//! - hints that stay beside a message (lazygit, k9s); the log of all that happened on one page (lazygit)
+//! - the branch in the status line (lazygit, opencode, k9s)
+//! - a scroll bar or a position (lazygit, btop, yazi)
 //! - themes that people write themselves (btop, k9s, opencode)

@@ -8,8 +8,8 @@ pub mod attention;
 mod bars;
 mod board;
 mod chosen;
-mod complete;
 pub mod compared;
+mod complete;
 mod composer;
 mod contexts;
 #[cfg(test)]

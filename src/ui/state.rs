@@ -51,6 +51,9 @@ pub const TWICE: Duration = Duration::from_secs(2);
 /// How long a short message stays.
 const FLASH: Duration = Duration::from_secs(5);
 
+/// How long it stays at least; three times as long where something is wrong.
+const FLASH_LEAST: Duration = Duration::from_millis(1500);
+
 /// What fills the screen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Page {
@@ -129,6 +132,17 @@ pub struct Flash {
     pub text: String,
     /// When it goes.
     pub until: Stamp,
+}
+
+impl Flash {
+    /// Whether it has been there long enough that the next key may put it away.
+    pub fn is_read(&self, now: Stamp) -> bool {
+        let least = match self.level {
+            Level::Info => FLASH_LEAST,
+            Level::Warn | Level::Error => FLASH_LEAST * 3,
+        };
+        self.until.since(now) + least <= FLASH
+    }
 }
 
 /// What is selected in each pane, by its own id: a list that changes does not move the selection.
@@ -317,6 +331,11 @@ impl UiState {
         std::mem::take(&mut self.dirty)
     }
 
+    /// Who has the mouse at the start.
+    pub fn set_mouse(&mut self, owner: MouseOwner) {
+        self.mouse = owner;
+    }
+
     /// The matters that the person wants to be called for.
     pub fn call_for(&mut self, matters: &[Matter]) {
         self.attention.want(matters);
@@ -329,11 +348,14 @@ impl UiState {
         } else {
             "crewdeck viewer"
         };
-        match self.requests.for_person() {
-            0 => name.into(),
-            1 => format!("{name} (1 needs you)"),
-            n => format!("{name} ({n} need you)"),
-        }
+        let waits = match self.requests.for_person() {
+            0 => String::new(),
+            1 => " (1 needs you)".into(),
+            n => format!(" ({n} need you)"),
+        };
+        let project = self.setup.as_ref().map_or("", Setup::project);
+        let of = if project.is_empty() { "" } else { " · " };
+        format!("{name}{waits}{of}{}", one_line(project))
     }
 
     /// What `name` does.

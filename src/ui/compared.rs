@@ -25,7 +25,7 @@
 //! | lazygit | numbered panes; the number is the key | pane numbers on the frames, the same key again for the whole screen: `src/ui/pane.rs`, `src/ui/view/frame.rs` | one big pane that follows the selection: here the conversation is the big one |
 //! | btop | the frame carries words: title, counts, buttons; not a row is lost | counts above, progress and totals below, on the frame: `src/ui/view/frame.rs`, `src/ui/board/progress.rs` | colour gradients by value: states here have names, and each has its shape too (`src/ui/look.rs`) |
 //! | btop | a row of small bars says how busy something was | five minutes of each teammate: `src/ui/pulse.rs` | big graphs: what agents use is a sum, not a wave |
-//! | k9s | the header says where one is and how it stands | one line: which project, who works, who waits, model, window, tokens, cost: `src/ui/view/status.rs`; project in the terminal's title |  several rows of header and a logo: the rows are worth more |
+//! | k9s | the header says where one is and how it stands | one line: which project, who works, who waits, model, window, tokens, cost: `src/ui/view/status.rs`; project in the terminal's title | several rows of header and a logo: the rows are worth more |
 //! | k9s | pulses: a page of its own for how all of it is (`internal/view/pulse.go`) | `p`: who waits, failed or stands still, with the key that helps: `src/ui/problems.rs` | – |
 //! | opencode | a conversation, one input, nearly nothing else; the output of tools is cut ("Click to expand") | folded tool calls, opened one by one: `src/ui/transcript/fold.rs`; the composer has the keys at the start | a screen that hides the rest of the crew: seeing it is the point here |
 //!

@@ -13,8 +13,15 @@ mod shapes;
 #[path = "gallery/svg.rs"]
 mod svg;
 
-#[test]
-#[ignore = "writes the pictures in assets/ anew, which takes minutes"]
-fn take_all_pictures() {
-    scenes::take_all();
+/// Why these tests are left out of the others.
+macro_rules! pictures {
+    ($($scene:ident),*) => {$(
+        #[test]
+        #[ignore = "takes pictures anew and writes them to assets/"]
+        fn $scene() {
+            scenes::$scene();
+        }
+    )*};
 }
+
+pictures!(first_glance, board, the_whole_demo, no_colour, permission);

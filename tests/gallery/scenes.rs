@@ -1,35 +1,250 @@
-//! The scenes: what is played, with which keys, and when the picture is taken.
+//! The scenes: what is played, which keys are pressed, and when the picture is taken.
 
 use std::path::{Path, PathBuf};
 
-use super::color::DARK;
+use super::color::{DARK, Palette};
 use super::pty::Screen;
 use super::svg::svg;
+
+/// All pictures, by name and what each one shows.
+pub const SCENES: &[(&str, &str)] = &[
+    (
+        "dashboard",
+        "a team at work, and a plan that waits for the person",
+    ),
+    ("board", "the board over the whole screen"),
+    ("plan", "a plan that waits for the person"),
+    ("permission", "a command that waits for the person"),
+    ("task", "a task with its history"),
+    ("diff", "what the branch of a task changes"),
+    ("teammate", "the work of a teammate"),
+    ("palette", "all actions, searched"),
+    ("help", "the keys"),
+    ("themes", "the choice of a theme"),
+    ("mono", "without colour"),
+    ("small", "a small terminal"),
+    ("replay", "a recorded session"),
+    ("doctor", "what crewdeck doctor finds"),
+];
+
+const ALT_W: &str = "\x1bw";
+const ALT_3: &str = "\x1b3";
+const CTRL_P: &str = "\x10";
+/// Escape in a form that no key behind it can be taken to belong to.
+const ESC: &str = "\x1b[27u";
+const F1: &str = "\x1bOP";
+const ENTER: &str = "\r";
+/// Full colour, as most terminals have it.
+const COLORS: (&str, &str) = ("COLORTERM", "truecolor");
 
 /// Where the pictures are.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("assets")
 }
 
-fn demo(home: &Path, cols: u16, rows: u16, more: &[&str]) -> Screen {
+/// A picture's file.
+pub fn file(name: &str) -> PathBuf {
+    folder().join(format!("{name}.svg"))
+}
+
+/// Starts crewdeck at home in `home`.
+fn start(home: &Path, size: (u16, u16), args: &[&str], environment: &[(&str, &str)]) -> Screen {
     let program = Path::new(env!("CARGO_BIN_EXE_crewdeck"));
+    Screen::start_program(program, home, size.0, size.1, args, environment)
+}
+
+/// The demo at a pace, in the folder `tally` below `home`.
+fn demo(home: &Path, size: (u16, u16), speed: &str, environment: &[(&str, &str)]) -> Screen {
     let project = home.join("tally");
-    let mut args = vec!["--demo", "--dir", project.to_str().unwrap()];
-    args.extend(more);
-    let environment = [("COLORTERM", "truecolor")];
-    Screen::start_program(program, home, cols, rows, &args, &environment)
+    let args = [
+        "--demo",
+        "--dir",
+        project.to_str().unwrap(),
+        "--speed",
+        speed,
+    ];
+    start(home, size, &args, environment)
 }
 
-fn take(screen: &Screen, name: &str, title: &str, wanted: impl Fn(&str) -> bool) {
-    let picture = screen.wait_frame(name, wanted, |screen| svg(screen, title, &DARK));
-    std::fs::write(folder().join(format!("{name}.svg")), picture).unwrap();
+/// Writes the screen as it is at the first frame that `wanted` likes.
+fn take(screen: &Screen, name: &str, wanted: impl Fn(&str) -> bool) {
+    let about = SCENES.iter().find(|(scene, _)| *scene == name);
+    let title = format!("crewdeck: {}", about.unwrap().1);
+    let palette: &Palette = &DARK;
+    let picture = screen.wait_frame(name, wanted, |screen| svg(screen, &title, palette));
+    std::fs::write(file(name), picture).unwrap();
 }
 
-/// Takes all pictures.
-pub fn take_all() {
-    let home = tempfile::tempdir().unwrap();
-    let screen = demo(home.path(), 160, 45, &["--speed", "1"]);
-    take(&screen, "dashboard", "crewdeck", |text| {
-        text.contains("bob asks you to approve its plan") && text.contains("acted on")
+fn has_all(parts: &'static [&'static str]) -> impl Fn(&str) -> bool {
+    move |text| parts.iter().all(|part| text.contains(part))
+}
+
+/// How many tasks are done, and how many there are, as the board's frame says.
+fn done(text: &str) -> Option<(usize, usize)> {
+    let (before, _) = text.split_once(" done")?;
+    let (done, all) = before.rsplit(' ').next()?.split_once('/')?;
+    Some((done.parse().ok()?, all.parse().ok()?))
+}
+
+fn leave(mut screen: Screen) {
+    screen.send("\x03\x03\x03");
+    let (status, is_clean) = screen.end();
+    assert!(status.success() && is_clean, "{status:?} {is_clean}");
+}
+
+/// Presses keys and waits for what they lead to. Keys that are sent while the one before is on its way could be taken
+/// for one with it.
+fn press(screen: &mut Screen, keys: &str, then: &str) {
+    screen.send(keys);
+    screen.wait_for(then);
+}
+
+/// Escape, and what it closes is gone.
+fn close(screen: &mut Screen, gone: &str) {
+    screen.send(ESC);
+    screen.wait(&format!("no {gone}"), |text| !text.contains(gone));
+}
+
+fn approve(screen: &mut Screen, card: &str) {
+    screen.send(ALT_W);
+    screen.wait("its buttons", |t| {
+        t.contains(card) && t.contains("a approve")
     });
+    screen.send("a");
+    screen.wait("the card is gone", |text| !text.contains(card));
+}
+
+/// Another size, drawn: only then are keys sent, since one that comes together with the size may be read late.
+fn resize(screen: &Screen, cols: u16, rows: u16) {
+    screen.resize(cols, rows);
+    let last = usize::from(rows);
+    screen.wait("the new size", |text| text.lines().count() == last);
+}
+
+/// The default looks, at the pace at which people watch it.
+pub fn first_glance() {
+    let home = tempfile::tempdir().unwrap();
+    let mut screen = demo(home.path(), (160, 45), "1", &[COLORS]);
+    take(
+        &screen,
+        "dashboard",
+        has_all(&["bob asks you to approve its plan", "acted on"]),
+    );
+    resize(&screen, 70, 20);
+    take(&screen, "small", has_all(&["bob asks", "Alt+w shows it"]));
+    resize(&screen, 100, 30);
+    screen.send(ALT_W);
+    take(
+        &screen,
+        "plan",
+        has_all(&["bob asks you to approve its plan", "a approve"]),
+    );
+    leave(screen);
+}
+
+/// A board of some size, over the whole screen.
+pub fn board() {
+    let home = tempfile::tempdir().unwrap();
+    let args = scripted(home.path(), include_str!("shop.yaml"));
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut screen = start(home.path(), (160, 32), &args, &[COLORS]);
+    screen.wait_for("to lead");
+    screen.send("The shop needs a way from the cart to the order\r");
+    screen.wait("three at work", |text| {
+        done(text) == Some((6, 21)) && text.contains("3 in progress")
+    });
+    press(&mut screen, ALT_3, "Board");
+    press(&mut screen, "3", "q close");
+    press(&mut screen, "g", "#1");
+    take(&screen, "board", |text| !text.contains("1 Lead"));
+    leave(screen);
+}
+
+/// One demo to its end, and what can be looked at then.
+pub fn the_whole_demo() {
+    let home = tempfile::tempdir().unwrap();
+    let settings = home.path().join(".config/crewdeck");
+    std::fs::create_dir_all(&settings).unwrap();
+    std::fs::write(settings.join("config.toml"), "theme = \"dark\"\n").unwrap();
+    let mut screen = demo(home.path(), (100, 30), "10", &[COLORS]);
+    for card in [
+        "bob asks you to approve its plan",
+        "lead wants carol to shut down",
+    ] {
+        screen.wait_for(card);
+        approve(&mut screen, card);
+    }
+    screen.wait_for("That was the demo");
+
+    press(&mut screen, ALT_3, "graph or list");
+    press(&mut screen, "gjjj\r", "Task #4");
+    take(
+        &screen,
+        "task",
+        has_all(&["History", "Add the command report"]),
+    );
+    close(&mut screen, "History");
+    screen.send("D");
+    take(&screen, "diff", has_all(&["report.test.sh"]));
+    close(&mut screen, "report.test.sh");
+    press(&mut screen, "4", "nudge");
+    press(&mut screen, "gj\r", "This is bob");
+    take(&screen, "teammate", has_all(&["This is bob"]));
+    close(&mut screen, "This is bob");
+    press(&mut screen, CTRL_P, "close");
+    screen.send("merge");
+    take(&screen, "palette", has_all(&["merge the branch"]));
+    close(&mut screen, "merge the branch");
+    screen.send(F1);
+    take(&screen, "help", has_all(&["Everywhere"]));
+    close(&mut screen, "Everywhere");
+    press(&mut screen, "T", "pale on blue-black");
+    screen.send("\x1b[B");
+    take(&screen, "themes", has_all(&["pale on blue-black"]));
+    close(&mut screen, "pale on blue-black");
+    leave(screen);
+
+    let project = home.path().join("tally");
+    let args = ["--dir", project.to_str().unwrap(), "replay"];
+    let screen = start(home.path(), (100, 30), &args, &[COLORS]);
+    take(&screen, "replay", |text| {
+        done(text).is_some_and(|(done, all)| done >= 3 && all >= 8)
+    });
+    leave(screen);
+    let args = ["--dir", project.to_str().unwrap(), "doctor"];
+    let screen = start(home.path(), (100, 30), &args, &[COLORS]);
+    take(&screen, "doctor", |_| true);
+    screen.end();
+}
+
+/// Without colour.
+pub fn no_colour() {
+    let home = tempfile::tempdir().unwrap();
+    let screen = demo(home.path(), (100, 30), "2", &[("NO_COLOR", "1")]);
+    take(&screen, "mono", |text| {
+        let is_waiting = text.contains("bob asks you to approve its plan");
+        is_waiting && text.contains("@alice") && text.contains("@carol")
+    });
+    leave(screen);
+}
+
+/// A command that reaches outside, a question of a teammate, and signs of two cells.
+pub fn permission() {
+    let home = tempfile::tempdir().unwrap();
+    let args = scripted(home.path(), include_str!("release.yaml"));
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut screen = start(home.path(), (100, 30), &args, &[COLORS]);
+    screen.wait_for("to lead");
+    screen.send("Publish 1.2 with its notes in English and 日本語 🎉\r");
+    screen.wait_for("2 need you");
+    screen.send(ALT_W);
+    take(&screen, "permission", has_all(&["git push", "a approve"]));
+    leave(screen);
+}
+
+/// The arguments that make a script in `home` the model.
+fn scripted(home: &Path, script: &str) -> [String; 2] {
+    let file = home.join("script.yaml");
+    std::fs::write(&file, script).unwrap();
+    ["--provider".into(), format!("script:{}", file.display())]
 }

@@ -20,8 +20,10 @@ pub enum Ink {
     Fill(u8),
     /// A line of a frame, which ends where the cell ends.
     Line(Weight),
-    /// A pen with a round tip; a way of no length is a dot.
+    /// A pen with a round tip.
     Pen,
+    /// Dots, each a way of no length.
+    Dots,
 }
 
 /// A part of a sign: where it begins in the cell, and the way from there, in relative commands of SVG paths.
@@ -54,9 +56,9 @@ const ARMS: &str = "\
     ---- ---- ---- ---- ---- ---- ---- ---- ---- ---- ---- ---- ---- ---- ---- ---- \
     ---- ---- ---- ---- 1000 0010 0100 0001 2000 0020 0200 0002 1200 0012 2100 0021";
 
-const DISK: &str = "a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0-7.2 0z";
-const RING: &str = "a3.2 3.2 0 1 0 6.4 0a3.2 3.2 0 1 0-6.4 0z";
-const RING_AT: (f64, f64) = (1.3, 9.5);
+const DISK: &str = "a3.9 3.9 0 1 0 7.8 0a3.9 3.9 0 1 0-7.8 0z";
+const RING: &str = "a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0-6.8 0z";
+const RING_AT: (f64, f64) = (1.1, 9.5);
 
 /// Marks: the sign and its parts.
 #[rustfmt::skip]
@@ -65,12 +67,12 @@ const MARKS: &[(char, &[(Ink, (f64, f64), &str)])] = &[
     ('╮', &[(Ink::Line(Weight::Light), (4.5, 19.0), "v-5q0-4.5-4.5-4.5")]),
     ('╯', &[(Ink::Line(Weight::Light), (4.5, 0.0), "v5q0 4.5-4.5 4.5")]),
     ('╰', &[(Ink::Line(Weight::Light), (4.5, 0.0), "v5q0 4.5 4.5 4.5")]),
-    ('●', &[(Ink::Fill(100), (0.9, 9.5), DISK)]),
+    ('●', &[(Ink::Fill(100), (0.6, 9.5), DISK)]),
     ('○', &[(Ink::Pen, RING_AT, RING)]),
-    ('◐', &[(Ink::Pen, RING_AT, RING), (Ink::Fill(100), (4.5, 6.3), "a3.2 3.2 0 0 0 0 6.4z")]),
-    ('◔', &[(Ink::Pen, RING_AT, RING), (Ink::Fill(100), (4.5, 6.3), "a3.2 3.2 0 0 1 3.2 3.2h-3.2z")]),
-    ('◌', &[(Ink::Pen, (7.8, 9.5),
-        "h0m-.97 2.33h0m-2.33.97h0m-2.33-.97h0m-.97-2.33h0m.97-2.33h0m2.33-.97h0m2.33.97h0")]),
+    ('◐', &[(Ink::Pen, RING_AT, RING), (Ink::Fill(100), (4.5, 6.1), "a3.4 3.4 0 0 0 0 6.8z")]),
+    ('◔', &[(Ink::Pen, RING_AT, RING), (Ink::Fill(100), (4.5, 6.1), "a3.4 3.4 0 0 1 3.4 3.4h-3.4z")]),
+    ('◌', &[(Ink::Dots, (8.0, 9.5),
+        "h0m-1 2.5h0m-2.5 1h0m-2.5-1h0m-1-2.5h0m1-2.5h0m2.5-1h0m2.5 1h0")]),
     ('◆', &[(Ink::Fill(100), (4.5, 5.3), "l4.1 4.2l-4.1 4.2l-4.1-4.2z")]),
     ('◇', &[(Ink::Pen, (4.5, 5.8), "l3.6 3.7l-3.6 3.7l-3.6-3.7z")]),
     ('▸', &[(Ink::Fill(100), (0.6, 5.8), "l6.8 3.7l-6.8 3.7z")]),
@@ -145,7 +147,11 @@ fn dashes(sign: char) -> Option<Shape> {
     let gap = number(period - period * 0.6);
     let half = period * 0.2;
     let (from, one, skip) = if is_level {
-        ((half, HEIGHT / 2.0), format!("h{dash}"), format!("m{gap} 0"))
+        (
+            (half, HEIGHT / 2.0),
+            format!("h{dash}"),
+            format!("m{gap} 0"),
+        )
     } else {
         ((WIDTH / 2.0, half), format!("v{dash}"), format!("m0 {gap}"))
     };
@@ -194,11 +200,8 @@ fn dots(bits: u32) -> Vec<Part> {
         .enumerate()
         .filter(|(bit, _)| bits >> bit & 1 == 1);
     lit.map(|(_, (column, row))| Part {
-        ink: Ink::Pen,
-        from: (
-            2.5 + f64::from(*column) * 4.0,
-            3.5 + f64::from(*row) * 4.0,
-        ),
+        ink: Ink::Dots,
+        from: (2.5 + f64::from(*column) * 4.0, 3.5 + f64::from(*row) * 4.0),
         way: "h0".into(),
     })
     .collect()

@@ -258,7 +258,11 @@ impl Layers {
         );
         for (at, look) in self.looks.iter().enumerate() {
             let bold = if look.is_bold { ";font-weight:700" } else { "" };
-            let italic = if look.is_italic { ";font-style:italic" } else { "" };
+            let italic = if look.is_italic {
+                ";font-style:italic"
+            } else {
+                ""
+            };
             let _ = writeln!(out, ".w{at}{{fill:{}{bold}{italic}}}", look.color);
         }
         let bar = mixed(palette.words, corner, 8);
@@ -281,6 +285,9 @@ impl Layers {
                 Ink::Line(Weight::Heavy) => {
                     format!("fill=\"none\" stroke=\"{color}\" stroke-width=\"2.4\"")
                 }
+                Ink::Dots => format!(
+                    "fill=\"none\" stroke=\"{color}\" stroke-width=\"1.7\" stroke-linecap=\"round\""
+                ),
                 Ink::Pen => format!(
                     "fill=\"none\" stroke=\"{color}\" stroke-width=\"1.3\" stroke-linecap=\"round\" \
                      stroke-linejoin=\"round\""
@@ -290,13 +297,11 @@ impl Layers {
         }
         out.push_str(&self.words);
         if let Some((col, row)) = self.cursor {
-            let (x, y) = (f64::from(col) * WIDTH, f64::from(row) * HEIGHT);
+            let (x, y) = (f64::from(col) * WIDTH + 0.5, f64::from(row) * HEIGHT);
+            let (x, y, words) = (number(x), number(y), mixed(palette.words, corner, 80));
             let _ = writeln!(
                 out,
-                "<path fill=\"{}\" fill-opacity=\".7\" d=\"M{} {}h{WIDTH}v{HEIGHT}h-{WIDTH}z\"/>",
-                palette.words,
-                number(x),
-                number(y)
+                "<path stroke=\"{words}\" stroke-width=\"2\" d=\"M{x} {y}v{HEIGHT}\"/>"
             );
         }
         out.push_str("</g>\n</svg>\n");

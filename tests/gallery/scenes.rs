@@ -81,9 +81,11 @@ fn has_all(parts: &'static [&'static str]) -> impl Fn(&str) -> bool {
 
 /// How many tasks are done, and how many there are, as the board's frame says.
 fn done(text: &str) -> Option<(usize, usize)> {
-    let (before, _) = text.split_once(" done")?;
-    let (done, all) = before.rsplit(' ').next()?.split_once('/')?;
-    Some((done.parse().ok()?, all.parse().ok()?))
+    let count = |part: &str| {
+        let (done, all) = part.split_whitespace().next()?.split_once('/')?;
+        Some((done.parse().ok()?, all.parse().ok()?))
+    };
+    text.split('✓').find_map(count)
 }
 
 fn leave(mut screen: Screen) {
@@ -151,7 +153,7 @@ pub fn board() {
     screen.wait_for("to lead");
     screen.send("The shop needs a way from the cart to the order\r");
     screen.wait("three at work", |text| {
-        done(text) == Some((6, 21)) && text.contains("3 in progress")
+        done(text) == Some((6, 21)) && text.contains("3 working")
     });
     press(&mut screen, ALT_3, "Board");
     press(&mut screen, "3", "q close");

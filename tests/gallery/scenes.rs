@@ -1,6 +1,7 @@
 //! The scenes: what is played, which keys are pressed, and when the picture is taken.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::color::{DARK, Palette};
 use super::pty::Screen;
@@ -29,7 +30,6 @@ pub const SCENES: &[(&str, &str)] = &[
 
 const ALT_W: &str = "\x1bw";
 const ALT_3: &str = "\x1b3";
-const CTRL_P: &str = "\x10";
 /// Escape in a form that no key behind it can be taken to belong to.
 const ESC: &str = "\x1b[27u";
 const F1: &str = "\x1bOP";
@@ -98,13 +98,13 @@ fn leave(mut screen: Screen) {
 /// for one with it.
 fn press(screen: &mut Screen, keys: &str, then: &str) {
     screen.send(keys);
-    screen.wait_for(then);
+    screen.wait_frame(then, |text| text.contains(then), |_| ());
 }
 
 /// Escape, and what it closes is gone.
 fn close(screen: &mut Screen, gone: &str) {
     screen.send(ESC);
-    screen.wait(&format!("no {gone}"), |text| !text.contains(gone));
+    screen.wait_frame(&format!("no {gone}"), |text| !text.contains(gone), |_| ());
 }
 
 fn approve(screen: &mut Screen, card: &str) {
@@ -147,9 +147,11 @@ pub fn first_glance() {
 /// A board of some size, over the whole screen.
 pub fn board() {
     let home = tempfile::tempdir().unwrap();
-    let args = scripted(home.path(), include_str!("shop.yaml"));
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let mut screen = start(home.path(), (160, 32), &args, &[COLORS]);
+    dark(home.path());
+    let shop = repository(home.path(), "shop");
+    let [option, provider] = scripted(home.path(), include_str!("shop.yaml"));
+    let args = [&option, &provider, "--dir", shop.to_str().unwrap()];
+    let mut screen = start(home.path(), (160, 28), &args, &[COLORS]);
     screen.wait_for("to lead");
     screen.send("The shop needs a way from the cart to the order\r");
     screen.wait("three at work", |text| {
@@ -165,9 +167,7 @@ pub fn board() {
 /// One demo to its end, and what can be looked at then.
 pub fn the_whole_demo() {
     let home = tempfile::tempdir().unwrap();
-    let settings = home.path().join(".config/crewdeck");
-    std::fs::create_dir_all(&settings).unwrap();
-    std::fs::write(settings.join("config.toml"), "theme = \"dark\"\n").unwrap();
+    dark(home.path());
     let mut screen = demo(home.path(), (100, 30), "10", &[COLORS]);
     for card in [
         "bob asks you to approve its plan",
@@ -179,6 +179,14 @@ pub fn the_whole_demo() {
     screen.wait_for("That was the demo");
 
     press(&mut screen, ALT_3, "graph or list");
+    press(&mut screen, ":", "Actions");
+    screen.send("me");
+    take(
+        &screen,
+        "palette",
+        has_all(&["Actions", "merge the branch"]),
+    );
+    close(&mut screen, "Actions");
     press(&mut screen, "gjjj\r", "Task #4");
     take(
         &screen,
@@ -193,13 +201,9 @@ pub fn the_whole_demo() {
     press(&mut screen, "gj\r", "This is bob");
     take(&screen, "teammate", has_all(&["This is bob"]));
     close(&mut screen, "This is bob");
-    press(&mut screen, CTRL_P, "close");
-    screen.send("merge");
-    take(&screen, "palette", has_all(&["merge the branch"]));
-    close(&mut screen, "merge the branch");
     screen.send(F1);
-    take(&screen, "help", has_all(&["Everywhere"]));
-    close(&mut screen, "Everywhere");
+    take(&screen, "help", has_all(&["Keys", "In every pane"]));
+    close(&mut screen, "In every pane");
     press(&mut screen, "T", "pale on blue-black");
     screen.send("\x1b[B");
     take(&screen, "themes", has_all(&["pale on blue-black"]));
@@ -233,8 +237,9 @@ pub fn no_colour() {
 /// A command that reaches outside, a question of a teammate, and signs of two cells.
 pub fn permission() {
     let home = tempfile::tempdir().unwrap();
-    let args = scripted(home.path(), include_str!("release.yaml"));
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let notes = repository(home.path(), "notes");
+    let [option, provider] = scripted(home.path(), include_str!("release.yaml"));
+    let args = [&option, &provider, "--dir", notes.to_str().unwrap()];
     let mut screen = start(home.path(), (100, 30), &args, &[COLORS]);
     screen.wait_for("to lead");
     screen.send("Publish 1.2 with its notes in English and 日本語 🎉\r");
@@ -249,4 +254,25 @@ fn scripted(home: &Path, script: &str) -> [String; 2] {
     let file = home.join("script.yaml");
     std::fs::write(&file, script).unwrap();
     ["--provider".into(), format!("script:{}", file.display())]
+}
+
+/// Settings at `home` with the dark theme.
+fn dark(home: &Path) {
+    let settings = home.join(".config/crewdeck");
+    std::fs::create_dir_all(&settings).unwrap();
+    std::fs::write(settings.join("config.toml"), "theme = \"dark\"\n").unwrap();
+}
+
+/// A new git repository with a commit, below `home`.
+fn repository(home: &Path, name: &str) -> PathBuf {
+    let path = home.join(name);
+    std::fs::create_dir(&path).unwrap();
+    let identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
+    let first = ["commit", "--quiet", "--allow-empty", "-m", "Begin"];
+    for args in [&["init", "--quiet"][..], &first] {
+        let mut git = Command::new("git");
+        git.args(identity).args(args).current_dir(&path);
+        assert!(git.env("HOME", home).status().unwrap().success());
+    }
+    path
 }

@@ -176,7 +176,11 @@ pub fn the_whole_demo() {
         screen.wait_for(card);
         approve(&mut screen, card);
     }
-    screen.wait_for("That was the demo");
+    screen.wait("the end", |text| {
+        let is_over = text.contains("That was the demo") && !text.contains("working");
+        // What was said last has left the line of keys.
+        is_over && text.contains("Esc to the panes")
+    });
 
     press(&mut screen, ALT_3, "graph or list");
     press(&mut screen, ":", "Actions");
@@ -184,7 +188,7 @@ pub fn the_whole_demo() {
     take(
         &screen,
         "palette",
-        has_all(&["Actions", "merge the branch"]),
+        has_all(&["Actions", "› me", "merge the branch"]),
     );
     close(&mut screen, "Actions");
     press(&mut screen, "gjjj\r", "Task #4");
@@ -204,22 +208,28 @@ pub fn the_whole_demo() {
     screen.send(F1);
     take(&screen, "help", has_all(&["Keys", "In every pane"]));
     close(&mut screen, "In every pane");
-    press(&mut screen, "T", "pale on blue-black");
-    screen.send("\x1b[B");
-    take(&screen, "themes", has_all(&["pale on blue-black"]));
-    close(&mut screen, "pale on blue-black");
+    press(&mut screen, "3", "graph or list");
+    press(&mut screen, "T", "ink on paper");
+    press(&mut screen, "light\r", "The theme is light from now on.");
+    press(&mut screen, "T", "ink on paper");
+    take(&screen, "themes", has_all(&["ink on paper"]));
+    close(&mut screen, "ink on paper");
     leave(screen);
 
     let project = home.path().join("tally");
     let args = ["--dir", project.to_str().unwrap(), "replay"];
-    let screen = start(home.path(), (100, 30), &args, &[COLORS]);
-    take(&screen, "replay", |text| {
-        done(text).is_some_and(|(done, all)| done >= 3 && all >= 8)
-    });
+    let screen = start(home.path(), (130, 34), &args, &[COLORS]);
+    take(
+        &screen,
+        "replay",
+        has_all(&["Check an empty text", "blocked by"]),
+    );
     leave(screen);
-    let args = ["--dir", project.to_str().unwrap(), "doctor"];
-    let screen = start(home.path(), (100, 30), &args, &[COLORS]);
-    take(&screen, "doctor", |_| true);
+    let [option, provider] = scripted(home.path(), include_str!("release.yaml"));
+    let project = project.to_str().unwrap();
+    let args = ["--dir", project, &option, &provider, "doctor"];
+    let screen = start(home.path(), (130, 34), &args, &[COLORS]);
+    take(&screen, "doctor", has_all(&["to be seen to"]));
     screen.end();
 }
 

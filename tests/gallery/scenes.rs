@@ -7,25 +7,22 @@ use super::color::{DARK, Palette};
 use super::pty::Screen;
 use super::svg::svg;
 
-/// All pictures, by name and what each one shows.
+/// All pictures: the name of the file, and what stands above it.
 pub const SCENES: &[(&str, &str)] = &[
-    (
-        "dashboard",
-        "a team at work, and a plan that waits for the person",
-    ),
-    ("board", "the board over the whole screen"),
-    ("plan", "a plan that waits for the person"),
-    ("permission", "a command that waits for the person"),
-    ("task", "a task with its history"),
-    ("diff", "what the branch of a task changes"),
+    ("dashboard", "a team at work, and a plan that waits for you"),
+    ("board", "the board"),
+    ("plan", "a plan that waits for you"),
+    ("permission", "a command that waits for you"),
     ("teammate", "the work of a teammate"),
+    ("task", "a task with its history"),
+    ("diff", "what a task has changed"),
     ("palette", "all actions, searched"),
     ("help", "the keys"),
-    ("themes", "the choice of a theme"),
+    ("themes", "the light theme"),
     ("mono", "without colour"),
-    ("small", "a small terminal"),
-    ("replay", "a recorded session"),
-    ("doctor", "what crewdeck doctor finds"),
+    ("small", "70 × 20"),
+    ("replay", "a session, watched again"),
+    ("doctor", "crewdeck doctor"),
 ];
 
 const ALT_W: &str = "\x1bw";
@@ -33,7 +30,6 @@ const ALT_3: &str = "\x1b3";
 /// Escape in a form that no key behind it can be taken to belong to.
 const ESC: &str = "\x1b[27u";
 const F1: &str = "\x1bOP";
-const ENTER: &str = "\r";
 /// Full colour, as most terminals have it.
 const COLORS: (&str, &str) = ("COLORTERM", "truecolor");
 
@@ -69,7 +65,7 @@ fn demo(home: &Path, size: (u16, u16), speed: &str, environment: &[(&str, &str)]
 /// Writes the screen as it is at the first frame that `wanted` likes.
 fn take(screen: &Screen, name: &str, wanted: impl Fn(&str) -> bool) {
     let about = SCENES.iter().find(|(scene, _)| *scene == name);
-    let title = format!("crewdeck: {}", about.unwrap().1);
+    let title = format!("crewdeck – {}", about.unwrap().1);
     let palette: &Palette = &DARK;
     let picture = screen.wait_frame(name, wanted, |screen| svg(screen, &title, palette));
     std::fs::write(file(name), picture).unwrap();
@@ -86,6 +82,13 @@ fn done(text: &str) -> Option<(usize, usize)> {
         Some((done.parse().ok()?, all.parse().ok()?))
     };
     text.split('✓').find_map(count)
+}
+
+/// How many events of a recording were played, and how many there are.
+fn events(text: &str) -> Option<(usize, usize)> {
+    let (before, _) = text.split_once(" events")?;
+    let (at, all) = before.rsplit(' ').next()?.split_once('/')?;
+    Some((at.parse().ok()?, all.parse().ok()?))
 }
 
 fn leave(mut screen: Screen) {
@@ -218,12 +221,12 @@ pub fn the_whole_demo() {
 
     let project = home.path().join("tally");
     let args = ["--dir", project.to_str().unwrap(), "replay"];
-    let screen = start(home.path(), (130, 34), &args, &[COLORS]);
-    take(
-        &screen,
-        "replay",
-        has_all(&["Check an empty text", "blocked by"]),
-    );
+    let mut screen = start(home.path(), (130, 34), &args, &[COLORS]);
+    screen.wait("the middle", |text| {
+        events(text).is_some_and(|(at, all)| at * 5 >= all * 2)
+    });
+    screen.send(" ");
+    take(&screen, "replay", has_all(&["‖ replay", "step back"]));
     leave(screen);
     let [option, provider] = scripted(home.path(), include_str!("release.yaml"));
     let project = project.to_str().unwrap();

@@ -5,6 +5,8 @@
 //! people look for it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "gallery/cells.rs"]
+mod cells;
 #[path = "gallery/color.rs"]
 mod color;
 #[path = "common/pty.rs"]

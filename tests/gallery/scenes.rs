@@ -133,7 +133,7 @@ pub fn first_glance() {
     take(
         &screen,
         "dashboard",
-        has_all(&["bob asks you to approve its plan", "acted on"]),
+        has_all(&["bob asks you to approve its plan", "acted on", "2 working"]),
     );
     resize(&screen, 70, 20);
     take(&screen, "small", has_all(&["bob asks", "Alt+w shows it"]));
@@ -231,7 +231,12 @@ pub fn the_whole_demo() {
     let [option, provider] = scripted(home.path(), include_str!("release.yaml"));
     let project = project.to_str().unwrap();
     let args = ["--dir", project, &option, &provider, "doctor"];
-    let screen = start(home.path(), (130, 34), &args, &[COLORS]);
+    let screen = start(
+        home.path(),
+        (120, 42),
+        &args,
+        &[COLORS, ("LANG", "C.UTF-8")],
+    );
     take(&screen, "doctor", has_all(&["to be seen to"]));
     screen.end();
 }

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use super::cells::{Glyph, Look, colors, glyph, look};
 use super::color::{Palette, Rgb, mixed};
-use super::shapes::{HEIGHT, Ink, Shape, WIDTH, Weight, number, shape};
+use super::shapes::{HEIGHT, Ink, Shape, WIDTH, Weight, number};
 
 /// Around the screen, in units of the picture.
 const MARGIN: f64 = 12.0;
@@ -13,8 +14,6 @@ const MARGIN: f64 = 12.0;
 const BAR: f64 = 32.0;
 /// From the top of a cell to the line that words stand on.
 const BASELINE: f64 = 14.0;
-/// How much of its colour a dim word keeps.
-const DIM: u8 = 62;
 /// Names that systems have for a font whose characters are all as wide.
 const FONTS: &str =
     "ui-monospace,SFMono-Regular,Menlo,\"DejaVu Sans Mono\",\"Liberation Mono\",Consolas,monospace";
@@ -40,30 +39,12 @@ pub fn svg(screen: &vt100::Screen, title: &str, palette: &Palette) -> String {
     layers.document(title, size, corner, palette)
 }
 
-/// How words look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Look {
-    color: Rgb,
-    is_bold: bool,
-    is_italic: bool,
-}
-
 /// Words that stand together.
 struct Run {
     col: u16,
     cells: u16,
     text: String,
     look: Look,
-}
-
-/// What a cell's character is for the picture.
-enum Glyph {
-    Blank,
-    /// Every font with one width has it.
-    Letter,
-    Shape(Shape),
-    /// It stands alone, in the middle of its cells: its font may have another width.
-    Alone,
 }
 
 /// The picture by what lies over what, bottom first.
@@ -105,11 +86,7 @@ impl Layers {
             if cell.is_wide_continuation() {
                 continue;
             }
-            let look = Look {
-                color,
-                is_bold: cell.bold(),
-                is_italic: cell.italic(),
-            };
+            let look = look(cell, color);
             match glyph(cell) {
                 Glyph::Blank => gap += 1,
                 Glyph::Letter => {
@@ -250,7 +227,7 @@ impl Layers {
         palette: &Palette,
     ) -> String {
         self.lines();
-        let (width, height, title) = (number(width), number(height), escaped(title));
+        let title = escaped(title);
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\" role=\"img\">\n<title>{title}</title>\n<style>\n\
@@ -265,15 +242,20 @@ impl Layers {
             };
             let _ = writeln!(out, ".w{at}{{fill:{}{bold}{italic}}}", look.color);
         }
-        let bar = mixed(palette.words, corner, 8);
+        let ink = over(corner, palette);
+        let bar = mixed(ink, corner, 8);
         let _ = write!(
             out,
             "</style>\n<clipPath id=\"f\"><rect width=\"{width}\" height=\"{height}\" rx=\"9\"/></clipPath>\n\
              <g clip-path=\"url(#f)\"><rect width=\"{width}\" height=\"{height}\" fill=\"{corner}\"/>\
              <rect width=\"{width}\" height=\"24\" fill=\"{bar}\"/></g>\n\
+             <rect x=\".5\" y=\".5\" width=\"{}\" height=\"{}\" rx=\"8.5\" fill=\"none\" stroke=\"#808080\" \
+             stroke-opacity=\".5\"/>\n\
              <text x=\"50%\" y=\"17\" class=\"m\" style=\"font-size:13px;fill:{}\">{title}</text>\n\
              <g transform=\"translate({} {})\">\n",
-            mixed(Rgb(128, 128, 128), corner, 92),
+            number(width - 1.0),
+            number(height - 1.0),
+            mixed(ink, corner, 60),
             number(MARGIN),
             number(BAR),
         );
@@ -298,7 +280,7 @@ impl Layers {
         out.push_str(&self.words);
         if let Some((col, row)) = self.cursor {
             let (x, y) = (f64::from(col) * WIDTH + 0.5, f64::from(row) * HEIGHT);
-            let (x, y, words) = (number(x), number(y), mixed(palette.words, corner, 80));
+            let (x, y, words) = (number(x), number(y), mixed(ink, corner, 80));
             let _ = writeln!(
                 out,
                 "<path stroke=\"{words}\" stroke-width=\"2\" d=\"M{x} {y}v{HEIGHT}\"/>"
@@ -341,38 +323,13 @@ impl Layers {
     }
 }
 
-/// Words and ground of a cell as they are seen.
-fn colors(cell: &vt100::Cell, palette: &Palette) -> (Rgb, Rgb) {
-    let words = palette.rgb(cell.fgcolor(), palette.words);
-    let ground = palette.rgb(cell.bgcolor(), palette.ground);
-    let (words, ground) = if cell.inverse() {
-        (ground, words)
+/// What can be seen on a window's ground.
+fn over(ground: Rgb, palette: &Palette) -> Rgb {
+    let sum = u16::from(ground.0) + u16::from(ground.1) + u16::from(ground.2);
+    if sum > 3 * 128 {
+        palette.ground
     } else {
-        (words, ground)
-    };
-    if cell.dim() {
-        (mixed(words, ground, DIM), ground)
-    } else {
-        (words, ground)
-    }
-}
-
-fn glyph(cell: &vt100::Cell) -> Glyph {
-    let mut chars = cell.contents().chars();
-    let Some(first) = chars.next() else {
-        return Glyph::Blank;
-    };
-    let is_one = chars.next().is_none();
-    match first {
-        ' ' if is_one => Glyph::Blank,
-        // Latin, and the punctuation of text.
-        '!'..='\u{24f}' | '\u{2010}'..='\u{2027}' | '‹' | '›'
-            if is_one && !cell.is_wide() && first != '•' =>
-        {
-            Glyph::Letter
-        }
-        sign if is_one => shape(sign).map_or(Glyph::Alone, Glyph::Shape),
-        _ => Glyph::Alone,
+        palette.words
     }
 }
 

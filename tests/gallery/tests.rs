@@ -97,6 +97,11 @@ fn grounds_are_as_large_as_they_can_be_and_reversed_means_swapped() {
 fn the_window_has_the_ground_of_the_screen() {
     let light = picture(4, 2, "\x1b[48;2;250;250;250m\x1b[2J\x1b[38;2;1;1;1mx");
     assert!(light.contains("<rect width=\"60\" height=\"82\" fill=\"#fafafa\"/>"));
+    // Title and cursor can be seen on it.
+    assert!(light.contains(&format!(
+        "fill:{}",
+        mixed(DARK.ground, Rgb(250, 250, 250), 60)
+    )));
     assert!(!light.contains("crispEdges"), "{light}");
     assert_eq!(
         light,

@@ -60,9 +60,12 @@ const DISK: &str = "a3.9 3.9 0 1 0 7.8 0a3.9 3.9 0 1 0-7.8 0z";
 const RING: &str = "a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0-6.8 0z";
 const RING_AT: (f64, f64) = (1.1, 9.5);
 
+/// A [`Part`] as the table of marks has it.
+type Stroke = (Ink, (f64, f64), &'static str);
+
 /// Marks: the sign and its parts.
 #[rustfmt::skip]
-const MARKS: &[(char, &[(Ink, (f64, f64), &str)])] = &[
+const MARKS: &[(char, &[Stroke])] = &[
     ('╭', &[(Ink::Line(Weight::Light), (4.5, 19.0), "v-5q0-4.5 4.5-4.5")]),
     ('╮', &[(Ink::Line(Weight::Light), (4.5, 19.0), "v-5q0-4.5-4.5-4.5")]),
     ('╯', &[(Ink::Line(Weight::Light), (4.5, 0.0), "v5q0 4.5-4.5 4.5")]),
@@ -95,7 +98,7 @@ const MARKS: &[(char, &[(Ink, (f64, f64), &str)])] = &[
 /// The shape of a sign; nothing for what is written with the font.
 pub fn shape(sign: char) -> Option<Shape> {
     if let Some((_, parts)) = MARKS.iter().find(|(mark, _)| *mark == sign) {
-        let part = |(ink, from, way): &(Ink, (f64, f64), &str)| Part {
+        let part = |(ink, from, way): &Stroke| Part {
             ink: *ink,
             from: *from,
             way: (*way).to_string(),
@@ -209,7 +212,7 @@ fn dots(bits: u32) -> Vec<Part> {
 
 /// A number as short as it may be, with two places at most.
 pub fn number(value: f64) -> String {
-    let text = format!("{:.2}", value);
+    let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     match text {
         "-0" | "" => "0".into(),

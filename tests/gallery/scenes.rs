@@ -228,12 +228,11 @@ pub fn the_whole_demo() {
     screen.send(" ");
     take(&screen, "replay", has_all(&["‖ replay", "step back"]));
     leave(screen);
-    let [option, provider] = scripted(home.path(), include_str!("release.yaml"));
     let project = project.to_str().unwrap();
-    let args = ["--dir", project, &option, &provider, "doctor"];
+    let args = ["--dir", project, "--provider", "demo", "doctor"];
     let screen = start(
         home.path(),
-        (120, 42),
+        (130, 37),
         &args,
         &[COLORS, ("LANG", "C.UTF-8")],
     );

@@ -121,6 +121,36 @@ fn a_task_from_its_worktree_to_the_merge() {
 }
 
 #[test]
+fn the_diff_of_a_merged_branch_is_what_its_merge_changed() {
+    let r = Repository::new();
+    let trees = r.worktrees();
+    let first = r.create(1, &[]);
+    commit(&r.tree(&first), "one.txt", "1\n");
+    let second = r.create(2, &["wt/task-1"]);
+    commit(&r.tree(&second), "two.txt", "2\n");
+    r.commit("meanwhile.txt", "0\n");
+    let before = trees.diff(&name(&second)).unwrap();
+    for tree in [&first, &second] {
+        assert!(matches!(
+            trees.merge(&name(tree), NOW).unwrap(),
+            Merge::Merged { .. }
+        ));
+        r.commit("later.txt", tree);
+    }
+    assert!(before.text.contains("one.txt") && before.text.contains("two.txt"));
+    let changed = |tree: &str| trees.diff(&name(tree)).unwrap();
+    let one = changed(&first);
+    assert!(one.text.contains("+++ b/one.txt\n"), "{}", one.text);
+    assert!(one.stat.contains("1 file changed"), "{}", one.stat);
+    let two = changed(&second);
+    assert!(two.text.contains("+++ b/two.txt\n"), "{}", two.text);
+    assert!(two.stat.contains("1 file changed"), "{}", two.stat);
+    // What is new there is told again.
+    std::fs::write(r.tree(&first).join("one.txt"), "11\n").unwrap();
+    assert!(changed(&first).text.contains("-1\n+11\n"));
+}
+
+#[test]
 fn a_second_attempt_gets_a_name_of_its_own_while_the_first_stands() {
     let r = Repository::new();
     assert_eq!(r.create(1, &[]), "task-1");

@@ -87,18 +87,40 @@ pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec
 
 /// A unified diff, its lines coloured by what they do.
 fn diff(text: &str, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let style = |line: &str| match line.as_bytes() {
-        [b'+', ..] if !line.starts_with("+++") => theme.added,
-        [b'-', ..] if !line.starts_with("---") => theme.removed,
-        [b'@', b'@', ..] => theme.accent,
-        _ => theme.text,
-    };
+    let mut part = DiffPart::Summary;
     let mut out = Vec::new();
     for line in harmless(text).lines() {
-        let rows = wrap(line, width);
-        out.extend(rows.into_iter().map(|row| plain(row, style(line))));
+        if line.starts_with("diff --git ") {
+            part = DiffPart::Head;
+        } else if line.starts_with("@@") {
+            part = DiffPart::Changes;
+        }
+        let style = match (part, line.as_bytes()) {
+            (DiffPart::Head, [b'd', b'i', b'f', ..]) => theme.heading,
+            (DiffPart::Head, _) => theme.dim,
+            (DiffPart::Changes, [b'+', ..]) => theme.added,
+            (DiffPart::Changes, [b'-', ..]) => theme.removed,
+            (DiffPart::Changes, [b'@', ..]) => theme.accent,
+            (DiffPart::Summary | DiffPart::Changes, _) => theme.text,
+        };
+        let mut rows = wrap(line, width);
+        if rows.is_empty() {
+            rows.push(String::new());
+        }
+        out.extend(rows.into_iter().map(|row| plain(row, style)));
     }
     out
+}
+
+/// What a line of a diff belongs to: the same sign says different things there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DiffPart {
+    /// The changed files, before the changes.
+    Summary,
+    /// What is said of a file before its changes.
+    Head,
+    /// The changes of a file.
+    Changes,
 }
 
 fn plain(text: impl Into<String>, style: Style) -> Line<'static> {
@@ -278,4 +300,57 @@ fn notices(state: &UiState, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::domain::ids::TaskId;
+    use crate::protocol::EventKind;
+    use crate::ui::fixture::{started, tell};
+    use crate::ui::popup::Popup;
+    use crate::ui::theme::{ColorDepth, ThemeName};
+
+    #[test]
+    fn a_diff_keeps_its_columns_and_its_empty_lines_and_its_heads_stand_out() {
+        let mut state = started(100, 30);
+        let shown = EventKind::DiffShown {
+            task: TaskId(4),
+            stat: " a.sh  | 1 +\n b.txt | 1 -\n".into(),
+            text: "diff --git a/a.sh b/a.sh\nindex 1..2 100644\n--- a/a.sh\n+++ b/a.sh\n\
+                   @@ -1,2 +1,3 @@\n one\n \n+two\n--- three\n"
+                .into(),
+            untracked: vec![],
+        };
+        tell(&mut state, vec![shown]);
+        let theme = Theme::new(ThemeName::Dark, ColorDepth::True);
+        let Some(Popup::Reader(reader)) = state.popups.last() else {
+            panic!("nothing is shown");
+        };
+        let found: Vec<(String, Style)> = lines(&state, reader, 40, &theme)
+            .into_iter()
+            .map(|line| (line.to_string(), line.style))
+            .collect();
+        let expected = [
+            (" a.sh  | 1 +", theme.text),
+            (" b.txt | 1 -", theme.text),
+            ("", theme.text),
+            ("diff --git a/a.sh b/a.sh", theme.heading),
+            ("index 1..2 100644", theme.dim),
+            ("--- a/a.sh", theme.dim),
+            ("+++ b/a.sh", theme.dim),
+            ("@@ -1,2 +1,3 @@", theme.accent),
+            (" one", theme.text),
+            ("", theme.text),
+            ("+two", theme.added),
+            // A line that begins with two dashes, taken away.
+            ("--- three", theme.removed),
+        ];
+        assert_eq!(
+            found,
+            expected.map(|(text, style)| (text.to_string(), style))
+        );
+    }
 }

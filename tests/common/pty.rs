@@ -130,6 +130,30 @@ impl Screen {
         self.wait(text, |screen| screen.contains(text))
     }
 
+    /// Waits until the screen satisfies `wanted` between two frames, and gives what `take` makes of it then.
+    pub fn wait_frame<T>(
+        &self,
+        what: &str,
+        wanted: impl Fn(&str) -> bool,
+        take: impl FnOnce(&vt100::Screen) -> T,
+    ) -> T {
+        let until = Instant::now() + WITHIN;
+        let mut seen = self.seen.0.lock().unwrap();
+        loop {
+            let screen = seen.parser.screen();
+            if is_whole(&seen.raw) && wanted(&screen.contents()) {
+                return take(screen);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let text = screen.contents();
+                drop(seen);
+                panic!("never saw {what}; the screen:\n{text}");
+            }
+            seen = self.seen.1.wait_timeout(seen, left).unwrap().0;
+        }
+    }
+
     /// Types keys as they are.
     pub fn send(&mut self, keys: &str) {
         self.writer.write_all(keys.as_bytes()).unwrap();
@@ -200,4 +224,15 @@ impl Screen {
 
 fn size_of(cells: u16) -> NonZeroU16 {
     NonZeroU16::new(cells).unwrap()
+}
+
+/// Whether no frame has begun and not ended (synchronized updates, DEC mode 2026).
+fn is_whole(raw: &[u8]) -> bool {
+    const BEGIN: &[u8] = b"\x1b[?2026h";
+    const END: &[u8] = b"\x1b[?2026l";
+    let newest = raw
+        .windows(BEGIN.len())
+        .rev()
+        .find(|bytes| *bytes == BEGIN || *bytes == END);
+    newest != Some(BEGIN)
 }

@@ -87,7 +87,7 @@ pub enum BranchFate {
     Stays(String),
 }
 
-/// What a worktree changes against the point where it parted from its base.
+/// What a worktree changes against the point where it parted from its base; of a merged one, what its merge changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WorktreeDiff {
     /// A line for each changed file, and a sum.

@@ -20,6 +20,8 @@ const DIFF_MAX: usize = 256 * 1024;
 const STAT_MAX: usize = 16 * 1024;
 /// Most files whose size is added up.
 const WALK_MAX: usize = 50_000;
+/// Most merges of the base among which a branch's own is looked for.
+const MERGES_MAX: usize = 1000;
 /// Longest subject of a commit, in characters.
 const SUBJECT_MAX: usize = 100;
 
@@ -49,7 +51,8 @@ impl Worktrees {
         size_of(&self.root.join(".worktrees").join(name.as_str()))
     }
 
-    /// What a worktree changes, committed or not, against the point where it parted from its base.
+    /// What a worktree changes, committed or not, against the point where it parted from its base. Of a branch that the
+    /// base has and nothing was added to since: what its merge changed.
     ///
     /// # Errors
     /// When there is none of that name, its branch is gone, or git fails.
@@ -61,21 +64,31 @@ impl Worktrees {
             return Err(WorktreeError::NoBranch(branch).into());
         };
         let (_, base) = work.base_of(tree)?;
-        let start = work.repo.merge_base(&base, &tip)?.unwrap_or(base);
+        let parted = work.repo.merge_base(&base, &tip)?;
+        let start = parted.unwrap_or_else(|| base.clone());
         let found = work.tree(&tree.name);
-        let (git, to, untracked) = match found.git {
-            Some((git, _)) => {
-                let untracked = status_of(&git)?.untracked;
-                (git, None, untracked)
-            }
-            None => (work.repo.git.clone(), Some(tip), Vec::new()),
+        let status = match &found.git {
+            Some((git, _)) => Some(status_of(git)?),
+            None => None,
         };
-        let mut range = vec![start.as_str()];
+        let is_clean = status.as_ref().is_none_or(|s| s.count == 0);
+        let merge = if start == tip && is_clean && was_merged(tree) {
+            work.merge_of(&tip, &base)?
+        } else {
+            None
+        };
+        let main = work.repo.git.clone();
+        let (git, from, to) = match (merge, found.git) {
+            (Some((before, merge)), _) => (main, before, Some(merge)),
+            (None, Some((git, _))) => (git, start, None),
+            (None, None) => (main, start, Some(tip)),
+        };
+        let mut range = vec![from.as_str()];
         range.extend(to.as_deref());
         Ok(WorktreeDiff {
             stat: diff_text(&git, &["--stat=100"], &range, STAT_MAX)?,
             text: diff_text(&git, &["--patch"], &range, DIFF_MAX)?,
-            untracked,
+            untracked: status.map(|s| s.untracked).unwrap_or_default(),
         })
     }
 }
@@ -104,6 +117,23 @@ fn diff_text(git: &Git, form: &[&str], range: &[&str], most: usize) -> Result<St
 }
 
 impl Work {
+    /// The merge that brought `tip` into `base`, and the commit of the base before it; nothing where it came in some
+    /// other way, or more than [`MERGES_MAX`] merges ago.
+    fn merge_of(&self, tip: &str, base: &str) -> Result<Option<(String, String)>, GitError> {
+        let most = format!("--max-count={MERGES_MAX}");
+        let line = ["rev-list", "--first-parent", "--merges", "--parents", &most];
+        let not = format!("^{tip}");
+        let args: Vec<&str> = line.into_iter().chain([base, &not]).collect();
+        let merges = self.repo.git.ok(&args)?;
+        let brings = |line: &str| {
+            let mut hashes = line.split_whitespace();
+            let (merge, before) = (hashes.next()?, hashes.next()?);
+            let is_it = hashes.any(|parent| parent == tip);
+            is_it.then(|| (before.to_string(), merge.to_string()))
+        };
+        Ok(merges.lines().find_map(brings))
+    }
+
     pub(super) fn state(&self, tree: &Worktree) -> Result<WorktreeState, StoreError> {
         let found = self.tree(&tree.name);
         let mut tips: Vec<String> = self.repo.branch(&tree.name.branch())?.into_iter().collect();
@@ -165,8 +195,7 @@ impl Work {
             known => known,
         };
         let is_new = tips.iter().all(|tip| tip == start);
-        let was_merged = tree.status == WorktreeStatus::Merged || tree.merged_at.is_some();
-        if state.ahead == 0 && is_new && !was_merged {
+        if state.ahead == 0 && is_new && !was_merged(tree) {
             return Ok(());
         }
         let mut has_all = true;
@@ -192,6 +221,11 @@ impl Work {
             .collect();
         Ok(())
     }
+}
+
+/// Whether crewdeck has merged it, at some time.
+fn was_merged(tree: &Worktree) -> bool {
+    tree.status == WorktreeStatus::Merged || tree.merged_at.is_some()
 }
 
 /// What is uncommitted where `git` is.

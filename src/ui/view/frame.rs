@@ -45,7 +45,9 @@ pub fn pane(
     let room = usize::from(area.width).saturating_sub(aside + 8);
     let name = vec![
         Span::styled(format!(" {} ", pane.number()), theme.dim),
-        Span::styled(format!("{} ", fit(&titles.name, room)), title),
+        Span::styled(fit(&titles.name, room), title),
+        // No part of the name: a title may be reversed.
+        Span::raw(" "),
     ];
     let block = Block::bordered()
         .border_type(BorderType::Rounded)

@@ -219,13 +219,14 @@ pub fn composer(
     let to = Line::from(vec![
         Span::styled(to, theme.dim),
         Span::styled(
-            format!("{} ", state.shown),
+            state.shown.to_string(),
             if has_keys {
                 theme.title_focused
             } else {
                 theme.title
             },
         ),
+        Span::raw(" "),
     ]);
     let block = Block::bordered()
         .border_type(BorderType::Rounded)

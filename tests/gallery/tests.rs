@@ -1,0 +1,156 @@
+//! Tests of the pure part: a small screen, and the picture of it.
+
+use std::num::NonZeroU16;
+
+use pretty_assertions::assert_eq;
+
+use super::color::{DARK, Rgb, mixed};
+use super::shapes::{Shape, Weight, shape};
+use super::svg::svg;
+
+/// The picture of what a terminal shows that was sent `bytes`.
+fn picture(cols: u16, rows: u16, bytes: &str) -> String {
+    let size = |cells| NonZeroU16::new(cells).unwrap();
+    let mut parser = vt100::Parser::new(size(rows), size(cols), 0);
+    parser.process(format!("\x1b[?25l{bytes}").as_bytes());
+    svg(parser.screen(), "title", &DARK)
+}
+
+/// What lies in the screen, without the window around it.
+fn inside(cols: u16, rows: u16, bytes: &str) -> Vec<String> {
+    let picture = picture(cols, rows, bytes);
+    let (_, screen) = picture.split_once("translate(12 32)\">\n").unwrap();
+    let (screen, _) = screen.split_once("</g>").unwrap();
+    screen.lines().map(str::to_string).collect()
+}
+
+#[test]
+fn words_stand_at_their_cells_and_one_blank_does_not_part_them() {
+    assert_eq!(
+        inside(20, 2, "a bc  d\x1b[1me\r\n\x1b[0;3;38;2;1;2;3m <&>"),
+        [
+            "<text x=\"0\" y=\"14\" class=\"w0\" textLength=\"36\">a bc</text>",
+            "<text x=\"54\" y=\"14\" class=\"w0\">d</text>",
+            "<text x=\"63\" y=\"14\" class=\"w1\">e</text>",
+            "<text x=\"9\" y=\"33\" class=\"w2\" textLength=\"27\">&lt;&amp;&gt;</text>",
+        ]
+    );
+    let picture = picture(20, 2, "a\x1b[1mb\x1b[0;3;38;2;1;2;3mc");
+    for style in [
+        ".w0{fill:#d3d8df}\n",
+        ".w1{fill:#d3d8df;font-weight:700}\n",
+        ".w2{fill:#010203;font-style:italic}\n",
+    ] {
+        assert!(picture.contains(style), "{style} in {picture}");
+    }
+}
+
+#[test]
+fn signs_of_two_cells_stand_in_the_middle_of_both() {
+    assert_eq!(
+        inside(10, 1, "a日👍b"),
+        [
+            "<text x=\"0\" y=\"14\" class=\"w0\">a</text>",
+            "<text x=\"18\" y=\"14\" class=\"m w0\">日</text>",
+            "<text x=\"36\" y=\"14\" class=\"m w0\">👍</text>",
+            "<text x=\"45\" y=\"14\" class=\"w0\">b</text>",
+        ]
+    );
+}
+
+#[test]
+fn a_frame_is_one_path_without_gaps() {
+    assert_eq!(
+        inside(4, 3, "┌──┐\r\n│  │\r\n└──┘"),
+        ["<path fill=\"none\" stroke=\"#d3d8df\" \
+          d=\"M4 9.5h28M4 47.5h28M4.5 9v39M31.5 9v39\"/>"]
+    );
+    // The arc begins where the line of the next cell ends.
+    assert_eq!(
+        inside(2, 1, "╭─"),
+        ["<path fill=\"none\" stroke=\"#d3d8df\" d=\"M4.5 19v-5q0-4.5 4.5-4.5M9 9.5h9\"/>"]
+    );
+}
+
+#[test]
+fn grounds_are_as_large_as_they_can_be_and_reversed_means_swapped() {
+    let red = DARK.sixteen[1];
+    assert_eq!(
+        inside(4, 3, "\r\n \x1b[41m  \r\n\x1b[m \x1b[41m  "),
+        [format!(
+            "<path fill=\"{red}\" shape-rendering=\"crispEdges\" d=\"M9 19h18v38h-18z\"/>"
+        )]
+    );
+    let reversed = picture(4, 1, " \x1b[7;31mx");
+    assert!(reversed.contains(&format!(".w0{{fill:{}}}", DARK.ground)));
+    assert!(reversed.contains(&format!("<path fill=\"{red}\" shape")));
+    let dim = mixed(DARK.words, DARK.ground, 62);
+    assert!(picture(4, 1, "\x1b[2mx").contains(&format!(".w0{{fill:{dim}}}")));
+    let under = inside(4, 1, "\x1b[4ma b");
+    assert_eq!(
+        under[0],
+        "<path fill=\"none\" stroke=\"#d3d8df\" d=\"M0 16.5h27\"/>"
+    );
+}
+
+#[test]
+fn the_window_has_the_ground_of_the_screen() {
+    let light = picture(4, 2, "\x1b[48;2;250;250;250m\x1b[2J\x1b[38;2;1;1;1mx");
+    assert!(light.contains("<rect width=\"60\" height=\"82\" fill=\"#fafafa\"/>"));
+    // Title and cursor can be seen on it.
+    assert!(light.contains(&format!(
+        "fill:{}",
+        mixed(DARK.ground, Rgb(250, 250, 250), 60)
+    )));
+    assert!(!light.contains("crispEdges"), "{light}");
+    assert_eq!(
+        light,
+        picture(4, 2, "\x1b[48;2;250;250;250m\x1b[2J\x1b[38;2;1;1;1mx")
+    );
+}
+
+#[test]
+fn the_cursor_is_shown_where_it_is() {
+    let shown = inside(4, 2, "ab\x1b[?25h");
+    assert_eq!(
+        shown[1],
+        "<path stroke=\"#acb1b8\" stroke-width=\"2\" d=\"M18.5 0v19\"/>"
+    );
+}
+
+#[test]
+fn colours_of_256_are_those_of_xterm() {
+    let of = |index| DARK.rgb(vt100::Color::Idx(index), DARK.words);
+    assert_eq!(
+        [of(2), of(16), of(75), of(231), of(232), of(255)],
+        [
+            DARK.sixteen[2],
+            Rgb(0, 0, 0),
+            Rgb(0x5f, 0xaf, 0xff),
+            Rgb(255, 255, 255),
+            Rgb(8, 8, 8),
+            Rgb(238, 238, 238),
+        ]
+    );
+}
+
+#[test]
+fn all_lines_and_bars_and_marks_of_crewdeck_are_shapes() {
+    let signs = "─━│┃┄┏┓└┗┛├┤┬┴┼╍╭╮╯╰▁▂▃▄▅▆▇█▎▏▲▶▷▸◆◇○◌●◐◔⠋⠙⠦⠧⠴⠸⠹⠼✓✗→←↑↓↳•✉☐☑";
+    let missing: String = signs
+        .chars()
+        .filter(|sign| shape(*sign).is_none())
+        .collect();
+    assert_eq!(missing, "");
+    // Doubled and slanted lines are not drawn here.
+    let lines = ('\u{2500}'..='\u{257f}').filter(|sign| shape(*sign).is_none());
+    assert_eq!(lines.count(), 29 + 3);
+    let (none, light, heavy) = (None, Some(Weight::Light), Some(Weight::Heavy));
+    for (sign, arms) in [
+        ('├', [none, light, light, light]),
+        ('┷', [heavy, heavy, light, none]),
+        ('╼', [light, heavy, none, none]),
+    ] {
+        assert_eq!(shape(sign), Some(Shape::Arms(arms)), "{sign}");
+    }
+}

@@ -9,6 +9,7 @@ mod bars;
 mod board;
 mod chosen;
 mod composer;
+mod event_log;
 #[cfg(test)]
 mod fixture;
 mod fuzzy;
@@ -38,6 +39,7 @@ mod skills;
 mod state;
 mod task_page;
 pub mod terminal;
+mod terms;
 #[cfg(test)]
 mod tests;
 mod textual;

@@ -1,4 +1,4 @@
-//! The texts of the popups that are read: the keys, a task, a letter, the notices, the skills.
+//! The texts of the popups that are read: the keys, a task, a letter, the problems, the skills.
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -11,7 +11,7 @@ use super::popup::{Reader, Searching, Text};
 use super::state::UiState;
 use super::textual::{clock, pad, width as columns, wrap};
 use super::theme::Theme;
-use super::{keys, look, problems, rows, sentence, skills, task_page};
+use super::{keys, problems, rows, sentence, skills, task_page};
 use crate::domain::text::{harmless, one_line};
 
 /// Most letters of a thread that are shown beside the one that is read.
@@ -59,7 +59,6 @@ pub fn title(state: &UiState, reader: &Reader) -> String {
             || "Letter".into(),
             |t| one_line(&format!("Letter from {}", t.letter.from)),
         ),
-        Text::Notices => "Notices".into(),
         Text::Problems => "Problems".into(),
         Text::Skills => "Skills".into(),
     }
@@ -79,7 +78,6 @@ pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec
             Some(traced) => thread(state, traced, width, theme),
             None => vec![plain("This letter is too old to be kept here.", theme.dim)],
         },
-        Text::Notices => notices(state, width, theme),
         Text::Problems => problems::lines(state, width, theme),
         Text::Skills => skills::lines(&state.skills, width, theme),
     }
@@ -105,7 +103,7 @@ fn plain(text: impl Into<String>, style: Style) -> Line<'static> {
     Line::styled(text.into(), style)
 }
 
-const EVERY_CONTEXT: [Context; 10] = [
+const EVERY_CONTEXT: [Context; 11] = [
     Context::Composer,
     Context::In(Pane::Lead),
     Context::In(Pane::Board),
@@ -116,6 +114,7 @@ const EVERY_CONTEXT: [Context; 10] = [
     Context::Panes,
     Context::Everywhere,
     Context::Picker,
+    Context::EventLog,
 ];
 
 fn help(
@@ -239,43 +238,6 @@ fn letter_lines(
         out.push(Line::default());
         let text = wrap(&letter.content, width);
         out.extend(text.into_iter().map(|line| plain(line, theme.text)));
-    }
-    out
-}
-
-fn notices(state: &UiState, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    if state.notices.is_empty() {
-        return vec![plain(
-            "No notices yet. What goes wrong, and what crewdeck did about it, is kept here.",
-            theme.dim,
-        )];
-    }
-    let mut out = Vec::new();
-    for noted in state.notices.iter().rev() {
-        let (shape, style) = look::level(noted.level, theme);
-        let who = noted
-            .agent
-            .as_ref()
-            .map_or_else(String::new, |a| format!("{a}: "));
-        let head = format!("{} {shape} ", clock(noted.at, &state.zone));
-        let indent = columns(&head);
-        for (i, line) in wrap(
-            &format!("{who}{}", noted.text),
-            width.saturating_sub(indent),
-        )
-        .into_iter()
-        .enumerate()
-        {
-            let head = if i == 0 {
-                head.clone()
-            } else {
-                " ".repeat(indent)
-            };
-            out.push(Line::from(vec![
-                Span::styled(head, style),
-                Span::styled(line, theme.text),
-            ]));
-        }
     }
     out
 }

@@ -12,7 +12,7 @@ use crate::ui::fixture::{
 };
 use crate::ui::letters::LETTERS_MAX;
 use crate::ui::popup::POPUPS_MAX;
-use crate::ui::state::{NOTICES_MAX, QUEUED_MAX};
+use crate::ui::state::{LINES_MAX, QUEUED_MAX};
 use crate::ui::{Msg, UiState, keymap, keys, next_tick, update};
 
 #[test]
@@ -154,7 +154,7 @@ fn any_msg() -> impl Strategy<Value = Msg> {
 
 fn assert_bounded(state: &UiState) {
     assert!(state.letters.len() <= LETTERS_MAX);
-    assert!(state.notices.len() <= NOTICES_MAX);
+    assert!(state.notices.len() <= LINES_MAX);
     assert!(state.queued.len() <= QUEUED_MAX);
     assert!(state.popups.len() <= POPUPS_MAX);
     assert!(state.composer_text().len() <= COMPOSER_MAX);

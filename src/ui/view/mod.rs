@@ -1,6 +1,7 @@
 //! Pure: the state as cells. Each file draws one part; none changes anything.
 
 mod board;
+mod event_log;
 mod first_run;
 mod frame;
 mod hints;

@@ -34,6 +34,7 @@ pub fn draw(
             super::jobs::draw(state, *row, theme, screen, buffer);
             None
         }
+        Popup::EventLog(view) => super::event_log::draw(state, view, theme, screen, buffer),
         Popup::Comment(comment) => write(state, comment, theme, screen, buffer),
         Popup::Confirm(question) => {
             confirm(state, question, theme, screen, buffer);
@@ -101,7 +102,12 @@ fn read(
 }
 
 /// Draws a search line on the first row; the cursor's place and the place below come back.
-fn search(input: &LineInput, theme: &Theme, area: Rect, buffer: &mut Buffer) -> (Position, Rect) {
+pub fn search(
+    input: &LineInput,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> (Position, Rect) {
     let row = Rect {
         height: 1.min(area.height),
         ..area

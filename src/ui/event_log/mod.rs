@@ -267,13 +267,20 @@ impl EventLog {
         }
     }
 
-    /// Takes lines out that say nothing beside what comes now.
-    fn say_better(&mut self, words: &str) {
+    /// The place of a line with these words among the last ones.
+    fn just_said(&self, words: &str) -> Option<usize> {
         let from = self.lines.len().saturating_sub(RECENT);
-        let at = (from..self.lines.len())
-            .rev()
-            .find(|at| self.lines[*at].words == words);
-        if let Some(at) = at {
+        let at = self.lines.range(from..).rposition(|l| l.words == words);
+        at.map(|at| from + at)
+    }
+
+    fn has_just_said(&self, words: &str) -> bool {
+        self.just_said(words).is_some()
+    }
+
+    /// Takes a line out that says nothing beside what comes now.
+    fn say_better(&mut self, words: &str) {
+        if let Some(at) = self.just_said(words) {
             self.lines.remove(at);
         }
     }

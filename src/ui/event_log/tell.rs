@@ -190,7 +190,7 @@ fn activity_changed(state: &UiState, agent: &Name, activity: &Activity, at: Stam
         ),
         Activity::Idle if agent.is_lead() || agent.parent().is_some() => return None,
         Activity::Idle => {
-            let words = format!("{agent} is idle{}", why_idle(state, agent));
+            let words = format!("{agent} is idle: {}", why_idle(state, agent)?);
             Told::new(Topic::Team, words)
         }
         // The end of the turn, the notice or the request that comes with it says more.
@@ -203,20 +203,21 @@ fn activity_changed(state: &UiState, agent: &Name, activity: &Activity, at: Stam
     Some(told.of(agent))
 }
 
-/// Why an agent has nothing to do, as far as the board tells it.
-fn why_idle(state: &UiState, agent: &Name) -> String {
+/// Why an agent has nothing to do, as far as the board tells it; `None`: it goes on at once with what is ready for it.
+fn why_idle(state: &UiState, agent: &Name) -> Option<String> {
     if let Some(own) = state.board.open_task_of(agent) {
-        return format!(" with {} open", own.id);
+        return Some(format!("its turn is over and {} is still open", own.id));
     }
     let tags = state.team.find(agent).map(|m| m.tags.clone());
     let claimer = Claimer {
         name: agent.clone(),
         tags: tags.unwrap_or_default(),
     };
-    if state.board.has_open() && state.board.claimable_unasked(&claimer).is_none() {
-        return ": no task is ready for it".into();
+    if !state.board.has_open() {
+        return Some("nothing is left to do on the board".into());
     }
-    String::new()
+    let is_ready = state.board.claimable_unasked(&claimer).is_some();
+    (!is_ready).then(|| "no task is ready for it".into())
 }
 
 fn job_changed(state: &UiState, job: &Job) -> Option<Told> {
@@ -390,6 +391,8 @@ fn skills_changed(before: &SkillBook, after: &SkillBook) -> Option<Told> {
 fn notice(state: &UiState, level: Level, agent: Option<&Name>, text: &str) -> Told {
     let topic = if text.starts_with("wt/") {
         Topic::Worktree
+    } else if agent.is_some_and(|a| state.event_log.has_just_said(&gone(a.as_str()))) {
+        Topic::Team
     } else {
         Topic::Notice
     };

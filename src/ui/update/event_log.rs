@@ -8,7 +8,7 @@ use crate::ui::line_input::LineInput;
 use crate::ui::pane::Pane;
 use crate::ui::popup::{Popup, Text};
 use crate::ui::state::UiState;
-use crate::ui::textual::clock;
+use crate::ui::textual::clock_to_the_second;
 use crate::ui::transcript::Scroll;
 
 /// Shows what happened.
@@ -137,6 +137,6 @@ fn agent(state: &mut UiState, name: &Name) {
 /// The selected line, to be copied.
 pub fn text(state: &UiState) -> Option<String> {
     let line = selected(state)?;
-    let at = clock(line.at, &state.zone);
+    let at = clock_to_the_second(line.at, &state.zone);
     Some(format!("{at} {} {}", line.topic.word(), line.words))
 }

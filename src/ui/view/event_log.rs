@@ -8,10 +8,10 @@ use ratatui::widgets::Widget;
 
 use super::frame;
 use super::popup::{open, search};
-use crate::ui::event_log::{LINES_MAX, LogLine, LogView, Tone, Topic, place};
+use crate::ui::event_log::{About, LINES_MAX, LogLine, LogView, Tone, Topic, place};
 use crate::ui::readers::centered;
 use crate::ui::state::UiState;
-use crate::ui::textual::{clock, count, fit, pad, width, wrap, wrap_some};
+use crate::ui::textual::{clock_to_the_second, count, fit, pad, width, wrap, wrap_some};
 use crate::ui::theme::Theme;
 
 /// From so many columns on, the kind of a line stands beside its shape.
@@ -104,7 +104,10 @@ fn spans(
 ) -> Vec<Span<'static>> {
     let (shape, style) = look(line, theme);
     let mut out = vec![
-        Span::styled(format!("{} ", clock(line.at, &state.zone)), theme.dim),
+        Span::styled(
+            format!("{} ", clock_to_the_second(line.at, &state.zone)),
+            theme.dim,
+        ),
         Span::styled(format!("{shape} "), style),
     ];
     if popup >= KIND_FROM {
@@ -151,6 +154,20 @@ fn shape(topic: Topic) -> &'static str {
     }
 }
 
+/// Who a line is found by, and what Enter on it shows.
+fn about(line: &LogLine) -> String {
+    let who = line.who.iter().map(|who| format!(" who:{who}"));
+    let shows = match &line.about {
+        About::Nothing => String::new(),
+        About::Task(id) => format!(" · Enter shows task {id}"),
+        About::Agent(name) => format!(" · Enter shows {name}"),
+        About::Letter(_) => " · Enter shows the letter and its thread".into(),
+        About::Request(..) => " · Enter shows the request, or who asked".into(),
+        About::Job(_) => " · Enter shows the job".into(),
+    };
+    who.chain([shows]).collect()
+}
+
 /// The selected line whole, or what the filter does not understand.
 fn whole(
     view: &LogView,
@@ -178,7 +195,14 @@ fn whole(
             *last = fit(&format!("{last}…"), columns.saturating_sub(1));
         }
     }
-    for (line, row) in lines.into_iter().zip(rows) {
-        Line::styled(format!(" {line}"), style).render(row, buffer);
+    for line in lines {
+        if let Some(row) = rows.next() {
+            Line::styled(format!(" {line}"), style).render(row, buffer);
+        }
+    }
+    // What Enter shows, where there is room for it.
+    if let (Some(row), Some(line)) = (rows.next(), selected) {
+        let words = format!(" kind:{}{}", line.topic.word(), about(line));
+        Line::styled(fit(&words, columns), theme.dim).render(row, buffer);
     }
 }

@@ -45,6 +45,7 @@ mod tests;
 mod textual;
 pub mod theme;
 mod themes;
+mod thread;
 mod tick;
 mod tour;
 pub mod transcript;

@@ -5,17 +5,13 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::keymap::{self, Context};
-use super::letters::Traced;
 use super::pane::Pane;
 use super::popup::{Reader, Searching, Text};
 use super::state::UiState;
-use super::textual::{clock, pad, width as columns, wrap};
+use super::textual::{pad, width as columns, wrap};
 use super::theme::Theme;
-use super::{keys, problems, rows, sentence, skills, task_page};
-use crate::domain::text::{harmless, one_line};
-
-/// Most letters of a thread that are shown beside the one that is read.
-const THREAD_MAX: usize = 20;
+use super::{keys, problems, skills, task_page, thread};
+use crate::domain::text::harmless;
 
 /// Widest popup of text, in columns.
 const WIDTH_MAX: u16 = 96;
@@ -49,16 +45,24 @@ pub fn centered(screen: Rect, width: u16, height: u16) -> Rect {
     }
 }
 
+/// The first line in view of a letter that is opened: its thread begins above it.
+pub fn begin(state: &UiState, letter: u64) -> usize {
+    let width = usize::from(area(state.size).width.saturating_sub(4).max(1));
+    let traced = state.letters.get(letter);
+    let thread = traced.map(|t| thread::lay_out(state, t, width, &Theme::default()));
+    thread.map_or(0, |thread| thread.opened)
+}
+
 /// The title of a popup of text.
 pub fn title(state: &UiState, reader: &Reader) -> String {
     match &reader.text {
         Text::Help(_) => "Keys".into(),
         Text::Task(id) => format!("Task {id}"),
         Text::Diff(id) => format!("Changes of task {id}"),
-        Text::Letter(number) => state.letters.get(*number).map_or_else(
-            || "Letter".into(),
-            |t| one_line(&format!("Letter from {}", t.letter.from)),
-        ),
+        Text::Letter(number) => state
+            .letters
+            .get(*number)
+            .map_or_else(|| "Letter".into(), |t| thread::title(state, t)),
         Text::Problems => "Problems".into(),
         Text::Skills => "Skills".into(),
     }
@@ -75,7 +79,7 @@ pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec
         },
         Text::Diff(_) => diff(&state.diff, width, theme),
         Text::Letter(number) => match state.letters.get(*number) {
-            Some(traced) => thread(state, traced, width, theme),
+            Some(traced) => thread::lay_out(state, traced, width, theme).lines,
             None => vec![plain("This letter is too old to be kept here.", theme.dim)],
         },
         Text::Problems => problems::lines(state, width, theme),
@@ -180,64 +184,4 @@ fn section(out: &mut Vec<Line<'static>>, title: &str, rows: Vec<Line<'static>>, 
     }
     out.push(plain(title.to_string(), theme.heading));
     out.extend(rows);
-}
-
-/// A letter whole, and below it what the two wrote to one another before and after, the newest first.
-fn thread(state: &UiState, traced: &Traced, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let mut out = letter_lines(state, traced, width, theme);
-    let others = state.letters.thread(traced).rev();
-    let others: Vec<&Traced> = others.filter(|t| t.number != traced.number).collect();
-    if others.is_empty() {
-        return out;
-    }
-    let (from, to) = (one_line(&traced.letter.from), one_line(&traced.letter.to));
-    out.push(Line::default());
-    let title = match others.len() {
-        1 => format!("1 more between {from} and {to}"),
-        n => format!("{n} more between {from} and {to}"),
-    };
-    out.push(plain(title, theme.heading));
-    for other in others.iter().take(THREAD_MAX) {
-        out.push(Line::default());
-        out.extend(letter_lines(state, other, width, theme));
-    }
-    if others.len() > THREAD_MAX {
-        let text = format!("{} older ones are not shown.", others.len() - THREAD_MAX);
-        out.extend([Line::default(), plain(text, theme.dim)]);
-    }
-    out
-}
-
-fn letter_lines(
-    state: &UiState,
-    traced: &Traced,
-    width: usize,
-    theme: &Theme,
-) -> Vec<Line<'static>> {
-    let letter = &traced.letter;
-    let route = format!("{} → {}", letter.from, letter.to);
-    let mut out = vec![Line::from(vec![
-        Span::styled(
-            format!("{}  ", clock(letter.timestamp, &state.zone)),
-            theme.dim,
-        ),
-        Span::styled(one_line(&route), theme.accent),
-        Span::styled(
-            format!(
-                "  {} · {}",
-                one_line(&letter.kind.to_string()),
-                rows::step_word(traced.step)
-            ),
-            theme.dim,
-        ),
-    ])];
-    if letter.kind.is_protocol() {
-        let said = sentence::letter(letter);
-        out.extend(wrap(&said, width).into_iter().map(|l| plain(l, theme.text)));
-    } else {
-        out.push(Line::default());
-        let text = wrap(&letter.content, width);
-        out.extend(text.into_iter().map(|line| plain(line, theme.text)));
-    }
-    out
 }

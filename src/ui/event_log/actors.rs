@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::domain::ids::{CallId, Name, RequestId, TaskId};
-use crate::domain::request::RequestStatus;
+use crate::domain::request::{Followed, RequestKind, RequestStatus};
 use crate::domain::stamp::Stamp;
 use crate::protocol::{Event, EventKind};
 
@@ -41,6 +41,8 @@ struct Call {
 pub struct Actors {
     calls: VecDeque<Call>,
     requests: BTreeMap<RequestId, RequestStatus>,
+    /// Who is to shut down and has not said no, and since when. No longer than the roster.
+    parting: BTreeMap<Name, Stamp>,
     /// When the crew was there for the first time.
     began: Option<Stamp>,
 }
@@ -75,10 +77,29 @@ impl Actors {
                 call.ended = Some(event.at);
             }
         } else if let EventKind::RequestChanged { request } = &event.kind {
-            self.requests.insert(request.id.clone(), request.status);
+            let (kind, status) = (request.kind, request.status);
+            if kind == RequestKind::Shutdown
+                && status == RequestStatus::Approved
+                && request.followed == Followed::NotYet
+                && self.requests.get(&request.id) != Some(&status)
+            {
+                self.parting.insert(request.target.clone(), event.at);
+            }
+            self.requests.insert(request.id.clone(), status);
             if self.requests.len() > REQUESTS_MAX {
                 self.requests.pop_first();
             }
+        } else if let EventKind::TeamChanged { team } = &event.kind {
+            let is_here = |name: &Name| team.present().any(|m| m.name.same(name));
+            self.parting.retain(|name, _| is_here(name));
+        } else if let EventKind::Notice {
+            agent: Some(agent),
+            text,
+            ..
+        } = &event.kind
+            && text.starts_with(&format!("{agent} does not shut down"))
+        {
+            self.parting.remove(agent);
         }
     }
 
@@ -100,6 +121,11 @@ impl Actors {
     /// How that request stood when it was last heard of.
     pub fn request(&self, id: &RequestId) -> Option<RequestStatus> {
         self.requests.get(id).copied()
+    }
+
+    /// Since when that agent is to shut down; `None`: it is not.
+    pub fn asked_to_go(&self, name: &Name) -> Option<Stamp> {
+        self.parting.get(name).copied()
     }
 
     /// Whether something that happened at `at` was before this crew, as its time says; without one it was not.

@@ -229,6 +229,11 @@ impl EventLog {
         self.is_cut = true;
     }
 
+    /// Since when that agent is to shut down and has not; `None`: nobody wants it to.
+    pub(super) fn asked_to_go(&self, name: &Name) -> Option<Stamp> {
+        self.actors.asked_to_go(name)
+    }
+
     /// Forgets the crew. What crewdeck itself had to say stays: no other event says it again.
     pub(super) fn forget_crew(&mut self) {
         let mut lines = std::mem::take(&mut self.lines);

@@ -2,6 +2,7 @@
 
 mod conversation;
 mod cost;
+mod event_log;
 mod keystrokes;
 mod lasting;
 mod layouts;
@@ -12,4 +13,5 @@ mod pty;
 mod replay;
 mod robust;
 mod themes;
+mod threads;
 mod viewer;

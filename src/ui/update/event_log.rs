@@ -98,7 +98,7 @@ pub fn show(state: &mut UiState) {
         About::Letter(id) => {
             let number = state.letters.iter().rev().find(|t| t.letter.id == id);
             match number.map(|t| t.number) {
-                Some(number) => popups::push(state, Popup::read(Text::Letter(number))),
+                Some(number) => popups::letter_and_thread(state, number),
                 None => state.say(Level::Info, "This letter is too old to be kept here."),
             }
         }

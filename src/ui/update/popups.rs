@@ -209,7 +209,7 @@ pub fn open(state: &mut UiState) {
         Pane::Inbox => {
             let letter = rows::selected_letter(state).and_then(|at| state.letters.at(at));
             if let Some(number) = letter.map(|t| t.number) {
-                push(state, Popup::read(Text::Letter(number)));
+                letter_and_thread(state, number);
             }
         }
         Pane::Needs => {
@@ -219,6 +219,16 @@ pub fn open(state: &mut UiState) {
             }
         }
     }
+}
+
+/// Shows a letter in its thread.
+pub fn letter_and_thread(state: &mut UiState, number: u64) {
+    let scroll = readers::begin(state, number);
+    let mut popup = Popup::read(Text::Letter(number));
+    if let Popup::Reader(reader) = &mut popup {
+        reader.scroll = scroll;
+    }
+    push(state, popup);
 }
 
 /// Begins to search the help or to filter the board.

@@ -212,6 +212,7 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             .get(&state.shown)
             .is_some_and(|a| a.transcript.selected_subagent().is_some()),
         Action::Open if state.shows_jobs() => !state.jobs.listed().is_empty(),
+        Action::Move(_) if binding.context == Context::EventLog => !state.event_log.is_empty(),
         Action::Open if binding.context == Context::EventLog => {
             event_log::selected(state).is_some_and(|l| l.about != About::Nothing)
         }

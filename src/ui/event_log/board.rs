@@ -65,7 +65,7 @@ fn told(task: &Task, words: String) -> Told {
 fn frees(board: &TaskGraph, changed: &[Arc<Task>], done: &Task) -> Vec<TaskId> {
     let was_open = board
         .get(done.id)
-        .is_none_or(|t| t.status != TaskStatus::Completed);
+        .is_some_and(|t| t.status != TaskStatus::Completed);
     if !was_open || done.status != TaskStatus::Completed {
         return Vec::new();
     }

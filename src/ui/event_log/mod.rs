@@ -171,6 +171,7 @@ impl Told {
 fn called(name: &str) -> String {
     match name {
         "user" => "you".into(),
+        "policy" => "a standing rule".into(),
         name => one_line(name),
     }
 }
@@ -224,8 +225,7 @@ impl EventLog {
         self.is_cut
     }
 
-    /// What happened before the first line is not known: only the end of a long journal was read.
-    pub fn begins_late(&mut self) {
+    fn begins_late(&mut self) {
         self.is_cut = true;
     }
 
@@ -308,6 +308,11 @@ impl UiState {
         for told in told {
             self.event_log.push(event.at, told);
         }
+    }
+
+    /// What happened before the first event is not known: only the end of a long journal was read.
+    pub fn begins_late(&mut self) {
+        self.event_log.begins_late();
     }
 
     /// The journal that has every event of this session, below the root.

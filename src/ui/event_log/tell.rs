@@ -335,6 +335,15 @@ fn request_changed(state: &UiState, request: &Request) -> Option<Told> {
         RequestKind::Question => format!("the question of {from}{task}"),
     };
     let (words, tone) = match request.status {
+        // The person's own wish is asked of nobody else.
+        RequestStatus::Pending | RequestStatus::Approved
+            if request.kind == RequestKind::Shutdown && from.is_user() =>
+        {
+            if known.is_some() {
+                return None;
+            }
+            (format!("you asked {target} to shut down"), Tone::Plain)
+        }
         RequestStatus::Pending => {
             let what = request.call.as_ref().map_or(&request.body, |c| &c.input);
             let words = format!("{}{task}: {what}", sentence::request(request));

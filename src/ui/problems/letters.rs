@@ -33,7 +33,7 @@ pub fn problems(state: &UiState) -> Vec<Problem> {
                 cause: format!(
                     "{letters} for {to}: nobody reads what is sent to {to}, who is not here"
                 ),
-                help: "5, then Enter reads them; tell the lead who else should know",
+                help: "5, then Enter reads them; i tells the lead who else should know",
             });
         }
         (passed.as_secs() >= STALLED_AFTER && since.0 > 0.0).then(|| Problem {

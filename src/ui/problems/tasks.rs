@@ -49,7 +49,7 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
                 one_line(&task.owner),
                 what_waits(state, id)
             ),
-            "tell the lead: it gives the task to somebody else",
+            "i writes to the lead: it gives the task to somebody else",
         ),
         Standing::Ready if task.attempts >= ATTEMPTS_MAX => problem(
             Weight::Stuck,
@@ -58,7 +58,7 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
                 task.attempts,
                 what_waits(state, id)
             ),
-            "3, then Enter shows it; tell the lead what to change",
+            "3, then Enter shows it; i tells the lead what to change",
         ),
         Standing::Ready => {
             if let Some(tags) = unknown_tags(state, task) {
@@ -68,7 +68,7 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
                         "{id} asks for {tags}, and nobody on the team has that{}",
                         what_waits(state, id)
                     ),
-                    "tell the lead: it spawns somebody with these tags, or changes them",
+                    "i writes to the lead: it spawns somebody with these tags, or changes them",
                 );
             }
             let who = given_back_by(state, task, present)?;
@@ -86,7 +86,7 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
             problem(
                 Weight::Stuck,
                 format!("{id} waits for {lost}, which is not on the board"),
-                "tell the lead to take that line away",
+                "i writes to the lead: it takes that line away",
             )
         }
         Standing::Done => None,

@@ -63,7 +63,7 @@ fn conflict(state: &UiState, line: &LogLine) -> Option<Problem> {
             "a teammate solves it; 3, then Enter shows the task",
         ),
         (false, About::Task(_)) => (Weight::Stuck, "3, then D shows the branch and m merges it"),
-        (false, _) => (Weight::Stuck, "tell the lead to merge it"),
+        (false, _) => (Weight::Stuck, "i writes to the lead: it merges the branch"),
     };
     let cause = line.words.clone();
     Some(Problem {

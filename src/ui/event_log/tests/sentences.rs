@@ -10,7 +10,7 @@ use crate::domain::graph::{Claimer, NewTask, TaskEdit, TaskGraph};
 use crate::domain::ids::{CallId, JobId, Name, TaskId};
 use crate::domain::job::{Job, JobEnd};
 use crate::domain::mail::LetterKind;
-use crate::domain::request::{Request, RequestStatus};
+use crate::domain::request::{Request, RequestKind, RequestStatus};
 use crate::domain::rule::{Scope, SessionRule};
 use crate::domain::stamp::Stamp;
 use crate::domain::subagent::SubagentKind;
@@ -351,6 +351,23 @@ fn requests_and_rules_are_told_with_who_decided_and_why() {
     assert_eq!(
         hears(other(RequestStatus::Withdrawn, "bob", "it has left")),
         ["▲request withdrawn, nobody decides it any more: the plan of bob for #2: it has left"]
+    );
+    let wish = |status| {
+        let mut request = other(status, "user", "");
+        (request.kind, request.from) = (RequestKind::Shutdown, Name::user());
+        request
+    };
+    let mut hears = |request| story.hears(EventKind::RequestChanged { request });
+    let mut asked = wish(RequestStatus::Pending);
+    asked.id.0 = "w".into();
+    assert_eq!(hears(asked.clone()), ["request you asked bob to shut down"]);
+    asked.status = RequestStatus::Approved;
+    assert_eq!(hears(asked), Vec::<String>::new());
+    let mut ruled = other(RequestStatus::Approved, "policy", "");
+    ruled.id.0 = "p".into();
+    assert_eq!(
+        hears(ruled),
+        ["✓request a standing rule approved the plan of bob for #2"]
     );
     let rule = SessionRule {
         number: 1,

@@ -1,6 +1,8 @@
 //! The log itself: its filter, its bound, its order.
 
+mod others;
 mod sentences;
+mod story;
 
 use pretty_assertions::assert_eq;
 
@@ -29,7 +31,7 @@ fn what_each_filter_finds() {
             Topic::Mail,
             Tone::Plain,
             "bob",
-            "bob → lead: std::fs or tokio?",
+            "bob → lead: std::fmt or tokio?",
         ),
         line(
             Topic::Model,
@@ -50,7 +52,7 @@ fn what_each_filter_finds() {
         ("!", &[2]),
         ("! kind:task", &[]),
         ("who: kind:", &[0, 1, 2]),
-        ("std::fs", &[1]),
+        ("std::fmt", &[1]),
     ];
     for (text, expected) in cases {
         let query = Query::new(text);

@@ -121,7 +121,7 @@ impl News<'_> {
             let words = format!("{task} is back on the board: {was} {why}");
             out.push(told(before, words).tone(Tone::Warn));
         } else if before.status != after.status {
-            let words = format!("{task} is {} now{}", after.status, self.from_outside());
+            let words = format!("{task} is {} now{}", after.status, self.outside_mark());
             out.push(told(after, words));
         }
         self.edited(before, &task, out);
@@ -135,7 +135,7 @@ impl News<'_> {
     }
 
     /// What is added where nobody of the crew did it.
-    fn from_outside(&self) -> &'static str {
+    fn outside_mark(&self) -> &'static str {
         match self.by() {
             Some(_) => "",
             None => " (changed from outside)",
@@ -167,10 +167,10 @@ impl News<'_> {
             freed => format!(" → frees {}", ids(freed)),
         };
         let words = match after.owner.as_str() {
-            "" => format!("{task} is completed{}{frees}", self.from_outside()),
+            "" => format!("{task} is completed{}{frees}", self.outside_mark()),
             owner => {
                 let owner = called(owner);
-                format!("{owner} completed {task}{}{frees}", self.from_outside())
+                format!("{owner} completed {task}{}{frees}", self.outside_mark())
             }
         };
         told(after, words).tone(Tone::Good)

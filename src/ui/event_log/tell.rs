@@ -197,8 +197,11 @@ fn activity_changed(state: &UiState, agent: &Name, activity: &Activity, at: Stam
         Activity::Failed { .. }
         | Activity::Stuck { .. }
         | Activity::NeedsYou { .. }
-        | Activity::Gone => return None,
-        Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => return None,
+        | Activity::Gone
+        // The team's pane shows it.
+        | Activity::Thinking
+        | Activity::Compacting
+        | Activity::Tool { .. } => return None,
     };
     Some(told.of(agent))
 }
@@ -233,8 +236,10 @@ fn job_changed(state: &UiState, job: &Job) -> Option<Told> {
             let tone = match end {
                 JobEnd::Exited { code: 0 } => Tone::Good,
                 JobEnd::Killed { .. } => Tone::Plain,
-                JobEnd::Exited { .. } | JobEnd::Signalled { .. } => Tone::Error,
-                JobEnd::TimedOut { .. } | JobEnd::NotStarted { .. } => Tone::Error,
+                JobEnd::Exited { .. }
+                | JobEnd::Signalled { .. }
+                | JobEnd::TimedOut { .. }
+                | JobEnd::NotStarted { .. } => Tone::Error,
             };
             let words = format!("{agent}'s background job is over: {end}: {title}");
             Told::new(Topic::Job, words).tone(tone)

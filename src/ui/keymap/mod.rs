@@ -308,7 +308,6 @@ pub const SLASH: &[(&str, Action, &str)] = &[
     ),
     ("/theme", Action::Themes, "choose another theme"),
     ("/jobs", Action::Jobs, "show the background jobs"),
-    ("/log", Action::EventLog, "show the event log"),
     (
         "/skills",
         Action::Skills,

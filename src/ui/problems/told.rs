@@ -20,8 +20,12 @@ pub fn problems(state: &UiState) -> Vec<Problem> {
         let found = match line.topic {
             Topic::Notice => file(state, line),
             Topic::Worktree => conflict(state, line),
-            Topic::Task | Topic::Mail | Topic::Request => None,
-            Topic::Team | Topic::Model | Topic::Job => None,
+            Topic::Task
+            | Topic::Mail
+            | Topic::Request
+            | Topic::Team
+            | Topic::Model
+            | Topic::Job => None,
         };
         // The same may be told several times.
         out.extend(found.filter(|p| !out.contains(p)));

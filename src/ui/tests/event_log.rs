@@ -1,6 +1,8 @@
 //! The event log as people see it: its looks at three sizes, its keys, where Enter leads, and that a recording shows the
 //! same.
 
+use std::time::Duration;
+
 use pretty_assertions::assert_eq;
 use ratatui::buffer::Buffer;
 
@@ -9,7 +11,7 @@ use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::protocol::EventKind;
 use crate::protocol::event::{Level, TurnEnd};
-use crate::ui::event_log::{LINES_MAX, LogView};
+use crate::ui::event_log::{EventLog, LINES_MAX, LogView};
 use crate::ui::fixture::{
     NOON, blank, busy, busy_events, cells, decided, name, picture, plan, press, started, tell,
 };
@@ -84,7 +86,7 @@ fn what_happened_at_three_sizes() {
         insta::assert_snapshot!(file, picture(&state));
     }
     let mut state = started(70, 20);
-    state.event_log = Default::default();
+    state.event_log = EventLog::default();
     press(&mut state, "esc @");
     insta::assert_snapshot!("event_log_empty_70x20", picture(&state));
 }
@@ -108,14 +110,9 @@ fn its_style_in_the_themes() {
 #[test]
 fn its_keys_select_filter_and_close() {
     let mut state = eventful(100, 30);
-    let newest = "✓request"; // the decision, by its tone and kind
     press(&mut state, "esc @");
     assert_eq!(state.contexts(), [Context::EventLog, Context::Everywhere]);
-    assert_eq!(
-        selected(&state),
-        "you approved the plan of bob for #2",
-        "{newest}"
-    );
+    assert_eq!(selected(&state), "you approved the plan of bob for #2");
     assert_eq!(view(&state).selected, None);
     press(&mut state, "k");
     let failed = "bob's call failed: no such model. Choose another with m.";
@@ -152,8 +149,6 @@ fn its_keys_select_filter_and_close() {
     assert!(!view(&state).has_filter());
     press(&mut state, "@");
     assert!(state.popups.is_empty());
-    press(&mut state, "\"i\" ctrl+u \"/log\" enter");
-    assert_eq!(view(&state), &LogView::default());
 }
 
 #[test]
@@ -268,7 +263,7 @@ fn a_recording_shows_the_same_log() {
         .enumerate()
         .map(|(i, kind)| crate::protocol::Event {
             seq: i as u64 + 1,
-            at: Stamp(NOON + i as f64),
+            at: Stamp(NOON).after(Duration::from_secs(i as u64)),
             kind,
         })
         .collect();

@@ -32,7 +32,7 @@ fn writing(width: u16, height: u16, count: usize) -> UiState {
             None => format!("letter number {i}"),
         };
         let mut one = letter(&format!("t{i}"), LetterKind::Message, from, to, &words);
-        one.timestamp = Stamp(NOON + 40.0 + i as f64);
+        one.timestamp = Stamp(NOON + 40.0).after(std::time::Duration::from_secs(i as u64));
         let step = match count - i {
             1 => LetterStep::Sent,
             2 => LetterStep::Delivered,

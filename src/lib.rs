@@ -59,6 +59,8 @@
 //!   as left behind: [`domain::aftermath`]
 //! - what the system's errors are called and what to do about them: [`store::words`]; who opens a state file:
 //!   [`store::plain`]
+//! - what the event log tells of each event, and by whom it was: [`ui`]'s `event_log/tell.rs` and `event_log/actors.rs`;
+//!   what counts as a problem, and what helps: `ui/problems/`
 //! - a session that is watched again: [`ui::replay`] (the player), `ui/update/replay.rs` (the screen moved through it)
 //! - a second dashboard in the same directory: what it sees `app/follow.rs`, what it does `crew/viewer.rs`, how it takes
 //!   over `app/viewing.rs` and `app/dashboard/crew.rs`; who runs the crew: `app/lock.rs`

@@ -35,6 +35,13 @@ const SCRIPT: &str = r#"rules:
     say: "Both are on the board."
 "#;
 
+/// What the event log tells of it.
+const SENTENCES: &[&str] = &[
+    "you → lead: go",
+    "lead wrote #1 Write the parser",
+    "lead wrote #2 Test the parser; it waits for #1",
+];
+
 #[test]
 fn a_session_is_watched_again_forth_and_back() {
     let home = tempfile::tempdir().unwrap();
@@ -53,12 +60,36 @@ fn a_session_is_watched_again_forth_and_back() {
     screen.wait("the beginning", |text| {
         !text.contains("Both are on the board.") && text.contains("No tasks yet")
     });
+    // Nothing of the log has happened there, either.
+    screen.send("@");
+    screen.wait("the empty log", |text| {
+        text.contains("Event log") && !text.contains("lead wrote")
+    });
+    screen.send("q");
     screen.send("i");
     screen.wait_for("nothing can be changed");
     screen.send("   ");
     screen.wait_for("Both are on the board.");
+    screen.send("@");
+    let told = |text: &str| SENTENCES.iter().all(|words| text.contains(words));
+    screen.wait("the event log", told);
+    screen.send("q");
     screen.send("q");
     let (status, is_clean) = screen.end();
+    assert!(status.success() && is_clean);
+    // Who goes on with the session reads the same.
+    let args = ["--resume", "--provider", "script:script.yaml"];
+    let mut again = Screen::start(home, 120, 36, &args);
+    again.wait_for("Both are on the board.");
+    again.send("\u{1b}");
+    again.wait_for("q quit");
+    again.send("@");
+    again.wait("the same sentences", told);
+    again.wait_for("crewdeck was started again");
+    again.send("q");
+    again.wait_for("q quit");
+    again.send("q");
+    let (status, is_clean) = again.end();
     assert!(status.success() && is_clean);
     assert_eq!(std::fs::read(&task).unwrap(), before);
     let other = crewdeck(home, &["replay", "ffffffff"]);

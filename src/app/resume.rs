@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use crate::domain::ids::TaskId;
     use crate::protocol::EventKind;
-    use crate::protocol::event::Level;
+    use crate::protocol::event::{Level, Setup};
     use crate::ui::Motion;
     use crate::ui::keymap::Context;
     use jiff::tz::TimeZone;
@@ -113,6 +113,31 @@ mod tests {
         let mut state = UiState::new(80, 24, TimeZone::UTC, Motion::Full);
         show(dir.path(), "0190aaaa", Stamp(2.0), &mut state).unwrap();
         assert_eq!(state.contexts(), [Context::Composer, Context::Everywhere]);
+    }
+
+    #[test]
+    fn the_event_log_names_the_journal_that_is_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::open(dir.path(), "0190aaaa").unwrap();
+        let setup = Setup {
+            session: "0190aaaa".into(),
+            root: "~".into(),
+            provider: "script".into(),
+            model: "m".into(),
+            scripted: true,
+            git: false,
+            window: None,
+            tools: Vec::new(),
+        };
+        let (seq, at, kind) = (1, Stamp(1.0), EventKind::CrewReady(setup));
+        let event = Event { seq, at, kind };
+        journal
+            .append(&serde_json::to_string(&event).unwrap())
+            .unwrap();
+        let mut state = UiState::new(80, 24, TimeZone::UTC, Motion::Full);
+        show(dir.path(), "0190aaaa", Stamp(2.0), &mut state).unwrap();
+        let path = state.journal_path().unwrap();
+        assert!(dir.path().join(&path).is_file(), "{path}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Which keys do something right now: the hint line shows no others.
 
 use super::board;
+use super::event_log::{self, About};
 use super::keymap::{Action, Bound, Context, Found};
 use super::keys;
 use super::pane::{Focus, Pane};
@@ -101,6 +102,16 @@ fn words(state: &UiState, binding: &Bound) -> String {
     if action == Action::Close && is_closing_view {
         return "close".into();
     }
+    if binding.context == Context::EventLog
+        && let Some(Popup::EventLog(view)) = state.popups.last()
+    {
+        if action == Action::Back && view.has_filter() {
+            return "clear filter".into();
+        }
+        if action == Action::Trouble && view.is_trouble_only() {
+            return "everything".into();
+        }
+    }
     if action == Action::Back && binding.context == Context::Panes {
         if state.filter.is_some() && state.focus == Focus::Pane(Pane::Board) {
             return "clear filter".into();
@@ -121,7 +132,13 @@ fn words(state: &UiState, binding: &Bound) -> String {
 fn answer_words(state: &UiState, binding: &Bound) -> Option<&'static str> {
     let id = match state.popups.last() {
         Some(Popup::Comment(comment)) => Some(&comment.request),
-        Some(Popup::Reader(_) | Popup::Picker(_) | Popup::Jobs { .. } | Popup::Confirm(_)) => None,
+        Some(
+            Popup::Reader(_)
+            | Popup::Picker(_)
+            | Popup::Jobs { .. }
+            | Popup::EventLog(_)
+            | Popup::Confirm(_),
+        ) => None,
         None => rows::selected_request(state).map(|(_, r)| &r.id),
     };
     if !id.is_some_and(|id| state.requests.is_question(id)) {
@@ -175,6 +192,13 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             in_panes && state.requests.for_person() > 0 && focus != Focus::Pane(Pane::Needs)
         }
         Action::Interrupt => in_panes && state.seat.is_crew() && state.is_running(&state.shown),
+        Action::Follow if binding.context == Context::EventLog => matches!(
+            state.popups.last(),
+            Some(Popup::EventLog(view)) if view.selected.is_some()
+        ),
+        Action::Copy if binding.context == Context::EventLog => {
+            event_log::selected(state).is_some()
+        }
         Action::Follow => match focus.pane() {
             Pane::Inbox => state.selected.letter.is_some(),
             Pane::Lead | Pane::Todo | Pane::Board | Pane::Team | Pane::Needs => state
@@ -188,6 +212,10 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             .get(&state.shown)
             .is_some_and(|a| a.transcript.selected_subagent().is_some()),
         Action::Open if state.shows_jobs() => !state.jobs.listed().is_empty(),
+        Action::Move(_) if binding.context == Context::EventLog => !state.event_log.is_empty(),
+        Action::Open if binding.context == Context::EventLog => {
+            event_log::selected(state).is_some_and(|l| l.about != About::Nothing)
+        }
         Action::Open => match focus.pane() {
             Pane::Lead => state.agents.get(&state.shown).is_some_and(|a| a.has_spoken),
             Pane::Todo => false,
@@ -220,8 +248,10 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
                 let status = state.team.find(&name).map(|m| m.status);
                 status.is_some_and(|s| s != MemberStatus::Shutdown)
             }),
+        Action::Trouble => !state.event_log.is_empty(),
         Action::Filter => match state.popups.last() {
             Some(Popup::Reader(reader)) => matches!(reader.text, Text::Help(_)),
+            Some(Popup::EventLog(_)) => !state.event_log.is_empty(),
             Some(Popup::Picker(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::Confirm(_)) => {
                 false
             }
@@ -270,7 +300,7 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         | Action::Move(_)
         | Action::Back
         | Action::Close
-        | Action::Notices
+        | Action::EventLog
         | Action::Problems
         | Action::Skills
         | Action::Models

@@ -9,7 +9,7 @@ use super::popup::Popup;
 use super::rows::first_row;
 use super::state::UiState;
 use super::theme::Theme;
-use super::{bars, complete, needs_card, pickers, readers, rows};
+use super::{bars, complete, event_log, needs_card, pickers, readers, rows};
 use crate::domain::ids::TaskId;
 
 /// What the mouse holds while its button is down.
@@ -130,6 +130,12 @@ fn in_popup(state: &UiState, popup: &Popup, here: Position) -> Hit {
             let len = state.jobs.listed().len();
             let place = pickers::jobs(state.size, *row, len);
             (place.area, Some((place.list, place.first, len)))
+        }
+        Popup::EventLog(view) => {
+            let rows = view.rows(state);
+            let row = view.row(&rows).unwrap_or(0);
+            let place = event_log::place(state, view, rows.len(), row);
+            (place.area, Some((place.list, place.first, rows.len())))
         }
         // What is written or asked there is not put away by a slip of the mouse.
         Popup::Comment(_) | Popup::Confirm(_) => return Hit::Popup,

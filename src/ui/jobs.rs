@@ -29,6 +29,11 @@ impl JobBook {
         self.all.push_back(job.clone());
     }
 
+    /// The job of that id, if it is listed.
+    pub fn get(&self, id: &JobId) -> Option<&Job> {
+        self.all.iter().find(|j| j.id == *id)
+    }
+
     /// A job has written something.
     pub fn heard(&mut self, id: &JobId, chunk: &str) {
         if let Some(job) = self.all.iter_mut().find(|j| j.id == *id) {

@@ -33,10 +33,8 @@ pub struct LetterLog {
 impl LetterLog {
     /// Takes a step of a letter in. A step that was passed already does not turn it back.
     pub fn moved(&mut self, letter: &Letter, step: LetterStep) {
-        let same = |t: &&mut Traced| {
-            !letter.id.0.is_empty() && t.letter.id == letter.id && t.letter.to == letter.to
-        };
-        if let Some(there) = self.letters.iter_mut().rev().find(same) {
+        let mut all = self.letters.iter_mut().rev();
+        if let Some(there) = all.find(|t| same(&t.letter, letter)) {
             if rank(step) > rank(there.step) {
                 there.step = step;
             }
@@ -84,6 +82,12 @@ impl LetterLog {
         self.place(number).and_then(|at| self.letters.get(at))
     }
 
+    /// The same letter, if it is kept. One without an id is like no other.
+    pub fn find(&self, letter: &Letter) -> Option<&Traced> {
+        let mut all = self.letters.iter().rev();
+        all.find(|t| same(&t.letter, letter))
+    }
+
     /// Where the letter of that number stands, counted from the oldest.
     pub fn place(&self, number: u64) -> Option<usize> {
         let first = self.letters.front()?.number;
@@ -101,6 +105,11 @@ impl LetterLog {
         let sent = |t: &&Traced| t.step == LetterStep::Sent;
         self.letters.iter().filter(sent).count()
     }
+}
+
+/// Whether both are one letter; one to several has its id several times.
+fn same(a: &Letter, b: &Letter) -> bool {
+    !b.id.0.is_empty() && a.id == b.id && a.to == b.to
 }
 
 fn rank(step: LetterStep) -> u8 {

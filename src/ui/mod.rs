@@ -12,6 +12,7 @@ pub mod compared;
 mod complete;
 mod composer;
 mod contexts;
+mod event_log;
 #[cfg(test)]
 mod fixture;
 mod fuzzy;
@@ -41,11 +42,13 @@ mod skills;
 mod state;
 mod task_page;
 pub mod terminal;
+mod terms;
 #[cfg(test)]
 mod tests;
 mod textual;
 pub mod theme;
 mod themes;
+mod thread;
 mod tick;
 mod tour;
 pub mod transcript;

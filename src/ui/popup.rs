@@ -1,6 +1,7 @@
 //! What lies over the panes: texts to read, lists to choose from, a comment to write, a question.
 
 use super::composer::Composer;
+use super::event_log::LogView;
 use super::keymap::Context;
 use super::line_input::LineInput;
 use super::pane::Focus;
@@ -20,8 +21,6 @@ pub enum Text {
     Diff(TaskId),
     /// A letter, by its number in the log.
     Letter(u64),
-    /// What crewdeck had to say.
-    Notices,
     /// What is in the way of the work.
     Problems,
     /// What agents can load.
@@ -118,6 +117,8 @@ pub enum Popup {
         /// The selected one.
         row: usize,
     },
+    /// What happened.
+    EventLog(LogView),
     /// A question before something that can not be taken back.
     Confirm(Question),
 }
@@ -163,7 +164,7 @@ impl Popup {
                 | Choice::Rules
                 | Choice::Themes => None,
             },
-            Popup::Reader(_) | Popup::Jobs { .. } | Popup::Confirm(_) => None,
+            Popup::Reader(_) | Popup::Jobs { .. } | Popup::EventLog(_) | Popup::Confirm(_) => None,
         }
     }
 
@@ -180,6 +181,10 @@ impl Popup {
                 CommentStage::Verdict => Context::CommentVerdict,
             },
             Popup::Jobs { .. } => Context::Jobs,
+            Popup::EventLog(view) => match view.searching {
+                Searching::Typing => Context::Filter,
+                Searching::Rest => Context::EventLog,
+            },
             Popup::Confirm(_) => Context::Confirm,
         }
     }

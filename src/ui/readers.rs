@@ -1,21 +1,17 @@
-//! The texts of the popups that are read: the keys, a task, a letter, the notices, the skills.
+//! The texts of the popups that are read: the keys, a task, a letter, the problems, the skills.
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::keymap::{self, Context};
-use super::letters::Traced;
 use super::pane::Pane;
 use super::popup::{Reader, Searching, Text};
 use super::state::UiState;
-use super::textual::{clock, pad, width as columns, wrap};
+use super::textual::{pad, width as columns, wrap};
 use super::theme::Theme;
-use super::{keys, look, problems, rows, sentence, skills, task_page};
-use crate::domain::text::{harmless, one_line};
-
-/// Most letters of a thread that are shown beside the one that is read.
-const THREAD_MAX: usize = 20;
+use super::{keys, problems, skills, task_page, thread};
+use crate::domain::text::harmless;
 
 /// Widest popup of text, in columns.
 const WIDTH_MAX: u16 = 96;
@@ -49,17 +45,24 @@ pub fn centered(screen: Rect, width: u16, height: u16) -> Rect {
     }
 }
 
+/// The first line in view of a letter that is opened: its thread begins above it.
+pub fn begin(state: &UiState, letter: u64) -> usize {
+    let width = usize::from(area(state.size).width.saturating_sub(4).max(1));
+    let traced = state.letters.get(letter);
+    let thread = traced.map(|t| thread::lay_out(state, t, width, &Theme::default()));
+    thread.map_or(0, |thread| thread.opened)
+}
+
 /// The title of a popup of text.
 pub fn title(state: &UiState, reader: &Reader) -> String {
     match &reader.text {
         Text::Help(_) => "Keys".into(),
         Text::Task(id) => format!("Task {id}"),
         Text::Diff(id) => format!("Changes of task {id}"),
-        Text::Letter(number) => state.letters.get(*number).map_or_else(
-            || "Letter".into(),
-            |t| one_line(&format!("Letter from {}", t.letter.from)),
-        ),
-        Text::Notices => "Notices".into(),
+        Text::Letter(number) => state
+            .letters
+            .get(*number)
+            .map_or_else(|| "Letter".into(), |t| thread::title(state, t)),
         Text::Problems => "Problems".into(),
         Text::Skills => "Skills".into(),
     }
@@ -76,10 +79,9 @@ pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec
         },
         Text::Diff(_) => diff(&state.diff, width, theme),
         Text::Letter(number) => match state.letters.get(*number) {
-            Some(traced) => thread(state, traced, width, theme),
+            Some(traced) => thread::lay_out(state, traced, width, theme).lines,
             None => vec![plain("This letter is too old to be kept here.", theme.dim)],
         },
-        Text::Notices => notices(state, width, theme),
         Text::Problems => problems::lines(state, width, theme),
         Text::Skills => skills::lines(&state.skills, width, theme),
     }
@@ -127,7 +129,7 @@ fn plain(text: impl Into<String>, style: Style) -> Line<'static> {
     Line::styled(text.into(), style)
 }
 
-const EVERY_CONTEXT: [Context; 10] = [
+const EVERY_CONTEXT: [Context; 11] = [
     Context::Composer,
     Context::In(Pane::Lead),
     Context::In(Pane::Board),
@@ -138,6 +140,7 @@ const EVERY_CONTEXT: [Context; 10] = [
     Context::Panes,
     Context::Everywhere,
     Context::Picker,
+    Context::EventLog,
 ];
 
 fn help(
@@ -203,103 +206,6 @@ fn section(out: &mut Vec<Line<'static>>, title: &str, rows: Vec<Line<'static>>, 
     }
     out.push(plain(title.to_string(), theme.heading));
     out.extend(rows);
-}
-
-/// A letter whole, and below it what the two wrote to one another before and after, the newest first.
-fn thread(state: &UiState, traced: &Traced, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let mut out = letter_lines(state, traced, width, theme);
-    let others = state.letters.thread(traced).rev();
-    let others: Vec<&Traced> = others.filter(|t| t.number != traced.number).collect();
-    if others.is_empty() {
-        return out;
-    }
-    let (from, to) = (one_line(&traced.letter.from), one_line(&traced.letter.to));
-    out.push(Line::default());
-    let title = match others.len() {
-        1 => format!("1 more between {from} and {to}"),
-        n => format!("{n} more between {from} and {to}"),
-    };
-    out.push(plain(title, theme.heading));
-    for other in others.iter().take(THREAD_MAX) {
-        out.push(Line::default());
-        out.extend(letter_lines(state, other, width, theme));
-    }
-    if others.len() > THREAD_MAX {
-        let text = format!("{} older ones are not shown.", others.len() - THREAD_MAX);
-        out.extend([Line::default(), plain(text, theme.dim)]);
-    }
-    out
-}
-
-fn letter_lines(
-    state: &UiState,
-    traced: &Traced,
-    width: usize,
-    theme: &Theme,
-) -> Vec<Line<'static>> {
-    let letter = &traced.letter;
-    let route = format!("{} → {}", letter.from, letter.to);
-    let mut out = vec![Line::from(vec![
-        Span::styled(
-            format!("{}  ", clock(letter.timestamp, &state.zone)),
-            theme.dim,
-        ),
-        Span::styled(one_line(&route), theme.accent),
-        Span::styled(
-            format!(
-                "  {} · {}",
-                one_line(&letter.kind.to_string()),
-                rows::step_word(traced.step)
-            ),
-            theme.dim,
-        ),
-    ])];
-    if letter.kind.is_protocol() {
-        let said = sentence::letter(letter);
-        out.extend(wrap(&said, width).into_iter().map(|l| plain(l, theme.text)));
-    } else {
-        out.push(Line::default());
-        let text = wrap(&letter.content, width);
-        out.extend(text.into_iter().map(|line| plain(line, theme.text)));
-    }
-    out
-}
-
-fn notices(state: &UiState, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    if state.notices.is_empty() {
-        return vec![plain(
-            "No notices yet. What goes wrong, and what crewdeck did about it, is kept here.",
-            theme.dim,
-        )];
-    }
-    let mut out = Vec::new();
-    for noted in state.notices.iter().rev() {
-        let (shape, style) = look::level(noted.level, theme);
-        let who = noted
-            .agent
-            .as_ref()
-            .map_or_else(String::new, |a| format!("{a}: "));
-        let head = format!("{} {shape} ", clock(noted.at, &state.zone));
-        let indent = columns(&head);
-        for (i, line) in wrap(
-            &format!("{who}{}", noted.text),
-            width.saturating_sub(indent),
-        )
-        .into_iter()
-        .enumerate()
-        {
-            let head = if i == 0 {
-                head.clone()
-            } else {
-                " ".repeat(indent)
-            };
-            out.push(Line::from(vec![
-                Span::styled(head, style),
-                Span::styled(line, theme.text),
-            ]));
-        }
-    }
-    out
 }
 
 #[cfg(test)]

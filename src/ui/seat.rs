@@ -151,7 +151,7 @@ impl UiState {
             camera: _,
             seat: _,
             board_shape: _,
-            notices: _,
+            event_log: _,
             focus: _,
             shown: _,
             selected: _,
@@ -196,6 +196,7 @@ impl UiState {
         self.interrupted = interrupted;
         self.dirty = dirty;
         self.history = history;
+        self.event_log.forget_crew();
     }
 
     /// All that was said before this screen looked on is shown: it is news no more.

@@ -1,6 +1,5 @@
 //! Everything that the screen shows, as plain data. `update` changes it, the views read it.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use super::attention::Attention;
 use super::board;
 use super::complete::Completion;
 use super::composer::Composer;
+use super::event_log::EventLog;
 use super::hit::Pointer;
 use super::jobs::JobBook;
 use super::keymap::KeyMap;
@@ -35,8 +35,6 @@ use crate::domain::text::{clip, one_line};
 use crate::domain::theme::ThemeName;
 use crate::protocol::event::{Level, Setup};
 
-/// Most notices that are kept.
-pub const NOTICES_MAX: usize = 200;
 /// Most messages that wait to enter a conversation.
 pub const QUEUED_MAX: usize = 50;
 /// Most models that are listed.
@@ -110,19 +108,6 @@ pub struct Filter {
     pub searching: Searching,
 }
 
-/// Something that crewdeck had to say.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Noted {
-    /// When.
-    pub at: Stamp,
-    /// How much it matters.
-    pub level: Level,
-    /// About whom.
-    pub agent: Option<Name>,
-    /// What, on one line.
-    pub text: String,
-}
-
 /// A short message in place of the hints.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flash {
@@ -192,7 +177,8 @@ pub struct UiState {
     pub(super) requests: RequestBook,
     /// What the person allowed the whole team until crewdeck ends, the oldest first.
     pub(super) rules: Vec<SessionRule>,
-    pub(super) notices: VecDeque<Noted>,
+    /// What happened, line by line.
+    pub(super) event_log: EventLog,
     pub(super) models: Models,
     pub(super) jobs: JobBook,
     pub(super) skills: SkillBook,
@@ -256,7 +242,7 @@ impl UiState {
             letters: LetterLog::default(),
             requests: RequestBook::default(),
             rules: Vec::new(),
-            notices: VecDeque::new(),
+            event_log: EventLog::default(),
             models: Models::Unknown,
             jobs: JobBook::default(),
             skills: SkillBook::default(),
@@ -321,7 +307,13 @@ impl UiState {
     pub fn composer_text(&self) -> String {
         match self.popups.last() {
             Some(Popup::Comment(comment)) => comment.text.text(),
-            Some(Popup::Reader(_) | Popup::Picker(_) | Popup::Jobs { .. } | Popup::Confirm(_))
+            Some(
+                Popup::Reader(_)
+                | Popup::Picker(_)
+                | Popup::Jobs { .. }
+                | Popup::EventLog(_)
+                | Popup::Confirm(_),
+            )
             | None => self.composer.text(),
         }
     }
@@ -392,18 +384,8 @@ impl UiState {
         self.dirty = true;
     }
 
-    /// Keeps a notice and shows it.
-    pub(super) fn note(&mut self, level: Level, agent: Option<Name>, text: &str) {
-        let text = clip(&one_line(text), NOTICE_MAX);
-        self.notices.push_back(Noted {
-            at: self.now,
-            level,
-            agent,
-            text: text.clone(),
-        });
-        while self.notices.len() > NOTICES_MAX {
-            self.notices.pop_front();
-        }
-        self.say(level, text);
+    /// Shows a notice, which the event log keeps.
+    pub(super) fn note(&mut self, level: Level, text: &str) {
+        self.say(level, clip(&one_line(text), NOTICE_MAX));
     }
 }

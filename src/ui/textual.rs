@@ -132,15 +132,21 @@ pub fn bytes(n: usize) -> String {
 
 /// The time of day, as `12:03`; blank for a time that is not known.
 pub fn clock(at: Stamp, zone: &TimeZone) -> String {
+    clock_to_the_second(at, zone).chars().take(5).collect()
+}
+
+/// The time of day, as `12:03:59`; blank for a time that is not known.
+pub fn clock_to_the_second(at: Stamp, zone: &TimeZone) -> String {
     let seconds = i64::try_from(at.since(Stamp(0.0)).as_secs()).ok();
     let time = seconds
         .filter(|s| *s > 0)
         .and_then(|s| Timestamp::from_second(s).ok());
     time.map_or_else(
-        || "     ".into(),
+        || " ".repeat(8),
         |t| {
             let local = t.to_zoned(zone.clone());
-            format!("{:02}:{:02}", local.hour(), local.minute())
+            let (hour, minute, second) = (local.hour(), local.minute(), local.second());
+            format!("{hour:02}:{minute:02}:{second:02}")
         },
     )
 }

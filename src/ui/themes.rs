@@ -41,6 +41,7 @@ fn previewed(state: &UiState) -> Option<ThemeName> {
         | Popup::Reader(_)
         | Popup::Comment(_)
         | Popup::Jobs { .. }
+        | Popup::EventLog(_)
         | Popup::Confirm(_) => None,
     })?;
     match picks(state, picker).into_iter().nth(picker.row)?.does {

@@ -135,6 +135,7 @@ impl Dashboard {
                 self.state.caught_up(now());
                 if beginning == Beginning::Cut {
                     viewing.tell_of_files();
+                    self.state.begins_late();
                     self.tell("Of this long session only the newest part is shown.");
                 }
             }

@@ -247,7 +247,8 @@ impl TaskGraph {
     }
 }
 
-fn tags_fit(task: &Task, claimer: &Claimer) -> bool {
+/// Whether `claimer` has every tag that `task` asks for.
+pub fn tags_fit(task: &Task, claimer: &Claimer) -> bool {
     task.tags
         .iter()
         .all(|tag| claimer.tags.iter().any(|t| t.eq_ignore_ascii_case(tag)))

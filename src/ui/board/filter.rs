@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::index::Standing;
 use crate::domain::task::Task;
+use crate::ui::terms::{Sign, Term as Word, terms};
 
 /// The keys.
 const KEYS: &str = "owner: status: tag:";
@@ -46,12 +47,6 @@ struct Term {
     looks: Looks,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sign {
-    Wanted,
-    Unwanted,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Looks {
     Word(String),
@@ -85,12 +80,8 @@ impl Query {
     /// Reads `text`. A key without its value is not finished yet: it lets everything through.
     pub fn new(text: &str) -> Query {
         let mut out = Query::default();
-        for word in text.to_lowercase().split_whitespace() {
-            let (sign, word) = match word.strip_prefix('!') {
-                Some(rest) => (Sign::Unwanted, rest),
-                None => (Sign::Wanted, word),
-            };
-            match read(word) {
+        for Word { sign, key, value } in terms(text) {
+            match read(key.as_deref(), value) {
                 Ok(Some(looks)) => out.terms.push(Term { sign, looks }),
                 Ok(None) => {}
                 Err(problem) => out.problems.push(problem),
@@ -124,18 +115,9 @@ impl Query {
     }
 }
 
-fn read(word: &str) -> Result<Option<Looks>, Problem> {
-    let (key, value) = match word.split_once(':') {
-        // `std::fs` and `http://` are words as others are.
-        Some((key, value))
-            if !key.is_empty()
-                && key.chars().all(char::is_alphabetic)
-                && !value.starts_with([':', '/']) =>
-        {
-            (key, value)
-        }
-        Some(_) | None if word.is_empty() => return Ok(None),
-        Some(_) | None => return Ok(Some(Looks::Word(word.into()))),
+fn read(key: Option<&str>, value: String) -> Result<Option<Looks>, Problem> {
+    let Some(key) = key else {
+        return Ok((!value.is_empty()).then_some(Looks::Word(value)));
     };
     let value = value.trim_start_matches('@');
     let looks = match key {

@@ -61,8 +61,10 @@ pub enum Action {
     ZoomIn,
     /// Draw less of each task.
     ZoomOut,
-    /// Show what crewdeck had to say.
-    Notices,
+    /// Show what happened.
+    EventLog,
+    /// In that, show trouble alone, or everything again.
+    Trouble,
     /// Show what is in the way of the work.
     Problems,
     /// Show what agents can load.

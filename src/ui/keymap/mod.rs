@@ -43,6 +43,8 @@ pub enum Context {
     CommentVerdict,
     /// In the list of background jobs.
     Jobs,
+    /// In the event log.
+    EventLog,
     /// A question before leaving.
     Confirm,
     /// While a recording is played.
@@ -67,6 +69,7 @@ impl Context {
             Context::Comment => "Comment",
             Context::CommentVerdict => "Comment: yes or no",
             Context::Jobs => "Background jobs",
+            Context::EventLog => "Event log",
             Context::Confirm => "Question",
             Context::Replay => "Replay",
         }
@@ -179,7 +182,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Team), &["n"], Action::Nudge, "nudge the teammate: ask it where it stands", "nudge"),
     bind(Context::In(Pane::Team), &["X"], Action::Force, "end the teammate by force; its task goes back to the board", ""),
     bind(Context::In(Pane::Team), &["x"], Action::AskShutdown, "ask the teammate to shut down", "shut down"),
-    bind(Context::In(Pane::Inbox), &["enter"], Action::Open, "read the letter and its thread", "read"),
+    bind(Context::In(Pane::Inbox), &["enter"], Action::Open, "read the letter in its thread: all that the two wrote to one another", "read"),
     bind(Context::In(Pane::Inbox), &["f", "end"], Action::Follow, "follow the newest", "follow"),
 
     bind(Context::Panes, &["w"], Action::Waiting, "go to the oldest request that waits for you", "needs you"),
@@ -206,7 +209,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Panes, &["y"], Action::Copy, "copy what is selected; of a conversation with nothing selected, the last answer", "copy"),
     bind(Context::Panes, &["m"], Action::Models, "choose another model", ""),
     bind(Context::Panes, &["b"], Action::Jobs, "show the background jobs", "jobs"),
-    bind(Context::Panes, &["@"], Action::Notices, "show the notices", ""),
+    bind(Context::Panes, &["@"], Action::EventLog, "show the event log: what happened, when, by whom and why", ""),
     bind(Context::Panes, &["p"], Action::Problems, "show what is in the way: who waits, failed or stands still, and what helps", ""),
     bind(Context::Panes, &["S"], Action::Skills, "show the skills that agents can load", ""),
     bind(Context::Panes, &["="], Action::Layout, "another layout: wall, board, focus", ""),
@@ -252,6 +255,20 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Jobs, &["g", "home"], Action::Move(Scroll::Top), "to the top", ""),
     bind(Context::Jobs, &["G", "end"], Action::Move(Scroll::Bottom), "to the bottom", ""),
     bind(Context::Jobs, &["esc", "q", "b"], Action::Back, "close", "close"),
+
+    bind(Context::EventLog, &["enter", "o"], Action::Open, "show what the line is about: task, agent, letter, request, job", "show it"),
+    bind(Context::EventLog, &["/"], Action::Filter, "filter: words, who:NAME kind:task, !word; ! alone for trouble", "filter"),
+    bind(Context::EventLog, &["!"], Action::Trouble, "show trouble alone, or everything again", "trouble"),
+    bind(Context::EventLog, &["f", "G", "end"], Action::Follow, "follow the newest", "follow"),
+    bind(Context::EventLog, &["y"], Action::Copy, "copy the line", "copy"),
+    bind(Context::EventLog, &["j", "down"], Action::Move(Scroll::LineDown), "down", "select"),
+    bind(Context::EventLog, &["k", "up"], Action::Move(Scroll::LineUp), "up", ""),
+    bind(Context::EventLog, &["ctrl+d"], Action::Move(Scroll::HalfDown), "half a page down", ""),
+    bind(Context::EventLog, &["ctrl+u"], Action::Move(Scroll::HalfUp), "half a page up", ""),
+    bind(Context::EventLog, &["pgdn", "space"], Action::Move(Scroll::PageDown), "page down", ""),
+    bind(Context::EventLog, &["pgup"], Action::Move(Scroll::PageUp), "page up", ""),
+    bind(Context::EventLog, &["g", "home"], Action::Move(Scroll::Top), "to the oldest", ""),
+    bind(Context::EventLog, &["esc", "q", "@"], Action::Back, "clear the filter, then close", "close"),
 
     bind(Context::Comment, &["enter"], Action::Accept, "go on to yes or no; send an answer", "go on"),
     bind(Context::Comment, &["ctrl+j", "alt+enter", "shift+enter"], Action::Newline, "begin a new line", "new line"),

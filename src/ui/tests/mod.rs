@@ -3,6 +3,7 @@
 mod complete;
 mod conversation;
 mod cost;
+mod event_log;
 mod keystrokes;
 mod lasting;
 mod layouts;
@@ -13,4 +14,5 @@ mod pty;
 mod replay;
 mod robust;
 mod themes;
+mod threads;
 mod viewer;

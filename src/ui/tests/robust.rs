@@ -7,12 +7,13 @@ use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::protocol::{Event, EventKind};
 use crate::ui::composer::COMPOSER_MAX;
+use crate::ui::event_log::LINES_MAX;
 use crate::ui::fixture::{
     self, blank, busy, busy_events, name, odd_events, picture, press, tell, told,
 };
 use crate::ui::letters::LETTERS_MAX;
 use crate::ui::popup::POPUPS_MAX;
-use crate::ui::state::{NOTICES_MAX, QUEUED_MAX};
+use crate::ui::state::QUEUED_MAX;
 use crate::ui::{Msg, UiState, keymap, keys, next_tick, update};
 
 #[test]
@@ -154,7 +155,7 @@ fn any_msg() -> impl Strategy<Value = Msg> {
 
 fn assert_bounded(state: &UiState) {
     assert!(state.letters.len() <= LETTERS_MAX);
-    assert!(state.notices.len() <= NOTICES_MAX);
+    assert!(state.event_log.len() <= LINES_MAX);
     assert!(state.queued.len() <= QUEUED_MAX);
     assert!(state.popups.len() <= POPUPS_MAX);
     assert!(state.composer_text().len() <= COMPOSER_MAX);

@@ -106,7 +106,7 @@ pub fn event(state: &mut UiState, event: &Event) {
                 let lead = state.agents.entry(&Name::lead());
                 lead.transcript.push_notice(*level, text);
             }
-            state.note(*level, agent.clone(), text);
+            state.note(*level, text);
         }
         EventKind::Refused { why } => {
             state.queued.clear();
@@ -114,7 +114,7 @@ pub fn event(state: &mut UiState, event: &Event) {
             if state.models == Models::Asked {
                 state.models = Models::Listed(Vec::new());
             }
-            state.note(Level::Warn, None, why);
+            state.note(Level::Warn, why);
         }
         EventKind::CrewAtRest => {}
     }

@@ -4,6 +4,7 @@ mod board;
 mod complete;
 mod compose;
 mod decide;
+mod event_log;
 mod events;
 mod find;
 mod mouse;
@@ -109,7 +110,11 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
             match state.popups.last_mut() {
                 Some(Popup::Comment(comment)) => comment.text.set(text),
                 Some(
-                    Popup::Reader(_) | Popup::Picker(_) | Popup::Jobs { .. } | Popup::Confirm(_),
+                    Popup::Reader(_)
+                    | Popup::Picker(_)
+                    | Popup::Jobs { .. }
+                    | Popup::EventLog(_)
+                    | Popup::Confirm(_),
                 )
                 | None => state.composer.set(text),
             }
@@ -122,6 +127,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
 }
 
 fn hear(state: &mut UiState, event: &Event) {
+    state.log(event);
     state.remember(event);
     events::worth_a_call(state, &event.kind);
     events::event(state, event);
@@ -192,6 +198,9 @@ fn text_key(state: &mut UiState, key: KeyEvent) {
             reader.search.key(key);
             reader.scroll = 0;
         }
+        Some(Popup::EventLog(view)) if view.searching == Searching::Typing => {
+            view.filter.key(key);
+        }
         Some(Popup::Picker(picker)) => {
             picker.search.key(key);
             picker.row = 0;
@@ -199,7 +208,13 @@ fn text_key(state: &mut UiState, key: KeyEvent) {
         Some(Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
             comment.text.key(key);
         }
-        Some(Popup::Reader(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::Confirm(_)) => {}
+        Some(
+            Popup::Reader(_)
+            | Popup::Comment(_)
+            | Popup::Jobs { .. }
+            | Popup::EventLog(_)
+            | Popup::Confirm(_),
+        ) => {}
         None => match state.focus {
             Focus::Composer => {
                 state.composer.key(key);
@@ -231,6 +246,9 @@ fn paste(state: &mut UiState, text: &str) {
         Some(Popup::Reader(reader)) if reader.searching == Searching::Typing => {
             reader.search.insert(text);
         }
+        Some(Popup::EventLog(view)) if view.searching == Searching::Typing => {
+            view.filter.insert(text);
+        }
         Some(Popup::Picker(picker)) => {
             picker.search.insert(text);
             picker.row = 0;
@@ -239,7 +257,13 @@ fn paste(state: &mut UiState, text: &str) {
             let pasted = comment.text.paste(text);
             compose::report(state, pasted);
         }
-        Some(Popup::Reader(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::Confirm(_)) => {}
+        Some(
+            Popup::Reader(_)
+            | Popup::Comment(_)
+            | Popup::Jobs { .. }
+            | Popup::EventLog(_)
+            | Popup::Confirm(_),
+        ) => {}
         None if is_searching => find::write(state, |words| words.insert(text)),
         None => match (&mut state.filter, state.focus) {
             (Some(filter), Focus::Pane(Pane::Board)) if filter.searching == Searching::Typing => {
@@ -266,7 +290,8 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
     match action {
         Action::Help => popups::help(state),
         Action::Palette => popups::palette(state),
-        Action::Notices => popups::notices(state),
+        Action::EventLog => event_log::open(state),
+        Action::Trouble => event_log::trouble(state),
         Action::Problems => popups::push(state, Popup::read(Text::Problems)),
         Action::Skills => popups::skills(state),
         Action::Models => popups::models(state, out),

@@ -62,7 +62,13 @@ fn wheel(state: &mut UiState, event: MouseEvent, by: Scroll) {
     let times = match state.popups.last() {
         Some(Popup::Reader(_)) | None => NOTCH,
         // A row of a list is a step by itself.
-        Some(Popup::Picker(_) | Popup::Jobs { .. } | Popup::Comment(_) | Popup::Confirm(_)) => 1,
+        Some(
+            Popup::Picker(_)
+            | Popup::Jobs { .. }
+            | Popup::EventLog(_)
+            | Popup::Comment(_)
+            | Popup::Confirm(_),
+        ) => 1,
     };
     if !state.popups.is_empty() {
         state.pointer.clicked = None;
@@ -108,7 +114,7 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
         }
         Hit::PopupRow(at) if clicked == Some(at) => {
             let action = match state.popups.last() {
-                Some(Popup::Jobs { .. }) => Action::Open,
+                Some(Popup::Jobs { .. } | Popup::EventLog(_)) => Action::Open,
                 Some(
                     Popup::Picker(_) | Popup::Reader(_) | Popup::Comment(_) | Popup::Confirm(_),
                 )
@@ -120,6 +126,7 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
             match state.popups.last_mut() {
                 Some(Popup::Picker(picker)) => picker.row = at,
                 Some(Popup::Jobs { row }) => *row = at,
+                Some(Popup::EventLog(_)) => super::event_log::select(state, at),
                 Some(Popup::Reader(_) | Popup::Comment(_) | Popup::Confirm(_)) | None => {}
             }
             state.pointer.clicked = Some(at);

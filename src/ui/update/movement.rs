@@ -121,6 +121,7 @@ pub fn back(state: &mut UiState) {
             reader.search = crate::ui::line_input::LineInput::default();
             return;
         }
+        Some(Popup::EventLog(view)) if view.has_filter() => return view.end_filter(),
         Some(Popup::Comment(comment)) if comment.stage == CommentStage::Verdict => {
             comment.stage = CommentStage::Writing;
             return;
@@ -130,6 +131,7 @@ pub fn back(state: &mut UiState) {
             | Popup::Picker(_)
             | Popup::Comment(_)
             | Popup::Jobs { .. }
+            | Popup::EventLog(_)
             | Popup::Confirm(_),
         ) => {
             state.popups.pop();
@@ -184,6 +186,9 @@ pub fn close(state: &mut UiState, out: &mut Vec<Do>) {
 
 /// Shows the newest of a conversation or of the inbox, and stays with it.
 pub fn follow(state: &mut UiState) {
+    if !state.popups.is_empty() {
+        return super::event_log::follow(state);
+    }
     match state.focus.pane() {
         Pane::Lead => scroll_transcript(state, Scroll::Bottom),
         Pane::Inbox => state.selected.letter = None,
@@ -312,6 +317,7 @@ fn scroll_popup(state: &mut UiState, by: Scroll) {
         }
         Some(Popup::Picker(picker)) => (rows::picks(state, picker).len(), 10),
         Some(Popup::Jobs { .. }) => (state.jobs.listed().len(), 10),
+        Some(Popup::EventLog(_)) => return super::event_log::scroll(state, by),
         Some(Popup::Comment(_) | Popup::Confirm(_)) | None => return,
     };
     match state.popups.last_mut() {
@@ -320,7 +326,7 @@ fn scroll_popup(state: &mut UiState, by: Scroll) {
         }
         Some(Popup::Picker(picker)) => picker.row = step(picker.row, len, by, page),
         Some(Popup::Jobs { row }) => *row = step(*row, len, by, page),
-        Some(Popup::Comment(_) | Popup::Confirm(_)) | None => {}
+        Some(Popup::EventLog(_) | Popup::Comment(_) | Popup::Confirm(_)) | None => {}
     }
 }
 

@@ -1,7 +1,7 @@
 //! What lies over the panes: opening it, choosing in it, copying from it.
 
 use super::Do;
-use super::{decide, movement, themes};
+use super::{decide, event_log, movement, themes};
 use crate::domain::ids::TaskId;
 use crate::domain::job::Job;
 use crate::domain::task::TaskStatus;
@@ -49,11 +49,6 @@ pub fn palette(state: &mut UiState) {
     }
     let focus = state.focus;
     push(state, Popup::choose(Choice::Palette { contexts, focus }));
-}
-
-/// Shows what crewdeck had to say.
-pub fn notices(state: &mut UiState) {
-    push(state, Popup::read(Text::Notices));
 }
 
 /// Shows what agents can load.
@@ -192,6 +187,9 @@ pub fn open(state: &mut UiState) {
         movement::show(state, &agent);
         return;
     }
+    if let Some(Popup::EventLog(_)) = state.popups.last() {
+        return event_log::show(state);
+    }
     match state.focus.pane() {
         Pane::Lead => {
             let viewport = movement::viewport(state);
@@ -213,7 +211,7 @@ pub fn open(state: &mut UiState) {
         Pane::Inbox => {
             let letter = rows::selected_letter(state).and_then(|at| state.letters.at(at));
             if let Some(number) = letter.map(|t| t.number) {
-                push(state, Popup::read(Text::Letter(number)));
+                letter_and_thread(state, number);
             }
         }
         Pane::Needs => {
@@ -225,6 +223,16 @@ pub fn open(state: &mut UiState) {
     }
 }
 
+/// Shows a letter in its thread.
+pub fn letter_and_thread(state: &mut UiState, number: u64) {
+    let scroll = readers::begin(state, number);
+    let mut popup = Popup::read(Text::Letter(number));
+    if let Popup::Reader(reader) = &mut popup {
+        reader.scroll = scroll;
+    }
+    push(state, popup);
+}
+
 /// Begins to search the help or to filter the board.
 pub fn filter(state: &mut UiState) {
     match state.popups.last_mut() {
@@ -233,6 +241,7 @@ pub fn filter(state: &mut UiState) {
                 reader.searching = Searching::Typing;
             }
         }
+        Some(Popup::EventLog(view)) => view.searching = Searching::Typing,
         Some(Popup::Picker(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::Confirm(_)) => {}
         None => {
             let words = state
@@ -255,6 +264,7 @@ pub fn accept(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
     }
     match state.popups.last_mut() {
         Some(Popup::Reader(reader)) => reader.searching = Searching::Rest,
+        Some(Popup::EventLog(view)) => view.searching = Searching::Rest,
         // The answer to a question needs no yes or no.
         Some(Popup::Comment(comment)) if state.requests.is_question(&comment.request) => {
             return Some(Action::Approve);
@@ -361,6 +371,9 @@ fn selected_text(state: &UiState) -> Option<(String, String)> {
         let lines = readers::lines(state, reader, width, &Theme::default());
         let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
         return Some(("the text".into(), lines.join("\n")));
+    }
+    if let Some(Popup::EventLog(_)) = state.popups.last() {
+        return event_log::text(state).map(|text| ("the line".into(), text));
     }
     if let Some(job) = selected_job(state) {
         let what = format!("the last output of {}", job.title());

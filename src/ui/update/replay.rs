@@ -6,6 +6,7 @@ use super::{Do, hear, tick};
 use crate::domain::stamp::Stamp;
 use crate::protocol::Event;
 use crate::protocol::event::Level;
+use crate::ui::event_log::EventLog;
 use crate::ui::replay::{Player, Seek};
 use crate::ui::state::UiState;
 use crate::ui::tour::Tour;
@@ -70,10 +71,10 @@ fn moved(state: &mut UiState, by: impl FnOnce(&mut Player) -> Seek) {
     }
 }
 
-/// The same person before an empty screen: notices and the time belong to what is played.
+/// The same person before an empty screen: the log and the time belong to what is played.
 fn forget_the_past(state: &mut UiState) {
     state.forget_crew();
-    state.notices.clear();
+    state.event_log = EventLog::default();
     state.flash = None;
     state.now = Stamp::default();
 }

@@ -2,6 +2,7 @@
 
 mod board;
 mod complete;
+mod event_log;
 mod first_run;
 mod frame;
 mod hints;

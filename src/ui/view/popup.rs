@@ -34,6 +34,7 @@ pub fn draw(
             super::jobs::draw(state, *row, theme, screen, buffer);
             None
         }
+        Popup::EventLog(view) => super::event_log::draw(state, view, theme, screen, buffer),
         Popup::Comment(comment) => write(state, comment, theme, screen, buffer),
         Popup::Confirm(question) => {
             confirm(state, question, theme, screen, buffer);
@@ -45,7 +46,7 @@ pub fn draw(
 /// Whether what lies below a popup matters no more while it is open; else it is about what can be seen beside it.
 pub fn covers(popup: &Popup) -> bool {
     match popup {
-        Popup::Reader(_) | Popup::Jobs { .. } | Popup::Confirm(_) => true,
+        Popup::Reader(_) | Popup::EventLog(_) | Popup::Jobs { .. } | Popup::Confirm(_) => true,
         Popup::Comment(_) => false,
         Popup::Picker(picker) => match picker.choice {
             Choice::Palette { .. } | Choice::Models | Choice::Rules => true,
@@ -113,7 +114,12 @@ fn read(
 }
 
 /// Draws a search line on the first row; the cursor's place and the place below come back.
-fn search(input: &LineInput, theme: &Theme, area: Rect, buffer: &mut Buffer) -> (Position, Rect) {
+pub fn search(
+    input: &LineInput,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> (Position, Rect) {
     let row = Rect {
         height: 1.min(area.height),
         ..area

@@ -1,0 +1,85 @@
+//! Pure: agents that failed, wait, stand still, or do not leave.
+
+use super::{Problem, STALLED_AFTER, Weight};
+use crate::domain::ids::Name;
+use crate::domain::team::Activity;
+use crate::domain::text::one_line;
+use crate::ui::look;
+use crate::ui::state::UiState;
+use crate::ui::textual::age;
+use crate::ui::theme::Theme;
+
+/// After so many seconds a shutdown that was asked for is overdue; the crew tells it then, too.
+const OVERDUE_AFTER: u64 = 120;
+
+/// What is wrong with the agents that are there.
+pub fn problems(state: &UiState) -> Vec<Problem> {
+    let present = state.present();
+    let all = present.iter();
+    all.flat_map(|name| [agent(state, name), overdue(state, name)])
+        .flatten()
+        .collect()
+}
+
+/// It was asked to go and is still there.
+fn overdue(state: &UiState, name: &Name) -> Option<Problem> {
+    let asked = state.event_log.asked_to_go(name)?;
+    let passed = state.now.since(asked);
+    (passed.as_secs() >= OVERDUE_AFTER).then(|| Problem {
+        weight: Weight::Stuck,
+        cause: format!(
+            "{name} was to shut down and is still there after {}",
+            age(passed)
+        ),
+        help: "4, then X ends it by force; its task goes back to the board",
+    })
+}
+
+fn agent(state: &UiState, name: &Name) -> Option<Problem> {
+    let (weight, cause, help) = match state.activity(name) {
+        Activity::Failed { why } => (
+            Weight::Failed,
+            format!("{name} failed: {}", one_line(&why)),
+            "4, then Enter shows what it did; i writes to it",
+        ),
+        Activity::Stuck { why } => (
+            Weight::Stuck,
+            format!("{name} is stuck: {}", one_line(&why)),
+            "4, then n nudges it; i writes to it",
+        ),
+        Activity::Backoff { cause, .. } => (
+            Weight::Waits,
+            format!("{name} tries again later: {}", one_line(&cause)),
+            "m chooses another model",
+        ),
+        Activity::Queued { place } => (
+            Weight::Waits,
+            format!("{name} waits for a free call, place {place}"),
+            "it goes on by itself",
+        ),
+        Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => {
+            let since = state
+                .agents
+                .get(name)
+                .map(|a| a.since)
+                .filter(|s| s.0 > 0.0);
+            let passed = state.now.since(since?);
+            if passed.as_secs() < STALLED_AFTER {
+                return None;
+            }
+            let (_, doing, _) = look::activity(&state.activity(name), state.now, &Theme::default());
+            (
+                Weight::Stuck,
+                format!("{name} is stalled: {doing} for {}", age(passed)),
+                "4, then n nudges it; Ctrl+c stops the shown agent",
+            )
+        }
+        // Who needs the person has a request, which is told.
+        Activity::NeedsYou { .. } | Activity::Idle | Activity::Gone => return None,
+    };
+    Some(Problem {
+        weight,
+        cause,
+        help,
+    })
+}

@@ -1,0 +1,104 @@
+//! Pure: what keeps the work from going on, each with its cause and with the key that helps.
+
+mod agents;
+mod letters;
+mod tasks;
+#[cfg(test)]
+mod tests;
+mod told;
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::sentence;
+use super::state::UiState;
+use super::textual::wrap;
+use super::theme::Theme;
+use crate::domain::text::one_line;
+
+/// Most problems that are listed.
+pub const PROBLEMS_MAX: usize = 100;
+
+/// After so many seconds in one activity an agent counts as stalled, and a letter as overlooked.
+const STALLED_AFTER: u64 = 300;
+
+/// One problem.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// How much it matters.
+    pub weight: Weight,
+    /// What is wrong and why, in one line.
+    pub cause: String,
+    /// What helps.
+    pub help: &'static str,
+}
+
+/// How much a problem matters, the worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// It does not go on without the person.
+    Person,
+    /// Somebody failed.
+    Failed,
+    /// Something may not go on by itself.
+    Stuck,
+    /// It goes on by itself, later.
+    Waits,
+}
+
+/// All of them, the worst first; at most [`PROBLEMS_MAX`].
+pub fn problems(state: &UiState) -> Vec<Problem> {
+    let requests = (0..state.requests.len()).filter_map(|at| state.requests.at(at));
+    let asked = requests.map(|request| Problem {
+        weight: Weight::Person,
+        cause: one_line(&sentence::request(request)),
+        help: "w shows it",
+    });
+    let mut out: Vec<Problem> = asked.collect();
+    out.extend(agents::problems(state));
+    out.extend(tasks::problems(state));
+    out.extend(letters::problems(state));
+    out.extend(told::problems(state));
+    out.sort_by_key(|p| p.weight);
+    out.truncate(PROBLEMS_MAX);
+    out
+}
+
+/// The lines of the popup, `width` columns wide.
+pub fn lines(state: &UiState, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let all = problems(state);
+    if all.is_empty() {
+        let words = "Nothing is in the way: nobody waits, failed or stands still.";
+        return vec![Line::styled(words, theme.dim)];
+    }
+    let mut out = Vec::new();
+    let mut push = |text: &str, head: (&str, Style), style: Style| {
+        for (i, line) in wrap(text, width.saturating_sub(2)).into_iter().enumerate() {
+            let head = Span::styled(
+                if i == 0 {
+                    head.0.to_string()
+                } else {
+                    "  ".into()
+                },
+                head.1,
+            );
+            out.push(Line::from(vec![head, Span::styled(line, style)]));
+        }
+    };
+    let count = all.len();
+    for problem in all {
+        let head = match problem.weight {
+            Weight::Person => ("◆ ", theme.waiting),
+            Weight::Failed => ("✗ ", theme.error),
+            Weight::Stuck => ("▲ ", theme.warn),
+            Weight::Waits => ("◔ ", theme.dim),
+        };
+        push(&problem.cause, head, theme.text);
+        push(problem.help, ("  ", theme.dim), theme.dim);
+    }
+    if count == PROBLEMS_MAX {
+        let words = format!("No more than {PROBLEMS_MAX} are listed.");
+        push(&words, ("  ", theme.dim), theme.dim);
+    }
+    out
+}

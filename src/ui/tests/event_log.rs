@@ -1,0 +1,291 @@
+//! The event log as people see it: its looks at three sizes, its keys, where Enter leads, and that a recording shows the
+//! same.
+
+use std::time::Duration;
+
+use pretty_assertions::assert_eq;
+use ratatui::buffer::Buffer;
+
+use crate::domain::ids::{Name, TaskId};
+use crate::domain::stamp::Stamp;
+use crate::domain::team::Activity;
+use crate::protocol::EventKind;
+use crate::protocol::event::{Level, TurnEnd};
+use crate::ui::event_log::{EventLog, LINES_MAX, LogView};
+use crate::ui::fixture::{
+    NOON, blank, busy, busy_events, cells, decided, name, picture, plan, press, started, tell,
+};
+use crate::ui::keymap::Context;
+use crate::ui::pane::{Focus, Pane};
+use crate::ui::popup::{Popup, Searching, Text};
+use crate::ui::state::UiState;
+use crate::ui::{ColorDepth, Do, Theme, ThemeName};
+
+/// A crew to which several kinds of things have happened, trouble among them.
+fn eventful(width: u16, height: u16) -> UiState {
+    let mut state = busy(width, height);
+    let notice = |level, text: &str| EventKind::notice(level, text);
+    let (alice, bob) = (name("alice"), name("bob"));
+    let backoff = Activity::Backoff {
+        cause: "the server is overloaded (529)".into(),
+        until: Stamp(state.now.0 + 20.0),
+        attempt: 1,
+    };
+    let failed = TurnEnd::Failed {
+        error: "no such model".into(),
+        hint: "Choose another with m.".into(),
+    };
+    tell(
+        &mut state,
+        vec![
+            EventKind::ActivityChanged {
+                agent: alice,
+                activity: backoff,
+            },
+            notice(Level::Info, "wt/task-1 is merged into main."),
+            notice(
+                Level::Warn,
+                "Task #3 of dave is offered again: dave left it open, because the process that ran it was ended from outside while it worked.",
+            ),
+            EventKind::TurnEnded {
+                agent: bob,
+                end: failed,
+            },
+            decided(plan("r1", "1. Read"), "user"),
+        ],
+    );
+    state
+}
+
+fn view(state: &UiState) -> &LogView {
+    match state.popups.last() {
+        Some(Popup::EventLog(view)) => view,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The words of the selected line.
+fn selected(state: &UiState) -> String {
+    crate::ui::event_log::selected(state).map_or_else(String::new, |l| l.words.clone())
+}
+
+/// Text and style of a screen, on a terminal with all colours.
+fn shown(state: &UiState) -> Buffer {
+    cells(state, &Theme::new(state.theme(), ColorDepth::True))
+}
+
+#[test]
+fn what_happened_at_three_sizes() {
+    for (width, height) in [(160, 45), (100, 30), (70, 20)] {
+        let mut state = eventful(width, height);
+        press(&mut state, "esc @");
+        let file = format!("event_log_{width}x{height}");
+        insta::assert_snapshot!(file, picture(&state));
+        press(&mut state, "k / \"kind:m\"");
+        let file = format!("event_log_filter_{width}x{height}");
+        insta::assert_snapshot!(file, picture(&state));
+    }
+    let mut state = started(70, 20);
+    state.event_log = EventLog::default();
+    press(&mut state, "esc @");
+    insta::assert_snapshot!("event_log_empty_70x20", picture(&state));
+}
+
+#[test]
+fn its_style_in_the_themes() {
+    for (theme, width, height) in [
+        (ThemeName::Terminal, 160, 45),
+        (ThemeName::Dark, 100, 30),
+        (ThemeName::Light, 100, 30),
+        (ThemeName::Mono, 70, 20),
+    ] {
+        let mut state = eventful(width, height);
+        state.set_theme(theme);
+        press(&mut state, "esc @ k");
+        let file = format!("event_log_look_{}_{width}x{height}", theme.word());
+        insta::assert_snapshot!(file, format!("{:?}", shown(&state)));
+    }
+}
+
+#[test]
+fn its_keys_select_filter_and_close() {
+    let mut state = eventful(100, 30);
+    press(&mut state, "esc @");
+    assert_eq!(state.contexts(), [Context::EventLog, Context::Everywhere]);
+    assert_eq!(selected(&state), "you approved the plan of bob for #2");
+    assert_eq!(view(&state).selected, None);
+    press(&mut state, "k");
+    let failed = "bob's call failed: no such model. Choose another with m.";
+    assert_eq!(selected(&state), failed);
+    // What comes does not move the selection; on the newest it follows.
+    tell(&mut state, vec![EventKind::CrewAtRest]);
+    assert_eq!(selected(&state), failed);
+    press(&mut state, "f");
+    assert_eq!(selected(&state), "everybody rests, 1 of 5 tasks are done");
+    press(&mut state, "g");
+    assert_eq!(
+        selected(&state),
+        "crewdeck began session s1 with scripted-demo (script)"
+    );
+    press(&mut state, "G !");
+    assert_eq!(view(&state).filter.text(), "!");
+    assert_eq!(selected(&state), failed);
+    press(&mut state, "!");
+    assert!(!view(&state).has_filter());
+    press(&mut state, "/ \"who:alice kind:mail\"");
+    assert_eq!(view(&state).searching, Searching::Typing);
+    assert_eq!(selected(&state), "bob was given the letter of alice");
+    press(&mut state, "enter");
+    assert_eq!(state.contexts(), [Context::EventLog, Context::Everywhere]);
+    assert!(
+        picture(&state).contains("who:alice kind:mail (4 of"),
+        "{}",
+        picture(&state)
+    );
+    press(&mut state, "/ ctrl+u \"zzz\" enter");
+    assert_eq!(selected(&state), "");
+    assert!(picture(&state).contains("No line has these words"));
+    press(&mut state, "enter y esc");
+    assert!(!view(&state).has_filter());
+    press(&mut state, "@");
+    assert!(state.popups.is_empty());
+}
+
+#[test]
+fn the_palette_and_the_help_know_it() {
+    let mut state = eventful(100, 30);
+    press(&mut state, "esc ctrl+p \"event log\" enter");
+    assert_eq!(view(&state), &LogView::default());
+    press(&mut state, "f1");
+    let help = picture(&state);
+    assert!(help.contains("Event log"), "{help}");
+    assert!(help.contains("copy the line"), "{help}");
+}
+
+#[test]
+fn a_line_is_copied_with_its_time_and_kind() {
+    let mut state = eventful(100, 30);
+    let done = press(&mut state, "esc @ y");
+    let text = "12:00:27 request you approved the plan of bob for #2";
+    assert_eq!(done, [Do::Copy(text.into())]);
+}
+
+/// The first line that has these words, opened.
+fn enter(state: &mut UiState, words: &str) {
+    press(state, &format!("esc @ / \"{words}\" enter enter"));
+}
+
+#[test]
+fn enter_leads_to_what_a_line_is_about() {
+    let mut state = eventful(100, 30);
+    enter(&mut state, "offered again");
+    let text = |state: &UiState| match state.popups.last() {
+        Some(Popup::Reader(reader)) => reader.text.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(text(&state), Text::Task(TaskId(3)));
+    // Back in the log, at the same line.
+    press(&mut state, "esc");
+    assert!(selected(&state).contains("offered again"));
+    press(&mut state, "esc esc");
+    enter(&mut state, "byte order");
+    assert_eq!(text(&state), Text::Letter(1));
+    press(&mut state, "esc esc esc");
+    enter(&mut state, "no such model");
+    assert_eq!(
+        (&state.shown, state.focus),
+        (&name("bob"), Focus::Pane(Pane::Lead))
+    );
+    // A decided request leads to whom it was about.
+    press(&mut state, "esc");
+    enter(&mut state, "approved the plan");
+    assert_eq!(state.shown, name("bob"));
+    let mut state = busy(100, 30);
+    enter(&mut state, "asks you to approve");
+    assert!(state.popups.is_empty());
+    assert_eq!(state.focus, Focus::Pane(Pane::Needs));
+    // What is not there any more says so.
+    enter(&mut state, "asks you to approve");
+    tell(&mut state, vec![EventKind::notice(Level::Info, "a notice")]);
+    press(&mut state, "esc @ enter");
+    assert!(picture(&state).contains("There is nothing more to show of this."));
+}
+
+#[test]
+fn the_mouse_selects_and_opens() {
+    use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+    let mut state = eventful(100, 30);
+    press(&mut state, "esc @");
+    let picture = picture(&state);
+    let row = picture
+        .lines()
+        .position(|l| l.contains("offered again"))
+        .unwrap();
+    let click = MouseEvent {
+        kind: MouseEventKind::Down(MouseButton::Left),
+        column: 40,
+        row: u16::try_from(row).unwrap(),
+        modifiers: KeyModifiers::NONE,
+    };
+    crate::ui::update(&mut state, crate::ui::Msg::Mouse(click));
+    assert!(selected(&state).contains("offered again"));
+    crate::ui::update(&mut state, crate::ui::Msg::Mouse(click));
+    assert!(matches!(state.popups.last(), Some(Popup::Reader(_))));
+}
+
+#[test]
+fn a_long_log_says_where_the_rest_is() {
+    let mut state = busy(100, 30);
+    for i in 0..LINES_MAX {
+        let text = format!("notice number {i}");
+        tell(&mut state, vec![EventKind::notice(Level::Info, text)]);
+    }
+    press(&mut state, "esc @");
+    let picture = picture(&state);
+    let path = ".crewdeck/sessions/s1/journal.jsonl";
+    assert!(picture.contains(path), "{picture}");
+    // The end of a long journal alone.
+    let mut late = blank(100, 30);
+    let event = |seq, kind| crate::protocol::Event {
+        seq,
+        at: Stamp(NOON),
+        kind,
+    };
+    let first = event(500, EventKind::notice(Level::Info, "late"));
+    crate::ui::update(&mut late, crate::ui::Msg::Event(first));
+    assert!(late.event_log.is_cut());
+}
+
+#[test]
+fn a_recording_shows_the_same_log() {
+    let kinds = busy_events().into_iter();
+    let events: Vec<crate::protocol::Event> = kinds
+        .enumerate()
+        .map(|(i, kind)| crate::protocol::Event {
+            seq: i as u64 + 1,
+            at: Stamp(NOON).after(Duration::from_secs(i as u64)),
+            kind,
+        })
+        .collect();
+    let mut live = blank(100, 30);
+    for event in &events {
+        crate::ui::update(&mut live, crate::ui::Msg::Event(event.clone()));
+    }
+    let mut back = blank(100, 30);
+    let player = crate::ui::replay::Player::new(events.clone(), 1.0);
+    crate::ui::begin_replay(&mut back, player);
+    press(&mut back, "> > > > > > < < , , , . > > > > >");
+    let mut again = blank(100, 30);
+    crate::ui::recall(&mut again, None, &events);
+    let lines = |state: &UiState| state.event_log.lines().cloned().collect::<Vec<_>>();
+    let words = |state: &UiState| {
+        lines(state)
+            .into_iter()
+            .map(|l| (l.at, l.words))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(words(&back), words(&live));
+    assert_eq!(lines(&again), lines(&live));
+    assert!(!lines(&live).is_empty());
+    assert_eq!(back.shown, Name::lead());
+}

@@ -1,0 +1,110 @@
+//! The letters between two, read from the Inbox: whole, in order, with times and states, and scrolled where there are many.
+
+use pretty_assertions::assert_eq;
+
+use crate::domain::mail::LetterKind;
+use crate::domain::stamp::Stamp;
+use crate::protocol::EventKind;
+use crate::protocol::event::LetterStep;
+use crate::ui::fixture::{NOON, busy, cells, letter, picture, press, tell};
+use crate::ui::popup::Popup;
+use crate::ui::state::UiState;
+use crate::ui::{ColorDepth, Theme, ThemeName};
+
+const SAID: [&str; 4] = [
+    "Which byte order has the header? I guess little, as in the other formats of this family, but the README does not say.",
+    "Little. The version is two bytes, then come the flags.",
+    "Thank you.\n\n- the version is read now\n- the flags are next",
+    "好的 👍 Tell me when the table of blocks is there.",
+];
+
+/// Letters to and fro, with another thread in between.
+fn writing(width: u16, height: u16, count: usize) -> UiState {
+    let mut state = busy(width, height);
+    for i in 0..count {
+        let (from, to) = if i % 2 == 0 {
+            ("bob", "alice")
+        } else {
+            ("alice", "bob")
+        };
+        let words = match SAID.get(i) {
+            Some(words) => (*words).to_string(),
+            None => format!("letter number {i}"),
+        };
+        let mut one = letter(&format!("t{i}"), LetterKind::Message, from, to, &words);
+        one.timestamp = Stamp(NOON + 40.0).after(std::time::Duration::from_secs(i as u64));
+        let step = match count - i {
+            1 => LetterStep::Sent,
+            2 => LetterStep::Delivered,
+            _ => LetterStep::ActedOn,
+        };
+        let other = letter(
+            &format!("o{i}"),
+            LetterKind::Message,
+            "lead",
+            "alice",
+            "other",
+        );
+        tell(
+            &mut state,
+            vec![
+                EventKind::LetterMoved { letter: one, step },
+                EventKind::LetterMoved {
+                    letter: other,
+                    step,
+                },
+            ],
+        );
+    }
+    state
+}
+
+#[test]
+fn a_thread_is_read_whole_from_the_inbox_at_three_sizes() {
+    for (width, height) in [(160, 45), (100, 30), (70, 20)] {
+        let mut state = writing(width, height, 4);
+        // The newest of them is above the last letter of the other thread.
+        press(&mut state, "esc 5 k enter");
+        let file = format!("thread_{width}x{height}");
+        insta::assert_snapshot!(file, picture(&state));
+    }
+    let mut state = writing(100, 30, 4);
+    press(&mut state, "esc 5 k enter");
+    let theme = Theme::new(ThemeName::Dark, ColorDepth::True);
+    let look = format!("{:?}", cells(&state, &theme));
+    insta::assert_snapshot!("thread_look_dark_100x30", look);
+}
+
+#[test]
+fn a_long_thread_opens_at_its_letter_and_scrolls_to_both_ends() {
+    let mut state = writing(100, 30, 60);
+    press(&mut state, "esc 5 k enter");
+    let shown = |state: &UiState, words: &str| picture(state).contains(words);
+    assert!(
+        shown(&state, "Letters between bob and alice (61)")
+            || shown(&state, "Letters between alice and bob (61)"),
+        "{}",
+        picture(&state)
+    );
+    assert!(shown(&state, "letter number 59"));
+    assert!(!shown(&state, "Which byte order has the header?"));
+    press(&mut state, "g");
+    assert!(shown(&state, "Which byte order has the header?"));
+    assert!(!shown(&state, "letter number 59"));
+    press(&mut state, "G");
+    assert!(shown(&state, "letter number 59"));
+    assert!(shown(&state, "not read yet"));
+}
+
+#[test]
+fn of_a_very_long_thread_those_around_the_opened_one_are_shown_and_the_cut_says_so() {
+    let mut state = writing(100, 30, 160);
+    press(&mut state, "esc 5 k enter g");
+    let Some(Popup::Reader(reader)) = state.popups.last() else {
+        panic!("{:?}", state.popups)
+    };
+    let lines = crate::ui::readers::lines(&state, reader, 80, &Theme::default());
+    let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    assert_eq!(text[0], "61 older letters of them are not shown here.");
+    assert!(text.last().unwrap().contains("letter number 159"));
+}

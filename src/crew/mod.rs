@@ -296,10 +296,7 @@ impl Crew {
         }
         shared.tell_of_unknown_price().await;
         let (back, team) = roll::call(&shared, parts.start).await?;
-        let seen = skills::begin(&shared).await;
-        shared
-            .tracker
-            .spawn(skills::watch(Arc::clone(&shared), seen));
+        shared.read_skills().await;
         let lead = lead::start(&shared, parts.start).await?;
         let mut resumed = lead.turn;
         let mut mates = Vec::new();

@@ -74,7 +74,7 @@ pub struct Member {
     /// Its first instructions, until its first turn has ended: a restart before that says them again.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub first: String,
-    /// When it was last known to be alive; zero: unknown.
+    /// When it was last known to be alive; zero: unknown. Not renewed while it rests.
     #[serde(default)]
     pub seen_at: Stamp,
     /// Fields of other programs.

@@ -78,7 +78,7 @@ async fn close_all_but(
 }
 
 /// Notes now and then that teammates who work are alive, for whoever reads the roster. When one began to rest says
-/// the change of its status; while all rest nothing is written.
+/// the change of its status; while all rest, or a request waits, nothing is written.
 pub async fn beat(shared: Arc<Shared>) {
     let mut pulse = shared.pulse.subscribe();
     loop {
@@ -130,8 +130,11 @@ fn lost(requests: &[Request]) -> Vec<String> {
 }
 
 impl Shared {
-    /// The teammates that are in a turn.
+    /// The teammates that are in a turn; nobody while the person is waited for, which may take a night.
     fn working(&self) -> Vec<Name> {
+        if self.has_open_request() {
+            return Vec::new();
+        }
         let agents = lock(&self.agents);
         let works = |(name, handle): &(&Name, &Handle)| {
             !name.is_lead() && *lock(&handle.standing) == Standing::Working

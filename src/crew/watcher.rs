@@ -165,7 +165,7 @@ impl Shared {
     async fn tell_team(&self, team: Team) {
         let changed = {
             let mut known = super::lock(&self.team);
-            let changed = *known != team;
+            let changed = known.is_other_than(&team);
             if changed {
                 known.clone_from(&team);
             }

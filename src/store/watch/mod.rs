@@ -5,22 +5,21 @@
 //! while a file is so young that its times say little; every second where it can tell nothing. What is as it was
 //! is not told again.
 
+mod folders;
 mod heard;
 mod net;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::fs::MetadataExt;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use notify::{RecommendedWatcher, RecursiveMode, Watcher};
-
 use super::board::{Which, id_of_file};
 use super::{Skills, StoreError, words};
+use folders::Folders;
 use heard::{Ear, Heard};
-use net::{Hearing, Net, Trust};
+use net::{Hearing, Net, Passed, Trust};
 
 /// Events within this time are one.
 const MERGE: Duration = Duration::from_millis(10);
@@ -87,6 +86,9 @@ pub struct Watch {
     thread: Option<JoinHandle<()>>,
 }
 
+/// How long to wait for the next look at everything.
+type Wait = fn(&Trust, Hearing, Passed) -> Duration;
+
 /// Watches the state folders below `root`, which exist, and its `skills`, and calls `tell` from a thread of its own.
 ///
 /// # Errors
@@ -96,7 +98,7 @@ pub fn start(
     skills: &Skills,
     tell: impl Fn(Dirty) + Send + 'static,
 ) -> Result<Watch, StoreError> {
-    start_with(root, Some(skills), Folders::native, Trust::pause, tell)
+    start_with(root, Some(skills), Folders::native, Trust::wait, tell)
 }
 
 /// The same with another way to hear and other times between two looks.
@@ -104,7 +106,7 @@ fn start_with(
     root: &Path,
     skills: Option<&Skills>,
     hear: fn(PathBuf, Option<Skills>, Arc<Ear>) -> notify::Result<Folders>,
-    pause: fn(&Trust, Hearing) -> Duration,
+    wait: Wait,
     tell: impl Fn(Dirty) + Send + 'static,
 ) -> Result<Watch, StoreError> {
     let ear = Arc::<Ear>::default();
@@ -120,7 +122,7 @@ fn start_with(
         .spawn(move || {
             // The files as they are before anybody reads them: what changes from here on is told.
             let net = Net::spread(base, skills);
-            listen(&listening, folders, net, pause, &tell);
+            listen(&listening, folders, net, wait, &tell);
         })?;
     Ok(Watch {
         how,
@@ -144,80 +146,6 @@ impl Drop for Watch {
     }
 }
 
-/// What tells a folder from another of its name: its inode, which may be used again, and its birth.
-type Identity = (u64, Option<SystemTime>);
-
-/// The folders that the system watches for us.
-struct Folders {
-    base: PathBuf,
-    skills: Option<Skills>,
-    watcher: RecommendedWatcher,
-    /// Which folder was there when the watch began: a watch belongs to it and not to its name. `None`: it is not
-    /// watched.
-    watched: BTreeMap<PathBuf, Option<Identity>>,
-    is_shared: bool,
-}
-
-impl Folders {
-    fn native(base: PathBuf, skills: Option<Skills>, ear: Arc<Ear>) -> notify::Result<Folders> {
-        let (root, shelves) = (base.clone(), skills.clone());
-        let watcher = notify::recommended_watcher(move |event| {
-            hear(&ear, &root, shelves.as_ref(), event);
-        })?;
-        let mut folders = Folders {
-            watched: BTreeMap::new(),
-            is_shared: net::is_shared(&base),
-            base,
-            skills,
-            watcher,
-        };
-        for folder in FOLDERS {
-            let path = folders.base.join(folder);
-            folders.watcher.watch(&path, RecursiveMode::NonRecursive)?;
-            folders.watched.insert(path.clone(), identity(&path));
-        }
-        // Without a watch on the skills the net is all that they have.
-        folders.renew();
-        Ok(folders)
-    }
-
-    /// Watches those anew that were deleted and made again, and those of the skills as they are now.
-    fn renew(&mut self) {
-        let mut wanted: Vec<PathBuf> = FOLDERS.iter().map(|f| self.base.join(f)).collect();
-        wanted.extend(self.skills.iter().flat_map(Skills::folders));
-        let watcher = &mut self.watcher;
-        self.watched.retain(|path, _| {
-            let stays = wanted.contains(path);
-            if !stays {
-                // The system has mostly forgotten a folder that is gone by itself.
-                let _ = watcher.unwatch(path);
-            }
-            stays
-        });
-        for path in wanted {
-            let now = identity(&path);
-            let before = self.watched.get(&path).copied().flatten();
-            if now.is_some() && now == before {
-                continue;
-            }
-            if self.watched.contains_key(&path) {
-                let _ = watcher.unwatch(&path);
-            }
-            let is_watched =
-                now.is_some() && watcher.watch(&path, RecursiveMode::NonRecursive).is_ok();
-            self.watched.insert(path, now.filter(|_| is_watched));
-        }
-    }
-
-    fn hearing(&self) -> Hearing {
-        if self.is_shared || self.watched.values().any(Option::is_none) {
-            Hearing::Parts
-        } else {
-            Hearing::All
-        }
-    }
-}
-
 /// Why the system can not watch, and what to do about it.
 fn why(error: &notify::Error) -> String {
     match &error.kind {
@@ -235,11 +163,6 @@ fn why(error: &notify::Error) -> String {
         | notify::ErrorKind::WatchNotFound
         | notify::ErrorKind::InvalidConfig(_) => error.to_string(),
     }
-}
-
-fn identity(path: &Path) -> Option<Identity> {
-    let meta = std::fs::metadata(path).ok()?;
-    Some((meta.ino(), meta.created().ok()))
 }
 
 /// What the system says of the folders.
@@ -282,34 +205,38 @@ fn listen(
     ear: &Ear,
     mut folders: Option<Folders>,
     mut net: Net,
-    pause: fn(&Trust, Hearing) -> Duration,
+    wait: Wait,
     tell: &impl Fn(Dirty),
 ) {
     let mut trust = Trust::default();
-    let mut last = Instant::now();
+    let mut last_look = Instant::now();
+    let mut last_heard: Option<Instant> = None;
     loop {
         let hearing = folders.as_ref().map_or(Hearing::Nothing, Folders::hearing);
-        let wait = pause(&trust, hearing).saturating_sub(last.elapsed());
-        if ear.wait(wait, |heard| !heard.is_quiet()).is_quiet() {
-            last = Instant::now();
+        let passed = Passed {
+            since_look: last_look.elapsed(),
+            since_heard: last_heard.map(|at| at.elapsed()),
+        };
+        let within = wait(&trust, hearing, passed);
+        if ear.wait(within, |heard| !heard.is_quiet()).is_quiet() {
+            (last_look, last_heard) = (Instant::now(), None);
             if let Some(folders) = &mut folders {
                 folders.renew();
             }
             let (dirty, found) = net.look(SystemTime::now());
             trust.note(found);
-            if dirty.is_empty() {
-                continue;
-            }
-            dirty.into_iter().for_each(|d| ear.heard().add(d));
+            dirty.into_iter().for_each(tell);
+            continue;
         }
         // What follows at once is told with it.
         let mut heard = ear.wait(MERGE, |heard| heard.is_over);
         if heard.is_over {
             return;
         }
-        let look = heard.take();
+        let told = heard.take();
         drop(heard);
-        for dirty in look {
+        last_heard = Some(Instant::now());
+        for dirty in told {
             if let (Dirty::Skills, Some(folders)) = (&dirty, &mut folders) {
                 // A new folder is watched before its files are read.
                 folders.renew();
@@ -397,7 +324,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         crate::store::prepare(dir.path()).unwrap();
         let (tell, told) = channel();
-        let often: fn(&Trust, Hearing) -> Duration = |_, _| Duration::from_millis(100);
+        let often: Wait = |_, _, _| Duration::from_millis(100);
         let tell = move |d| tell.send(d).unwrap_or_default();
         let _watch = start_with(dir.path(), None, Folders::native, often, tell).unwrap();
         let folder = dir.path().join(".tasks");
@@ -432,7 +359,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         crate::store::prepare(dir.path()).unwrap();
         let (tell, told) = channel();
-        let often: fn(&Trust, Hearing) -> Duration = |_, hearing| {
+        let often: Wait = |_, hearing, _| {
             assert_eq!(hearing, Hearing::Nothing);
             Duration::from_millis(10)
         };

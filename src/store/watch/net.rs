@@ -61,25 +61,45 @@ impl Trust {
         self.last = Some(found);
     }
 
-    /// How long to rely on what is heard before the next look.
-    pub(super) fn pause(&self, hearing: Hearing) -> Duration {
-        match (hearing, self.last) {
+    /// How long to rely on what is heard before the next look. A look follows when nothing was heard any more for a
+    /// while: then the files' times can be trusted.
+    pub(super) fn wait(&self, hearing: Hearing, passed: Passed) -> Duration {
+        let pause = match (hearing, self.last) {
             (Hearing::Nothing, _) => POLL,
             (Hearing::Parts, _) | (Hearing::All, Some(Found::Unsure)) => OFTEN,
             (Hearing::All, _) if self.doubts > 0 => OFTEN,
             (Hearing::All, None | Some(Found::Heard | Found::Unheard)) => SELDOM,
+        };
+        let wait = pause.saturating_sub(passed.since_look);
+        match passed.since_heard {
+            Some(since) => wait.min(OFTEN.saturating_sub(since)),
+            None => wait,
         }
     }
+}
+
+/// What time has passed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Passed {
+    /// Since the last look.
+    pub since_look: Duration,
+    /// Since something was heard; `None`: nothing was since the last look.
+    pub since_heard: Option<Duration>,
 }
 
 /// The files as they were at the last look.
 pub(super) struct Net {
     base: PathBuf,
     skills: Option<Skills>,
-    /// One print for each kind of files; `None` where it could not be trusted.
+    /// One print for each kind of files; `None` where it could not be trusted, or something was heard since.
     prints: [Option<u64>; KINDS],
-    /// What was heard since.
-    heard: [bool; KINDS],
+    names: [Option<Names>; FOLDERS.len()],
+}
+
+/// The state files of a folder, as long as its own print stays: to open a folder wakes who watches it.
+struct Names {
+    folder: Print,
+    files: Vec<PathBuf>,
 }
 
 impl Net {
@@ -89,22 +109,21 @@ impl Net {
             base,
             skills,
             prints: [None; KINDS],
-            heard: [false; KINDS],
+            names: FOLDERS.map(|_| None),
         };
         net.prints = net.look_at_all(SystemTime::now());
         net
     }
 
-    /// Something was heard and told.
+    /// Something was heard and is told. The next look tells it once more: by then no further change looks alike.
     pub(super) fn heard(&mut self, dirty: &Dirty) {
-        self.heard[dirty.kind()] = true;
+        self.prints[dirty.kind()] = None;
     }
 
     /// Looks at all files at `now`. What is another than before, or may be, comes back.
     pub(super) fn look(&mut self, now: SystemTime) -> (Vec<Dirty>, Found) {
         let prints = self.look_at_all(now);
         let before = std::mem::replace(&mut self.prints, prints);
-        let heard = std::mem::take(&mut self.heard);
         let mut found = Found::Heard;
         let mut out = Vec::new();
         for (at, dirty) in Dirty::all().into_iter().enumerate() {
@@ -112,19 +131,19 @@ impl Net {
                 continue;
             }
             found = match (self.prints[at], before[at]) {
-                (Some(_), Some(_)) if !heard[at] => Found::Unheard,
+                (Some(_), Some(_)) => Found::Unheard,
                 (None, _) if found == Found::Heard => Found::Unsure,
-                (Some(_) | None, _) => found,
+                (Some(_), None) | (None, _) => found,
             };
             out.push(dirty);
         }
         (out, found)
     }
 
-    fn look_at_all(&self, now: SystemTime) -> [Option<u64>; KINDS] {
+    fn look_at_all(&mut self, now: SystemTime) -> [Option<u64>; KINDS] {
         let mut prints = [Some(0); KINDS];
         for (at, folder) in FOLDERS.iter().enumerate() {
-            prints[at] = self.print(&self.base.join(folder), now);
+            prints[at] = self.print(at, &self.base.join(folder), now);
         }
         prints[Dirty::Skills.kind()] = self.skills.as_ref().map_or(Some(0), |skills| {
             let mut hasher = DefaultHasher::new();
@@ -136,19 +155,40 @@ impl Net {
 
     /// The print of the state files in `folder`, in whatever order the system lists them. `None` while one of them
     /// can not be trusted.
-    fn print(&self, folder: &Path, now: SystemTime) -> Option<u64> {
-        let mut all: u64 = 0;
-        for entry in fs::read_dir(folder).ok()? {
-            let entry = entry.ok()?;
-            if dirty(&self.base, &entry.path()).is_none() {
-                continue;
-            }
-            let print = Print::of(&entry.metadata().ok()?, now)?;
-            let mut hasher = DefaultHasher::new();
-            (entry.file_name(), print).hash(&mut hasher);
-            all = all.wrapping_add(hasher.finish());
+    fn print(&mut self, at: usize, folder: &Path, now: SystemTime) -> Option<u64> {
+        let meta = fs::metadata(folder).ok()?;
+        let known = self.names[at].take().filter(|n| n.folder.fits(&meta));
+        let names = match known {
+            Some(names) => names,
+            None => Names {
+                files: self.list(folder)?,
+                // Of a young one the names are asked for again.
+                folder: Print::of(&meta, now).unwrap_or_default(),
+            },
+        };
+        let mut all: Option<u64> = Some(0);
+        for file in &names.files {
+            let meta = fs::symlink_metadata(file);
+            let print = meta.ok().and_then(|meta| Print::of(&meta, now));
+            all = all.zip(print).map(|(all, print)| {
+                let mut hasher = DefaultHasher::new();
+                (file, print).hash(&mut hasher);
+                all.wrapping_add(hasher.finish())
+            });
         }
-        Some(all)
+        self.names[at] = Some(names);
+        all
+    }
+
+    fn list(&self, folder: &Path) -> Option<Vec<PathBuf>> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(folder).ok()? {
+            let path = entry.ok()?.path();
+            if dirty(&self.base, &path).is_some() {
+                files.push(path);
+            }
+        }
+        Some(files)
     }
 }
 
@@ -199,29 +239,63 @@ mod tests {
     fn how_long_the_systems_word_is_relied_on() {
         use Found::{Heard, Unheard, Unsure};
         use Hearing::{All, Nothing, Parts};
-        let after = |found: &[Found], hearing| {
+        let seconds = Duration::from_secs;
+        let wait = |found: &[Found], hearing, since_look, since_heard: Option<u64>| {
             let mut trust = Trust::default();
             found.iter().for_each(|f| trust.note(*f));
-            trust.pause(hearing)
+            let since_heard = since_heard.map(seconds);
+            let since_look = seconds(since_look);
+            let passed = Passed {
+                since_look,
+                since_heard,
+            };
+            trust.wait(hearing, passed).as_secs()
         };
-        assert_eq!(
-            [
-                after(&[], All),
-                after(&[Heard], All),
-                after(&[Unsure], All),
-                after(&[Unsure, Heard], All),
-                after(&[Unheard], All),
-                after(&[Unheard, Heard], All),
-                after(&[], Parts),
-                after(&[Heard], Nothing),
-            ],
-            [SELDOM, SELDOM, OFTEN, SELDOM, OFTEN, OFTEN, OFTEN, POLL]
-        );
+        let table = [
+            // What was found, what is heard, seconds since the look and since something was heard, the wait.
+            (&[][..], All, 0, None, 30),
+            (&[Heard], All, 0, None, 30),
+            (&[Heard], All, 12, None, 18),
+            (&[Heard], All, 40, None, 0),
+            // After the last change, and while changes never end.
+            (&[Heard], All, 12, Some(0), 5),
+            (&[Heard], All, 12, Some(4), 1),
+            (&[Heard], All, 29, Some(0), 1),
+            (&[Unsure], All, 0, None, 5),
+            (&[Unsure, Heard], All, 0, None, 30),
+            (&[Unheard], All, 0, None, 5),
+            (&[Unheard, Heard], All, 0, None, 5),
+            (&[Heard], Parts, 0, None, 5),
+            (&[Heard], Parts, 4, Some(0), 1),
+            (&[Heard], Nothing, 0, None, 1),
+        ];
+        for (found, hearing, look, heard, expected) in table {
+            let row = (found, hearing, look, heard);
+            assert_eq!((row, wait(found, hearing, look, heard)), (row, expected));
+        }
         let mut long = vec![Unheard];
         long.extend([Heard; DOUBTS as usize]);
-        assert_eq!(after(&long, All), SELDOM, "a minute without a loss");
+        assert_eq!(wait(&long, All, 0, None), 30, "a minute without a loss");
         long.push(Unheard);
-        assert_eq!(after(&long, All), OFTEN);
+        assert_eq!(wait(&long, All, 0, None), 5);
+    }
+
+    /// Looks in an hour in which nothing happens: what rest costs.
+    #[test]
+    fn at_rest_two_looks_a_minute_are_all() {
+        let mut trust = Trust::default();
+        let (mut now, mut looks) = (Duration::ZERO, 0);
+        while now < Duration::from_secs(3600) {
+            let since_look = Duration::ZERO;
+            let passed = Passed {
+                since_look,
+                since_heard: None,
+            };
+            now += trust.wait(Hearing::All, passed);
+            trust.note(Found::Heard);
+            looks += 1;
+        }
+        assert_eq!(looks, 120);
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub use replay::{begin as begin_replay, recall};
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use ratatui::layout::Rect;
 
+use super::ages;
 use super::attention::Window;
 use super::keymap::{Action, Found};
 use super::keys;
@@ -143,9 +144,8 @@ fn tick(state: &mut UiState, now: Stamp) {
         Motion::Full => SPIN.as_secs_f64(),
         Motion::Reduced => 1.0,
     };
-    if state.busy() > 0 && (before.0 / step).floor() < (now.0 / step).floor() {
-        state.dirty = true;
-    }
+    let turns = state.busy() > 0 && (before.0 / step).floor() < (now.0 / step).floor();
+    state.dirty |= turns || ages::read_otherwise(state, before);
 }
 
 fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {

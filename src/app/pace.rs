@@ -109,7 +109,7 @@ mod tests {
             waits.push(due.saturating_sub(now));
             pace.drawn(due);
         }
-        assert_eq!(waits, [at(0), at(0), at(0), STREAM - at(4)]);
+        assert_eq!(waits, [at(0), at(0), at(0), STREAM.saturating_sub(at(4))]);
     }
 
     #[test]

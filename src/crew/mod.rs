@@ -14,6 +14,7 @@ mod rest;
 mod roll;
 mod rules;
 mod skills;
+mod start;
 mod subagent;
 mod trees;
 mod troubles;
@@ -32,10 +33,10 @@ use tokio_util::task::TaskTracker;
 
 use crate::agent::calls::RuleBook;
 use crate::agent::desk::Desk;
-use crate::agent::driver::{Control, Engine, EngineSlot, blocking};
+use crate::agent::driver::{Control, Engine, EngineSlot};
 use crate::domain::ceiling::Ceilings;
 use crate::domain::conversation::TurnState;
-use crate::domain::graph::{Delta, TaskGraph};
+use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
 use crate::domain::request::{Decider, RequestKind};
 use crate::domain::skill::SkillBook;
@@ -45,7 +46,7 @@ use crate::domain::usage::Price;
 use crate::process::guard::Guard;
 use crate::protocol::event::{EventKind, Level, Setup};
 use crate::protocol::{Command, Publisher};
-use crate::store::{Board, Post, Requests, Roster, Skills, StoreError, Which, Worktrees};
+use crate::store::{Board, Post, Requests, Roster, Skills, StoreError};
 use crate::tools::policy::Rules;
 pub use trees::MergeRule;
 pub use viewer::{Runner, Viewer, ViewerParts};
@@ -232,23 +233,11 @@ impl Crew {
     /// # Errors
     /// When the state folders can not be read or written.
     pub async fn start(parts: Parts) -> Result<Crew, StoreError> {
-        // Git is asked beside the rest: it takes longer than everything before the first look of the person.
-        let asked = parts.worktrees.map(|rule| {
-            let door = Worktrees::open(&parts.root);
-            let check = door.clone();
-            let checked = tokio::spawn(blocking(move || check.check()));
-            (rule, door, checked)
-        });
         let board = Board::open(&parts.root);
-        let graph = first_look(&parts, &board).await;
-        let (trees, without) = match asked {
-            None => (None, None),
-            Some((rule, door, checked)) => match checked.await {
-                Ok(Ok(())) => (Some(trees::Trees::new(door, rule)), None),
-                Ok(Err(why)) => (None, Some(why.to_string())),
-                Err(why) => (None, Some(why.to_string())),
-            },
-        };
+        // Git is asked beside the rest: it takes longer than everything before the first look of the person.
+        let asked = start::ask_git(&parts);
+        let graph = start::first_look(&parts, &board).await;
+        let (trees, without) = start::heard_of_git(asked).await;
         let shared = Arc::new(Shared {
             trees,
             board,
@@ -358,32 +347,6 @@ impl Crew {
         let _ = tokio::time::timeout(STOP_WITHIN, self.shared.tracker.wait()).await;
         roll::close(&self.shared).await
     }
-}
-
-/// Tells who is here and what is on the board, before anything that takes longer. The board as it was told comes back.
-async fn first_look(parts: &Parts, board: &Board) -> TaskGraph {
-    let publisher = &parts.publisher;
-    publisher
-        .publish(EventKind::CrewReady(parts.setup.clone()))
-        .await;
-    let board = board.clone();
-    let looked = blocking(move || board.news(&Which::All, &TaskGraph::default())).await;
-    let mut graph = TaskGraph::default();
-    // Where it can not be read, the watcher says so when it has begun.
-    if let Ok(news) = looked {
-        graph.apply(&news.delta.changed, &news.delta.removed);
-        for text in news.notices {
-            publisher
-                .publish(EventKind::notice(Level::Warn, text))
-                .await;
-        }
-        for Delta { changed, removed } in news.delta.pieces() {
-            publisher
-                .publish(EventKind::BoardChanged { changed, removed })
-                .await;
-        }
-    }
-    graph
 }
 
 impl Shared {

@@ -42,7 +42,9 @@ impl Heard {
     }
 
     pub(super) fn add_all(&mut self) {
-        Dirty::all().into_iter().for_each(|dirty| self.add(dirty));
+        for dirty in Dirty::all() {
+            self.add(dirty);
+        }
     }
 
     pub(super) fn is_quiet(&self) -> bool {

@@ -242,7 +242,9 @@ mod tests {
         let seconds = Duration::from_secs;
         let wait = |found: &[Found], hearing, since_look, since_heard: Option<u64>| {
             let mut trust = Trust::default();
-            found.iter().for_each(|f| trust.note(*f));
+            for one in found {
+                trust.note(*one);
+            }
             let since_heard = since_heard.map(seconds);
             let since_look = seconds(since_look);
             let passed = Passed {

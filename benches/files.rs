@@ -7,6 +7,7 @@
 
 mod common;
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
@@ -79,14 +80,15 @@ fn figures(what: &str, all: Vec<f64>) {
     );
 }
 
-/// Milliseconds since the file of a task was written, by the times of the file system: they tick in a few
+/// Milliseconds since the file of a task was put into its place, by the times of the file system: they tick in a few
 /// milliseconds.
 fn since_written(root: &Path, id: &str) -> f64 {
     let meta = std::fs::metadata(root.join(format!(".tasks/task_{id}.json"))).unwrap();
-    let written = meta.modified().unwrap();
-    ms(SystemTime::now()
-        .duration_since(written)
-        .unwrap_or_default())
+    // To rename a file changes the file, and not its content: that was written, and brought to the disk, before.
+    let placed = Duration::from_secs(meta.ctime().unsigned_abs())
+        + Duration::from_nanos(meta.ctime_nsec().unsigned_abs());
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    ms(now.unwrap().saturating_sub(placed))
 }
 
 /// Adds a task; its number comes back.

@@ -53,14 +53,13 @@ fn main() {
     });
     figures("a task that `crewdeck task edit` changes", edited.collect());
 
-    // Each makes the board longer: the newest is found by a filter of its own board.
     let added = (0..ROUNDS).map(|n| {
         std::thread::sleep(APART);
         let subject = format!("New {n} ends");
         let id = add(&root, &subject);
         screen.wait_for(&subject);
         let took = since_written(&root, &id);
-        // It makes room for the next one, so that this one needs no search.
+        // The board stays as small as it is, so that the next one is in view.
         std::fs::remove_file(root.join(format!(".tasks/task_{id}.json"))).unwrap();
         screen.wait("the task is gone", |text| !text.contains(&subject));
         took

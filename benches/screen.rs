@@ -24,7 +24,7 @@ const MANY_ROUNDS: usize = 7;
 const FEW: u64 = 12;
 const MANY: u64 = 10_000;
 /// Events of the session that is gone on with.
-const LONG: u64 = 20_000;
+const LONG: u32 = 20_000;
 /// Most times the smallest program's first screen.
 const FIRST: f64 = 5.0;
 /// Most milliseconds until the dashboard is there with many tasks, or a long session.
@@ -127,7 +127,7 @@ fn record(root: &Path, session: &str) {
     let mut journal = Journal::open(root, session).unwrap();
     for seq in 1..=LONG {
         let text = format!("Event {seq}: {}", "some words of an answer ".repeat(8));
-        let line = json!({"seq": seq, "at": 1.0e9 + seq as f64, "type": "notice", "level": "info", "text": text});
+        let line = json!({"seq": seq, "at": 1.0e9 + f64::from(seq), "type": "notice", "level": "info", "text": text});
         journal.append(&line.to_string()).unwrap();
     }
     let log = root.join(format!(".transcripts/{session}-lead.jsonl"));

@@ -22,6 +22,7 @@ mod secrets;
 mod theme;
 mod viewing;
 pub mod wire;
+mod zone;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

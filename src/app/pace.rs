@@ -6,6 +6,9 @@ use std::time::Duration;
 const FRAMES: f64 = 30.0;
 /// Frames that may come at once after a rest.
 const BURST: f64 = 3.0;
+/// Frames that may come at once at the start: the empty panes, who is here, and what is on the board. They come
+/// within milliseconds, and nobody types yet.
+const START: f64 = BURST + 3.0;
 /// The shortest time between two frames that only what happened asks for. It leaves a third of all frames
 /// to keys, so that what a person types is shown at once while replies stream in.
 const STREAM: Duration = Duration::from_millis(50);
@@ -29,7 +32,7 @@ pub struct Pace {
 impl Default for Pace {
     fn default() -> Pace {
         Pace {
-            left: BURST,
+            left: START,
             last: None,
         }
     }
@@ -47,6 +50,7 @@ impl Pace {
         };
         match cause {
             Cause::Key => counted,
+            Cause::Event if self.left > BURST => counted,
             Cause::Event => counted.max(last + STREAM),
         }
     }
@@ -61,7 +65,7 @@ impl Pace {
         let passed = self
             .last
             .map_or(0.0, |last| now.saturating_sub(last).as_secs_f64());
-        (self.left + passed * FRAMES).min(BURST)
+        (self.left + passed * FRAMES).min(self.left.max(BURST))
     }
 }
 
@@ -84,15 +88,28 @@ mod tests {
     #[test]
     fn never_more_than_thirty_a_second() {
         assert!(
-            (298..=304).contains(&frames(Cause::Key)),
+            (298..=307).contains(&frames(Cause::Key)),
             "{}",
             frames(Cause::Key)
         );
         assert!(
-            (199..=202).contains(&frames(Cause::Event)),
+            (199..=205).contains(&frames(Cause::Event)),
             "{}",
             frames(Cause::Event)
         );
+    }
+
+    #[test]
+    fn what_the_start_brings_is_drawn_at_once_and_then_no_more() {
+        let mut pace = Pace::default();
+        let at = Duration::from_millis;
+        let mut waits = Vec::new();
+        for now in [0, 5, 8, 12].map(at) {
+            let due = pace.due(Cause::Event, now).max(now);
+            waits.push(due.saturating_sub(now));
+            pace.drawn(due);
+        }
+        assert_eq!(waits, [at(0), at(0), at(0), STREAM.saturating_sub(at(4))]);
     }
 
     #[test]

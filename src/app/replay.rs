@@ -3,12 +3,11 @@
 use anyhow::{Context, Result, bail};
 use crossterm::event::{Event as Input, EventStream, KeyEventKind};
 use futures::StreamExt;
-use jiff::tz::TimeZone;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 use super::pace::{Cause, Pace};
-use super::{blocked_on, keys, mouse, now, resume, root, settings, theme};
+use super::{blocked_on, keys, mouse, now, resume, root, settings, theme, zone};
 use crate::cli::Global;
 use crate::config::Settings;
 use crate::protocol::event::Level;
@@ -42,7 +41,7 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
     let mut screen = Screen::enter()
         .context("the replay needs a terminal (.crewdeck/sessions has the journals as they are)")?;
     let (width, height) = screen.size()?;
-    let mut state = UiState::new(width, height, TimeZone::system(), Motion::Full);
+    let mut state = UiState::new(width, height, zone::local(), Motion::Full);
     begin_replay(&mut state, player);
     state.set_keymap(keymap);
     state.set_theme(settings.theme.unwrap_or_default());

@@ -14,6 +14,7 @@ mod rest;
 mod roll;
 mod rules;
 mod skills;
+mod start;
 mod subagent;
 mod trees;
 mod troubles;
@@ -32,7 +33,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::agent::calls::RuleBook;
 use crate::agent::desk::Desk;
-use crate::agent::driver::{Control, Engine, EngineSlot, blocking};
+use crate::agent::driver::{Control, Engine, EngineSlot};
 use crate::domain::ceiling::Ceilings;
 use crate::domain::conversation::TurnState;
 use crate::domain::graph::TaskGraph;
@@ -45,7 +46,7 @@ use crate::domain::usage::Price;
 use crate::process::guard::Guard;
 use crate::protocol::event::{EventKind, Level, Setup};
 use crate::protocol::{Command, Publisher};
-use crate::store::{Board, Post, Requests, Roster, Skills, StoreError, Worktrees};
+use crate::store::{Board, Post, Requests, Roster, Skills, StoreError};
 use crate::tools::policy::Rules;
 pub use trees::MergeRule;
 pub use viewer::{Runner, Viewer, ViewerParts};
@@ -232,20 +233,14 @@ impl Crew {
     /// # Errors
     /// When the state folders can not be read or written.
     pub async fn start(parts: Parts) -> Result<Crew, StoreError> {
-        let (trees, without) = match parts.worktrees {
-            None => (None, None),
-            Some(rule) => {
-                let door = Worktrees::open(&parts.root);
-                let check = door.clone();
-                match blocking(move || check.check()).await {
-                    Ok(()) => (Some(trees::Trees::new(door, rule)), None),
-                    Err(why) => (None, Some(why.to_string())),
-                }
-            }
-        };
+        let board = Board::open(&parts.root);
+        // Git is asked beside the rest: it takes longer than everything before the first look of the person.
+        let asked = start::ask_git(&parts);
+        let graph = start::first_look(&parts, &board).await;
+        let (trees, without) = start::heard_of_git(asked).await;
         let shared = Arc::new(Shared {
             trees,
-            board: Board::open(&parts.root),
+            board,
             post: Post::open(&parts.root),
             requests: Requests::open(&parts.root),
             roster: Roster::open(&parts.root),
@@ -265,7 +260,7 @@ impl Crew {
             skills: parts.skills,
             skill_book: RwLock::default(),
             publisher: parts.publisher,
-            graph: RwLock::default(),
+            graph: RwLock::new(Arc::new(graph)),
             troubles: troubles::Troubles::default(),
             board_turn: tokio::sync::Mutex::default(),
             team: Mutex::default(),
@@ -288,18 +283,13 @@ impl Crew {
             new_id: parts.new_id,
             jitter: parts.jitter,
         });
-        let setup = lock(&shared.setup).clone();
-        shared.publish(EventKind::CrewReady(setup)).await;
         if let Some(why) = without {
             let text = format!("Everybody works in the directory itself, without worktrees: {why}");
             shared.notice(Level::Info, text).await;
         }
         shared.tell_of_unknown_price().await;
         let (back, team) = roll::call(&shared, parts.start).await?;
-        let seen = skills::begin(&shared).await;
-        shared
-            .tracker
-            .spawn(skills::watch(Arc::clone(&shared), seen));
+        shared.read_skills().await;
         let lead = lead::start(&shared, parts.start).await?;
         let mut resumed = lead.turn;
         let mut mates = Vec::new();

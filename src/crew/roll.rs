@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Shared, Start, lock};
+use super::{Handle, Shared, Standing, Start, lock};
 use crate::agent::driver::blocking;
 use crate::domain::aftermath::{self, Lead};
 use crate::domain::graph::ATTEMPTS_MAX;
@@ -14,7 +14,7 @@ use crate::domain::text::{clip, one_line};
 use crate::protocol::event::Level;
 use crate::store::StoreError;
 
-/// How often the roster hears that the teammates are alive.
+/// How often the roster hears that the teammates who work are alive.
 const BEAT: Duration = Duration::from_secs(30);
 /// Most requests that are named when they are withdrawn.
 const LOST_MAX: usize = 8;
@@ -77,18 +77,22 @@ async fn close_all_but(
     Ok(())
 }
 
-/// Notes now and then that the teammates are alive, for whoever reads the roster.
+/// Notes now and then that teammates who work are alive, for whoever reads the roster. When one began to rest says
+/// the change of its status; while all rest, or a request waits, nothing is written.
 pub async fn beat(shared: Arc<Shared>) {
+    let mut pulse = shared.pulse.subscribe();
     loop {
+        while shared.working().is_empty() {
+            tokio::select! {
+                () = shared.stop.cancelled() => return,
+                changed = pulse.changed() => if changed.is_err() { return },
+            }
+        }
         tokio::select! {
             () = shared.stop.cancelled() => return,
             () = tokio::time::sleep(BEAT) => {}
         }
-        let names: Vec<Name> = lock(&shared.agents)
-            .keys()
-            .filter(|n| !n.is_lead())
-            .cloned()
-            .collect();
+        let names = shared.working();
         if names.is_empty() {
             continue;
         }
@@ -126,6 +130,22 @@ fn lost(requests: &[Request]) -> Vec<String> {
 }
 
 impl Shared {
+    /// The teammates that are in a turn; nobody while the person is waited for, which may take a night.
+    fn working(&self) -> Vec<Name> {
+        if self.has_open_request() {
+            return Vec::new();
+        }
+        let agents = lock(&self.agents);
+        let works = |(name, handle): &(&Name, &Handle)| {
+            !name.is_lead() && *lock(&handle.standing) == Standing::Working
+        };
+        agents
+            .iter()
+            .filter(works)
+            .map(|(n, _)| n.clone())
+            .collect()
+    }
+
     /// Puts the open task of `owner` back on the board.
     pub(super) async fn give_back(&self, owner: &Name) -> Result<(), StoreError> {
         let (board, name, now) = (self.board.clone(), owner.clone(), self.now());

@@ -1,47 +1,12 @@
 //! The crew's skills: read at the start and again when a file changed; then everybody hears of it.
 
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
 use super::{Shared, lock};
 use crate::agent::driver::blocking;
 use crate::agent::prompt::LOAD_SKILL;
 use crate::domain::skill::SkillBook;
 use crate::protocol::event::{EventKind, Level};
-use crate::store::Fingerprint;
-
-/// How often the files are looked at when nothing else has moved.
-const EVERY: Duration = Duration::from_secs(5);
-
-/// Reads the skills, before there are agents; what to compare with later comes back.
-pub async fn begin(shared: &Shared) -> Option<Fingerprint> {
-    // The fingerprint first: what changes in between is then read twice, and not missed.
-    let seen = fingerprint(shared).await;
-    shared.read_skills().await;
-    seen
-}
-
-/// Looks for changes until the crew stops: whenever the state files moved, and every few seconds.
-pub async fn watch(shared: Arc<Shared>, mut seen: Option<Fingerprint>) {
-    let mut changes = shared.changes.subscribe();
-    loop {
-        tokio::select! {
-            () = shared.stop.cancelled() => return,
-            changed = changes.changed() => if changed.is_err() { return },
-            () = tokio::time::sleep(EVERY) => {}
-        }
-        let now = fingerprint(&shared).await;
-        if now != seen {
-            seen = now;
-            shared.read_skills().await;
-        }
-    }
-}
-
-async fn fingerprint(shared: &Shared) -> Option<Fingerprint> {
-    let skills = shared.skills.clone();
-    blocking(move || Ok(skills.fingerprint())).await.ok()
-}
 
 impl Shared {
     /// The skills as they were last read.
@@ -52,7 +17,7 @@ impl Shared {
 
     /// Reads the skills; when they are others than before, tells the screen, and each agent in one line
     /// of its next turn. (Its system prompt stays: another one would cost it its prompt cache.)
-    async fn read_skills(&self) {
+    pub(super) async fn read_skills(&self) {
         let skills = self.skills.clone();
         let new = match blocking(move || Ok(skills.read())).await {
             Ok(book) => Arc::new(book),

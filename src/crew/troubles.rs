@@ -27,6 +27,11 @@ impl Troubles {
         (before.as_ref() != Some(&text)).then_some((Level::Error, text))
     }
 
+    /// Whether something can not be read.
+    pub(super) fn are_there(&self) -> bool {
+        !lock(&self.errors).is_empty()
+    }
+
     /// Those of the lines that the last look at `what` did not have.
     fn news(&self, what: &'static str, lines: Vec<String>) -> Vec<String> {
         let before = lock(&self.notices).insert(what, lines.clone());

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 
@@ -18,6 +19,8 @@ use crate::store::watch::{self, Dirty, Watching};
 
 /// Changes that may wait; more of them are merged by the watch.
 const DIRTY_MAX: usize = 16;
+/// How long state files that can not be read are left alone.
+const AGAIN: Duration = Duration::from_secs(5);
 /// Letters that the Inbox pane shows.
 pub(super) const LETTERS_MAX: usize = 500;
 
@@ -25,7 +28,7 @@ pub(super) const LETTERS_MAX: usize = 500;
 /// way, `begin` lets the agents work.
 pub async fn watch(shared: Arc<Shared>, begin: impl FnOnce() + Send) {
     let (tell, mut told) = mpsc::channel(DIRTY_MAX);
-    let watching = watch::start(&shared.root, move |dirty| {
+    let watching = watch::start(&shared.root, &shared.skills, move |dirty| {
         let _ = tell.blocking_send(dirty);
     });
     let _watch = match watching {
@@ -52,6 +55,8 @@ pub async fn watch(shared: Arc<Shared>, begin: impl FnOnce() + Send) {
     shared.read_team().await;
     shared.read_requests().await;
     letters.read(&shared).await;
+    // They were read before anybody watched them.
+    shared.read_skills().await;
     shared.hand_over_again().await;
     shared.chores.fetch_add(1, Ordering::SeqCst);
     shared.tracker.spawn(catch_up(Arc::clone(&shared)));
@@ -60,15 +65,20 @@ pub async fn watch(shared: Arc<Shared>, begin: impl FnOnce() + Send) {
         let dirty = tokio::select! {
             () = shared.stop.cancelled() => return,
             dirty = told.recv() => match dirty {
-                Some(dirty) => dirty,
+                Some(dirty) => vec![dirty],
                 None => return,
             },
+            // The watch tells what changes, and this may be over without a change.
+            () = tokio::time::sleep(AGAIN), if shared.troubles.are_there() => Dirty::all().into(),
         };
-        match dirty {
-            Dirty::Board(which) => drop(shared.read_board(which).await),
-            Dirty::Roster => shared.read_team().await,
-            Dirty::Requests => shared.read_requests().await,
-            Dirty::Mail => letters.read(&shared).await,
+        for dirty in dirty {
+            match dirty {
+                Dirty::Board(which) => drop(shared.read_board(which).await),
+                Dirty::Roster => shared.read_team().await,
+                Dirty::Requests => shared.read_requests().await,
+                Dirty::Mail => letters.read(&shared).await,
+                Dirty::Skills => shared.read_skills().await,
+            }
         }
     }
 }
@@ -155,7 +165,7 @@ impl Shared {
     async fn tell_team(&self, team: Team) {
         let changed = {
             let mut known = super::lock(&self.team);
-            let changed = *known != team;
+            let changed = known.is_other_than(&team);
             if changed {
                 known.clone_from(&team);
             }

@@ -74,7 +74,7 @@ pub struct Member {
     /// Its first instructions, until its first turn has ended: a restart before that says them again.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub first: String,
-    /// When it was last known to be alive; zero: unknown.
+    /// When it was last known to be alive; zero: unknown. Not renewed while it rests or a request waits.
     #[serde(default)]
     pub seen_at: Stamp,
     /// Fields of other programs.
@@ -175,6 +175,18 @@ impl Team {
         self.members
             .iter()
             .filter(|m| m.status != MemberStatus::Shutdown)
+    }
+
+    /// Whether it differs from `other` in more than when its members were last seen.
+    pub fn is_other_than(&self, other: &Team) -> bool {
+        let timeless = |team: &Team| {
+            let mut team = team.clone();
+            team.members
+                .iter_mut()
+                .for_each(|m| m.seen_at = Stamp::default());
+            team
+        };
+        timeless(self) != timeless(other)
     }
 
     /// The refusal for a name that is not on the roster.
@@ -302,6 +314,18 @@ mod tests {
         team.enter(member("alice")).unwrap();
         let text = team.unknown("alcie").to_string();
         assert_eq!(text, "no teammate is called 'alcie': the team has alice");
+    }
+
+    #[test]
+    fn that_a_member_was_seen_again_is_no_other_team() {
+        let mut team = Team::default();
+        team.enter(member("alice")).unwrap();
+        let mut other = team.clone();
+        other.members[0].seen_at = Stamp(5.0);
+        assert!(!team.is_other_than(&other));
+        other.members[0].status = MemberStatus::Idle;
+        other.members[0].role = "reviewer".into();
+        assert!(team.is_other_than(&other));
     }
 
     #[test]

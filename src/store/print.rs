@@ -10,7 +10,7 @@ const TICK: Duration = Duration::from_secs(2);
 
 /// Inode, size, and the times of the last change of content and of anything. The last one can not be set
 /// by programs, so a copy with its old time is noticed as well.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Print {
     inode: u64,
     size: u64,

@@ -4,6 +4,7 @@
 //! [`draw`] turns the state into cells. Only [`terminal`] touches the outside.
 
 mod agents;
+mod ages;
 pub mod attention;
 mod bars;
 mod board;

@@ -12,6 +12,8 @@ pub enum Seat {
     /// The crew runs in this process.
     #[default]
     Crew,
+    /// The crew is about to begin in this process: what is not shown yet may still be read.
+    Starting,
     /// The crew runs in another process, whose id is known or not.
     Viewer(Option<u32>),
     /// The crew of the other process is gone, and this one is about to go on with it.
@@ -27,7 +29,7 @@ impl Seat {
     pub fn mark(self) -> Option<(String, String)> {
         let pair = |whole: &str, short: &str| Some((whole.to_string(), short.to_string()));
         match self {
-            Seat::Crew | Seat::Taken(_) => None,
+            Seat::Crew | Seat::Starting | Seat::Taken(_) => None,
             Seat::Viewer(Some(id)) => Some((
                 format!("viewer · crew runs in process {id}"),
                 format!("viewer of {id}"),
@@ -49,7 +51,7 @@ impl Seat {
                 | Action::Force
         );
         match self {
-            Seat::Crew | Seat::Taking | Seat::Taken(_) => None,
+            Seat::Crew | Seat::Starting | Seat::Taking | Seat::Taken(_) => None,
             Seat::Viewer(_) | Seat::Left if !is_the_crews => None,
             Seat::Viewer(Some(id)) => Some(format!(
                 "Only the crew's own window can do that (process {id})."
@@ -64,7 +66,7 @@ impl Seat {
     pub(super) fn line(self, columns: usize) -> Option<String> {
         let own = |texts: &[&str]| texts.iter().map(|t| (*t).to_string()).collect();
         let texts: Vec<String> = match self {
-            Seat::Crew | Seat::Taking => return None,
+            Seat::Crew | Seat::Starting | Seat::Taking => return None,
             Seat::Viewer(_) => own(&[
                 "Here you can answer, write letters and merge, not stop agents or choose models. When that process ends, this window takes over",
                 "You can answer, write, merge, not stop agents; takes over when that process ends",
@@ -94,7 +96,7 @@ impl Seat {
     /// What leaving the screen leaves, for the hint at the first Ctrl+c; `None`: the crew ends with it.
     pub(super) fn leaves(self) -> Option<&'static str> {
         match self {
-            Seat::Crew | Seat::Taking | Seat::Taken(_) => None,
+            Seat::Crew | Seat::Starting | Seat::Taking | Seat::Taken(_) => None,
             Seat::Viewer(_) => Some("Press Ctrl+c again to leave. The crew goes on."),
             Seat::Left => Some("Press Ctrl+c again to leave."),
         }
@@ -103,7 +105,7 @@ impl Seat {
     /// Whether the crew runs here, so that keys for it reach it.
     pub(super) fn is_crew(self) -> bool {
         match self {
-            Seat::Crew | Seat::Taking | Seat::Taken(_) => true,
+            Seat::Crew | Seat::Starting | Seat::Taking | Seat::Taken(_) => true,
             Seat::Viewer(_) | Seat::Left => false,
         }
     }

@@ -120,6 +120,16 @@ pub fn age(passed: Duration) -> String {
     }
 }
 
+/// How long the [`age`] of what has passed stays as it is.
+pub fn age_lasts(passed: Duration) -> Duration {
+    let unit = match passed.as_secs() {
+        0..60 => 1,
+        60..3600 => 60,
+        _ => 3600,
+    };
+    Duration::from_secs((passed.as_secs() / unit + 1) * unit).saturating_sub(passed)
+}
+
 /// Bytes in few characters: `812 B`, `256 KiB`, `1.0 MiB`.
 pub fn bytes(n: usize) -> String {
     const MIB: usize = 1024 * 1024;
@@ -213,6 +223,19 @@ mod tests {
             [9, 262_144, 1_100_000].map(bytes),
             ["9 B", "256 KiB", "1.0 MiB"]
         );
+    }
+
+    #[test]
+    fn an_age_reads_the_same_as_long_as_it_is_said_to_and_no_longer() {
+        for millis in [
+            0, 1, 999, 1000, 59_999, 60_000, 61_500, 3_599_999, 3_600_000, 9_999_999,
+        ] {
+            let passed = Duration::from_millis(millis);
+            let lasts = age_lasts(passed);
+            let almost = passed + lasts.saturating_sub(Duration::from_millis(1));
+            assert_eq!(age(almost), age(passed), "{millis}");
+            assert_ne!(age(passed + lasts), age(passed), "{millis}");
+        }
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::replay;
 use super::state::{Motion, SPIN, UiState};
+use super::{ages, replay};
 use crate::domain::team::Activity;
 
 /// When the screen next changes by itself; `None`: not before something happens.
@@ -29,5 +29,9 @@ pub fn next_tick(state: &UiState) -> Option<Duration> {
         Motion::Full | Motion::Reduced => None,
     };
     let call = state.attention.next_in(state.now);
-    [busy, flash, coming, call].into_iter().flatten().min()
+    let ages = ages::last_for(state);
+    [busy, flash, coming, call, ages]
+        .into_iter()
+        .flatten()
+        .min()
 }

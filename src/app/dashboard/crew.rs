@@ -89,6 +89,7 @@ impl Dashboard {
                 };
                 match early.from {
                     None => {
+                        self.state.sit(Seat::Crew);
                         self.state.first_run(&reason, &steps);
                         return Ok(());
                     }

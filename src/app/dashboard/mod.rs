@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use crossterm::event::{Event as Input, EventStream, KeyEventKind};
 use futures::StreamExt;
-use jiff::tz::TimeZone;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
@@ -17,7 +16,7 @@ use super::assemble::{self, Assembly, Blueprint};
 use super::pace::{Cause, Pace};
 use super::{
     blocked_on, editor, in_words, keys, mouse, now, resume, screen as remembered, secrets, theme,
-    until,
+    until, zone,
 };
 use crate::cli::Global;
 use crate::domain::attention::Calling;
@@ -27,7 +26,8 @@ use crate::protocol::{Command, Event, Inlet, Publisher, bus};
 use crate::ui::attention::Window;
 use crate::ui::terminal::{Copied, Screen};
 use crate::ui::{
-    ColorDepth, Do, Motion, Msg, Theme, ThemeName, UiState, ViewCache, draw, next_tick, update,
+    ColorDepth, Do, Motion, Msg, Seat, Theme, ThemeName, UiState, ViewCache, draw, next_tick,
+    update,
 };
 
 /// Events that are taken before the screen is looked at again.
@@ -114,13 +114,11 @@ impl Dashboard {
             to: Name::lead(),
             text,
         });
-        let mut state = UiState::new(width, height, TimeZone::system(), Motion::Full);
+        let mut state = UiState::new(width, height, zone::local(), Motion::Full);
         if let Some(matters) = &blueprint.settings.notify_about {
             state.call_for(matters);
         }
-        if let Some(session) = &blueprint.resume {
-            resume::show(&blueprint.root, session, now(), &mut state)?;
-        }
+        state.sit(Seat::Starting);
         state.set_keymap(keymap);
         let (choice, unread) = remembered::recall(&blueprint.root);
         state.set_screen(choice);
@@ -154,6 +152,11 @@ impl Dashboard {
 
     async fn stay(mut self, blueprint: &Blueprint) -> Result<Left> {
         self.draw()?;
+        if let Some(session) = &blueprint.resume {
+            // Behind the first frame: a long one takes a while to read.
+            resume::show(&blueprint.root, session, now(), &mut self.state)?;
+            self.stale = Some(Cause::Key);
+        }
         let left = self.run(blueprint).await;
         // The person sees the shell at once; the crew ends behind it.
         drop(self.screen);

@@ -16,7 +16,7 @@ use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 
 /// How long the tasks may go without a whole look before a change looks at all of them first: the bound for
-/// changes of writers without a lock that nobody told of. More than the watch takes between its own looks.
+/// changes of writers without a lock that nobody told of.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
 
 /// What is known.

@@ -48,6 +48,8 @@ pub struct Finds {
     pub files: Vec<Find>,
     /// What can not be used: its path and why.
     pub odd: Vec<(PathBuf, String)>,
+    /// The folders that were looked into.
+    pub within: Vec<PathBuf>,
     seen: usize,
     /// Device and inode of the folders that were looked into: a link may lead to one again.
     folders: BTreeSet<(u64, u64)>,
@@ -89,6 +91,7 @@ impl Shelf {
         } else {
             self.dir.read_dir(below)
         };
+        out.within.push(below.to_path_buf());
         let mut paths = Vec::new();
         let room = ENTRIES_MAX.saturating_sub(out.seen);
         match list {

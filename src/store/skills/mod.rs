@@ -5,6 +5,7 @@ mod find;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,9 @@ use crate::domain::text::one_line;
 use built_in::BUILT_IN;
 use find::{Finds, Shelf};
 
+/// Most folders that are watched; changes in others are found by looking.
+const WATCHED_MAX: usize = 128;
+
 /// The skills of a root. Cheap to clone; holds nothing in memory, so that a change counts at once.
 #[derive(Debug, Clone)]
 pub struct Skills {
@@ -23,7 +27,7 @@ pub struct Skills {
 }
 
 /// Another value when a SKILL.md came, changed or went. It means nothing in another process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint(u64);
 
 /// A skill with its text.
@@ -89,6 +93,35 @@ impl Skills {
         Fingerprint(hasher.finish())
     }
 
+    /// The same skills, with their root under another name.
+    pub(super) fn of(&self, root: &Path) -> Skills {
+        Skills::open(root, self.user.clone())
+    }
+
+    /// The folders in which a change can make another skill: those that are looked into, [`WATCHED_MAX`] at most, and
+    /// those in which one of them may come.
+    pub(super) fn folders(&self) -> Vec<PathBuf> {
+        let mut all = BTreeSet::new();
+        for place in self.places() {
+            let folder = place.path();
+            let above = folder.parent().filter(|above| above.is_dir());
+            all.extend(above.map(Path::to_path_buf));
+            all.extend(place.root.map(Path::to_path_buf));
+            if let Ok(Some((_, finds))) = place.finds() {
+                all.extend(finds.within.iter().map(|inside| folder.join(inside)));
+            }
+        }
+        all.into_iter().take(WATCHED_MAX).collect()
+    }
+
+    /// Whether a change of `path` can make another skill.
+    pub(super) fn concerns(&self, path: &Path) -> bool {
+        self.places().iter().any(|place| {
+            let folder = place.path();
+            path.starts_with(&folder) || (folder.starts_with(path) && place.root != Some(path))
+        })
+    }
+
     /// The folders that are looked into, the first one wins.
     fn places(&self) -> Vec<Place<'_>> {
         let below_root = |source, folder: &'static str| Place {
@@ -129,6 +162,11 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
+    fn path(&self) -> PathBuf {
+        self.root
+            .map_or_else(|| self.folder.to_path_buf(), |root| root.join(self.folder))
+    }
+
     fn finds(&self) -> Result<Option<(Shelf, Finds)>, String> {
         let shelf = Shelf::open(self.root, self.folder)?;
         Ok(shelf.map(|shelf| {

@@ -4,7 +4,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::super::board::Which;
-use super::Dirty;
+use super::{Dirty, KINDS};
 
 /// Most tasks that are named; more of them are the whole board.
 const TASKS_MAX: usize = 1000;
@@ -13,7 +13,7 @@ const TASKS_MAX: usize = 1000;
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Heard {
     board: Option<Which>,
-    others: [Option<Dirty>; 3],
+    others: [Option<Dirty>; KINDS - 1],
     pub is_over: bool,
 }
 
@@ -21,9 +21,10 @@ impl Heard {
     pub(super) fn add(&mut self, dirty: Dirty) {
         match dirty {
             Dirty::Board(which) => self.add_tasks(which),
-            Dirty::Roster => self.others[0] = Some(Dirty::Roster),
-            Dirty::Requests => self.others[1] = Some(Dirty::Requests),
-            Dirty::Mail => self.others[2] = Some(Dirty::Mail),
+            other @ (Dirty::Roster | Dirty::Mail | Dirty::Requests | Dirty::Skills) => {
+                let at = other.kind() - 1;
+                self.others[at] = Some(other);
+            }
         }
     }
 
@@ -41,12 +42,7 @@ impl Heard {
     }
 
     pub(super) fn add_all(&mut self) {
-        for dirty in [
-            Dirty::Board(Which::All),
-            Dirty::Roster,
-            Dirty::Requests,
-            Dirty::Mail,
-        ] {
+        for dirty in Dirty::all() {
             self.add(dirty);
         }
     }

@@ -1,28 +1,32 @@
-//! Watches the state folders. What it says is only "look again": events are hints, files are the truth.
+//! Watches the state folders and the skills. What it says is only "look again": events are hints, files are the truth.
+//!
+//! Below the events is a net: now and then the files are looked at although nothing was heard. Every 30 seconds
+//! where the system tells of every change; every 5 where it may not, after a change of which it did not tell, and
+//! while a file is so young that its times say little; every second where it can tell nothing. What is as it was
+//! is not told again.
 
+mod folders;
 mod heard;
+mod net;
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use notify::{RecommendedWatcher, RecursiveMode, Watcher};
-
 use super::board::{Which, id_of_file};
-use super::{StoreError, words};
+use super::{Skills, StoreError, words};
+use folders::Folders;
 use heard::{Ear, Heard};
+use net::{Hearing, Net, Passed, Trust};
 
 /// Events within this time are one.
 const MERGE: Duration = Duration::from_millis(10);
-/// How often everything is looked at although nothing was heard.
-const NET: Duration = Duration::from_secs(5);
-/// The same where nothing can be heard.
-const POLL: Duration = Duration::from_secs(1);
-/// What is watched, below the root.
+/// What is watched, below the root. In the order of [`Dirty::all`].
 const FOLDERS: [&str; 4] = [".tasks", ".team", ".team/inbox", ".team/requests"];
+/// Kinds of files.
+const KINDS: usize = 5;
 
 /// What to look at again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,10 +35,36 @@ pub enum Dirty {
     Board(Which),
     /// The roster.
     Roster,
-    /// The requests.
-    Requests,
     /// The inboxes.
     Mail,
+    /// The requests.
+    Requests,
+    /// The skills.
+    Skills,
+}
+
+impl Dirty {
+    /// Everything.
+    pub fn all() -> [Dirty; KINDS] {
+        [
+            Dirty::Board(Which::All),
+            Dirty::Roster,
+            Dirty::Mail,
+            Dirty::Requests,
+            Dirty::Skills,
+        ]
+    }
+
+    /// Its place in [`Dirty::all`].
+    fn kind(&self) -> usize {
+        match self {
+            Dirty::Board(_) => 0,
+            Dirty::Roster => 1,
+            Dirty::Mail => 2,
+            Dirty::Requests => 3,
+            Dirty::Skills => 4,
+        }
+    }
 }
 
 /// How changes are noticed.
@@ -56,34 +86,44 @@ pub struct Watch {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Watches the state folders below `root`, which exist, and calls `tell` from a thread of its own.
+/// How long to wait for the next look at everything.
+type Wait = fn(&Trust, Hearing, Passed) -> Duration;
+
+/// Watches the state folders below `root`, which exist, and its `skills`, and calls `tell` from a thread of its own.
 ///
 /// # Errors
 /// When the thread can not be started.
-pub fn start(root: &Path, tell: impl Fn(Dirty) + Send + 'static) -> Result<Watch, StoreError> {
-    start_with(root, Folders::native, NET, tell)
+pub fn start(
+    root: &Path,
+    skills: &Skills,
+    tell: impl Fn(Dirty) + Send + 'static,
+) -> Result<Watch, StoreError> {
+    start_with(root, Some(skills), Folders::native, Trust::wait, tell)
 }
 
-/// The same with another way to hear and another time between two looks at everything.
+/// The same with another way to hear and other times between two looks.
 fn start_with(
     root: &Path,
-    hear: fn(PathBuf, Arc<Ear>) -> notify::Result<Folders>,
-    net: Duration,
+    skills: Option<&Skills>,
+    hear: fn(PathBuf, Option<Skills>, Arc<Ear>) -> notify::Result<Folders>,
+    wait: Wait,
     tell: impl Fn(Dirty) + Send + 'static,
 ) -> Result<Watch, StoreError> {
     let ear = Arc::<Ear>::default();
     let base = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
-    let (folders, how, net) = match hear(base, Arc::clone(&ear)) {
-        Ok(folders) => (Some(folders), Watching::Native, net),
-        Err(error) => {
-            let why = why(&error);
-            (None, Watching::Polling { why }, net.min(POLL))
-        }
+    let skills = skills.map(|skills| skills.of(&base));
+    let (folders, how) = match hear(base.clone(), skills.clone(), Arc::clone(&ear)) {
+        Ok(folders) => (Some(folders), Watching::Native),
+        Err(error) => (None, Watching::Polling { why: why(&error) }),
     };
     let listening = Arc::clone(&ear);
     let thread = std::thread::Builder::new()
         .name("watch".into())
-        .spawn(move || listen(&listening, folders, net, &tell))?;
+        .spawn(move || {
+            // The files as they are before anybody reads them: what changes from here on is told.
+            let net = Net::spread(base, skills);
+            listen(&listening, folders, net, wait, &tell);
+        })?;
     Ok(Watch {
         how,
         ear,
@@ -106,54 +146,6 @@ impl Drop for Watch {
     }
 }
 
-/// What tells a folder from another of its name: its inode, which may be used again, and its birth.
-type Identity = (u64, Option<SystemTime>);
-
-/// The folders that the system watches for us.
-struct Folders {
-    base: PathBuf,
-    watcher: RecommendedWatcher,
-    /// Which folder was there when the watch began: a watch belongs to it and not to its name.
-    watched: [Option<Identity>; FOLDERS.len()],
-}
-
-impl Folders {
-    fn native(base: PathBuf, ear: Arc<Ear>) -> notify::Result<Folders> {
-        let root = base.clone();
-        let watcher = notify::recommended_watcher(move |event| hear(&ear, &root, event))?;
-        let mut folders = Folders {
-            watched: FOLDERS.map(|_| None),
-            base,
-            watcher,
-        };
-        for (at, folder) in FOLDERS.iter().enumerate() {
-            let path = folders.base.join(folder);
-            folders.watcher.watch(&path, RecursiveMode::NonRecursive)?;
-            folders.watched[at] = identity(&path);
-        }
-        Ok(folders)
-    }
-
-    /// Watches those anew that were deleted and made again.
-    fn renew(&mut self) {
-        for (at, folder) in FOLDERS.iter().enumerate() {
-            let path = self.base.join(folder);
-            let now = identity(&path);
-            if now == self.watched[at] {
-                continue;
-            }
-            // The system has mostly forgotten the old one by itself.
-            let _ = self.watcher.unwatch(&path);
-            let is_watched = now.is_some()
-                && self
-                    .watcher
-                    .watch(&path, RecursiveMode::NonRecursive)
-                    .is_ok();
-            self.watched[at] = now.filter(|_| is_watched);
-        }
-    }
-}
-
 /// Why the system can not watch, and what to do about it.
 fn why(error: &notify::Error) -> String {
     match &error.kind {
@@ -173,18 +165,15 @@ fn why(error: &notify::Error) -> String {
     }
 }
 
-fn identity(path: &Path) -> Option<Identity> {
-    let meta = std::fs::metadata(path).ok()?;
-    Some((meta.ino(), meta.created().ok()))
-}
-
 /// What the system says of the folders.
-fn hear(ear: &Ear, root: &Path, event: notify::Result<notify::Event>) {
+fn hear(ear: &Ear, root: &Path, skills: Option<&Skills>, event: notify::Result<notify::Event>) {
     match event {
         // Our own reading raises access events: to look again because of them would never end.
         Ok(event) if event.kind.is_access() && !event.need_rescan() => {}
         Ok(event) if !event.need_rescan() => {
-            let mut dirty = event.paths.iter().filter_map(|p| dirty(root, p)).peekable();
+            let is_skill = |path| skills.is_some_and(|s| s.concerns(path));
+            let look = |path| dirty(root, path).or_else(|| is_skill(path).then_some(Dirty::Skills));
+            let mut dirty = event.paths.iter().filter_map(|p| look(p)).peekable();
             if dirty.peek().is_some() {
                 ear.tell(|heard| dirty.for_each(|d| heard.add(d)));
             }
@@ -212,27 +201,49 @@ fn dirty(root: &Path, path: &Path) -> Option<Dirty> {
     }
 }
 
-fn listen(ear: &Ear, mut folders: Option<Folders>, net: Duration, tell: &impl Fn(Dirty)) {
-    let mut last_net = Instant::now();
+fn listen(
+    ear: &Ear,
+    mut folders: Option<Folders>,
+    mut net: Net,
+    wait: Wait,
+    tell: &impl Fn(Dirty),
+) {
+    let mut trust = Trust::default();
+    let mut last_look = Instant::now();
+    let mut last_heard: Option<Instant> = None;
     loop {
-        let is_quiet = ear
-            .wait(net.saturating_sub(last_net.elapsed()), |h| !h.is_quiet())
-            .is_quiet();
-        if is_quiet {
-            last_net = Instant::now();
+        let hearing = folders.as_ref().map_or(Hearing::Nothing, Folders::hearing);
+        let passed = Passed {
+            since_look: last_look.elapsed(),
+            since_heard: last_heard.map(|at| at.elapsed()),
+        };
+        let within = wait(&trust, hearing, passed);
+        if ear.wait(within, |heard| !heard.is_quiet()).is_quiet() {
+            (last_look, last_heard) = (Instant::now(), None);
             if let Some(folders) = &mut folders {
                 folders.renew();
             }
-            ear.heard().add_all();
+            let (dirty, found) = net.look(SystemTime::now());
+            trust.note(found);
+            dirty.into_iter().for_each(tell);
+            continue;
         }
         // What follows at once is told with it.
         let mut heard = ear.wait(MERGE, |heard| heard.is_over);
         if heard.is_over {
             return;
         }
-        let look = heard.take();
+        let told = heard.take();
         drop(heard);
-        look.into_iter().for_each(tell);
+        last_heard = Some(Instant::now());
+        for dirty in told {
+            if let (Dirty::Skills, Some(folders)) = (&dirty, &mut folders) {
+                // A new folder is watched before its files are read.
+                folders.renew();
+            }
+            net.heard(&dirty);
+            tell(dirty);
+        }
     }
 }
 
@@ -253,7 +264,10 @@ mod tests {
         crate::store::prepare(root).unwrap();
         let (tell, told) = channel();
         (
-            start(root, move |d| tell.send(d).unwrap_or_default()).unwrap(),
+            start(root, &Skills::open(root, None), move |d| {
+                tell.send(d).unwrap_or_default();
+            })
+            .unwrap(),
             told,
         )
     }
@@ -310,9 +324,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         crate::store::prepare(dir.path()).unwrap();
         let (tell, told) = channel();
-        let net = Duration::from_millis(100);
+        let often: Wait = |_, _, _| Duration::from_millis(100);
         let tell = move |d| tell.send(d).unwrap_or_default();
-        let _watch = start_with(dir.path(), Folders::native, net, tell).unwrap();
+        let _watch = start_with(dir.path(), None, Folders::native, often, tell).unwrap();
         let folder = dir.path().join(".tasks");
         fs::remove_dir_all(&folder).unwrap();
         fs::create_dir(&folder).unwrap();
@@ -331,32 +345,53 @@ mod tests {
                     number += 1;
                     fs::write(folder.join(format!("task_{number}.json")), b"{}").unwrap();
                 }
-                Dirty::Roster | Dirty::Requests | Dirty::Mail => {}
+                Dirty::Roster | Dirty::Requests | Dirty::Mail | Dirty::Skills => {}
             }
         }
     }
 
+    fn deaf(_: PathBuf, _: Option<Skills>, _: Arc<Ear>) -> notify::Result<Folders> {
+        Err(notify::Error::generic("no more watches"))
+    }
+
     #[test]
-    fn where_the_system_can_not_watch_everything_is_looked_at_and_it_is_said_why() {
+    fn where_the_system_can_not_watch_a_change_is_found_and_it_is_said_why() {
         let dir = tempfile::tempdir().unwrap();
+        crate::store::prepare(dir.path()).unwrap();
         let (tell, told) = channel();
-        let deaf = |_: PathBuf, _: Arc<Ear>| Err(notify::Error::generic("no more watches"));
-        let net = Duration::from_millis(10);
+        let often: Wait = |_, hearing, _| {
+            assert_eq!(hearing, Hearing::Nothing);
+            Duration::from_millis(10)
+        };
         let tell = move |d| tell.send(d).unwrap_or_default();
-        let watch = start_with(dir.path(), deaf, net, tell).unwrap();
+        let watch = start_with(dir.path(), None, deaf, often, tell).unwrap();
         let why = "no more watches".to_string();
         assert_eq!(watch.how(), &Watching::Polling { why });
-        let all: Vec<Dirty> = (0..4).map(|_| told.recv_timeout(WITHIN).unwrap()).collect();
-        assert_eq!(
-            all,
-            [
-                Dirty::Board(Which::All),
-                Dirty::Roster,
-                Dirty::Requests,
-                Dirty::Mail
-            ]
-        );
-        assert_eq!(told.recv_timeout(WITHIN), Ok(Dirty::Board(Which::All)));
+        for file in [".team/config.json", ".tasks/task_3.json"] {
+            fs::write(dir.path().join(file), b"{}").unwrap();
+        }
+        // What stays as it is is never told; a young file is told until it can be trusted.
+        let mut all = BTreeSet::new();
+        while all.len() < 2 {
+            all.insert(told.recv_timeout(WITHIN).unwrap().kind());
+        }
+        let expected = [Dirty::Board(Which::All), Dirty::Roster].map(|d| d.kind());
+        assert_eq!(all, BTreeSet::from(expected));
+    }
+
+    #[test]
+    fn a_skill_that_comes_is_told_also_in_folders_that_were_not_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let (_watch, told) = watched(dir.path());
+        let skill = dir.path().join(".claude/skills/late/SKILL.md");
+        let skills = Skills::open(dir.path(), None);
+        fs::create_dir_all(skill.parent().unwrap()).unwrap();
+        // Told before it is looked at: at the latest then the file is there.
+        assert_eq!(told.recv_timeout(WITHIN), Ok(Dirty::Skills));
+        let before = skills.fingerprint();
+        fs::write(&skill, "Come late.").unwrap();
+        assert_eq!(told.recv_timeout(WITHIN), Ok(Dirty::Skills));
+        assert_ne!(skills.fingerprint(), before);
     }
 
     #[test]
@@ -373,17 +408,17 @@ mod tests {
         let (ear, root) = (Ear::default(), Path::new("/p"));
         let at =
             |kind: EventKind| notify::Event::new(kind).add_path("/p/.tasks/task_3.json".into());
-        hear(&ear, root, Ok(at(EventKind::Access(AccessKind::Any))));
+        hear(&ear, root, None, Ok(at(EventKind::Access(AccessKind::Any))));
         assert_eq!(ear.heard().take(), []);
-        hear(&ear, root, Ok(at(EventKind::Any)));
+        hear(&ear, root, None, Ok(at(EventKind::Any)));
         assert_eq!(ear.heard().take(), [these(&[3])]);
         for lost in [
             Ok(notify::Event::new(EventKind::Other).set_flag(Flag::Rescan)),
             Err(notify::Error::generic("gone")),
         ] {
-            hear(&ear, root, lost);
+            hear(&ear, root, None, lost);
             let told = ear.heard().take();
-            assert_eq!((told.len(), &told[0]), (4, &Dirty::Board(Which::All)));
+            assert_eq!((told.len(), &told[0]), (KINDS, &Dirty::Board(Which::All)));
         }
     }
 }

@@ -30,11 +30,13 @@ pub use label::{INDENT, label};
 pub use list::{Row, Rows};
 pub use steps::{Step, step};
 
+use super::ages;
 use super::graph::{self, Drawing, Short, Wanted};
 use super::rows::first_row;
 use super::state::UiState;
 use super::textual::age;
 use crate::domain::ids::{Name, TaskId};
+use crate::domain::stamp::Stamp;
 use crate::domain::task::Task;
 use crate::domain::text::one_line;
 use crate::protocol::{Event, EventKind};
@@ -96,6 +98,8 @@ pub struct Kept {
     drawing: Slot<(u64, u16, u16, Zoom), Option<Arc<Drawing>>>,
     /// By the board and the task.
     unlocks: Slot<(u64, TaskId), Arc<Vec<TaskId>>>,
+    /// By the board.
+    under_way: Slot<u64, Arc<[Stamp]>>,
 }
 
 impl Kept {
@@ -201,6 +205,13 @@ pub fn unlocks(state: &UiState, id: TaskId) -> Arc<Vec<TaskId>> {
     let kept = &state.board_kept;
     let make = || Arc::new(unlocks::unlocks(&state.board, id));
     kept.unlocks.get((kept.version, id), make)
+}
+
+/// When the tasks in progress began to be, [`ages::AGES_MAX`] at most.
+pub fn under_way(state: &UiState) -> Arc<[Stamp]> {
+    let kept = &state.board_kept;
+    kept.under_way
+        .get(kept.version, || ages::of_tasks(state).into())
 }
 
 /// How long a task has stood where it stands, as `12m`; empty where that is not known.

@@ -20,6 +20,7 @@ use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use ratatui::layout::Rect;
 
 use self::complete::Taken;
+use super::ages;
 use super::attention::Window;
 use super::complete::Completion;
 use super::keymap::{Action, Found};
@@ -152,9 +153,8 @@ fn tick(state: &mut UiState, now: Stamp) {
         Motion::Full => SPIN.as_secs_f64(),
         Motion::Reduced => 1.0,
     };
-    if state.busy() > 0 && (before.0 / step).floor() < (now.0 / step).floor() {
-        state.dirty = true;
-    }
+    let turns = state.busy() > 0 && (before.0 / step).floor() < (now.0 / step).floor();
+    state.dirty |= turns || ages::read_otherwise(state, before);
 }
 
 fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {

@@ -16,6 +16,7 @@ use crate::ui::layout;
 use crate::ui::look;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::Searching;
+use crate::ui::seat::Seat;
 use crate::ui::state::{Filter, UiState};
 use crate::ui::textual::{fit, longest, width};
 use crate::ui::theme::Theme;
@@ -58,7 +59,9 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             }
         }
         Shown::List(_) if board::rows(state).len() == 0 => {
-            let words = if state.board.is_empty() {
+            let words = if state.board.is_empty() && state.seat == Seat::Starting {
+                "The board is being read…"
+            } else if state.board.is_empty() {
                 "No tasks yet. Say what you want done: the lead writes tasks when it plans. `crewdeck task add` does too."
             } else {
                 "No task fits the filter. Esc clears it."

@@ -1,0 +1,356 @@
+//! The net below what is heard: a look at the files themselves, without reading them, and when the next one is due.
+//!
+//! Who is told of a change reads files and wakes others. So a look tells only what is another than at the look
+//! before: where all is quiet it is one wake-up of one thread.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::super::Skills;
+use super::super::print::Print;
+use super::{Dirty, FOLDERS, KINDS, dirty};
+
+/// Between two looks where the system tells of every change.
+const SELDOM: Duration = Duration::from_secs(30);
+/// The same where it may not tell of all, or has been found not to.
+const OFTEN: Duration = Duration::from_secs(5);
+/// The same where it tells nothing.
+const POLL: Duration = Duration::from_secs(1);
+/// Looks that must find nothing unheard before the system's word is relied on again: a minute of them.
+const DOUBTS: u32 = 12;
+
+/// How far the system's word about the folders goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hearing {
+    /// It tells of every change.
+    All,
+    /// Not of all: a folder is not watched, or other machines write to it, too.
+    Parts,
+    /// It tells nothing.
+    Nothing,
+}
+
+/// What a look has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    /// What was heard, or nothing.
+    Heard,
+    /// Something that nobody told of: an event was lost.
+    Unheard,
+    /// A file so young that a further change could look alike, or one that can not be looked at.
+    Unsure,
+}
+
+/// How much the system's word counts, from what was found lately. Pure.
+#[derive(Debug, Default)]
+pub(super) struct Trust {
+    doubts: u32,
+    last: Option<Found>,
+}
+
+impl Trust {
+    /// Notes what a look found.
+    pub(super) fn note(&mut self, found: Found) {
+        match found {
+            Found::Unheard => self.doubts = DOUBTS,
+            Found::Heard => self.doubts = self.doubts.saturating_sub(1),
+            Found::Unsure => {}
+        }
+        self.last = Some(found);
+    }
+
+    /// How long to rely on what is heard before the next look. A look follows when nothing was heard any more for a
+    /// while: then the files' times can be trusted.
+    pub(super) fn wait(&self, hearing: Hearing, passed: Passed) -> Duration {
+        let pause = match (hearing, self.last) {
+            (Hearing::Nothing, _) => POLL,
+            (Hearing::Parts, _) | (Hearing::All, Some(Found::Unsure)) => OFTEN,
+            (Hearing::All, _) if self.doubts > 0 => OFTEN,
+            (Hearing::All, None | Some(Found::Heard | Found::Unheard)) => SELDOM,
+        };
+        let wait = pause.saturating_sub(passed.since_look);
+        match passed.since_heard {
+            Some(since) => wait.min(OFTEN.saturating_sub(since)),
+            None => wait,
+        }
+    }
+}
+
+/// What time has passed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Passed {
+    /// Since the last look.
+    pub since_look: Duration,
+    /// Since something was heard; `None`: nothing was since the last look.
+    pub since_heard: Option<Duration>,
+}
+
+/// The files as they were at the last look.
+pub(super) struct Net {
+    base: PathBuf,
+    skills: Option<Skills>,
+    /// One print for each kind of files; `None` where it could not be trusted, or something was heard since.
+    prints: [Option<u64>; KINDS],
+    names: [Option<Names>; FOLDERS.len()],
+}
+
+/// The state files of a folder, as long as its own print stays: to open a folder wakes who watches it.
+struct Names {
+    folder: Print,
+    files: Vec<PathBuf>,
+}
+
+impl Net {
+    /// A net below `base` that knows the files as they are now.
+    pub(super) fn spread(base: PathBuf, skills: Option<Skills>) -> Net {
+        let mut net = Net {
+            base,
+            skills,
+            prints: [None; KINDS],
+            names: FOLDERS.map(|_| None),
+        };
+        net.prints = net.look_at_all(SystemTime::now());
+        net
+    }
+
+    /// Something was heard and is told. The next look tells it once more: by then no further change looks alike.
+    pub(super) fn heard(&mut self, dirty: &Dirty) {
+        self.prints[dirty.kind()] = None;
+    }
+
+    /// Looks at all files at `now`. What is another than before, or may be, comes back.
+    pub(super) fn look(&mut self, now: SystemTime) -> (Vec<Dirty>, Found) {
+        let prints = self.look_at_all(now);
+        let before = std::mem::replace(&mut self.prints, prints);
+        let mut found = Found::Heard;
+        let mut out = Vec::new();
+        for (at, dirty) in Dirty::all().into_iter().enumerate() {
+            if self.prints[at].is_some() && self.prints[at] == before[at] {
+                continue;
+            }
+            found = match (self.prints[at], before[at]) {
+                (Some(_), Some(_)) => Found::Unheard,
+                (None, _) if found == Found::Heard => Found::Unsure,
+                (Some(_), None) | (None, _) => found,
+            };
+            out.push(dirty);
+        }
+        (out, found)
+    }
+
+    fn look_at_all(&mut self, now: SystemTime) -> [Option<u64>; KINDS] {
+        let mut prints = [Some(0); KINDS];
+        for (at, folder) in FOLDERS.iter().enumerate() {
+            prints[at] = self.print(at, &self.base.join(folder), now);
+        }
+        prints[Dirty::Skills.kind()] = self.skills.as_ref().map_or(Some(0), |skills| {
+            let mut hasher = DefaultHasher::new();
+            skills.fingerprint().hash(&mut hasher);
+            Some(hasher.finish())
+        });
+        prints
+    }
+
+    /// The print of the state files in `folder`, in whatever order the system lists them. `None` while one of them
+    /// can not be trusted.
+    fn print(&mut self, at: usize, folder: &Path, now: SystemTime) -> Option<u64> {
+        let meta = fs::metadata(folder).ok()?;
+        let known = self.names[at].take().filter(|n| n.folder.fits(&meta));
+        let names = match known {
+            Some(names) => names,
+            None => Names {
+                files: self.list(folder)?,
+                // Of a young one the names are asked for again.
+                folder: Print::of(&meta, now).unwrap_or_default(),
+            },
+        };
+        let mut all: Option<u64> = Some(0);
+        for file in &names.files {
+            let meta = fs::symlink_metadata(file);
+            let print = meta.ok().and_then(|meta| Print::of(&meta, now));
+            all = all.zip(print).map(|(all, print)| {
+                let mut hasher = DefaultHasher::new();
+                (file, print).hash(&mut hasher);
+                all.wrapping_add(hasher.finish())
+            });
+        }
+        self.names[at] = Some(names);
+        all
+    }
+
+    fn list(&self, folder: &Path) -> Option<Vec<PathBuf>> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(folder).ok()? {
+            let path = entry.ok()?.path();
+            if dirty(&self.base, &path).is_some() {
+                files.push(path);
+            }
+        }
+        Some(files)
+    }
+}
+
+/// Whether others than this kernel write to the file system of `path`: it tells nothing of what they do.
+#[cfg(target_os = "linux")]
+pub(super) fn is_shared(path: &Path) -> bool {
+    /// What `statfs` calls them (linux/magic.h): NFS, SMB1, CIFS, SMB2, 9P, FUSE, Ceph, AFS, Lustre, VirtualBox.
+    const SHARED: [u32; 10] = [
+        0x6969,
+        0x517B,
+        0xFF53_4D42,
+        0xFE53_4D42,
+        0x0102_1997,
+        0x6573_5546,
+        0x00C3_6400,
+        0x5346_414F,
+        0x0BD0_0BD0,
+        0x786F_4256,
+    ];
+    // The numbers have 32 bits, whatever the width of the field.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    rustix::fs::statfs(path).is_ok_and(|system| SHARED.contains(&(system.f_type as u32)))
+}
+
+/// Elsewhere that is not asked.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn is_shared(_: &Path) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Which;
+    use pretty_assertions::assert_eq;
+
+    fn spread(base: &Path) -> Net {
+        crate::store::prepare(base).unwrap();
+        Net::spread(base.to_path_buf(), Some(Skills::open(base, None)))
+    }
+
+    /// So late that every file can be trusted.
+    fn later() -> SystemTime {
+        SystemTime::now() + Duration::from_secs(10)
+    }
+
+    #[test]
+    fn how_long_the_systems_word_is_relied_on() {
+        use Found::{Heard, Unheard, Unsure};
+        use Hearing::{All, Nothing, Parts};
+        let seconds = Duration::from_secs;
+        let wait = |found: &[Found], hearing, since_look, since_heard: Option<u64>| {
+            let mut trust = Trust::default();
+            for one in found {
+                trust.note(*one);
+            }
+            let since_heard = since_heard.map(seconds);
+            let since_look = seconds(since_look);
+            let passed = Passed {
+                since_look,
+                since_heard,
+            };
+            trust.wait(hearing, passed).as_secs()
+        };
+        let table = [
+            // What was found, what is heard, seconds since the look and since something was heard, the wait.
+            (&[][..], All, 0, None, 30),
+            (&[Heard], All, 0, None, 30),
+            (&[Heard], All, 12, None, 18),
+            (&[Heard], All, 40, None, 0),
+            // After the last change, and while changes never end.
+            (&[Heard], All, 12, Some(0), 5),
+            (&[Heard], All, 12, Some(4), 1),
+            (&[Heard], All, 29, Some(0), 1),
+            (&[Unsure], All, 0, None, 5),
+            (&[Unsure, Heard], All, 0, None, 30),
+            (&[Unheard], All, 0, None, 5),
+            (&[Unheard, Heard], All, 0, None, 5),
+            (&[Heard], Parts, 0, None, 5),
+            (&[Heard], Parts, 4, Some(0), 1),
+            (&[Heard], Nothing, 0, None, 1),
+        ];
+        for (found, hearing, look, heard, expected) in table {
+            let row = (found, hearing, look, heard);
+            assert_eq!((row, wait(found, hearing, look, heard)), (row, expected));
+        }
+        let mut long = vec![Unheard];
+        long.extend([Heard; DOUBTS as usize]);
+        assert_eq!(wait(&long, All, 0, None), 30, "a minute without a loss");
+        long.push(Unheard);
+        assert_eq!(wait(&long, All, 0, None), 5);
+    }
+
+    /// Looks in an hour in which nothing happens: what rest costs.
+    #[test]
+    fn at_rest_two_looks_a_minute_are_all() {
+        let mut trust = Trust::default();
+        let (mut now, mut looks) = (Duration::ZERO, 0);
+        while now < Duration::from_secs(3600) {
+            let since_look = Duration::ZERO;
+            let passed = Passed {
+                since_look,
+                since_heard: None,
+            };
+            now += trust.wait(Hearing::All, passed);
+            trust.note(Found::Heard);
+            looks += 1;
+        }
+        assert_eq!(looks, 120);
+    }
+
+    #[test]
+    fn a_change_that_nobody_told_of_is_found_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path();
+        let mut net = spread(base);
+        assert_eq!(net.look(later()), (vec![], Found::Heard));
+        for (file, dirty) in [
+            (".tasks/task_1.json", Dirty::Board(Which::All)),
+            (".team/config.json", Dirty::Roster),
+            (".team/inbox/bob.jsonl", Dirty::Mail),
+            (".team/inbox/.bob.cursor", Dirty::Mail),
+            (".team/requests/r1.json", Dirty::Requests),
+            ("skills/late/SKILL.md", Dirty::Skills),
+        ] {
+            let file = base.join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, "{}").unwrap();
+            assert_eq!(net.look(later()), (vec![dirty.clone()], Found::Unheard));
+            assert_eq!(net.look(later()), (vec![], Found::Heard));
+            fs::remove_file(&file).unwrap();
+            net.heard(&dirty);
+            assert_eq!(net.look(later()), (vec![dirty], Found::Heard));
+        }
+        for file in [".tasks/.lock", ".tasks/notes.txt", ".team/.tmp-1"] {
+            fs::write(base.join(file), "x").unwrap();
+        }
+        assert_eq!(net.look(later()), (vec![], Found::Heard));
+    }
+
+    #[test]
+    fn what_can_not_be_trusted_is_told_at_every_look() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path();
+        let mut net = spread(base);
+        fs::write(base.join(".tasks/task_1.json"), "{}").unwrap();
+        let board = vec![Dirty::Board(Which::All)];
+        net.heard(&board[0]);
+        for _ in 0..3 {
+            let look = net.look(SystemTime::now());
+            assert_eq!(look, (board.clone(), Found::Unsure));
+        }
+        net.look(later());
+        fs::remove_dir_all(base.join(".team/inbox")).unwrap();
+        for _ in 0..3 {
+            let look = net.look(later());
+            assert_eq!(look, (vec![Dirty::Mail], Found::Unsure));
+        }
+    }
+
+    #[test]
+    fn a_folder_of_this_machine_is_told_of_in_full() {
+        assert!(!is_shared(&std::env::temp_dir()));
+    }
+}

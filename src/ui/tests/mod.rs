@@ -11,5 +11,6 @@ mod pictures;
 mod pty;
 mod replay;
 mod robust;
+mod scenes;
 mod themes;
 mod viewer;

@@ -12,6 +12,8 @@ mod dark;
 mod depth;
 mod light;
 mod mono;
+#[cfg(test)]
+pub mod roles;
 mod terminal;
 mod tones;
 

@@ -1,0 +1,441 @@
+//! What fills the scenes beside the crew of the fixtures: more of everything than fits.
+
+use std::sync::Arc;
+
+use serde_json::{Map, json};
+
+use crate::domain::chat::Outcome;
+use crate::domain::ids::{CallId, JobId, Name, TaskId};
+use crate::domain::job::{Job, JobEnd};
+use crate::domain::mail::LetterKind;
+use crate::domain::request::{AskedCall, Request, RequestKind};
+use crate::domain::rule::{Scope, SessionRule};
+use crate::domain::stamp::Stamp;
+use crate::domain::team::{Activity, Member, MemberStatus, Team};
+use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
+use crate::domain::usage::Usage;
+use crate::protocol::EventKind;
+use crate::protocol::event::{LetterStep, TurnEnd};
+use crate::ui::fixture::{NOON, letter, name, permission, plan, question};
+
+/// A todo list as long as it may be.
+pub fn long_todo() -> EventKind {
+    let texts = [
+        "Read what is there",
+        "Split the work so that no two teammates change the same file at the same time, and say so in each task",
+        "检查中文标题 and emoji 👍",
+        "Merge",
+    ];
+    let item = |at: usize| TodoItem {
+        id: (at + 1).to_string(),
+        text: texts[at % texts.len()].into(),
+        status: match at {
+            0..7 => TodoStatus::Completed,
+            7 => TodoStatus::InProgress,
+            _ => TodoStatus::Pending,
+        },
+    };
+    EventKind::TodoChanged {
+        agent: Name::lead(),
+        list: TodoList::new((0..20).map(item).collect()).unwrap(),
+    }
+}
+
+/// Every state that an agent can be in, each once.
+fn activities() -> Vec<Activity> {
+    let all = vec![
+        Activity::Thinking,
+        Activity::Tool {
+            tool: "bash".into(),
+            on: "cargo test --workspace --all-features".into(),
+        },
+        Activity::Compacting,
+        Activity::Idle,
+        Activity::Queued { place: 3 },
+        Activity::Backoff {
+            cause: "rate limited".into(),
+            until: Stamp(NOON + 600.0),
+            attempt: 2,
+        },
+        Activity::NeedsYou {
+            request: RequestKind::Permission,
+        },
+        Activity::Stuck {
+            why: "it ended its turn with its task open".into(),
+        },
+        Activity::Failed {
+            why: "no such model: scripted-dmeo".into(),
+        },
+        Activity::Gone,
+    ];
+    for activity in &all {
+        // A state that is not among them does not compile here.
+        match activity {
+            Activity::Thinking
+            | Activity::Tool { .. }
+            | Activity::Compacting
+            | Activity::Idle
+            | Activity::Queued { .. }
+            | Activity::Backoff { .. }
+            | Activity::NeedsYou { .. }
+            | Activity::Stuck { .. }
+            | Activity::Failed { .. }
+            | Activity::Gone => {}
+        }
+    }
+    all
+}
+
+/// A team of more than fit, in every state.
+pub fn large_team() -> Vec<EventKind> {
+    let names = [
+        "alice",
+        "bob",
+        "carol",
+        "dave",
+        "erin",
+        "frank",
+        "grace",
+        "heidi",
+        "ivan",
+        "judy",
+        "a-name-that-is-as-long-as-may-be",
+        "mallory",
+        "niaj",
+        "olivia",
+        "peggy",
+        "rupert",
+        "sybil",
+        "trent",
+        "victor",
+        "walter",
+    ];
+    let activities = activities();
+    let mut team = Team {
+        team_name: "parser".into(),
+        members: vec![],
+        extra: Map::new(),
+    };
+    let mut out = Vec::new();
+    for (at, who) in names.into_iter().enumerate() {
+        let activity = activities[at % activities.len()].clone();
+        let mut member = Member::new(name(who), "decoder");
+        member.status = match activity {
+            Activity::Gone => MemberStatus::Shutdown,
+            Activity::Idle => MemberStatus::Idle,
+            Activity::Thinking
+            | Activity::Tool { .. }
+            | Activity::Compacting
+            | Activity::Queued { .. }
+            | Activity::Backoff { .. }
+            | Activity::NeedsYou { .. }
+            | Activity::Stuck { .. }
+            | Activity::Failed { .. } => MemberStatus::Working,
+        };
+        team.members.push(member);
+        let agent = name(who);
+        let tokens = 7_u64.pow(u32::try_from(at % 9).unwrap());
+        out.push(EventKind::ActivityChanged {
+            agent: agent.clone(),
+            activity,
+        });
+        out.push(EventKind::UsageChanged {
+            agent,
+            total: Usage {
+                input: tokens,
+                output: tokens / 9,
+                ..Usage::default()
+            },
+            context: tokens.min(199_000),
+            window: Some(200_000),
+            cost: Some(f64::from(u32::try_from(tokens).unwrap()) * 4e-6),
+        });
+    }
+    out.insert(
+        0,
+        EventKind::TeamChanged {
+            team: Arc::new(team),
+        },
+    );
+    out
+}
+
+/// Letters of every kind, more than fit.
+pub fn many_letters() -> Vec<EventKind> {
+    let words = [
+        "Which byte order has the header?",
+        "Little.\nThe magic number tells it, see docs/format.md, where the version is described too, with a table of all of them.",
+        "请检查块表的长度 👍",
+        "ok",
+    ];
+    let kinds: Vec<LetterKind> = serde_json::from_value(json!(LetterKind::KNOWN)).unwrap();
+    let steps = [LetterStep::ActedOn, LetterStep::Delivered, LetterStep::Sent];
+    let pairs = [
+        ("lead", "alice"),
+        ("alice", "bob"),
+        ("bob", "lead"),
+        ("lead", "a-name-that-is-as-long-as-may-be"),
+    ];
+    let one = |at: usize| {
+        let (from, to) = pairs[at % pairs.len()];
+        let kind = kinds[at % kinds.len()].clone();
+        let mut letter = letter(&format!("n{at}"), kind, from, to, words[at % words.len()]);
+        letter.timestamp.0 += 97.0 * f64::from(u32::try_from(at).unwrap());
+        EventKind::LetterMoved {
+            letter,
+            step: steps[at % steps.len()],
+        }
+    };
+    (0..60).map(one).collect()
+}
+
+/// A permission to run `command`, with how far it may be given.
+pub fn asked(id: &str, who: &str, command: &str, after: f64) -> Request {
+    let mut request = permission(id);
+    request.from = name(who);
+    request.target = name(who);
+    request.created_at.0 += after;
+    request.workdir = format!(".worktrees/{who}");
+    request.body = format!("bash\n$ {command}\n\nit reaches other machines");
+    request.call = Some(AskedCall {
+        tool: "bash".into(),
+        input: command.into(),
+        why: "it reaches other machines".into(),
+        scopes: vec![
+            Scope::Exact {
+                command: command.into(),
+            },
+            Scope::Begins {
+                words: "git push".into(),
+            },
+        ],
+    });
+    request
+}
+
+/// A command that fills many rows.
+pub fn long_command() -> String {
+    let tags: Vec<String> = (1..40).map(|n| format!("git tag v{n}")).collect();
+    format!("git push origin main && {}", tags.join(" && "))
+}
+
+/// More cards than fit, the first longer than the screen.
+pub fn many_requests() -> Vec<EventKind> {
+    let steps: Vec<String> = (1..60)
+        .map(|n| format!("{n}. Read block {n} and write what it holds."))
+        .collect();
+    let mut requests = vec![
+        plan("r1", &steps.join("\n")),
+        asked("r2", "alice", &long_command(), 5.0),
+        question("r3", &["Version 1", "Version 2"]),
+    ];
+    requests.extend((4..9).map(|n| {
+        asked(
+            &format!("r{n}"),
+            "carol",
+            &format!("make part-{n}"),
+            f64::from(n),
+        )
+    }));
+    let told = requests.into_iter();
+    told.map(|request| EventKind::RequestChanged { request })
+        .collect()
+}
+
+/// A question whose choices fill more than their rows.
+pub fn long_question() -> Request {
+    question(
+        "q1",
+        &[
+            "Version 1, which every reader knows",
+            "Version 2, with checksums",
+            "Version 2 without checksums, which is faster to write and a little harder to debug when a disk goes bad",
+            "Both, by an option",
+            "四号格式 👍",
+            "None of these",
+        ],
+    )
+}
+
+/// Rules of the session.
+pub fn rules() -> EventKind {
+    let rule = |number, scope| SessionRule {
+        number,
+        scope,
+        by: Name::user(),
+        asked_by: name("alice"),
+        since: Stamp(1.0),
+    };
+    let words = "git push".into();
+    let command = "kill 4711".into();
+    EventKind::RulesChanged {
+        rules: vec![
+            rule(1, Scope::Begins { words }),
+            rule(4, Scope::Exact { command }),
+        ],
+    }
+}
+
+/// A tool call of `agent` that has ended.
+pub fn called(
+    agent: &Name,
+    id: &str,
+    tool: &str,
+    on: &str,
+    outcome: Outcome,
+    output: &str,
+    diff: &str,
+) -> Vec<EventKind> {
+    let call = CallId(id.into());
+    vec![
+        EventKind::ToolStarted {
+            agent: agent.clone(),
+            call: call.clone(),
+            tool: tool.into(),
+            on: on.into(),
+            input: json!({"command": on}),
+        },
+        EventKind::ToolFinished {
+            agent: agent.clone(),
+            call,
+            tool: tool.into(),
+            outcome,
+            output: output.into(),
+            diff: diff.into(),
+            took_ms: 1200,
+        },
+    ]
+}
+
+const ANSWER: &str = "## What was found\n\nThe reader handles **three** of four versions; `src/header.rs` has *no* test.\n\n\
+    1. Read the header, which is little-endian in every version that was looked at, and in the next one too.\n\
+    2. Refuse more than 65536 blocks.\n   - as the table says\n\n\
+    | version | blocks | 说明 |\n|---|---:|---|\n| 1 | 16 | 旧 |\n| 2 | 65536 | checksums 👍 |\n\n\
+    ```rust\n// The magic number.\nconst MAGIC: u32 = 0x4352; \nfn read(from: &[u8]) -> Result<Header, String> { todo!(\"later\") }\n```\n\n\
+    > Nobody reads version 0.\n\nSee https://example.com/format for more.";
+
+const DIFF: &str = "--- a/src/header.rs\n+++ b/src/header.rs\n@@ -1,4 +1,5 @@\n use std::io;\n-const MAGIC: u16 = 1;\n\
+    +const MAGIC: u32 = 0x4352;\n+const BLOCKS_MAX: usize = 65536; // 块\n fn read() {}\n";
+
+/// A conversation with everything that can stand in one, longer than the screen.
+pub fn long_conversation() -> Vec<EventKind> {
+    let lead = Name::lead();
+    let said = |text: &str| EventKind::Said {
+        agent: Name::lead(),
+        text: text.into(),
+        thinking: "The table comes first, I think.".into(),
+        thought_ms: 4200,
+    };
+    let prompted = |text: &str| EventKind::Prompted {
+        agent: Name::lead(),
+        text: text.into(),
+    };
+    let mut out = vec![prompted(
+        "Look at the reader first.\nThen tell me what it can not do.",
+    )];
+    out.push(EventKind::TurnStarted {
+        agent: lead.clone(),
+    });
+    out.extend(called(
+        &lead,
+        "k1",
+        "read_file",
+        "src/header.rs",
+        Outcome::Ok,
+        "1\n2\n3",
+        "",
+    ));
+    out.extend(called(
+        &lead,
+        "k2",
+        "edit_file",
+        "src/header.rs",
+        Outcome::Ok,
+        "edited",
+        DIFF,
+    ));
+    out.extend(called(
+        &lead,
+        "k3",
+        "bash",
+        "cargo test --workspace --all-features -- --nocapture header",
+        Outcome::Error,
+        "error: 1 test failed",
+        "",
+    ));
+    out.push(said(ANSWER));
+    out.push(EventKind::TurnEnded {
+        agent: lead.clone(),
+        end: TurnEnd::Interrupted,
+    });
+    out.push(prompted("And the others?"));
+    out.push(EventKind::TurnStarted {
+        agent: lead.clone(),
+    });
+    out.push(said("I ask them."));
+    out.extend(called(
+        &lead,
+        "k4",
+        "send_message",
+        "alice",
+        Outcome::Ok,
+        "sent",
+        "",
+    ));
+    out.push(EventKind::TextDelta {
+        agent: lead,
+        text: "alice answers that the block table".into(),
+    });
+    out
+}
+
+/// Background jobs: one runs, the others ended in each way.
+pub fn jobs() -> Vec<EventKind> {
+    let ends = [
+        ("cargo test --workspace", None),
+        ("npm run build", Some(JobEnd::Exited { code: 1 })),
+        ("make 文档", Some(JobEnd::Exited { code: 0 })),
+        ("sleep 600", Some(JobEnd::Killed { by: "user".into() })),
+        (
+            "python3 -m http.server --bind 127.0.0.1 --directory target/doc 8000",
+            Some(JobEnd::TimedOut { after_s: 600 }),
+        ),
+        (
+            "serve",
+            Some(JobEnd::NotStarted {
+                why: "no such file".into(),
+            }),
+        ),
+        ("true", Some(JobEnd::Signalled { signal: 9 })),
+    ];
+    let job = |(at, (command, end)): (usize, (&str, Option<JobEnd>))| EventKind::JobChanged {
+        job: Job {
+            id: JobId(format!("j{}", at + 1)),
+            agent: if at % 2 == 0 {
+                Name::lead()
+            } else {
+                name("alice")
+            },
+            command: command.into(),
+            began: Stamp(NOON - 90.0),
+            ended: end.map(|end| (Stamp(NOON - 3.0), end)),
+            tail: String::new(),
+        },
+    };
+    let mut out: Vec<EventKind> = ends.into_iter().enumerate().map(job).collect();
+    out.push(EventKind::JobOutput {
+        job: JobId("j1".into()),
+        chunk: "running 250 tests\ntest parser::中文 ... ok\n".into(),
+    });
+    out
+}
+
+/// What the branch of a task changes.
+pub fn diff() -> EventKind {
+    EventKind::DiffShown {
+        task: TaskId(1),
+        stat: " src/header.rs | 3 ++-\n 1 file changed, 2 insertions(+), 1 deletion(-)".into(),
+        text: DIFF.into(),
+        untracked: vec!["notes.txt".into()],
+    }
+}

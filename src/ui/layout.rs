@@ -97,6 +97,9 @@ impl Layout {
 /// The blank columns beside a text that fills a pane.
 pub const BESIDE_TEXT: Margin = Margin::new(1, 0);
 
+/// Most columns of running text: the eye does not find the next line at the end of a longer one.
+pub const TEXT_WIDEST: u16 = 120;
+
 /// The inside of a pane's frame.
 pub fn inside(area: Rect) -> Rect {
     area.inner(Margin::new(1, 1))
@@ -116,6 +119,7 @@ pub fn queued_rows(state: &UiState, height: u16) -> u16 {
 pub fn talk(state: &UiState, area: Rect) -> Rect {
     let inner = inside(area).inner(BESIDE_TEXT);
     Rect {
+        width: inner.width.min(TEXT_WIDEST),
         height: inner.height - queued_rows(state, inner.height),
         ..inner
     }
@@ -235,9 +239,19 @@ fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
 
 /// The two columns, the left one with so many percent unless the person moved the border.
 fn columns(state: &UiState, out: &mut Layout, body: Rect, usual: u16) -> (Rect, Rect) {
-    let share = u32::from(state.screen.left(usual));
-    let width = u32::from(body.width) * share / 100;
-    let (left, right) = cut_left(body, u16::try_from(width).unwrap_or(body.width));
+    let percent =
+        |share| u16::try_from(u32::from(body.width) * u32::from(share) / 100).unwrap_or(body.width);
+    let share = state.screen.left(usual);
+    // The conversation takes no more than its lines need, unless the person wants it so.
+    let needs = TEXT_WIDEST + 2 * (BESIDE_TEXT.horizontal + 1);
+    let width = match state.screen.layout {
+        Arrangement::Wall if share == usual => percent(share).min(needs),
+        Arrangement::Board if share == usual => {
+            percent(share).max(body.width.saturating_sub(needs))
+        }
+        Arrangement::Wall | Arrangement::Board | Arrangement::Focus => percent(share),
+    };
+    let (left, right) = cut_left(body, width);
     // Both frames' edges: one column alone is hard to hit.
     out.border = Some(Rect {
         x: right.x.saturating_sub(1),

@@ -96,6 +96,9 @@ fn diff(text: &str, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let mut out = Vec::new();
     for line in harmless(text).lines() {
         let rows = wrap(line, width);
+        if rows.is_empty() {
+            out.push(Line::default());
+        }
         out.extend(rows.into_iter().map(|row| plain(row, style(line))));
     }
     out

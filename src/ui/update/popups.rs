@@ -98,7 +98,7 @@ pub fn diff(state: &mut UiState, task: TaskId, stat: &str, text: &str, untracked
     }
     whole.push_str("\n\n");
     whole.push_str(text);
-    state.diff = head_and_tail(whole.trim(), DIFF_MAX);
+    state.diff = head_and_tail(whole.trim_matches('\n'), DIFF_MAX);
     let is_diff = |p: &Popup| matches!(p, Popup::Reader(r) if matches!(r.text, Text::Diff(_)));
     state.popups.retain(|p| !is_diff(p));
     push(state, Popup::read(Text::Diff(task)));

@@ -15,7 +15,7 @@ use crate::ui::popup::{
 };
 use crate::ui::readers::{self, centered};
 use crate::ui::state::{Models, UiState};
-use crate::ui::textual::{fit, pad, width, wrap};
+use crate::ui::textual::{fit, width, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::{pickers, rows, sentence};
 
@@ -116,7 +116,10 @@ fn search(input: &LineInput, theme: &Theme, area: Rect, buffer: &mut Buffer) -> 
     }
     Line::from(vec![
         Span::styled("› ", theme.accent),
-        Span::styled(text, theme.text),
+        match text {
+            "" => Span::styled("type to search", theme.dim),
+            text => Span::styled(text, theme.text),
+        },
     ])
     .render(row, buffer);
     let column = u16::try_from(width(text) + 2).unwrap_or(0);
@@ -246,7 +249,9 @@ fn write(
     rows.pop();
     let head = rows.remove(0);
     let about = state.requests.get(&comment.request);
-    let about = about.map_or_else(String::new, sentence::request);
+    let about = about.map_or_else(String::new, |request| {
+        sentence::heading(request, &state.board, usize::from(head.width))
+    });
     Line::styled(fit(&about, usize::from(head.width)), theme.dim).render(head, buffer);
     let (keys, writing): (&[(&str, &str, Style)], bool) = match comment.stage {
         CommentStage::Writing if is_question => (
@@ -289,9 +294,9 @@ fn write(
 }
 
 fn confirm(state: &UiState, question: &Question, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
-    let (title, words, yes) = match question {
-        Question::Quit => ("Quit", quit(state), "quit"),
-        Question::Force(name) => ("End by force", force(state, name), "end it"),
+    let (title, words, yes, no) = match question {
+        Question::Quit => ("Quit", quit(state), "quit", "stay"),
+        Question::Force(name) => ("End by force", force(state, name), "end it", "let it go on"),
     };
     let columns = 60.min(screen.width.saturating_sub(4));
     let lines = wrap(&words, usize::from(columns.saturating_sub(4)));
@@ -305,9 +310,9 @@ fn confirm(state: &UiState, question: &Question, theme: &Theme, screen: Rect, bu
     );
     let keys = Line::from(vec![
         Span::styled("y ", theme.accent),
-        Span::styled(pad(yes, 8), theme.text),
+        Span::styled(format!("{yes}   "), theme.text),
         Span::styled("n ", theme.accent),
-        Span::styled("stay", theme.text),
+        Span::styled(no, theme.text),
     ]);
     let blank = Line::default();
     let lines = lines.into_iter().map(|l| Line::styled(l, theme.text));

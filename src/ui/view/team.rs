@@ -21,6 +21,8 @@ const PULSE_FROM: usize = 66;
 /// From this width on it shows that at length, and what the agent cost.
 const WIDE: usize = 100;
 
+/// From this width on a row says how full the agent's window is: below, its task needs the columns.
+const CONTEXT_FROM: usize = 46;
 /// From this width on a row has tokens and time too.
 const ROOMY: usize = 60;
 /// Fewest columns, with the blanks before them, in which it helps to tell what a tool works on.
@@ -222,8 +224,14 @@ fn figures(
         return String::new();
     };
     let mut parts = Vec::new();
-    if let Some(share) = agent.context_share() {
-        parts.push(format!("ctx {share:>2}%"));
+    if let Some(share) = agent.context_share().filter(|_| columns >= CONTEXT_FROM) {
+        // Three figures would push the others out of their columns.
+        let share = if share > 99 {
+            "99+".into()
+        } else {
+            format!("{share:>2}%")
+        };
+        parts.push(format!("ctx {share}"));
     }
     let tokens = agent.usage.total();
     if tokens > 0 && columns >= ROOMY {

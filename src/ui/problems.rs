@@ -229,8 +229,6 @@ mod tests {
                 (Weight::Stuck, "alice is stalled: thinking for 6m".into()),
             ]
         );
-        press(&mut state, "esc p");
-        insta::assert_snapshot!("problems_100x30", picture(&state));
     }
 
     #[test]

@@ -3,14 +3,14 @@
 mod conversation;
 mod cost;
 mod keystrokes;
-mod lasting;
+pub mod lasting;
 mod layouts;
 mod mouse;
 mod needs;
-mod pictures;
 mod pty;
 mod replay;
 mod robust;
 mod scenes;
 mod themes;
 mod viewer;
+mod whole;

@@ -181,6 +181,43 @@ mod tests {
     }
 
     #[test]
+    fn every_style_of_every_theme() {
+        let mut out = String::new();
+        for name in ThemeName::ALL {
+            out += &format!("{}\n", name.word());
+            for (
+                style,
+                Style {
+                    fg,
+                    bg,
+                    add_modifier,
+                    sub_modifier,
+                    ..
+                },
+            ) in Theme::new(name, ColorDepth::True).styles()
+            {
+                let color =
+                    |color: Option<Color>| color.map_or_else(|| "-".into(), |c| c.to_string());
+                let added = format!("{add_modifier:?}").to_lowercase();
+                let taken = if sub_modifier.is_empty() || sub_modifier.is_all() {
+                    ""
+                } else {
+                    " undimmed"
+                };
+                let added = if add_modifier.is_empty() { "" } else { &added };
+                out += format!(
+                    "  {style:<15} {:<9} {:<9} {added}{taken}",
+                    color(fg),
+                    color(bg)
+                )
+                .trim_end();
+                out.push('\n');
+            }
+        }
+        insta::assert_snapshot!("themes", out);
+    }
+
+    #[test]
     fn no_theme_has_more_colours_than_the_terminal() {
         for name in ThemeName::ALL {
             for (style, color) in colours(&Theme::new(name, ColorDepth::Sixteen)) {

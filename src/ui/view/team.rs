@@ -25,7 +25,7 @@ const WIDE: usize = 100;
 const CONTEXT_FROM: usize = 46;
 /// From this width on a row has tokens and time too.
 const ROOMY: usize = 60;
-/// Fewest columns, with the blanks before them, in which it helps to tell what a tool works on.
+/// Fewest columns, with the blanks before them, in which it helps to tell what a tool works on, or why an agent waits.
 const SCRAP: usize = 10;
 
 /// Draws them.
@@ -83,7 +83,8 @@ fn row(
     let right = fit(&figures(state, agent, &activity, columns), columns / 2);
     let pulse = pulse(state, agent, columns);
     let head = format!("{shape} {} ", pad(member.name.as_str(), name_width));
-    let used = width(&head) + width(&pulse) + width(&right) + 1;
+    let gap = usize::from(!right.is_empty());
+    let used = width(&head) + width(&pulse) + width(&right) + gap;
     let room = columns.saturating_sub(used);
     let state_width = words_width(columns).min(room);
     let subject_room = room.saturating_sub(state_width + 1);
@@ -110,7 +111,7 @@ fn row(
         Span::raw(" "),
         Span::styled(pad(&text, subject_room), text_style),
         Span::styled(pulse, theme.working),
-        Span::raw(" "),
+        Span::raw(" ".repeat(gap)),
         Span::styled(right, theme.dim),
     ]
 }
@@ -202,8 +203,12 @@ fn about(
         |t| format!("{} {}", t.id, one_line(&t.subject)),
     );
     match activity {
-        // A scrap of what the tool works on tells nothing.
-        Activity::Tool { .. } if width(&task) + SCRAP > room => (task, theme.text),
+        // A scrap of what the tool works on, or of why it waits, tells nothing.
+        Activity::Tool { .. } | Activity::Backoff { .. } | Activity::Queued { .. }
+            if width(&task) + SCRAP > room =>
+        {
+            (task, theme.text)
+        }
         Activity::Tool { on, .. } => (format!("{task}  {}", one_line(on)), theme.text),
         Activity::Stuck { why } => (one_line(why), theme.warn),
         Activity::Failed { why } => (one_line(why), theme.error),

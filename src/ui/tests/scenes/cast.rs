@@ -8,15 +8,17 @@ use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, JobId, Name, TaskId};
 use crate::domain::job::{Job, JobEnd};
 use crate::domain::mail::LetterKind;
-use crate::domain::request::{AskedCall, Request, RequestKind};
+use crate::domain::request::{AskedCall, Decider, Request, RequestKind};
 use crate::domain::rule::{Scope, SessionRule};
 use crate::domain::stamp::Stamp;
+use crate::domain::subagent::SubagentKind;
 use crate::domain::team::{Activity, Member, MemberStatus, Team};
 use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
 use crate::domain::usage::Usage;
 use crate::protocol::EventKind;
 use crate::protocol::event::{LetterStep, TurnEnd};
 use crate::ui::fixture::{NOON, letter, name, permission, plan, question};
+use crate::ui::tests::lasting::sent;
 
 /// A todo list as long as it may be.
 pub fn long_todo() -> EventKind {
@@ -211,6 +213,42 @@ pub fn asked(id: &str, who: &str, command: &str, after: f64) -> Request {
         ],
     });
     request
+}
+
+/// A long command, for which several ask.
+pub fn same_asked_by(names: &[&str]) -> Vec<EventKind> {
+    let ask = |(at, who): (u32, &&str)| {
+        asked(
+            &format!("s{at}"),
+            who,
+            &long_command(),
+            f64::from(at) - 60.0,
+        )
+    };
+    let requests = (0..).zip(names).map(ask);
+    requests
+        .map(|request| EventKind::RequestChanged { request })
+        .collect()
+}
+
+/// A plan that the lead may decide too.
+pub fn the_leads() -> Vec<EventKind> {
+    let mut request = plan("r8", "1. Read the header.\n2. Write the tests.");
+    request.decider = Decider::Lead;
+    vec![EventKind::RequestChanged { request }]
+}
+
+/// Two subagents of the lead at work.
+pub fn subagents() -> Vec<EventKind> {
+    let name = |n| Name::subagent(&Name::lead(), n);
+    let mut out = sent(&name(1), "u1", SubagentKind::Explore, "find the tests");
+    out.extend(sent(
+        &name(2),
+        "u2",
+        SubagentKind::General,
+        "count the lines of all files",
+    ));
+    out
 }
 
 /// A command that fills many rows.

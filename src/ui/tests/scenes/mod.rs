@@ -1,7 +1,7 @@
 //! Every scene of the screen at three sizes, in words and in style: one list, one picture a scene. A change of a picture is
 //! a change that people see. Nothing may be without a scene: `complete.rs` holds that.
 
-mod cast;
+pub mod cast;
 mod complete;
 mod panes;
 mod picture;

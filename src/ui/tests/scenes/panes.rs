@@ -114,13 +114,16 @@ pub fn scenes() -> Vec<Scene> {
             "alt+w",
         ),
         with(
+            "pane_team_subagents",
+            Pane::Team,
+            cast::subagents,
+            "esc 4 j",
+        ),
+        with("pane_needs_leads", Pane::Needs, cast::the_leads, "esc 6 l"),
+        with(
             "pane_needs_permission",
             Pane::Needs,
-            || {
-                vec![EventKind::RequestChanged {
-                    request: cast::asked("r0", "alice", &cast::long_command(), -60.0),
-                }]
-            },
+            || cast::same_asked_by(&["alice", "bob", "carol"]),
             "alt+w",
         ),
     ]);

@@ -7,8 +7,9 @@ use crate::domain::ids::Name;
 use crate::domain::screen::{Arrangement, ScreenChoice};
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
+use crate::protocol::event::Setup;
 use crate::protocol::{Event, EventKind};
-use crate::ui::fixture::{NOON, blank, busy, busy_events, press, started, tell};
+use crate::ui::fixture::{NOON, blank, busy, busy_events, press, started, tell, told};
 use crate::ui::replay::Player;
 use crate::ui::{Msg, Seat, UiState, begin_replay, update};
 
@@ -75,6 +76,28 @@ fn seated(seat: Seat) -> Scene {
     })
 }
 
+/// The demo, with the line that guides through it.
+fn tour(width: u16, height: u16) -> UiState {
+    let demo = busy_events().into_iter().map(|event| match event {
+        EventKind::CrewReady(setup) => EventKind::CrewReady(Setup {
+            provider: "demo".into(),
+            ..setup
+        }),
+        other => other,
+    });
+    told(width, height, demo.collect())
+}
+
+/// A message to a teammate, half written.
+fn writing(width: u16, height: u16) -> UiState {
+    let mut state = busy(width, height);
+    press(
+        &mut state,
+        "esc 4 j enter i \"Use u64\" ctrl+j \"for the sizes\"",
+    );
+    state
+}
+
 fn full(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     tell(&mut state, cast::long_conversation());
@@ -108,6 +131,8 @@ pub fn scenes() -> Vec<Scene> {
     all.extend([
         whole("whole_start", started),
         whole("whole_full", full),
+        whole("whole_tour", tour),
+        whole("whole_writing", writing),
         whole("whole_first_run", first_run).at(&[(60, 16), (70, 20), (100, 30), (160, 45)]),
         whole("whole_replay", replay),
         whole("whole_too_small", busy).at(&[(59, 15), (12, 4)]),

@@ -262,6 +262,7 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             .agents
             .get(&state.shown)
             .is_some_and(|a| a.transcript.found().1 > 0),
+        Action::Copy | Action::Move(_) if state.shows_jobs() => !state.jobs.listed().is_empty(),
         Action::Copy if !in_panes => true,
         Action::Copy => match focus.pane() {
             Pane::Lead => state

@@ -161,7 +161,8 @@ fn subagent(
     let agent = state.agents.get(name);
     let right = fit(&figures(state, agent, &activity, columns), columns / 2);
     let head = format!("└ {} ", pad(name.as_str(), name_width));
-    let room = columns.saturating_sub(width(&head) + width(&right) + 1);
+    let gap = usize::from(!right.is_empty());
+    let room = columns.saturating_sub(width(&head) + width(&right) + gap);
     let state_width = words_width(columns).min(room);
     let about = match &activity {
         Activity::Tool { on, .. } => one_line(on),
@@ -179,7 +180,7 @@ fn subagent(
         Span::styled(head, theme.dim),
         Span::styled(format!("{} ", pad(&words, state_width)), style),
         Span::styled(pad(&about, room.saturating_sub(state_width + 1)), theme.dim),
-        Span::raw(" "),
+        Span::raw(" ".repeat(gap)),
         Span::styled(right, theme.dim),
     ]
 }

@@ -152,8 +152,8 @@ fn a_list_says_why_it_is_one() {
             "",
             "list: 200 tasks",
         ),
-        ((160, 45), board(60, &[], 0), "", "list: 60 tasks"),
-        ((160, 45), board(60, &[], 0), "v", "3 Board ─"),
+        ((160, 45), board(120, &[], 0), "", "list: 120 tasks"),
+        ((160, 45), board(120, &[], 0), "v", "3 Board ─"),
         ((160, 45), board(401, &[], 0), "v", "list: 401 tasks"),
         (
             (160, 45),

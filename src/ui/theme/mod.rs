@@ -57,6 +57,10 @@ pub struct Theme {
     pub working: Style,
     /// Somebody waits for the person.
     pub waiting: Style,
+    /// What a key says yes to.
+    pub yes: Style,
+    /// What a key says no to. No louder than yes.
+    pub no: Style,
     /// Code and commands.
     pub code: Style,
     /// A heading in a text.
@@ -123,6 +127,8 @@ impl Theme {
             error,
             working,
             waiting,
+            yes,
+            no,
             code,
             heading,
             link,

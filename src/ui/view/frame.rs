@@ -45,7 +45,8 @@ pub fn pane(
     let room = usize::from(area.width).saturating_sub(aside + 8);
     let name = vec![
         Span::styled(format!(" {} ", pane.number()), theme.dim),
-        Span::styled(format!("{} ", fit(&titles.name, room)), title),
+        Span::styled(fit(&titles.name, room), title),
+        Span::raw(" "),
     ];
     let block = Block::bordered()
         .border_type(BorderType::Rounded)

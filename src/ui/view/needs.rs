@@ -144,10 +144,10 @@ fn buttons(state: &UiState, request: &Request, theme: &Theme, row: Rect, buffer:
     for placed in bars::buttons(state, request, row) {
         let button = placed.what;
         let style = match button.action {
-            Some(Action::Reject) => theme.error,
+            Some(Action::Reject) => theme.no,
             Some(Action::Open) => theme.text,
             Some(Action::Comment) if button.words != "answer" => theme.text,
-            Some(_) | None => theme.ok,
+            Some(_) | None => theme.yes,
         };
         Line::from(vec![
             Span::styled(format!("{} ", button.key), theme.accent),

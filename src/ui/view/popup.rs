@@ -256,7 +256,7 @@ fn write(
     let (keys, writing): (&[(&str, &str, Style)], bool) = match comment.stage {
         CommentStage::Writing if is_question => (
             &[
-                ("Enter", "send the answer", theme.ok),
+                ("Enter", "send the answer", theme.yes),
                 ("Esc", "cancel", theme.text),
             ],
             true,
@@ -270,8 +270,8 @@ fn write(
         ),
         CommentStage::Verdict => (
             &[
-                ("a", "approve with it", theme.ok),
-                ("r", "reject with it", theme.error),
+                ("a", "approve with it", theme.yes),
+                ("r", "reject with it", theme.no),
                 ("Esc", "back", theme.text),
             ],
             false,

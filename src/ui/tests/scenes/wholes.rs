@@ -131,7 +131,7 @@ pub fn scenes() -> Vec<Scene> {
     all.extend([
         whole("whole_start", started),
         whole("whole_full", full),
-        whole("whole_tour", tour),
+        whole("whole_tour", tour).at(&[(60, 16), (70, 20), (100, 30), (160, 45)]),
         whole("whole_writing", writing),
         whole("whole_first_run", first_run).at(&[(60, 16), (70, 20), (100, 30), (160, 45)]),
         whole("whole_replay", replay),

@@ -145,6 +145,33 @@ pub fn compaction(compaction: &Compaction) -> String {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_heading_says_what_it_is_about_in_the_room_that_there_is() {
+        let board = crate::ui::fixture::board();
+        let plan = crate::ui::fixture::plan("r1", "1. go");
+        let asked = crate::ui::fixture::question("q1", &[]);
+        let mut gone = plan.clone();
+        gone.task = Some(crate::domain::ids::TaskId(99));
+        let mut free = plan.clone();
+        free.task = None;
+        let whole = "bob asks you to approve its plan for #2 Parse the header of the file";
+        let short = "bob: plan for #2 Parse the header of the file";
+        let cases = [
+            (&plan, 80, whole),
+            (&plan, 68, whole),
+            (&plan, 67, short),
+            (&plan, 20, short),
+            (&asked, 80, "alice asks you about #3 Read compressed blocks"),
+            (&asked, 42, "alice asks about #3 Read compressed blocks"),
+            (&gone, 80, "bob asks you to approve its plan for #99"),
+            (&free, 80, "bob asks you to approve its plan"),
+            (&free, 10, "bob: plan"),
+        ];
+        for (request, columns, expected) in cases {
+            assert_eq!(heading(request, &board, columns), expected, "{columns}");
+        }
+    }
+
     fn read(json: &str) -> String {
         letter(&serde_json::from_str(json).unwrap())
     }

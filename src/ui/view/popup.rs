@@ -13,7 +13,7 @@ use crate::ui::line_input::LineInput;
 use crate::ui::popup::{
     Choice, CommentBox, CommentStage, Picker, Popup, Question, Reader, Searching,
 };
-use crate::ui::readers::{self, centered};
+use crate::ui::readers::{self, centered, low};
 use crate::ui::state::{Models, UiState};
 use crate::ui::textual::{fit, width, wrap};
 use crate::ui::theme::Theme;
@@ -236,8 +236,8 @@ fn write(
     buffer: &mut Buffer,
 ) -> Option<Position> {
     let columns = 72.min(screen.width.saturating_sub(4));
-    let text_rows = 6.min(screen.height.saturating_sub(8)).max(1);
-    let area = centered(screen, columns, text_rows + 5);
+    let text_rows = (screen.height / 6).clamp(1, 6);
+    let area = low(screen, columns, text_rows + 5);
     let is_question = state.requests.is_question(&comment.request);
     let title = if is_question { "Answer" } else { "Comment" };
     let inner = open(title, Vec::new(), theme, area, buffer);

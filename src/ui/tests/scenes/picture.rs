@@ -21,7 +21,12 @@ pub fn of(scene: &Scene) -> String {
         let buffer = cells(&state, &roles::theme());
         let shown = shown(scene, &state, &buffer);
         let style = styles(&buffer, &shown);
-        let _ = writeln!(out, "{width}x{height}\n{}\n{style}", words(&buffer, &shown));
+        let place = match (scene.shows, shown.first()) {
+            (Shows::Popup, Some(at)) => format!(" at {},{}", at.x, at.y),
+            (Shows::Screen | Shows::Pane(_) | Shows::Popup, _) => String::new(),
+        };
+        let words = words(&buffer, &shown);
+        let _ = writeln!(out, "{width}x{height}{place}\n{words}\n{style}");
         letters += &style;
     }
     out + &roles::legend(&letters)

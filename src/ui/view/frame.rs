@@ -131,10 +131,12 @@ pub enum Row {
 impl Row {
     /// What row `at` is in a pane with the row `selected`.
     pub fn of(state: &UiState, pane: Pane, at: usize, selected: Option<usize>) -> Row {
-        match selected == Some(at) && state.focus == Focus::Pane(pane) {
-            true if state.popups.is_empty() => Row::Selected,
-            true => Row::Covered,
-            false => Row::Plain,
+        if selected != Some(at) || state.focus != Focus::Pane(pane) {
+            Row::Plain
+        } else if state.popups.is_empty() {
+            Row::Selected
+        } else {
+            Row::Covered
         }
     }
 }

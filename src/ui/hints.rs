@@ -298,6 +298,7 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         | Action::DeleteToStart
         | Action::EditOutside
         | Action::Accept
+        | Action::Complete
         | Action::StartDemo
         | Action::DismissTour
         | Action::Themes

@@ -1,6 +1,7 @@
 //! Pure: the state as cells. Each file draws one part; none changes anything.
 
 mod board;
+mod complete;
 mod first_run;
 mod frame;
 mod hints;
@@ -108,6 +109,7 @@ fn draw_on(
         .composer
         .and_then(|area| lead::composer(state, theme, area, buffer))
         .or(searching);
+    complete::draw(state, theme, &layout, buffer);
     if let Some(top) = state.popups.last() {
         cursor = popup::draw(state, top, theme, area, buffer);
     }

@@ -1,8 +1,8 @@
 //! Every scene of the screen at three sizes, in words and in style: one list, one picture a scene. A change of a picture is
-//! a change that people see. Nothing may be without a scene: `complete.rs` holds that.
+//! a change that people see. Nothing may be without a scene: `coverage.rs` holds that.
 
 pub mod cast;
-mod complete;
+mod coverage;
 mod panes;
 mod picture;
 mod popups;

@@ -88,6 +88,13 @@ fn tour(width: u16, height: u16) -> UiState {
     told(width, height, demo.collect())
 }
 
+/// What the composer offers behind these keys.
+fn typed(width: u16, height: u16, keys: &str) -> UiState {
+    let mut state = busy(width, height);
+    press(&mut state, keys);
+    state
+}
+
 /// A message to a teammate, half written.
 fn writing(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
@@ -133,6 +140,10 @@ pub fn scenes() -> Vec<Scene> {
         whole("whole_full", full),
         whole("whole_tour", tour).at(&[(60, 16), (70, 20), (100, 30), (160, 45)]),
         whole("whole_writing", writing),
+        whole("whole_commands", |width, height| {
+            typed(width, height, "\"/\"")
+        }),
+        whole("whole_names", |width, height| typed(width, height, "\"@\"")),
         whole("whole_first_run", first_run).at(&[(60, 16), (70, 20), (100, 30), (160, 45)]),
         whole("whole_replay", replay),
         whole("whole_too_small", busy).at(&[(59, 15), (12, 4)]),

@@ -202,7 +202,9 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             .agents
             .get(&state.shown)
             .is_some_and(|a| a.transcript.selected_subagent().is_some()),
-        Action::Open if state.shows_jobs() => !state.jobs.listed().is_empty(),
+        Action::Open | Action::Copy | Action::Move(_) if state.shows_jobs() => {
+            !state.jobs.listed().is_empty()
+        }
         Action::Open => match focus.pane() {
             Pane::Lead => state.agents.get(&state.shown).is_some_and(|a| a.has_spoken),
             Pane::Todo => false,
@@ -262,7 +264,6 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             .agents
             .get(&state.shown)
             .is_some_and(|a| a.transcript.found().1 > 0),
-        Action::Copy | Action::Move(_) if state.shows_jobs() => !state.jobs.listed().is_empty(),
         Action::Copy if !in_panes => true,
         Action::Copy => match focus.pane() {
             Pane::Lead => state

@@ -7,6 +7,7 @@ mod panes;
 mod picture;
 mod popups;
 mod wholes;
+mod work;
 
 use crate::ui::UiState;
 

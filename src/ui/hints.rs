@@ -35,6 +35,11 @@ pub enum Urgency {
     Always,
 }
 
+/// What `Back` does on a filtered board.
+const CLEAR_FILTER: &str = "clear filter";
+/// What `Back` does in a searched conversation.
+const END_SEARCH: &str = "end search";
+
 /// The keys that do something now, the most useful first.
 pub fn hints(state: &UiState) -> Vec<Hint> {
     if let Some(first) = &state.prefix {
@@ -80,8 +85,18 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
             out.push(hint);
         }
     }
-    out.sort_by_key(|h| h.urgency != Urgency::Now);
+    out.sort_by_key(place);
     out
+}
+
+/// What comes first: what waits, then the way out of what hides tasks or words. On a narrow screen the rest may not fit.
+fn place(hint: &Hint) -> u8 {
+    let ends = [CLEAR_FILTER, END_SEARCH].contains(&hint.words.as_str());
+    match (hint.urgency, ends) {
+        (Urgency::Now, _) => 0,
+        (_, true) => 1,
+        (Urgency::Usual | Urgency::Always, false) => 2,
+    }
 }
 
 fn words(state: &UiState, binding: &Bound) -> String {
@@ -114,12 +129,12 @@ fn words(state: &UiState, binding: &Bound) -> String {
     }
     if action == Action::Back && binding.context == Context::Panes {
         if state.filter.is_some() && state.focus == Focus::Pane(Pane::Board) {
-            return "clear filter".into();
+            return CLEAR_FILTER.into();
         }
         let agent = state.agents.get(&state.shown);
         let is_searched = agent.is_some_and(|a| a.transcript.search().is_some());
         if is_searched && state.focus == Focus::Pane(Pane::Lead) {
-            return "end search".into();
+            return END_SEARCH.into();
         }
         if !state.shown.is_lead() && state.zoom.is_none() {
             return "back to lead".into();
@@ -211,7 +226,9 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             .agents
             .get(&state.shown)
             .is_some_and(|a| a.transcript.selected_subagent().is_some()),
-        Action::Open if state.shows_jobs() => !state.jobs.listed().is_empty(),
+        Action::Open | Action::Copy | Action::Move(_) if state.shows_jobs() => {
+            !state.jobs.listed().is_empty()
+        }
         Action::Move(_) if binding.context == Context::EventLog => !state.event_log.is_empty(),
         Action::Open if binding.context == Context::EventLog => {
             event_log::selected(state).is_some_and(|l| l.about != About::Nothing)

@@ -97,6 +97,9 @@ impl Layout {
 /// The blank columns beside a text that fills a pane.
 pub const BESIDE_TEXT: Margin = Margin::new(1, 0);
 
+/// Most columns of running text: the eye does not find the next line at the end of a longer one.
+pub const TEXT_WIDEST: u16 = 120;
+
 /// The inside of a pane's frame.
 pub fn inside(area: Rect) -> Rect {
     area.inner(Margin::new(1, 1))
@@ -116,6 +119,7 @@ pub fn queued_rows(state: &UiState, height: u16) -> u16 {
 pub fn talk(state: &UiState, area: Rect) -> Rect {
     let inner = inside(area).inner(BESIDE_TEXT);
     Rect {
+        width: inner.width.min(TEXT_WIDEST),
         height: inner.height - queued_rows(state, inner.height),
         ..inner
     }
@@ -195,11 +199,13 @@ fn wide(state: &UiState, out: &mut Layout, body: Rect) {
     conversation(state, out, left, Todo::AboveComposer);
     let right = needs(state, out, right);
     let rows = |n: usize| u16::try_from(n).unwrap_or(u16::MAX).saturating_add(2);
-    // The team gets what it needs up to a third, the board up to three fifths of the rest.
+    // The team gets what it needs up to a third, the board up to three fifths of the rest, or all that letters leave.
     let team = rows(state.team.members.len()).clamp(4, (right.height / 3).max(4));
     let rest = right.height.saturating_sub(team);
     // A drawing needs rows between its parts and one for words about the selected task.
-    let board = rows(state.board.len() * 3 / 2 + 2).clamp(6, (rest * 3 / 5).max(6));
+    let letters = rows(state.letters.len() + LETTER).max(6);
+    let most = (rest * 3 / 5).max(rest.saturating_sub(letters)).max(6);
+    let board = rows(state.board.len() * 3 / 2 + 2).clamp(6, most);
     let (board, right) = cut_top(right, board);
     let (team, inbox) = cut_top(right, team);
     out.panes.extend([
@@ -215,10 +221,11 @@ fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
     let right = needs(state, out, right);
     conversation(state, out, right, Todo::Elsewhere);
     if out.class == Class::Wide && state.tab != Pane::Todo {
-        // What is known of the team fits below the tasks.
-        let rows = u16::try_from(state.team.members.len()).unwrap_or(u16::MAX);
+        // What is known of the team fits below the tasks, and some letters.
+        let rows = |n: usize| u16::try_from(n).unwrap_or(u16::MAX).saturating_add(2);
         let most = (left.height / 3).max(4);
-        let strip = rows.saturating_add(2).clamp(4, most);
+        let letters = rows(state.letters.len()).min(left.height / 4);
+        let strip = rows(state.team.members.len()).max(letters).clamp(4, most);
         let (board, below) = cut_top(left, left.height.saturating_sub(strip));
         let (team, inbox) = cut_left(below, below.width / 2);
         out.panes.extend([
@@ -235,9 +242,19 @@ fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
 
 /// The two columns, the left one with so many percent unless the person moved the border.
 fn columns(state: &UiState, out: &mut Layout, body: Rect, usual: u16) -> (Rect, Rect) {
-    let share = u32::from(state.screen.left(usual));
-    let width = u32::from(body.width) * share / 100;
-    let (left, right) = cut_left(body, u16::try_from(width).unwrap_or(body.width));
+    let percent =
+        |share| u16::try_from(u32::from(body.width) * u32::from(share) / 100).unwrap_or(body.width);
+    let share = state.screen.left(usual);
+    // The conversation takes no more than its lines need, unless the person wants it so.
+    let needs = TEXT_WIDEST + 2 * (BESIDE_TEXT.horizontal + 1);
+    let width = match state.screen.layout {
+        Arrangement::Wall if share == usual => percent(share).min(needs),
+        Arrangement::Board if share == usual => {
+            percent(share).max(body.width.saturating_sub(needs))
+        }
+        Arrangement::Wall | Arrangement::Board | Arrangement::Focus => percent(share),
+    };
+    let (left, right) = cut_left(body, width);
     // Both frames' edges: one column alone is hard to hit.
     out.border = Some(Rect {
         x: right.x.saturating_sub(1),
@@ -255,6 +272,9 @@ fn alone(state: &UiState, out: &mut Layout, pane: Pane, body: Rect) {
         out.panes.push((pane, body));
     }
 }
+
+/// The rows below a list of letters that show a short one whole.
+const LETTER: usize = 3;
 
 /// Where the todo list lies.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -87,7 +87,7 @@ pub fn step(step: LetterStep, theme: &Theme) -> (&'static str, Style) {
     match step {
         LetterStep::Sent => ("·", theme.warn),
         LetterStep::Delivered => ("✓", theme.dim),
-        LetterStep::ActedOn => ("✓", theme.ok),
+        LetterStep::ActedOn => ("✓✓", theme.ok),
     }
 }
 

@@ -55,6 +55,11 @@ pub fn card(state: &UiState, width: u16, height: u16) -> Card {
     let choices = choices(request, width);
     let rows = usize::from(height.saturating_sub(listed(state) + 1));
     if choices.len() + TEXT_MIN.min(lines.len()) <= rows {
+        let mut choices = choices;
+        // The buttons stand apart where nothing has to scroll for it.
+        if !choices.is_empty() && lines.len() + choices.len() + 1 < rows {
+            choices.push((Part::Choice, String::new()));
+        }
         let room = rows - choices.len();
         return Card {
             lines,
@@ -80,13 +85,15 @@ pub fn height(state: &UiState, width: u16, most: u16) -> u16 {
     let lines = rows::selected_request(state).map_or(0, |(_, request)| {
         text(state, request, width, usize::from(most)).len() + choices(request, width).len()
     });
-    // A blank line and the buttons.
-    let lines = u16::try_from(lines + 2).unwrap_or(u16::MAX);
+    // The buttons, and a blank line before them and before choices.
+    let blanks =
+        rows::selected_request(state).map_or(1, |(_, r)| 1 + usize::from(!r.choices.is_empty()));
+    let lines = u16::try_from(lines + blanks + 1).unwrap_or(u16::MAX);
     lines.saturating_add(listed(state))
 }
 
 fn text(state: &UiState, request: &Request, width: u16, enough: usize) -> Vec<CardLine> {
-    let width = usize::from(width);
+    let width = usize::from(width.min(layout::TEXT_WIDEST));
     let body = if request.body.trim().is_empty() {
         "It gave no reason."
     } else {
@@ -101,7 +108,9 @@ fn text(state: &UiState, request: &Request, width: u16, enough: usize) -> Vec<Ca
 fn choices(request: &Request, width: u16) -> Vec<CardLine> {
     let mut out = Vec::new();
     for (at, choice) in request.choices.iter().enumerate() {
-        let room = usize::from(width).saturating_sub(3).max(1);
+        let room = usize::from(width.min(layout::TEXT_WIDEST))
+            .saturating_sub(3)
+            .max(1);
         for (i, line) in wrap(&one_line(choice), room).into_iter().enumerate() {
             let key = if i == 0 {
                 format!("{}  ", at + 1)

@@ -3,7 +3,7 @@
 use ratatui::layout::{Margin, Rect};
 
 use super::popup::{Choice, Picker};
-use super::readers::centered;
+use super::readers::{centered, low};
 use super::rows::{self, first_row};
 use super::state::UiState;
 
@@ -41,12 +41,17 @@ pub fn picker(state: &UiState, screen: Rect, picker: &Picker, len: usize) -> Pla
         }
         // Low too: what it changes is to be seen.
         Choice::Themes => 8,
-        // Low, so that the card can be read beside it.
+        // So low that the card can be read above it.
         Choice::Scopes(_) => 6,
     };
     let height = screen.height.saturating_sub(4).min(most);
     let width = PICKER_WIDTH.min(screen.width.saturating_sub(4));
-    let area = centered(screen, width, height);
+    let area = match picker.choice {
+        Choice::Scopes(_) => low(screen, width, height),
+        Choice::Palette { .. } | Choice::Models | Choice::Rules | Choice::Copy | Choice::Themes => {
+            centered(screen, width, height)
+        }
+    };
     let inside = inside(area);
     let above = 2.min(inside.height);
     let list = Rect {

@@ -45,6 +45,19 @@ pub fn centered(screen: Rect, width: u16, height: u16) -> Rect {
     }
 }
 
+/// A rectangle in the middle of the lower edge of another, above the lines with hints: what it is about, which lies on top
+/// of the screen, can be read meanwhile.
+pub fn low(screen: Rect, width: u16, height: u16) -> Rect {
+    let area = centered(screen, width, height);
+    Rect {
+        y: screen
+            .bottom()
+            .saturating_sub(area.height + 2)
+            .max(screen.y),
+        ..area
+    }
+}
+
 /// The first line in view of a letter that is opened: its thread begins above it.
 pub fn begin(state: &UiState, letter: u64) -> usize {
     let width = usize::from(area(state.size).width.saturating_sub(4).max(1));

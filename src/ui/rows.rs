@@ -225,8 +225,8 @@ fn scopes(state: &UiState, id: &RequestId) -> Vec<Pick> {
     scopes
         .map(|scope| Pick {
             words: match scope {
-                // The card shows it.
-                Scope::Exact { .. } => "this exact command".into(),
+                // On a small screen the list lies over the card.
+                Scope::Exact { command } => format!("this exact command: {}", one_line(command)),
                 Scope::Begins { .. } => one_line(&scope.to_string()),
             },
             marked: Vec::new(),

@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
+use crate::domain::graph::TaskGraph;
 use crate::domain::mail::{Letter, LetterKind};
 use crate::domain::request::{Request, RequestKind};
 use crate::domain::text::one_line;
 use crate::protocol::event::{Compaction, Shortened};
-use crate::ui::textual::count;
+use crate::ui::textual::{count, longest};
 
 /// What a letter says, in one line, without sender and recipient.
 pub fn letter(letter: &Letter) -> String {
@@ -48,6 +49,43 @@ pub fn request(request: &Request) -> String {
         RequestKind::Shutdown => {
             format!("{} wants {} to shut down", request.from, request.target)
         }
+    }
+}
+
+/// The heading of a request's card: who wants what for which task, in fewer words where `columns` are few. What it is
+/// about is worth more than the words between.
+pub fn heading(asked: &Request, board: &TaskGraph, columns: usize) -> String {
+    let (whole, short) = (request(asked), brief(asked));
+    let Some(id) = asked.task else {
+        return longest(&[&whole, &short], columns).to_string();
+    };
+    let link = match asked.kind {
+        RequestKind::Question => "about",
+        RequestKind::Plan
+        | RequestKind::Permission
+        | RequestKind::Ceiling
+        | RequestKind::Shutdown => "for",
+    };
+    let subject = board.get(id).map(|task| one_line(&task.subject));
+    let task = match subject {
+        Some(subject) => format!("{id} {subject}"),
+        None => id.to_string(),
+    };
+    let forms = [
+        format!("{whole} {link} {task}"),
+        format!("{short} {link} {task}"),
+    ];
+    longest(&[&forms[0], &forms[1]], columns).to_string()
+}
+
+/// [`request`] in the fewest words.
+fn brief(request: &Request) -> String {
+    match request.kind {
+        RequestKind::Plan => format!("{}: plan", request.from),
+        RequestKind::Permission => format!("{}: permission", request.target),
+        RequestKind::Ceiling => format!("{}: ceiling reached", request.from),
+        RequestKind::Question => format!("{} asks", request.from),
+        RequestKind::Shutdown => format!("{}: shut {} down", request.from, request.target),
     }
 }
 
@@ -106,6 +144,33 @@ pub fn compaction(compaction: &Compaction) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_heading_says_what_it_is_about_in_the_room_that_there_is() {
+        let board = crate::ui::fixture::board();
+        let plan = crate::ui::fixture::plan("r1", "1. go");
+        let asked = crate::ui::fixture::question("q1", &[]);
+        let mut gone = plan.clone();
+        gone.task = Some(crate::domain::ids::TaskId(99));
+        let mut free = plan.clone();
+        free.task = None;
+        let whole = "bob asks you to approve its plan for #2 Parse the header of the file";
+        let short = "bob: plan for #2 Parse the header of the file";
+        let cases = [
+            (&plan, 80, whole),
+            (&plan, 68, whole),
+            (&plan, 67, short),
+            (&plan, 20, short),
+            (&asked, 80, "alice asks you about #3 Read compressed blocks"),
+            (&asked, 42, "alice asks about #3 Read compressed blocks"),
+            (&gone, 80, "bob asks you to approve its plan for #99"),
+            (&free, 80, "bob asks you to approve its plan"),
+            (&free, 10, "bob: plan"),
+        ];
+        for (request, columns, expected) in cases {
+            assert_eq!(heading(request, &board, columns), expected, "{columns}");
+        }
+    }
 
     fn read(json: &str) -> String {
         letter(&serde_json::from_str(json).unwrap())

@@ -182,7 +182,7 @@ mod tests {
     use crate::domain::team::MemberStatus;
     use crate::protocol::EventKind;
     use crate::protocol::event::{LetterStep, Setup};
-    use crate::ui::fixture::{board_told, busy_events, decided, letter, name, picture, plan};
+    use crate::ui::fixture::{board_told, letter, name, picture, plan};
     use crate::ui::fixture::{press, ready, team, tell, told};
     use pretty_assertions::assert_eq;
 
@@ -381,18 +381,5 @@ mod tests {
         press(&mut state, "esc 4");
         assert_eq!(line(&state), None);
         assert!(!picture(&state).contains(&dismissed_by(&state)));
-    }
-
-    #[test]
-    fn the_whole_screen_with_it() {
-        for (width, height) in [(160, 45), (70, 20)] {
-            let mut events = busy_events();
-            events.push(demo());
-            let state = told(width, height, events);
-            insta::assert_snapshot!(format!("tour_{width}x{height}"), picture(&state));
-        }
-        let mut state = told(70, 20, vec![demo()]);
-        tell(&mut state, vec![decided(plan("r1", "x"), "user")]);
-        insta::assert_snapshot!("tour_start_70x20", picture(&state));
     }
 }

@@ -120,17 +120,6 @@ fn a_click_takes_a_row() {
 }
 
 #[test]
-fn the_lists_as_they_look() {
-    for (width, height) in [(160, 45), (100, 30), (70, 20)] {
-        let mut state = busy(width, height);
-        press(&mut state, "\"/\"");
-        insta::assert_snapshot!(format!("commands_{width}x{height}"), picture(&state));
-        press(&mut state, "ctrl+u \"@a\"");
-        insta::assert_snapshot!(format!("names_{width}x{height}"), picture(&state));
-    }
-}
-
-#[test]
 fn the_palette_does_what_another_pane_can_do() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 5 ctrl+p \"graph or list\"");

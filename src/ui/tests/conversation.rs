@@ -75,14 +75,3 @@ fn what_is_copied_is_what_is_selected_or_chosen() {
     };
     assert!(whole.starts_with(&format!("> {prompt}")) && whole.ends_with("fn main() {}\n```"));
 }
-
-#[test]
-fn the_menu_of_what_is_copied() {
-    for (width, height) in [(160, 45), (100, 30), (70, 20)] {
-        let mut state = busy(width, height);
-        press(&mut state, "esc 1 [ Y");
-        insta::assert_snapshot!(format!("copy_{width}x{height}"), picture(&state));
-        press(&mut state, "esc / \"five\"");
-        insta::assert_snapshot!(format!("search_{width}x{height}"), picture(&state));
-    }
-}

@@ -1,6 +1,5 @@
 //! What one agent has beside it: background jobs, subagents, compactions.
 
-use insta::assert_snapshot;
 use pretty_assertions::assert_eq;
 
 use crate::domain::chat::Outcome;
@@ -61,15 +60,8 @@ fn background_jobs_are_listed_with_what_the_selected_one_writes() {
     for (width, height) in [(160, 45), (100, 30), (60, 16)] {
         let mut state = with_jobs(width, height);
         assert_eq!(press(&mut state, "esc b"), []);
-        let shown = picture(&state);
-        assert!(!shown.contains('\u{1b}'));
-        if width == 100 {
-            assert_snapshot!("jobs_100x30", shown);
-        }
+        assert!(!picture(&state).contains('\u{1b}'));
     }
-    let mut empty = started(70, 20);
-    press(&mut empty, "esc b");
-    assert_snapshot!("jobs_empty_70x20", picture(&empty));
 }
 
 #[test]
@@ -111,7 +103,7 @@ fn the_selected_job_stays_selected_when_others_begin_and_end() {
     assert_eq!(press(&mut state, "x"), [Do::Command(kill)]);
 }
 
-fn sent(agent: &Name, call: &str, kind: SubagentKind, prompt: &str) -> Vec<EventKind> {
+pub fn sent(agent: &Name, call: &str, kind: SubagentKind, prompt: &str) -> Vec<EventKind> {
     vec![
         EventKind::ToolStarted {
             agent: Name::lead(),
@@ -153,7 +145,6 @@ fn a_subagent_stands_under_its_parent_and_its_work_can_be_opened() {
         sent(&two, "c2", SubagentKind::General, "count the lines"),
     );
     press(&mut state, "esc 4");
-    assert_snapshot!("subagents_100x30", picture(&state));
     press(&mut state, "j enter");
     assert_eq!(state.shown, two);
     press(&mut state, "esc");

@@ -1,9 +1,9 @@
-//! The layouts: the key goes through them, what has the keys stays in view, and each one at several sizes.
+//! The layouts: the key goes through them, and what has the keys stays in view.
 
 use pretty_assertions::assert_eq;
 
 use crate::domain::screen::{Arrangement, ScreenChoice};
-use crate::ui::fixture::{busy, picture, press};
+use crate::ui::fixture::{busy, press};
 use crate::ui::layout::layout;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::{Do, UiState};
@@ -47,18 +47,4 @@ fn whatever_has_the_keys_is_in_view_in_every_layout() {
             assert!(composer.is_some(), "{arrangement:?} {width}x{height}");
         }
     }
-}
-
-#[test]
-fn pictures_of_the_layouts() {
-    for (arrangement, name) in [(Arrangement::Board, "board"), (Arrangement::Focus, "focus")] {
-        for (width, height) in [(240, 60), (160, 45), (100, 30)] {
-            let mut state = with(arrangement, width, height);
-            press(&mut state, "esc 3");
-            let name = format!("layout_{name}_{width}x{height}");
-            insta::assert_snapshot!(name, picture(&state));
-        }
-    }
-    let wall = with(Arrangement::Wall, 240, 60);
-    insta::assert_snapshot!("layout_wall_240x60", picture(&wall));
 }

@@ -1,13 +1,14 @@
-//! What waits for the person: what each key does to each card, and how the cards look.
+//! What waits for the person: what each key does to each card.
 
 use pretty_assertions::assert_eq;
 
 use crate::domain::ids::{Name, RequestId};
-use crate::domain::request::{AskedCall, Decider, Decision, Request, RequestStatus, Verdict};
-use crate::domain::rule::{Scope, SessionRule};
+use crate::domain::request::{Decider, Decision, Request, RequestStatus, Verdict};
+use crate::domain::rule::Scope;
 use crate::protocol::{Command, EventKind};
 use crate::ui::attention::Window;
-use crate::ui::fixture::{busy, name, permission, picture, plan, press, question, started, tell};
+use crate::ui::fixture::{busy, picture, plan, press, question, started, tell};
+use crate::ui::tests::scenes::cast::{asked, rules};
 use crate::ui::{Do, Msg, UiState, update};
 
 fn waiting(width: u16, height: u16, requests: Vec<Request>) -> UiState {
@@ -104,30 +105,6 @@ fn a_question_does_not_take_the_answer_to_another() {
         [decision(&two, Verdict::Approve, "d")]
     );
     assert_eq!(state.selected.request, Some(RequestId("q2".into())));
-}
-
-/// A permission to run `command`, asked by `who` at its second of the day.
-fn asked(id: &str, who: &str, command: &str, at: f64) -> Request {
-    let mut request = permission(id);
-    request.from = name(who);
-    request.target = name(who);
-    request.created_at.0 += at;
-    request.workdir = format!(".worktrees/{who}");
-    request.body = format!("bash\n$ {command}\n\nit reaches other machines");
-    request.call = Some(AskedCall {
-        tool: "bash".into(),
-        input: command.into(),
-        why: "it reaches other machines".into(),
-        scopes: vec![
-            Scope::Exact {
-                command: command.into(),
-            },
-            Scope::Begins {
-                words: "git push".into(),
-            },
-        ],
-    });
-    request
 }
 
 fn done(mut request: Request) -> EventKind {
@@ -227,32 +204,6 @@ fn the_chooser_closes_when_somebody_else_decided() {
     assert!(picture(&state).contains("already rejected by lead"));
 }
 
-fn rules() -> EventKind {
-    let rule = |number, scope| SessionRule {
-        number,
-        scope,
-        by: Name::user(),
-        asked_by: name("alice"),
-        since: crate::domain::stamp::Stamp(1.0),
-    };
-    EventKind::RulesChanged {
-        rules: vec![
-            rule(
-                1,
-                Scope::Begins {
-                    words: "git push".into(),
-                },
-            ),
-            rule(
-                4,
-                Scope::Exact {
-                    command: "kill 4711".into(),
-                },
-            ),
-        ],
-    }
-}
-
 #[test]
 fn a_rule_is_taken_back_by_key() {
     let mut state = busy(100, 30);
@@ -298,57 +249,4 @@ fn what_the_lead_may_decide_comes_last_and_is_not_counted() {
     ruled.decider = Decider::Auto;
     let told = vec![EventKind::RequestChanged { request: ruled }];
     assert_eq!(tell(&mut state, told), []);
-}
-
-#[test]
-fn cards_of_permissions() {
-    let long = format!(
-        "git push origin main && {}",
-        (1..40)
-            .map(|n| format!("git tag v{n}"))
-            .collect::<Vec<_>>()
-            .join(" && ")
-    );
-    for (width, height) in SIZES {
-        let all = vec![
-            asked("r1", "alice", &long, 0.0),
-            asked("r2", "bob", &long, 1.0),
-            asked("r3", "carol", &long, 2.0),
-        ];
-        let mut state = waiting(width, height, all);
-        press(&mut state, "alt+w j");
-        insta::assert_snapshot!(format!("permission_{width}x{height}"), picture(&state));
-        press(&mut state, "A");
-        insta::assert_snapshot!(format!("scopes_{width}x{height}"), picture(&state));
-        let mut leads = plan("r1", "1. Read the header.\n2. Write the tests.");
-        leads.decider = Decider::Lead;
-        let mut state = waiting(width, height, vec![leads]);
-        press(&mut state, "esc 6");
-        insta::assert_snapshot!(format!("leads_{width}x{height}"), picture(&state));
-        tell(&mut state, vec![rules()]);
-        press(&mut state, "R");
-        insta::assert_snapshot!(format!("rules_{width}x{height}"), picture(&state));
-    }
-}
-
-const SIZES: [(u16, u16); 3] = [(160, 45), (100, 30), (60, 16)];
-
-#[test]
-fn cards_of_questions() {
-    let six = [
-        "Version 1, which every reader knows",
-        "Version 2, with checksums",
-        "Version 2 without checksums, which is faster to write and a little harder to debug when a disk goes bad",
-        "Both, by an option",
-        "四号格式 👍",
-        "None of these",
-    ];
-    for (width, height) in SIZES {
-        let mut state = waiting(width, height, vec![question("q1", &six)]);
-        press(&mut state, "alt+w");
-        insta::assert_snapshot!(format!("question_{width}x{height}"), picture(&state));
-        let mut state = waiting(width, height, vec![question("q1", &[])]);
-        press(&mut state, "alt+w c \"The second, please.\"");
-        insta::assert_snapshot!(format!("question_words_{width}x{height}"), picture(&state));
-    }
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use insta::assert_snapshot;
 use pretty_assertions::assert_eq;
 
 use crate::domain::chat::Outcome;
@@ -171,15 +170,6 @@ fn where_time_stands_still_nothing_wakes() {
     assert_eq!(next_tick(&state), None);
     press(&mut state, "space");
     assert!(next_tick(&state).is_some());
-}
-
-#[test]
-fn the_line_says_where_it_stands_at_any_size() {
-    for (width, height) in [(160, 45), (70, 20)] {
-        let mut state = replay(width, height);
-        press(&mut state, "> . .");
-        assert_snapshot!(format!("replay_{width}x{height}"), picture(&state));
-    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The themes on whole screens: chosen live, kept or left, and what each cell looks like in them.
+//! The themes on whole screens: chosen live, kept or left, that nothing of another one stays.
 
 use pretty_assertions::assert_eq;
 use ratatui::buffer::Buffer;
@@ -95,26 +95,4 @@ fn what_stands_on_a_frame_does_not_look_like_it() {
         assert_eq!(found.add_modifier, expected.add_modifier, "{name:?}");
         assert_eq!(found.fg, expected.fg, "{name:?}");
     }
-}
-
-/// Text and style of a screen: the first rows that differ tell what people would see.
-fn look(name: ThemeName, size: (u16, u16), keys: &str) {
-    let mut state = busy(size.0, size.1);
-    state.set_theme(name);
-    press(&mut state, keys);
-    let first = keys.split(' ').next_back().unwrap_or_default();
-    let file = format!("look_{}_{}x{}_{first}", name.word(), size.0, size.1);
-    insta::assert_snapshot!(file, format!("{:?}", shown(&state)));
-}
-
-#[test]
-fn looks() {
-    look(ThemeName::Terminal, (160, 45), "esc 3");
-    look(ThemeName::Terminal, (70, 20), "esc 5");
-    look(ThemeName::Dark, (160, 45), "esc 4");
-    look(ThemeName::Dark, (100, 30), "esc T");
-    look(ThemeName::Light, (100, 30), "alt+w");
-    look(ThemeName::Light, (70, 20), "esc 3");
-    look(ThemeName::Mono, (100, 30), "esc 4");
-    look(ThemeName::Mono, (70, 20), "alt+w");
 }

@@ -13,14 +13,6 @@ fn viewer(width: u16, height: u16) -> UiState {
 }
 
 #[test]
-fn the_whole_screen() {
-    for (width, height) in [(160, 45), (100, 30), (70, 20), (60, 16)] {
-        let name = format!("viewer_{width}x{height}");
-        insta::assert_snapshot!(name, picture(&viewer(width, height)));
-    }
-}
-
-#[test]
 fn it_says_whose_crew_it_is() {
     for (seat, mark) in [
         (Seat::Viewer(Some(7)), "viewer · crew runs in process 7"),

@@ -6,8 +6,8 @@ use super::{ColorDepth, Theme, ThemeName};
 
 /// Least contrast of words (WCAG 1.4.3).
 const WORDS: f64 = 4.5;
-/// Least contrast of what is secondary, and of frames (WCAG 1.4.11).
-const SECONDARY: f64 = 3.0;
+/// Least contrast of frames (WCAG 1.4.11).
+const FRAMES: f64 = 3.0;
 /// Least contrast with sixteen colours: the console's dark grey on black and green on white do no better.
 const SIXTEEN_LEAST: f64 = 2.8;
 
@@ -100,7 +100,7 @@ fn problems(name: ThemeName, depth: ColorDepth) -> Vec<String> {
                 // No frame lies on the row that keys act on.
                 ("border", "selection") => continue,
                 _ if depth == ColorDepth::Sixteen => SIXTEEN_LEAST,
-                ("dim" | "quote" | "comment" | "border", _) => SECONDARY,
+                ("border", _) => FRAMES,
                 _ => WORDS,
             };
             let found = contrast(color, ground);

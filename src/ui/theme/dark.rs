@@ -11,7 +11,7 @@ pub const TONES: Tones = Tones {
     selection: Tone([0x2b, 0x3a, 0x4f], 237, Color::Gray),
     strong: Tone([0xf2, 0xf5, 0xf9], 255, Color::White),
     text: Tone([0xd5, 0xdb, 0xe4], 253, Color::White),
-    dim: Tone([0x8d, 0x98, 0xa9], 246, Color::Gray),
+    dim: Tone([0x9a, 0xa5, 0xb5], 248, Color::Gray),
     border: Tone([0x64, 0x71, 0x82], 243, Color::DarkGray),
     accent: Tone([0x78, 0xb7, 0xff], 75, Color::LightCyan),
     ok: Tone([0x7f, 0xcf, 0x8f], 114, Color::LightGreen),

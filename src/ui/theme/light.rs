@@ -11,7 +11,7 @@ pub const TONES: Tones = Tones {
     selection: Tone([0xcb, 0xdd, 0xf4], 189, Color::Black),
     strong: Tone([0x0b, 0x0f, 0x14], 233, Color::Black),
     text: Tone([0x24, 0x29, 0x2f], 235, Color::Black),
-    dim: Tone([0x5c, 0x65, 0x70], 241, Color::DarkGray),
+    dim: Tone([0x56, 0x5f, 0x6a], 240, Color::DarkGray),
     border: Tone([0x7f, 0x87, 0x90], 102, Color::DarkGray),
     accent: Tone([0x0a, 0x58, 0xad], 25, Color::Blue),
     ok: Tone([0x1b, 0x6e, 0x31], 22, Color::Green),

@@ -12,6 +12,8 @@ mod dark;
 mod depth;
 mod light;
 mod mono;
+#[cfg(test)]
+pub mod roles;
 mod terminal;
 mod tones;
 
@@ -55,6 +57,10 @@ pub struct Theme {
     pub working: Style,
     /// Somebody waits for the person.
     pub waiting: Style,
+    /// What a key says yes to.
+    pub yes: Style,
+    /// What a key says no to. No louder than yes.
+    pub no: Style,
     /// Code and commands.
     pub code: Style,
     /// A heading in a text.
@@ -126,6 +132,8 @@ impl Theme {
             error,
             working,
             waiting,
+            yes,
+            no,
             code,
             heading,
             link,
@@ -181,6 +189,43 @@ mod tests {
                 "{depth:?}"
             );
         }
+    }
+
+    #[test]
+    fn every_style_of_every_theme() {
+        let mut out = String::new();
+        for name in ThemeName::ALL {
+            out += &format!("{}\n", name.word());
+            for (
+                style,
+                Style {
+                    fg,
+                    bg,
+                    add_modifier,
+                    sub_modifier,
+                    ..
+                },
+            ) in Theme::new(name, ColorDepth::True).styles()
+            {
+                let color =
+                    |color: Option<Color>| color.map_or_else(|| "-".into(), |c| c.to_string());
+                let added = format!("{add_modifier:?}").to_lowercase();
+                let taken = if sub_modifier.is_empty() || sub_modifier.is_all() {
+                    ""
+                } else {
+                    " undimmed"
+                };
+                let added = if add_modifier.is_empty() { "" } else { &added };
+                out += format!(
+                    "  {style:<15} {:<9} {:<9} {added}{taken}",
+                    color(fg),
+                    color(bg)
+                )
+                .trim_end();
+                out.push('\n');
+            }
+        }
+        insta::assert_snapshot!("themes", out);
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub fn theme() -> Theme {
         error: bold.add_modifier(Modifier::UNDERLINED),
         working: bold,
         waiting: bold.add_modifier(Modifier::REVERSED),
+        yes: plain,
+        no: plain,
         code: bold,
         heading: bold.add_modifier(Modifier::UNDERLINED),
         link: plain.add_modifier(Modifier::UNDERLINED),

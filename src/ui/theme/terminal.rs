@@ -30,6 +30,8 @@ pub fn theme() -> Theme {
         error: plain.fg(Color::Red),
         working: plain.fg(Color::Green),
         waiting: bold.fg(Color::Magenta),
+        yes: plain.fg(Color::Green),
+        no: plain.fg(Color::Red),
         code: plain.fg(Color::Cyan),
         heading: bold,
         link: plain.fg(Color::Cyan).add_modifier(Modifier::UNDERLINED),

@@ -89,6 +89,8 @@ impl Tones {
             error: on(self.error),
             working: on(self.working),
             waiting: on(self.waiting).add_modifier(Modifier::BOLD),
+            yes: on(self.ok),
+            no: on(self.error),
             code: on(self.code),
             heading: on(self.strong).add_modifier(Modifier::BOLD),
             link: accent.add_modifier(Modifier::UNDERLINED),

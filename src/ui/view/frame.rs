@@ -123,6 +123,8 @@ pub fn beyond(len: usize, first: usize, height: u16, theme: &Theme) -> Vec<Span<
 pub enum Row {
     /// It is: the pane has the keys.
     Selected,
+    /// It will be again when what lies over the panes is closed.
+    Covered,
     /// It is not.
     Plain,
 }
@@ -130,18 +132,20 @@ pub enum Row {
 impl Row {
     /// What row `at` is in a pane with the row `selected`.
     pub fn of(state: &UiState, pane: Pane, at: usize, selected: Option<usize>) -> Row {
-        if selected == Some(at) && state.focus == Focus::Pane(pane) {
+        if selected != Some(at) || state.focus != Focus::Pane(pane) {
+            Row::Plain
+        } else if state.popups.is_empty() {
             Row::Selected
         } else {
-            Row::Plain
+            Row::Covered
         }
     }
 }
 
-/// Draws a row of a list; a selected one as a bar with a mark at its left.
+/// Draws a row of a list; a selected one as a bar with a mark at its left, of which a covered one keeps the mark.
 pub fn row(row: Row, spans: Vec<Span<'static>>, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let mark = match row {
-        Row::Selected => Span::styled("›", theme.accent),
+        Row::Selected | Row::Covered => Span::styled("›", theme.accent),
         Row::Plain => Span::raw(" "),
     };
     let mut line = vec![mark];

@@ -64,13 +64,9 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
                 theme.accent,
             ),
         ];
-        let step = pad(&step, width("✓ delivered"));
+        let step = pad(&step, width("✓✓ acted on"));
         // On a narrow row the shape alone says it.
-        let step = if columns < 30 {
-            shape.to_string()
-        } else {
-            step
-        };
+        let step = if columns < 30 { pad(shape, 2) } else { step };
         spans.extend(frame::sides(
             &sentence::letter(&traced.letter),
             match traced.step {

@@ -17,6 +17,9 @@ use crate::ui::state::UiState;
 use crate::ui::textual::{age, fit, pad, width, wrap};
 use crate::ui::theme::Theme;
 
+/// Most columns for the names of those who started them.
+const NAMES_MAX: usize = 12;
+
 /// Draws them; `row` is the selected one.
 pub fn draw(state: &UiState, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
     let jobs = state.jobs.listed();
@@ -43,6 +46,8 @@ pub fn draw(state: &UiState, row: usize, theme: &Theme, screen: Rect, buffer: &m
     let below = frame::beyond(jobs.len(), first, list.height, theme);
     let inner = open(&title, below, theme, area, buffer);
     let mut rows = inner.rows();
+    let names = jobs.iter().map(|job| width(job.agent.as_str()));
+    let names = names.max().unwrap_or(0).min(NAMES_MAX);
     for (at, job) in jobs.iter().enumerate().skip(first).take(shown) {
         let Some(area) = rows.next() else { return };
         let mark = if at == row {
@@ -53,7 +58,7 @@ pub fn draw(state: &UiState, row: usize, theme: &Theme, screen: Rect, buffer: &m
         let columns = usize::from(area.width).saturating_sub(2);
         frame::row(
             mark,
-            line(job, state.now, columns, theme),
+            line(job, state.now, names, columns, theme),
             theme,
             area,
             buffer,
@@ -108,7 +113,7 @@ fn output(job: &Job, columns: usize, rows: usize) -> Vec<(String, Of)> {
     out
 }
 
-fn line(job: &Job, now: Stamp, columns: usize, theme: &Theme) -> Vec<Span<'static>> {
+fn line(job: &Job, now: Stamp, names: usize, columns: usize, theme: &Theme) -> Vec<Span<'static>> {
     let (shape, style) = look(job, theme);
     let until = job.ended.as_ref().map_or(now, |(at, _)| *at);
     let words = match &job.ended {
@@ -118,7 +123,7 @@ fn line(job: &Job, now: Stamp, columns: usize, theme: &Theme) -> Vec<Span<'stati
             format!("{end}, {}", age(until.since(job.began)))
         }
     };
-    let who = pad(job.agent.as_str(), width(job.agent.as_str()).clamp(4, 12));
+    let who = pad(job.agent.as_str(), names);
     let words = fit(&words, columns / 2);
     let room = columns.saturating_sub(width(&words) + width(&who) + 4);
     vec![

@@ -45,8 +45,8 @@ pub fn draw(
     match agent {
         Some(agent) if agent.has_spoken => {
             let cache = cache.transcript(&state.shown);
-            let inner = inner.inner(layout::BESIDE_TEXT);
-            agent.transcript.view(cache, theme, inner, buffer);
+            let talk = layout::talk(state, area);
+            agent.transcript.view(cache, theme, talk, buffer);
         }
         Some(_) | None => frame::empty(&welcome(state), theme, inner, buffer),
     }

@@ -157,13 +157,11 @@ fn banner(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
         0 | 1 => String::new(),
         n => format!(" and {} more", n - 1),
     };
-    let task = request
-        .task
-        .map_or_else(String::new, |id| format!(" for {id}"));
     let key = state.waiting_key();
-    let text = format!("◆ {}{task}{more}", sentence::request(request));
     let hint = format!("{key} shows it ");
     let room = usize::from(row.width).saturating_sub(width(&hint) + 2);
+    let heading = sentence::heading(request, &state.board, room.saturating_sub(width(&more) + 2));
+    let text = format!("◆ {heading}{more}");
     let [text, blanks] = frame::cell(&text, room, theme.waiting);
     Line::from(vec![
         Span::raw(" "),

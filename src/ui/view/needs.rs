@@ -8,7 +8,6 @@ use ratatui::widgets::Widget;
 
 use super::frame::{self, Titles};
 use crate::domain::request::{Request, RequestKind};
-use crate::domain::text::one_line;
 use crate::ui::keymap::Action;
 use crate::ui::needs_card::{CardLine, Part};
 use crate::ui::pane::{Focus, Pane};
@@ -55,9 +54,9 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             (true, true) => ("◆", theme.text),
             (false, _) => ("◇", theme.dim),
         };
-        let words = heading(state, other);
-        // The words are worth more than the time.
         let columns = usize::from(row.width).saturating_sub(2);
+        // The words are worth more than the time.
+        let words = sentence::heading(other, &state.board, columns);
         let when = format!(" {}", clock(other.created_at, &state.zone));
         let when = if width(&words) + width(&when) > columns {
             String::new()
@@ -79,20 +78,23 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     for (line, row) in card.lines.iter().skip(top).zip(&rows) {
         part(request, line, theme, *row, buffer);
     }
-    // The mark lies over the end of the last row of text, so that the buttons keep theirs.
+    // On the frame: a mark over the text would cut a line of what is decided.
     let below = most - top;
-    if let (Some(row), 1..) = (rows.last(), below) {
-        let mark = format!(" ↓ {below} more lines, j k scroll");
-        let wide = u16::try_from(width(&mark))
-            .unwrap_or(row.width)
-            .min(row.width);
-        let place = Rect {
-            x: row.right() - wide,
-            width: wide,
-            ..*row
-        };
-        Line::styled(mark, theme.accent).render(place, buffer);
-    }
+    let mark = match (top, below) {
+        (0, 0) => return,
+        (1.., 0) => format!(" ↑ {top} lines above "),
+        (_, 1) => " ↓ 1 more line, j k scroll ".into(),
+        (_, n) => format!(" ↓ {n} more lines, j k scroll "),
+    };
+    let wide = u16::try_from(width(&mark)).unwrap_or(u16::MAX);
+    let wide = wide.min(area.width.saturating_sub(2));
+    let place = Rect {
+        x: (area.right() - 1).saturating_sub(wide),
+        y: area.bottom().saturating_sub(1),
+        width: wide,
+        height: 1,
+    };
+    Line::styled(mark, theme.accent).render(place, buffer);
 }
 
 /// Draws a line of the card.
@@ -110,17 +112,6 @@ fn part(request: &Request, (part, text): &CardLine, theme: &Theme, row: Rect, bu
             ])
             .render(row, buffer);
         }
-    }
-}
-
-fn heading(state: &UiState, request: &Request) -> String {
-    let asks = sentence::request(request);
-    let Some(id) = request.task else {
-        return asks;
-    };
-    match state.board.get(id) {
-        Some(task) => format!("{asks} for {id} {}", one_line(&task.subject)),
-        None => format!("{asks} for {id}"),
     }
 }
 
@@ -153,10 +144,10 @@ fn buttons(state: &UiState, request: &Request, theme: &Theme, row: Rect, buffer:
     for placed in bars::buttons(state, request, row) {
         let button = placed.what;
         let style = match button.action {
-            Some(Action::Reject) => theme.error,
+            Some(Action::Reject) => theme.no,
             Some(Action::Open) => theme.text,
             Some(Action::Comment) if button.words != "answer" => theme.text,
-            Some(_) | None => theme.ok,
+            Some(_) | None => theme.yes,
         };
         Line::from(vec![
             Span::styled(format!("{} ", button.key), theme.accent),

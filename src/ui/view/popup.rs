@@ -13,9 +13,9 @@ use crate::ui::line_input::LineInput;
 use crate::ui::popup::{
     Choice, CommentBox, CommentStage, Picker, Popup, Question, Reader, Searching,
 };
-use crate::ui::readers::{self, centered};
+use crate::ui::readers::{self, centered, low};
 use crate::ui::state::{Models, UiState};
-use crate::ui::textual::{fit, pad, width, wrap};
+use crate::ui::textual::{fit, width, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::{pickers, rows, sentence};
 
@@ -134,7 +134,10 @@ pub fn search(
     }
     Line::from(vec![
         Span::styled("› ", theme.accent),
-        Span::styled(text, theme.text),
+        match text {
+            "" => Span::styled("type to search", theme.dim),
+            text => Span::styled(text, theme.text),
+        },
     ])
     .render(row, buffer);
     let column = u16::try_from(width(text) + 2).unwrap_or(0);
@@ -251,8 +254,8 @@ fn write(
     buffer: &mut Buffer,
 ) -> Option<Position> {
     let columns = 72.min(screen.width.saturating_sub(4));
-    let text_rows = 6.min(screen.height.saturating_sub(8)).max(1);
-    let area = centered(screen, columns, text_rows + 5);
+    let text_rows = (screen.height / 6).clamp(1, 6);
+    let area = low(screen, columns, text_rows + 5);
     let is_question = state.requests.is_question(&comment.request);
     let title = if is_question { "Answer" } else { "Comment" };
     let inner = open(title, Vec::new(), theme, area, buffer);
@@ -264,12 +267,14 @@ fn write(
     rows.pop();
     let head = rows.remove(0);
     let about = state.requests.get(&comment.request);
-    let about = about.map_or_else(String::new, sentence::request);
+    let about = about.map_or_else(String::new, |request| {
+        sentence::heading(request, &state.board, usize::from(head.width))
+    });
     Line::styled(fit(&about, usize::from(head.width)), theme.dim).render(head, buffer);
     let (keys, writing): (&[(&str, &str, Style)], bool) = match comment.stage {
         CommentStage::Writing if is_question => (
             &[
-                ("Enter", "send the answer", theme.ok),
+                ("Enter", "send the answer", theme.yes),
                 ("Esc", "cancel", theme.text),
             ],
             true,
@@ -283,8 +288,8 @@ fn write(
         ),
         CommentStage::Verdict => (
             &[
-                ("a", "approve with it", theme.ok),
-                ("r", "reject with it", theme.error),
+                ("a", "approve with it", theme.yes),
+                ("r", "reject with it", theme.no),
                 ("Esc", "back", theme.text),
             ],
             false,
@@ -307,9 +312,9 @@ fn write(
 }
 
 fn confirm(state: &UiState, question: &Question, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
-    let (title, words, yes) = match question {
-        Question::Quit => ("Quit", quit(state), "quit"),
-        Question::Force(name) => ("End by force", force(state, name), "end it"),
+    let (title, words, yes, no) = match question {
+        Question::Quit => ("Quit", quit(state), "quit", "stay"),
+        Question::Force(name) => ("End by force", force(state, name), "end it", "let it go on"),
     };
     let columns = 60.min(screen.width.saturating_sub(4));
     let lines = wrap(&words, usize::from(columns.saturating_sub(4)));
@@ -323,9 +328,9 @@ fn confirm(state: &UiState, question: &Question, theme: &Theme, screen: Rect, bu
     );
     let keys = Line::from(vec![
         Span::styled("y ", theme.accent),
-        Span::styled(pad(yes, 8), theme.text),
+        Span::styled(format!("{yes}   "), theme.text),
         Span::styled("n ", theme.accent),
-        Span::styled("stay", theme.text),
+        Span::styled(no, theme.text),
     ]);
     let blank = Line::default();
     let lines = lines.into_iter().map(|l| Line::styled(l, theme.text));

@@ -22,15 +22,15 @@ struct Piece {
     style: Style,
 }
 
-/// Pieces up to this rank matter more than the whole words of a viewer's mark.
-const ESSENTIAL: u8 = 3;
+/// Pieces up to this rank matter more than the whole words of the others among them.
+const ESSENTIAL: u8 = 4;
 
 /// Draws it.
 pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let columns = usize::from(row.width);
     let mut left = left(state, theme, Words::Whole);
     let mut right = right(state, theme);
-    // A viewer says so whatever else there is; in fewer words before anything that matters more than names goes.
+    // What matters more than names is said in fewer words before any of it goes.
     let essential = |p: &&Piece| p.rank <= ESSENTIAL;
     if left
         .iter()
@@ -111,7 +111,11 @@ fn left(state: &UiState, theme: &Theme, words: Words) -> Vec<Piece> {
     }
     if let Some((until, cause)) = backoff(state) {
         let left = look::seconds(until, state.now);
-        piece(2, format!("◔ {cause}, retry in {left} s"), theme.warn);
+        let text = match words {
+            Words::Whole => format!("◔ {cause}, retry in {left} s"),
+            Words::Short => format!("◔ retry {left} s"),
+        };
+        piece(3, text, theme.warn);
     }
     let activities: Vec<Activity> = state
         .present()
@@ -126,16 +130,16 @@ fn left(state: &UiState, theme: &Theme, words: Words) -> Vec<Piece> {
             0 => "◔",
             _ => look::spinner(state.now, state.motion),
         };
-        piece(3, format!("{shape} {working} working"), theme.working);
+        piece(4, format!("{shape} {working} working"), theme.working);
     }
     let jobs = state.jobs.running();
     if jobs > 0 {
         let words = if jobs == 1 { "job" } else { "jobs" };
-        piece(4, format!("▷ {jobs} {words}"), theme.working);
+        piece(5, format!("▷ {jobs} {words}"), theme.working);
     }
     let idle = count_of(|a| matches!(a, Activity::Idle));
     if idle > 0 {
-        piece(4, format!("○ {idle} idle"), theme.dim);
+        piece(5, format!("○ {idle} idle"), theme.dim);
     }
     let stuck = count_of(|a| matches!(a, Activity::Stuck { .. }));
     if stuck > 0 {
@@ -154,21 +158,21 @@ fn right(state: &UiState, theme: &Theme) -> Vec<Piece> {
         return out;
     };
     let mut piece = |rank: u8, text: String, style: Style| out.push(Piece { rank, text, style });
-    piece(6, fit(&one_line(&setup.model), 32), theme.dim);
+    piece(7, fit(&one_line(&setup.model), 32), theme.dim);
     let share = state
         .agents
         .get(&state.shown)
         .and_then(super::super::agents::AgentView::context_share);
     if let Some(share) = share {
         let style = if share >= 80 { theme.warn } else { theme.dim };
-        piece(7, format!("ctx {share}%"), style);
+        piece(8, format!("ctx {share}%"), style);
     }
     let tokens = state.agents.tokens();
     if tokens > 0 {
-        piece(5, format!("{} tok", count(tokens)), theme.dim);
+        piece(6, format!("{} tok", count(tokens)), theme.dim);
     }
     if let Some(cost) = state.agents.cost() {
-        piece(5, dollars(cost), theme.dim);
+        piece(6, dollars(cost), theme.dim);
     }
     out
 }

@@ -21,9 +21,11 @@ const PULSE_FROM: usize = 66;
 /// From this width on it shows that at length, and what the agent cost.
 const WIDE: usize = 100;
 
+/// From this width on a row says how full the agent's window is: below, its task needs the columns.
+const CONTEXT_FROM: usize = 46;
 /// From this width on a row has tokens and time too.
 const ROOMY: usize = 60;
-/// Fewest columns, with the blanks before them, in which it helps to tell what a tool works on.
+/// Fewest columns, with the blanks before them, in which it helps to tell what a tool works on, or why an agent waits.
 const SCRAP: usize = 10;
 
 /// Draws them.
@@ -81,7 +83,8 @@ fn row(
     let right = fit(&figures(state, agent, &activity, columns), columns / 2);
     let pulse = pulse(state, agent, columns);
     let head = format!("{shape} {} ", pad(member.name.as_str(), name_width));
-    let used = width(&head) + width(&pulse) + width(&right) + 1;
+    let gap = usize::from(!right.is_empty());
+    let used = width(&head) + width(&pulse) + width(&right) + gap;
     let room = columns.saturating_sub(used);
     let state_width = words_width(columns).min(room);
     let subject_room = room.saturating_sub(state_width + 1);
@@ -108,7 +111,7 @@ fn row(
         Span::raw(" "),
         Span::styled(pad(&text, subject_room), text_style),
         Span::styled(pulse, theme.working),
-        Span::raw(" "),
+        Span::raw(" ".repeat(gap)),
         Span::styled(right, theme.dim),
     ]
 }
@@ -158,7 +161,8 @@ fn subagent(
     let agent = state.agents.get(name);
     let right = fit(&figures(state, agent, &activity, columns), columns / 2);
     let head = format!("└ {} ", pad(name.as_str(), name_width));
-    let room = columns.saturating_sub(width(&head) + width(&right) + 1);
+    let gap = usize::from(!right.is_empty());
+    let room = columns.saturating_sub(width(&head) + width(&right) + gap);
     let state_width = words_width(columns).min(room);
     let about = match &activity {
         Activity::Tool { on, .. } => one_line(on),
@@ -176,7 +180,7 @@ fn subagent(
         Span::styled(head, theme.dim),
         Span::styled(format!("{} ", pad(&words, state_width)), style),
         Span::styled(pad(&about, room.saturating_sub(state_width + 1)), theme.dim),
-        Span::raw(" "),
+        Span::raw(" ".repeat(gap)),
         Span::styled(right, theme.dim),
     ]
 }
@@ -200,8 +204,12 @@ fn about(
         |t| format!("{} {}", t.id, one_line(&t.subject)),
     );
     match activity {
-        // A scrap of what the tool works on tells nothing.
-        Activity::Tool { .. } if width(&task) + SCRAP > room => (task, theme.text),
+        // A scrap of what the tool works on, or of why it waits, tells nothing.
+        Activity::Tool { .. } | Activity::Backoff { .. } | Activity::Queued { .. }
+            if width(&task) + SCRAP > room =>
+        {
+            (task, theme.text)
+        }
         Activity::Tool { on, .. } => (format!("{task}  {}", one_line(on)), theme.text),
         Activity::Stuck { why } => (one_line(why), theme.warn),
         Activity::Failed { why } => (one_line(why), theme.error),
@@ -222,8 +230,14 @@ fn figures(
         return String::new();
     };
     let mut parts = Vec::new();
-    if let Some(share) = agent.context_share() {
-        parts.push(format!("ctx {share:>2}%"));
+    if let Some(share) = agent.context_share().filter(|_| columns >= CONTEXT_FROM) {
+        // Three figures would push the others out of their columns.
+        let share = if share > 99 {
+            "99+".into()
+        } else {
+            format!("{share:>2}%")
+        };
+        parts.push(format!("ctx {share}"));
     }
     let tokens = agent.usage.total();
     if tokens > 0 && columns >= ROOMY {

@@ -45,10 +45,12 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     };
     let inner = frame::pane(state, Pane::Todo, titles, theme, area, buffer);
     if items.is_empty() {
-        let words = format!(
-            "No todo list yet. {} writes one when its work has several steps.",
-            state.shown
-        );
+        let who = if state.shown.is_lead() {
+            "The lead".into()
+        } else {
+            state.shown.to_string()
+        };
+        let words = format!("No todo list yet. {who} writes one when its work has several steps.");
         frame::empty(&words, theme, inner, buffer);
         return;
     }

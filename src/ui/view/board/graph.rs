@@ -140,6 +140,10 @@ pub fn draw(
     if let Some((x, y)) = window.place(node.x, node.y) {
         buffer.set_stringn(x.saturating_sub(1), y, "›", 1, theme.accent);
     }
+    // What lies over the panes has the keys then.
+    if !state.popups.is_empty() {
+        return;
+    }
     let rows = node.y..node.y + node.height;
     let cells = rows.flat_map(|y| (node.x..node.x + node.width).map(move |x| (x, y)));
     for place in cells.filter_map(|(x, y)| window.place(x, y)) {

@@ -199,7 +199,8 @@ fn next(state: &UiState, index: &Index, place: usize) -> String {
     };
     match (ids.is_empty(), later) {
         (true, 0) => String::new(),
-        (true, n) => format!(" → {n} wait on"),
+        (true, 1) => " → 1 waits for it".into(),
+        (true, n) => format!(" → {n} wait for it"),
         (false, 0) => format!(" → unblocks {}{more}", ids.join(" ")),
         (false, n) => format!(" → unblocks {}{more}, {n} later", ids.join(" ")),
     }

@@ -1,0 +1,315 @@
+//! What fills the scenes beside the crew of the fixtures: more of everything than fits.
+
+pub use super::work::{diff, jobs, long_conversation};
+
+use std::sync::Arc;
+
+use serde_json::{Map, json};
+
+use crate::domain::ids::Name;
+use crate::domain::mail::LetterKind;
+use crate::domain::request::{AskedCall, Decider, Request, RequestKind};
+use crate::domain::rule::{Scope, SessionRule};
+use crate::domain::stamp::Stamp;
+use crate::domain::subagent::SubagentKind;
+use crate::domain::team::{Activity, Member, MemberStatus, Team};
+use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
+use crate::domain::usage::Usage;
+use crate::protocol::EventKind;
+use crate::protocol::event::LetterStep;
+use crate::ui::fixture::{NOON, letter, name, permission, plan, question};
+use crate::ui::tests::lasting::sent;
+
+/// A todo list as long as it may be.
+pub fn long_todo() -> EventKind {
+    let texts = [
+        "Read what is there",
+        "Split the work so that no two teammates change the same file at the same time, and say so in each task",
+        "检查中文标题 and emoji 👍",
+        "Merge",
+    ];
+    let item = |at: usize| TodoItem {
+        id: (at + 1).to_string(),
+        text: texts[at % texts.len()].into(),
+        status: match at {
+            0..7 => TodoStatus::Completed,
+            7 => TodoStatus::InProgress,
+            _ => TodoStatus::Pending,
+        },
+    };
+    EventKind::TodoChanged {
+        agent: Name::lead(),
+        list: TodoList::new((0..20).map(item).collect()).unwrap(),
+    }
+}
+
+/// Every state that an agent can be in, each once.
+fn activities() -> Vec<Activity> {
+    let all = vec![
+        Activity::Thinking,
+        Activity::Tool {
+            tool: "bash".into(),
+            on: "cargo test --workspace --all-features".into(),
+        },
+        Activity::Compacting,
+        Activity::Idle,
+        Activity::Queued { place: 3 },
+        Activity::Backoff {
+            cause: "rate limited".into(),
+            until: Stamp(NOON + 600.0),
+            attempt: 2,
+        },
+        Activity::NeedsYou {
+            request: RequestKind::Permission,
+        },
+        Activity::Stuck {
+            why: "it ended its turn with its task open".into(),
+        },
+        Activity::Failed {
+            why: "no such model: scripted-dmeo".into(),
+        },
+        Activity::Gone,
+    ];
+    for activity in &all {
+        // A state that is not among them does not compile here.
+        match activity {
+            Activity::Thinking
+            | Activity::Tool { .. }
+            | Activity::Compacting
+            | Activity::Idle
+            | Activity::Queued { .. }
+            | Activity::Backoff { .. }
+            | Activity::NeedsYou { .. }
+            | Activity::Stuck { .. }
+            | Activity::Failed { .. }
+            | Activity::Gone => {}
+        }
+    }
+    all
+}
+
+/// A team of more than fit, in every state.
+pub fn large_team() -> Vec<EventKind> {
+    let names = [
+        "alice",
+        "bob",
+        "carol",
+        "dave",
+        "erin",
+        "frank",
+        "grace",
+        "heidi",
+        "ivan",
+        "judy",
+        "a-name-that-is-as-long-as-may-be",
+        "mallory",
+        "niaj",
+        "olivia",
+        "peggy",
+        "rupert",
+        "sybil",
+        "trent",
+        "victor",
+        "walter",
+    ];
+    let activities = activities();
+    let mut team = Team {
+        team_name: "parser".into(),
+        members: vec![],
+        extra: Map::new(),
+    };
+    let mut out = Vec::new();
+    for (at, who) in names.into_iter().enumerate() {
+        let activity = activities[at % activities.len()].clone();
+        let mut member = Member::new(name(who), "decoder");
+        member.status = match activity {
+            Activity::Gone => MemberStatus::Shutdown,
+            Activity::Idle => MemberStatus::Idle,
+            Activity::Thinking
+            | Activity::Tool { .. }
+            | Activity::Compacting
+            | Activity::Queued { .. }
+            | Activity::Backoff { .. }
+            | Activity::NeedsYou { .. }
+            | Activity::Stuck { .. }
+            | Activity::Failed { .. } => MemberStatus::Working,
+        };
+        team.members.push(member);
+        let agent = name(who);
+        let tokens = 7_u64.pow(u32::try_from(at % 9).unwrap());
+        out.push(EventKind::ActivityChanged {
+            agent: agent.clone(),
+            activity,
+        });
+        out.push(EventKind::UsageChanged {
+            agent,
+            total: Usage {
+                input: tokens,
+                output: tokens / 9,
+                ..Usage::default()
+            },
+            context: tokens.min(199_000),
+            window: Some(200_000),
+            cost: Some(f64::from(u32::try_from(tokens).unwrap()) * 4e-6),
+        });
+    }
+    out.insert(
+        0,
+        EventKind::TeamChanged {
+            team: Arc::new(team),
+        },
+    );
+    out
+}
+
+/// Letters of every kind, more than fit.
+pub fn many_letters() -> Vec<EventKind> {
+    let words = [
+        "Which byte order has the header?",
+        "Little.\nThe magic number tells it, see docs/format.md, where the version is described too, with a table of all of them.",
+        "请检查块表的长度 👍",
+        "ok",
+    ];
+    let kinds: Vec<LetterKind> = serde_json::from_value(json!(LetterKind::KNOWN)).unwrap();
+    let steps = [LetterStep::ActedOn, LetterStep::Delivered, LetterStep::Sent];
+    let pairs = [
+        ("lead", "alice"),
+        ("alice", "bob"),
+        ("bob", "lead"),
+        ("lead", "a-name-that-is-as-long-as-may-be"),
+    ];
+    let one = |at: usize| {
+        let (from, to) = pairs[at % pairs.len()];
+        let kind = kinds[at % kinds.len()].clone();
+        let mut letter = letter(&format!("n{at}"), kind, from, to, words[at % words.len()]);
+        letter.timestamp.0 += 97.0 * f64::from(u32::try_from(at).unwrap());
+        EventKind::LetterMoved {
+            letter,
+            step: steps[at % steps.len()],
+        }
+    };
+    (0..60).map(one).collect()
+}
+
+/// A permission to run `command`, with how far it may be given.
+pub fn asked(id: &str, who: &str, command: &str, after: f64) -> Request {
+    let mut request = permission(id);
+    request.from = name(who);
+    request.target = name(who);
+    request.created_at.0 += after;
+    request.workdir = format!(".worktrees/{who}");
+    request.body = format!("bash\n$ {command}\n\nit reaches other machines");
+    request.call = Some(AskedCall {
+        tool: "bash".into(),
+        input: command.into(),
+        why: "it reaches other machines".into(),
+        scopes: vec![
+            Scope::Exact {
+                command: command.into(),
+            },
+            Scope::Begins {
+                words: "git push".into(),
+            },
+        ],
+    });
+    request
+}
+
+/// A long command, for which several ask.
+pub fn same_asked_by(names: &[&str]) -> Vec<EventKind> {
+    let ask = |(at, who): (u32, &&str)| {
+        asked(
+            &format!("s{at}"),
+            who,
+            &long_command(),
+            f64::from(at) - 60.0,
+        )
+    };
+    let requests = (0..).zip(names).map(ask);
+    requests
+        .map(|request| EventKind::RequestChanged { request })
+        .collect()
+}
+
+/// A plan that the lead may decide too.
+pub fn the_leads() -> Vec<EventKind> {
+    let mut request = plan("r8", "1. Read the header.\n2. Write the tests.");
+    request.decider = Decider::Lead;
+    vec![EventKind::RequestChanged { request }]
+}
+
+/// Two subagents of the lead at work.
+pub fn subagents() -> Vec<EventKind> {
+    let name = |n| Name::subagent(&Name::lead(), n);
+    let mut out = sent(&name(1), "u1", SubagentKind::Explore, "find the tests");
+    out.extend(sent(
+        &name(2),
+        "u2",
+        SubagentKind::General,
+        "count the lines of all files",
+    ));
+    out
+}
+
+/// A command that fills many rows.
+pub fn long_command() -> String {
+    let tags: Vec<String> = (1..40).map(|n| format!("git tag v{n}")).collect();
+    format!("git push origin main && {}", tags.join(" && "))
+}
+
+/// More cards than fit, the first longer than the screen.
+pub fn many_requests() -> Vec<EventKind> {
+    let steps: Vec<String> = (1..60)
+        .map(|n| format!("{n}. Read block {n} and write what it holds."))
+        .collect();
+    let mut requests = vec![
+        plan("r1", &steps.join("\n")),
+        asked("r2", "alice", &long_command(), 5.0),
+        question("r3", &["Version 1", "Version 2"]),
+    ];
+    requests.extend((4..9).map(|n| {
+        asked(
+            &format!("r{n}"),
+            "carol",
+            &format!("make part-{n}"),
+            f64::from(n),
+        )
+    }));
+    let told = requests.into_iter();
+    told.map(|request| EventKind::RequestChanged { request })
+        .collect()
+}
+
+/// A question whose choices fill more than their rows.
+pub fn long_question() -> Request {
+    question(
+        "q1",
+        &[
+            "Version 1, which every reader knows",
+            "Version 2, with checksums",
+            "Version 2 without checksums, which is faster to write and a little harder to debug when a disk goes bad",
+            "Both, by an option",
+            "四号格式 👍",
+            "None of these",
+        ],
+    )
+}
+
+/// Rules of the session.
+pub fn rules() -> EventKind {
+    let rule = |number, scope| SessionRule {
+        number,
+        scope,
+        by: Name::user(),
+        asked_by: name("alice"),
+        since: Stamp(1.0),
+    };
+    let words = "git push".into();
+    let command = "kill 4711".into();
+    EventKind::RulesChanged {
+        rules: vec![
+            rule(1, Scope::Begins { words }),
+            rule(4, Scope::Exact { command }),
+        ],
+    }
+}

@@ -1,0 +1,166 @@
+//! Nothing may be without a scene: each kind of popup, each place where keys count, each pane, each layout at each width.
+//! A new one does not compile here until it has a name, and has no scene until there is one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pretty_assertions::assert_eq;
+
+use super::{SIZES, Shows, scenes, wholes};
+use crate::domain::screen::Arrangement;
+use crate::ui::keymap::Context;
+use crate::ui::layout::{Class, class};
+use crate::ui::popup::{Choice, Picker, Popup, Question, Reader, Text};
+use crate::ui::{Pane, Seat};
+
+/// A function that names what it is given, and the list of all these names: without an arm for everything it does not compile.
+macro_rules! named {
+    ($function:ident, $all:ident, $of:ty, $($pattern:pat => $name:literal),* $(,)?) => {
+        fn $function(of: &$of) -> &'static str {
+            match of { $($pattern => $name),* }
+        }
+        const $all: &[&str] = &[$($name),*];
+    };
+}
+
+named! { popup, POPUPS, Popup,
+    Popup::Reader(Reader { text: Text::Help(_), .. }) => "help",
+    Popup::Reader(Reader { text: Text::Task(_), .. }) => "task",
+    Popup::Reader(Reader { text: Text::Diff(_), .. }) => "diff",
+    Popup::Reader(Reader { text: Text::Letter(_), .. }) => "letter",
+    Popup::Reader(Reader { text: Text::Problems, .. }) => "problems",
+    Popup::Reader(Reader { text: Text::Skills, .. }) => "skills",
+    Popup::Picker(Picker { choice: Choice::Palette { .. }, .. }) => "palette",
+    Popup::Picker(Picker { choice: Choice::Models, .. }) => "models",
+    Popup::Picker(Picker { choice: Choice::Scopes(_), .. }) => "scopes",
+    Popup::Picker(Picker { choice: Choice::Copy, .. }) => "copy",
+    Popup::Picker(Picker { choice: Choice::Rules, .. }) => "rules",
+    Popup::Picker(Picker { choice: Choice::Themes, .. }) => "themes",
+    Popup::EventLog(_) => "event log",
+    Popup::Jobs { .. } => "jobs",
+    Popup::Confirm(Question::Quit) => "quit",
+    Popup::Confirm(Question::Force(_)) => "force",
+    Popup::Comment(_) => "comment",
+}
+
+named! { context, CONTEXTS, Context,
+    Context::Everywhere => "everywhere",
+    Context::FirstRun => "first run",
+    Context::Composer => "composer",
+    Context::Completion => "completion",
+    Context::Panes => "panes",
+    Context::In(Pane::Lead) => "lead",
+    Context::In(Pane::Todo) => "todo",
+    Context::In(Pane::Board) => "board",
+    Context::In(Pane::Team) => "team",
+    Context::In(Pane::Inbox) => "inbox",
+    Context::In(Pane::Needs) => "needs",
+    Context::Filter => "filter",
+    Context::Search => "search",
+    Context::Choices => "choices",
+    Context::Reader => "reader",
+    Context::Picker => "picker",
+    Context::Comment => "comment",
+    Context::CommentVerdict => "verdict",
+    Context::EventLog => "event log",
+    Context::Jobs => "jobs",
+    Context::Confirm => "confirm",
+    Context::Replay => "replay",
+}
+
+named! { width_class, CLASSES, Class,
+    Class::Small => "small",
+    Class::Narrow => "narrow",
+    Class::Middle => "middle",
+    Class::Wide => "wide",
+}
+
+named! { arrangement, ARRANGEMENTS, Arrangement,
+    Arrangement::Wall => "wall",
+    Arrangement::Board => "board",
+    Arrangement::Focus => "focus",
+}
+
+fn set(all: &[&'static str]) -> BTreeSet<&'static str> {
+    all.iter().copied().collect()
+}
+
+#[test]
+fn every_popup_and_every_place_of_keys_has_a_scene() {
+    let (mut popups, mut contexts) = (BTreeSet::new(), BTreeSet::new());
+    for scene in scenes() {
+        let (width, height) = scene.sizes[0];
+        let state = (scene.make)(width, height);
+        popups.extend(state.popups.last().map(popup));
+        contexts.extend(state.contexts().iter().map(context));
+        let is_popup = scene.shows == Shows::Popup;
+        assert_eq!(
+            is_popup,
+            !state.popups.is_empty(),
+            "{}: what does it show?",
+            scene.name
+        );
+    }
+    assert_eq!(popups, set(POPUPS));
+    assert_eq!(contexts, set(CONTEXTS));
+}
+
+#[test]
+fn every_pane_layout_and_seat_has_a_scene() {
+    let names: BTreeSet<String> = scenes().into_iter().map(|scene| scene.name).collect();
+    let panes = Pane::ALL.map(Context::In);
+    for pane in panes.iter().map(context) {
+        for fill in ["empty", "ordinary", "overfull"] {
+            assert!(
+                names.contains(&format!("pane_{pane}_{fill}")),
+                "{pane} {fill}"
+            );
+        }
+    }
+    assert_eq!(
+        set(&Arrangement::ALL.map(|a| arrangement(&a))),
+        set(ARRANGEMENTS)
+    );
+    for arrangement in ARRANGEMENTS {
+        assert!(
+            names.contains(&format!("whole_{arrangement}")),
+            "{arrangement}"
+        );
+    }
+    for seat in [
+        Seat::Crew,
+        Seat::Starting,
+        Seat::Viewer(None),
+        Seat::Taking,
+        Seat::Taken(None),
+        Seat::Left,
+    ] {
+        assert!(names.contains(wholes::seat_name(seat)), "{seat:?}");
+    }
+    let area = |(width, height)| ratatui::layout::Rect::new(0, 0, width, height);
+    let seen = scenes().into_iter().flat_map(|scene| scene.sizes);
+    let seen: BTreeSet<_> = seen.map(|size| width_class(&class(area(size)))).collect();
+    assert_eq!(seen, set(CLASSES));
+    let usual: BTreeSet<_> = SIZES
+        .iter()
+        .map(|size| width_class(&class(area(*size))))
+        .collect();
+    assert_eq!(usual, set(&["narrow", "middle", "wide"]));
+}
+
+#[test]
+fn no_picture_hides_another_and_none_is_left_behind() {
+    let mut count = BTreeMap::new();
+    for scene in scenes() {
+        *count
+            .entry(format!("crewdeck__ui__tests__scenes__{}.snap", scene.name))
+            .or_insert(0) += 1;
+    }
+    let twice: Vec<_> = count.iter().filter(|(_, n)| **n > 1).collect();
+    assert_eq!(twice, Vec::<(&String, &i32)>::new());
+    let folder =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ui/tests/scenes/snapshots");
+    let files = std::fs::read_dir(folder).unwrap();
+    let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let left: Vec<String> = files.filter(|f| !count.contains_key(f)).collect();
+    assert_eq!(left, Vec::<String>::new());
+}

@@ -1,0 +1,131 @@
+//! Each pane with nothing in it, with what it usually has, and with more than fits; and what is written in a pane itself.
+
+use super::{Scene, Shows, cast};
+use crate::protocol::EventKind;
+use crate::ui::board::tests::{board, random};
+use crate::ui::fixture::{board_told, busy, press, started, tell};
+use crate::ui::{Pane, UiState};
+
+/// How much is in a pane.
+#[derive(Debug, Clone, Copy)]
+enum Fill {
+    /// Nothing.
+    Empty,
+    /// What there is after a few minutes.
+    Ordinary,
+    /// More than fits.
+    Overfull,
+}
+
+/// What happened besides, where a pane is so full.
+fn besides(pane: Pane, fill: Fill) -> Vec<EventKind> {
+    match (fill, pane) {
+        (Fill::Empty | Fill::Ordinary, _) => vec![],
+        (Fill::Overfull, Pane::Lead) => cast::long_conversation(),
+        (Fill::Overfull, Pane::Todo) => vec![cast::long_todo()],
+        (Fill::Overfull, Pane::Board) => vec![board_told(&board(200, &random(200), 20))],
+        (Fill::Overfull, Pane::Team) => cast::large_team(),
+        (Fill::Overfull, Pane::Inbox) => cast::many_letters(),
+        (Fill::Overfull, Pane::Needs) => cast::many_requests(),
+    }
+}
+
+fn pane(pane: Pane, fill: Fill, width: u16, height: u16) -> UiState {
+    let mut state = match fill {
+        Fill::Empty => started(width, height),
+        Fill::Ordinary | Fill::Overfull => busy(width, height),
+    };
+    tell(&mut state, besides(pane, fill));
+    press(&mut state, &format!("esc {}", pane.number()));
+    // In the middle of a long list: the way back up and the way on are to be seen.
+    let keys = match (fill, pane) {
+        (Fill::Overfull, Pane::Team | Pane::Todo) => "j j j j j j",
+        (Fill::Overfull, Pane::Inbox) => "k k k",
+        (Fill::Overfull, Pane::Board) => "g j j",
+        (Fill::Empty | Fill::Ordinary | Fill::Overfull, _) => "",
+    };
+    press(&mut state, keys);
+    state
+}
+
+/// All of them.
+pub fn scenes() -> Vec<Scene> {
+    let mut all = Vec::new();
+    for of in Pane::ALL {
+        for fill in [Fill::Empty, Fill::Ordinary, Fill::Overfull] {
+            let name = format!("pane {of:?} {fill:?}")
+                .to_lowercase()
+                .replace(' ', "_");
+            all.push(Scene::new(&name, Shows::Pane(of), move |w, h| {
+                pane(of, fill, w, h)
+            }));
+        }
+    }
+    let with =
+        |name: &'static str, of: Pane, events: fn() -> Vec<EventKind>, keys: &'static str| {
+            Scene::new(name, Shows::Pane(of), move |width, height| {
+                let mut state = busy(width, height);
+                tell(&mut state, events());
+                press(&mut state, keys);
+                state
+            })
+        };
+    all.extend([
+        with(
+            "pane_lead_search",
+            Pane::Lead,
+            cast::long_conversation,
+            "esc 1 / \"block\"",
+        ),
+        with(
+            "pane_lead_searched",
+            Pane::Lead,
+            cast::long_conversation,
+            "esc 1 / \"block\" enter N",
+        ),
+        with(
+            "pane_lead_opened",
+            Pane::Lead,
+            cast::long_conversation,
+            "esc 1 K K K enter",
+        ),
+        with("pane_lead_agent", Pane::Lead, Vec::new, "esc 4 j enter"),
+        with(
+            "pane_board_filter",
+            Pane::Board,
+            Vec::new,
+            "esc 3 / \"owner:alice color:red\"",
+        ),
+        with(
+            "pane_board_filtered",
+            Pane::Board,
+            Vec::new,
+            "esc 3 / \"block\" enter",
+        ),
+        with("pane_board_list", Pane::Board, Vec::new, "esc 3 v j"),
+        with(
+            "pane_needs_question",
+            Pane::Needs,
+            || {
+                vec![EventKind::RequestChanged {
+                    request: cast::long_question(),
+                }]
+            },
+            "alt+w",
+        ),
+        with(
+            "pane_team_subagents",
+            Pane::Team,
+            cast::subagents,
+            "esc 4 j",
+        ),
+        with("pane_needs_leads", Pane::Needs, cast::the_leads, "esc 6 l"),
+        with(
+            "pane_needs_permission",
+            Pane::Needs,
+            || cast::same_asked_by(&["alice", "bob", "carol"]),
+            "alt+w",
+        ),
+    ]);
+    all
+}

@@ -1,0 +1,92 @@
+//! A scene as people read it in a file: for each size the words, then below them what style each of their cells has.
+
+use std::fmt::Write as _;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::{Scene, Shows};
+use crate::ui::UiState;
+use crate::ui::fixture::cells;
+use crate::ui::layout::layout;
+use crate::ui::textual::width;
+use crate::ui::theme::roles;
+
+/// The picture of a scene, and a line that explains the letters in it.
+pub fn of(scene: &Scene) -> String {
+    let mut out = String::new();
+    let mut letters = String::new();
+    for (width, height) in &scene.sizes {
+        let state = (scene.make)(*width, *height);
+        let buffer = cells(&state, &roles::theme());
+        let shown = shown(scene, &state, &buffer);
+        let style = styles(&buffer, &shown);
+        let place = match (scene.shows, shown.first()) {
+            (Shows::Popup, Some(at)) => format!(" at {},{}", at.x, at.y),
+            (Shows::Screen | Shows::Pane(_) | Shows::Popup, _) => String::new(),
+        };
+        let words = words(&buffer, &shown);
+        let _ = writeln!(out, "{width}x{height}{place}\n{words}\n{style}");
+        letters += &style;
+    }
+    out + &roles::legend(&letters)
+}
+
+/// The places of the screen that a scene shows.
+fn shown(scene: &Scene, state: &UiState, buffer: &Buffer) -> Vec<Rect> {
+    let layout = layout(state, buffer.area);
+    let seen = match scene.shows {
+        Shows::Screen => return vec![buffer.area],
+        Shows::Pane(pane) => layout.pane(pane),
+        Shows::Popup => popup(buffer),
+    };
+    let seen = seen.unwrap_or_else(|| panic!("{}: not in view at {}", scene.name, buffer.area));
+    vec![seen, layout.hints]
+}
+
+/// What lies over the panes.
+fn popup(buffer: &Buffer) -> Option<Rect> {
+    let mut over = buffer
+        .area
+        .positions()
+        .filter(|at| roles::lies_over(&buffer[*at]));
+    let one = |x, y| Rect::new(x, y, 1, 1);
+    let first = over.next()?;
+    Some(over.fold(one(first.x, first.y), |all, at| all.union(one(at.x, at.y))))
+}
+
+/// The words in some places of the screen, without the blanks at the ends of rows.
+pub fn words(buffer: &Buffer, places: &[Rect]) -> String {
+    let mut out = String::new();
+    for row in places.iter().flat_map(|place| place.rows()) {
+        let mut line = String::new();
+        let mut hidden = 0;
+        for at in row.columns() {
+            // The cell behind a wide character is not drawn.
+            if hidden > 0 {
+                hidden -= 1;
+                continue;
+            }
+            let symbol = buffer[(at.x, at.y)].symbol();
+            hidden = width(symbol).saturating_sub(1);
+            line += symbol;
+        }
+        out += line.trim_end();
+        out.push('\n');
+    }
+    out
+}
+
+/// The style of each cell, a letter each.
+fn styles(buffer: &Buffer, places: &[Rect]) -> String {
+    let mut out = String::new();
+    for row in places.iter().flat_map(|place| place.rows()) {
+        let line: String = row
+            .columns()
+            .map(|at| roles::letter(&buffer[(at.x, at.y)]))
+            .collect();
+        out += line.trim_end();
+        out.push('\n');
+    }
+    out
+}

@@ -1,0 +1,130 @@
+//! Everything that lies over the panes.
+
+use super::{Scene, Shows, cast};
+use crate::protocol::EventKind;
+use crate::protocol::event::Level;
+use crate::ui::fixture::{busy, name, press, question, skills, started, tell};
+
+fn none() -> Vec<EventKind> {
+    vec![]
+}
+
+fn asked() -> Vec<EventKind> {
+    let request = cast::asked("r0", "alice", "git push origin main", -60.0);
+    vec![EventKind::RequestChanged { request }]
+}
+
+fn asked_openly() -> Vec<EventKind> {
+    vec![EventKind::RequestChanged {
+        request: question("r0", &[]),
+    }]
+}
+
+fn troubles() -> Vec<EventKind> {
+    let mut all = cast::large_team();
+    all.extend(asked());
+    all
+}
+
+fn happenings() -> Vec<EventKind> {
+    let notice = |level, text: &str| EventKind::notice(level, text);
+    let mut all = vec![
+        notice(Level::Info, "Started in ~/src/parser."),
+        notice(
+            Level::Warn,
+            "The model of carol is not on the list of the server: scripted-dmeo. It is asked all the same.",
+        ),
+        notice(
+            Level::Error,
+            "task_3.json was damaged: set aside as task_3.json.damaged-1",
+        ),
+    ];
+    all.extend((0..40).map(|n| EventKind::Notice {
+        level: Level::Info,
+        agent: Some(name("bob")),
+        text: format!("claims task #{n}"),
+    }));
+    all
+}
+
+fn models() -> Vec<EventKind> {
+    let names = (0..60).map(|i| format!("model-{i}")).collect();
+    vec![EventKind::ModelsListed { names }]
+}
+
+/// A popup over a team at work.
+fn over(name: &'static str, events: fn() -> Vec<EventKind>, keys: &'static str) -> Scene {
+    Scene::new(name, Shows::Popup, move |width, height| {
+        let mut state = busy(width, height);
+        tell(&mut state, events());
+        press(&mut state, keys);
+        state
+    })
+}
+
+/// A popup with nothing to show.
+fn without(name: &'static str, keys: &'static str) -> Scene {
+    Scene::new(name, Shows::Popup, move |width, height| {
+        let mut state = started(width, height);
+        press(&mut state, keys);
+        state
+    })
+}
+
+/// All of them.
+pub fn scenes() -> Vec<Scene> {
+    let diff = Scene::new("popup_diff", Shows::Popup, |width, height| {
+        let mut state = busy(width, height);
+        press(&mut state, "esc 3");
+        tell(&mut state, vec![cast::diff()]);
+        state
+    });
+    vec![
+        over("popup_help", none, "esc 3 ?"),
+        over("popup_help_search", none, "esc 3 ? / \"scroll\""),
+        over("popup_help_writing", none, "f1"),
+        over("popup_task", none, "esc 3 j j enter"),
+        diff,
+        over("popup_letter", cast::many_letters, "esc 5 k k enter"),
+        over("popup_letter_short", none, "esc 5 k k k enter"),
+        over("popup_event_log", happenings, "esc @"),
+        without("popup_event_log_empty", "esc @"),
+        over("popup_problems", troubles, "esc p"),
+        without("popup_problems_empty", "esc p"),
+        over(
+            "popup_skills",
+            || vec![EventKind::SkillsChanged(skills())],
+            "\"/skills\" enter",
+        ),
+        without("popup_skills_empty", "\"/skills\" enter"),
+        over("popup_palette", none, "esc 4 :"),
+        over("popup_palette_search", none, "esc 4 : \"sh\""),
+        over("popup_palette_nothing", none, "esc 4 : \"zzz\""),
+        over("popup_models", models, "\"/model\" enter \"1\""),
+        without("popup_models_asked", "\"/model\" enter"),
+        over("popup_scopes", asked, "alt+w A"),
+        over("popup_copy", cast::long_conversation, "esc 1 [ Y"),
+        over("popup_rules", || vec![cast::rules()], "esc R down"),
+        without("popup_rules_empty", "esc R"),
+        over("popup_themes", none, "esc T down"),
+        over(
+            "popup_comment",
+            none,
+            "alt+w c \"The version is two bytes.\"",
+        ),
+        over(
+            "popup_comment_verdict",
+            none,
+            "alt+w c \"The version is two bytes, 两个字节.\" enter",
+        ),
+        over(
+            "popup_answer",
+            asked_openly,
+            "alt+w c \"The second, please.\"",
+        ),
+        over("popup_jobs", cast::jobs, "esc b"),
+        without("popup_jobs_empty", "esc b"),
+        over("popup_quit", none, "esc q"),
+        over("popup_force", none, "esc 4 j X"),
+    ]
+}

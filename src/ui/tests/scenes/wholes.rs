@@ -1,0 +1,165 @@
+//! Whole screens: every layout, every seat, and what fills the screen instead of the panes.
+
+use std::time::Duration;
+
+use super::{Scene, Shows, cast};
+use crate::domain::ids::Name;
+use crate::domain::screen::{Arrangement, ScreenChoice};
+use crate::domain::stamp::Stamp;
+use crate::domain::team::Activity;
+use crate::protocol::event::Setup;
+use crate::protocol::{Event, EventKind};
+use crate::ui::fixture::{NOON, blank, busy, busy_events, press, started, tell, told};
+use crate::ui::replay::Player;
+use crate::ui::{Msg, Seat, UiState, begin_replay, update};
+
+/// The smallest screen, one of each class, and a large one.
+const LAYOUTS_AT: [(u16, u16); 5] = [(60, 16), (70, 20), (100, 30), (160, 45), (240, 60)];
+
+fn laid_out(arrangement: Arrangement, width: u16, height: u16) -> UiState {
+    let mut state = busy(width, height);
+    state.set_screen(ScreenChoice {
+        layout: arrangement,
+        ..ScreenChoice::default()
+    });
+    match arrangement {
+        // Before anything is touched.
+        Arrangement::Wall => {}
+        Arrangement::Board | Arrangement::Focus => {
+            press(&mut state, "esc 3");
+        }
+    }
+    state
+}
+
+fn first_run(width: u16, height: u16) -> UiState {
+    let mut state = blank(width, height);
+    let steps = [
+        "ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment sets a key.".to_string(),
+        "OPENAI_BASE_URL=http://localhost:8080/v1 uses a server of your own; the model is chosen with /model.".to_string(),
+        "~/.config/crewdeck/config.toml keeps either for good; crewdeck doctor says what was found.".to_string(),
+    ];
+    state.first_run("No key and no local model server was found.", &steps);
+    state
+}
+
+fn replay(width: u16, height: u16) -> UiState {
+    let mut state = blank(width, height);
+    let event = |(at, kind): (u64, EventKind)| Event {
+        seq: at,
+        at: Stamp(NOON).after(Duration::from_secs(at)),
+        kind,
+    };
+    let events = (1..).zip(busy_events()).map(event).collect();
+    begin_replay(&mut state, Player::new(events, 1.0));
+    update(&mut state, Msg::Tick { now: Stamp(NOON) });
+    press(&mut state, "> . .");
+    state
+}
+
+/// The first frame: nothing is known yet.
+fn starting(width: u16, height: u16) -> UiState {
+    let mut state = blank(width, height);
+    state.sit(Seat::Starting);
+    state
+}
+
+/// What the seat's scene is called.
+pub fn seat_name(seat: Seat) -> &'static str {
+    match seat {
+        Seat::Crew => "whole_wall",
+        Seat::Starting => "whole_starting",
+        Seat::Viewer(_) => "whole_viewer",
+        Seat::Taking => "whole_taking",
+        Seat::Taken(_) => "whole_taken",
+        Seat::Left => "whole_left",
+    }
+}
+
+fn seated(seat: Seat) -> Scene {
+    Scene::new(seat_name(seat), Shows::Screen, move |width, height| {
+        let mut state = busy(width, height);
+        state.sit(seat);
+        state
+    })
+}
+
+/// The demo, with the line that guides through it.
+fn tour(width: u16, height: u16) -> UiState {
+    let demo = busy_events().into_iter().map(|event| match event {
+        EventKind::CrewReady(setup) => EventKind::CrewReady(Setup {
+            provider: "demo".into(),
+            ..setup
+        }),
+        other => other,
+    });
+    told(width, height, demo.collect())
+}
+
+/// What the composer offers behind these keys.
+fn typed(width: u16, height: u16, keys: &str) -> UiState {
+    let mut state = busy(width, height);
+    press(&mut state, keys);
+    state
+}
+
+/// A message to a teammate, half written.
+fn writing(width: u16, height: u16) -> UiState {
+    let mut state = busy(width, height);
+    press(
+        &mut state,
+        "esc 4 j enter i \"Use u64\" ctrl+j \"for the sizes\"",
+    );
+    state
+}
+
+fn full(width: u16, height: u16) -> UiState {
+    let mut state = busy(width, height);
+    tell(&mut state, cast::long_conversation());
+    tell(&mut state, vec![cast::long_todo()]);
+    tell(&mut state, cast::many_letters());
+    tell(&mut state, cast::large_team());
+    let agent = Name::lead();
+    let activity = Activity::Thinking;
+    tell(
+        &mut state,
+        vec![EventKind::ActivityChanged { agent, activity }],
+    );
+    press(
+        &mut state,
+        "\"Wait for bob.\" enter \"Use u64 for the sizes,\" ctrl+j \"其他不变 👍\"",
+    );
+    state
+}
+
+/// All of them.
+pub fn scenes() -> Vec<Scene> {
+    let mut all: Vec<Scene> = Arrangement::ALL
+        .into_iter()
+        .map(|arrangement| {
+            let name = format!("whole_{arrangement:?}").to_lowercase();
+            let make = move |width, height| laid_out(arrangement, width, height);
+            Scene::new(&name, Shows::Screen, make).at(&LAYOUTS_AT)
+        })
+        .collect();
+    let whole = |name, make: fn(u16, u16) -> UiState| Scene::new(name, Shows::Screen, make);
+    all.extend([
+        whole(seat_name(Seat::Starting), starting),
+        whole("whole_start", started),
+        whole("whole_full", full),
+        whole("whole_tour", tour).at(&[(60, 16), (70, 20), (100, 30), (160, 45)]),
+        whole("whole_writing", writing),
+        whole("whole_commands", |width, height| {
+            typed(width, height, "\"/\"")
+        }),
+        whole("whole_names", |width, height| typed(width, height, "\"@\"")),
+        whole("whole_first_run", first_run).at(&[(60, 16), (70, 20), (100, 30), (160, 45)]),
+        whole("whole_replay", replay),
+        whole("whole_too_small", busy).at(&[(59, 15), (12, 4)]),
+        seated(Seat::Viewer(Some(4711))),
+        seated(Seat::Taking),
+        seated(Seat::Taken(Some(4711))),
+        seated(Seat::Left),
+    ]);
+    all
+}

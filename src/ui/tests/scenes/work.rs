@@ -1,0 +1,175 @@
+//! What agents did in the scenes: a conversation with everything that can stand in one, jobs, a diff.
+
+use serde_json::json;
+
+use crate::domain::chat::Outcome;
+use crate::domain::ids::{CallId, JobId, Name, TaskId};
+use crate::domain::job::{Job, JobEnd};
+use crate::domain::stamp::Stamp;
+use crate::protocol::EventKind;
+use crate::protocol::event::TurnEnd;
+use crate::ui::fixture::{NOON, name};
+
+/// A tool call of `agent` that has ended.
+fn called(
+    agent: &Name,
+    id: &str,
+    tool: &str,
+    on: &str,
+    outcome: Outcome,
+    output: &str,
+    diff: &str,
+) -> Vec<EventKind> {
+    let call = CallId(id.into());
+    vec![
+        EventKind::ToolStarted {
+            agent: agent.clone(),
+            call: call.clone(),
+            tool: tool.into(),
+            on: on.into(),
+            input: json!({"command": on}),
+        },
+        EventKind::ToolFinished {
+            agent: agent.clone(),
+            call,
+            tool: tool.into(),
+            outcome,
+            output: output.into(),
+            diff: diff.into(),
+            took_ms: 1200,
+        },
+    ]
+}
+
+const ANSWER: &str = "## What was found\n\nThe reader handles **three** of four versions; `src/header.rs` has *no* test.\n\n\
+    1. Read the header, which is little-endian in every version that was looked at, and in the next one too.\n\
+    2. Refuse more than 65536 blocks.\n   - as the table says\n\n\
+    | version | blocks | 说明 |\n|---|---:|---|\n| 1 | 16 | 旧 |\n| 2 | 65536 | checksums 👍 |\n\n\
+    ```rust\n// The magic number.\nconst MAGIC: u32 = 0x4352; \nfn read(from: &[u8]) -> Result<Header, String> { todo!(\"later\") }\n```\n\n\
+    > Nobody reads version 0.\n\nSee https://example.com/format for more.";
+
+const DIFF: &str = "--- a/src/header.rs\n+++ b/src/header.rs\n@@ -1,4 +1,5 @@\n use std::io;\n-const MAGIC: u16 = 1;\n\
+    +const MAGIC: u32 = 0x4352;\n+const BLOCKS_MAX: usize = 65536; // 块\n fn read() {}\n";
+
+/// A conversation with everything that can stand in one, longer than the screen.
+pub fn long_conversation() -> Vec<EventKind> {
+    let lead = Name::lead();
+    let said = |text: &str| EventKind::Said {
+        agent: Name::lead(),
+        text: text.into(),
+        thinking: "The table comes first, I think.".into(),
+        thought_ms: 4200,
+    };
+    let prompted = |text: &str| EventKind::Prompted {
+        agent: Name::lead(),
+        text: text.into(),
+    };
+    let mut out = vec![prompted(
+        "Look at the reader first.\nThen tell me what it can not do.",
+    )];
+    out.push(EventKind::TurnStarted {
+        agent: lead.clone(),
+    });
+    out.extend(called(
+        &lead,
+        "k1",
+        "read_file",
+        "src/header.rs",
+        Outcome::Ok,
+        "1\n2\n3",
+        "",
+    ));
+    out.extend(called(
+        &lead,
+        "k2",
+        "edit_file",
+        "src/header.rs",
+        Outcome::Ok,
+        "edited",
+        DIFF,
+    ));
+    out.extend(called(
+        &lead,
+        "k3",
+        "bash",
+        "cargo test --workspace --all-features -- --nocapture header",
+        Outcome::Error,
+        "error: 1 test failed",
+        "",
+    ));
+    out.push(said(ANSWER));
+    out.push(EventKind::TurnEnded {
+        agent: lead.clone(),
+        end: TurnEnd::Interrupted,
+    });
+    out.push(prompted("And the others?"));
+    out.push(EventKind::TurnStarted {
+        agent: lead.clone(),
+    });
+    out.push(said("I ask them."));
+    out.extend(called(
+        &lead,
+        "k4",
+        "send_message",
+        "alice",
+        Outcome::Ok,
+        "sent",
+        "",
+    ));
+    out.push(EventKind::TextDelta {
+        agent: lead,
+        text: "alice answers that the block table".into(),
+    });
+    out
+}
+
+/// Background jobs: one runs, the others ended in each way.
+pub fn jobs() -> Vec<EventKind> {
+    let ends = [
+        ("cargo test --workspace", None),
+        ("npm run build", Some(JobEnd::Exited { code: 1 })),
+        ("make 文档", Some(JobEnd::Exited { code: 0 })),
+        ("sleep 600", Some(JobEnd::Killed { by: "user".into() })),
+        (
+            "python3 -m http.server --bind 127.0.0.1 --directory target/doc 8000",
+            Some(JobEnd::TimedOut { after_s: 600 }),
+        ),
+        (
+            "serve",
+            Some(JobEnd::NotStarted {
+                why: "no such file".into(),
+            }),
+        ),
+        ("true", Some(JobEnd::Signalled { signal: 9 })),
+    ];
+    let job = |(at, (command, end)): (usize, (&str, Option<JobEnd>))| EventKind::JobChanged {
+        job: Job {
+            id: JobId(format!("j{}", at + 1)),
+            agent: if at % 2 == 0 {
+                Name::lead()
+            } else {
+                name("alice")
+            },
+            command: command.into(),
+            began: Stamp(NOON - 90.0),
+            ended: end.map(|end| (Stamp(NOON - 3.0), end)),
+            tail: String::new(),
+        },
+    };
+    let mut out: Vec<EventKind> = ends.into_iter().enumerate().map(job).collect();
+    out.push(EventKind::JobOutput {
+        job: JobId("j1".into()),
+        chunk: "running 250 tests\ntest parser::中文 ... ok\n".into(),
+    });
+    out
+}
+
+/// What the branch of a task changes.
+pub fn diff() -> EventKind {
+    EventKind::DiffShown {
+        task: TaskId(1),
+        stat: " src/header.rs | 3 ++-\n 1 file changed, 2 insertions(+), 1 deletion(-)".into(),
+        text: DIFF.into(),
+        untracked: vec!["notes.txt".into()],
+    }
+}

@@ -1,0 +1,162 @@
+//! Test: a theme in which each style has a colour of its own, so that a picture can tell what every cell means.
+
+use ratatui::buffer::Cell;
+use ratatui::style::{Color, Style};
+
+use super::Theme;
+
+/// The letters of the styles that words have, by the name of the style. Lower-case, since the bar of a selected row is
+/// told by upper-case ones; only frames have signs, and no bar lies on a frame.
+const LETTERS: &[(&str, char)] = &[
+    ("text", 't'),
+    ("dim", 'd'),
+    ("title", 'h'),
+    ("title_focused", 'f'),
+    ("border", '-'),
+    ("border_focused", '='),
+    ("border_waiting", '~'),
+    ("accent", 'a'),
+    ("ok", 'o'),
+    ("warn", 'w'),
+    ("error", 'e'),
+    ("working", 'g'),
+    ("waiting", 'n'),
+    ("yes", 'y'),
+    ("no", 'z'),
+    ("code", 'c'),
+    ("heading", 'b'),
+    ("link", 'l'),
+    ("quote", 'q'),
+    ("added", 'p'),
+    ("removed", 'm'),
+    ("keyword", 'k'),
+    ("string", 's'),
+    ("number", 'i'),
+    ("comment", 'r'),
+    ("user", 'u'),
+    ("assistant", 'v'),
+    ("tool", 'x'),
+];
+
+/// The grounds, which lie under cells whatever style their words have.
+const GROUNDS: [(&str, Color); 4] = [
+    ("panel", Color::Indexed(1)),
+    ("selection", Color::Indexed(2)),
+    ("found", Color::Indexed(3)),
+    ("found_here", Color::Indexed(4)),
+];
+
+/// The first colour of the words' styles.
+const FIRST: u8 = 16;
+
+fn style_of(name: &str) -> Style {
+    if let Some((_, ground)) = GROUNDS.iter().find(|(ground, _)| *ground == name) {
+        return match name {
+            "panel" => Style::reset().bg(*ground),
+            _ => Style::new().bg(*ground),
+        };
+    }
+    let at = LETTERS.iter().position(|(style, _)| *style == name);
+    match at.and_then(|at| u8::try_from(at).ok()) {
+        Some(at) => Style::new().fg(Color::Indexed(FIRST + at)),
+        None => Style::reset(),
+    }
+}
+
+/// It.
+pub fn theme() -> Theme {
+    macro_rules! told_apart {
+        ($($field:ident),*) => { Theme { $($field: style_of(stringify!($field))),* } };
+    }
+    told_apart![
+        ground,
+        panel,
+        text,
+        dim,
+        title,
+        title_focused,
+        border,
+        border_focused,
+        border_waiting,
+        selection,
+        accent,
+        ok,
+        warn,
+        error,
+        working,
+        waiting,
+        yes,
+        no,
+        code,
+        heading,
+        link,
+        quote,
+        added,
+        removed,
+        keyword,
+        string,
+        number,
+        comment,
+        found,
+        found_here,
+        user,
+        assistant,
+        tool
+    ]
+}
+
+/// Whether a cell belongs to what lies over the panes.
+pub fn lies_over(cell: &Cell) -> bool {
+    cell.bg == GROUNDS[0].1
+}
+
+/// Whether a cell belongs to the row that keys act on.
+pub fn is_selected(cell: &Cell) -> bool {
+    cell.bg == GROUNDS[1].1
+}
+
+/// What a cell of [`theme`] means, in one character: the letter of its style, upper-case on the bar of the selected row,
+/// `?` what was searched for, `!` the match where the reader stands, `.` words without a style; a blank has none.
+pub fn letter(cell: &Cell) -> char {
+    let style = match cell.fg {
+        Color::Indexed(color) => LETTERS.get(usize::from(color.wrapping_sub(FIRST))),
+        _ => None,
+    };
+    let letter = style.map_or('.', |(_, letter)| *letter);
+    match (cell.symbol(), cell.bg) {
+        (_, ground) if ground == GROUNDS[2].1 => '?',
+        (_, ground) if ground == GROUNDS[3].1 => '!',
+        (" ", ground) if ground == GROUNDS[1].1 => '_',
+        (_, ground) if ground == GROUNDS[1].1 => letter.to_ascii_uppercase(),
+        (" ", _) => ' ',
+        _ => letter,
+    }
+}
+
+/// The names of the styles whose letters are among those, for people who read them.
+pub fn legend(letters: &str) -> String {
+    let is_there = |letter: char| letters.contains([letter, letter.to_ascii_uppercase()]);
+    let words = LETTERS.iter().filter(|(_, letter)| is_there(*letter));
+    let words: Vec<String> = words
+        .map(|(name, letter)| format!("{letter} {name}"))
+        .collect();
+    words.join("  ")
+}
+
+#[test]
+fn every_style_is_told_apart_by_its_letter() {
+    let theme = theme();
+    let mut seen: Vec<char> = Vec::new();
+    for (name, style) in theme.styles() {
+        let mut cell = Cell::new("x");
+        cell.set_style(style);
+        let letter = letter(&cell);
+        let is_ground = ["ground", "panel", "selection"].contains(&name);
+        assert_eq!(letter == '.', is_ground, "{name} has no letter");
+        assert!(
+            is_ground || !seen.contains(&letter),
+            "{name}: {letter} is taken"
+        );
+        seen.push(letter);
+    }
+}

@@ -7,6 +7,7 @@ mod agents;
 pub mod attention;
 mod bars;
 mod board;
+mod boxes;
 mod chosen;
 mod composer;
 #[cfg(test)]

@@ -4,6 +4,8 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::board::{self, Standing};
+use super::keymap::{Action, Context};
+use super::pane::Pane;
 use super::state::UiState;
 use super::textual::{age, wrap};
 use super::theme::Theme;
@@ -28,7 +30,7 @@ pub struct Problem {
     /// What is wrong and why, in one line.
     pub cause: String,
     /// What helps.
-    pub help: &'static str,
+    pub help: String,
 }
 
 /// How much a problem matters, the worst first.
@@ -50,7 +52,10 @@ pub fn problems(state: &UiState) -> Vec<Problem> {
     let asked = requests.map(|request| Problem {
         weight: Weight::Person,
         cause: one_line(&sentence::request(request)),
-        help: "w shows it",
+        help: format!(
+            "{} shows it",
+            state.keymap.key(Context::Panes, Action::Waiting)
+        ),
     });
     let present = state.present();
     let agents = present.iter().filter_map(|name| agent(state, name));
@@ -65,26 +70,35 @@ pub fn problems(state: &UiState) -> Vec<Problem> {
 }
 
 fn agent(state: &UiState, name: &Name) -> Option<Problem> {
+    let key = |context, action| state.keymap.key(context, action);
+    let team = key(Context::Panes, Action::Focus(Pane::Team));
+    let open = key(Context::In(Pane::Team), Action::Open);
+    let nudge = key(Context::In(Pane::Team), Action::Nudge);
+    let write = key(Context::Panes, Action::Compose);
+    let stop = key(Context::Everywhere, Action::Interrupt);
     let (weight, cause, help) = match state.activity(name) {
         Activity::Failed { why } => (
             Weight::Failed,
             format!("{name} failed: {}", one_line(&why)),
-            "4, then Enter shows what it did; i writes to it",
+            format!("{team}, then {open} shows what it did; {write} writes to it"),
         ),
         Activity::Stuck { why } => (
             Weight::Stuck,
             format!("{name} is stuck: {}", one_line(&why)),
-            "4, then n nudges it; i writes to it",
+            format!("{team}, then {nudge} nudges it; {write} writes to it"),
         ),
         Activity::Backoff { cause, .. } => (
             Weight::Waits,
             format!("{name} tries again later: {}", one_line(&cause)),
-            "m chooses another model",
+            format!(
+                "{} chooses another model",
+                key(Context::Panes, Action::Models)
+            ),
         ),
         Activity::Queued { place } => (
             Weight::Waits,
             format!("{name} waits for a free call, place {place}"),
-            "it goes on by itself",
+            "it goes on by itself".into(),
         ),
         Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => {
             let since = state
@@ -100,7 +114,7 @@ fn agent(state: &UiState, name: &Name) -> Option<Problem> {
             (
                 Weight::Stuck,
                 format!("{name} is stalled: {doing} for {}", age(passed)),
-                "4, then n nudges it; Ctrl+c stops the shown agent",
+                format!("{team}, then {nudge} nudges it; {stop} stops the shown agent"),
             )
         }
         // Who needs the person has a request, which is told.
@@ -126,7 +140,7 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
         Standing::InProgress | Standing::Assigned => Some(Problem {
             weight: Weight::Stuck,
             cause: format!("{id} belongs to {}, who is not here", owner()),
-            help: "tell the lead: it gives the task to somebody else",
+            help: "tell the lead: it gives the task to somebody else".into(),
         }),
         Standing::Ready if task.attempts >= ATTEMPTS_MAX => Some(Problem {
             weight: Weight::Stuck,
@@ -134,7 +148,11 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
                 "{id} was given up {} times: nobody takes it unasked",
                 task.attempts
             ),
-            help: "3, then Enter shows it; tell the lead what to change",
+            help: format!(
+                "{}, then {} shows it; tell the lead what to change",
+                state.keymap.key(Context::Panes, Action::Focus(Pane::Board)),
+                state.keymap.key(Context::In(Pane::Board), Action::Open),
+            ),
         }),
         Standing::Blocked => {
             let lost = task
@@ -144,7 +162,7 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
             Some(Problem {
                 weight: Weight::Stuck,
                 cause: format!("{id} waits for {lost}, which is not on the board"),
-                help: "tell the lead to take that line away",
+                help: "tell the lead to take that line away".into(),
             })
         }
         Standing::Ready | Standing::Done => None,
@@ -181,7 +199,7 @@ pub fn lines(state: &UiState, width: usize, theme: &Theme) -> Vec<Line<'static>>
             Weight::Waits => ("◔ ", theme.dim),
         };
         push(&problem.cause, head, theme.text);
-        push(problem.help, ("  ", theme.dim), theme.dim);
+        push(&problem.help, ("  ", theme.dim), theme.dim);
     }
     if count == PROBLEMS_MAX {
         let words = format!("No more than {PROBLEMS_MAX} are listed.");

@@ -18,7 +18,7 @@ use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use ratatui::layout::Rect;
 
 use super::attention::Window;
-use super::keymap::{Action, Found};
+use super::keymap::{Action, Context, Found};
 use super::keys;
 use super::pane::{Focus, Pane};
 use super::popup::{CommentStage, Popup, Searching, Text};
@@ -244,7 +244,8 @@ fn paste(state: &mut UiState, text: &str) {
             }
             // A paste into the panes would be a row of single keys: nobody means that.
             (_, Focus::Pane(_)) => {
-                state.say(Level::Info, "Press i to write, then paste.");
+                let key = state.keymap.key(Context::Panes, Action::Compose);
+                state.say(Level::Info, format!("Press {key} to write, then paste."));
             }
         },
     }
@@ -303,15 +304,18 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
                 MouseOwner::Terminal => MouseOwner::Crewdeck,
                 MouseOwner::Crewdeck => MouseOwner::Terminal,
             };
-            state.say(
-                Level::Info,
-                match state.mouse {
-                    MouseOwner::Crewdeck => {
-                        "The mouse scrolls and clicks. Shift+drag selects text, M gives it back."
-                    }
-                    MouseOwner::Terminal => "The mouse is the terminal's again: drag selects text.",
-                },
-            );
+            let words = match state.mouse {
+                MouseOwner::Crewdeck => {
+                    let key = state.keymap.key(Context::Panes, Action::Mouse);
+                    format!(
+                        "The mouse scrolls and clicks. Shift+drag selects text, {key} gives it back."
+                    )
+                }
+                MouseOwner::Terminal => {
+                    "The mouse is the terminal's again: drag selects text.".into()
+                }
+            };
+            state.say(Level::Info, words);
             out.push(Do::Mouse(state.mouse));
         }
         Action::Interrupt => compose::interrupt(state, out),

@@ -23,7 +23,8 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-pub use replay::share_of;
+pub use replay::{places as replay_places, share_of};
+pub use status::places as status_places;
 
 use super::layout::{self, Class, Layout};
 use super::pane::Pane;

@@ -5,17 +5,18 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
+use crate::ui::bars;
 use crate::ui::state::UiState;
 use crate::ui::textual::width;
 use crate::ui::theme::Theme;
-use crate::ui::tour::{dismissed_by, line};
+use crate::ui::tour::line;
 
 /// Draws it, where there is one.
 pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let Some(words) = line(state) else {
         return;
     };
-    let away = format!("{} hides ", dismissed_by(state));
+    let away = bars::tour_away(state, row).map_or_else(String::new, |away| away.what);
     let room = usize::from(row.width).saturating_sub(width(&away));
     let [words, blanks] = super::frame::cell(&words, room.saturating_sub(3), theme.title);
     Line::from(vec![

@@ -49,14 +49,14 @@ pub enum Hit {
     Tab(Pane),
     /// A hint, a button or a word that does this.
     Button(Action),
+    /// What does this in a pane, which gets the keys.
+    In(Pane, Action),
     /// A row of a pane's list, by its place in the list.
     Row(Pane, usize),
     /// A task of the board.
     Task(TaskId),
     /// The drawing of the tasks, beside them.
     Ground,
-    /// The line with the board's filter.
-    Filter,
     /// A row of the conversation, counted from the first one in view.
     Talk(usize),
     /// A pane, beside its rows.

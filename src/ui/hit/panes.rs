@@ -18,7 +18,7 @@ pub fn on_the_frame(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Place
     });
     let follow = (pane == Pane::Lead).then(|| bars::follow_mark(state, area));
     if let Some(mark) = follow.flatten() {
-        out.push(mark.map(|_| Hit::Button(Action::Follow)));
+        out.push(mark.map(|_| Hit::In(pane, Action::Follow)));
     }
 }
 
@@ -49,7 +49,7 @@ pub fn inside(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Placed<Hit>
         Pane::Board => {
             let places = board::places(state, inside);
             if let Some(row) = places.filter {
-                put(row, Hit::Filter);
+                put(row, Hit::In(pane, Action::Filter));
             }
             for (at, task) in board::in_view(state, &places) {
                 put(at, Hit::Task(task));

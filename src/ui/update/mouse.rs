@@ -150,9 +150,9 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
         }
         Hit::Tab(pane) | Hit::Pane(pane) => movement::focus(state, pane),
         Hit::Button(action) => act(state, action, out),
-        Hit::Filter => {
-            movement::focus(state, Pane::Board);
-            act(state, Action::Filter, out);
+        Hit::In(pane, action) => {
+            movement::focus(state, pane);
+            act(state, action, out);
         }
         Hit::Row(pane, at) => row(state, pane, at, click, out),
         Hit::Task(task) => {

@@ -81,6 +81,11 @@ impl KeyMap {
         Found::Nothing
     }
 
+    /// All lines.
+    pub fn lines(&self) -> impl Iterator<Item = &Bound> {
+        self.bound.iter()
+    }
+
     /// The lines that count in `context`.
     pub fn in_context(&self, context: Context) -> impl Iterator<Item = &Bound> {
         self.bound.iter().filter(move |b| b.context == context)

@@ -35,8 +35,9 @@ fn old_keys(text: &str) -> Vec<String> {
                 && k.len() == 1
         })
         .collect();
+    // What a popup cuts in two stands at its border without a blank, and is no word.
     let words: Vec<&str> = text
-        .split(|c: char| c.is_whitespace() || "│╭╮╰╯─\"".contains(c))
+        .split(|c: char| c.is_whitespace() || c == '"')
         .filter(|word| !word.is_empty())
         .map(|word| word.trim_matches([',', '.', ':', ';', '(', ')']))
         .collect();

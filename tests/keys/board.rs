@@ -14,9 +14,9 @@ fn the_board_is_turned_zoomed_moved_and_filtered() {
     desk.press("+", "One line a task is drawn.");
     desk.press("+", "Whole cards are drawn.");
     desk.press("g", "›○ #1 Alpha");
-    desk.press("l", "› #2 Beta");
-    desk.press("\x1b[C", "› #4 Delta");
-    desk.press("h", "waits");
+    desk.press("l", "›◌ #3 Gamma");
+    desk.press("\x1b[C", "›◌ #4 Delta");
+    desk.press("h", "blocked by #1");
     desk.keys("HJKL");
     desk.press("g\r", "Task #1");
     desk.clear("q", "Task #1");

@@ -9,12 +9,12 @@ const CODE: &str = "\x1b]52;c;dGhlIGNvZGUgb2YgaX";
 fn words_are_found_and_copied() {
     let mut desk = Desk::full();
     desk.press(ESC, "? help");
-    desk.press("1/line 7", "/line 7");
-    desk.press(DOWN, "2/11");
+    desk.press("1/line 7", "2/11");
+    desk.press(DOWN, "3/11");
     desk.press(ENTER, "n next match");
-    desk.press("n", "3/11");
-    desk.press("N", "2/11");
-    desk.clear(ESC, "2/11");
+    desk.press("n", "4/11");
+    desk.press("N", "3/11");
+    desk.clear(ESC, "3/11");
     desk.press("[", "› go");
     desk.press("]", "There is no prompt below");
     desk.press("G", "That was the needle in it.");

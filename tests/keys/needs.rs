@@ -11,7 +11,8 @@ fn a_plan_is_looked_at_commented_and_rejected() {
     desk.sees("bob asks you to approve its plan");
     desk.press(ALT_W, "a approve");
     desk.press("o", " to bob ");
-    desk.press(ESC, "a approve");
+    desk.press(ESC, "n nudge");
+    desk.press("w", "a approve");
     desk.press("e", "Enter go on to yes or no");
     desk.press(ENTER, "a approve with it");
     desk.sees("│ shorter");
@@ -39,7 +40,7 @@ fn a_question_takes_a_number_and_a_permission_a_reach() {
     desk.sees("2  green");
     desk.press(ALT_W, "1-3 choose");
     desk.press("2", "Then it is green.");
-    desk.keys("iclean\r");
+    desk.keys("clean\r");
     desk.sees("lead asks for permission");
     desk.press(ALT_W, "A for the team");
     desk.press("A", "Allow for the whole team");

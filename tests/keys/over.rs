@@ -27,6 +27,8 @@ fn the_help_is_searched_and_the_palette_acts() {
 fn each_list_and_text_has_its_key() {
     let mut desk = Desk::full();
     desk.press(ESC, "? help");
+    // On the board `m` merges.
+    desk.press("1", "tool calls");
     let popups = [
         ("@", "╭ Notices"),
         ("p", "╭ Problems"),
@@ -53,7 +55,7 @@ fn a_layout_is_there_again_the_next_time() {
     desk.press(ESC, "? help");
     desk.press("=", "Layout board");
     desk.press("=", "Layout focus");
-    desk.sees("▸1 Lead");
+    desk.sees("▸3 Board");
     let mut desk = desk.again();
     desk.sees("▸1 Lead");
     desk.press(ESC, "? help");

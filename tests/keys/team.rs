@@ -8,10 +8,12 @@ fn a_teammate_is_looked_at_asked_and_ended() {
     desk.press(ESC, "? help");
     desk.press("4g", "n nudge");
     desk.press("\r", " to alice ");
-    desk.press(ESC, " to lead ");
+    desk.press(ESC, "n nudge");
     desk.press("n", "Asked alice where it stands.");
-    desk.press("x", "Asked alice to shut down");
-    desk.press("jX", "End bob now");
+    desk.keys("x");
+    desk.screen
+        .wait("alice is gone", |t| has_line(t, &["alice", "gone"]));
+    desk.press("gX", "End bob now");
     desk.clear("n", "End bob now");
     desk.press("X", "End bob now");
     desk.keys("y");

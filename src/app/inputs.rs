@@ -28,12 +28,12 @@ pub fn with(first: Event) -> io::Result<Vec<Event>> {
 }
 
 /// Whether of two inputs that follow one another the second one alone tells where the mouse is.
-fn replaces(before: &MouseEvent, after: &MouseEvent) -> bool {
+fn replaces(before: MouseEvent, after: MouseEvent) -> bool {
     let is_way = matches!(after.kind, MouseEventKind::Moved | MouseEventKind::Drag(_));
     is_way && before.kind == after.kind
 }
 
-fn is_wheel(event: &MouseEvent) -> bool {
+fn is_wheel(event: MouseEvent) -> bool {
     matches!(
         event.kind,
         MouseEventKind::ScrollUp
@@ -49,13 +49,13 @@ fn worth_taking(inputs: Vec<Event>) -> Vec<Event> {
     let mut out: Vec<Event> = Vec::new();
     let mut notches = 0;
     for input in inputs {
-        let Event::Mouse(now) = &input else {
+        let Event::Mouse(now) = input else {
             notches = 0;
             out.push(input);
             continue;
         };
         let before = match out.last() {
-            Some(Event::Mouse(before)) => Some(before),
+            Some(Event::Mouse(before)) => Some(*before),
             Some(_) | None => None,
         };
         let goes_on = before.is_some_and(|b| b.kind == now.kind && b.modifiers == now.modifiers);

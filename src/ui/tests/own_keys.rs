@@ -46,9 +46,7 @@ fn old_keys(text: &str) -> Vec<String> {
         let before = at.checked_sub(1).map_or("", |at| words[at]);
         let is_chord = word.starts_with("Ctrl+")
             || word.starts_with("Shift+") && *word != "Shift+drag"
-            || word
-                .strip_prefix("Alt+")
-                .is_some_and(|rest| rest.is_ascii());
+            || word.strip_prefix("Alt+").is_some_and(str::is_ascii);
         // `a` and `A` are words too.
         let is_article = word.eq_ignore_ascii_case("a") && !before.eq_ignore_ascii_case("press");
         let is_letter = letters.contains(word) && !is_article;
@@ -130,7 +128,7 @@ fn no_message_names_an_old_key() {
             };
             let mut state = crew(SIZES[0], look);
             state.set_keymap(own());
-            press(&mut state, &key.replace(' ', " "));
+            press(&mut state, key);
             if let Some(flash) = &state.flash {
                 said += 1;
                 let words = &flash.text;

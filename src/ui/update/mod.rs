@@ -299,25 +299,7 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Follow => movement::follow(state),
         Action::Back => movement::back(state),
         Action::Close => movement::close(state, out),
-        Action::Mouse => {
-            state.mouse = match state.mouse {
-                MouseOwner::Terminal => MouseOwner::Crewdeck,
-                MouseOwner::Crewdeck => MouseOwner::Terminal,
-            };
-            let words = match state.mouse {
-                MouseOwner::Crewdeck => {
-                    let key = state.keymap.key(Context::Panes, Action::Mouse);
-                    format!(
-                        "The mouse scrolls and clicks. Shift+drag selects text, {key} gives it back."
-                    )
-                }
-                MouseOwner::Terminal => {
-                    "The mouse is the terminal's again: drag selects text.".into()
-                }
-            };
-            state.say(Level::Info, words);
-            out.push(Do::Mouse(state.mouse));
-        }
+        Action::Mouse => screen::give_mouse(state, out),
         Action::Interrupt => compose::interrupt(state, out),
         Action::Send => {
             if let Some(next) = compose::send(state, out) {

@@ -76,7 +76,7 @@ fn draw_on(
         return None;
     }
     if let Page::FirstRun { reason, steps } = &state.page {
-        first_run::draw(reason, steps, theme, area, buffer);
+        first_run::draw(state, (reason, steps), theme, area, buffer);
         hints::draw(state, theme, layout.hints, buffer);
         return None;
     }

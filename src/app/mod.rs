@@ -9,6 +9,7 @@ mod editor;
 mod follow;
 pub mod guard;
 pub mod headless;
+mod inputs;
 mod journal;
 mod keys;
 mod local;

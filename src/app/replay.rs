@@ -7,7 +7,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 use super::pace::{Cause, Pace};
-use super::{blocked_on, keys, mouse, now, resume, root, settings, theme, zone};
+use super::{blocked_on, inputs, keys, mouse, now, resume, root, settings, theme, zone};
 use crate::cli::Global;
 use crate::config::Settings;
 use crate::protocol::event::Level;
@@ -66,28 +66,26 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
         let tick = next_tick(&state).map(|wait| Instant::now() + wait);
         let wake = frame.into_iter().chain(tick).min();
         let mut cause = Cause::Event;
-        let message = tokio::select! {
+        let messages = tokio::select! {
             biased;
             _ = terminate.recv() => return Ok(()),
             _ = hangup.recv() => return Ok(()),
-            key = keys.next() => {
+            came = keys.next() => {
                 cause = Cause::Key;
-                match key {
-                    Some(Ok(Input::Key(key))) if key.kind != KeyEventKind::Release => Msg::Key(key, now()),
-                    Some(Ok(Input::Paste(text))) => Msg::Paste(text),
-                    Some(Ok(Input::Mouse(mouse))) => Msg::Mouse(mouse),
-                    Some(Ok(Input::Resize(width, height))) => {
-                        screen.spoil();
-                        Msg::Resize(width, height)
-                    }
-                    Some(Ok(Input::Key(_) | Input::FocusGained | Input::FocusLost)) => continue,
-                    Some(Err(error)) => return Err(error).context("the terminal can not be read"),
-                    None => return Ok(()),
-                }
+                let Some(came) = came else { return Ok(()) };
+                came.and_then(inputs::with).context("the terminal can not be read")?.into_iter().filter_map(message).collect()
             }
-            () = super::until(wake), if wake.is_some() => Msg::Tick { now: now() },
+            () = super::until(wake), if wake.is_some() => vec![Msg::Tick { now: now() }],
         };
-        for wish in update(&mut state, message) {
+        let resized = |m: &Msg| matches!(m, Msg::Resize(..));
+        if messages.iter().any(resized) {
+            screen.spoil();
+        }
+        let wishes = messages
+            .into_iter()
+            .flat_map(|message| update(&mut state, message));
+        let wishes: Vec<Do> = wishes.collect();
+        for wish in wishes {
             match wish {
                 Do::Quit => return Ok(()),
                 Do::Suspend => {
@@ -115,5 +113,17 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
         if state.take_dirty() {
             stale = stale.max(Some(cause));
         }
+    }
+}
+
+/// What an input means to the screen; `None`: nothing.
+fn message(input: Input) -> Option<Msg> {
+    match input {
+        Input::Key(key) if key.kind == KeyEventKind::Release => None,
+        Input::Key(key) => Some(Msg::Key(key, now())),
+        Input::Paste(text) => Some(Msg::Paste(text)),
+        Input::Mouse(mouse) => Some(Msg::Mouse(mouse)),
+        Input::Resize(width, height) => Some(Msg::Resize(width, height)),
+        Input::FocusGained | Input::FocusLost => None,
     }
 }

@@ -93,8 +93,7 @@ async fn resume(shared: &Shared, outfit: &mut Outfit) -> Result<Option<Vec<Block
     Ok(match turn {
         TurnState::Ended => None,
         TurnState::Open => {
-            let text =
-                "The lead was cut off in the middle of its turn and goes on. Ctrl+c stops it.";
+            let text = "The lead was cut off in the middle of its turn and goes on. Interrupt it to stop it.";
             shared.notice(Level::Info, text).await;
             Some(vec![Block::text(prompt::GO_ON)])
         }

@@ -8,9 +8,11 @@ use super::hints::{Hint, Urgency, hints};
 use super::keymap::{Action, Context};
 use super::layout::Layout;
 use super::pane::{Focus, Pane};
+use super::popup::{CommentStage, Popup, Question};
 use super::rows;
 use super::state::UiState;
 use super::textual::width;
+use super::tour;
 use crate::domain::request::{Request, RequestKind};
 
 /// A part of a line, and where it stands.
@@ -20,6 +22,16 @@ pub struct Placed<T> {
     pub at: Rect,
     /// What it is.
     pub what: T,
+}
+
+impl<T> Placed<T> {
+    /// The same place for what `make` makes of it.
+    pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Placed<U> {
+        Placed {
+            at: self.at,
+            what: make(self.what),
+        }
+    }
 }
 
 /// A key on a card.
@@ -37,7 +49,7 @@ pub struct Button {
 const MESSAGE_MARGIN: usize = 5;
 
 /// Puts parts of so many columns one behind the other into `row`; what does not fit is cut off or out.
-fn place<T>(row: Rect, parts: impl IntoIterator<Item = (usize, T)>) -> Vec<Placed<T>> {
+pub fn place<T>(row: Rect, parts: impl IntoIterator<Item = (usize, T)>) -> Vec<Placed<T>> {
     let mut x = row.x;
     let mut out = Vec::new();
     for (columns, what) in parts {
@@ -122,7 +134,11 @@ pub fn tab_line(
             Counts::Shown => tab_count(state, pane),
             Counts::Hidden => String::new(),
         };
-        format!("{mark}{} {}{count} ", pane.number(), tab_title(pane))
+        format!(
+            "{mark}{} {}{count} ",
+            pane_key(state, pane),
+            tab_title(pane)
+        )
     };
     let labels = |counts| offered.iter().map(move |p| label(*p, counts));
     let wide: usize = labels(Counts::Shown).map(|l| width(&l)).sum();
@@ -182,6 +198,17 @@ pub fn buttons(state: &UiState, request: &Request, row: Rect) -> Vec<Placed<Butt
     place(row, shown)
 }
 
+/// The keys of the choices of a question, as `1-3`, or one by one where they do not follow one another.
+pub fn choice_keys(state: &UiState, count: usize) -> String {
+    let key = |number| state.keymap.key(Context::Choices, Action::Choose(number));
+    let keys: Vec<String> = (1..=count).map(key).collect();
+    let follow = |(at, key): (usize, &String)| *key == (at + 1).to_string();
+    match keys.as_slice() {
+        [first, .., last] if keys.iter().enumerate().all(follow) => format!("{first}-{last}"),
+        keys => keys.join(" "),
+    }
+}
+
 fn all_buttons(state: &UiState, request: &Request) -> Vec<Button> {
     let key = |action, words| Button {
         key: state.keymap.key(Context::In(Pane::Needs), action),
@@ -197,7 +224,7 @@ fn all_buttons(state: &UiState, request: &Request) -> Vec<Button> {
         ],
         (RequestKind::Question, count) => vec![
             Button {
-                key: format!("1-{count}"),
+                key: choice_keys(state, count),
                 words: "choose",
                 action: None,
             },
@@ -224,4 +251,98 @@ fn all_buttons(state: &UiState, request: &Request) -> Vec<Button> {
             keys
         }
     }
+}
+
+/// The buttons of a popup that asks, in its last row.
+pub fn box_buttons(state: &UiState, popup: &Popup, row: Rect) -> Vec<Placed<Button>> {
+    let buttons: &[(Action, &str)] = match popup {
+        Popup::Comment(comment) => match comment.stage {
+            CommentStage::Writing if state.requests.is_question(&comment.request) => &[
+                (Action::Accept, "send the answer"),
+                (Action::Back, "cancel"),
+            ],
+            CommentStage::Writing => &[
+                (Action::Accept, "go on to yes or no"),
+                (Action::Back, "cancel"),
+            ],
+            CommentStage::Verdict => &[
+                (Action::Approve, "approve with it"),
+                (Action::Reject, "reject with it"),
+                (Action::Back, "back"),
+            ],
+        },
+        Popup::Confirm(Question::Quit) => &[(Action::Accept, "quit"), (Action::Back, "stay")],
+        Popup::Confirm(Question::Force(_)) => {
+            &[(Action::Accept, "end it"), (Action::Back, "let it go on")]
+        }
+        Popup::Reader(_) | Popup::Picker(_) | Popup::Jobs { .. } | Popup::EventLog(_) => &[],
+    };
+    let parts = buttons.iter().map(|(action, words)| {
+        let button = Button {
+            key: state.keymap.key(popup.context(), *action),
+            words,
+            action: Some(*action),
+        };
+        (width(&button.key) + width(words) + 4, button)
+    });
+    place(row, parts)
+}
+
+/// The words at the end of the line of the demo that put it away; `None` where there is no such line.
+pub fn tour_away(state: &UiState, row: Rect) -> Option<Placed<String>> {
+    let line = tour::line(state)?;
+    let words = format!(" {} hides ", tour::dismissed_by(state));
+    // What is to be pressed next is worth more than how the line is put away, which the keys tell too.
+    let fits = width(tour::MARK) + width(&line) + width(&words) <= usize::from(row.width);
+    fits.then(|| at_the_end(row, words))
+}
+
+/// The words on the lower edge of a conversation's frame that follow the newest; `None` while it is followed.
+pub fn follow_mark(state: &UiState, area: Rect) -> Option<Placed<String>> {
+    let transcript = &state.agents.get(&state.shown)?.transcript;
+    if transcript.is_following() {
+        return None;
+    }
+    let key = state.keymap.key(Context::In(Pane::Lead), Action::Follow);
+    let words = match transcript.unread_below() {
+        0 => format!("{key} follows the newest"),
+        n => format!("{n} new ↓  {key} follows"),
+    };
+    let edge = Rect {
+        y: area.bottom().saturating_sub(1),
+        height: 1.min(area.height),
+        // A corner and a blank are behind it.
+        width: area.width.saturating_sub(2),
+        ..area
+    };
+    Some(at_the_end(edge, words))
+}
+
+/// The number and the name on a pane's frame.
+pub fn title_place(state: &UiState, pane: Pane, area: Rect) -> Rect {
+    let words = width(&pane_key(state, pane)) + width(pane.title()) + 3;
+    let width = u16::try_from(words).unwrap_or(u16::MAX);
+    Rect {
+        x: area.x + 1.min(area.width),
+        width: width.min(area.width.saturating_sub(2)),
+        height: 1.min(area.height),
+        ..area
+    }
+}
+
+fn at_the_end(row: Rect, words: String) -> Placed<String> {
+    let columns = u16::try_from(width(&words)).unwrap_or(u16::MAX);
+    let wide = columns.min(row.width);
+    let at = Rect {
+        x: row.right() - wide,
+        width: wide,
+        ..row
+    };
+    Placed { at, what: words }
+}
+
+/// The key that leads to a pane, as it stands on its frame and its tab; a long one has no room there.
+pub fn pane_key(state: &UiState, pane: Pane) -> String {
+    let key = state.keymap.key(Context::Panes, Action::Focus(pane));
+    if width(&key) == 1 { key } else { "·".into() }
 }

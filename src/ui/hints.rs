@@ -235,7 +235,7 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         }
         Action::Open => match focus.pane() {
             Pane::Lead => state.agents.get(&state.shown).is_some_and(|a| a.has_spoken),
-            Pane::Todo => false,
+            Pane::Todo => !rows::todo(state).is_empty(),
             Pane::Board => board::selected(state).is_some(),
             Pane::Team => rows::selected_member(state).is_some(),
             Pane::Inbox => !state.letters.is_empty(),

@@ -8,6 +8,7 @@ mod ages;
 pub mod attention;
 mod bars;
 mod board;
+mod boxes;
 mod chosen;
 pub mod compared;
 mod complete;

@@ -23,8 +23,8 @@ pub enum Part {
     Detail,
     /// What is asked.
     Body,
-    /// A choice, with its key.
-    Choice,
+    /// The choice of that number, with its key.
+    Choice(usize),
 }
 
 /// A line of the card.
@@ -58,7 +58,7 @@ pub fn card(state: &UiState, width: u16, height: u16) -> Card {
         let mut choices = choices;
         // The buttons stand apart where nothing has to scroll for it.
         if !choices.is_empty() && lines.len() + choices.len() + 1 < rows {
-            choices.push((Part::Choice, String::new()));
+            choices.push((Part::Detail, String::new()));
         }
         let room = rows - choices.len();
         return Card {
@@ -72,6 +72,66 @@ pub fn card(state: &UiState, width: u16, height: u16) -> Card {
         lines,
         room: rows,
         pinned: Vec::new(),
+    }
+}
+
+/// Where the parts of the card lie in the place for words `inside`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Places {
+    /// The rows that name the requests.
+    pub list: Rect,
+    /// The lines that scroll.
+    pub text: Rect,
+    /// The choices above the buttons, where they do not scroll.
+    pub pinned: Rect,
+    /// The buttons; `None` where there is no row at all.
+    pub buttons: Option<Rect>,
+    /// Every row of a choice in view, with the choice's number.
+    pub choices: Vec<(Rect, usize)>,
+    /// What lies there.
+    pub card: Card,
+    /// Lines of the text that are scrolled away above.
+    pub top: usize,
+}
+
+/// Where the selected request's card lies.
+pub fn places(state: &UiState, inside: Rect) -> Places {
+    let card = card(state, inside.width, inside.height);
+    let pinned = u16::try_from(card.pinned.len()).unwrap_or(u16::MAX);
+    let cut = |area: Rect, rows: u16| {
+        let height = rows.min(area.height);
+        let below = Rect {
+            y: area.bottom() - height,
+            height,
+            ..area
+        };
+        (
+            Rect {
+                height: area.height - height,
+                ..area
+            },
+            below,
+        )
+    };
+    let (rest, buttons) = cut(inside, 1);
+    let (rest, pinned) = cut(rest, pinned);
+    let (list, text) = cut(rest, rest.height.saturating_sub(listed(state)));
+    let most = card.lines.len().saturating_sub(text.height.into());
+    let top = state.selected.request_scroll.min(most);
+    let lines = card.lines.iter().skip(top).zip(text.rows());
+    let choices = lines.chain(card.pinned.iter().zip(pinned.rows()));
+    let choices = choices.filter_map(|((part, _), row)| match part {
+        Part::Choice(number) => Some((row, *number)),
+        Part::Detail | Part::Body => None,
+    });
+    Places {
+        choices: choices.collect(),
+        buttons: (buttons.height > 0).then_some(buttons),
+        list,
+        text,
+        pinned,
+        card,
+        top,
     }
 }
 
@@ -117,7 +177,7 @@ fn choices(request: &Request, width: u16) -> Vec<CardLine> {
             } else {
                 "   ".into()
             };
-            out.push((Part::Choice, format!("{key}{line}")));
+            out.push((Part::Choice(at + 1), format!("{key}{line}")));
         }
     }
     out

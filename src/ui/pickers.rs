@@ -6,6 +6,7 @@ use super::popup::{Choice, Picker};
 use super::readers::{centered, low};
 use super::rows::{self, first_row};
 use super::state::UiState;
+use super::textual::wrap;
 
 /// Widest list to choose from, in columns.
 const PICKER_WIDTH: u16 = 76;
@@ -23,6 +24,17 @@ pub struct Place {
     pub list: Rect,
     /// The place of the first row in view.
     pub first: usize,
+}
+
+/// The mark on the frame of a popup that closes it, while crewdeck has the mouse.
+pub fn close_mark(area: Rect) -> Rect {
+    Rect {
+        x: area.right().saturating_sub(4),
+        width: 3,
+        height: 1,
+        ..area
+    }
+    .intersection(area)
 }
 
 /// Inside the frame of a popup.
@@ -71,9 +83,21 @@ pub fn jobs_width(screen: Rect) -> u16 {
     JOBS_WIDTH.min(screen.width.saturating_sub(4))
 }
 
-/// The list of `len` jobs, above what the selected one writes.
+/// What the list of jobs says while it is empty.
+pub const NO_JOBS: &str = "No background jobs. An agent starts one with background_run for what takes long: \
+                           builds, test suites, servers.";
+
+/// The words of a list without jobs, wrapped to its width.
+pub fn no_jobs(screen: Rect) -> Vec<String> {
+    wrap(NO_JOBS, usize::from(jobs_width(screen).saturating_sub(4)))
+}
+
+/// The list of `len` jobs, above what the selected one writes; words in a low frame where there are none.
 pub fn jobs(screen: Rect, row: usize, len: usize) -> Place {
-    let height = screen.height.saturating_sub(4).min(30);
+    let height = match len {
+        0 => u16::try_from(no_jobs(screen).len() + 2).unwrap_or(u16::MAX),
+        _ => screen.height.saturating_sub(4).min(30),
+    };
     let area = centered(screen, jobs_width(screen), height);
     let inside = inside(area);
     let rows = u16::try_from(len.min(JOBS_MAX)).unwrap_or(1);

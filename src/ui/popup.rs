@@ -15,6 +15,8 @@ pub const POPUPS_MAX: usize = 4;
 pub enum Text {
     /// The keys that count in these contexts, and all others below.
     Help(Vec<Context>),
+    /// An item of the shown todo list, by its place.
+    Todo(usize),
     /// A task with everything that is known of it.
     Task(TaskId),
     /// What the branch of a task changes.

@@ -4,14 +4,15 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::keymap::{self, Context};
+use super::keymap::{self, Action, Context};
 use super::pane::Pane;
 use super::popup::{Reader, Searching, Text};
 use super::state::UiState;
 use super::textual::{pad, width as columns, wrap};
 use super::theme::Theme;
-use super::{keys, problems, skills, task_page, thread};
+use super::{keys, look, pickers, problems, rows as lists, skills, task_page, thread};
 use crate::domain::text::harmless;
+use crate::domain::todo::TodoStatus;
 
 /// Widest popup of text, in columns.
 const WIDTH_MAX: u16 = 96;
@@ -70,6 +71,7 @@ pub fn begin(state: &UiState, letter: u64) -> usize {
 pub fn title(state: &UiState, reader: &Reader) -> String {
     match &reader.text {
         Text::Help(_) => "Keys".into(),
+        Text::Todo(at) => format!("Todo {}", at + 1),
         Text::Task(id) => format!("Task {id}"),
         Text::Diff(id) => format!("Changes of task {id}"),
         Text::Letter(number) => state
@@ -81,11 +83,57 @@ pub fn title(state: &UiState, reader: &Reader) -> String {
     }
 }
 
+/// A line of a popup of text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Its words.
+    pub line: Line<'static>,
+    /// What a click on it does once the popup is closed: the rows of keys that count where the help was opened.
+    pub does: Option<Action>,
+}
+
+/// The lines of a popup of text on the screen.
+pub fn rows(state: &UiState, reader: &Reader, theme: &Theme) -> Vec<Row> {
+    let width = area(state.size).width.saturating_sub(4);
+    match &reader.text {
+        Text::Help(contexts) => help(state, contexts, reader, width.max(1).into(), theme),
+        Text::Todo(_)
+        | Text::Task(_)
+        | Text::Diff(_)
+        | Text::Letter(_)
+        | Text::Problems
+        | Text::Skills => {
+            let lines = lines(state, reader, width, theme).into_iter();
+            lines.map(|line| Row { line, does: None }).collect()
+        }
+    }
+}
+
+/// Where the lines of a popup at `place` lie, and which is the first one in view.
+pub fn list(reader: &Reader, place: Rect, len: usize) -> (Rect, usize) {
+    let inside = pickers::inside(place);
+    let above = match reader.searching {
+        Searching::Rest => 0,
+        Searching::Typing => 1.min(inside.height),
+    };
+    let list = Rect {
+        y: inside.y + above,
+        height: inside.height - above,
+        ..inside
+    };
+    let first = reader.scroll.min(len.saturating_sub(inside.height.into()));
+    (list, first)
+}
+
 /// The lines of a popup of text, `width` columns wide.
 pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec<Line<'static>> {
     let width = usize::from(width.max(1));
     match &reader.text {
-        Text::Help(contexts) => help(state, contexts, reader, width, theme),
+        Text::Help(contexts) => {
+            let rows = help(state, contexts, reader, width, theme);
+            rows.into_iter().map(|row| row.line).collect()
+        }
+        Text::Todo(at) => todo(state, *at, width, theme),
         Text::Task(id) => match state.board.get(*id) {
             Some(task) => task_page::lines(state, task, width, theme),
             None => vec![plain("This task is no longer on the board.", theme.dim)],
@@ -142,9 +190,28 @@ fn plain(text: impl Into<String>, style: Style) -> Line<'static> {
     Line::styled(text.into(), style)
 }
 
-const EVERY_CONTEXT: [Context; 11] = [
+/// An item of the shown todo list, whole.
+fn todo(state: &UiState, at: usize, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let Some(item) = lists::todo(state).get(at) else {
+        return vec![plain("This item is no longer on the list.", theme.dim)];
+    };
+    let (shape, style) = look::todo(item.status, theme);
+    let words = match item.status {
+        TodoStatus::Pending => "not begun",
+        TodoStatus::InProgress => "in progress",
+        TodoStatus::Completed => "done",
+    };
+    let mut out = vec![plain(format!("{shape} {words}"), style)];
+    out.push(Line::default());
+    let text = wrap(&harmless(&item.text), width).into_iter();
+    out.extend(text.map(|line| plain(line, theme.text)));
+    out
+}
+
+const EVERY_CONTEXT: [Context; 12] = [
     Context::Composer,
     Context::In(Pane::Lead),
+    Context::In(Pane::Todo),
     Context::In(Pane::Board),
     Context::In(Pane::Team),
     Context::In(Pane::Inbox),
@@ -162,7 +229,7 @@ fn help(
     reader: &Reader,
     width: usize,
     theme: &Theme,
-) -> Vec<Line<'static>> {
+) -> Vec<Row> {
     let others = EVERY_CONTEXT.iter().filter(|c| !contexts.contains(c));
     let search = &reader.search;
     let mut out = Vec::new();
@@ -173,36 +240,51 @@ fn help(
             let keys: Vec<String> = binding.keys.iter().map(|k| keys::shown(k)).collect();
             let keys = keys.join(", ");
             if search.matches(&format!("{keys} {}", binding.words)) {
-                help_row(&keys, binding.words, width, theme, &mut rows);
+                let does = contexts.contains(context).then_some(binding.action);
+                help_row((&keys, binding.words), does, width, theme, &mut rows);
             }
         }
         section(&mut out, context.heading(), rows, theme);
     }
     let mut rows = Vec::new();
     let mention = ("@name", "at the start of a message: write to a teammate");
-    let slash = keymap::SLASH.iter().map(|(word, _, words)| (*word, *words));
-    for (word, words) in slash.chain([mention]) {
+    let slash = keymap::SLASH
+        .iter()
+        .map(|(word, does, words)| ((*word, *words), Some(*does)));
+    for ((word, words), does) in slash.chain([(mention, None)]) {
         if search.matches(&format!("{word} {words}")) {
-            help_row(word, words, width, theme, &mut rows);
+            help_row((word, words), does, width, theme, &mut rows);
         }
     }
     section(&mut out, "Words in the composer", rows, theme);
     if out.is_empty() {
-        out.push(plain("No key does that.", theme.dim));
+        out.push(still(plain("No key does that.", theme.dim)));
     }
     out
 }
 
-fn help_row(keys: &str, words: &str, width: usize, theme: &Theme, out: &mut Vec<Line<'static>>) {
+/// A line on which a click does nothing.
+fn still(line: Line<'static>) -> Row {
+    Row { line, does: None }
+}
+
+fn help_row(
+    (keys, words): (&str, &str),
+    does: Option<Action>,
+    width: usize,
+    theme: &Theme,
+    out: &mut Vec<Row>,
+) {
     let column = if width < 70 { 16 } else { 30 };
+    let mut push = |line| out.push(Row { line, does });
     // Keys that do not fit their column get a row of their own.
     let mut head = format!("  {keys}");
     if columns(&head) >= column {
-        out.push(plain(head, theme.accent));
+        push(plain(head, theme.accent));
         head = String::new();
     }
     for line in wrap(words, width.saturating_sub(column)) {
-        out.push(Line::from(vec![
+        push(Line::from(vec![
             Span::styled(pad(&head, column), theme.accent),
             Span::styled(line, theme.text),
         ]));
@@ -210,14 +292,14 @@ fn help_row(keys: &str, words: &str, width: usize, theme: &Theme, out: &mut Vec<
     }
 }
 
-fn section(out: &mut Vec<Line<'static>>, title: &str, rows: Vec<Line<'static>>, theme: &Theme) {
+fn section(out: &mut Vec<Row>, title: &str, rows: Vec<Row>, theme: &Theme) {
     if rows.is_empty() {
         return;
     }
     if !out.is_empty() {
-        out.push(Line::default());
+        out.push(still(Line::default()));
     }
-    out.push(plain(title.to_string(), theme.heading));
+    out.push(still(plain(title.to_string(), theme.heading)));
     out.extend(rows);
 }
 

@@ -12,6 +12,7 @@ use crate::domain::rule::Scope;
 use crate::domain::team::{Member, MemberStatus};
 use crate::domain::text::one_line;
 use crate::domain::theme::ThemeName;
+use crate::domain::todo::{TodoItem, TodoStatus};
 use crate::protocol::event::LetterStep;
 
 /// The first row in view of a list, so that the selected one is in view, in the middle where it can be.
@@ -82,6 +83,37 @@ pub fn selected_letter(state: &UiState) -> Option<usize> {
         None => newest,
         Some(number) => state.letters.place(number).unwrap_or(0),
     })
+}
+
+/// The shown todo list.
+pub fn todo(state: &UiState) -> &[TodoItem] {
+    let agent = state.agents.get(&state.shown);
+    agent.map_or(&[], |a| a.todo.items())
+}
+
+/// The selected item of the shown todo list; the one in progress when none is selected.
+pub fn selected_todo(state: &UiState) -> Option<usize> {
+    let last = todo(state).len().checked_sub(1)?;
+    let selected = state.selected.todo.map(|at| at.min(last));
+    Some(selected.unwrap_or_else(|| current_todo(state)))
+}
+
+fn current_todo(state: &UiState) -> usize {
+    let items = todo(state).iter();
+    let mut status = items.map(|item| item.status);
+    let current = status.position(|status| status == TodoStatus::InProgress);
+    current.unwrap_or(0)
+}
+
+/// The first item in view: until one is selected, as many of the first ones as leave the one in progress in view.
+pub fn first_todo(state: &UiState, height: u16) -> usize {
+    let len = todo(state).len();
+    if let Some(at) = state.selected.todo {
+        return first_row(len, at.min(len.saturating_sub(1)), height);
+    }
+    let height = usize::from(height);
+    let first = (current_todo(state) + 1).saturating_sub(height);
+    first.min(len.saturating_sub(height))
 }
 
 /// How much of the shown todo list is done, as `2/4`; `None` when there is no list.

@@ -93,12 +93,12 @@ impl Seat {
         fits.or(texts.last()).cloned()
     }
 
-    /// What leaving the screen leaves, for the hint at the first Ctrl+c; `None`: the crew ends with it.
+    /// What goes on when this screen is left, for the hint before; `None`: the crew ends with it.
     pub(super) fn leaves(self) -> Option<&'static str> {
         match self {
             Seat::Crew | Seat::Starting | Seat::Taking | Seat::Taken(_) => None,
-            Seat::Viewer(_) => Some("Press Ctrl+c again to leave. The crew goes on."),
-            Seat::Left => Some("Press Ctrl+c again to leave."),
+            Seat::Viewer(_) => Some(" The crew goes on."),
+            Seat::Left => Some(""),
         }
     }
 

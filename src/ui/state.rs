@@ -145,8 +145,8 @@ pub struct Selected {
     pub request_since: Stamp,
     /// Lines of the selected request that are scrolled away above.
     pub request_scroll: usize,
-    /// Lines of the todo list that are scrolled away above.
-    pub todo_scroll: usize,
+    /// In the todo list, by place; `None`: the item in progress.
+    pub todo: Option<usize>,
 }
 
 /// Words on their way into a conversation.

@@ -19,6 +19,9 @@ const MARGIN: usize = 11;
 /// So many completed tasks after which the board is worth a look.
 const SOME_DONE: usize = 2;
 
+/// What stands before the line.
+pub const MARK: &str = " ▸ ";
+
 /// Whether the person still wants the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tour {

@@ -154,6 +154,17 @@ impl Screen {
         }
     }
 
+    /// Waits until all that the program wrote satisfies `wanted`.
+    pub fn wait_raw(&self, what: &str, wanted: impl Fn(&[u8]) -> bool) {
+        let until = Instant::now() + WITHIN;
+        let mut seen = self.seen.0.lock().unwrap();
+        while !wanted(&seen.raw) {
+            let left = until.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero() && !seen.over, "never saw {what}");
+            seen = self.seen.1.wait_timeout(seen, left).unwrap().0;
+        }
+    }
+
     /// Types keys as they are.
     pub fn send(&mut self, keys: &str) {
         self.writer.write_all(keys.as_bytes()).unwrap();

@@ -15,8 +15,8 @@ use self::crew::{Building, Crew, Early};
 use super::assemble::{self, Assembly, Blueprint};
 use super::pace::{Cause, Pace};
 use super::{
-    blocked_on, editor, in_words, keys, mouse, now, resume, screen as remembered, secrets, theme,
-    until, zone,
+    blocked_on, editor, in_words, inputs, keys, mouse, now, resume, screen as remembered, secrets,
+    theme, until, zone,
 };
 use crate::cli::Global;
 use crate::domain::attention::Calling;
@@ -190,20 +190,23 @@ impl Dashboard {
                 _ = self.interrupt.recv() => return Ok(Left::Quit),
                 _ = self.terminate.recv() => return Ok(Left::Quit),
                 _ = self.hangup.recv() => return Ok(Left::Quit),
-                key = keys.next() => match key {
-                    Some(Ok(input)) => match self.take(input)? {
-                        Next::Stay => cause = Cause::Key,
-                        Next::Leave(left) => return Ok(left),
-                        Next::Edit => {
-                            // Two readers of one terminal would share the keys.
-                            drop(keys);
-                            self.edit().await?;
-                            keys = EventStream::new();
+                came = keys.next() => {
+                    let Some(came) = came else { return Ok(Left::Quit) };
+                    let inputs = came.and_then(inputs::with);
+                    cause = Cause::Key;
+                    for input in inputs.context("the terminal can not be read")? {
+                        match self.take(input)? {
+                            Next::Stay => {}
+                            Next::Leave(left) => return Ok(left),
+                            Next::Edit => {
+                                // Two readers of one terminal would share the keys.
+                                drop(keys);
+                                self.edit().await?;
+                                keys = EventStream::new();
+                            }
                         }
-                    },
-                    Some(Err(error)) => return Err(error).context("the terminal can not be read"),
-                    None => return Ok(Left::Quit),
-                },
+                    }
+                }
                 Some(event) = self.inlet.next() => {
                     self.hear(event);
                     for _ in 0..DRAIN_MAX {

@@ -65,6 +65,19 @@ pub enum Toward {
     Right,
 }
 
+impl Toward {
+    /// So many columns or rows that way.
+    pub fn by(self, columns: usize, rows: usize) -> (isize, isize) {
+        let (x, y) = (columns.cast_signed(), rows.cast_signed());
+        match self {
+            Toward::Left => (-x, 0),
+            Toward::Right => (x, 0),
+            Toward::Up => (0, -y),
+            Toward::Down => (0, y),
+        }
+    }
+}
+
 /// How the drawing is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Camera {
@@ -89,14 +102,20 @@ impl Camera {
     /// The same camera, a part of the room further on; at the edge of the drawing it stays.
     #[must_use]
     pub fn panned(self, toward: Toward, drawing: &Drawing, selected: usize, room: Rect) -> Camera {
-        let columns = isize::try_from(room.width / 4).unwrap_or(1).max(1);
-        let rows = isize::try_from(room.height / 4).unwrap_or(1).max(1);
-        let (x, y) = match toward {
-            Toward::Left => (-columns, 0),
-            Toward::Right => (columns, 0),
-            Toward::Up => (0, -rows),
-            Toward::Down => (0, rows),
-        };
+        let columns = usize::from(room.width / 4).max(1);
+        let rows = usize::from(room.height / 4).max(1);
+        self.shifted(toward.by(columns, rows), drawing, selected, room)
+    }
+
+    /// The same view some columns and rows on, as far as the drawing reaches.
+    #[must_use]
+    pub fn shifted(
+        self,
+        (x, y): (isize, isize),
+        drawing: &Drawing,
+        selected: usize,
+        room: Rect,
+    ) -> Camera {
         let wished = Camera {
             moved: (self.moved.0 + x, self.moved.1 + y),
             ..self

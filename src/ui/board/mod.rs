@@ -365,25 +365,38 @@ pub fn window(drawing: &Drawing, selected: usize, room: Rect) -> (usize, usize) 
     (left, top.min(drawing.height.saturating_sub(height)))
 }
 
-/// The task at a cell of the pane with the inside `area`.
-pub fn task_at(state: &UiState, area: Rect, column: u16, row: u16) -> Option<TaskId> {
-    let places = places(state, area);
-    let here = ratatui::layout::Position::new(column, row);
+/// The tasks in view and the cells that each of them has, in the drawing or in the list.
+pub fn in_view(state: &UiState, places: &Places) -> Vec<(Rect, TaskId)> {
     let body = places.body;
-    if !body.contains(here) {
-        return None;
-    }
     let index = index(state);
-    let (selected_row, selected) = selected(state)?;
-    let down = usize::from(row - body.y);
-    let Shown::Graph(drawing) = places.shown else {
+    let Some((selected_row, selected)) = selected(state) else {
+        return Vec::new();
+    };
+    let Shown::Graph(drawing) = &places.shown else {
         let rows = rows(state);
         let first = first_row(rows.len(), selected_row, body.height);
-        return index.id(rows.get(first + down)?.task);
+        let listed = (first..rows.len()).zip(body.rows());
+        let task = |(row, at)| Some((at, index.id(rows.get(row)?.task)?));
+        return listed.filter_map(task).collect();
     };
-    let (left, top) = state.camera.window(&drawing, index.place(selected)?, body);
-    let (x, y) = (left + usize::from(column - body.x), top + down);
-    let hit =
-        |n: &graph::Node| (n.y..n.y + n.height).contains(&y) && (n.x..n.x + n.width).contains(&x);
-    index.id(drawing.nodes.iter().position(hit)?)
+    let Some(node) = index.place(selected) else {
+        return Vec::new();
+    };
+    let (left, top) = state.camera.window(drawing, node, body);
+    let nodes = drawing.nodes.iter().enumerate();
+    let cells = |(at, node): (usize, &graph::Node)| {
+        let (x, width) = seen((node.x, node.width), left, (body.x, body.width))?;
+        let (y, height) = seen((node.y, node.height), top, (body.y, body.height))?;
+        Some((Rect::new(x, y, width, height), index.id(at)?))
+    };
+    nodes.filter_map(cells).collect()
+}
+
+/// The cells on the screen of `length` cells from `at` on, when `first` is the first one in view of a place with so many.
+fn seen((at, length): (usize, usize), first: usize, place: (u16, u16)) -> Option<(u16, u16)> {
+    let from = at.max(first);
+    let to = (at + length).min(first + usize::from(place.1));
+    let count = to.checked_sub(from).filter(|count| *count > 0)?;
+    let start = u16::try_from(from - first).ok()?;
+    Some((place.0 + start, u16::try_from(count).ok()?))
 }

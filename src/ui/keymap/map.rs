@@ -81,9 +81,35 @@ impl KeyMap {
         Found::Nothing
     }
 
+    /// All lines.
+    pub fn lines(&self) -> impl Iterator<Item = &Bound> {
+        self.bound.iter()
+    }
+
     /// The lines that count in `context`.
     pub fn in_context(&self, context: Context) -> impl Iterator<Item = &Bound> {
         self.bound.iter().filter(move |b| b.context == context)
+    }
+
+    /// A text with the keys of today: `{board.merge}`, as the settings name it, becomes the key of that action there.
+    pub fn told(&self, text: &str) -> String {
+        let mut out = String::new();
+        let mut rest = text;
+        while let Some((before, behind)) = rest.split_once('{') {
+            let Some((name, after)) = behind.split_once('}') else {
+                break;
+            };
+            let shown = self
+                .bound
+                .iter()
+                .filter(|b| b.name() == name)
+                .map(Bound::shown);
+            let key = shown.into_iter().find(|key| !key.is_empty());
+            out.push_str(before);
+            out.push_str(key.as_deref().unwrap_or(NO_KEY));
+            rest = after;
+        }
+        out + rest
     }
 
     /// The key of an action in a context, as a person reads it.
@@ -152,6 +178,23 @@ mod tests {
         ];
         for (contexts, key, expected) in cases {
             assert_eq!(map.lookup(contexts, key), expected, "{key}");
+        }
+    }
+
+    #[test]
+    fn a_text_has_the_keys_of_today() {
+        let map = KeyMap::default();
+        let cases = [
+            (
+                "{panes.focus_board}, then {board.merge} merges",
+                "3, then m merges",
+            ),
+            ("{everywhere.interrupt} stops it", "Ctrl+c stops it"),
+            ("{board.no_such} {", "no key {"),
+            ("no keys", "no keys"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(map.told(text), expected);
         }
     }
 

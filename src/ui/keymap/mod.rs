@@ -165,6 +165,8 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Lead), &["Y"], Action::CopyMenu, "choose what to copy: a message, a code block, the conversation", ""),
     bind(Context::In(Pane::Lead), &["f", "end"], Action::Follow, "follow the newest", "follow"),
 
+    bind(Context::In(Pane::Todo), &["enter"], Action::Open, "read the whole item", "read"),
+
     bind(Context::In(Pane::Board), &["enter"], Action::Open, "show the task", "open"),
     bind(Context::In(Pane::Board), &["v"], Action::TurnBoard, "draw the tasks as a graph, or list them", "graph or list"),
     bind(Context::In(Pane::Board), &["D"], Action::Diff, "show what the branch of the task changes", "diff"),
@@ -214,7 +216,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Panes, &["S"], Action::Skills, "show the skills that agents can load", ""),
     bind(Context::Panes, &["="], Action::Layout, "another layout: wall, board, focus", ""),
     bind(Context::Panes, &["T"], Action::Themes, "choose another theme", ""),
-    bind(Context::Panes, &["R"], Action::Rules, "show what the whole team may do unasked; Enter takes it back", ""),
+    bind(Context::Panes, &["R"], Action::Rules, "show what the whole team may do unasked, to take it back", ""),
     bind(Context::Panes, &["M"], Action::Mouse, "mouse for crewdeck on or off (Shift+drag selects text)", ""),
     bind(Context::Panes, &["?"], Action::Help, "show the keys", "help"),
     bind(Context::Panes, &[":"], Action::Palette, "show all actions", "actions"),
@@ -223,7 +225,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Filter, &["enter", "down"], Action::Accept, "keep the filter", "keep"),
     bind(Context::Filter, &["esc"], Action::Back, "clear the filter", "clear"),
 
-    bind(Context::Search, &["enter"], Action::Accept, "keep the search; n and N go on", "keep"),
+    bind(Context::Search, &["enter"], Action::Accept, "keep the search, to go on from match to match", "keep"),
     bind(Context::Search, &["down", "ctrl+n"], Action::NextMatch, "next match", "next match"),
     bind(Context::Search, &["up"], Action::PrevMatch, "match before", ""),
     bind(Context::Search, &["esc"], Action::Back, "end the search, back to where it began", "cancel"),
@@ -295,7 +297,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Everywhere, &["f1"], Action::Help, "show the keys", "help"),
     bind(Context::Everywhere, &["ctrl+p"], Action::Palette, "show all actions", "actions"),
     bind(Context::Everywhere, &["alt+h", "f3"], Action::DismissTour, "put away the line above the hints", ""),
-    bind(Context::Everywhere, &["ctrl+z"], Action::Suspend, "suspend; fg brings it back", ""),
+    bind(Context::Everywhere, &["ctrl+z"], Action::Suspend, "suspend; `fg` in the shell brings it back", ""),
 ];
 
 /// The words that the composer takes for actions when a message is nothing else.

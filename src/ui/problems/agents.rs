@@ -31,7 +31,7 @@ fn overdue(state: &UiState, name: &Name) -> Option<Problem> {
             "{name} was to shut down and is still there after {}",
             age(passed)
         ),
-        help: "4, then X ends it by force; its task goes back to the board",
+        help: "{panes.focus_team}, then {team.force} ends it by force; its task goes back to the board",
     })
 }
 
@@ -40,17 +40,17 @@ fn agent(state: &UiState, name: &Name) -> Option<Problem> {
         Activity::Failed { why } => (
             Weight::Failed,
             format!("{name} failed: {}", one_line(&why)),
-            "4, then Enter shows what it did; i writes to it",
+            "{panes.focus_team}, then {team.open} shows what it did; {panes.compose} writes to it",
         ),
         Activity::Stuck { why } => (
             Weight::Stuck,
             format!("{name} is stuck: {}", one_line(&why)),
-            "4, then n nudges it; i writes to it",
+            "{panes.focus_team}, then {team.nudge} nudges it; {panes.compose} writes to it",
         ),
         Activity::Backoff { cause, .. } => (
             Weight::Waits,
             format!("{name} tries again later: {}", one_line(&cause)),
-            "m chooses another model",
+            "{panes.models} chooses another model",
         ),
         Activity::Queued { place } => (
             Weight::Waits,
@@ -71,7 +71,7 @@ fn agent(state: &UiState, name: &Name) -> Option<Problem> {
             (
                 Weight::Stuck,
                 format!("{name} is stalled: {doing} for {}", age(passed)),
-                "4, then n nudges it; Ctrl+c stops the shown agent",
+                "{panes.focus_team}, then {team.nudge} nudges it; {everywhere.interrupt} stops the shown agent",
             )
         }
         // Who needs the person has a request, which is told.

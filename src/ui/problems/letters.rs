@@ -33,7 +33,7 @@ pub fn problems(state: &UiState) -> Vec<Problem> {
                 cause: format!(
                     "{letters} for {to}: nobody reads what is sent to {to}, who is not here"
                 ),
-                help: "5, then Enter reads them; i tells the lead who else should know",
+                help: "{panes.focus_inbox}, then {inbox.open} reads them; {panes.compose} tells the lead who else should know",
             });
         }
         (passed.as_secs() >= STALLED_AFTER && since.0 > 0.0).then(|| Problem {
@@ -42,7 +42,7 @@ pub fn problems(state: &UiState) -> Vec<Problem> {
                 "{to} has not read {letters}, the first one for {}",
                 age(passed)
             ),
-            help: "4, then n nudges it; 5, then Enter reads them",
+            help: "{panes.focus_team}, then {team.nudge} nudges it; {panes.focus_inbox}, then {inbox.open} reads them",
         })
     })
     .collect()

@@ -29,7 +29,7 @@ pub struct Problem {
     pub weight: Weight,
     /// What is wrong and why, in one line.
     pub cause: String,
-    /// What helps.
+    /// What helps; keys in it stand by their names, as [`KeyMap::told`](crate::ui::keymap::KeyMap::told) reads them.
     pub help: &'static str,
 }
 
@@ -52,7 +52,7 @@ pub fn problems(state: &UiState) -> Vec<Problem> {
     let asked = requests.map(|request| Problem {
         weight: Weight::Person,
         cause: one_line(&sentence::request(request)),
-        help: "w shows it",
+        help: "{panes.waiting} shows it",
     });
     let mut out: Vec<Problem> = asked.collect();
     out.extend(agents::problems(state));
@@ -94,7 +94,11 @@ pub fn lines(state: &UiState, width: usize, theme: &Theme) -> Vec<Line<'static>>
             Weight::Waits => ("◔ ", theme.dim),
         };
         push(&problem.cause, head, theme.text);
-        push(problem.help, ("  ", theme.dim), theme.dim);
+        push(
+            &state.keymap.told(problem.help),
+            ("  ", theme.dim),
+            theme.dim,
+        );
     }
     if count == PROBLEMS_MAX {
         let words = format!("No more than {PROBLEMS_MAX} are listed.");

@@ -37,7 +37,8 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
                 task.attempts,
                 one_line(&task.owner)
             );
-            let help = "3, then Enter shows it and what became of it before";
+            let help =
+                "{panes.focus_board}, then {board.open} shows it and what became of it before";
             (task.attempts >= ATTEMPTS_MAX)
                 .then_some(())
                 .and_then(|()| problem(Weight::Waits, many, help))
@@ -49,7 +50,7 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
                 one_line(&task.owner),
                 what_waits(state, id)
             ),
-            "i writes to the lead: it gives the task to somebody else",
+            "{panes.compose} writes to the lead: it gives the task to somebody else",
         ),
         Standing::Ready if task.attempts >= ATTEMPTS_MAX => problem(
             Weight::Stuck,
@@ -58,7 +59,7 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
                 task.attempts,
                 what_waits(state, id)
             ),
-            "3, then Enter shows it; i tells the lead what to change",
+            "{panes.focus_board}, then {board.open} shows it; {panes.compose} tells the lead what to change",
         ),
         Standing::Ready => {
             if let Some(tags) = unknown_tags(state, task) {
@@ -68,14 +69,14 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
                         "{id} asks for {tags}, and nobody on the team has that{}",
                         what_waits(state, id)
                     ),
-                    "i writes to the lead: it spawns somebody with these tags, or changes them",
+                    "{panes.compose} writes to the lead: it spawns somebody with these tags, or changes them",
                 );
             }
             let who = given_back_by(state, task, present)?;
             problem(
                 Weight::Waits,
                 format!("{id} went back to the board: {who}, who had it, is gone"),
-                "a teammate that is idle takes it by itself; 3, then Enter shows it",
+                "a teammate that is idle takes it by itself; {panes.focus_board}, then {board.open} shows it",
             )
         }
         Standing::Blocked => {
@@ -86,7 +87,7 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
             problem(
                 Weight::Stuck,
                 format!("{id} waits for {lost}, which is not on the board"),
-                "i writes to the lead: it takes that line away",
+                "{panes.compose} writes to the lead: it takes that line away",
             )
         }
         Standing::Done => None,
@@ -168,6 +169,6 @@ fn nobody_there(state: &UiState) -> Option<Problem> {
     Some(Problem {
         weight: Weight::Waits,
         cause: format!("{what} and no teammate is there to take what is ready"),
-        help: "i writes to the lead: it spawns teammates, or does the work itself",
+        help: "{panes.compose} writes to the lead: it spawns teammates, or does the work itself",
     })
 }

@@ -64,10 +64,16 @@ fn conflict(state: &UiState, line: &LogLine) -> Option<Problem> {
     let (weight, help) = match (is_solved_by_somebody, &line.about) {
         (true, _) => (
             Weight::Waits,
-            "a teammate solves it; 3, then Enter shows the task",
+            "a teammate solves it; {panes.focus_board}, then {board.open} shows the task",
         ),
-        (false, About::Task(_)) => (Weight::Stuck, "3, then D shows the branch and m merges it"),
-        (false, _) => (Weight::Stuck, "i writes to the lead: it merges the branch"),
+        (false, About::Task(_)) => (
+            Weight::Stuck,
+            "{panes.focus_board}, then {board.diff} shows the branch and {board.merge} merges it",
+        ),
+        (false, _) => (
+            Weight::Stuck,
+            "{panes.compose} writes to the lead: it merges the branch",
+        ),
     };
     let cause = line.words.clone();
     Some(Problem {

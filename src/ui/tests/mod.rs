@@ -9,6 +9,8 @@ pub mod lasting;
 mod layouts;
 mod mouse;
 mod needs;
+mod own_keys;
+mod pressed;
 mod pty;
 mod replay;
 mod robust;

@@ -14,7 +14,8 @@ use crate::ui::fixture::{
 use crate::ui::letters::LETTERS_MAX;
 use crate::ui::popup::POPUPS_MAX;
 use crate::ui::state::QUEUED_MAX;
-use crate::ui::{Msg, UiState, keymap, keys, next_tick, update};
+use crate::ui::tests::pressed::{LOOKS, crew};
+use crate::ui::{Msg, UiState, hit, keymap, keys, next_tick, update};
 
 #[test]
 fn every_size_is_drawn() {
@@ -125,14 +126,43 @@ fn any_key() -> impl Strategy<Value = KeyEvent> {
     ]
 }
 
-fn any_msg() -> impl Strategy<Value = Msg> {
-    let events = odd_events();
-    let mouse = prop::sample::select(vec![
+/// Anything that a terminal tells of a mouse, in any order: pulls without a press, cells beside the screen.
+fn any_mouse() -> impl Strategy<Value = Msg> {
+    let buttons = [MouseButton::Left, MouseButton::Right, MouseButton::Middle];
+    let mut kinds = vec![
         MouseEventKind::ScrollUp,
         MouseEventKind::ScrollDown,
-        MouseEventKind::Down(MouseButton::Left),
+        MouseEventKind::ScrollLeft,
+        MouseEventKind::ScrollRight,
         MouseEventKind::Moved,
-    ]);
+    ];
+    kinds.extend(buttons.map(MouseEventKind::Down));
+    kinds.extend(buttons.map(MouseEventKind::Up));
+    kinds.extend(buttons.map(MouseEventKind::Drag));
+    // The left button does most.
+    kinds.extend([MouseEventKind::Down(MouseButton::Left); 6]);
+    kinds.extend([MouseEventKind::Drag(MouseButton::Left); 4]);
+    let modifiers = vec![
+        KeyModifiers::NONE,
+        KeyModifiers::SHIFT,
+        KeyModifiers::CONTROL,
+    ];
+    let far = || prop_oneof![20 => 0u16..170, 1 => any::<u16>()];
+    let kind = prop::sample::select(kinds);
+    (kind, far(), far(), prop::sample::select(modifiers)).prop_map(
+        |(kind, column, row, modifiers)| {
+            Msg::Mouse(MouseEvent {
+                kind,
+                column,
+                row: if row < 170 { row % 48 } else { row },
+                modifiers,
+            })
+        },
+    )
+}
+
+fn any_msg() -> impl Strategy<Value = Msg> {
+    let events = odd_events();
     prop_oneof![
         8 => (any_key(), 0.0..9.0f64).prop_map(|(key, s)| Msg::Key(key, Stamp(fixture::NOON + s))),
         6 => (prop::sample::select(events), 0.0..9.0f64).prop_map(|(kind, s)| Msg::Event(Event {
@@ -143,12 +173,7 @@ fn any_msg() -> impl Strategy<Value = Msg> {
         1 => ".{0,40}".prop_map(Msg::Paste),
         1 => ".{0,40}".prop_map(Msg::Edited),
         1 => (0u16..220, 0u16..70).prop_map(|(w, h)| Msg::Resize(w, h)),
-        1 => (mouse, 0u16..220, 0u16..70).prop_map(|(kind, column, row)| Msg::Mouse(MouseEvent {
-            kind,
-            column,
-            row,
-            modifiers: KeyModifiers::NONE,
-        })),
+        1 => any_mouse(),
         1 => any::<f64>().prop_map(|now| Msg::Tick { now: Stamp(now) }),
     ]
 }
@@ -163,6 +188,24 @@ fn assert_bounded(state: &UiState) {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_mouse_breaks_it(
+        size in prop::sample::select(vec![(160u16, 45u16), (100, 30), (70, 20), (60, 16), (20, 5)]),
+        look in prop::sample::select(LOOKS.to_vec()),
+        msgs in prop::collection::vec(any_mouse(), 0..60),
+    ) {
+        let mut state = crew((160, 45), look);
+        update(&mut state, Msg::Resize(size.0, size.1));
+        for msg in msgs {
+            update(&mut state, msg);
+        }
+        assert_bounded(&state);
+        picture(&state);
+        for found in hit::targets(&state) {
+            prop_assert_eq!(found.at.intersection(state.size), found.at);
+        }
+    }
 
     #[test]
     fn no_messages_break_it(msgs in prop::collection::vec(any_msg(), 0..120)) {

@@ -75,6 +75,14 @@ impl Transcript {
         if by == Scroll::Bottom {
             self.log.selected = None;
         }
+        let is_down = matches!(
+            by,
+            Scroll::LineDown | Scroll::HalfDown | Scroll::PageDown | Scroll::Bottom
+        );
+        if is_down && self.is_following() {
+            // There is nothing below: a wheel that goes on turning costs nothing.
+            return;
+        }
         self.with_layouts(viewport, |place, log, layouts, rows| {
             place.scroll(by, log, layouts, rows);
         });

@@ -5,6 +5,7 @@ use crate::domain::ids::TaskId;
 use crate::protocol::event::Level;
 use crate::ui::board::{self, GRAPH_MAX, Places, Shape, Shown, Step, Toward, Why, Zoom};
 use crate::ui::graph::Drawing;
+use crate::ui::keymap::{Action, Context};
 use crate::ui::layout;
 use crate::ui::pane::Pane;
 use crate::ui::state::UiState;
@@ -21,11 +22,20 @@ fn shown(state: &UiState) -> Shown {
     places(state).shown
 }
 
+/// That there is no drawing, and the key that makes one.
+fn listed(state: &UiState) -> String {
+    let key = state
+        .keymap
+        .key(Context::In(Pane::Board), Action::TurnBoard);
+    format!("The tasks are listed; {key} draws them.")
+}
+
 /// Moves the view over the drawing; the selection stays, and brings the view back when it moves.
 pub fn pan(state: &mut UiState, toward: Toward) {
     let places = places(state);
     let Shown::Graph(drawing) = places.shown else {
-        state.say(Level::Info, "The tasks are listed; v draws them.");
+        let words = listed(state);
+        state.say(Level::Info, words);
         return;
     };
     let selected = board::selected(state).and_then(|(_, id)| board::index(state).place(id));
@@ -40,8 +50,8 @@ pub fn zoom(state: &mut UiState, zoom: Zoom) {
         moved: (0, 0),
     };
     let words = match shown(state) {
-        Shown::Graph(_) => zoom.words(),
-        Shown::List(_) => "The tasks are listed; v draws them.",
+        Shown::Graph(_) => zoom.words().into(),
+        Shown::List(_) => listed(state),
     };
     state.say(Level::Info, words);
 }
@@ -119,10 +129,9 @@ pub fn along(state: &mut UiState, way: Way) {
 /// Draws what is listed, lists what is drawn.
 pub fn turn(state: &mut UiState) {
     if state.filter.is_some() {
-        state.say(
-            Level::Info,
-            "What is looked for is listed. Esc clears the filter.",
-        );
+        let key = state.keymap.key(Context::Panes, Action::Back);
+        let words = format!("What is looked for is listed. {key} clears the filter.");
+        state.say(Level::Info, words);
         return;
     }
     match shown(state) {
@@ -143,10 +152,32 @@ pub fn turn(state: &mut UiState) {
     }
 }
 
-/// A click: the pane gets the keys, and a task there is selected.
-pub fn click(state: &mut UiState, column: u16, row: u16) {
-    let area = layout::layout(state, state.size).pane(Pane::Board);
-    let task = area.and_then(|area| board::task_at(state, layout::inside(area), column, row));
+/// A click on a task: the board gets the keys, and the task is selected.
+pub fn click(state: &mut UiState, task: TaskId) {
     movement::focus(state, Pane::Board);
-    select(state, task);
+    select(state, Some(task));
+}
+
+/// The wheel: it moves the view over the drawing; a list moves as others do, up and down.
+pub fn wheel(state: &mut UiState, toward: Toward, cells: usize) {
+    let by = match (shown(state), toward) {
+        (Shown::List(_), Toward::Left | Toward::Right) => return,
+        (Shown::List(_), Toward::Up) => Scroll::LineUp,
+        (Shown::List(_), Toward::Down) => Scroll::LineDown,
+        (Shown::Graph(_), toward) => return shift(state, toward.by(cells, cells)),
+    };
+    for _ in 0..cells {
+        scroll(state, by);
+    }
+}
+
+/// Moves the view over the drawing by columns and rows; a list stays.
+pub fn shift(state: &mut UiState, by: (isize, isize)) {
+    let places = places(state);
+    let Shown::Graph(drawing) = places.shown else {
+        return;
+    };
+    let selected = board::selected(state).and_then(|(_, id)| board::index(state).place(id));
+    let selected = selected.unwrap_or_default();
+    state.camera = state.camera.shifted(by, &drawing, selected, places.body);
 }

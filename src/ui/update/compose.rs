@@ -6,7 +6,7 @@ use crate::domain::team::Activity;
 use crate::protocol::Command;
 use crate::protocol::event::Level;
 use crate::ui::composer::Pasted;
-use crate::ui::keymap::{Action, SLASH};
+use crate::ui::keymap::{Action, Context, SLASH};
 use crate::ui::popup::{CommentStage, Popup};
 use crate::ui::state::{QUEUED_MAX, Queued, TWICE, UiState};
 use crate::ui::textual::bytes;
@@ -193,11 +193,12 @@ pub fn interrupt(state: &mut UiState, out: &mut Vec<Do>) {
         state.composer.take();
     }
     state.quit_armed = Some(state.now);
+    let key = state.keymap.key(Context::Everywhere, Action::Interrupt);
     let text = match (state.seat.leaves(), state.busy()) {
-        (Some(text), _) => text.to_string(),
-        (None, 0) => "Press Ctrl+c again to quit.".to_string(),
-        (None, 1) => "Press Ctrl+c again to quit. One agent is still at work.".to_string(),
-        (None, n) => format!("Press Ctrl+c again to quit. {n} agents are still at work."),
+        (Some(words), _) => format!("Press {key} again to leave.{words}"),
+        (None, 0) => format!("Press {key} again to quit."),
+        (None, 1) => format!("Press {key} again to quit. One agent is still at work."),
+        (None, n) => format!("Press {key} again to quit. {n} agents are still at work."),
     };
     state.say(Level::Info, text);
 }

@@ -9,7 +9,10 @@ use crate::domain::rule::Scope;
 use crate::domain::team::MemberStatus;
 use crate::protocol::Command;
 use crate::protocol::event::Level;
+use crate::ui::bars;
 use crate::ui::composer::Composer;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::pane::Pane;
 use crate::ui::popup::{Choice, CommentBox, CommentStage, POPUPS_MAX, Popup, Question};
 use crate::ui::rows;
 use crate::ui::state::UiState;
@@ -17,6 +20,9 @@ use crate::ui::state::UiState;
 /// How long a request that took another's place must be in view before a key decides it: the second
 /// press of a key that was meant for the first one must not.
 const SETTLE: Duration = Duration::from_millis(400);
+
+/// Where the keys of what waits count.
+const NEEDS: Context = Context::In(Pane::Needs);
 
 /// Says yes to the selected request.
 pub fn approve(state: &mut UiState, out: &mut Vec<Do>) {
@@ -45,10 +51,16 @@ fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Do>) {
         return;
     };
     if request.kind == RequestKind::Question && verdict == Verdict::Approve {
-        let how = if request.choices.is_empty() {
-            "Press c to answer, r to decline."
-        } else {
-            "Press a number to choose, c to answer in your own words, r to decline."
+        let key = |action| state.keymap.key(NEEDS, action);
+        let (own, no) = (key(Action::Comment), key(Action::Reject));
+        let how = match request.choices.len() {
+            0 => format!("Press {own} to answer, {no} to decline."),
+            count => {
+                let keys = bars::choice_keys(state, count);
+                format!(
+                    "Press {keys} to choose, {own} to answer in your own words, {no} to decline."
+                )
+            }
         };
         state.say(Level::Info, how);
         return;
@@ -84,7 +96,10 @@ pub fn choose_scope(state: &mut UiState) {
             "Only a tool permission can be given for more than once.",
         );
     } else if scopes == 0 {
-        let why = "Its text does not say all that runs, so it can only be allowed once: press a.";
+        let key = state.keymap.key(NEEDS, Action::Approve);
+        let why = format!(
+            "Its text does not say all that runs, so it can only be allowed once: press {key}."
+        );
         state.say(Level::Info, why);
     } else if has_settled(state, &id) && state.popups.len() < POPUPS_MAX {
         state.popups.push(Popup::choose(Choice::Scopes(id)));
@@ -214,8 +229,10 @@ fn selected_at_work(state: &mut UiState) -> Option<Name> {
         return None;
     };
     if let Some(parent) = member.parent() {
+        let open = state.keymap.key(Context::In(Pane::Team), Action::Open);
+        let stop = state.keymap.key(Context::Everywhere, Action::Interrupt);
         let text =
-            format!("{member} is a subagent of {parent}: open it with Enter, Ctrl+c stops it.");
+            format!("{member} is a subagent of {parent}: open it with {open}, {stop} stops it.");
         state.say(Level::Info, text);
         return None;
     }

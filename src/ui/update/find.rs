@@ -3,11 +3,15 @@
 use super::Do;
 use super::movement::{self, Way};
 use crate::protocol::event::Level;
+use crate::ui::keymap::{Action, Context};
 use crate::ui::line_input::LineInput;
 use crate::ui::pane::Pane;
 use crate::ui::popup::{Choice, Popup};
 use crate::ui::state::UiState;
 use crate::ui::transcript::{Portion, Round, Transcript};
+
+/// Where the keys of the conversation count.
+const LEAD: Context = Context::In(Pane::Lead);
 
 fn shown(state: &mut UiState) -> &mut Transcript {
     &mut state.agents.entry(&state.shown).transcript
@@ -45,7 +49,8 @@ pub fn end(state: &mut UiState) -> bool {
 /// Goes to the next match, or to the one before.
 pub fn next(state: &mut UiState, way: Way) {
     if shown(state).search().is_none() {
-        state.say(Level::Info, "/ searches this conversation.");
+        let key = state.keymap.key(LEAD, Action::Search);
+        state.say(Level::Info, format!("{key} searches this conversation."));
         return;
     }
     let viewport = movement::viewport(state);
@@ -69,8 +74,11 @@ pub fn prompt(state: &mut UiState, way: Way) {
     let viewport = movement::viewport(state);
     if !shown(state).go_to_prompt(way, viewport) {
         let words = match way {
-            Way::Forward => "There is no prompt below. f follows the newest.",
-            Way::Back => "There is no prompt above.",
+            Way::Forward => {
+                let key = state.keymap.key(LEAD, Action::Follow);
+                format!("There is no prompt below. {key} follows the newest.")
+            }
+            Way::Back => "There is no prompt above.".into(),
         };
         state.say(Level::Info, words);
     }

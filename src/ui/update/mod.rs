@@ -23,7 +23,7 @@ use self::complete::Taken;
 use super::ages;
 use super::attention::Window;
 use super::complete::Completion;
-use super::keymap::{Action, Found};
+use super::keymap::{Action, Context, Found};
 use super::keys;
 use super::pane::{Focus, Pane};
 use super::popup::{CommentStage, Popup, Searching, Text};
@@ -275,7 +275,8 @@ fn paste(state: &mut UiState, text: &str) {
             }
             // A paste into the panes would be a row of single keys: nobody means that.
             (_, Focus::Pane(_)) => {
-                state.say(Level::Info, "Press i to write, then paste.");
+                let key = state.keymap.key(Context::Panes, Action::Compose);
+                state.say(Level::Info, format!("Press {key} to write, then paste."));
             }
         },
     }
@@ -335,7 +336,7 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Follow => movement::follow(state),
         Action::Back => movement::back(state),
         Action::Close => movement::close(state, out),
-        Action::Mouse => mouse::turn(state, out),
+        Action::Mouse => screen::give_mouse(state, out),
         Action::Interrupt => compose::interrupt(state, out),
         Action::Send => {
             if let Some(next) = compose::send(state, out) {

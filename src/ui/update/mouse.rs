@@ -1,9 +1,10 @@
-//! The mouse: the wheel scrolls what lies under it, a click does what lies there, a pull moves the border.
+//! The mouse: the wheel scrolls what lies under it, a click does what lies there, a pull moves what is held.
 
-use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::layout::Position;
 
-use super::{Do, act, board, movement, replay, screen};
-use crate::protocol::event::Level;
+use super::{Do, act, board, movement, popups, replay, screen};
+use crate::ui::board::Toward;
 use crate::ui::complete::Completion;
 use crate::ui::hit::{self, Held, Hit};
 use crate::ui::keymap::Action;
@@ -11,96 +12,162 @@ use crate::ui::layout;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::Popup;
 use crate::ui::rows;
-use crate::ui::state::{MouseOwner, Page, UiState};
+use crate::ui::state::{Page, UiState};
 use crate::ui::transcript::Scroll;
 
 /// Lines that one notch of the wheel scrolls.
 const NOTCH: usize = 3;
+/// Columns that one notch of the wheel moves the drawing of the tasks sideways.
+const NOTCH_COLUMNS: usize = 6;
 
-/// Gives the mouse to crewdeck, or back to the terminal.
-pub fn turn(state: &mut UiState, out: &mut Vec<Do>) {
-    state.mouse = match state.mouse {
-        MouseOwner::Terminal => MouseOwner::Crewdeck,
-        MouseOwner::Crewdeck => MouseOwner::Terminal,
-    };
-    let words = match state.mouse {
-        MouseOwner::Crewdeck => {
-            "The mouse scrolls and clicks. Shift+drag selects text, M gives it back."
-        }
-        MouseOwner::Terminal => "The mouse is the terminal's again: drag selects text.",
-    };
-    state.say(Level::Info, words);
-    out.push(Do::Mouse(state.mouse));
+/// Whether the click before was on the same thing, with no key in between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Click {
+    First,
+    Again,
 }
 
 /// Takes what the mouse did in.
 pub fn mouse(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
-    if state.page != Page::Crew {
-        return;
-    }
-    let is_pulling = state.pointer.held == Held::Border;
     match event.kind {
-        MouseEventKind::ScrollUp => wheel(state, event, Scroll::LineUp),
-        MouseEventKind::ScrollDown => wheel(state, event, Scroll::LineDown),
-        MouseEventKind::Down(MouseButton::Left) => click(state, event, out),
-        MouseEventKind::Drag(MouseButton::Left) if is_pulling => screen::drag(state, event.column),
-        MouseEventKind::Up(MouseButton::Left) if is_pulling => {
-            state.pointer.held = Held::Nothing;
-            out.push(Do::SaveScreen(state.screen));
+        MouseEventKind::ScrollUp => wheel(state, event, Toward::Up),
+        MouseEventKind::ScrollDown => wheel(state, event, Toward::Down),
+        MouseEventKind::ScrollLeft => wheel(state, event, Toward::Left),
+        MouseEventKind::ScrollRight => wheel(state, event, Toward::Right),
+        MouseEventKind::Down(MouseButton::Left) => {
+            // Its release may have got lost outside of the window.
+            let_go(state, out);
+            click(state, event, out);
         }
-        MouseEventKind::Down(_)
-        | MouseEventKind::Up(_)
-        | MouseEventKind::Drag(_)
-        | MouseEventKind::Moved
-        | MouseEventKind::ScrollLeft
-        | MouseEventKind::ScrollRight => {}
+        MouseEventKind::Drag(MouseButton::Left) => pull(state, event, out),
+        // It moves without a button: the release got lost.
+        MouseEventKind::Up(MouseButton::Left) | MouseEventKind::Moved => let_go(state, out),
+        MouseEventKind::Down(_) | MouseEventKind::Up(_) | MouseEventKind::Drag(_) => {}
     }
 }
 
-fn wheel(state: &mut UiState, event: MouseEvent, by: Scroll) {
+fn let_go(state: &mut UiState, out: &mut Vec<Do>) {
+    match std::mem::take(&mut state.pointer.held) {
+        Held::Border => out.push(Do::SaveScreen(state.screen)),
+        Held::Nothing | Held::Ground(_) | Held::Replay(_) => {}
+    }
+}
+
+fn pull(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
+    if !state.popups.is_empty() {
+        // What a popup covers is out of reach.
+        return let_go(state, out);
+    }
+    let here = Position::new(event.column, event.row);
+    match state.pointer.held {
+        Held::Nothing => return,
+        Held::Border => screen::drag(state, event.column),
+        Held::Ground(before) => {
+            let by = |from: u16, to: u16| {
+                isize::from(from.cast_signed()) - isize::from(to.cast_signed())
+            };
+            // The drawing comes along with the mouse: the view goes the other way.
+            board::shift(state, (by(before.x, here.x), by(before.y, here.y)));
+            state.pointer.held = Held::Ground(here);
+        }
+        Held::Replay(line) => replay::seek(state, line, event.column),
+    }
+    state.pointer.clicked = None;
     state.dirty = true;
-    let times = match state.popups.last() {
-        Some(Popup::Reader(_)) | None => NOTCH,
-        // A row of a list is a step by itself.
-        Some(
+}
+
+/// Where the wheel leads: with shift, up and down are left and right.
+fn turned(event: MouseEvent, toward: Toward) -> Toward {
+    if !event.modifiers.contains(KeyModifiers::SHIFT) {
+        return toward;
+    }
+    match toward {
+        Toward::Up | Toward::Left => Toward::Left,
+        Toward::Down | Toward::Right => Toward::Right,
+    }
+}
+
+fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
+    if state.page != Page::Crew {
+        return;
+    }
+    state.dirty = true;
+    state.pointer.clicked = None;
+    let toward = turned(event, toward);
+    let lines = match toward {
+        Toward::Up => Some(Scroll::LineUp),
+        Toward::Down => Some(Scroll::LineDown),
+        Toward::Left | Toward::Right => None,
+    };
+    if let Some(popup) = state.popups.last() {
+        let times = match popup {
+            Popup::Reader(_) => NOTCH,
+            // A row of a list is a step by itself.
             Popup::Picker(_)
             | Popup::Jobs { .. }
             | Popup::EventLog(_)
             | Popup::Comment(_)
-            | Popup::Confirm(_),
-        ) => 1,
-    };
-    if !state.popups.is_empty() {
-        state.pointer.clicked = None;
-        for _ in 0..times {
+            | Popup::Confirm(_) => 1,
+        };
+        for by in std::iter::repeat_n(lines, times).flatten() {
             movement::scroll(state, by);
         }
         return;
     }
     let under = layout::layout(state, state.size).at(event.column, event.row);
-    if let Some(focus) = under {
-        for _ in 0..times {
-            movement::scroll_pane(state, focus.pane(), by);
-        }
+    let Some(pane) = under.map(Focus::pane) else {
+        return;
+    };
+    if pane == Pane::Board {
+        let zooms = event.modifiers.contains(KeyModifiers::CONTROL);
+        return match (toward, zooms) {
+            (Toward::Up, true) => board::zoom(state, state.camera.zoom.nearer()),
+            (Toward::Down, true) => board::zoom(state, state.camera.zoom.farther()),
+            (Toward::Up | Toward::Down, false) => board::wheel(state, toward, NOTCH),
+            (Toward::Left | Toward::Right, _) => board::wheel(state, toward, NOTCH_COLUMNS),
+        };
+    }
+    for by in std::iter::repeat_n(lines, NOTCH).flatten() {
+        movement::scroll_pane(state, pane, by);
     }
 }
 
 fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
     let hit = hit::at(state, event.column, event.row);
-    let clicked = state.pointer.clicked.take();
+    let click = match state.pointer.clicked.take() {
+        Some(before) if before == hit => Click::Again,
+        Some(_) | None => Click::First,
+    };
     // Half a pair of keys is given up.
     state.prefix = None;
     state.left_composer = false;
     state.quit_armed = None;
-    match hit {
+    match hit.clone() {
         Hit::Nothing | Hit::Popup => return,
-        Hit::Replay(line) => return replay::seek(state, line, event.column),
+        Hit::Replay(line) => {
+            state.pointer.held = Held::Replay(line);
+            replay::seek(state, line, event.column);
+        }
         Hit::Border => state.pointer.held = Held::Border,
+        Hit::Ground => {
+            state.pointer.held = Held::Ground(Position::new(event.column, event.row));
+            movement::focus(state, Pane::Board);
+        }
         Hit::Tab(pane) | Hit::Pane(pane) => movement::focus(state, pane),
-        Hit::Banner => movement::waiting(state),
         Hit::Button(action) => act(state, action, out),
-        Hit::Row(pane, at) => row(state, pane, at, out),
-        Hit::Task(_) => task(state, event, out),
+        Hit::In(pane, action) => {
+            movement::focus(state, pane);
+            act(state, action, out);
+        }
+        Hit::Row(pane, at) => row(state, pane, at, click, out),
+        Hit::Task(task) => {
+            let selected = crate::ui::board::selected(state).map(|(_, id)| id);
+            let had_keys = state.focus == Focus::Pane(Pane::Board);
+            board::click(state, task);
+            if had_keys && selected == Some(task) {
+                act(state, Action::Open, out);
+            }
+        }
         Hit::Talk(at) => {
             movement::focus(state, Pane::Lead);
             let viewport = movement::viewport(state);
@@ -112,7 +179,7 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
             state.completion = Completion::Offered(at);
             act(state, Action::Accept, out);
         }
-        Hit::PopupRow(at) if clicked == Some(at) => {
+        Hit::PopupRow(_) if click == Click::Again => {
             let action = match state.popups.last() {
                 Some(Popup::Jobs { .. } | Popup::EventLog(_)) => Action::Open,
                 Some(
@@ -121,34 +188,40 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
                 | None => Action::Accept,
             };
             act(state, action, out);
+            return;
         }
-        Hit::PopupRow(at) => {
-            match state.popups.last_mut() {
-                Some(Popup::Picker(picker)) => picker.row = at,
-                Some(Popup::Jobs { row }) => *row = at,
-                Some(Popup::EventLog(_)) => super::event_log::select(state, at),
-                Some(Popup::Reader(_) | Popup::Comment(_) | Popup::Confirm(_)) | None => {}
-            }
-            state.pointer.clicked = Some(at);
+        Hit::PopupRow(at) => match state.popups.last_mut() {
+            Some(Popup::Picker(picker)) => picker.row = at,
+            Some(Popup::Jobs { row }) => *row = at,
+            Some(Popup::EventLog(_)) => super::event_log::select(state, at),
+            Some(Popup::Reader(_) | Popup::Comment(_) | Popup::Confirm(_)) | None => {}
+        },
+        Hit::HelpRow(action) => {
+            popups::close_help(state);
+            act(state, action, out);
         }
         Hit::BesidePopup => {
             state.popups.pop();
         }
     }
+    state.pointer.clicked = Some(hit);
     state.dirty = true;
 }
 
 /// A row of a list: it is selected; when it was already and its pane has the keys, it is opened.
-fn row(state: &mut UiState, pane: Pane, at: usize, out: &mut Vec<Do>) {
+fn row(state: &mut UiState, pane: Pane, at: usize, click: Click, out: &mut Vec<Do>) {
     let had_keys = state.focus == Focus::Pane(pane);
     let selected = match pane {
+        Pane::Todo => rows::selected_todo(state),
         Pane::Team => rows::selected_member(state).map(|(at, _)| at),
         Pane::Inbox => rows::selected_letter(state),
-        // Opening a request leaves it: that is asked for by its button.
-        Pane::Needs | Pane::Lead | Pane::Todo | Pane::Board => None,
+        // Opening a request leaves it: one click alone must not.
+        Pane::Needs => (click == Click::Again).then_some(at),
+        Pane::Lead | Pane::Board => None,
     };
     movement::focus(state, pane);
     match pane {
+        Pane::Todo => state.selected.todo = Some(at),
         Pane::Team => {
             let name = rows::team(state).get(at).map(|row| row.name().clone());
             state.selected.member = name.or(state.selected.member.take());
@@ -160,24 +233,16 @@ fn row(state: &mut UiState, pane: Pane, at: usize, out: &mut Vec<Do>) {
         }
         Pane::Needs => {
             if let Some(request) = state.requests.at(at) {
+                let is_other = state.selected.request.as_ref() != Some(&request.id);
                 state.selected.request = Some(request.id.clone());
-                state.selected.request_scroll = 0;
+                if is_other {
+                    state.selected.request_scroll = 0;
+                }
             }
         }
-        Pane::Lead | Pane::Todo | Pane::Board => {}
+        Pane::Lead | Pane::Board => {}
     }
     if had_keys && selected == Some(at) {
-        act(state, Action::Open, out);
-    }
-}
-
-/// A task: it is selected; when it was already and the board has the keys, it is opened.
-fn task(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
-    let selected = |state: &UiState| crate::ui::board::selected(state).map(|(_, id)| id);
-    let had_keys = state.focus == Focus::Pane(Pane::Board);
-    let before = selected(state);
-    board::click(state, event.column, event.row);
-    if had_keys && selected(state) == before {
         act(state, Action::Open, out);
     }
 }

@@ -4,6 +4,7 @@ use super::Do;
 use super::{board, complete};
 use crate::domain::ids::Name;
 use crate::protocol::event::Level;
+use crate::ui::keymap::{Action, Context};
 use crate::ui::layout;
 pub use crate::ui::pane::Way;
 use crate::ui::pane::{Focus, Pane};
@@ -96,7 +97,7 @@ pub fn waiting(state: &mut UiState) {
 pub fn show(state: &mut UiState, agent: &Name) {
     state.agents.entry(agent);
     state.shown = agent.clone();
-    state.selected.todo_scroll = 0;
+    state.selected.todo = None;
     focus(state, Pane::Lead);
 }
 
@@ -106,10 +107,15 @@ pub fn subagent(state: &mut UiState) {
     let sent = agent.and_then(|a| a.transcript.selected_subagent().cloned());
     match sent {
         Some(subagent) => show(state, &subagent),
-        None => state.say(
-            Level::Info,
-            "Select a call of task with J and K: o shows its subagent.",
-        ),
+        None => {
+            let key = |action| state.keymap.key(Context::In(Pane::Lead), action);
+            let (next, before) = (key(Action::Next), key(Action::Prev));
+            let shows = key(Action::Subagent);
+            let words = format!(
+                "Select a call of task with {next} and {before}: {shows} shows its subagent."
+            );
+            state.say(Level::Info, words);
+        }
     }
 }
 
@@ -161,7 +167,7 @@ pub fn back(state: &mut UiState) {
         show(state, &parent);
     } else if !state.shown.is_lead() {
         state.shown = Name::lead();
-        state.selected.todo_scroll = 0;
+        state.selected.todo = None;
         if state.focus == Focus::Pane(Pane::Lead) {
             focus(state, Pane::Team);
         }
@@ -242,13 +248,10 @@ pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
     match pane {
         Pane::Lead => scroll_transcript(state, by),
         Pane::Todo => {
-            let items = state
-                .agents
-                .get(&state.shown)
-                .map_or(0, |a| a.todo.items().len());
-            let most = items.saturating_sub(seen);
-            let at = state.selected.todo_scroll.min(most);
-            state.selected.todo_scroll = step(at, most + 1, by, seen);
+            if let Some(at) = rows::selected_todo(state) {
+                let len = rows::todo(state).len();
+                state.selected.todo = Some(step(at, len, by, seen));
+            }
         }
         Pane::Board => {
             board::scroll(state, by);

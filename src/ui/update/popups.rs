@@ -35,6 +35,12 @@ pub fn help(state: &mut UiState) {
     }
 }
 
+/// Closes the help that is read.
+pub fn close_help(state: &mut UiState) {
+    let is_help = |p: &Popup| matches!(p, Popup::Reader(r) if matches!(r.text, Text::Help(_)));
+    state.popups.pop_if(|popup| is_help(popup));
+}
+
 /// Shows all actions.
 pub fn palette(state: &mut UiState) {
     let is_palette = |p: &Popup| matches!(p, Popup::Picker(picker) if matches!(picker.choice, Choice::Palette { .. }));
@@ -197,7 +203,11 @@ pub fn open(state: &mut UiState) {
             transcript.toggle_selected();
             transcript.reveal_selected(viewport);
         }
-        Pane::Todo => {}
+        Pane::Todo => {
+            if let Some(at) = rows::selected_todo(state) {
+                push(state, Popup::read(Text::Todo(at)));
+            }
+        }
         Pane::Board => {
             if let Some((_, id)) = board::selected(state) {
                 push(state, Popup::read(Text::Task(id)));

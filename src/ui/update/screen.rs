@@ -2,8 +2,9 @@
 
 use super::Do;
 use crate::protocol::event::Level;
+use crate::ui::keymap::{Action, Context};
 use crate::ui::layout;
-use crate::ui::state::UiState;
+use crate::ui::state::{MouseOwner, UiState};
 
 /// Lets the panes lie in the next way and has it remembered.
 pub fn next(state: &mut UiState, out: &mut Vec<Do>) {
@@ -16,6 +17,23 @@ pub fn next(state: &mut UiState, out: &mut Vec<Do>) {
     let text = format!("Layout {}.", state.screen.layout.about());
     state.say(Level::Info, text);
     out.push(Do::SaveScreen(state.screen));
+}
+
+/// Gives the mouse to crewdeck, or back to the terminal.
+pub fn give_mouse(state: &mut UiState, out: &mut Vec<Do>) {
+    state.mouse = match state.mouse {
+        MouseOwner::Terminal => MouseOwner::Crewdeck,
+        MouseOwner::Crewdeck => MouseOwner::Terminal,
+    };
+    let words = match state.mouse {
+        MouseOwner::Crewdeck => {
+            let key = state.keymap.key(Context::Panes, Action::Mouse);
+            format!("The mouse scrolls and clicks. Shift+drag selects text, {key} gives it back.")
+        }
+        MouseOwner::Terminal => "The mouse is the terminal's again: drag selects text.".into(),
+    };
+    state.say(Level::Info, words);
+    out.push(Do::Mouse(state.mouse));
 }
 
 /// Moves the border between the columns to a column of the screen, within its bounds.

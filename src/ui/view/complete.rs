@@ -30,7 +30,7 @@ pub fn draw(state: &UiState, theme: &Theme, layout: &Layout, buffer: &mut Buffer
         let key = state.keymap.key(Context::Completion, Action::Complete);
         below = vec![Span::styled(format!("{key} completes"), theme.dim)];
     }
-    popup::open(title, below, theme, place.area, buffer);
+    popup::lay(title, below, theme, place.area, buffer);
     let first = complete::columns(&offers);
     for ((at, offer), row) in offers
         .iter()

@@ -30,13 +30,13 @@ pub fn draw(
     let rows = view.rows(state);
     let title = title(state, view, rows.len());
     if state.event_log.is_empty() {
-        empty(&title, theme, screen, buffer);
+        empty(state, &title, theme, screen, buffer);
         return None;
     }
     let row = view.row(&rows);
     let place = place(state, view, rows.len(), row.unwrap_or(0));
     let below = frame::beyond(rows.len(), place.first, place.list.height, theme);
-    open(&title, below, theme, place.area, buffer);
+    open(state, &title, below, theme, place.area, buffer);
     let cursor = place
         .search
         .map(|row| search(&view.filter, theme, row, buffer).0);
@@ -83,13 +83,13 @@ fn cut(state: &UiState) -> String {
     }
 }
 
-fn empty(title: &str, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
+fn empty(state: &UiState, title: &str, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
     let words = "Nothing has happened yet. What becomes of tasks, letters, requests and teammates is told here, with its cause, and what goes wrong.";
     let columns = 72.min(screen.width.saturating_sub(4));
     let lines = wrap(words, usize::from(columns.saturating_sub(4)));
     let rows = u16::try_from(lines.len()).unwrap_or(1);
     let area = centered(screen, columns, rows + 2);
-    let inner = open(title, Vec::new(), theme, area, buffer);
+    let inner = open(state, title, Vec::new(), theme, area, buffer);
     for (line, row) in lines.into_iter().zip(inner.rows()) {
         Line::styled(line, theme.dim).render(row, buffer);
     }

@@ -5,13 +5,22 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
+use crate::ui::keymap::{Action, Context};
 use crate::ui::layout::{HEIGHT_MIN, WIDTH_MIN};
 use crate::ui::readers::centered;
+use crate::ui::state::UiState;
 use crate::ui::textual::wrap;
 use crate::ui::theme::Theme;
 
 /// Draws the page.
-pub fn draw(reason: &str, steps: &[String], theme: &Theme, area: Rect, buffer: &mut Buffer) {
+pub fn draw(
+    state: &UiState,
+    (reason, steps): (&str, &[String]),
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
+    let key = |action| format!("{} ", state.keymap.key(Context::FirstRun, action));
     let columns = usize::from(area.width.saturating_sub(8)).min(76);
     let mut lines = vec![
         Line::styled("crewdeck", theme.title_focused),
@@ -39,11 +48,11 @@ pub fn draw(reason: &str, steps: &[String], theme: &Theme, area: Rect, buffer: &
     }
     lines.push(Line::default());
     lines.push(Line::from(vec![
-        Span::styled("d ", theme.accent),
+        Span::styled(key(Action::StartDemo), theme.accent),
         Span::styled("start the demo: it needs no key and no network", theme.text),
     ]));
     lines.push(Line::from(vec![
-        Span::styled("q ", theme.accent),
+        Span::styled(key(Action::Quit), theme.accent),
         Span::styled("quit", theme.text),
     ]));
     let height = u16::try_from(lines.len()).unwrap_or(area.height);

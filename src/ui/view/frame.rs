@@ -6,6 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Widget};
 
+use crate::ui::bars;
 use crate::ui::pane::{Focus, Pane};
 pub use crate::ui::rows::first_row;
 use crate::ui::state::UiState;
@@ -44,7 +45,7 @@ pub fn pane(
     let aside: usize = titles.aside.iter().map(|s| width(&s.content)).sum();
     let room = usize::from(area.width).saturating_sub(aside + 8);
     let name = vec![
-        Span::styled(format!(" {} ", pane.number()), theme.dim),
+        Span::styled(format!(" {} ", bars::pane_key(state, pane)), theme.dim),
         Span::styled(fit(&titles.name, room), title),
         // No part of the name: a title may be reversed.
         Span::raw(" "),

@@ -12,7 +12,6 @@ use crate::domain::job::{Job, JobEnd};
 use crate::domain::stamp::Stamp;
 use crate::domain::text::{harmless, one_line};
 use crate::ui::pickers;
-use crate::ui::readers::centered;
 use crate::ui::state::UiState;
 use crate::ui::textual::{age, fit, pad, width, wrap};
 use crate::ui::theme::Theme;
@@ -23,18 +22,14 @@ const NAMES_MAX: usize = 12;
 /// Draws them; `row` is the selected one.
 pub fn draw(state: &UiState, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
     let jobs = state.jobs.listed();
-    let columns = pickers::jobs_width(screen);
     let title = match state.jobs.running() {
         0 => "Background jobs".to_string(),
         n => format!("Background jobs: {n} running"),
     };
     if jobs.is_empty() {
-        let words = "No background jobs. An agent starts one with background_run for what takes long: \
-                     builds, test suites, servers.";
-        let lines = wrap(words, usize::from(columns.saturating_sub(4)));
-        let rows = u16::try_from(lines.len()).unwrap_or(1);
-        let area = centered(screen, columns, rows + 2);
-        let inner = open(&title, Vec::new(), theme, area, buffer);
+        let area = pickers::jobs(screen, 0, 0).area;
+        let inner = open(state, &title, Vec::new(), theme, area, buffer);
+        let lines = pickers::no_jobs(screen);
         for (line, row) in lines.into_iter().zip(inner.rows()) {
             Line::styled(line, theme.dim).render(row, buffer);
         }
@@ -44,7 +39,7 @@ pub fn draw(state: &UiState, row: usize, theme: &Theme, screen: Rect, buffer: &m
     let pickers::Place { area, list, first } = pickers::jobs(screen, row, jobs.len());
     let shown = usize::from(list.height);
     let below = frame::beyond(jobs.len(), first, list.height, theme);
-    let inner = open(&title, below, theme, area, buffer);
+    let inner = open(state, &title, below, theme, area, buffer);
     let mut rows = inner.rows();
     let names = jobs.iter().map(|job| width(job.agent.as_str()));
     let names = names.max().unwrap_or(0).min(NAMES_MAX);

@@ -9,12 +9,13 @@ use super::ViewCache;
 use super::frame::{self, Titles};
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
+use crate::ui::keymap::{Action, Context};
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::Searching;
 use crate::ui::state::UiState;
 use crate::ui::textual::{age, fit, longest, width};
 use crate::ui::theme::Theme;
-use crate::ui::{board, layout, look};
+use crate::ui::{bars, board, layout, look};
 
 /// Draws the conversation.
 pub fn draw(
@@ -29,16 +30,8 @@ pub fn draw(
         name: name(state),
         aside: doing(state, theme),
         foot: Vec::new(),
-        below: agent.map_or_else(Vec::new, |a| {
-            if a.transcript.is_following() {
-                return Vec::new();
-            }
-            let words = match a.transcript.unread_below() {
-                0 => "f follows the newest".to_string(),
-                n => format!("{n} new ↓  f follows"),
-            };
-            vec![Span::styled(words, theme.accent)]
-        }),
+        below: bars::follow_mark(state, area)
+            .map_or_else(Vec::new, |mark| vec![Span::styled(mark.what, theme.accent)]),
     };
     let inner = frame::pane(state, Pane::Lead, titles, theme, area, buffer);
     let inner = queued(state, theme, inner, buffer);
@@ -145,13 +138,17 @@ fn doing(state: &UiState, theme: &Theme) -> Vec<Span<'static>> {
 fn welcome(state: &UiState) -> String {
     if !state.shown.is_lead() {
         return format!(
-            "{} has not said anything since crewdeck started. What it does appears here. Esc goes back.",
-            state.shown
+            "{} has not said anything since crewdeck started. What it does appears here. {} goes back.",
+            state.shown,
+            state.keymap.key(Context::Panes, Action::Back),
         );
     }
-    let mut text = String::from(
+    let help = |context| state.keymap.key(context, Action::Help);
+    let mut text = format!(
         "Say what you want done. The lead plans it, writes tasks on the board and spawns teammates for them.\n\n\
-         Press ? outside the composer (F1 in it) for the keys.",
+         Press {} outside the composer ({} in it) for the keys.",
+        help(Context::Panes),
+        help(Context::Everywhere),
     );
     if let Some(setup) = &state.setup {
         text.push_str("\n\n");
@@ -244,8 +241,12 @@ pub fn composer(
         return None;
     }
     if state.composer.is_empty() {
+        let key = |context, action| state.keymap.key(context, action);
+        let writes = format!("{} to write", key(Context::Panes, Action::Compose));
+        let back = key(Context::Composer, Action::Back);
+        let leaves = format!("Write to this teammate; {back} goes back");
         let forms = if !has_keys {
-            &["i to write"][..]
+            &[writes.as_str()][..]
         } else if state.shown.is_lead() && !state.seat.is_crew() {
             &[
                 "Write a letter, @name to a teammate, /help, /quit",
@@ -258,7 +259,7 @@ pub fn composer(
                 "Say what you want done",
             ][..]
         } else {
-            &["Write to this teammate; Esc goes back"][..]
+            &[leaves.as_str()][..]
         };
         let words = longest(forms, usize::from(inner.width));
         Line::styled(words, theme.dim).render(inner, buffer);

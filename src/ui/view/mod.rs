@@ -25,7 +25,8 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-pub use replay::share_of;
+pub use replay::{places as replay_places, share_of};
+pub use status::places as status_places;
 
 use super::layout::{self, Class, Layout};
 use super::pane::Pane;
@@ -77,7 +78,7 @@ fn draw_on(
         return None;
     }
     if let Page::FirstRun { reason, steps } = &state.page {
-        first_run::draw(reason, steps, theme, area, buffer);
+        first_run::draw(state, (reason, steps), theme, area, buffer);
         hints::draw(state, theme, layout.hints, buffer);
         return None;
     }

@@ -8,13 +8,14 @@ use ratatui::widgets::Widget;
 
 use super::frame::{self, Titles};
 use crate::domain::request::{Request, RequestKind};
-use crate::ui::keymap::Action;
+use crate::ui::keymap::{Action, Context};
 use crate::ui::needs_card::{CardLine, Part};
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::requests::is_the_leads;
 use crate::ui::state::UiState;
 use crate::ui::textual::{clock, width};
 use crate::ui::theme::Theme;
+use crate::ui::transcript::Scroll;
 use crate::ui::{bars, needs_card, rows, sentence};
 
 /// Draws it: the list, the selected request, and its buttons on the last row whatever its length.
@@ -29,25 +30,24 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
     let inner = frame::pane(state, Pane::Needs, titles, theme, area, buffer);
     let Some((at, request)) = selected else {
-        let words = "Nothing waits for you. Plans, questions and permissions come here, and w leads to them.";
-        frame::empty(words, theme, inner, buffer);
+        let key = state.waiting_key();
+        let words = format!(
+            "Nothing waits for you. Plans, questions and permissions come here, and {key} leads to them."
+        );
+        frame::empty(&words, theme, inner, buffer);
         return;
     };
     let inner = needs_card::inside(area);
-    let mut rest: Vec<Rect> = inner.rows().collect();
-    if let Some(row) = rest.pop() {
+    let places = needs_card::places(state, inner);
+    if let Some(row) = places.buttons {
         buttons(state, request, theme, row, buffer);
     }
-    let card = needs_card::card(state, inner.width, inner.height);
-    for line in card.pinned.iter().rev() {
-        let Some(row) = rest.pop() else { break };
+    for (line, row) in places.card.pinned.iter().zip(places.pinned.rows()) {
         part(request, line, theme, row, buffer);
     }
-    let mut rest = rest.into_iter();
     let first = frame::first_row(state.requests.len(), at, needs_card::listed(state));
     let listed = state.requests.cards().enumerate().skip(first);
-    for (place, other) in listed.take(usize::from(needs_card::listed(state))) {
-        let Some(row) = rest.next() else { break };
+    for ((place, other), row) in listed.zip(places.list.rows()) {
         // What the lead may decide needs the person less.
         let (shape, style) = match (place == at, is_the_leads(other)) {
             (true, false) => ("◆", theme.waiting),
@@ -72,19 +72,20 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         ])
         .render(row, buffer);
     }
-    let rows: Vec<Rect> = rest.collect();
-    let most = card.lines.len().saturating_sub(rows.len());
-    let top = state.selected.request_scroll.min(most);
-    for (line, row) in card.lines.iter().skip(top).zip(&rows) {
-        part(request, line, theme, *row, buffer);
+    let lines = places.card.lines.iter().skip(places.top);
+    for (line, row) in lines.zip(places.text.rows()) {
+        part(request, line, theme, row, buffer);
     }
     // On the frame: a mark over the text would cut a line of what is decided.
-    let below = most - top;
-    let mark = match (top, below) {
+    let shown = places.top + usize::from(places.text.height);
+    let below = places.card.lines.len().saturating_sub(shown);
+    let key = |by| state.keymap.key(Context::Panes, Action::Move(by));
+    let (down, up) = (key(Scroll::LineDown), key(Scroll::LineUp));
+    let mark = match (places.top, below) {
         (0, 0) => return,
-        (1.., 0) => format!(" ↑ {top} lines above "),
-        (_, 1) => " ↓ 1 more line, j k scroll ".into(),
-        (_, n) => format!(" ↓ {n} more lines, j k scroll "),
+        (top, 0) => format!(" ↑ {top} lines above "),
+        (_, 1) => format!(" ↓ 1 more line, {down} {up} scroll "),
+        (_, n) => format!(" ↓ {n} more lines, {down} {up} scroll "),
     };
     let wide = u16::try_from(width(&mark)).unwrap_or(u16::MAX);
     let wide = wide.min(area.width.saturating_sub(2));
@@ -104,7 +105,7 @@ fn part(request: &Request, (part, text): &CardLine, theme: &Theme, row: Rect, bu
         Part::Body => {
             Line::styled(text.as_str(), body_style(request, text, theme)).render(row, buffer);
         }
-        Part::Choice => {
+        Part::Choice(_) => {
             let (key, words) = text.split_at_checked(3).unwrap_or(("", text));
             Line::from(vec![
                 Span::styled(key, theme.accent),

@@ -2,22 +2,20 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Clear, Widget};
 
 use super::frame;
-use crate::domain::ids::Name;
-use crate::domain::text::one_line;
+use crate::ui::keymap::{Action, Context};
 use crate::ui::line_input::LineInput;
+use crate::ui::pane::Pane;
 use crate::ui::popup::{
     Choice, CommentBox, CommentStage, Picker, Popup, Question, Reader, Searching,
 };
-use crate::ui::readers::{self, centered, low};
 use crate::ui::state::{Models, UiState};
 use crate::ui::textual::{fit, width, wrap};
 use crate::ui::theme::Theme;
-use crate::ui::{pickers, rows, sentence};
+use crate::ui::{bars, boxes, hit, pickers, readers, rows, sentence};
 
 /// Draws a popup; where the cursor is to be comes back.
 pub fn draw(
@@ -35,9 +33,9 @@ pub fn draw(
             None
         }
         Popup::EventLog(view) => super::event_log::draw(state, view, theme, screen, buffer),
-        Popup::Comment(comment) => write(state, comment, theme, screen, buffer),
+        Popup::Comment(comment) => write(state, popup, comment, theme, screen, buffer),
         Popup::Confirm(question) => {
-            confirm(state, question, theme, screen, buffer);
+            confirm(state, popup, question, theme, screen, buffer);
             None
         }
     }
@@ -57,6 +55,22 @@ pub fn covers(popup: &Popup) -> bool {
 
 /// Draws the frame; the place inside comes back.
 pub fn open(
+    state: &UiState,
+    title: &str,
+    below: Vec<Span<'static>>,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Rect {
+    let closes = if hit::has_mouse(state) { " ✕ " } else { "" };
+    let inner = lay(title, below, theme, area, buffer);
+    let mark = pickers::close_mark(area).intersection(area);
+    Line::styled(closes, theme.accent).render(mark, buffer);
+    inner
+}
+
+/// Draws the frame of what lies over the panes and goes by itself; the place inside comes back.
+pub fn lay(
     title: &str,
     below: Vec<Span<'static>>,
     theme: &Theme,
@@ -65,7 +79,8 @@ pub fn open(
 ) -> Rect {
     Clear.render(area, buffer);
     buffer.set_style(area, theme.panel);
-    let room = usize::from(area.width).saturating_sub(4);
+    // The mark that closes it may stand behind the title.
+    let room = usize::from(area.width).saturating_sub(7);
     let mut block = Block::bordered()
         .border_type(BorderType::Rounded)
         .border_style(theme.border_focused)
@@ -91,24 +106,19 @@ fn read(
     screen: Rect,
     buffer: &mut Buffer,
 ) -> Option<Position> {
-    let most = readers::area(screen);
-    let lines = readers::lines(state, reader, most.width.saturating_sub(4), theme);
+    let lines = readers::rows(state, reader, theme);
     let area = readers::place(screen, reader, lines.len());
+    let (list, first) = readers::list(reader, area, lines.len());
     let height = area.height.saturating_sub(2);
-    let first = reader
-        .scroll
-        .min(lines.len().saturating_sub(usize::from(height)));
     let below = frame::beyond(lines.len(), first, height, theme);
-    let inner = open(&readers::title(state, reader), below, theme, area, buffer);
-    let (cursor, inner) = match reader.searching {
-        Searching::Rest => (None, inner),
-        Searching::Typing => {
-            let (at, rest) = search(&reader.search, theme, inner, buffer);
-            (Some(at), rest)
-        }
+    let title = readers::title(state, reader);
+    let inner = open(state, &title, below, theme, area, buffer);
+    let cursor = match reader.searching {
+        Searching::Rest => None,
+        Searching::Typing => Some(search(&reader.search, theme, inner, buffer).0),
     };
-    for (line, row) in lines.iter().skip(first).zip(inner.rows()) {
-        line.render(row, buffer);
+    for (line, row) in lines.iter().skip(first).zip(list.rows()) {
+        (&line.line).render(row, buffer);
     }
     cursor
 }
@@ -160,15 +170,18 @@ fn pick(
     let picks = rows::picks(state, picker);
     let pickers::Place { area, list, first } = pickers::picker(state, screen, picker, picks.len());
     let title = match picker.choice {
-        Choice::Palette { .. } => "Actions",
-        Choice::Models => "Model",
-        Choice::Themes => "Theme",
-        Choice::Copy => "Copy",
-        Choice::Scopes(_) => "Allow for the whole team until crewdeck ends",
-        Choice::Rules => "Allowed until crewdeck ends: Enter takes it back",
+        Choice::Palette { .. } => "Actions".into(),
+        Choice::Models => "Model".into(),
+        Choice::Themes => "Theme".into(),
+        Choice::Copy => "Copy".into(),
+        Choice::Scopes(_) => "Allow for the whole team until crewdeck ends".into(),
+        Choice::Rules => format!(
+            "Allowed until crewdeck ends: {} takes it back",
+            takes(state)
+        ),
     };
     let below = frame::beyond(picks.len(), first, list.height, theme);
-    let inner = open(title, below, theme, area, buffer);
+    let inner = open(state, &title, below, theme, area, buffer);
     let (cursor, _) = search(&picker.search, theme, inner, buffer);
     if picks.is_empty() {
         let words = nothing(state, picker);
@@ -225,82 +238,62 @@ pub fn emphasised(
     spans
 }
 
+/// The key that takes the selected line of a list.
+fn takes(state: &UiState) -> String {
+    state.keymap.key(Context::Picker, Action::Accept)
+}
+
 fn nothing(state: &UiState, picker: &Picker) -> String {
     let written = picker.search.text().trim();
     match (&picker.choice, &state.models) {
         (Choice::Palette { .. }, _) => "No action has these words.".into(),
         (Choice::Copy, _) => "Nothing to copy has these words.".into(),
         (Choice::Themes, _) => "No theme has these words.".into(),
-        (Choice::Scopes(_), _) => "None has these words. Esc allows nothing.".into(),
+        (Choice::Scopes(_), _) => {
+            let key = state.keymap.key(Context::Picker, Action::Back);
+            format!("None has these words. {key} allows nothing.")
+        }
         (Choice::Rules, _) if state.rules.is_empty() => {
-            "No rules yet. A on a permission's card makes one.".into()
+            let context = Context::In(Pane::Needs);
+            let key = state.keymap.key(context, Action::ApproveForTeam);
+            format!("No rules yet. {key} on a permission's card makes one.")
         }
         (Choice::Rules, _) => "No rule has these words.".into(),
         (Choice::Models, _) if !written.is_empty() => {
-            format!("No listed model fits. Enter takes the name as it is written: {written}")
+            let key = takes(state);
+            format!("No listed model fits. {key} takes the name as it is written: {written}")
         }
         (Choice::Models, Models::Unknown | Models::Asked) => "Asking the server…".into(),
         (Choice::Models, Models::Listed(_)) => {
-            "The server lists no models. Write a name and press Enter.".into()
+            let key = takes(state);
+            format!("The server lists no models. Write a name and press {key}.")
         }
     }
 }
 
 fn write(
     state: &UiState,
+    popup: &Popup,
     comment: &CommentBox,
     theme: &Theme,
     screen: Rect,
     buffer: &mut Buffer,
 ) -> Option<Position> {
-    let columns = 72.min(screen.width.saturating_sub(4));
-    let text_rows = (screen.height / 6).clamp(1, 6);
-    let area = low(screen, columns, text_rows + 5);
-    let is_question = state.requests.is_question(&comment.request);
-    let title = if is_question { "Answer" } else { "Comment" };
-    let inner = open(title, Vec::new(), theme, area, buffer);
+    let place = boxes::place(state, screen, popup);
+    let title = boxes::comment_title(state, comment);
+    let inner = open(state, title, Vec::new(), theme, place.area, buffer);
     let mut rows: Vec<Rect> = inner.rows().collect();
     if rows.len() < 4 {
         return None;
     }
-    let last = rows.pop()?;
-    rows.pop();
+    rows.truncate(rows.len() - 2);
     let head = rows.remove(0);
     let about = state.requests.get(&comment.request);
     let about = about.map_or_else(String::new, |request| {
         sentence::heading(request, &state.board, usize::from(head.width))
     });
     Line::styled(fit(&about, usize::from(head.width)), theme.dim).render(head, buffer);
-    let (keys, writing): (&[(&str, &str, Style)], bool) = match comment.stage {
-        CommentStage::Writing if is_question => (
-            &[
-                ("Enter", "send the answer", theme.yes),
-                ("Esc", "cancel", theme.text),
-            ],
-            true,
-        ),
-        CommentStage::Writing => (
-            &[
-                ("Enter", "go on to yes or no", theme.text),
-                ("Esc", "cancel", theme.text),
-            ],
-            true,
-        ),
-        CommentStage::Verdict => (
-            &[
-                ("a", "approve with it", theme.yes),
-                ("r", "reject with it", theme.no),
-                ("Esc", "back", theme.text),
-            ],
-            false,
-        ),
-    };
-    let mut spans = Vec::new();
-    for (key, words, style) in keys {
-        spans.push(Span::styled(format!("{key} "), theme.accent));
-        spans.extend([Span::styled(*words, *style), Span::raw("   ")]);
-    }
-    Line::from(spans).render(last, buffer);
+    buttons(state, popup, place.buttons, theme, buffer);
     let height = u16::try_from(rows.len()).unwrap_or(1);
     let window = comment.text.window(inner.width, height);
     for (text, row) in window.rows.iter().zip(&rows) {
@@ -308,57 +301,40 @@ fn write(
     }
     let first = rows.first()?;
     let at = Position::new(first.x + window.cursor.1, first.y + window.cursor.0);
-    writing.then_some(at)
+    (comment.stage == CommentStage::Writing).then_some(at)
 }
 
-fn confirm(state: &UiState, question: &Question, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
-    let (title, words, yes, no) = match question {
-        Question::Quit => ("Quit", quit(state), "quit", "stay"),
-        Question::Force(name) => ("End by force", force(state, name), "end it", "let it go on"),
-    };
-    let columns = 60.min(screen.width.saturating_sub(4));
-    let lines = wrap(&words, usize::from(columns.saturating_sub(4)));
-    let rows = u16::try_from(lines.len()).unwrap_or(2);
-    let inner = open(
-        title,
-        Vec::new(),
-        theme,
-        centered(screen, columns, rows + 4),
-        buffer,
-    );
-    let keys = Line::from(vec![
-        Span::styled("y ", theme.accent),
-        Span::styled(format!("{yes}   "), theme.text),
-        Span::styled("n ", theme.accent),
-        Span::styled(no, theme.text),
-    ]);
-    let blank = Line::default();
-    let lines = lines.into_iter().map(|l| Line::styled(l, theme.text));
-    for (line, row) in lines.chain([blank, keys]).zip(inner.rows()) {
-        line.render(row, buffer);
+/// Draws what can be answered.
+fn buttons(state: &UiState, popup: &Popup, row: Rect, theme: &Theme, buffer: &mut Buffer) {
+    for placed in bars::box_buttons(state, popup, row) {
+        let button = placed.what;
+        let style = match button.action {
+            Some(Action::Approve) => theme.yes,
+            Some(Action::Reject) => theme.no,
+            Some(_) | None => theme.text,
+        };
+        Line::from(vec![
+            Span::styled(format!("{} ", button.key), theme.accent),
+            Span::styled(button.words, style),
+        ])
+        .render(placed.at, buffer);
     }
 }
 
-fn quit(state: &UiState) -> String {
-    match state.busy() {
-        0 => "Quit?".to_string(),
-        1 => "One agent is still at work. Quit and stop it? Its work so far is kept.".to_string(),
-        n => {
-            format!("{n} agents are still at work. Quit and stop them? Their work so far is kept.")
-        }
+fn confirm(
+    state: &UiState,
+    popup: &Popup,
+    question: &Question,
+    theme: &Theme,
+    screen: Rect,
+    buffer: &mut Buffer,
+) {
+    let place = boxes::place(state, screen, popup);
+    let title = boxes::question_title(question);
+    let inner = open(state, title, Vec::new(), theme, place.area, buffer);
+    let lines = boxes::lines(state, question, screen);
+    for (line, row) in lines.into_iter().zip(inner.rows()) {
+        Line::styled(line, theme.text).render(row, buffer);
     }
-}
-
-fn force(state: &UiState, name: &Name) -> String {
-    let task = state.board.open_task_of(name).map(|task| {
-        format!(
-            " Task {} ({}) goes back to the board.",
-            task.id,
-            one_line(&task.subject)
-        )
-    });
-    format!(
-        "End {name} now, in the middle of what it does?{} What it has written to files stays.",
-        task.unwrap_or_default()
-    )
+    buttons(state, popup, place.buttons, theme, buffer);
 }

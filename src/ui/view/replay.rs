@@ -30,11 +30,21 @@ pub fn draw(player: &Player, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     .render(row, buffer);
 }
 
-/// The place in the whole, from 0 to 1, that a click on `column` means; `None`: it is beside the bar.
+/// Where its mark lies, which plays it or lets it stand still, and where its bar does.
+pub fn places(player: &Player, row: Rect) -> (Rect, Rect) {
+    let mark = Rect {
+        width: 3.min(row.width),
+        ..row
+    };
+    (mark, bar(player, row))
+}
+
+/// The place in the whole, from 0 to 1, that a column means: beside the bar, its nearer end; `None` without a bar.
 pub fn share_of(player: &Player, row: Rect, column: u16) -> Option<f64> {
     let bar = bar(player, row);
-    let at = column.checked_sub(bar.x)?;
-    (at < bar.width).then(|| f64::from(at) / f64::from(bar.width.saturating_sub(1).max(1)))
+    let last = bar.width.checked_sub(1)?;
+    let at = column.saturating_sub(bar.x).min(last);
+    Some(f64::from(at) / f64::from(last.max(1)))
 }
 
 fn bar(player: &Player, row: Rect) -> Rect {

@@ -3,14 +3,18 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use crate::domain::ids::Name;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
+use crate::ui::bars::{self, Placed};
+use crate::ui::hit::Hit;
+use crate::ui::keymap::Action;
 use crate::ui::look;
+use crate::ui::pane::Pane;
 use crate::ui::state::UiState;
 use crate::ui::textual::{count, dollars, fit, width};
 use crate::ui::theme::Theme;
@@ -20,6 +24,24 @@ struct Piece {
     rank: u8,
     text: String,
     style: Style,
+    /// What a click on it does.
+    hit: Hit,
+}
+
+impl Piece {
+    fn plain(rank: u8, text: String, style: Style) -> Piece {
+        Piece {
+            rank,
+            text,
+            style,
+            hit: Hit::Nothing,
+        }
+    }
+
+    /// The same piece; a click on it does that.
+    fn leads(self, hit: Hit) -> Piece {
+        Piece { hit, ..self }
+    }
 }
 
 /// Pieces up to this rank matter more than the whole words of the others among them.
@@ -27,6 +49,23 @@ const ESSENTIAL: u8 = 4;
 
 /// Draws it.
 pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    for placed in pieces(state, theme, row) {
+        let piece = placed.what;
+        Line::styled(format!(" {} ", piece.text), piece.style).render(placed.at, buffer);
+    }
+}
+
+/// What can be pressed in it, and where.
+pub fn places(state: &UiState, row: Rect) -> Vec<Placed<Hit>> {
+    let pieces = pieces(state, &Theme::default(), row).into_iter();
+    let pressed = pieces.filter(|placed| placed.what.hit != Hit::Nothing);
+    pressed
+        .map(|placed| placed.map(|piece| piece.hit))
+        .collect()
+}
+
+/// The pieces that fit, each at its place.
+fn pieces(state: &UiState, theme: &Theme, row: Rect) -> Vec<Placed<Piece>> {
     let columns = usize::from(row.width);
     let mut left = left(state, theme, Words::Whole);
     let mut right = right(state, theme);
@@ -50,22 +89,22 @@ pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
         left.retain(|p| p.rank != worst);
         right.retain(|p| p.rank != worst);
     }
-    let gap = columns.saturating_sub(total(&left) + total(&right));
-    let mut spans = spans(left);
-    spans.push(Span::raw(" ".repeat(gap)));
-    spans.extend(self::spans(right));
-    Line::from(spans).render(row, buffer);
+    let wide = |piece: Piece| (width(&piece.text) + 2, piece);
+    let behind = u16::try_from(total(&right))
+        .unwrap_or(u16::MAX)
+        .min(row.width);
+    let end = Rect {
+        x: row.right() - behind,
+        width: behind,
+        ..row
+    };
+    let mut out = bars::place(row, left.into_iter().map(wide));
+    out.extend(bars::place(end, right.into_iter().map(wide)));
+    out
 }
 
 fn total(pieces: &[Piece]) -> usize {
     pieces.iter().map(|p| width(&p.text) + 2).sum()
-}
-
-fn spans(pieces: Vec<Piece>) -> Vec<Span<'static>> {
-    pieces
-        .into_iter()
-        .map(|p| Span::styled(format!(" {} ", p.text), p.style))
-        .collect()
 }
 
 /// How many words there is room for.
@@ -76,38 +115,38 @@ enum Words {
 }
 
 fn left(state: &UiState, theme: &Theme, words: Words) -> Vec<Piece> {
-    let mut out = vec![Piece {
-        rank: 0,
-        text: "crewdeck".into(),
-        style: theme.title,
-    }];
-    let mut piece = |rank: u8, text: String, style: Style| out.push(Piece { rank, text, style });
+    let mut out = vec![Piece::plain(0, "crewdeck".into(), theme.title)];
+    let piece = Piece::plain;
+    let (team_pane, problems) = (Hit::Tab(Pane::Team), Hit::Button(Action::Problems));
     if let Some((whole, short)) = state.seat.mark() {
         let text = match words {
             Words::Whole => whole,
             Words::Short => short,
         };
-        piece(0, text, theme.accent);
+        out.push(piece(0, text, theme.accent));
     }
     let Some(setup) = &state.setup else {
-        piece(1, "starting…".into(), theme.dim);
+        out.push(piece(1, "starting…".into(), theme.dim));
         return out;
     };
     let project = one_line(setup.project());
     if !project.is_empty() {
-        piece(8, fit(&project, 24), theme.text);
+        out.push(piece(8, fit(&project, 24), theme.text));
     }
     if setup.scripted {
-        piece(1, "scripted".into(), theme.warn);
+        out.push(piece(1, "scripted".into(), theme.warn));
     }
     let team = one_line(&state.team.team_name);
     if team != "default" && !team.is_empty() {
-        piece(9, fit(&team, 20), theme.dim);
+        out.push(piece(9, fit(&team, 20), theme.dim));
     }
     let waiting = state.requests.for_person();
     if waiting > 0 {
         let words = if waiting == 1 { "needs" } else { "need" };
-        piece(1, format!("◆ {waiting} {words} you"), theme.waiting);
+        out.push(
+            piece(1, format!("◆ {waiting} {words} you"), theme.waiting)
+                .leads(Hit::Button(Action::Waiting)),
+        );
     }
     if let Some((until, cause)) = backoff(state) {
         let left = look::seconds(until, state.now);
@@ -115,7 +154,7 @@ fn left(state: &UiState, theme: &Theme, words: Words) -> Vec<Piece> {
             Words::Whole => format!("◔ {cause}, retry in {left} s"),
             Words::Short => format!("◔ retry {left} s"),
         };
-        piece(3, text, theme.warn);
+        out.push(piece(3, text, theme.warn).leads(problems.clone()));
     }
     let activities: Vec<Activity> = state
         .present()
@@ -130,24 +169,28 @@ fn left(state: &UiState, theme: &Theme, words: Words) -> Vec<Piece> {
             0 => "◔",
             _ => look::spinner(state.now, state.motion),
         };
-        piece(4, format!("{shape} {working} working"), theme.working);
+        out.push(
+            piece(4, format!("{shape} {working} working"), theme.working).leads(team_pane.clone()),
+        );
     }
     let jobs = state.jobs.running();
     if jobs > 0 {
         let words = if jobs == 1 { "job" } else { "jobs" };
-        piece(5, format!("▷ {jobs} {words}"), theme.working);
+        out.push(
+            piece(5, format!("▷ {jobs} {words}"), theme.working).leads(Hit::Button(Action::Jobs)),
+        );
     }
     let idle = count_of(|a| matches!(a, Activity::Idle));
     if idle > 0 {
-        piece(5, format!("○ {idle} idle"), theme.dim);
+        out.push(piece(5, format!("○ {idle} idle"), theme.dim).leads(team_pane));
     }
     let stuck = count_of(|a| matches!(a, Activity::Stuck { .. }));
     if stuck > 0 {
-        piece(2, format!("▲ {stuck} stuck"), theme.warn);
+        out.push(piece(2, format!("▲ {stuck} stuck"), theme.warn).leads(problems.clone()));
     }
     let failed = count_of(|a| matches!(a, Activity::Failed { .. }));
     if failed > 0 {
-        piece(2, format!("✗ {failed} failed"), theme.error);
+        out.push(piece(2, format!("✗ {failed} failed"), theme.error).leads(problems));
     }
     out
 }
@@ -157,22 +200,24 @@ fn right(state: &UiState, theme: &Theme) -> Vec<Piece> {
     let Some(setup) = &state.setup else {
         return out;
     };
-    let mut piece = |rank: u8, text: String, style: Style| out.push(Piece { rank, text, style });
-    piece(7, fit(&one_line(&setup.model), 32), theme.dim);
+    let piece = Piece::plain;
+    out.push(
+        piece(7, fit(&one_line(&setup.model), 32), theme.dim).leads(Hit::Button(Action::Models)),
+    );
     let share = state
         .agents
         .get(&state.shown)
         .and_then(super::super::agents::AgentView::context_share);
     if let Some(share) = share {
         let style = if share >= 80 { theme.warn } else { theme.dim };
-        piece(8, format!("ctx {share}%"), style);
+        out.push(piece(8, format!("ctx {share}%"), style));
     }
     let tokens = state.agents.tokens();
     if tokens > 0 {
-        piece(6, format!("{} tok", count(tokens)), theme.dim);
+        out.push(piece(6, format!("{} tok", count(tokens)), theme.dim));
     }
     if let Some(cost) = state.agents.cost() {
-        piece(6, dollars(cost), theme.dim);
+        out.push(piece(6, dollars(cost), theme.dim));
     }
     out
 }

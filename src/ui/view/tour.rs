@@ -5,28 +5,19 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
+use crate::ui::bars;
 use crate::ui::state::UiState;
 use crate::ui::textual::width;
 use crate::ui::theme::Theme;
-use crate::ui::tour::{dismissed_by, line};
-
-/// What stands before the words.
-const MARK: &str = " ▸ ";
+use crate::ui::tour::{MARK, line};
 
 /// Draws it, where there is one.
 pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let Some(words) = line(state) else {
         return;
     };
-    let away = format!(" {} hides ", dismissed_by(state));
-    let columns = usize::from(row.width).saturating_sub(width(MARK));
-    // What is to be pressed next is worth more than how the line is put away, which the keys tell too.
-    let away = if width(&words) + width(&away) > columns {
-        String::new()
-    } else {
-        away
-    };
-    let room = columns.saturating_sub(width(&away));
+    let away = bars::tour_away(state, row).map_or_else(String::new, |away| away.what);
+    let room = usize::from(row.width).saturating_sub(width(MARK) + width(&away));
     let [words, blanks] = super::frame::cell(&words, room, theme.title);
     Line::from(vec![
         Span::styled(MARK, theme.accent),

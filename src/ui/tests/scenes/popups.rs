@@ -87,6 +87,7 @@ pub fn scenes() -> Vec<Scene> {
         diff,
         over("popup_letter", cast::many_letters, "esc 5 k k enter"),
         over("popup_letter_short", none, "esc 5 k k k enter"),
+        over("popup_todo", none, "esc 2 enter"),
         over("popup_event_log", happenings, "esc @"),
         without("popup_event_log_empty", "esc @"),
         over("popup_problems", troubles, "esc p"),

@@ -12,6 +12,7 @@ use ratatui::widgets::Widget;
 
 use super::frame::{self, Titles};
 use crate::ui::board::{self, Index, Query, Shown, Standing, Why};
+use crate::ui::keymap::{Action, Context};
 use crate::ui::layout;
 use crate::ui::look;
 use crate::ui::pane::{Focus, Pane};
@@ -60,13 +61,14 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         }
         Shown::List(_) if board::rows(state).len() == 0 => {
             let words = if state.board.is_empty() && state.seat == Seat::Starting {
-                "The board is being read…"
+                "The board is being read…".into()
             } else if state.board.is_empty() {
-                "No tasks yet. Say what you want done: the lead writes tasks when it plans. `crewdeck task add` does too."
+                "No tasks yet. Say what you want done: the lead writes tasks when it plans. `crewdeck task add` does too.".into()
             } else {
-                "No task fits the filter. Esc clears it."
+                let key = state.keymap.key(Context::Panes, Action::Back);
+                format!("No task fits the filter. {key} clears it.")
             };
-            frame::empty(words, theme, places.body, buffer);
+            frame::empty(&words, theme, places.body, buffer);
         }
         Shown::List(_) => list::draw(state, &index, theme, places.body, buffer),
     }

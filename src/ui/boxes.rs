@@ -1,0 +1,114 @@
+//! Pure: the popups that ask for a word, a comment or a yes: where they lie, what they say.
+
+use ratatui::layout::Rect;
+
+use super::pickers;
+use super::popup::{CommentBox, Popup, Question};
+use super::readers::{centered, low};
+use super::state::UiState;
+use super::textual::wrap;
+use crate::domain::ids::Name;
+use crate::domain::text::one_line;
+
+/// Widest field for a comment, in columns.
+const COMMENT_WIDTH: u16 = 72;
+/// Most rows that a comment has in view.
+const COMMENT_ROWS: u16 = 6;
+/// Widest question, in columns.
+const QUESTION_WIDTH: u16 = 60;
+
+/// Where such a popup lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The popup with its frame.
+    pub area: Rect,
+    /// The row of its buttons.
+    pub buttons: Rect,
+}
+
+/// Where a comment or a question lies; nowhere for popups of another kind.
+pub fn place(state: &UiState, screen: Rect, popup: &Popup) -> Place {
+    let area = match popup {
+        Popup::Comment(_) => comment(screen),
+        Popup::Confirm(question) => {
+            let rows = u16::try_from(lines(state, question, screen).len()).unwrap_or(2);
+            centered(screen, question_width(screen), rows + 4)
+        }
+        Popup::Reader(_) | Popup::Picker(_) | Popup::Jobs { .. } | Popup::EventLog(_) => {
+            Rect::default()
+        }
+    };
+    let inside = pickers::inside(area);
+    Place {
+        area,
+        buttons: Rect {
+            y: inside.bottom().saturating_sub(1),
+            height: 1.min(inside.height),
+            ..inside
+        },
+    }
+}
+
+fn comment(screen: Rect) -> Rect {
+    let columns = COMMENT_WIDTH.min(screen.width.saturating_sub(4));
+    // Low, and no more than a sixth of the screen: the card can be read meanwhile.
+    let rows = (screen.height / 6).clamp(1, COMMENT_ROWS);
+    low(screen, columns, rows + 5)
+}
+
+/// The title of a field for a comment.
+pub fn comment_title(state: &UiState, comment: &CommentBox) -> &'static str {
+    if state.requests.is_question(&comment.request) {
+        "Answer"
+    } else {
+        "Comment"
+    }
+}
+
+/// The title of a question.
+pub fn question_title(question: &Question) -> &'static str {
+    match question {
+        Question::Quit => "Quit",
+        Question::Force(_) => "End by force",
+    }
+}
+
+fn question_width(screen: Rect) -> u16 {
+    QUESTION_WIDTH.min(screen.width.saturating_sub(4))
+}
+
+/// The words of a question, wrapped to its width.
+pub fn lines(state: &UiState, question: &Question, screen: Rect) -> Vec<String> {
+    let words = match question {
+        Question::Quit => quit(state),
+        Question::Force(name) => force(state, name),
+    };
+    wrap(
+        &words,
+        usize::from(question_width(screen).saturating_sub(4)),
+    )
+}
+
+fn quit(state: &UiState) -> String {
+    match state.busy() {
+        0 => "Quit?".to_string(),
+        1 => "One agent is still at work. Quit and stop it? Its work so far is kept.".to_string(),
+        n => {
+            format!("{n} agents are still at work. Quit and stop them? Their work so far is kept.")
+        }
+    }
+}
+
+fn force(state: &UiState, name: &Name) -> String {
+    let task = state.board.open_task_of(name).map(|task| {
+        format!(
+            " Task {} ({}) goes back to the board.",
+            task.id,
+            one_line(&task.subject)
+        )
+    });
+    format!(
+        "End {name} now, in the middle of what it does?{} What it has written to files stays.",
+        task.unwrap_or_default()
+    )
+}

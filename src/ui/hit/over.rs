@@ -1,0 +1,84 @@
+//! What can be pressed in a popup and beside it. Nothing below it can.
+
+use super::{Hit, Placed, has_mouse, listed};
+use crate::ui::keymap::Action;
+use crate::ui::layout::Layout;
+use crate::ui::popup::Popup;
+use crate::ui::state::UiState;
+use crate::ui::theme::Theme;
+use crate::ui::{bars, boxes, complete, event_log, pickers, readers, rows};
+
+/// Adds the list that completes a word; nothing below it can be pressed.
+pub fn offers(state: &UiState, layout: &Layout, out: &mut Vec<Placed<Hit>>) {
+    let len = complete::offers(state).len();
+    if let Some(place) = complete::place(state, layout, len) {
+        let rows = listed(place.list, place.first, len);
+        out.extend(rows.map(|(at, row)| Placed {
+            at,
+            what: Hit::Offer(row),
+        }));
+        out.push(Placed {
+            at: place.area,
+            what: Hit::Nothing,
+        });
+    }
+}
+
+/// Adds what lies over the panes.
+pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
+    let mut acts: Vec<Placed<Hit>> = Vec::new();
+    let mut put = |at, what| acts.push(Placed { at, what });
+    let (area, beside) = match popup {
+        Popup::Reader(reader) => {
+            let lines = readers::rows(state, reader, &Theme::default());
+            let place = readers::place(state.size, reader, lines.len());
+            let (list, first) = readers::list(reader, place, lines.len());
+            for (line, at) in lines.iter().skip(first).zip(list.rows()) {
+                if let Some(action) = line.does {
+                    put(at, Hit::HelpRow(action));
+                }
+            }
+            (place, Hit::BesidePopup)
+        }
+        Popup::Picker(picker) => {
+            let len = rows::picks(state, picker).len();
+            let place = pickers::picker(state, state.size, picker, len);
+            for (at, row) in listed(place.list, place.first, len) {
+                put(at, Hit::PopupRow(row));
+            }
+            (place.area, Hit::BesidePopup)
+        }
+        Popup::Jobs { row } => {
+            let len = state.jobs.listed().len();
+            let place = pickers::jobs(state.size, *row, len);
+            for (at, row) in listed(place.list, place.first, len) {
+                put(at, Hit::PopupRow(row));
+            }
+            (place.area, Hit::BesidePopup)
+        }
+        Popup::EventLog(view) => {
+            let rows = view.rows(state);
+            let row = view.row(&rows).unwrap_or(0);
+            let place = event_log::place(state, view, rows.len(), row);
+            for (at, row) in listed(place.list, place.first, rows.len()) {
+                put(at, Hit::PopupRow(row));
+            }
+            (place.area, Hit::BesidePopup)
+        }
+        // What is written or asked there is not put away by a slip of the mouse.
+        Popup::Comment(_) | Popup::Confirm(_) => {
+            let place = boxes::place(state, state.size, popup);
+            for button in bars::box_buttons(state, popup, place.buttons) {
+                if let Some(action) = button.what.action {
+                    put(button.at, Hit::Button(action));
+                }
+            }
+            (place.area, Hit::Popup)
+        }
+    };
+    if has_mouse(state) {
+        put(pickers::close_mark(area), Hit::Button(Action::Back));
+    }
+    out.append(&mut acts);
+    out.extend([(area, Hit::Popup), (state.size, beside)].map(|(at, what)| Placed { at, what }));
+}

@@ -1,0 +1,144 @@
+//! The person's own keys: no words on the screen name a key that they have put in place of.
+
+use crate::ui::UiState;
+use crate::ui::fixture::{blank, picture, press, started};
+use crate::ui::keymap::{Changes, KeyMap, TABLE};
+use crate::ui::tests::pressed::{LOOKS, SIZES, crew};
+
+/// Keys with a name, as people read them.
+const NAMED: &[&str] = &[
+    "Enter", "Esc", "Tab", "Space", "PgUp", "PgDn", "F1", "F2", "F3",
+];
+
+/// A key map in which every line shows a key of its own, a letter with an accent; the old ones still count.
+fn own() -> KeyMap {
+    let mut changes = Changes::new();
+    for bound in KeyMap::default().lines() {
+        let place = u32::try_from(changes.len()).unwrap();
+        let letter = char::from_u32(0x1e00 + place * 2 + 1).unwrap();
+        let mut keys = vec![format!("alt+{letter}")];
+        keys.extend(bound.keys.iter().cloned());
+        changes.entry(bound.name()).or_insert(keys);
+    }
+    KeyMap::changed(&changes).unwrap()
+}
+
+/// The words that name an old key.
+fn old_keys(text: &str) -> Vec<String> {
+    let letters: Vec<&str> = TABLE
+        .iter()
+        .flat_map(|b| b.keys)
+        .copied()
+        .filter(|k| {
+            k.chars()
+                .all(|c| c.is_ascii_alphabetic() || "?@".contains(c))
+                && k.len() == 1
+        })
+        .collect();
+    // What a popup cuts in two stands at its border without a blank, and is no word.
+    let words: Vec<&str> = text
+        .split(|c: char| c.is_whitespace() || c == '"')
+        .filter(|word| !word.is_empty())
+        .map(|word| word.trim_matches([',', '.', ':', ';', '(', ')']))
+        .collect();
+    let mut out = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let before = at.checked_sub(1).map_or("", |at| words[at]);
+        let is_chord = word.starts_with("Ctrl+")
+            || word.starts_with("Shift+") && *word != "Shift+drag"
+            || word.strip_prefix("Alt+").is_some_and(str::is_ascii);
+        // `a` and `A` are words too.
+        let is_article = word.eq_ignore_ascii_case("a") && !before.eq_ignore_ascii_case("press");
+        let is_letter = letters.contains(word) && !is_article;
+        let is_pane = word.len() == 1 && words.get(at + 1) == Some(&"then");
+        if NAMED.contains(word) || is_chord || is_letter || is_pane {
+            out.push(format!("{before} {word}"));
+        }
+    }
+    out
+}
+
+fn check(state: &UiState, what: &str) {
+    assert_eq!(
+        old_keys(&picture(state)),
+        Vec::<String>::new(),
+        "{what}:\n{}",
+        picture(state)
+    );
+}
+
+#[test]
+fn the_check_finds_keys() {
+    let cases = [
+        ("Press i to write, then paste.", vec!["Press i"]),
+        ("3, then Enter shows it", vec![" 3", "then Enter"]),
+        ("Alt+ḁ shows it; a plan, Shift+drag", vec![]),
+        ("once: press a.", vec!["press a"]),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(old_keys(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn no_screen_names_an_old_key() {
+    // The help, and the hints for the second key of a pair, list all keys of an action.
+    let lists = |look: &str| look.contains('?') || ["f1", "ctrl+x"].contains(&look);
+    let looks = LOOKS.iter().filter(|look| !lists(look));
+    for look in looks {
+        for size in SIZES {
+            let mut state = crew(size, look);
+            state.set_keymap(own());
+            check(&state, &format!("{size:?} {look}"));
+        }
+    }
+    for keys in [
+        "", "esc 2", "esc 3", "esc 4", "esc 5", "esc 6", "esc R", "esc b", "esc m", "esc p",
+    ] {
+        let mut state = started(160, 45);
+        press(&mut state, keys);
+        state.set_keymap(own());
+        check(&state, keys);
+    }
+    let mut first = blank(100, 30);
+    first.set_keymap(own());
+    first.first_run("No key was found.", &[]);
+    check(&first, "first run");
+}
+
+#[test]
+fn no_message_names_an_old_key() {
+    let looks = [
+        "",
+        "esc 1",
+        "esc 3",
+        "esc 3 v",
+        "esc 3 / \"own\" enter",
+        "esc 4",
+        "esc 5",
+        "alt+w",
+        "alt+w l l",
+    ];
+    let mut said = 0;
+    for look in looks {
+        let contexts = crew(SIZES[0], look).contexts();
+        for line in TABLE.iter().filter(|b| contexts.contains(&b.context)) {
+            let Some(key) = line.keys.first() else {
+                continue;
+            };
+            let mut state = crew(SIZES[0], look);
+            state.set_keymap(own());
+            press(&mut state, key);
+            if let Some(flash) = &state.flash {
+                said += 1;
+                let words = &flash.text;
+                assert_eq!(
+                    old_keys(words),
+                    Vec::<String>::new(),
+                    "{look} {key}: {words}"
+                );
+            }
+        }
+    }
+    assert!(said > 20, "{said}");
+}

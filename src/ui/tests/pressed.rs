@@ -1,0 +1,365 @@
+//! Everything that the mouse can press, on every kind of screen: it is found where it is drawn, and does what its key does.
+
+use std::time::Duration;
+
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use pretty_assertions::assert_eq;
+
+use crate::domain::ids::JobId;
+use crate::domain::job::Job;
+use crate::domain::stamp::Stamp;
+use crate::protocol::{Event, EventKind};
+use crate::ui::bars::Placed;
+use crate::ui::fixture::{
+    NOON, blank, busy, busy_events, name, permission, picture, press, question, started, tell,
+};
+use crate::ui::hit::{self, Hit};
+use crate::ui::keymap::{Action, Context, Found, TABLE};
+use crate::ui::pane::{Focus, Pane};
+use crate::ui::popup::Popup;
+use crate::ui::replay::Player;
+use crate::ui::{Do, MouseOwner, Msg, UiState, begin_replay, board, rows, update};
+
+pub const SIZES: [(u16, u16); 3] = [(160, 45), (100, 30), (70, 20)];
+
+fn click(state: &mut UiState, (column, row): (u16, u16)) -> Vec<Do> {
+    update(
+        state,
+        Msg::Mouse(MouseEvent {
+            kind: MouseEventKind::Down(MouseButton::Left),
+            column,
+            row,
+            modifiers: KeyModifiers::NONE,
+        }),
+    )
+}
+
+/// A crew with something of everything, looked at through `keys`.
+pub fn crew(size: (u16, u16), keys: &str) -> UiState {
+    let mut state = busy(size.0, size.1);
+    let asks = |request| EventKind::RequestChanged { request };
+    tell(
+        &mut state,
+        vec![
+            asks(permission("p1")),
+            asks(question("q1", &["the old one", "the new one"])),
+            EventKind::JobChanged { job: job() },
+        ],
+    );
+    state.mouse = MouseOwner::Crewdeck;
+    press(&mut state, keys);
+    // The messages that keys leave cover the hints.
+    state.flash = None;
+    state
+}
+
+fn job() -> Job {
+    Job {
+        id: JobId("bg_0001".into()),
+        agent: name("alice"),
+        command: "make".into(),
+        began: Stamp(NOON),
+        ended: None,
+        tail: String::new(),
+    }
+}
+
+fn replay(size: (u16, u16)) -> UiState {
+    let event = |(i, kind): (usize, EventKind)| Event {
+        seq: i as u64 + 1,
+        at: Stamp(NOON).after(Duration::from_secs(i as u64 + 1)),
+        kind,
+    };
+    let events = busy_events().into_iter().enumerate().map(event).collect();
+    let mut state = blank(size.0, size.1);
+    begin_replay(&mut state, Player::new(events, 1.0));
+    update(&mut state, Msg::Tick { now: Stamp(NOON) });
+    state.mouse = MouseOwner::Crewdeck;
+    press(&mut state, "> >");
+    state.flash = None;
+    state
+}
+
+/// The ways to look at the crew.
+pub const LOOKS: &[&str] = &[
+    "",
+    "esc 1",
+    "esc 1 J k k k k k k",
+    "esc 2",
+    "esc 3",
+    "esc 3 v",
+    "esc 3 / \"own\" enter",
+    "esc 4",
+    "esc 5",
+    "alt+w",
+    "alt+w l",
+    "alt+w l l",
+    "esc =",
+    "esc = =",
+    "esc 3 3",
+    "ctrl+x",
+    "esc ?",
+    "esc 3 ? / \"open\"",
+    "f1",
+    "ctrl+p",
+    "esc T",
+    "esc b",
+    "esc p",
+    "esc @",
+    "\"/\"",
+    "\"@\"",
+    "esc 3 enter",
+    "esc 2 enter",
+    "alt+w c",
+    "alt+w c \"x\" enter",
+    "alt+w l A",
+    "esc q",
+    "esc 4 X",
+];
+
+/// The first cell of each thing that is not covered by what lies above it.
+fn cells(state: &UiState) -> Vec<((u16, u16), Hit)> {
+    let all = hit::targets(state);
+    let mut out = Vec::new();
+    for (i, Placed { at, what }) in all.iter().enumerate() {
+        assert_eq!(at.intersection(state.size), *at, "{what:?} is outside");
+        let is_free = |here| !all[..i].iter().any(|above| above.at.contains(here));
+        if let Some(here) = at.positions().find(|here| is_free(*here)) {
+            out.push(((here.x, here.y), what.clone()));
+        }
+    }
+    out
+}
+
+/// The key that does `action` here, as the key map reads it.
+fn key_of(state: &UiState, action: Action) -> Option<String> {
+    let contexts = state.contexts();
+    let bound = contexts.iter().flat_map(|c| state.keymap.in_context(*c));
+    let keys = bound.filter(|b| b.action == action).flat_map(|b| &b.keys);
+    let mut meant = keys.filter(|key| state.keymap.lookup(&contexts, key) == Found::Action(action));
+    let key = meant.next()?;
+    match &state.prefix {
+        // Of a pair whose first key is pressed already, the second one is left.
+        Some(first) => key
+            .strip_prefix(first.as_str())
+            .map(|rest| rest.trim().into()),
+        None => Some(key.clone()),
+    }
+}
+
+/// What can be seen of a state.
+fn seen(state: &mut UiState, done: Vec<Do>, at: Stamp) -> (String, Vec<Do>, Focus) {
+    update(state, Msg::Tick { now: at });
+    (picture(state), done, state.focus)
+}
+
+/// Checks that a click on `here` does what `keys` do, on two screens that `make` makes.
+fn same(make: &dyn Fn() -> UiState, here: (u16, u16), keys: &str, what: &str) {
+    let (mut clicked, mut pressed) = (make(), make());
+    let now = clicked.now.after(Duration::from_secs(9));
+    // The keys are pressed a second apart.
+    let keyed = Duration::from_secs(keys.split_whitespace().count() as u64);
+    let then = clicked.now.after(keyed);
+    update(&mut clicked, Msg::Tick { now: then });
+    let by_click = click(&mut clicked, here);
+    let by_key = press(&mut pressed, keys);
+    let (a, b) = (
+        seen(&mut clicked, by_click, now),
+        seen(&mut pressed, by_key, now),
+    );
+    assert_eq!(a, b, "{what}: a click on {here:?} against {keys:?}");
+}
+
+#[test]
+fn what_is_drawn_last_is_hit_first_and_every_cell_has_one_meaning() {
+    for size in SIZES {
+        for look in LOOKS {
+            let state = crew(size, look);
+            for ((x, y), what) in cells(&state) {
+                assert_eq!(hit::at(&state, x, y), what, "{size:?} {look}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_has_a_key_does_what_its_key_does() {
+    for (size, looks) in [
+        (SIZES[0], LOOKS),
+        (SIZES[2], &["", "esc 3", "alt+w l l", "f1"]),
+    ] {
+        for look in looks {
+            check_keys(&|| crew(size, look), &format!("{size:?} {look}"));
+        }
+        check_keys(&|| replay(size), "replay");
+    }
+}
+
+/// Checks everything with a key on the screens that `make` makes.
+fn check_keys(make: &dyn Fn() -> UiState, look: &str) {
+    let state = make();
+    // The help has a row for each key, most of them alike.
+    let mut rows_of_help = 0;
+    for (here, what) in cells(&state) {
+        let words = format!("{look}: {what:?}");
+        match what {
+            Hit::Button(action) => {
+                assert!(
+                    TABLE.iter().any(|b| b.action == action),
+                    "{words} has no key"
+                );
+                if let Some(key) = key_of(&state, action) {
+                    same(make, here, &key, &words);
+                }
+            }
+            Hit::HelpRow(action) if rows_of_help < 12 => {
+                rows_of_help += 1;
+                let close = if state.popups.last().map(Popup::context) == Some(Context::Filter) {
+                    "esc esc"
+                } else {
+                    "esc"
+                };
+                let mut below = make();
+                press(&mut below, close);
+                if let Some(key) = key_of(&below, action) {
+                    same(make, here, &format!("{close} {key}"), &words);
+                }
+            }
+            Hit::Row(pane, at) => rows_select(make(), pane, at, here),
+            Hit::Task(id) => {
+                let mut state = make();
+                click(&mut state, here);
+                assert_eq!(
+                    board::selected(&state).map(|(_, id)| id),
+                    Some(id),
+                    "{words}"
+                );
+                click(&mut state, here);
+            }
+            Hit::Tab(pane) | Hit::Pane(pane) | Hit::In(pane, _) => {
+                let mut state = make();
+                click(&mut state, here);
+                assert_eq!(state.focus, Focus::Pane(pane), "{words}");
+            }
+            Hit::PopupRow(at) => {
+                let mut state = make();
+                click(&mut state, here);
+                match state.popups.last() {
+                    Some(Popup::Picker(picker)) => assert_eq!(picker.row, at, "{words}"),
+                    Some(Popup::Jobs { row }) => assert_eq!(*row, at, "{words}"),
+                    Some(Popup::EventLog(view)) => {
+                        assert_eq!(view.row(&view.rows(&state)), Some(at), "{words}");
+                    }
+                    other => panic!("{words}: {other:?}"),
+                }
+            }
+            Hit::Offer(at) => same(make, here, &format!("{}enter", "down ".repeat(at)), &words),
+            Hit::BesidePopup => same(make, here, "ctrl+c", &words),
+            Hit::Composer => {
+                let mut state = make();
+                click(&mut state, here);
+                assert_eq!(state.focus, Focus::Composer, "{words}");
+            }
+            Hit::HelpRow(_)
+            | Hit::Nothing
+            | Hit::Replay(_)
+            | Hit::Border
+            | Hit::Ground
+            | Hit::Talk(_)
+            | Hit::Popup => {}
+        }
+    }
+}
+
+/// A click selects, a second one on what is selected opens it as Enter does.
+fn rows_select(mut state: UiState, pane: Pane, at: usize, here: (u16, u16)) {
+    let selected = |state: &UiState| match pane {
+        Pane::Todo => rows::selected_todo(state),
+        Pane::Team => rows::selected_member(state).map(|(at, _)| at),
+        Pane::Inbox => rows::selected_letter(state),
+        Pane::Needs => rows::selected_request(state).map(|(at, _)| at),
+        Pane::Lead | Pane::Board => None,
+    };
+    press(
+        &mut state,
+        match pane {
+            Pane::Todo => "esc 2",
+            Pane::Team => "esc 4",
+            Pane::Inbox => "esc 5",
+            Pane::Needs => "esc 6",
+            Pane::Lead | Pane::Board => "",
+        },
+    );
+    if hit::at(&state, here.0, here.1) != Hit::Row(pane, at) {
+        // The pane has another size once it has the keys.
+        return;
+    }
+    click(&mut state, here);
+    assert_eq!(selected(&state), Some(at), "{pane:?}");
+}
+
+#[test]
+fn a_second_click_opens_as_enter_does() {
+    let cases = [
+        ("esc 2", Pane::Todo),
+        ("esc 4", Pane::Team),
+        ("esc 5", Pane::Inbox),
+        ("esc 6", Pane::Needs),
+    ];
+    for (look, pane) in cases {
+        let make = || crew(SIZES[0], look);
+        let state = make();
+        let of_pane = |what: &Hit| matches!(what, Hit::Row(p, _) if *p == pane);
+        let mut rows = cells(&state).into_iter().filter(|(_, what)| of_pane(what));
+        let (here, _) = rows.nth(1).unwrap();
+        let once = || {
+            let mut state = make();
+            click(&mut state, here);
+            state
+        };
+        same(&once, here, "enter", look);
+    }
+}
+
+#[test]
+fn too_small_a_screen_has_nothing_to_press() {
+    let mut state = crew((59, 15), "");
+    assert!(hit::targets(&state).is_empty());
+    for row in 0..15 {
+        assert_eq!(click(&mut state, (3, row)), []);
+    }
+    assert!(state.popups.is_empty());
+    let mut first = started(100, 30);
+    first.first_run("No key was found.", &[]);
+    let words: Vec<Hit> = hit::targets(&first).into_iter().map(|t| t.what).collect();
+    assert_eq!(
+        words,
+        [Hit::Button(Action::StartDemo), Hit::Button(Action::Quit)]
+    );
+}
+
+#[test]
+fn words_of_the_status_line_lead_where_they_say() {
+    let by = |words: &str| {
+        let mut state = crew(SIZES[0], "");
+        let line = picture(&state)
+            .lines()
+            .next()
+            .unwrap()
+            .trim_matches('"')
+            .to_string();
+        let at = line[..line.find(words).unwrap()].chars().count();
+        click(&mut state, (u16::try_from(at).unwrap(), 0));
+        state
+    };
+    assert_eq!(by("need you").focus, Focus::Pane(Pane::Needs));
+    assert_eq!(by("working").focus, Focus::Pane(Pane::Team));
+    assert!(matches!(
+        by("1 job").popups.last(),
+        Some(Popup::Jobs { .. })
+    ));
+    assert!(matches!(
+        by("scripted-demo").popups.last(),
+        Some(Popup::Picker(_))
+    ));
+}

@@ -175,9 +175,8 @@ impl Busy {
 
 fn rules(pace: u64) -> String {
     let answer = serde_json::to_string(ANSWER).unwrap();
-    let read = |step: &str| {
-        format!("calls: [{{ tool: read_file, input: {{ path: 'step-{step}' }} }}]\n")
-    };
+    let read =
+        |step: &str| format!("calls: [{{ tool: read_file, input: {{ path: 'step-{step}' }} }}]\n");
     let spawn: String = (1..AGENTS)
         .map(|n| {
             format!(

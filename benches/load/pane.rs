@@ -92,6 +92,51 @@ const CASES: &[Case] = &[
     },
 ];
 
+/// Lines of the part of an answer that has not ended.
+const SHORT: usize = 20;
+const LONG: usize = 2000;
+
+/// One part of an answer that grows at its end: what begins it, and each line of it.
+struct Growing {
+    name: &'static str,
+    begin: &'static str,
+    line: &'static str,
+    what: What,
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    Words,
+    Thoughts,
+}
+
+const GROWING: &[Growing] = &[
+    Growing {
+        name: "a code block streams in",
+        begin: "```rust\n",
+        line: "    let value = table.get(\"key\").unwrap_or(&0) + 1; // counts\n",
+        what: What::Words,
+    },
+    Growing {
+        name: "a list streams in",
+        begin: "",
+        line: "- an item of a **list** with `code` and some more words\n",
+        what: What::Words,
+    },
+    Growing {
+        name: "a paragraph streams in",
+        begin: "",
+        line: "and more words of a paragraph that does not end, with `code` in it\n",
+        what: What::Words,
+    },
+    Growing {
+        name: "thoughts stream in",
+        begin: "",
+        line: "I should look at the parser first, and then at its callers.\n",
+        what: What::Thoughts,
+    },
+];
+
 pub fn print() {
     for case in CASES {
         let mut few = Pane::new(FEW);
@@ -103,18 +148,7 @@ pub fn print() {
             }
             pane.draw();
         }
-        let mut best = [Duration::MAX; 2];
-        for _ in 0..TURNS {
-            for (pane, best) in [&mut few, &mut many].into_iter().zip(&mut best) {
-                let began = Instant::now();
-                for n in 0..FRAMES {
-                    (case.each)(pane, n);
-                    pane.draw();
-                }
-                *best = (*best).min(began.elapsed() / FRAMES);
-            }
-        }
-        let micros = best.map(|b| b.as_secs_f64() * 1e6);
+        let micros = beside(&mut few, &mut many, case.each);
         println!(
             "{}: {:.0} µs with {FEW} cells, {:.0} µs with {CELLS_MAX}, ratio {:.2} (goal: {})",
             case.name,
@@ -124,6 +158,42 @@ pub fn print() {
             case.goal
         );
     }
+    for case in GROWING {
+        let [mut short, mut long] = [SHORT, LONG].map(|lines| {
+            let mut pane = Pane::new(FEW);
+            pane.grow(case.what, case.begin);
+            pane.grow(case.what, &case.line.repeat(lines));
+            pane.draw();
+            pane
+        });
+        let micros = beside(&mut short, &mut long, |pane, _| {
+            // Half a word a frame: the part does not become much longer while it is measured.
+            pane.grow(case.what, "x");
+        });
+        println!(
+            "{}: {:.0} µs behind {SHORT} lines, {:.0} µs behind {LONG}, ratio {:.2} (goal: below 3)",
+            case.name,
+            micros[0],
+            micros[1],
+            micros[1] / micros[0],
+        );
+    }
+}
+
+/// What a frame costs in both, in microseconds.
+fn beside(one: &mut Pane, other: &mut Pane, each: impl Fn(&mut Pane, u32)) -> [f64; 2] {
+    let mut best = [Duration::MAX; 2];
+    for _ in 0..TURNS {
+        for (pane, best) in [&mut *one, &mut *other].into_iter().zip(&mut best) {
+            let began = Instant::now();
+            for n in 0..FRAMES {
+                each(pane, n);
+                pane.draw();
+            }
+            *best = (*best).min(began.elapsed() / FRAMES);
+        }
+    }
+    best.map(|b| b.as_secs_f64() * 1e6)
 }
 
 /// A screen with a conversation of so many cells, and a terminal in memory.
@@ -191,6 +261,14 @@ impl Pane {
         let text = format!("a few more words of a reply about file {n}{end}");
         let agent = Name::lead();
         self.tell(EventKind::TextDelta { agent, text });
+    }
+
+    fn grow(&mut self, what: What, text: &str) {
+        let (agent, text) = (Name::lead(), text.to_string());
+        self.tell(match what {
+            What::Words => EventKind::TextDelta { agent, text },
+            What::Thoughts => EventKind::ThinkingDelta { agent, text },
+        });
     }
 
     fn call(&mut self, n: u64) {

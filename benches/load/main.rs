@@ -108,6 +108,14 @@ fn hour() {
         used.as_secs_f64(),
         pss_mib(busy.pid()),
     );
+    // For who wants to look at the process with other tools.
+    if let Some(seconds) = std::env::var("CREWDECK_BENCH_HOLD")
+        .ok()
+        .and_then(|s| s.parse().ok())
+    {
+        println!("process {} is held for {seconds} s", busy.pid());
+        std::thread::sleep(Duration::from_secs(seconds));
+    }
 }
 
 /// Milliseconds until a typed key stands on the screen.

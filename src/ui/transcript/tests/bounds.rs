@@ -68,7 +68,7 @@ fn the_bytes_of_all_cells_are_bounded() {
         take(&mut all, &[finished(&call, Outcome::Ok, &much, &much)]);
     }
     assert!(
-        all.log.len() > 50 && all.log.len() < 100,
+        all.log.len() > 25 && all.log.len() < 50,
         "{}",
         all.log.len()
     );

@@ -117,7 +117,7 @@ fn the_work_of_a_frame_does_not_grow_with_the_conversation() {
         assert_eq!(work(&mut all, &mut cache, &[delta("two\n\nthree ")]), 5);
         // A line counts when it has ended: until then it is drawn with the paragraph before it.
         assert_eq!(work(&mut all, &mut cache, &[delta("more")]), 5);
-        assert_eq!(work(&mut all, &mut cache, &[delta("\n\nlast")]), 5);
+        assert_eq!(work(&mut all, &mut cache, &[delta("\n\nlast")]), 7);
         assert_eq!(work(&mut all, &mut cache, &[delta(" words")]), 5);
         let before = cache.rows_laid();
         all.scroll(Scroll::PageUp, view(80, 30));

@@ -115,7 +115,11 @@ mod tests {
             }
             let cause = typed.map_or(Cause::Event, |_| Cause::Key);
             if pace.due(cause, now) <= now {
-                longest = longest.max(typed.take().map_or(Duration::ZERO, |at| now - at));
+                longest = longest.max(
+                    typed
+                        .take()
+                        .map_or(Duration::ZERO, |at| now.saturating_sub(at)),
+                );
                 pace.drawn(now);
                 frames += 1;
             }

@@ -177,13 +177,12 @@ fn rules(pace: u64) -> String {
     let answer = serde_json::to_string(ANSWER).unwrap();
     let read =
         |step: &str| format!("calls: [{{ tool: read_file, input: {{ path: 'step-{step}' }} }}]\n");
-    let spawn: String = (1..AGENTS)
-        .map(|n| {
-            format!(
-                "      - {{ tool: spawn_teammate, input: {{ name: w{n}, role: coder, prompt: next {n} }} }}\n"
-            )
-        })
-        .collect();
+    let mut spawn = String::new();
+    for n in 1..AGENTS {
+        spawn.push_str(&format!(
+            "      - {{ tool: spawn_teammate, input: {{ name: w{n}, role: coder, prompt: next {n} }} }}\n"
+        ));
+    }
     format!(
         "\
 pace: {pace}

@@ -64,7 +64,7 @@ fn stream() {
     let (began, before, frames) = (Instant::now(), cpu(busy.pid()), busy.frames());
     let rates = busy.during(WATCHED);
     let seconds = began.elapsed().as_secs_f64();
-    let share = (cpu(busy.pid()) - before).as_secs_f64() / seconds * 100.0;
+    let share = cpu(busy.pid()).saturating_sub(before).as_secs_f64() / seconds * 100.0;
     #[allow(clippy::cast_precision_loss)] // a few hundred
     let frames = (busy.frames() - frames) as f64 / seconds;
     println!(
@@ -93,6 +93,7 @@ fn stream() {
     println!("memory: {:.1} MiB (PSS)", pss_mib(busy.pid()));
 }
 
+#[allow(clippy::cast_precision_loss)] // a few millions
 fn hour() {
     let mut busy = Busy::start(PACE * FASTER);
     busy.wait_until_all_stream();
@@ -100,7 +101,7 @@ fn hour() {
     let (began, before) = (Instant::now(), cpu(busy.pid()));
     let tokens = busy.until_tokens(HOUR * AGENTS as u64);
     let took = began.elapsed();
-    let used = cpu(busy.pid()) - before;
+    let used = cpu(busy.pid()).saturating_sub(before);
     println!(
         "an hour of {AGENTS} agents: {:.1} M tokens in {:.0} s, {:.1} s of CPU; {:.1} MiB (PSS), at first {at_first:.1} MiB (goal: 64 MiB)",
         tokens as f64 / 1e6,

@@ -13,6 +13,10 @@ const START: f64 = BURST + 3.0;
 /// to keys, so that what a person types is shown at once while replies stream in.
 const STREAM: Duration = Duration::from_millis(50);
 
+/// Frames that stay in reserve for keys when one is drawn for what happened: a key waits only where keys alone come
+/// faster than frames may be drawn.
+const RESERVE: f64 = 1.0;
+
 /// Who asks for a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
@@ -42,7 +46,11 @@ impl Pace {
     /// When a frame that `cause` asks for may be drawn; not later than `now`: at once.
     pub fn due(&self, cause: Cause, now: Duration) -> Duration {
         let Some(last) = self.last else { return now };
-        let missing = 1.0 - self.left_at(now);
+        let needed = match cause {
+            Cause::Key => 1.0,
+            Cause::Event => 1.0 + RESERVE,
+        };
+        let missing = needed - self.left_at(now);
         let counted = if missing > 0.0 {
             now + Duration::from_secs_f64(missing / FRAMES)
         } else {
@@ -97,6 +105,54 @@ mod tests {
             "{}",
             frames(Cause::Event)
         );
+    }
+
+    /// Types a key every so many milliseconds for ten seconds while things happen all the time: the frames drawn, and
+    /// the longest that a key waited for its own.
+    fn typing(every: u64) -> (usize, Duration) {
+        let mut pace = Pace::default();
+        let (mut frames, mut longest) = (0, Duration::ZERO);
+        let mut typed: Option<Duration> = None;
+        for now in (0..10_000).map(Duration::from_millis) {
+            if now.as_millis().is_multiple_of(u128::from(every)) {
+                typed = typed.or(Some(now));
+            }
+            let cause = typed.map_or(Cause::Event, |_| Cause::Key);
+            if pace.due(cause, now) <= now {
+                longest = longest.max(
+                    typed
+                        .take()
+                        .map_or(Duration::ZERO, |at| now.saturating_sub(at)),
+                );
+                pace.drawn(now);
+                frames += 1;
+            }
+        }
+        (frames, longest)
+    }
+
+    #[test]
+    fn a_key_waits_only_where_keys_alone_come_faster_than_frames() {
+        let millis = Duration::from_millis;
+        for (every, longest) in [
+            (500, 0),
+            (100, 0),
+            (80, 0),
+            (70, 0),
+            (60, 0),
+            (50, 0),
+            (40, 0),
+            (34, 0),
+            (20, 34),
+            (5, 34),
+        ] {
+            let (frames, waited) = typing(every);
+            assert!(frames <= 303, "{frames} frames, a key every {every} ms");
+            assert!(
+                waited <= millis(longest),
+                "waited {waited:?}, a key every {every} ms"
+            );
+        }
     }
 
     #[test]

@@ -15,6 +15,11 @@ use crate::protocol::EventKind;
 /// Most agents whose conversation is kept, those who are gone included.
 pub const AGENTS_MAX: usize = 64;
 
+/// Most bytes that the conversations of all agents but the lead take together: with fifteen teammates what each has
+/// streamed within about half an hour without a pause. Beyond, the longest loses its oldest entries. The lead's has a
+/// bound of its own.
+const OTHERS_MAX: usize = 12 * 1024 * 1024;
+
 /// Longest errand, in characters.
 const ERRAND_MAX: usize = 200;
 
@@ -160,6 +165,39 @@ impl Agents {
         self.known.entry(name.clone()).or_default()
     }
 
+    /// Takes an event in that happened to `name`.
+    pub fn apply(&mut self, name: &Name, at: Stamp, event: &EventKind) {
+        self.entry(name).apply(name, at, event);
+        if !name.is_lead() {
+            self.make_room();
+        }
+    }
+
+    /// Holds the conversations of all but the lead to [`OTHERS_MAX`].
+    fn make_room(&mut self) {
+        let is_other = |name: &Name| !name.is_lead();
+        let others = self.known.iter().filter(|(name, _)| is_other(name));
+        let mut all: usize = others.map(|(_, agent)| agent.transcript.bytes()).sum();
+        if all <= OTHERS_MAX {
+            return;
+        }
+        let others = self.known.iter_mut().filter(|(name, _)| is_other(name));
+        let mut sizes: Vec<(usize, &mut AgentView)> = others
+            .map(|(_, agent)| (agent.transcript.bytes(), agent))
+            .collect();
+        // One that holds nothing but its newest entry can not give way: then the next longest does.
+        sizes.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+        for (bytes, agent) in sizes {
+            if all <= OTHERS_MAX {
+                return;
+            }
+            agent
+                .transcript
+                .shrink(bytes.saturating_sub(all - OTHERS_MAX));
+            all -= bytes - agent.transcript.bytes();
+        }
+    }
+
     /// What `name` does. For one that was not heard of, the roster's word.
     pub fn activity(&self, name: &Name, team: &Team) -> Activity {
         if let Some(activity) = self.get(name).and_then(|a| a.activity.clone()) {
@@ -227,6 +265,49 @@ mod tests {
         }
         assert_eq!(agents.known.len(), AGENTS_MAX);
         assert!(agents.get(&Name::lead()).is_some());
+    }
+
+    /// What each said in all, in entries of 64 KiB, and whether the last of them is still there.
+    fn kept(agents: &Agents, names: &[&str]) -> Vec<(usize, bool)> {
+        let of = |name: &&str| {
+            let agent = agents.get(&Name::party(name).unwrap()).unwrap();
+            let entries = agent.transcript.bytes() / (64 * 1024);
+            (entries, agent.transcript.ends_with("the last"))
+        };
+        names.iter().map(of).collect()
+    }
+
+    fn speak(agents: &mut Agents, name: &str, entries: usize) {
+        let agent = Name::party(name).unwrap();
+        for n in 1..=entries {
+            let words = if n == entries { "the last" } else { "" };
+            let said = EventKind::Prompted {
+                agent: agent.clone(),
+                // With what a cell takes beside its text about 64 KiB.
+                text: "x".repeat(64 * 1024 - 512) + words,
+            };
+            agents.apply(&agent, Stamp(1.0), &said);
+        }
+    }
+
+    #[test]
+    fn the_longest_conversation_gives_way_and_the_lead_keeps_its_own() {
+        let mut agents = Agents::default();
+        let names = ["lead", "short", "long", "longer"];
+        for (name, entries) in names.iter().zip([200, 10, 80, 90]) {
+            speak(&mut agents, name, entries);
+        }
+        // 12 MiB are 192 such entries, less a few words.
+        assert_eq!(
+            kept(&agents, &names),
+            [(200, true), (10, true), (80, true), (90, true)]
+        );
+        speak(&mut agents, "short", 20);
+        let (short, long, longer) = (30, 80, 81);
+        assert_eq!(
+            kept(&agents, &names),
+            [(200, true), (short, true), (long, true), (longer, true)]
+        );
     }
 
     #[test]

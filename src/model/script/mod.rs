@@ -36,6 +36,7 @@
 //! claimed task, and the results of tool calls, joined by newlines. `^` and `$` match at line ends. A turn
 //! without a fitting rule fails with a message that quotes what was said.
 
+mod paced;
 mod play;
 pub(crate) mod rules;
 

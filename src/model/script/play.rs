@@ -7,8 +7,8 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
-use unicode_segmentation::UnicodeSegmentation;
 
+use super::paced::{TOKEN, paced};
 use super::rules::{Answer, File, Mishap, Rule, ScriptError};
 use crate::domain::chat::{Block, ToolCall, estimate_tokens};
 use crate::domain::ids::CallId;
@@ -17,9 +17,6 @@ use crate::domain::usage::Usage;
 use crate::model::http::cut;
 use crate::model::refusal::error_for_status;
 use crate::model::{Delta, Fault, Model, ModelError, ModelRequest, Reply, StopReason, input_of};
-
-/// Characters that a token stands for: what real models come to on English text.
-const TOKEN: usize = 4;
 
 /// A scripted model.
 pub struct Script {
@@ -160,42 +157,20 @@ fn stream(
     broken: Option<String>,
     round: usize,
 ) -> BoxStream<'static, Result<Delta, ModelError>> {
-    let mut items = Vec::new();
-    items.extend(pieces(&answer.think).map(|t| Ok(Delta::Thinking(t))));
     let said: String = match cut_after {
         Some(after) => answer.say.chars().take(after).collect(),
         None => answer.say.clone(),
     };
-    items.extend(pieces(&said).map(|t| Ok(Delta::Text(t))));
+    let thoughts = answer.think.clone();
+    let mut end = Vec::new();
     if cut_after.is_some() {
-        items.push(Err(cut()));
+        end.push(Err(cut()));
     } else {
-        items.extend(
-            answer
-                .calls
-                .iter()
-                .map(|(tool, _)| Ok(Delta::ToolCall(tool.clone()))),
-        );
-        items.push(Ok(Delta::Done(reply(answer, input, broken, round))));
+        let calls = answer.calls.iter();
+        end.extend(calls.map(|(tool, _)| Ok(Delta::ToolCall(tool.clone()))));
+        end.push(Ok(Delta::Done(reply(answer, input, broken, round))));
     }
-    futures::stream::iter(items)
-        .then(move |item| async move {
-            if !step.is_zero() && matches!(item, Ok(Delta::Text(_) | Delta::Thinking(_))) {
-                tokio::time::sleep(step).await;
-            }
-            item
-        })
-        .boxed()
-}
-
-/// Pieces of about a token, at the borders of characters as people see them.
-fn pieces(text: &str) -> impl Iterator<Item = String> + use<> {
-    let graphemes: Vec<&str> = text.graphemes(true).collect();
-    graphemes
-        .chunks(TOKEN)
-        .map(<[&str]>::concat)
-        .collect::<Vec<_>>()
-        .into_iter()
+    paced(thoughts, said, end, step)
 }
 
 fn reply(answer: Answer, input: u64, broken: Option<String>, round: usize) -> Reply {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::cell::Fold;
 use super::kept::Kept;
-use super::markdown::Pieces;
+use super::markdown::{Piece, Pieces};
 
 /// Most places at which an answer is looked through for a tool call.
 const LOOKS_MAX: usize = 16;
@@ -90,8 +90,8 @@ impl Answer {
     }
 
     /// The pieces of its words that are drawn one by one.
-    pub fn pieces(&self) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
-        self.pieces.ranges(self.text.as_str().len())
+    pub fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
+        self.pieces.of(self.text.as_str().len())
     }
 }
 

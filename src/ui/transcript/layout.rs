@@ -5,6 +5,7 @@ use ratatui::text::Span;
 
 use super::answer::{Answer, Stream};
 use super::cell::{Fold, Kind};
+use super::markdown::Inside;
 use super::run::duration;
 use super::{fold, markdown};
 use crate::domain::text::harmless;
@@ -54,6 +55,8 @@ pub struct Page<'a> {
 #[derive(Debug, Default)]
 pub struct Laid {
     parts: Vec<Part>,
+    /// The rows of it that were laid out anew, and not taken from an older layout.
+    fresh: usize,
 }
 
 #[derive(Debug, Default)]
@@ -63,6 +66,8 @@ struct Part {
     rows: Vec<Row>,
     /// The visible characters in it.
     ink: usize,
+    /// What goes on in the code behind it.
+    inside: Inside,
 }
 
 /// Which words of which answer: they never change.
@@ -70,13 +75,39 @@ struct Part {
 struct Piece {
     origin: u64,
     epoch: u32,
-    range: std::ops::Range<usize>,
+    place: markdown::Piece,
+}
+
+impl Part {
+    fn rows(rows: Vec<Row>, ink: usize) -> Part {
+        Part {
+            rows,
+            ink,
+            ..Part::default()
+        }
+    }
 }
 
 impl Laid {
     /// How many rows there are.
     pub fn len(&self) -> usize {
         self.parts.iter().map(|p| p.rows.len()).sum()
+    }
+
+    /// How many of them were laid out anew.
+    pub fn fresh(&self) -> usize {
+        self.fresh
+    }
+
+    fn anew(part: Part) -> Laid {
+        let fresh = part.rows.len();
+        let parts = vec![part];
+        Laid { parts, fresh }
+    }
+
+    fn push_anew(&mut self, part: Part) {
+        self.fresh += part.rows.len();
+        self.parts.push(part);
     }
 
     /// The rows from `skip` on.
@@ -169,13 +200,7 @@ pub fn lay(kind: &Kind, above: Above, mark: Mark, page: Page<'_>, old: Option<La
             }
         }
     }
-    Laid {
-        parts: vec![Part {
-            piece: None,
-            rows: head,
-            ink,
-        }],
-    }
+    Laid::anew(Part::rows(head, ink))
 }
 
 /// A short text of one style; what does not fit hangs below it.
@@ -196,56 +221,54 @@ fn said(
     if !answer.thinking.is_blank() {
         head.extend(thoughts(answer, mark, page, &mut ink));
     }
-    let mut out = Laid {
-        parts: vec![Part {
-            piece: None,
-            rows: head,
-            ink,
-        }],
-    };
+    let mut out = Laid::anew(Part::rows(head, ink));
     let mut known = old.map_or_else(Vec::new, |old| old.parts);
     let mut has_words = false;
-    for (at, range) in answer.pieces().enumerate() {
+    let mut inside = Inside::Nothing;
+    for (at, place) in answer.pieces().enumerate() {
         let piece = Piece {
             origin: answer.origin,
             epoch: answer.text.epoch(),
-            range,
+            place,
         };
         // Behind the head, the parts are the pieces in their order.
-        let part = match known.get_mut(at + 1) {
-            Some(same) if same.piece.as_ref() == Some(&piece) => std::mem::take(same),
-            Some(_) | None => words(answer, piece, has_words, page),
-        };
-        has_words |= !part.rows.is_empty();
-        out.parts.push(part);
+        match known.get_mut(at + 1) {
+            Some(same) if same.piece.as_ref() == Some(&piece) => {
+                out.parts.push(std::mem::take(same));
+            }
+            Some(_) | None => out.push_anew(words(answer, piece, inside, has_words, page)),
+        }
+        if let Some(part) = out.parts.last() {
+            has_words |= !part.rows.is_empty();
+            inside = part.inside;
+        }
     }
     if answer.progress == Stream::ClosedWithCall {
-        out.parts.push(Part {
-            piece: None,
-            rows: plain(&format!("▲ {CALL_AS_TEXT}"), page.theme.dim, page),
-            ink: 0,
-        });
+        let rows = plain(&format!("▲ {CALL_AS_TEXT}"), page.theme.dim, page);
+        out.push_anew(Part::rows(rows, 0));
     }
     out
 }
 
-fn words(answer: &Answer, piece: Piece, has_words: bool, page: Page<'_>) -> Part {
-    let mut ink = 0;
-    let text = &answer.text.as_str()[piece.range.clone()];
-    let mut rows = markdown::rows(text, page.columns, page.theme, &mut ink);
-    if has_words && !rows.is_empty() {
+fn words(answer: &Answer, piece: Piece, inside: Inside, has_words: bool, page: Page<'_>) -> Part {
+    let text = answer.text.as_str();
+    let (mut rows, ink, inside) =
+        markdown::piece(text, &piece.place, inside, page.columns, page.theme);
+    // Code that goes on is not set apart.
+    if has_words && !rows.is_empty() && piece.place.fence.is_none() {
         rows.insert(0, Row::default());
     }
     Part {
         piece: Some(piece),
         rows,
         ink,
+        inside,
     }
 }
 
 /// The thoughts before an answer: one line of them, or all.
 fn thoughts(answer: &Answer, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
-    let text = harmless(answer.thinking.as_str().trim());
+    let text = answer.thinking.as_str().trim();
     let dim = page.theme.dim;
     let sign = match mark {
         Mark::Selected => page.theme.selection,
@@ -273,13 +296,16 @@ fn thoughts(answer: &Answer, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec
             // A word or two say nothing.
             if room >= LEAST_THOUGHT {
                 spans.push(Span::styled(" · ", dim));
-                spans.push(Span::styled(fit(line.unwrap_or_default(), room), dim));
+                spans.push(Span::styled(
+                    fit(&harmless(line.unwrap_or_default()), room),
+                    dim,
+                ));
             }
             let ink = 0;
             vec![Row { spans, ink, margin }]
         }
         Fold::Open => {
-            let words = [Span::styled(text, dim)];
+            let words = [Span::styled(harmless(text), dim)];
             let rows = wrap(&words, page.columns, &margin, Break::Words, ink);
             fold::some(rows, THOUGHTS_MAX, page)
         }

@@ -17,6 +17,8 @@ pub struct Layouts {
     kept: HashMap<u64, Entry>,
     rows: usize,
     round: u64,
+    /// The rows that were laid out so far: the work that was done.
+    work: usize,
 }
 
 #[derive(Debug)]
@@ -36,6 +38,7 @@ impl Layouts {
             *self = Layouts {
                 columns,
                 theme: Some(*theme),
+                work: self.work,
                 ..Layouts::default()
             };
         }
@@ -50,6 +53,11 @@ impl Layouts {
     /// The columns of the page.
     pub fn columns(&self) -> usize {
         self.columns
+    }
+
+    /// How many rows were laid out so far.
+    pub fn work(&self) -> usize {
+        self.work
     }
 
     /// How many cells are laid out.
@@ -68,10 +76,11 @@ impl Layouts {
             columns: self.columns,
             theme: &theme,
         };
-        let (rows, round) = (&mut self.rows, self.round);
+        let (rows, work, round) = (&mut self.rows, &mut self.work, self.round);
         let entry = self.kept.entry(number).or_insert_with(|| {
             let laid = lay(&cell.kind, above, mark, page, None);
             *rows += laid.len();
+            *work += laid.fresh();
             Entry {
                 laid,
                 version: cell.version,
@@ -85,6 +94,7 @@ impl Layouts {
             *rows -= old.len();
             entry.laid = lay(&cell.kind, above, mark, page, Some(old));
             *rows += entry.laid.len();
+            *work += entry.laid.fresh();
             entry.version = cell.version;
             entry.above = above;
             entry.mark = mark;

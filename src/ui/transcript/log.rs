@@ -9,8 +9,10 @@ use crate::ui::pane::Way;
 
 /// Most cells that are kept; the oldest go first, and the drawing says so.
 pub const CELLS_MAX: usize = 10_000;
-/// Most bytes of text in all cells; beyond, the oldest go too.
-const BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Most bytes that all cells take; beyond, the oldest go too.
+const BYTES_MAX: usize = 16 * 1024 * 1024;
+/// What a cell takes beside its text, about: a call with its short texts, an answer with its pieces.
+const CELL: usize = 512;
 
 /// The cells, oldest first. Numbers count up from 0 and stay with their cells.
 #[derive(Debug, Default)]
@@ -18,7 +20,7 @@ pub struct Log {
     cells: VecDeque<Cell>,
     /// How many were dropped at the front: the number of the first one that is there.
     dropped: u64,
-    /// The bytes of text in all of them.
+    /// The bytes that all of them take, about.
     bytes: usize,
     /// The last version that was given.
     version: u64,
@@ -34,7 +36,7 @@ impl Log {
     pub fn push(&mut self, kind: Kind) -> u64 {
         self.version += 1;
         let version = self.version;
-        self.bytes += kind.bytes();
+        self.bytes += CELL + kind.bytes();
         let found = self.needle.as_ref().map_or(0, |n| kind.count(n));
         self.found += found;
         self.cells.push_back(Cell {
@@ -48,9 +50,19 @@ impl Log {
 
     /// Drops the oldest cells while there is too much; the newest stays.
     fn trim(&mut self) {
-        while self.cells.len() > CELLS_MAX || (self.bytes > BYTES_MAX && self.cells.len() > 1) {
+        self.shrink(BYTES_MAX);
+    }
+
+    /// The bytes that all of them take, about.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Drops the oldest cells until all take no more than that many bytes; the newest stays.
+    pub fn shrink(&mut self, bytes: usize) {
+        while self.cells.len() > CELLS_MAX || (self.bytes > bytes && self.cells.len() > 1) {
             if let Some(oldest) = self.cells.pop_front() {
-                self.bytes -= oldest.kind.bytes();
+                self.bytes -= CELL + oldest.kind.bytes();
                 self.found -= oldest.found;
                 self.dropped += 1;
             }
@@ -82,7 +94,7 @@ impl Log {
     pub fn remove(&mut self, number: u64) {
         if number + 1 == self.next() {
             if let Some(last) = self.cells.pop_back() {
-                self.bytes -= last.kind.bytes();
+                self.bytes -= CELL + last.kind.bytes();
                 self.found -= last.found;
             }
             self.selected = self.selected.filter(|n| *n != number);

@@ -70,6 +70,24 @@ impl Transcript {
         self.push(Kind::Notice(level, text, String::new()));
     }
 
+    /// The bytes that it takes, about.
+    pub fn bytes(&self) -> usize {
+        self.log.bytes()
+    }
+
+    /// Whether its newest cell ends with these words.
+    #[cfg(test)]
+    pub(crate) fn ends_with(&self, words: &str) -> bool {
+        let last = self.log.len().checked_sub(1);
+        last.is_some_and(|at| self.log.cell(at).kind.text().ends_with(words))
+    }
+
+    /// Lets its oldest cells go until it takes no more than that many bytes; the newest stays. The drawing says how
+    /// many are gone.
+    pub fn shrink(&mut self, bytes: usize) {
+        self.log.shrink(bytes);
+    }
+
     /// Scrolls in a view of that size.
     pub fn scroll(&mut self, by: Scroll, viewport: Viewport) {
         if by == Scroll::Bottom {

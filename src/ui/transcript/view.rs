@@ -16,9 +16,14 @@ pub struct TranscriptCache {
     layouts: Layouts,
 }
 
-#[cfg(test)]
 impl TranscriptCache {
+    /// How many rows were laid out so far: the work that was done, beside putting them on the screen.
+    pub fn rows_laid(&self) -> usize {
+        self.layouts.work()
+    }
+
     /// How many cells are laid out.
+    #[cfg(test)]
     pub(super) fn layouts_kept(&self) -> usize {
         self.layouts.len()
     }

@@ -153,10 +153,7 @@ pub fn worth_a_call(state: &mut UiState, event: &EventKind) {
 fn agent_event(state: &mut UiState, agent: &Name, event: &Event) {
     // The person is no agent: nothing happens to it that a conversation would show.
     if !agent.is_user() {
-        state
-            .agents
-            .entry(agent)
-            .apply(agent, event.at, &event.kind);
+        state.agents.apply(agent, event.at, &event.kind);
     }
 }
 

@@ -44,6 +44,14 @@ pub struct ViewCache {
 }
 
 impl ViewCache {
+    /// How many rows of the shown conversation were laid out so far.
+    pub fn rows_laid(&self) -> usize {
+        self.transcripts
+            .values()
+            .map(TranscriptCache::rows_laid)
+            .sum()
+    }
+
     /// The cache of one conversation. Only the shown one is kept: the others are not drawn.
     fn transcript(&mut self, agent: &Name) -> &mut TranscriptCache {
         self.transcripts.retain(|name, _| name == agent);

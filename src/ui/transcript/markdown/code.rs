@@ -95,6 +95,28 @@ enum Look {
     Comment,
 }
 
+/// What goes on in the next line of a code that is read in parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Inside {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// A comment of several lines.
+    Comment,
+    /// A text of several lines: which one of the language's quotes began it.
+    Text(usize),
+}
+
+/// Where a text ends, behind the quote that begins it.
+enum End {
+    /// Behind so many bytes.
+    At(usize),
+    /// It is still being written, or has no end.
+    Open,
+    /// It is no text.
+    NoText,
+}
+
 impl Language {
     /// The language of the word behind a fence, if it is known.
     pub fn of(fence: &str) -> Option<&'static Language> {
@@ -111,8 +133,8 @@ impl Language {
         all.into_iter().find(|l| l.names.contains(&name.as_str()))
     }
 
-    /// Code in its looks.
-    pub fn spans(&self, code: &str, theme: &Theme) -> Vec<Span<'static>> {
+    /// Code in its looks, and what goes on behind it. `inside`: what goes on in it from the lines before.
+    pub fn spans(&self, code: &str, inside: Inside, theme: &Theme) -> (Vec<Span<'static>>, Inside) {
         let style = |look: Look| -> Style {
             match look {
                 Look::Plain => theme.code,
@@ -123,10 +145,17 @@ impl Language {
             }
         };
         let mut out: Vec<(Look, String)> = Vec::new();
+        let mut inside = inside;
         let mut at = 0;
         while at < code.len() {
-            let (look, len) = self.next(&code[at..], &code[..at]);
-            let token = &code[at..at + len];
+            let rest = &code[at..];
+            let (look, len, after) = match inside {
+                Inside::Nothing => self.next(rest, &code[..at]),
+                Inside::Comment => self.comment(rest),
+                Inside::Text(quote) => self.text(quote, rest),
+            };
+            inside = after;
+            let token = &rest[..len];
             match out.last_mut() {
                 Some((last, text)) if *last == look => text.push_str(token),
                 Some(_) | None => out.push((look, token.into())),
@@ -134,28 +163,61 @@ impl Language {
             at += len;
         }
         let span = |(look, text): (Look, String)| Span::styled(text, style(look));
-        out.into_iter().map(span).collect()
+        (out.into_iter().map(span).collect(), inside)
     }
 
-    /// The look of what stands at the beginning of `rest`, and its bytes: at least one sign.
-    fn next(&self, rest: &str, before: &str) -> (Look, usize) {
-        if let Some((open, close)) = self.block
+    /// The rest of a comment of several lines.
+    fn comment(&self, rest: &str) -> (Look, usize, Inside) {
+        let close = self.block.map_or("", |(_, close)| close);
+        match rest.find(close) {
+            Some(at) => (Look::Comment, at + close.len(), Inside::Nothing),
+            None => (Look::Comment, rest.len(), Inside::Comment),
+        }
+    }
+
+    /// The rest of a text of several lines.
+    fn text(&self, quote: usize, rest: &str) -> (Look, usize, Inside) {
+        match self.quotes.get(quote).map(|q| q.end(rest)) {
+            Some(End::At(len)) => (Look::Text, len, Inside::Nothing),
+            Some(End::Open) => (Look::Text, rest.len(), Inside::Text(quote)),
+            Some(End::NoText) | None => (Look::Plain, rest.len(), Inside::Nothing),
+        }
+    }
+
+    /// The look of what stands at the beginning of `rest`, its bytes (at least one sign), and what goes on behind it.
+    fn next(&self, rest: &str, before: &str) -> (Look, usize, Inside) {
+        if let Some((open, _)) = self.block
             && let Some(inside) = rest.strip_prefix(open)
         {
-            let end = inside.find(close).map(|at| at + close.len());
-            return (Look::Comment, open.len() + end.unwrap_or(inside.len()));
+            let (look, len, after) = self.comment(inside);
+            return (look, open.len() + len, after);
         }
         // A hash in the middle of a word is none: `$#`, `a#b`.
         let is_hash_word =
             rest.starts_with('#') && !before.is_empty() && !before.ends_with(char::is_whitespace);
         if !is_hash_word && self.comments.iter().any(|c| rest.starts_with(c)) {
-            return (Look::Comment, rest.find('\n').unwrap_or(rest.len()));
+            let len = rest.find('\n').unwrap_or(rest.len());
+            return (Look::Comment, len, Inside::Nothing);
         }
-        for quote in self.quotes {
-            if let Some(len) = quote.len(rest) {
-                return (Look::Text, len);
+        for (at, quote) in self.quotes.iter().enumerate() {
+            let Some(inside) = rest.strip_prefix(quote.sign) else {
+                continue;
+            };
+            match quote.end(inside) {
+                End::At(len) => return (Look::Text, quote.sign.len() + len, Inside::Nothing),
+                End::Open if quote.lines == Lines::Many => {
+                    return (Look::Text, rest.len(), Inside::Text(at));
+                }
+                End::Open => return (Look::Text, rest.len(), Inside::Nothing),
+                End::NoText => {}
             }
         }
+        let (look, len) = self.word(rest);
+        (look, len, Inside::Nothing)
+    }
+
+    /// The look of a word, a number or a sign.
+    fn word(&self, rest: &str) -> (Look, usize) {
         let first = rest.chars().next().unwrap_or(' ');
         let part = |c: char| c.is_alphanumeric() || c == '_';
         if first.is_ascii_digit() {
@@ -176,9 +238,8 @@ impl Language {
 }
 
 impl Quote {
-    /// The bytes of the text at the beginning of `rest`, if one begins there.
-    fn len(&self, rest: &str) -> Option<usize> {
-        let inside = rest.strip_prefix(self.sign)?;
+    /// Where the text ends, of which `inside` stands behind the quote.
+    fn end(&self, inside: &str) -> End {
         let mut is_escaped = false;
         for (at, c) in inside.char_indices() {
             if is_escaped {
@@ -186,19 +247,22 @@ impl Quote {
             } else if c == '\\' && self.escapes == Escapes::Yes {
                 is_escaped = true;
             } else if inside[at..].starts_with(self.sign) {
-                return Some(at + 2 * self.sign.len());
+                return End::At(at + self.sign.len());
             } else if self.lines == Lines::One {
                 if c == '\n' && self.sign == "\"" {
-                    return Some(at + 1);
+                    return End::At(at);
                 }
                 // A mark of another kind, as in `don't` and the lifetimes of Rust: no text.
                 if self.sign == "'" && (c == '\n' || at > MARK_MAX) {
-                    return None;
+                    return End::NoText;
                 }
             }
         }
-        // It is still being written, or has no end.
-        (self.lines == Lines::Many || self.sign == "\"").then_some(rest.len())
+        if self.lines == Lines::Many || self.sign == "\"" {
+            End::Open
+        } else {
+            End::NoText
+        }
     }
 }
 
@@ -212,7 +276,7 @@ mod tests {
     fn marked(fence: &str, code: &str) -> String {
         let theme = Theme::default();
         let language = Language::named(fence).unwrap();
-        let spans = language.spans(code, &theme);
+        let (spans, _) = language.spans(code, Inside::Nothing, &theme);
         let whole: String = spans.iter().map(|s| s.content.as_ref()).collect();
         assert_eq!(whole, code);
         let mark = |span: &Span| match span.style {
@@ -261,11 +325,54 @@ mod tests {
     }
 
     #[test]
+    fn code_that_is_read_in_parts_looks_as_in_one() {
+        let theme = Theme::default();
+        let cases = [
+            (
+                "rust",
+                "/* a\nb \" c\n*/ let x = \"1\n2 \\\n\\\" 3\n4\"; // \"\nlet y;",
+            ),
+            (
+                "python",
+                "x = \"\"\"a\n'''\n# no\n\"\"\" # yes\ny = 'half\nz = 1",
+            ),
+            ("ts", "`a\n\"b\n${c}\n` + 'd'"),
+            ("sh", "echo 'a\nb # c\n' # d\necho \"e\nf\""),
+            ("json", "{\"half\n: [1,\ntrue]}"),
+        ];
+        for (fence, code) in cases {
+            let language = Language::named(fence).unwrap();
+            let mut inside = Inside::Nothing;
+            let mut parts: Vec<(String, Style)> = Vec::new();
+            for line in code.split_inclusive('\n') {
+                // As in a code block, the newline at the end of a part is not read.
+                let (spans, after) = language.spans(line.trim_end_matches('\n'), inside, &theme);
+                parts.extend(signs(&spans));
+                inside = after;
+            }
+            let (whole, _) = language.spans(code, Inside::Nothing, &theme);
+            let mut whole = signs(&whole);
+            whole.retain(|(sign, _)| sign != "\n");
+            assert_eq!(parts, whole, "{fence}");
+        }
+    }
+
+    /// Each sign with its looks.
+    fn signs(spans: &[Span]) -> Vec<(String, Style)> {
+        let of = |span: &Span| -> Vec<(String, Style)> {
+            let style = span.style;
+            let chars = span.content.chars();
+            chars.map(|c| (c.to_string(), style)).collect()
+        };
+        spans.iter().flat_map(of).collect()
+    }
+
+    #[test]
     fn odd_code_is_read_in_time() {
         for code in ["\"", "'", "/*", "#", "\\", "`", "'a", "\"\\"] {
             let code = code.repeat(20_000);
             for language in LANGUAGES {
-                let spans = language.spans(&code, &Theme::default());
+                let (spans, _) = language.spans(&code, Inside::Nothing, &Theme::default());
                 assert!(spans.iter().map(|s| s.content.len()).sum::<usize>() == code.len());
             }
         }

@@ -15,7 +15,8 @@ use std::borrow::Cow;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd, TextMergeStream};
 
-pub use pieces::Pieces;
+pub use code::Inside;
+pub use pieces::{Piece, Pieces};
 
 use crate::domain::text::harmless;
 use crate::ui::theme::Theme;
@@ -24,16 +25,41 @@ use page::Page;
 
 /// `text` in rows of at most `columns`. `ink` counts the visible characters ([`Row::ink`]).
 pub fn rows(text: &str, columns: usize, theme: &Theme, ink: &mut usize) -> Vec<Row> {
+    let page = Page::new(columns, theme, *ink);
+    let (rows, end, _) = filled(page, text).finish();
+    *ink = end;
+    rows
+}
+
+/// The rows of a piece of `text`, without the blank row above it, the visible characters in it, and what goes on behind
+/// it if its code does. `inside`: the same of the piece before.
+pub fn piece(
+    text: &str,
+    piece: &Piece,
+    inside: Inside,
+    columns: usize,
+    theme: &Theme,
+) -> (Vec<Row>, usize, Inside) {
+    let page = Page::new(columns, theme, 0);
+    let words = &text[piece.range.clone()];
+    match &piece.fence {
+        None => filled(page, words).finish(),
+        Some(fence) => {
+            // For the parser the code begins here.
+            let code = [&text[fence.clone()], words].concat();
+            filled(page.going_on(inside), &code).finish()
+        }
+    }
+}
+
+fn filled<'a>(mut page: Page<'a>, text: &str) -> Page<'a> {
     let text = harmless(text);
     let text = with_definitions_as_text(&text);
-    let mut page = Page::new(columns, theme, *ink);
     // In one piece, so that an address in it is found whole.
     for event in TextMergeStream::new(Parser::new_ext(&text, options())) {
         page.take(event);
     }
-    let (rows, end) = page.finish();
-    *ink = end;
-    rows
+    page
 }
 
 /// The code blocks of a text: the word behind the fence, and the code.

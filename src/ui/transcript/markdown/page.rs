@@ -5,7 +5,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Span;
 
 use super::blocks::{Block, Blocks};
-use super::code::Language;
+use super::code::{Inside, Language};
 use super::table::Table;
 use crate::domain::text::{harmless, one_line};
 use crate::ui::theme::Theme;
@@ -19,6 +19,14 @@ const RULE_MAX: usize = 60;
 enum Shape {
     Words,
     Code,
+}
+
+/// Where the first code block of a page begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Begins {
+    Here,
+    /// On the page before: its language was named there.
+    Before,
 }
 
 /// A page of rows.
@@ -37,6 +45,9 @@ pub struct Page<'a> {
     links: Vec<(String, usize)>,
     /// The language of the code that is open, if it is known.
     language: Option<&'static Language>,
+    /// What goes on in the code from the lines before.
+    inside: Inside,
+    begins: Begins,
     table: Option<Table>,
 }
 
@@ -54,14 +65,26 @@ impl<'a> Page<'a> {
             shape: Shape::Words,
             links: Vec::new(),
             language: None,
+            inside: Inside::Nothing,
+            begins: Begins::Here,
             table: None,
         }
     }
 
-    /// Its rows, and the ink behind them.
-    pub fn finish(mut self) -> (Vec<Row>, usize) {
+    /// The same, for a text that begins with code that goes on from the page before.
+    #[must_use]
+    pub fn going_on(self, inside: Inside) -> Page<'a> {
+        Page {
+            inside,
+            begins: Begins::Before,
+            ..self
+        }
+    }
+
+    /// Its rows, the ink behind them, and what goes on in the code with which it ends.
+    pub fn finish(mut self) -> (Vec<Row>, usize, Inside) {
         self.flush();
-        (self.rows, self.ink)
+        (self.rows, self.ink, self.inside)
     }
 
     /// Takes what the parser found next. Its texts are made harmless here too: `&#27;` is an escape only now.
@@ -116,8 +139,10 @@ impl<'a> Page<'a> {
             }
             Tag::CodeBlock(kind) => {
                 self.begin(Block::Other);
+                let begins = std::mem::replace(&mut self.begins, Begins::Here);
                 if let CodeBlockKind::Fenced(language) = &kind
                     && !language.trim().is_empty()
+                    && begins == Begins::Here
                 {
                     let name = Span::styled(one_line(language.trim()), self.theme.dim);
                     self.spans.push(name);
@@ -125,6 +150,9 @@ impl<'a> Page<'a> {
                 }
                 if let CodeBlockKind::Fenced(name) = &kind {
                     self.language = Language::of(name.trim());
+                }
+                if begins == Begins::Here {
+                    self.inside = Inside::Nothing;
                 }
                 self.shape = Shape::Code;
                 self.styles.push(self.theme.code);
@@ -296,7 +324,7 @@ impl<'a> Page<'a> {
             Shape::Code => {
                 if let Some(language) = self.language {
                     let code: String = self.spans.iter().map(|s| s.content.as_ref()).collect();
-                    self.spans = language.spans(&code, self.theme);
+                    (self.spans, self.inside) = language.spans(&code, self.inside, self.theme);
                 }
                 self.draw(Break::Anywhere, "  ", "↳ ");
             }

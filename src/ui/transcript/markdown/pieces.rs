@@ -4,12 +4,46 @@
 //! indented nor begins an item of a list, outside of fenced code. The cuts are found line by line and depend
 //! on the text alone, not on the portions in which it came: an answer that was streamed and one that came
 //! whole are drawn alike.
+//!
+//! Long code is cut too, where its fence begins a piece: there it is sure that it is code, whatever stands around it.
+//! What goes on from one such piece to the next (a comment of several lines) is handed on in the drawing.
+
+use std::ops::Range;
+
+/// Lines of code, about, behind which it is cut.
+const CODE_LINES: usize = 64;
+
+/// A piece of a text, in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// Where it stands.
+    pub range: Range<usize>,
+    /// If the code of the piece before goes on in it: where the line with the fence stands that began it.
+    pub fence: Option<Range<usize>>,
+}
+
+/// Where a piece begins, and the fence of the code that goes on there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Cut {
+    at: usize,
+    fence: Option<Range<usize>>,
+}
+
+/// The code with which the last piece begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Code {
+    fence: Range<usize>,
+    /// Its lines since the last cut.
+    lines: usize,
+}
 
 /// The cuts of a text that grows at its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pieces {
-    /// Where each piece but the first begins, in bytes.
-    cuts: Vec<usize>,
+    /// Where each piece but the first begins.
+    cuts: Vec<Cut>,
+    /// The code that began with the last piece and goes on.
+    code: Option<Code>,
     /// How far the text was read: behind its last newline.
     read: usize,
     fences: Fences,
@@ -26,19 +60,53 @@ impl Pieces {
             let is_flush = !line.starts_with([' ', '\t']) && item(line).is_none();
             // A fence that opens here is code already, and may still be where a piece begins.
             let opens = is_code && self.fences.has_just_opened();
+            let here = self.read..self.read + end + 1;
             if was_after_blank && (!is_code || opens) && is_flush && !is_blank(line) {
-                self.cuts.push(self.read);
+                self.cut(None);
                 self.fences.leave_list();
+                self.code = opens.then_some(Code::begun(here));
+            } else if opens && is_flush && self.read == 0 {
+                self.code = Some(Code::begun(here));
+            } else if !is_code || !self.fences.is_open() {
+                self.code = None;
+            } else if let Some(code) = &mut self.code {
+                code.lines += 1;
+                // Not beside blank lines: at the end of a code they are not drawn.
+                if code.lines > CODE_LINES && !was_after_blank && !is_blank(line) {
+                    code.lines = 0;
+                    let fence = code.fence.clone();
+                    self.cut(Some(fence));
+                }
             }
             self.read += end + 1;
         }
     }
 
-    /// The pieces, as ranges of the first `len` bytes.
-    pub fn ranges(&self, len: usize) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
-        let starts = std::iter::once(0).chain(self.cuts.iter().copied());
-        let ends = self.cuts.iter().copied().chain(std::iter::once(len));
-        starts.zip(ends).map(|(start, end)| start..end)
+    /// A piece begins where the text is read.
+    fn cut(&mut self, fence: Option<Range<usize>>) {
+        self.cuts.push(Cut {
+            at: self.read,
+            fence,
+        });
+    }
+
+    /// The pieces of the first `len` bytes.
+    pub fn of(&self, len: usize) -> impl Iterator<Item = Piece> + '_ {
+        let first = Cut { at: 0, fence: None };
+        let begins = std::iter::once(first).chain(self.cuts.iter().cloned());
+        let ends = self.cuts.iter().map(|cut| cut.at);
+        begins
+            .zip(ends.chain(std::iter::once(len)))
+            .map(|(cut, end)| Piece {
+                range: cut.at..end,
+                fence: cut.fence,
+            })
+    }
+}
+
+impl Code {
+    fn begun(fence: Range<usize>) -> Code {
+        Code { fence, lines: 0 }
     }
 }
 
@@ -90,6 +158,10 @@ impl Fences {
         self.open = Fence::opened_by(text, self.is_in_list.then_some(column));
         self.just_opened = self.open.is_some();
         self.just_opened
+    }
+
+    fn is_open(&self) -> bool {
+        self.open.is_some()
     }
 
     fn has_just_opened(&self) -> bool {

@@ -4,6 +4,7 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::text::Span;
 
 use super::*;
 use crate::ui::wrap::visible;
@@ -165,7 +166,76 @@ fn deep_nesting_leaves_room_for_words() {
 fn cut(text: &str) -> Vec<&str> {
     let mut pieces = Pieces::default();
     pieces.read(text);
-    pieces.ranges(text.len()).map(|r| &text[r]).collect()
+    pieces.of(text.len()).map(|p| &text[p.range]).collect()
+}
+
+/// The rows of a text that is drawn piece by piece.
+fn drawn_in_pieces(text: &str, columns: usize) -> Vec<Row> {
+    let mut pieces = Pieces::default();
+    pieces.read(text);
+    let mut joined: Vec<Row> = Vec::new();
+    let mut inside = Inside::Nothing;
+    for place in pieces.of(text.len()) {
+        let (rows, _, after) = piece(text, &place, inside, columns, &Theme::default());
+        if !joined.is_empty() && !rows.is_empty() && place.fence.is_none() {
+            joined.push(Row::default());
+        }
+        joined.extend(rows);
+        inside = after;
+    }
+    joined
+}
+
+/// What stands in the rows, and in which looks; of blank rows only that they are there.
+fn looks(rows: &[Row]) -> Vec<Vec<Span<'static>>> {
+    let look = |row: &Row| {
+        let is_blank = row.spans.iter().all(|s| s.content.trim().is_empty());
+        if is_blank {
+            Vec::new()
+        } else {
+            row.spans.clone()
+        }
+    };
+    rows.iter().map(look).collect()
+}
+
+#[test]
+fn long_code_is_cut_where_its_fence_begins_a_piece() {
+    let code = |lines: usize| "let x = 1;\n".repeat(lines);
+    let lengths = |text: &str| -> Vec<usize> {
+        cut(text)
+            .iter()
+            .map(|piece| piece.lines().count())
+            .collect()
+    };
+    let cases = [
+        (format!("```rust\n{}```\nend\n", code(64)), vec![67]),
+        (format!("```rust\n{}```\n\nend\n", code(66)), vec![65, 4, 1]),
+        (format!("a\n\n~~~\n{}", code(200)), vec![2, 65, 65, 65, 6]),
+        // Not beside a blank line.
+        (format!("```\n{}\n\n{}", code(64), code(9)), vec![68, 8]),
+        // Nor where it is not sure that it is code, or code alone.
+        (format!("a\n```\n{}", code(200)), vec![202]),
+        (
+            format!("- ```\n{}", code(200).replace("let", "  let")),
+            vec![201],
+        ),
+        (
+            format!("> ```\n{}", code(200).replace("let", "> let")),
+            vec![201],
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(lengths(&text), expected, "{:.20}", text);
+        assert_eq!(looks(&drawn_in_pieces(&text, 40)), looks(&drawn(&text, 40)));
+    }
+}
+
+#[test]
+fn a_comment_goes_on_from_piece_to_piece() {
+    let text = format!("```rust\n/* {}*/ let y;\n```\n", "let x = 1;\n".repeat(150));
+    assert_eq!(cut(&text).len(), 3);
+    assert_eq!(looks(&drawn_in_pieces(&text, 40)), looks(&drawn(&text, 40)));
 }
 
 #[test]
@@ -217,6 +287,7 @@ fn document() -> impl Strategy<Value = String> {
         "[1-9]\\. [a-z]{1,6}\n   ```\n   [a-z]{1,6}\n\n   x\n   ```\n\n",
         "```[a-z]{0,3}\n[a-z ]{1,9}\n\n- [a-z]{1,6}\n```\n\n",
         "> [a-z]{1,6}\n> [a-z]{1,6}\n\n",
+        "```(rust|py|)\n([a-z\"'/*# ]{0,7}\n){60,140}```\n\n",
         "\\| [a-z]{1,6} \\| b \\|\n\\|---\\|---\\|\n\\| [a-z]{1,6} \\| 2 \\|\n\n",
         "    [a-z]{1,6}\n\n",
         "---\n\n",
@@ -228,16 +299,9 @@ proptest! {
     /// What is drawn piece by piece is what is drawn at once.
     #[test]
     fn cutting_changes_nothing(text in document(), columns in 8usize..40) {
-        let mut joined: Vec<Row> = Vec::new();
-        let mut ink = 0;
-        for piece in cut(&text) {
-            let rows = rows(piece, columns, &Theme::default(), &mut ink);
-            if !joined.is_empty() && !rows.is_empty() {
-                joined.push(Row::default());
-            }
-            joined.extend(rows);
-        }
+        let joined = drawn_in_pieces(&text, columns);
         prop_assert_eq!(texts(&joined), shown(&text, columns));
+        prop_assert_eq!(looks(&joined), looks(&drawn(&text, columns)));
     }
 
     /// Whatever a model writes: no row is wider than its room.

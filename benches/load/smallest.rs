@@ -1,0 +1,51 @@
+//! The smallest ratatui program that shows what is typed: the floor of key echo on this machine, now.
+
+use crossterm::event::{Event, KeyCode, KeyModifiers};
+
+use crate::pty::Screen;
+
+const ASKED: &str = "CREWDECK_BENCH_SMALLEST";
+
+pub fn is_asked_for() -> bool {
+    std::env::var_os(ASKED).is_some()
+}
+
+/// Starts it in a terminal of its own.
+pub fn start() -> Screen {
+    let program = std::env::current_exe().unwrap();
+    let screen = Screen::start_program(
+        &program,
+        &std::env::temp_dir(),
+        160,
+        45,
+        &[],
+        &[(ASKED, "1")],
+    );
+    screen.wait_for("typed:");
+    screen
+}
+
+/// Draws a frame for each key, until the terminal is gone.
+pub fn run() {
+    let mut terminal = ratatui::init();
+    let mut typed = String::new();
+    loop {
+        let drawn = terminal
+            .draw(|frame| frame.render_widget(format!("typed:\n{typed}"), frame.area()))
+            .is_ok();
+        let Ok(event) = crossterm::event::read() else {
+            break;
+        };
+        if let Event::Key(key) = event {
+            match key.code {
+                KeyCode::Char('u') if key.modifiers == KeyModifiers::CONTROL => typed.clear(),
+                KeyCode::Char(letter) => typed.push(letter),
+                _ => {}
+            }
+        }
+        if !drawn {
+            break;
+        }
+    }
+    ratatui::restore();
+}

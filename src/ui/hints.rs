@@ -1,6 +1,7 @@
 //! Which keys do something right now: the hint line shows no others.
 
 use super::board;
+use super::first;
 use super::keymap::{Action, Bound, Context, Found};
 use super::keys;
 use super::pane::{Focus, Pane};
@@ -259,6 +260,12 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             Pane::Inbox => !state.letters.is_empty(),
             Pane::Needs => !state.requests.is_empty(),
         },
+        Action::StartDemo | Action::LookAgain | Action::MakeRepository => {
+            first::offers(state, binding.action)
+        }
+        Action::Models if binding.context == Context::FirstRun => {
+            first::offers(state, binding.action)
+        }
         Action::Choose(_)
         | Action::Rules
         | Action::Help
@@ -282,7 +289,6 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         | Action::DeleteToStart
         | Action::EditOutside
         | Action::Accept
-        | Action::StartDemo
         | Action::DismissTour
         | Action::Themes
         | Action::Layout

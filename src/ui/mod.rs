@@ -9,6 +9,7 @@ mod bars;
 mod board;
 mod chosen;
 mod composer;
+pub mod first;
 #[cfg(test)]
 mod fixture;
 mod fuzzy;

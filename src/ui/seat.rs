@@ -128,7 +128,7 @@ impl UiState {
     pub fn forget_crew(&mut self) {
         let size = self.size;
         let UiState {
-            page,
+            first,
             setup,
             agents,
             board,
@@ -175,7 +175,7 @@ impl UiState {
             size: _,
             flash: _,
         } = UiState::new(size.width, size.height, self.zone.clone(), self.motion);
-        self.page = page;
+        self.first = first;
         self.setup = setup;
         self.agents = agents;
         self.board = board;

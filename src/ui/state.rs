@@ -11,6 +11,7 @@ use super::agents::Agents;
 use super::attention::Attention;
 use super::board;
 use super::composer::Composer;
+use super::first::{self, First};
 use super::hit::Pointer;
 use super::jobs::JobBook;
 use super::keymap::{Context, KeyMap};
@@ -50,21 +51,6 @@ pub const SPIN: Duration = Duration::from_millis(125);
 pub const TWICE: Duration = Duration::from_secs(2);
 /// How long a short message stays.
 const FLASH: Duration = Duration::from_secs(5);
-
-/// What fills the screen.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Page {
-    /// The panes.
-    #[default]
-    Crew,
-    /// How to set a model up, and the demo.
-    FirstRun {
-        /// Why there is no crew.
-        reason: String,
-        /// What to do about it, a line each.
-        steps: Vec<String>,
-    },
-}
 
 /// Whether the spinner turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -162,7 +148,7 @@ pub struct Queued {
 /// Everything that the screen shows.
 #[derive(Debug)]
 pub struct UiState {
-    pub(super) page: Page,
+    pub(super) first: First,
     pub(super) seat: Seat,
     pub(super) setup: Option<Setup>,
     pub(super) agents: Agents,
@@ -227,7 +213,7 @@ impl UiState {
     /// An empty screen of `width` columns and `height` rows; times of day are those of `zone`.
     pub fn new(width: u16, height: u16, zone: TimeZone, motion: Motion) -> UiState {
         UiState {
-            page: Page::Crew,
+            first: First::default(),
             seat: Seat::Crew,
             setup: None,
             agents: Agents::default(),
@@ -274,15 +260,6 @@ impl UiState {
             interrupted: None,
             dirty: true,
         }
-    }
-
-    /// Shows the first page instead of the panes: why there is no crew, what to do, and the demo.
-    pub fn first_run(&mut self, reason: &str, steps: &[String]) {
-        self.page = Page::FirstRun {
-            reason: one_line(reason),
-            steps: steps.iter().map(|s| one_line(s)).collect(),
-        };
-        self.dirty = true;
     }
 
     /// What an earlier run of crewdeck had under way is over: nobody of it works, nothing of it waits.
@@ -335,9 +312,6 @@ impl UiState {
 
     /// The contexts in which keys count now, the narrowest first.
     pub fn contexts(&self) -> Vec<Context> {
-        if self.page != Page::Crew {
-            return vec![Context::FirstRun];
-        }
         if let Some(popup) = self.popups.last() {
             return vec![popup.context(), Context::Everywhere];
         }
@@ -357,6 +331,12 @@ impl UiState {
             ],
             Focus::Pane(pane) if self.replay.is_some() => vec![
                 Context::Replay,
+                Context::In(pane),
+                Context::Panes,
+                Context::Everywhere,
+            ],
+            Focus::Pane(pane) if first::has_keys(self) => vec![
+                Context::FirstRun,
                 Context::In(pane),
                 Context::Panes,
                 Context::Everywhere,

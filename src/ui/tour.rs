@@ -2,10 +2,10 @@
 
 use super::keymap::{Action, Context};
 use super::pane::{Focus, Pane};
-use super::state::{Page, UiState};
+use super::state::UiState;
 use super::textual::width;
 use super::transcript::Scroll;
-use super::{board, rows};
+use super::{board, first, rows};
 use crate::domain::request::{Request, RequestKind};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::clip;
@@ -25,15 +25,29 @@ pub enum Tour {
     /// It is shown, in the demo.
     #[default]
     Shown,
-    /// The person has put it away, for good.
+    /// The person has put it away.
     Dismissed,
+}
+
+impl Tour {
+    /// Put away, or brought back.
+    #[must_use]
+    pub fn turned(self) -> Tour {
+        match self {
+            Tour::Shown => Tour::Dismissed,
+            Tour::Dismissed => Tour::Shown,
+        }
+    }
 }
 
 /// What to press next in the demo, or what a viewer can do; `None` elsewhere, and when the person has put the line
 /// away.
 pub fn line(state: &UiState) -> Option<String> {
-    if state.page != Page::Crew || state.tour == Tour::Dismissed {
+    if state.tour == Tour::Dismissed {
         return None;
+    }
+    if let Some(line) = first::line(state, room(state)) {
+        return Some(line);
     }
     if let Some(line) = state.seat.line(room(state)) {
         return Some(line);

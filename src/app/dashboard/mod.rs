@@ -1,6 +1,7 @@
 //! The dashboard: one loop that joins keys, events and frames.
 
 mod crew;
+mod first;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
 use self::crew::{Building, Crew, Early};
+use self::first::{Findings, Kept};
 use super::assemble::{self, Assembly, Blueprint};
 use super::pace::{Cause, Pace};
 use super::{
@@ -42,9 +44,19 @@ const EARLY_EVENTS_MAX: usize = 256;
 /// Why it could not start; the terminal is as it was by then.
 pub fn main(global: &Global) -> Result<u8> {
     let mut blueprint = Blueprint::read(global)?;
+    let mut kept = Kept::default();
     loop {
-        let left = blocked_on(async { Dashboard::open(&blueprint)?.stay(&blueprint).await })?;
+        let before = std::mem::take(&mut kept);
+        let left =
+            blocked_on(async { Dashboard::open(&blueprint, before)?.stay(&blueprint).await })?;
         match left {
+            Left::Again(from) => {
+                kept = from;
+                match Blueprint::read(global) {
+                    Ok(read) => blueprint = read,
+                    Err(error) => kept.said = Some(in_words(&error)),
+                }
+            }
             Left::Quit => return Ok(0),
             Left::ForDemo => {
                 let demo = Global {
@@ -61,11 +73,13 @@ pub fn main(global: &Global) -> Result<u8> {
 }
 
 /// How the person left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Left {
     Quit,
     /// From the first page, to the demo.
     ForDemo,
+    /// From the first page, to look at everything again.
+    Again(Kept),
 }
 
 struct Dashboard {
@@ -76,6 +90,9 @@ struct Dashboard {
     publisher: Publisher,
     inlet: Inlet,
     crew: Crew,
+    /// What the first page may have to say.
+    findings: Findings,
+    kept: Kept,
     root: PathBuf,
     title: String,
     calling: Calling,
@@ -91,7 +108,7 @@ struct Dashboard {
 }
 
 impl Dashboard {
-    fn open(blueprint: &Blueprint) -> Result<Dashboard> {
+    fn open(blueprint: &Blueprint, kept: Kept) -> Result<Dashboard> {
         let keymap = keys::keymap(&blueprint.settings)?;
         let (publisher, inlet) = bus::bus(now);
         let publisher = publisher.redacting(secrets::redactor());
@@ -126,6 +143,7 @@ impl Dashboard {
         if let Some(words) = unread {
             state.say(Level::Warn, words);
         }
+        state.set_draft(&kept.draft);
         state.set_theme(blueprint.settings.theme.unwrap_or_default());
         Ok(Dashboard {
             screen,
@@ -138,6 +156,8 @@ impl Dashboard {
                 commands: early.into_iter().collect(),
                 ..Early::default()
             }),
+            findings: Findings::default(),
+            kept,
             root: blueprint.root.clone(),
             title: String::new(),
             calling: blueprint.settings.notify.unwrap_or_default(),
@@ -160,6 +180,7 @@ impl Dashboard {
                 crew,
                 mut journal,
                 lock,
+                probe: _,
             } = *assembly;
             let stopped = crew.stop().await;
             while let Some(event) = self.inlet.try_next() {
@@ -208,6 +229,11 @@ impl Dashboard {
                 }
                 built = &mut building, if matches!(self.crew, Crew::Coming(_)) => {
                     self.built(built, blueprint)?;
+                }
+                found = self.findings.next() => {
+                    if let Some(left) = self.found(found) {
+                        return Ok(left);
+                    }
                 }
                 news = self.crew.news() => {
                     if let Some(freed) = self.look(news)? {
@@ -293,6 +319,8 @@ impl Dashboard {
             | Do::Suspend
             | Do::EditComposer
             | Do::StartDemo
+            | Do::LookAgain
+            | Do::MakeRepository
             | Do::Copy(_)
             | Do::Mouse(_)
             | Do::SaveTheme(_)
@@ -318,6 +346,15 @@ impl Dashboard {
                 Do::Command(command) => self.submit(command),
                 Do::Quit => return Ok(Next::Leave(Left::Quit)),
                 Do::StartDemo => return Ok(Next::Leave(Left::ForDemo)),
+                Do::LookAgain => {
+                    let left = self.again(Some("Looked again: it is as it was."));
+                    return Ok(Next::Leave(left));
+                }
+                Do::MakeRepository => {
+                    if let Some(left) = self.make_repository() {
+                        return Ok(Next::Leave(left));
+                    }
+                }
                 Do::EditComposer => return Ok(Next::Edit),
                 Do::Suspend => {
                     self.screen.suspend()?;

@@ -12,7 +12,7 @@ use crate::domain::text::one_line;
 use crate::protocol::event::Level;
 use crate::protocol::{Event, EventKind};
 use crate::ui::board::Standing;
-use crate::ui::state::{MODELS_MAX, Models, Page, UiState};
+use crate::ui::state::{MODELS_MAX, Models, UiState};
 use crate::ui::{pane::Focus, pane::Pane, rows, sentence};
 
 /// Takes an event in.
@@ -38,18 +38,20 @@ pub fn event(state: &mut UiState, event: &Event) {
             if before.is_some_and(|model| model != setup.model) {
                 let text = format!("The model is {} now.", one_line(&setup.model));
                 state.say(Level::Info, text);
+                state.other_model();
             }
             state.setup = Some(setup.clone());
-            state.page = Page::Crew;
         }
         EventKind::ModelsListed { names } => {
             state.models = Models::Listed(names.iter().take(MODELS_MAX).cloned().collect());
         }
-        EventKind::Prompted { agent, .. } => {
+        EventKind::Prompted { agent, text } => {
             dequeue(state, agent);
+            state.asked(agent, text);
             agent_event(state, agent, event);
         }
-        EventKind::TurnEnded { agent, .. } => {
+        EventKind::TurnEnded { agent, end } => {
+            state.unanswered(agent, end);
             if state.interrupted.as_ref() == Some(agent) {
                 state.interrupted = None;
             }

@@ -5,6 +5,7 @@ mod compose;
 mod decide;
 mod events;
 mod find;
+mod first;
 mod mouse;
 mod movement;
 mod popups;
@@ -23,8 +24,7 @@ use super::keys;
 use super::pane::{Focus, Pane};
 use super::popup::{CommentStage, Popup, Searching, Text};
 use super::replay::Player;
-use super::state::{Motion, MouseOwner, Page, SPIN, UiState};
-use super::tour::Tour;
+use super::state::{Motion, MouseOwner, SPIN, UiState};
 use crate::domain::screen::ScreenChoice;
 use crate::domain::stamp::Stamp;
 use crate::domain::theme::ThemeName;
@@ -69,6 +69,10 @@ pub enum Do {
     EditComposer,
     /// Begin the demo.
     StartDemo,
+    /// Read the settings and look for a model again.
+    LookAgain,
+    /// Make the directory a git repository where it is none, and its first commit.
+    MakeRepository,
     /// Put the text into the clipboard.
     Copy(String),
     /// Give the mouse to somebody else.
@@ -163,7 +167,7 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
         Some(first) => format!("{first} {name}"),
         None => name,
     };
-    if state.page == Page::Crew && whole != "ctrl+c" {
+    if whole != "ctrl+c" {
         state.quit_armed = None;
     }
     match state.keymap.lookup(&contexts, &whole) {
@@ -180,9 +184,6 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
 
 /// A key without another meaning: text, where there is a text field.
 fn text_key(state: &mut UiState, key: KeyEvent) {
-    if state.page != Page::Crew {
-        return;
-    }
     match state.popups.last_mut() {
         Some(Popup::Reader(reader)) if reader.searching == Searching::Typing => {
             reader.search.key(key);
@@ -215,9 +216,6 @@ fn text_key(state: &mut UiState, key: KeyEvent) {
 }
 
 fn paste(state: &mut UiState, text: &str) {
-    if state.page != Page::Crew {
-        return;
-    }
     state.dirty = true;
     let is_searching = state.is_searching();
     match state.popups.last_mut() {
@@ -338,10 +336,15 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Force => decide::force(state),
         Action::Nudge => decide::nudge(state, out),
         Action::StartDemo => {
-            state.say(Level::Info, "Starting the demo…");
-            out.push(Do::StartDemo);
+            first::take_up(state, action, "Starting the demo…", Do::StartDemo, out);
         }
-        Action::DismissTour => state.tour = Tour::Dismissed,
+        Action::LookAgain => {
+            first::take_up(state, action, "Looking again…", Do::LookAgain, out);
+        }
+        Action::MakeRepository => {
+            first::take_up(state, action, "Asking git…", Do::MakeRepository, out);
+        }
+        Action::DismissTour => state.tour = state.tour.turned(),
         Action::PauseOrPlay => replay::turn(state, Player::pause_or_play),
         Action::Step => replay::turn(state, Player::step),
         Action::StepBack => replay::turn(state, Player::step_back),

@@ -9,7 +9,7 @@ use crate::ui::layout;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::Popup;
 use crate::ui::rows;
-use crate::ui::state::{Page, UiState};
+use crate::ui::state::UiState;
 use crate::ui::transcript::Scroll;
 
 /// Lines that one notch of the wheel scrolls.
@@ -17,9 +17,6 @@ const NOTCH: usize = 3;
 
 /// Takes what the mouse did in.
 pub fn mouse(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
-    if state.page != Page::Crew {
-        return;
-    }
     let is_pulling = state.pointer.held == Held::Border;
     match event.kind {
         MouseEventKind::ScrollUp => wheel(state, event, Scroll::LineUp),

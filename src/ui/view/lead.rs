@@ -9,6 +9,7 @@ use super::ViewCache;
 use super::frame::{self, Titles};
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
+use crate::ui::first::Weight;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::Searching;
 use crate::ui::state::UiState;
@@ -48,7 +49,13 @@ pub fn draw(
             let inner = inner.inner(layout::BESIDE_TEXT);
             agent.transcript.view(cache, theme, inner, buffer);
         }
-        Some(_) | None => frame::empty(&welcome(state), theme, inner, buffer),
+        Some(_) | None => match crate::ui::first::drawn(state) {
+            Some(page) => {
+                let inner = inner.inner(layout::BESIDE_TEXT);
+                super::first::draw(state, page, theme, inner, buffer);
+            }
+            None => frame::empty(&welcome(state), theme, inner, buffer),
+        },
     }
     search_line(state, theme, area, buffer)
 }
@@ -243,7 +250,13 @@ pub fn composer(
         return None;
     }
     if state.composer.is_empty() {
-        let forms = if !has_keys {
+        let page = state.first_page().map(|p| p.weight);
+        let forms = if page == Some(Weight::Missing) {
+            &[
+                "What you write here waits until there is a model",
+                "Waits for a model",
+            ][..]
+        } else if !has_keys {
             &["i to write"][..]
         } else if state.shown.is_lead() && !state.seat.is_crew() {
             &[

@@ -1,7 +1,7 @@
 //! Pure: the state as cells. Each file draws one part; none changes anything.
 
 mod board;
-mod first_run;
+mod first;
 mod frame;
 mod hints;
 mod inbox;
@@ -27,7 +27,7 @@ pub use replay::share_of;
 
 use super::layout::{self, Class, Layout};
 use super::pane::Pane;
-use super::state::{Page, UiState};
+use super::state::UiState;
 use super::textual::width;
 use super::theme::Theme;
 use super::transcript::TranscriptCache;
@@ -71,12 +71,7 @@ fn draw_on(
     buffer.set_style(area, theme.ground);
     let layout = layout::layout(state, area);
     if layout.class == Class::Small {
-        first_run::too_small(area, theme, buffer);
-        return None;
-    }
-    if let Page::FirstRun { reason, steps } = &state.page {
-        first_run::draw(reason, steps, theme, area, buffer);
-        hints::draw(state, theme, layout.hints, buffer);
+        first::too_small(area, theme, buffer);
         return None;
     }
     status::draw(state, theme, layout.status, buffer);

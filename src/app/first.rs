@@ -1,6 +1,7 @@
 //! Which first page there is, by what was found at the start. Pure: facts go in, a page comes out.
 
 use super::wire::{Lack, NoModel};
+use crate::store::{FIRST_COMMIT, INIT_AND_COMMIT};
 use crate::ui::first::{FirstPage, Offer, Weight};
 use crate::ui::keymap::Action;
 
@@ -30,55 +31,68 @@ pub enum Files {
 
 /// The page for a start without a crew.
 pub fn without_crew(lack: &NoModel) -> FirstPage {
-    let mut page = model(lack);
-    page.weight = Weight::Missing;
-    page
+    FirstPage {
+        weight: Weight::Missing,
+        ..model(lack, Vec::new())
+    }
 }
 
 /// The page for a crew whose model will hardly answer.
 pub fn with_crew(lack: &NoModel) -> FirstPage {
-    let mut page = model(lack);
-    page.weight = Weight::Trouble;
-    page
+    let choose = Offer::new(Action::Models, "choose a model that the server has");
+    let offers = match lack.lack {
+        Lack::ThatModel => vec![choose],
+        Lack::Model
+        | Lack::Key
+        | Lack::RightKey
+        | Lack::Nobody
+        | Lack::Server
+        | Lack::AnyModel
+        | Lack::Other => Vec::new(),
+    };
+    FirstPage {
+        weight: Weight::Trouble,
+        ..model(lack, offers)
+    }
 }
 
-fn model(lack: &NoModel) -> FirstPage {
+fn model(lack: &NoModel, mut offers: Vec<Offer>) -> FirstPage {
     let means = match lack.lack {
         Lack::Model => "crewdeck needs a language model, and nothing here says which.",
         Lack::Key => "crewdeck has chosen this server, and can not ask it without a key.",
         Lack::RightKey => {
             "The server is there and lets nobody in with this key: no agent could answer."
         }
-        Lack::Server => "No agent could answer.",
+        Lack::Nobody | Lack::Server => "Without it no agent can answer.",
         Lack::ThatModel => "If the server does not know it under this name, no agent can answer.",
         Lack::AnyModel => "The server is there and has nothing that could answer.",
         Lack::Other => "crewdeck can not start a crew like this.",
     };
-    let mut offers = vec![Offer::new(Action::LookAgain, again(lack.lack))];
-    if lack.lack == Lack::ThatModel {
-        offers.insert(
-            0,
-            Offer::new(Action::Models, "choose a model that the server has"),
-        );
-    }
-    offers.push(Offer::new(
-        Action::StartDemo,
-        "start the demo here and now: it needs no key and no network",
-    ));
+    offers.push(Offer::new(Action::LookAgain, again(lack.lack)));
+    let demo = "start the demo, in a folder of its own: no key, no network";
+    offers.push(Offer::new(Action::StartDemo, demo));
+    offers.push(Offer::new(Action::Close, "quit"));
     FirstPage {
         weight: Weight::Missing,
-        what: lack.reason.clone(),
+        what: sentence(&lack.reason),
         means: means.into(),
         steps: lack.steps.clone(),
         offers,
     }
 }
 
+/// What happened as a sentence.
+fn sentence(text: &str) -> String {
+    let mut chars = text.trim_end_matches('.').chars();
+    let first = chars.next().map(|c| c.to_uppercase().to_string());
+    format!("{}{}.", first.unwrap_or_default(), chars.as_str())
+}
+
 fn again(lack: Lack) -> &'static str {
     match lack {
-        Lack::Model => "look again for a server and for settings (a new key needs a new start)",
-        Lack::Key | Lack::RightKey => "read the settings again (a new key needs a new start)",
-        Lack::Server | Lack::AnyModel | Lack::ThatModel => "ask the server again",
+        Lack::Model => "look for a server and settings again (a new key: start again)",
+        Lack::Key | Lack::RightKey => "read the settings again (a new key: start again)",
+        Lack::Nobody | Lack::Server | Lack::AnyModel | Lack::ThatModel => "ask the server again",
         Lack::Other => "try again",
     }
 }
@@ -90,12 +104,12 @@ pub fn ground(ground: &Ground) -> Option<FirstPage> {
         Ground::NoGit(why) => return Some(no_git(why)),
         Ground::NoRepository(files) => (
             "This directory is no git repository.",
-            "git init && git add -A && git commit -m \"Start\"",
+            INIT_AND_COMMIT,
             files,
         ),
         Ground::NoCommits(files) => (
             "This git repository has no commit yet.",
-            "git add -A && git commit -m \"Start\"",
+            FIRST_COMMIT,
             files,
         ),
     };
@@ -156,3 +170,6 @@ fn no_git(why: &str) -> FirstPage {
         offers: Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,7 @@ pub(super) const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
 pub(super) const OPENAI_KEY: &str = "OPENAI_API_KEY";
 /// No model can be had: what is missing and what to do, for the first page, `run` and `doctor`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}. {}", reason.trim_end_matches('.'), steps.join(" "))]
+#[error("{}. {}", reason.trim_end_matches('.'), self.all_steps().join(" "))]
 pub struct NoModel {
     /// What kind of thing is missing.
     pub lack: Lack,
@@ -42,7 +42,9 @@ pub enum Lack {
     Key,
     /// A key that the server takes.
     RightKey,
-    /// The server: it does not answer, or not as one.
+    /// Anybody who answers at the server's address.
+    Nobody,
+    /// A server that answers as one.
     Server,
     /// The model of that name.
     ThatModel,
@@ -52,25 +54,32 @@ pub enum Lack {
     Other,
 }
 
+/// What always works.
+const DEMO: &str = "Or watch the demo, which needs neither key nor network: crewdeck --demo.";
+
 impl NoModel {
+    /// What can be done; for a newcomer, who may have no key at all, with the demo.
+    pub fn all_steps(&self) -> Vec<&str> {
+        let demo = matches!(self.lack, Lack::Model | Lack::Key).then_some(DEMO);
+        self.steps.iter().map(String::as_str).chain(demo).collect()
+    }
+
     /// What a server's refusal to list its models leaves.
     pub fn refused(error: &ModelError) -> NoModel {
         let lack = match error.fault {
             Fault::NoKey => Lack::Key,
             Fault::Auth => Lack::RightKey,
-            Fault::Unreachable
-            | Fault::RateLimited
-            | Fault::Server
-            | Fault::Cut
-            | Fault::Timeout
-            | Fault::Garbled => Lack::Server,
+            Fault::Unreachable => Lack::Nobody,
+            Fault::RateLimited | Fault::Server | Fault::Cut | Fault::Timeout | Fault::Garbled => {
+                Lack::Server
+            }
             Fault::UnknownModel => Lack::ThatModel,
             Fault::ContextTooLong | Fault::BadRequest | Fault::Script => Lack::Other,
         };
         let hint = Some(error.hint.clone()).filter(|hint| !hint.is_empty());
         NoModel {
             lack,
-            reason: format!("{}.", error.message.trim_end_matches('.')),
+            reason: error.message.clone(),
             steps: hint.into_iter().collect(),
         }
     }
@@ -177,12 +186,28 @@ pub fn no_model() -> NoModel {
         lack: Lack::Model,
         reason: "No model is set up yet: there is no key and no local server.".into(),
         steps: vec![
-            "Set a key (export ANTHROPIC_API_KEY=… or OPENAI_API_KEY=…) and start crewdeck again."
+            "Set a key and start crewdeck again: export ANTHROPIC_API_KEY=… (or OPENAI_API_KEY=…)."
                 .into(),
-            "Or start a local server (Ollama, llama.cpp, LM Studio): it is found by itself.".into(),
-            "Or name any compatible server: --provider openai --base-url URL --model NAME.".into(),
+            "Or start Ollama, llama.cpp or LM Studio on this machine: it is found by itself."
+                .into(),
+            "Or name any compatible server: crewdeck --provider openai --base-url URL --model NAME."
+                .into(),
         ],
     }
+}
+
+/// The address of the server that is set up; `None` where none is named or the model is scripted.
+pub fn base_url(blueprint: &Blueprint) -> Option<String> {
+    let settings = &blueprint.settings;
+    let config = match &blueprint.choice {
+        Some(Choice::Anthropic) => anthropic(settings),
+        Some(Choice::OpenAi) => openai(settings, None),
+        Some(Choice::Demo | Choice::Script(_)) | None => return None,
+    };
+    Some(match config.ok()? {
+        ProviderConfig::Anthropic(config) => config.base_url,
+        ProviderConfig::OpenAi(config) => config.base_url,
+    })
 }
 
 /// A variable of the environment that says something.

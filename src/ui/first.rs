@@ -123,7 +123,11 @@ impl UiState {
 
     /// The person has another model now: what was wrong with the one before is no matter.
     pub(super) fn other_model(&mut self) {
+        let before = self.first.pages.len();
         self.first.pages.retain(|p| p.weight != Weight::Trouble);
+        if self.first.pages.len() < before && self.focus == Focus::Pane(Pane::Lead) {
+            self.focus = Focus::Composer;
+        }
     }
 
     /// Remembers what the lead is asked, until it has answered for the first time.

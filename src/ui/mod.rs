@@ -11,7 +11,7 @@ mod chosen;
 mod composer;
 pub mod first;
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 mod fuzzy;
 mod graph;
 mod hints;

@@ -73,6 +73,9 @@ impl Dashboard {
                 let probe = assembly.probe.take();
                 self.crew = Crew::There(assembly);
                 self.look_around(blueprint, probe);
+                if let Some(done) = self.kept.done.take() {
+                    self.publish(Level::Info, done);
+                }
                 self.state.sit(match early.from {
                     None => Seat::Crew,
                     Some(from) => Seat::Taken(from.process),
@@ -92,7 +95,7 @@ impl Dashboard {
                 });
                 match early.from {
                     None => {
-                        self.without_crew(&lack);
+                        self.without_crew(&lack, blueprint);
                         return Ok(());
                     }
                     Some(From { session, .. }) => {

@@ -1,5 +1,6 @@
 //! The first page of the dashboard: finds out what is in the way, sees when it is gone, and does what the page offers.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,9 +11,10 @@ use tokio::task::spawn_blocking;
 use super::{Dashboard, Left};
 use crate::app::assemble::Blueprint;
 use crate::app::first::{self, Ground};
-use crate::app::wire::{Lack, NoModel, Probe};
+use crate::app::wire::{self, Lack, NoModel, Probe};
 use crate::app::{ground, local};
 use crate::config::Choice;
+use crate::model::is_local;
 use crate::protocol::event::Level;
 use crate::ui::first::{FirstPage, Weight};
 
@@ -26,14 +28,20 @@ pub(super) struct Kept {
     pub(super) draft: String,
     /// What there is to say where nothing has changed.
     pub(super) said: Option<String>,
+    /// What was done before the new start.
+    pub(super) done: Option<&'static str>,
 }
 
 /// What was found out.
 pub(super) enum Found {
     /// A page to show.
     Page(FirstPage),
+    /// The model will hardly answer.
+    Trouble(NoModel),
     /// The cause of a page is gone.
-    Gone,
+    Gone(Cause),
+    /// It is not.
+    Still(Cause),
     /// Nothing.
     Nothing,
 }
@@ -71,21 +79,44 @@ impl Findings {
         self.find(async move {
             match probe.ask().await {
                 Ok(()) => Found::Nothing,
-                Err(lack) => Found::Page(first::with_crew(&lack)),
+                Err(lack) => Found::Trouble(lack),
             }
         });
     }
 
-    /// Waits until `is_gone`.
-    fn watch(&self, is_gone: impl Fn() -> bool + Clone + Send + 'static) {
+    /// Looks in a while whether the cause of a page is gone.
+    fn watch(&self, cause: Cause) {
         self.find(async move {
-            loop {
-                tokio::time::sleep(AGAIN_AFTER).await;
-                if spawn_blocking(is_gone.clone()).await.unwrap_or(false) {
-                    return Found::Gone;
-                }
+            tokio::time::sleep(AGAIN_AFTER).await;
+            let seen = cause.clone();
+            let is_gone = spawn_blocking(move || seen.is_gone()).await;
+            if is_gone.unwrap_or(false) {
+                Found::Gone(cause)
+            } else {
+                Found::Still(cause)
             }
         });
+    }
+}
+
+/// The cause of a page that can go without the person's doing in this window.
+#[derive(Debug, Clone)]
+pub(super) enum Cause {
+    /// No server listens on a usual port of this machine.
+    NoServer,
+    /// Nobody listens at this address of this machine.
+    Nobody(SocketAddr),
+    /// Tasks can not have worktrees here.
+    Ground(PathBuf),
+}
+
+impl Cause {
+    fn is_gone(&self) -> bool {
+        match self {
+            Cause::NoServer => local::find().is_some(),
+            Cause::Nobody(address) => local::answers(*address),
+            Cause::Ground(root) => ground::look(root) == Ground::Fine,
+        }
     }
 }
 
@@ -101,29 +132,55 @@ impl Dashboard {
         }
     }
 
+    /// Where a server on this machine should be, and does not answer: waits for it.
+    fn await_server(&self, blueprint: &Blueprint) {
+        let address = wire::base_url(blueprint).filter(|url| is_local(url));
+        if let Some(address) = address.and_then(|url| local::address(&url)) {
+            self.findings.watch(Cause::Nobody(address));
+        }
+    }
+
     /// There is no crew, for want of a model.
-    pub(super) fn without_crew(&mut self, lack: &NoModel) {
-        if lack.lack == Lack::Model {
-            self.findings.watch(|| local::find().is_some());
+    pub(super) fn without_crew(&mut self, lack: &NoModel, blueprint: &Blueprint) {
+        match lack.lack {
+            Lack::Model => self.findings.watch(Cause::NoServer),
+            Lack::Nobody => self.await_server(blueprint),
+            Lack::Key
+            | Lack::RightKey
+            | Lack::Server
+            | Lack::ThatModel
+            | Lack::AnyModel
+            | Lack::Other => {}
         }
         self.show_first(first::without_crew(lack));
     }
 
     /// Takes in what was found out. How the dashboard is left, where it begins anew.
-    pub(super) fn found(&mut self, found: Found) -> Option<Left> {
+    pub(super) fn found(&mut self, found: Found, blueprint: &Blueprint) -> Option<Left> {
         match found {
             Found::Nothing => None,
+            Found::Trouble(lack) => {
+                if lack.lack == Lack::Nobody {
+                    self.await_server(blueprint);
+                }
+                self.show_first(first::with_crew(&lack));
+                None
+            }
             Found::Page(page) => {
                 if page.weight == Weight::Advice {
-                    let root = self.root.clone();
-                    self.findings
-                        .watch(move || ground::look(&root) == Ground::Fine);
+                    self.findings.watch(Cause::Ground(self.root.clone()));
                 }
                 self.show_first(page);
                 None
             }
             // Nothing of a conversation or of a team at work is ended for it.
-            Found::Gone => self.can_begin_anew().then(|| self.again(None)),
+            Found::Gone(_) if self.state.is_at_the_beginning() => Some(self.again(None)),
+            Found::Gone(cause) | Found::Still(cause) => {
+                if self.state.first_page().is_some() {
+                    self.findings.watch(cause);
+                }
+                None
+            }
         }
     }
 
@@ -134,22 +191,25 @@ impl Dashboard {
         }
     }
 
-    fn can_begin_anew(&self) -> bool {
-        self.state.is_at_the_beginning()
-    }
-
     /// Leaves for a new start, which looks at everything again.
     pub(super) fn again(&self, said: Option<&str>) -> Left {
         Left::Again(Kept {
             draft: self.state.draft(),
             said: said.map(String::from),
+            done: None,
         })
     }
 
     /// Makes the directory a repository with a first commit, at the person's wish.
     pub(super) fn make_repository(&mut self) -> Option<Left> {
         match ground::make(&self.root) {
-            Ok(()) => Some(self.again(None)),
+            Ok(()) => Some(Left::Again(Kept {
+                draft: self.state.draft(),
+                done: Some(
+                    "This directory is a git repository with a commit now: each task gets a worktree.",
+                ),
+                said: None,
+            })),
             Err(why) => {
                 self.publish(Level::Error, &format!("There is no first commit: {why}"));
                 None

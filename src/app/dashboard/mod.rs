@@ -231,7 +231,7 @@ impl Dashboard {
                     self.built(built, blueprint)?;
                 }
                 found = self.findings.next() => {
-                    if let Some(left) = self.found(found) {
+                    if let Some(left) = self.found(found, blueprint) {
                         return Ok(left);
                     }
                 }

@@ -15,9 +15,6 @@ use crate::model::{Fault, ModelError};
 /// How long the server may take to list its models.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// What always works.
-const DEMO: &str = "Or watch the demo, which needs neither key nor network: crewdeck --demo.";
-
 /// Finds it out; asks the server that would be used, and no other.
 pub async fn facts(global: &Global, settings: Result<Settings>) -> ModelFacts {
     let Ok(settings) = settings else {
@@ -36,7 +33,7 @@ fn missing(error: &anyhow::Error) -> ModelFacts {
     match error.downcast_ref::<NoModel>() {
         Some(no) => ModelFacts::Missing {
             reason: no.reason.clone(),
-            remedy: [&no.steps[..], &[DEMO.to_string()]].concat().join("\n"),
+            remedy: no.all_steps().join("\n"),
         },
         None => ModelFacts::Missing {
             reason: format!("{error:#}"),

@@ -4,6 +4,10 @@ use std::path::Path;
 
 use super::{Git, GitError, Repo};
 
+/// How the person makes a repository with a first commit by hand.
+pub const INIT_AND_COMMIT: &str = "git init && git add -A && git commit -m \"Start\"";
+/// How the person makes the first commit by hand.
+pub const COMMIT: &str = "git add -A && git commit -m \"Start\"";
 /// The message of the first commit.
 const MESSAGE: &str = "Start";
 

@@ -19,7 +19,7 @@ use super::words;
 use crate::process::Ended;
 use crate::process::blocking::{self, Errand};
 
-pub use begin::begin;
+pub use begin::{COMMIT, INIT_AND_COMMIT, begin};
 pub use facts::{GitFacts, RepositoryFacts, facts, is_tracked};
 pub use refusal::GitError;
 pub use repo::{Registered, Repo, busy_in, commit_of, head, is_hash};

@@ -108,6 +108,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::FirstRun, &["g"], Action::MakeRepository, "make the directory a git repository, with a first commit", "make it a repository"),
     bind(Context::FirstRun, &["m"], Action::Models, "choose another model", "choose a model"),
     bind(Context::FirstRun, &["d"], Action::StartDemo, "start the demo", "start the demo"),
+    bind(Context::FirstRun, &["q"], Action::Close, "quit", "quit"),
 
     bind(Context::Composer, &["enter"], Action::Send, "send", "send"),
     bind(Context::Composer, &["ctrl+j", "alt+enter", "shift+enter"], Action::Newline, "begin a new line", "new line"),

@@ -2,6 +2,7 @@
 
 mod conversation;
 mod cost;
+mod first;
 mod keystrokes;
 mod lasting;
 mod layouts;

@@ -7,7 +7,7 @@ use crate::domain::ids::Name;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::protocol::EventKind;
-use crate::ui::fixture::{blank, busy, cells, permission, picture, press, skills, started, tell};
+use crate::ui::fixture::{busy, cells, permission, picture, press, skills, started, tell};
 use crate::ui::{ColorDepth, Msg, Theme, ThemeName, update};
 
 const SIZES: [(u16, u16); 4] = [(160, 45), (100, 30), (70, 20), (60, 16)];
@@ -88,20 +88,6 @@ fn help() {
         let mut state = busy(width, height);
         press(&mut state, "esc 3 ?");
         insta::assert_snapshot!(format!("help_{width}x{height}"), picture(&state));
-    }
-}
-
-#[test]
-fn first_run() {
-    for (width, height) in SIZES {
-        let mut state = blank(width, height);
-        let steps = [
-            "ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment sets a key.".to_string(),
-            "OPENAI_BASE_URL=http://localhost:8080/v1 uses a server of your own; the model is chosen with /model.".to_string(),
-            "~/.config/crewdeck/config.toml keeps either for good; crewdeck doctor says what was found.".to_string(),
-        ];
-        state.first_run("No key and no local model server was found.", &steps);
-        insta::assert_snapshot!(format!("first_run_{width}x{height}"), picture(&state));
     }
 }
 

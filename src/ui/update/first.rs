@@ -2,7 +2,7 @@
 
 use super::Do;
 use crate::protocol::event::Level;
-use crate::ui::first::offers;
+use crate::ui::first::{Weight, keys_line, offers};
 use crate::ui::keymap::Action;
 use crate::ui::state::UiState;
 
@@ -12,4 +12,11 @@ pub fn take_up(state: &mut UiState, action: Action, words: &str, wish: Do, out: 
         state.say(Level::Info, words);
         out.push(wish);
     }
+}
+
+/// Why `action` does nothing while there is no crew. `None`: it does.
+pub fn refuses(state: &UiState, action: Action) -> Option<String> {
+    let is_the_crews = matches!(action, Action::Models | Action::Compact);
+    let page = state.first_page().filter(|_| is_the_crews)?;
+    (page.weight == Weight::Missing).then(|| format!("No crew runs here yet. {}", keys_line(state)))
 }

@@ -250,7 +250,8 @@ fn paste(state: &mut UiState, text: &str) {
 
 /// Carries `action` out.
 fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
-    if let Some(why) = state.seat.refuses(action) {
+    let refused = state.seat.refuses(action);
+    if let Some(why) = refused.or_else(|| first::refuses(state, action)) {
         state.say(Level::Info, why);
         return;
     }

@@ -30,10 +30,10 @@ pub fn draw(state: &UiState, page: &FirstPage, theme: &Theme, area: Rect, buffer
     };
     let what = paragraph(&page.what, columns, tone);
     let means = paragraph(&page.means, columns, theme.text);
-    let steps: Vec<Line> = page
+    let steps: Vec<Vec<Line>> = page
         .steps
         .iter()
-        .flat_map(|step| hanging("· ", step, columns, theme))
+        .map(|step| hanging("· ", step, columns, theme))
         .collect();
     let keys = first::keys(state, page);
     let wide = keys.iter().map(|(key, _)| width(key)).max().unwrap_or(0);
@@ -50,24 +50,33 @@ pub fn draw(state: &UiState, page: &FirstPage, theme: &Theme, area: Rect, buffer
         })
         .collect();
     let room = usize::from(area.height);
-    let lines = fitted([what, means, steps, keys], room);
+    let lines = fitted(what, means, steps, keys, room);
     for (line, row) in lines.iter().zip(area.rows()) {
         line.render(row, buffer);
     }
 }
 
-/// The four parts with blank lines between, as far as there is room.
+/// The four parts with blank lines between, as far as there is room; of the steps, only whole ones.
 fn fitted(
-    [what, means, mut steps, keys]: [Vec<Line<'static>>; 4],
+    what: Vec<Line<'static>>,
+    means: Vec<Line<'static>>,
+    steps: Vec<Vec<Line<'static>>>,
+    keys: Vec<Line<'static>>,
     room: usize,
 ) -> Vec<Line<'static>> {
-    let needed = what.len() + steps.len() + keys.len();
-    let parts = if needed + means.len() > room {
-        steps.truncate(room.saturating_sub(what.len() + keys.len()));
-        vec![what, steps, keys]
-    } else {
-        vec![what, means, steps, keys]
-    };
+    let all: usize = steps.iter().map(Vec::len).sum();
+    let has_means = what.len() + means.len() + all + keys.len() <= room;
+    let means = if has_means { means } else { Vec::new() };
+    let mut left = room.saturating_sub(what.len() + means.len() + keys.len());
+    let mut shown = Vec::new();
+    for step in steps {
+        let Some(rest) = left.checked_sub(step.len()) else {
+            break;
+        };
+        left = rest;
+        shown.extend(step);
+    }
+    let parts = [what, means, shown, keys];
     let parts: Vec<_> = parts.into_iter().filter(|p| !p.is_empty()).collect();
     let taken: usize = parts.iter().map(Vec::len).sum();
     let has_blanks = taken + parts.len().saturating_sub(1) <= room;

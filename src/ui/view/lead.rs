@@ -127,6 +127,9 @@ fn name(state: &UiState) -> String {
 }
 
 fn doing(state: &UiState, theme: &Theme) -> Vec<Span<'static>> {
+    if state.first_page().map(|p| p.weight) == Some(Weight::Missing) {
+        return Vec::new();
+    }
     let activity = state.activity(&state.shown);
     let (shape, words, style) = look::activity(&activity, state.now, theme);
     let (shape, since) = match &activity {

@@ -10,6 +10,7 @@ use crate::domain::ids::Name;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
+use crate::ui::first::Weight;
 use crate::ui::look;
 use crate::ui::state::UiState;
 use crate::ui::textual::{count, dollars, fit, width};
@@ -90,7 +91,13 @@ fn left(state: &UiState, theme: &Theme, words: Words) -> Vec<Piece> {
         piece(0, text, theme.accent);
     }
     let Some(setup) = &state.setup else {
-        piece(1, "starting…".into(), theme.dim);
+        // Where no crew can start, the page says why.
+        let is_missing = state.first_page().map(|p| p.weight) == Some(Weight::Missing);
+        if is_missing {
+            piece(1, "no crew".into(), theme.warn);
+        } else {
+            piece(1, "starting…".into(), theme.dim);
+        }
         return out;
     };
     if setup.scripted {

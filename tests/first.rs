@@ -52,6 +52,14 @@ fn open(project: &Project, home: &Path, args: &[&str], environment: &[(&str, &st
     Screen::start_program(program, project.path(), 70, 20, args, &all)
 }
 
+/// Leaves the composer and presses a key of the page. Sent at once the two would be one key, with Alt.
+fn press(screen: &mut Screen, key: &str) {
+    screen.send("\x1b");
+    let before = format!("Esc {key}");
+    screen.wait("the page with the keys", |text| !text.contains(&before));
+    screen.send(key);
+}
+
 fn leave(mut screen: Screen) {
     screen.send("\x03\x03");
     let (status, is_clean) = screen.end();
@@ -152,7 +160,7 @@ fn with_a_wrong_key_the_page_says_so_before_the_first_word() {
     screen.wait_for("Check ANTHROPIC_API_KEY: export the right key");
     screen.send("ibuild it\r");
     screen.wait_for("it stays here");
-    screen.send("\x1br");
+    press(&mut screen, "r");
     screen.wait_for("Looked again: it is as it was.");
     screen.wait_for("│ build it");
     screen.send("\x03");
@@ -223,9 +231,9 @@ fn a_model_that_the_server_does_not_have_is_said_and_another_one_is_chosen() {
     let (home, environment) = (home(&project), server.environment());
     let environment = borrowed(&environment);
     let mut screen = open(&project, home.path(), &["--model", "big-9"], &environment);
-    screen.wait_for("big-9 is not among the 2 models");
+    screen.wait_for("The model 'big-9' is not among the 2");
     screen.wait_for("it has big-1, small-2");
-    screen.send("\x1bm");
+    press(&mut screen, "m");
     screen.wait_for("small-2");
     screen.send("small\r");
     let text = screen.wait_for("Say what you want done. The lead plans it");
@@ -248,8 +256,8 @@ fn a_directory_outside_git_becomes_a_repository_at_a_key() {
     let args = ["--provider", "script:rules.yaml"];
     let mut screen = open(&project, home.path(), &args, &[]);
     screen.wait_for("This directory is no git repository.");
-    screen.wait_for("Esc g  do that now: git init and a first commit with the 2 files here");
-    screen.send("\x1bg");
+    screen.wait_for("Esc g  make it one: git init and a first commit of the 2 files");
+    press(&mut screen, "g");
     screen.wait("the page has gone", |text| {
         text.contains("This directory is a git repository with a commit now")
             && !text.contains("is no git repository")
@@ -284,8 +292,8 @@ fn a_repository_without_a_commit_gets_its_first_one_and_the_page_goes_by_itself_
     let args = ["--provider", &provider];
     let mut screen = open(&project, home.path(), &args, &[]);
     screen.wait_for("This git repository has no commit yet.");
-    screen.wait_for("a first commit, empty as the directory is");
-    screen.send("\x1bg");
+    screen.wait_for("make one, empty as the directory is");
+    press(&mut screen, "g");
     screen.wait_for("a git repository with a commit now");
     assert_eq!(git(&project, &["log", "--format=%s"]), "Start\n");
     leave(screen);
@@ -313,7 +321,8 @@ fn where_all_is_well_the_first_screen_says_what_to_write() {
     let (project, server) = (repository(), Server::with_models());
     let (home, environment) = (home(&project), server.environment());
     let screen = open(&project, home.path(), &[], &borrowed(&environment));
-    let text = screen.wait_for("Say what you want done. The lead plans it");
-    assert!(text.contains("big-1"), "{text}");
+    screen.wait("the model and what to write", |text| {
+        text.contains("big-1") && text.contains("Say what you want done. The lead plans it")
+    });
     leave(screen);
 }

@@ -113,26 +113,29 @@ pub fn ground(ground: &Ground) -> Option<FirstPage> {
             files,
         ),
     };
-    let init = match ground {
-        Ground::NoRepository(_) => "git init and a first commit",
-        Ground::NoCommits(_) | Ground::NoGit(_) | Ground::Fine => "a first commit",
+    let make = match ground {
+        Ground::NoRepository(_) => "make it one: git init and a first commit",
+        Ground::NoCommits(_) | Ground::NoGit(_) | Ground::Fine => "make one",
     };
-    let offer = |words: String| vec![Offer::new(Action::MakeRepository, words)];
+    let offer = |words: &str| {
+        let words = format!("{make}{words}");
+        vec![Offer::new(Action::MakeRepository, words)]
+    };
     let (step, offers) = match files {
         Files::Few(0) => (
             format!(
                 "In a shell: {}",
                 command.replace("git add -A && git commit", "git commit --allow-empty")
             ),
-            offer(format!("do that now: {init}, empty as the directory is")),
+            offer(", empty as the directory is"),
         ),
         Files::Few(1) => (
             format!("In a shell: {command}"),
-            offer(format!("do that now: {init} with the one file here")),
+            offer(" of the one file here"),
         ),
         Files::Few(n) => (
             format!("In a shell: {command}"),
-            offer(format!("do that now: {init} with the {n} files here")),
+            offer(&format!(" of the {n} files here")),
         ),
         Files::Choose(why) => (
             format!("In a shell: {command}. Choose what belongs in it first: {why}."),

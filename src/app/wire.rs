@@ -89,7 +89,7 @@ impl NoModel {
         NoModel {
             lack: Lack::ThatModel,
             reason: format!(
-                "{name} is not among the {} models that the server lists.",
+                "the model '{name}' is not among the {} that the server lists",
                 offered.len()
             ),
             steps: vec![format!("Check the name: it has {}.", some(offered))],

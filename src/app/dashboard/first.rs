@@ -17,13 +17,16 @@ use crate::config::Choice;
 use crate::model::is_local;
 use crate::protocol::event::Level;
 use crate::ui::first::{FirstPage, Weight};
+use crate::ui::terminal::Screen;
 
 /// How often it is looked whether the cause of a page is gone.
 const AGAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// What a new start of the dashboard takes over from the one before.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Default)]
 pub(super) struct Kept {
+    /// The screen: it stays as it is until there is something new to draw.
+    pub(super) screen: Option<Screen>,
     /// What stood in the composer.
     pub(super) draft: String,
     /// What there is to say where nothing has changed.
@@ -187,7 +190,7 @@ impl Dashboard {
     fn show_first(&mut self, page: FirstPage) {
         self.state.show_first(page);
         if let Some(said) = self.kept.said.take() {
-            self.state.say(Level::Info, said);
+            self.publish(Level::Info, &said);
         }
     }
 
@@ -196,7 +199,7 @@ impl Dashboard {
         Left::Again(Kept {
             draft: self.state.draft(),
             said: said.map(String::from),
-            done: None,
+            ..Kept::default()
         })
     }
 
@@ -208,7 +211,7 @@ impl Dashboard {
                 done: Some(
                     "This directory is a git repository with a commit now: each task gets a worktree.",
                 ),
-                said: None,
+                ..Kept::default()
             })),
             Err(why) => {
                 self.publish(Level::Error, &format!("There is no first commit: {why}"));

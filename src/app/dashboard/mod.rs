@@ -73,7 +73,6 @@ pub fn main(global: &Global) -> Result<u8> {
 }
 
 /// How the person left.
-#[derive(Debug, Clone, PartialEq, Eq)]
 enum Left {
     Quit,
     /// From the first page, to the demo.
@@ -108,7 +107,7 @@ struct Dashboard {
 }
 
 impl Dashboard {
-    fn open(blueprint: &Blueprint, kept: Kept) -> Result<Dashboard> {
+    fn open(blueprint: &Blueprint, mut kept: Kept) -> Result<Dashboard> {
         let keymap = keys::keymap(&blueprint.settings)?;
         let (publisher, inlet) = bus::bus(now);
         let publisher = publisher.redacting(secrets::redactor());
@@ -124,7 +123,10 @@ impl Dashboard {
                 "the dashboard needs a terminal, and here is none: crewdeck run works without one"
             );
         }
-        let screen = Screen::enter().context("the terminal can not be taken over")?;
+        let screen = match kept.screen.take() {
+            Some(screen) => screen,
+            None => Screen::enter().context("the terminal can not be taken over")?,
+        };
         let (width, height) = screen.size()?;
         let early = blueprint.prompt().map(|text| Command::Prompt {
             to: Name::lead(),
@@ -172,9 +174,12 @@ impl Dashboard {
 
     async fn stay(mut self, blueprint: &Blueprint) -> Result<Left> {
         self.draw()?;
-        let left = self.run(blueprint).await;
-        // The person sees the shell at once; the crew ends behind it.
-        drop(self.screen);
+        let mut left = self.run(blueprint).await;
+        match &mut left {
+            Ok(Left::Again(kept)) => kept.screen = Some(self.screen),
+            // The person sees the shell at once; the crew ends behind it.
+            Ok(Left::Quit | Left::ForDemo) | Err(_) => drop(self.screen),
+        }
         if let Crew::There(assembly) = self.crew {
             let Assembly {
                 crew,

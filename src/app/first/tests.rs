@@ -60,7 +60,7 @@ fn a_model_that_is_missing_gives_a_page_with_what_mends_it() {
         ),
         (
             not_listed(),
-            "big-9 is not among the 2 models that the server lists.",
+            "The model 'big-9' is not among the 2 that the server lists.",
             vec![Models, LookAgain, StartDemo, Close],
         ),
     ];
@@ -83,23 +83,23 @@ fn what_git_lacks_gives_a_page_that_offers_only_what_is_harmless() {
     let cases = [
         (
             Ground::NoRepository(Files::Few(0)),
-            Some((empty, "git init and a first commit, empty")),
+            Some((empty, "make it one: git init and a first commit, empty")),
         ),
         (
             Ground::NoRepository(Files::Few(1)),
-            Some((INIT_AND_COMMIT, "with the one file here")),
+            Some((INIT_AND_COMMIT, "a first commit of the one file")),
         ),
         (
             Ground::NoRepository(Files::Few(12)),
-            Some((INIT_AND_COMMIT, "with the 12 files here")),
+            Some((INIT_AND_COMMIT, "of the 12 files here")),
         ),
         (
             Ground::NoCommits(Files::Few(0)),
-            Some(("git commit --allow-empty", "a first commit, empty")),
+            Some(("git commit --allow-empty", "make one, empty")),
         ),
         (
             Ground::NoCommits(Files::Few(3)),
-            Some((FIRST_COMMIT, "a first commit with the 3 files")),
+            Some((FIRST_COMMIT, "make one of the 3 files")),
         ),
         (
             Ground::NoCommits(Files::Choose("there is a lot here")),

@@ -28,7 +28,8 @@ use crate::protocol::{Command, Event, Inlet, Publisher, bus};
 use crate::ui::attention::Window;
 use crate::ui::terminal::{Copied, Screen};
 use crate::ui::{
-    ColorDepth, Do, Motion, Msg, Theme, ThemeName, UiState, ViewCache, draw, next_tick, update,
+    ColorDepth, Do, Motion, MouseOwner, Msg, Theme, ThemeName, UiState, ViewCache, draw, next_tick,
+    update,
 };
 
 /// Events that are taken before the screen is looked at again.
@@ -124,7 +125,10 @@ impl Dashboard {
             );
         }
         let screen = match kept.screen.take() {
-            Some(screen) => screen,
+            Some(mut screen) => {
+                screen.set_mouse(MouseOwner::default())?;
+                screen
+            }
             None => Screen::enter().context("the terminal can not be taken over")?,
         };
         let (width, height) = screen.size()?;

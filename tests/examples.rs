@@ -44,7 +44,7 @@ fn can_run(example: &str) -> bool {
 fn command_lines(example: &str) -> Vec<Vec<String>> {
     let parts = example.split(['|', '>', '<', '(', ')', '&']);
     let parts = parts.map(str::trim).filter(|p| p.starts_with("crewdeck"));
-    parts.map(|p| words(p)).collect()
+    parts.map(words).collect()
 }
 
 /// Words as a shell reads them; quotes hold blanks together.

@@ -150,6 +150,32 @@ fn nowhere() -> String {
 }
 
 #[test]
+fn without_a_model_the_page_says_how_to_set_one_and_starts_the_demo_at_a_key() {
+    let project = repository();
+    let home = home(&project);
+    let mut screen = open(&project, home.path(), &[], &[]);
+    screen.wait_for("No model is set up yet: there is no key and no local server.");
+    screen.wait_for("export ANTHROPIC_API_KEY=…");
+    // A letter is no key while it is written: words that come before the page are words.
+    screen.send("id");
+    screen.wait_for("│ d ");
+    press(&mut screen, "d");
+    screen.wait_for("You want a program built");
+    assert_eq!(git(&project, &["status", "--short"]), "");
+    screen.send("/quit\r");
+    screen.wait_for("still at work");
+    screen.send("y");
+    let (status, is_clean) = screen.end();
+    assert!(status.success() && is_clean);
+
+    let why = why(&run(&project, &[], &[]));
+    assert!(
+        why.contains("export ANTHROPIC_API_KEY=…") && why.contains("crewdeck --demo"),
+        "{why}"
+    );
+}
+
+#[test]
 fn with_a_wrong_key_the_page_says_so_before_the_first_word() {
     let (project, server) = (repository(), Server::refusing());
     let (home, environment) = (home(&project), server.environment());

@@ -166,7 +166,18 @@ fn stage(state: &UiState) -> String {
                 Focus::Pane(_) => state.keymap.key(Context::Panes, Action::Close),
             };
             let help = state.keymap.key(Context::Everywhere, Action::Help);
-            format!("Look around as you like: {help} has the keys, {quit} ends")
+            let forms = [
+                format!(
+                    "That was all. Look around, {help} has the keys; then {quit}, and crewdeck in a project of your own"
+                ),
+                format!("Now yours: {quit}, then crewdeck in your own project"),
+            ];
+            let [whole, short] = forms;
+            if width(&whole) <= room(state) {
+                whole
+            } else {
+                short
+            }
         };
     }
     if done < SOME_DONE {
@@ -326,7 +337,7 @@ mod tests {
             (
                 with(without_conflict(5), vec![at_rest()]),
                 "",
-                "Look around as you like: F1 has the keys, /quit ends",
+                "Now yours: /quit, then crewdeck in your own project",
             ),
             (
                 vec![demo(), six(5), has_team()],
@@ -384,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_only_in_the_demo_and_a_key_puts_it_away_for_good() {
+    fn it_is_only_in_the_demo_and_a_key_puts_it_away_and_brings_it_back() {
         let state = told(70, 20, vec![ready()]);
         assert_eq!(line(&state), None);
         let mut state = told(70, 20, without_conflict(0));
@@ -395,6 +406,8 @@ mod tests {
         press(&mut state, "esc 4");
         assert_eq!(line(&state), None);
         assert!(!picture(&state).contains(&dismissed_by(&state)));
+        press(&mut state, "alt+h");
+        assert!(line(&state).is_some());
     }
 
     #[test]

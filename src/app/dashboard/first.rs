@@ -22,6 +22,10 @@ use crate::ui::terminal::Screen;
 /// How often it is looked whether the cause of a page is gone.
 const AGAIN_AFTER: Duration = Duration::from_secs(2);
 
+/// What there is to say after the first commit.
+const DONE: &str =
+    "This directory is a git repository with a commit now: each task gets a worktree.";
+
 /// What a new start of the dashboard takes over from the one before.
 #[derive(Default)]
 pub(super) struct Kept {
@@ -196,23 +200,21 @@ impl Dashboard {
 
     /// Leaves for a new start, which looks at everything again.
     pub(super) fn again(&self, said: Option<&str>) -> Left {
-        Left::Again(Kept {
+        Left::Again(Box::new(Kept {
             draft: self.state.draft(),
             said: said.map(String::from),
             ..Kept::default()
-        })
+        }))
     }
 
     /// Makes the directory a repository with a first commit, at the person's wish.
     pub(super) fn make_repository(&mut self) -> Option<Left> {
         match ground::make(&self.root) {
-            Ok(()) => Some(Left::Again(Kept {
+            Ok(()) => Some(Left::Again(Box::new(Kept {
                 draft: self.state.draft(),
-                done: Some(
-                    "This directory is a git repository with a commit now: each task gets a worktree.",
-                ),
+                done: Some(DONE),
                 ..Kept::default()
-            })),
+            }))),
             Err(why) => {
                 self.publish(Level::Error, &format!("There is no first commit: {why}"));
                 None

@@ -2,6 +2,7 @@
 
 mod crew;
 mod first;
+mod outward;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -17,19 +18,16 @@ use self::crew::{Building, Crew, Early};
 use self::first::{Findings, Kept};
 use super::assemble::{self, Assembly, Blueprint};
 use super::pace::{Cause, Pace};
-use super::{
-    blocked_on, editor, in_words, keys, now, resume, screen as remembered, secrets, theme, until,
-};
+use super::{blocked_on, in_words, keys, now, resume, screen as remembered, secrets, theme, until};
 use crate::cli::Global;
 use crate::domain::attention::Calling;
 use crate::domain::ids::Name;
 use crate::protocol::event::{EventKind, Level};
 use crate::protocol::{Command, Event, Inlet, Publisher, bus};
 use crate::ui::attention::Window;
-use crate::ui::terminal::{Copied, Screen};
+use crate::ui::terminal::Screen;
 use crate::ui::{
-    ColorDepth, Do, Motion, MouseOwner, Msg, Theme, ThemeName, UiState, ViewCache, draw, next_tick,
-    update,
+    ColorDepth, Do, Motion, MouseOwner, Msg, Theme, UiState, ViewCache, draw, next_tick, update,
 };
 
 /// Events that are taken before the screen is looked at again.
@@ -52,7 +50,7 @@ pub fn main(global: &Global) -> Result<u8> {
             blocked_on(async { Dashboard::open(&blueprint, before)?.stay(&blueprint).await })?;
         match left {
             Left::Again(from) => {
-                kept = from;
+                kept = *from;
                 match Blueprint::read(global) {
                     Ok(read) => blueprint = read,
                     Err(error) => kept.said = Some(in_words(&error)),
@@ -79,7 +77,7 @@ enum Left {
     /// From the first page, to the demo.
     ForDemo,
     /// From the first page, to look at everything again.
-    Again(Kept),
+    Again(Box<Kept>),
 }
 
 struct Dashboard {
@@ -383,31 +381,6 @@ impl Dashboard {
         Ok(Next::Stay)
     }
 
-    /// Calls the person as they want to be called.
-    fn call(&mut self, words: &str) -> Result<()> {
-        match self.calling {
-            Calling::Bell => self.screen.bell()?,
-            Calling::Desktop => self.screen.notify(words)?,
-            Calling::Off => {}
-        }
-        Ok(())
-    }
-
-    fn copy(&mut self, text: &str) -> Result<()> {
-        match self.screen.copy(text)? {
-            Copied::Sent => {}
-            Copied::TooLong => self.tell("That is too long to be copied by the terminal."),
-        }
-        Ok(())
-    }
-
-    /// Has the theme remembered.
-    fn save_theme(&self, name: ThemeName) {
-        if let Some(said) = theme::keep(name, self.depth) {
-            self.tell(&said);
-        }
-    }
-
     /// Another program had the screen, and the terminal may have another size now.
     fn redraw_all(&mut self) -> Result<()> {
         let (width, height) = self.screen.size()?;
@@ -438,27 +411,6 @@ impl Dashboard {
 
     fn publish(&self, level: Level, text: &str) {
         self.publisher.offer(EventKind::notice(level, text));
-    }
-
-    /// Lets the person write in `$EDITOR`. The screen waits meanwhile; the crew goes on.
-    async fn edit(&mut self) -> Result<()> {
-        let before = self.state.composer_text();
-        self.screen.give()?;
-        let editing = tokio::task::spawn_blocking(move || editor::edit(&before));
-        tokio::pin!(editing);
-        // What happens meanwhile is written down at once: others may look on.
-        let edited = loop {
-            tokio::select! {
-                edited = &mut editing => break edited?,
-                Some(event) = self.inlet.next() => self.hear(event),
-            }
-        };
-        self.screen.take()?;
-        match edited {
-            Ok(text) => drop(update(&mut self.state, Msg::Edited(text))),
-            Err(error) => self.tell(&format!("The editor did not work: {}", in_words(&error))),
-        }
-        self.redraw_all()
     }
 }
 

@@ -45,13 +45,11 @@ pub fn event(state: &mut UiState, event: &Event) {
         EventKind::ModelsListed { names } => {
             state.models = Models::Listed(names.iter().take(MODELS_MAX).cloned().collect());
         }
-        EventKind::Prompted { agent, text } => {
+        EventKind::Prompted { agent, .. } => {
             dequeue(state, agent);
-            state.asked(agent, text);
             agent_event(state, agent, event);
         }
-        EventKind::TurnEnded { agent, end } => {
-            state.unanswered(agent, end);
+        EventKind::TurnEnded { agent, .. } => {
             if state.interrupted.as_ref() == Some(agent) {
                 state.interrupted = None;
             }

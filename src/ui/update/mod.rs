@@ -125,6 +125,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
 fn hear(state: &mut UiState, event: &Event) {
     state.remember(event);
     events::worth_a_call(state, &event.kind);
+    first::heard(state, &event.kind);
     events::event(state, event);
 }
 
@@ -336,14 +337,8 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::AskShutdown => decide::ask_shutdown(state, out),
         Action::Force => decide::force(state),
         Action::Nudge => decide::nudge(state, out),
-        Action::StartDemo => {
-            first::take_up(state, action, "Starting the demo…", Do::StartDemo, out);
-        }
-        Action::LookAgain => {
-            first::take_up(state, action, "Looking again…", Do::LookAgain, out);
-        }
-        Action::MakeRepository => {
-            first::take_up(state, action, "Asking git…", Do::MakeRepository, out);
+        Action::StartDemo | Action::LookAgain | Action::MakeRepository => {
+            first::take_up(state, action, out);
         }
         Action::DismissTour => state.tour = state.tour.turned(),
         Action::PauseOrPlay => replay::turn(state, Player::pause_or_play),

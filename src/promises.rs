@@ -16,8 +16,8 @@
 //! - `tests/resume.rs::a_letter_that_stands_in_the_conversation_does_not_come_again`
 //! - `tests/resume.rs::a_member_that_had_not_heard_its_first_words_hears_them_once`
 //! - `tests/resources.rs::disk::a_letter_that_comes_on_a_full_disk_is_acted_on_once`
-//! - `tests/lasting.rs::a_letter_that_no_log_holds_is_not_acknowledged`
-//! - `tests/lasting.rs::what_could_not_be_saved_is_saved_later_and_its_letters_wait_till_then`
+//! - `tests/lasting.rs::saving::a_letter_that_no_log_holds_is_not_acknowledged`
+//! - `tests/lasting.rs::saving::what_could_not_be_saved_is_saved_later_and_its_letters_wait_till_then`
 //! - `src/store/inbox.rs::growing_in_any_steps_each_letter_comes_once`
 //! - `src/store/inbox.rs::a_bad_line_blocks_nothing_and_what_is_glued_behind_it_is_saved`
 //!
@@ -58,11 +58,11 @@
 //! Everything that was said is in the log of its agent before anything follows from it; what an interrupted call left
 //! open is answered when the log is read back ([`crate::domain::conversation`]).
 //!
-//! - `tests/lasting.rs::killed_in_the_middle_of_a_tool_call_it_comes_back_and_goes_on`
-//! - `tests/team.rs::a_killed_team_is_back_with_its_plan_and_its_open_request`
+//! - `tests/lasting.rs::resuming::killed_in_the_middle_of_a_tool_call_it_comes_back_and_goes_on`
+//! - `tests/team.rs::endings::a_killed_team_is_back_with_its_plan_and_its_open_request`
 //! - `tests/terminal.rs::after_a_kill_the_screen_and_the_lead_are_back_where_they_stood`
 //! - `tests/needs.rs::what_waits_when_crewdeck_dies_is_named_at_the_next_start`
-//! - `tests/worktree_recovery.rs::a_process_that_is_killed_at_any_time_is_no_hindrance`
+//! - `tests/worktree_recovery.rs::killed::a_process_that_is_killed_at_any_time_is_no_hindrance`
 //! - `tests/crash.rs::the_demo_that_is_killed_at_any_moment_is_gone_on_with`
 //! - `tests/resume.rs::a_team_at_work_is_gone_on_with_although_the_lead_only_waited`
 //! - `tests/resume.rs::a_conflict_that_was_solved_is_merged_after_a_restart`
@@ -74,7 +74,7 @@
 //! Whether work is merged is judged by content, not by the branch's name or ancestry; what can not be judged stays.
 //!
 //! - `tests/worktrees.rs::dirty_and_unmerged_work_is_never_removed_unasked`
-//! - `tests/worktrees.rs::squashed_and_rebased_work_counts_as_merged`
+//! - `tests/worktrees.rs::merging::squashed_and_rebased_work_counts_as_merged`
 //! - `src/domain/worktree/state.rs::only_what_is_clean_and_merged_may_go`
 //! - `tests/doctor.rs::worktrees_and_files_that_nobody_needs_are_cleared_and_those_with_content_stay`
 //!
@@ -83,7 +83,7 @@
 //! One state machine for all kinds; a decision is matched on id, kind and target under the request's lock. Nothing that
 //! a branch or a repository brings along decides anything, or says who does.
 //!
-//! - `tests/worktrees.rs::a_branch_that_changes_the_folders_of_crewdeck_is_not_merged`
+//! - `tests/worktrees.rs::merging::a_branch_that_changes_the_folders_of_crewdeck_is_not_merged`
 //! - `tests/cli.rs::what_comes_with_a_repository_can_not_loosen_anything`
 //! - `src/domain/request.rs::it_is_decided_once_by_someone_named`
 //! - `src/domain/request.rs::another_kind_or_target_or_oneself_does_not_count`
@@ -117,7 +117,7 @@
 //! - `tests/hostile.rs::few_bytes_that_stand_for_many_are_refused`
 //! - `tests/hostile_tools.rs::any_input_is_answered_within_bounds`
 //! - `tests/resources.rs::descriptors::eight_agents_at_work_do_not_keep_files_open`
-//! - `tests/lasting.rs::three_hundred_turns_stay_under_the_limit_and_lose_nothing_that_matters`
+//! - `tests/lasting.rs::compaction::three_hundred_turns_stay_under_the_limit_and_lose_nothing_that_matters`
 //!
 //! # 10. The terminal comes back
 //!
@@ -147,7 +147,7 @@
 //! - `src/process/tests.rs::the_time_out_ends_the_whole_group_and_keeps_what_was_said`: where there is no guard
 //! - `tests/confinement.rs::the_state_and_what_git_runs_can_not_be_written_from_the_root`
 //! - `tests/confinement.rs::a_teammate_writes_in_its_worktree_alone`
-//! - `tests/worktrees.rs::no_program_of_a_repository_inside_is_started`: by crewdeck's own git
+//! - `tests/worktrees.rs::surroundings::no_program_of_a_repository_inside_is_started`: by crewdeck's own git
 //! - `tests/confinement.rs::keys_are_not_seen_and_crewdeck_is_not_reached`
 //! - `tests/held_tools.rs::keys_of_the_environment_are_in_no_command`
 //! - `tests/held_tools.rs::what_destroys_is_asked_about_and_harmless_all_the_same`
@@ -155,7 +155,7 @@
 //!
 //! # 13. Housekeeping costs no tokens
 //!
-//! - `tests/team.rs::s11_two_teammates_claim_three_tasks_and_housekeeping_costs_no_call`
+//! - `tests/team.rs::mechanisms::s11_two_teammates_claim_three_tasks_and_housekeeping_costs_no_call`
 //!
 //! # Beside the promises: secrets, and what the surroundings do
 //!

@@ -62,6 +62,19 @@ impl Composer {
         self.bytes == 0
     }
 
+    /// Whether an older message was brought back.
+    pub fn is_recalled(&self) -> bool {
+        self.recalled.is_some()
+    }
+
+    /// What is written, where it is one word and nothing else.
+    pub fn only_word(&self) -> Option<&str> {
+        match self.area.lines() {
+            [line] if !line.is_empty() && !line.contains(char::is_whitespace) => Some(line),
+            _ => None,
+        }
+    }
+
     /// Takes a key in that has no other meaning.
     pub fn key(&mut self, key: KeyEvent) {
         if self.bytes >= COMPOSER_MAX && matches!(key.code, KeyCode::Char(_)) {

@@ -289,6 +289,7 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         | Action::DeleteToStart
         | Action::EditOutside
         | Action::Accept
+        | Action::Complete
         | Action::DismissTour
         | Action::Themes
         | Action::Layout

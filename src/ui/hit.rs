@@ -9,7 +9,7 @@ use super::popup::Popup;
 use super::rows::first_row;
 use super::state::UiState;
 use super::theme::Theme;
-use super::{bars, needs_card, pickers, readers, rows};
+use super::{bars, complete, needs_card, pickers, readers, rows};
 use crate::domain::ids::TaskId;
 
 /// What the mouse holds while its button is down.
@@ -56,6 +56,8 @@ pub enum Hit {
     Pane(Pane),
     /// Where the person writes.
     Composer,
+    /// A row of the list that completes a word.
+    Offer(usize),
     /// A row of a popup's list.
     PopupRow(usize),
     /// A popup, beside its rows.
@@ -74,6 +76,9 @@ pub fn at(state: &UiState, column: u16, row: u16) -> Hit {
     }
     if let Some(popup) = state.popups.last() {
         return in_popup(state, popup, here);
+    }
+    if let Some(hit) = in_offers(state, &layout, here) {
+        return hit;
     }
     if let Some(line) = layout.replay.filter(|r| r.contains(here)) {
         return Hit::Replay(line);
@@ -95,6 +100,17 @@ pub fn at(state: &UiState, column: u16, row: u16) -> Hit {
         Some(Focus::Composer) => Hit::Composer,
         Some(Focus::Pane(pane)) => in_pane(state, &layout, pane, here),
     }
+}
+
+/// What lies there of the list that completes a word.
+fn in_offers(state: &UiState, layout: &Layout, here: Position) -> Option<Hit> {
+    let len = complete::offers(state).len();
+    let place = complete::place(state, layout, len)?;
+    let row = row_of(place.list, here, place.first, len).map(Hit::Offer);
+    place
+        .area
+        .contains(here)
+        .then(|| row.unwrap_or(Hit::Nothing))
 }
 
 fn in_popup(state: &UiState, popup: &Popup, here: Position) -> Hit {

@@ -8,7 +8,10 @@ pub mod attention;
 mod bars;
 mod board;
 mod chosen;
+pub mod compared;
+mod complete;
 mod composer;
+mod contexts;
 pub mod first;
 #[cfg(test)]
 pub(crate) mod fixture;

@@ -1,9 +1,11 @@
 //! The rows of the panes in the order in which they are shown, and which of them is selected.
 
+use super::keymap::{Action, Bound, Context};
+use super::pane::Pane;
 use super::popup::{Choice, Picker};
 use super::state::{Models, UiState};
 use super::transcript::Portion;
-use super::{fuzzy, keymap, themes};
+use super::{fuzzy, themes};
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::Request;
 use crate::domain::rule::Scope;
@@ -125,7 +127,11 @@ pub struct Pick {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Does {
     /// An action of the key map.
-    Action(keymap::Action),
+    Action(Action),
+    /// An action of the key map, in that pane.
+    In(Pane, Action),
+    /// A message to this agent.
+    Address(Name),
     /// Another model.
     Model(String),
     /// A permission that reaches so far.
@@ -163,20 +169,38 @@ pub fn picks(state: &UiState, picker: &Picker) -> Vec<Pick> {
     scored.into_iter().map(|(_, pick)| pick).collect()
 }
 
-fn palette(state: &UiState, contexts: &[keymap::Context]) -> Vec<Pick> {
+/// All actions: what waits first, then what is nearest to where the palette was opened, then what other panes can do.
+fn palette(state: &UiState, contexts: &[Context]) -> Vec<Pick> {
     let mut rows: Vec<Pick> = Vec::new();
-    for context in contexts {
-        for binding in state.keymap.in_context(*context) {
-            let does = Does::Action(binding.action);
-            if binding.action != keymap::Action::Palette && !rows.iter().any(|r| r.does == does) {
-                rows.push(Pick {
-                    words: binding.words.into(),
-                    marked: Vec::new(),
-                    aside: binding.shown(),
-                    does,
-                });
-            }
+    let mut seen: Vec<Action> = Vec::new();
+    let mut add = |binding: &Bound, place: &str, does: Does| {
+        if binding.action.is_typed() || seen.contains(&binding.action) {
+            return;
         }
+        seen.push(binding.action);
+        let key = binding.shown();
+        let aside = [place, &key].into_iter().filter(|s| !s.is_empty());
+        rows.push(Pick {
+            words: binding.words.into(),
+            marked: Vec::new(),
+            aside: aside.collect::<Vec<_>>().join("  "),
+            does,
+        });
+    };
+    for binding in contexts
+        .iter()
+        .flat_map(|context| state.keymap.in_context(*context))
+    {
+        add(binding, "", Does::Action(binding.action));
+    }
+    for pane in Pane::ALL {
+        for binding in state.keymap.in_context(Context::In(pane)) {
+            add(binding, pane.title(), Does::In(pane, binding.action));
+        }
+    }
+    if state.requests.for_person() > 0 {
+        let waits = Does::Action(Action::Waiting);
+        rows.sort_by_key(|row| row.does != waits);
     }
     rows
 }

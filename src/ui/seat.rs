@@ -160,6 +160,7 @@ impl UiState {
             tab: _,
             popups: _,
             composer: _,
+            completion: _,
             prefix: _,
             mouse: _,
             pointer: _,

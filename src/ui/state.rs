@@ -10,11 +10,12 @@ use ratatui::layout::Rect;
 use super::agents::Agents;
 use super::attention::Attention;
 use super::board;
+use super::complete::Completion;
 use super::composer::Composer;
-use super::first::{self, First};
+use super::first::First;
 use super::hit::Pointer;
 use super::jobs::JobBook;
-use super::keymap::{Context, KeyMap};
+use super::keymap::KeyMap;
 use super::letters::LetterLog;
 use super::line_input::LineInput;
 use super::pane::{Focus, Pane};
@@ -23,7 +24,6 @@ use super::replay::Player;
 use super::requests::RequestBook;
 use super::seat::Seat;
 use super::tour::Tour;
-use super::transcript::Search;
 use crate::domain::attention::Matter;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, RequestId, TaskId};
@@ -188,6 +188,8 @@ pub struct UiState {
     pub(super) pointer: Pointer,
     pub(super) popups: Vec<Popup>,
     pub(super) composer: Composer,
+    /// What the person made of the list that completes a word.
+    pub(super) completion: Completion,
     pub(super) prefix: Option<String>,
     /// What each key does: the table with the person's changes.
     pub(super) keymap: Arc<KeyMap>,
@@ -244,6 +246,7 @@ impl UiState {
             pointer: Pointer::default(),
             popups: Vec::new(),
             composer: Composer::default(),
+            completion: Completion::default(),
             prefix: None,
             keymap: Arc::default(),
             mouse: MouseOwner::Terminal,
@@ -308,71 +311,6 @@ impl UiState {
             1 => format!("{name} (1 needs you)"),
             n => format!("{name} ({n} need you)"),
         }
-    }
-
-    /// The contexts in which keys count now, the narrowest first.
-    pub fn contexts(&self) -> Vec<Context> {
-        if let Some(popup) = self.popups.last() {
-            return vec![popup.context(), Context::Everywhere];
-        }
-        match self.focus {
-            Focus::Composer => vec![Context::Composer, Context::Everywhere],
-            Focus::Pane(Pane::Board) if self.is_filtering() => {
-                vec![Context::Filter, Context::Everywhere]
-            }
-            Focus::Pane(Pane::Lead) if self.is_searching() => {
-                vec![Context::Search, Context::Everywhere]
-            }
-            Focus::Pane(Pane::Needs) if self.has_choices() => vec![
-                Context::Choices,
-                Context::In(Pane::Needs),
-                Context::Panes,
-                Context::Everywhere,
-            ],
-            Focus::Pane(pane) if self.replay.is_some() => vec![
-                Context::Replay,
-                Context::In(pane),
-                Context::Panes,
-                Context::Everywhere,
-            ],
-            Focus::Pane(pane) if first::has_keys(self) => vec![
-                Context::FirstRun,
-                Context::In(pane),
-                Context::Panes,
-                Context::Everywhere,
-            ],
-            Focus::Pane(pane) => vec![Context::In(pane), Context::Panes, Context::Everywhere],
-        }
-    }
-
-    /// Whether the selected request is a question with choices.
-    fn has_choices(&self) -> bool {
-        super::rows::selected_request(self).is_some_and(|(_, r)| !r.choices.is_empty())
-    }
-
-    /// Whether the board's filter is being written.
-    pub(super) fn is_filtering(&self) -> bool {
-        let typing = |f: &Filter| f.searching == Searching::Typing;
-        self.filter.as_ref().is_some_and(typing)
-    }
-
-    /// Whether what is searched for in the conversation is being written.
-    pub(super) fn is_searching(&self) -> bool {
-        let search = self.agents.get(&self.shown).map(|a| a.transcript.search());
-        let typing = search.flatten().map(Search::searching) == Some(Searching::Typing);
-        typing && self.focus == Focus::Pane(Pane::Lead)
-    }
-
-    /// Whether a comment is being written: it must not get lost.
-    pub(super) fn is_commenting(&self) -> bool {
-        let comment = |p: &Popup| matches!(p, Popup::Comment(_));
-        self.popups.iter().any(comment)
-    }
-
-    /// Whether the background jobs are in view.
-    pub(super) fn shows_jobs(&self) -> bool {
-        let jobs = |p: &Popup| matches!(p, Popup::Jobs { .. });
-        self.popups.iter().any(jobs)
     }
 
     /// What `name` does.

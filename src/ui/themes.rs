@@ -45,8 +45,12 @@ fn previewed(state: &UiState) -> Option<ThemeName> {
     })?;
     match picks(state, picker).into_iter().nth(picker.row)?.does {
         Does::Theme(name) => Some(name),
-        Does::Action(_) | Does::Model(_) | Does::Allow(_) | Does::TakeBack(_) | Does::Copy(_) => {
-            None
-        }
+        Does::Action(_)
+        | Does::In(..)
+        | Does::Address(_)
+        | Does::Model(_)
+        | Does::Allow(_)
+        | Does::TakeBack(_)
+        | Does::Copy(_) => None,
     }
 }

@@ -111,6 +111,8 @@ pub enum Action {
     Nudge,
     /// Send what is written.
     Send,
+    /// Put the selected word into the message.
+    Complete,
     /// Begin a new line.
     Newline,
     /// The line above, then older messages.
@@ -147,4 +149,27 @@ pub enum Action {
     Slower,
     /// Leave crewdeck.
     Quit,
+}
+
+impl Action {
+    /// Whether its key is pressed without a thought while one writes, moves or chooses: nobody looks for it in a list.
+    pub fn is_typed(self) -> bool {
+        matches!(
+            self,
+            Action::Send
+                | Action::Newline
+                | Action::Older
+                | Action::Newer
+                | Action::DeleteToStart
+                | Action::Complete
+                | Action::Accept
+                | Action::Back
+                | Action::Move(_)
+                | Action::Pan(_)
+                | Action::Next
+                | Action::Prev
+                | Action::Choose(_)
+                | Action::Palette
+        )
+    }
 }

@@ -106,6 +106,7 @@ impl Context {
             self,
             Context::Everywhere
                 | Context::Composer
+                | Context::Completion
                 | Context::Filter
                 | Context::Picker
                 | Context::Comment

@@ -1,5 +1,6 @@
 //! The screen as a whole: keystrokes, pictures, and that nothing breaks it.
 
+mod complete;
 mod conversation;
 mod cost;
 mod first;

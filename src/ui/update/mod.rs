@@ -1,6 +1,7 @@
 //! Pure: what a key, an event or the clock changes on the screen, and what is to be done about it.
 
 mod board;
+mod complete;
 mod compose;
 mod decide;
 mod events;
@@ -18,7 +19,9 @@ pub use replay::{begin as begin_replay, recall};
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use ratatui::layout::Rect;
 
+use self::complete::Taken;
 use super::attention::Window;
+use super::complete::Completion;
 use super::keymap::{Action, Found};
 use super::keys;
 use super::pane::{Focus, Pane};
@@ -199,7 +202,10 @@ fn text_key(state: &mut UiState, key: KeyEvent) {
         }
         Some(Popup::Reader(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::Confirm(_)) => {}
         None => match state.focus {
-            Focus::Composer => state.composer.key(key),
+            Focus::Composer => {
+                state.composer.key(key);
+                state.completion = Completion::Fresh;
+            }
             Focus::Pane(Pane::Board) if state.is_filtering() => {
                 if let Some(filter) = &mut state.filter {
                     filter.words.key(key);
@@ -272,7 +278,12 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Open => popups::open(state),
         Action::Filter => popups::filter(state),
         Action::Accept => {
-            if let Some(next) = popups::accept(state, out) {
+            let next = match complete::take(state) {
+                Taken::Command(action) => Some(action),
+                Taken::Name => None,
+                Taken::Nothing => popups::accept(state, out),
+            };
+            if let Some(next) = next {
                 act(state, next, out);
             }
         }
@@ -298,28 +309,14 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Follow => movement::follow(state),
         Action::Back => movement::back(state),
         Action::Close => movement::close(state, out),
-        Action::Mouse => {
-            state.mouse = match state.mouse {
-                MouseOwner::Terminal => MouseOwner::Crewdeck,
-                MouseOwner::Crewdeck => MouseOwner::Terminal,
-            };
-            state.say(
-                Level::Info,
-                match state.mouse {
-                    MouseOwner::Crewdeck => {
-                        "The mouse scrolls and clicks. Shift+drag selects text, M gives it back."
-                    }
-                    MouseOwner::Terminal => "The mouse is the terminal's again: drag selects text.",
-                },
-            );
-            out.push(Do::Mouse(state.mouse));
-        }
+        Action::Mouse => mouse::turn(state, out),
         Action::Interrupt => compose::interrupt(state, out),
         Action::Send => {
             if let Some(next) = compose::send(state, out) {
                 act(state, next, out);
             }
         }
+        Action::Complete => complete::put_in(state),
         Action::Newline => compose::newline(state),
         Action::Older => state.composer.older(),
         Action::Newer => state.composer.newer(),

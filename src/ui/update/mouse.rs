@@ -3,17 +3,35 @@
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
 use super::{Do, act, board, movement, replay, screen};
+use crate::protocol::event::Level;
+use crate::ui::complete::Completion;
 use crate::ui::hit::{self, Held, Hit};
 use crate::ui::keymap::Action;
 use crate::ui::layout;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::Popup;
 use crate::ui::rows;
-use crate::ui::state::UiState;
+use crate::ui::state::{MouseOwner, UiState};
 use crate::ui::transcript::Scroll;
 
 /// Lines that one notch of the wheel scrolls.
 const NOTCH: usize = 3;
+
+/// Gives the mouse to crewdeck, or back to the terminal.
+pub fn turn(state: &mut UiState, out: &mut Vec<Do>) {
+    state.mouse = match state.mouse {
+        MouseOwner::Terminal => MouseOwner::Crewdeck,
+        MouseOwner::Crewdeck => MouseOwner::Terminal,
+    };
+    let words = match state.mouse {
+        MouseOwner::Crewdeck => {
+            "The mouse scrolls and clicks. Shift+drag selects text, M gives it back."
+        }
+        MouseOwner::Terminal => "The mouse is the terminal's again: drag selects text.",
+    };
+    state.say(Level::Info, words);
+    out.push(Do::Mouse(state.mouse));
+}
 
 /// Takes what the mouse did in.
 pub fn mouse(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
@@ -81,6 +99,10 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
             transcript.open_at(at, viewport);
         }
         Hit::Composer => movement::compose(state),
+        Hit::Offer(at) => {
+            state.completion = Completion::Offered(at);
+            act(state, Action::Accept, out);
+        }
         Hit::PopupRow(at) if clicked == Some(at) => {
             let action = match state.popups.last() {
                 Some(Popup::Jobs { .. }) => Action::Open,

@@ -1,7 +1,7 @@
 //! Where the keys go, what is selected, what is scrolled, and the way back.
 
 use super::Do;
-use super::board;
+use super::{board, complete};
 use crate::domain::ids::Name;
 use crate::protocol::event::Level;
 use crate::ui::layout;
@@ -137,6 +137,9 @@ pub fn back(state: &mut UiState) {
         }
         None => {}
     }
+    if complete::put_away(state) {
+        return;
+    }
     if state.focus == Focus::Composer {
         let narrow = layout::shows_one(state);
         let zoomed = state.zoom == Some(Pane::Lead);
@@ -219,6 +222,9 @@ pub fn neighbour(state: &mut UiState, way: Way) {
 
 /// Moves what has the keys.
 pub fn scroll(state: &mut UiState, by: Scroll) {
+    if complete::select(state, by) {
+        return;
+    }
     if state.popups.is_empty() {
         scroll_pane(state, state.focus.pane(), by);
     } else {

@@ -293,6 +293,11 @@ fn choose(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
             state.focus = focus;
             Some(action)
         }
+        (Choice::Palette { .. }, Some(Does::In(pane, action))) => {
+            state.popups.pop();
+            super::movement::focus(state, pane);
+            Some(action)
+        }
         (Choice::Models, Some(Does::Model(name))) => {
             use_model(state, name, out);
             None

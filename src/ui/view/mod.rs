@@ -1,6 +1,7 @@
 //! Pure: the state as cells. Each file draws one part; none changes anything.
 
 mod board;
+mod complete;
 mod first;
 mod frame;
 mod hints;
@@ -103,6 +104,7 @@ fn draw_on(
         .composer
         .and_then(|area| lead::composer(state, theme, area, buffer))
         .or(searching);
+    complete::draw(state, theme, &layout, buffer);
     if let Some(top) = state.popups.last() {
         cursor = popup::draw(state, top, theme, area, buffer);
     }

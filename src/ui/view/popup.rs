@@ -178,7 +178,7 @@ fn pick(
 }
 
 /// The first of `spans` with the letters at the places `marked` emphasised.
-fn emphasised(
+pub fn emphasised(
     mut spans: Vec<Span<'static>>,
     marked: &[usize],
     theme: &Theme,

@@ -1,0 +1,154 @@
+//! What completes the first word of a message, and what the palette finds from anywhere.
+
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use pretty_assertions::assert_eq;
+
+use crate::protocol::Command;
+use crate::ui::complete::{Completion, offers, selected};
+use crate::ui::fixture::{busy, name, picture, press, started};
+use crate::ui::pane::{Focus, Pane};
+use crate::ui::popup::{Popup, Text};
+use crate::ui::{Do, Msg, UiState, update};
+
+fn words(state: &UiState) -> Vec<String> {
+    offers(state).into_iter().map(|o| o.words).collect()
+}
+
+#[test]
+fn a_list_comes_with_the_first_letter_and_goes_when_it_helps_no_more() {
+    let cases: &[(&str, &[&str])] = &[
+        ("\"/co\"", &["/compact"]),
+        ("\"/mdl\"", &["/model"]),
+        // What is written whole comes first.
+        ("\"/theme\"", &["/theme"]),
+        ("\"@\"", &["@alice", "@bob", "@carol"]),
+        ("\"@ca\"", &["@carol"]),
+        ("\"@zz\"", &[]),
+        ("\"/tmp\"", &[]),
+        ("\"/etc/hosts\"", &[]),
+        ("\"@alice hello\"", &[]),
+        ("\"see /mo\"", &[]),
+        ("\"/co\" esc", &[]),
+        // The next letter brings it back.
+        ("\"/co\" esc \"m\"", &["/compact"]),
+        ("\"/co\" esc esc", &[]),
+        ("\"/co\" f1", &[]),
+    ];
+    for (keys, expected) in cases {
+        let mut state = busy(160, 45);
+        press(&mut state, keys);
+        let known: Vec<String> = words(&state)
+            .into_iter()
+            .filter(|w| expected.len() < 3 || expected.contains(&w.as_str()))
+            .collect();
+        assert_eq!(known, *expected, "{keys}");
+    }
+}
+
+#[test]
+fn a_command_is_done_and_a_name_is_put_in() {
+    let mut state = busy(160, 45);
+    assert_eq!(press(&mut state, "\"/hel\" enter"), []);
+    assert!(matches!(
+        state.popups.last(),
+        Some(Popup::Reader(r)) if matches!(r.text, Text::Help(_))
+    ));
+    assert!(state.composer.is_empty());
+
+    let mut state = busy(160, 45);
+    assert_eq!(press(&mut state, "\"/com\" tab"), []);
+    assert_eq!(state.composer.text(), "/compact ");
+    let asked = press(&mut state, "\"the tests\" enter");
+    assert_eq!(
+        asked,
+        [Do::Command(Command::Compact {
+            agent: name("lead"),
+            focus: "the tests".into(),
+        })]
+    );
+
+    for take in ["enter", "tab"] {
+        let mut state = busy(160, 45);
+        assert_eq!(press(&mut state, &format!("\"@b\" {take}")), []);
+        assert_eq!(state.composer.text(), "@bob ");
+        assert_eq!(
+            press(&mut state, "\"go on\" enter"),
+            [Do::Command(Command::Prompt {
+                to: name("bob"),
+                text: "go on".into(),
+            })]
+        );
+    }
+}
+
+#[test]
+fn the_arrows_select_and_escape_only_puts_the_list_away() {
+    let mut state = busy(160, 45);
+    press(&mut state, "\"/\" down down");
+    assert_eq!(selected(&state).map(|(row, _)| row), Some(2));
+    press(&mut state, "up");
+    assert_eq!(state.completion, Completion::Offered(1));
+    press(&mut state, "esc");
+    assert_eq!(state.focus, Focus::Composer);
+    assert_eq!(state.composer.text(), "/");
+    press(&mut state, "esc");
+    assert_ne!(state.focus, Focus::Composer);
+}
+
+#[test]
+fn what_the_history_brings_back_does_not_catch_the_arrows() {
+    let mut state = started(160, 45);
+    press(&mut state, "\"/help\" enter esc i \"one\" enter up up");
+    assert_eq!(state.composer.text(), "/help");
+    assert_eq!(words(&state), Vec::<String>::new());
+}
+
+#[test]
+fn a_click_takes_a_row() {
+    let mut state = busy(100, 30);
+    press(&mut state, "\"@\"");
+    let shown = picture(&state);
+    let row = shown.lines().position(|l| l.contains("@carol")).unwrap();
+    let click = MouseEvent {
+        kind: MouseEventKind::Down(MouseButton::Left),
+        column: 6,
+        row: u16::try_from(row).unwrap(),
+        modifiers: KeyModifiers::NONE,
+    };
+    assert_eq!(update(&mut state, Msg::Mouse(click)), []);
+    assert_eq!(state.composer.text(), "@carol ");
+}
+
+#[test]
+fn the_lists_as_they_look() {
+    for (width, height) in [(160, 45), (100, 30), (70, 20)] {
+        let mut state = busy(width, height);
+        press(&mut state, "\"/\"");
+        insta::assert_snapshot!(format!("commands_{width}x{height}"), picture(&state));
+        press(&mut state, "ctrl+u \"@a\"");
+        insta::assert_snapshot!(format!("names_{width}x{height}"), picture(&state));
+    }
+}
+
+#[test]
+fn the_palette_does_what_another_pane_can_do() {
+    let mut state = busy(160, 45);
+    press(&mut state, "esc 5 ctrl+p \"graph or list\"");
+    assert!(picture(&state).contains("Board  v"), "{}", picture(&state));
+    press(&mut state, "enter");
+    assert_eq!(state.focus, Focus::Pane(Pane::Board));
+}
+
+#[test]
+fn the_palette_begins_with_what_waits_and_has_no_typing_keys() {
+    let mut state = busy(160, 45);
+    press(&mut state, "ctrl+p");
+    let shown = picture(&state);
+    let place = |words: &str| shown.lines().position(|l| l.contains(words));
+    let first = place("request that waits for you");
+    assert!(
+        first.is_some() && first < place("write in $EDITOR"),
+        "{shown}"
+    );
+    assert!(!shown.contains("begin a new line"), "{shown}");
+}

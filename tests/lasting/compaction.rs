@@ -1,0 +1,104 @@
+//! Conversations that are shortened: nothing that matters is lost.
+
+use super::{events, lead, log, of, run};
+use crate::project::Project;
+use crewdeck::domain::conversation::Conversation;
+use serde_json::Value;
+
+/// A script for one long turn: `rounds` rounds of a command with much output.
+fn long_work(window: u64, rounds: usize) -> String {
+    format!(
+        r#"
+window: {window}
+rules:
+  - when: Write down where this work stands
+    times: 0
+    say: "SUMMARY: the counter goes on; the person wants every number."
+  - when: ^count
+    calls:
+      - {{ tool: todo, input: {{ items: [{{ id: "1", text: count to the end, status: in_progress }}] }} }}
+      - {{ tool: task_create, input: {{ subject: Count, description: every number counts }} }}
+  - when: Count
+    calls: [{{ tool: claim_task, input: {{ task_id: 1 }} }}]
+  - when: (?s).
+    times: {rounds}
+    calls: [{{ tool: bash, input: {{ command: "echo x >> count; wc -l < count; head -c 3000 /dev/zero | tr '\\0' y" }} }}]
+  - when: .
+    say: All counted.
+"#
+    )
+}
+
+#[test]
+fn three_hundred_turns_stay_under_the_limit_and_lose_nothing_that_matters() {
+    let project = Project::new();
+    let window = 20_000;
+    let ran = run(
+        &project,
+        &long_work(window, 300),
+        &["count every number, never skip one", "--json"],
+    );
+    assert_eq!(ran.code(), 0, "{}", ran.err());
+    let events = events(&ran);
+    let counted = std::fs::read_to_string(project.file("count")).unwrap();
+    assert_eq!(counted.lines().count(), 300, "every round was made once");
+    // The largest conversation that was sent.
+    let used = of(&events, "usage_changed");
+    let most = used
+        .iter()
+        .map(|e| e["context"].as_u64().unwrap())
+        .max()
+        .unwrap();
+    assert!(most < window * 9 / 10, "{most}");
+    let compacted = of(&events, "compacted");
+    let whole: Vec<_> = compacted.iter().filter(|e| e["how"] == "summary").collect();
+    let small = compacted.len() - whole.len();
+    println!(
+        "{small} small compactions, {} whole ones, at most {most} tokens",
+        whole.len()
+    );
+    assert!(!whole.is_empty() && small > whole.len());
+    // A prompt cache is lost once for each: 300 rounds of 3 kB are about 225,000 tokens, and each
+    // compaction frees a quarter of the window at least.
+    assert!(compacted.len() as u64 <= 225_000 / (window / 4));
+    let freed = |e: &Value| e["before"].as_u64().unwrap() - e["after"].as_u64().unwrap();
+    let mut small_ones = compacted.iter().filter(|e| e["how"] == "results");
+    assert!(small_ones.all(|e| freed(e) >= window / 4), "{compacted:?}");
+    // Each whole conversation is on disk, and the last one begins with what must not be lost.
+    for event in &whole {
+        let path = event["transcript"].as_str().unwrap();
+        assert!(project.file(path).exists(), "{path}");
+    }
+    let first = lead(&project).messages[0].words();
+    for part in [
+        "[Conversation compressed. Transcript: .transcripts/",
+        "SUMMARY: the counter goes on",
+        "<person-said>\ncount every number, never skip one\n</person-said>",
+        "<open-task>Task #1: Count\nevery number counts</open-task>",
+        "[>] #1: count to the end",
+    ] {
+        assert!(first.contains(part), "{part} in {first}");
+    }
+}
+
+#[test]
+fn compacting_on_demand_keeps_the_whole_conversation_aside() {
+    let project = Project::new();
+    let script = r"
+rules:
+  - when: (?s)Write down where this work stands.*Give most room to. the names
+    say: We talked about names.
+  - when: ^go$
+    calls: [{ tool: compact, input: { focus: the names } }]
+  - when: We talked about names
+    say: I go on.
+";
+    let ran = run(&project, script, &["go", "--json"]);
+    assert_eq!(ran.code(), 0, "{}", ran.err());
+    let aside = log(&project, "-lead.whole-1.jsonl");
+    let before = Conversation::of(aside);
+    assert_eq!(before.messages[0].words(), "go");
+    let after = lead(&project);
+    assert_eq!(after.messages.len(), 2);
+    assert!(after.messages[0].words().contains("We talked about names."));
+}

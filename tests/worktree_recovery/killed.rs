@@ -1,0 +1,188 @@
+//! Processes that were killed, or had not ended, at any step.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use super::process;
+use crate::repository::{self, NOW, Repository, commit, git, name};
+use crewdeck::domain::ids::TaskId;
+use crewdeck::domain::worktree::{Merge, Removal};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+#[test]
+fn an_attempt_that_was_cut_off_anywhere_is_no_hindrance() {
+    let r = Repository::new();
+    let (path, trees) = (r.tree("task-1"), r.worktrees());
+    trees.list().unwrap();
+    // Only the branch was made.
+    r.git(&["branch", "wt/task-1"]);
+    assert_eq!(r.create(1, &[]), "task-1");
+    trees
+        .remove(&name("task-1"), Removal::OnlyIfSafe, NOW)
+        .unwrap();
+
+    // Git was killed while it wrote the files: the worktree is locked, files are missing.
+    r.git(&[
+        "worktree",
+        "add",
+        "--quiet",
+        "-b",
+        "wt/task-1",
+        &path.to_string_lossy(),
+    ]);
+    let own = r.root().join(".git/worktrees/task-1");
+    fs::write(own.join("locked"), "initializing\n").unwrap();
+    fs::remove_file(path.join("a.txt")).unwrap();
+    assert_eq!(r.create(1, &[]), "task-1");
+    assert!(path.join("a.txt").exists());
+    trees
+        .remove(&name("task-1"), Removal::OnlyIfSafe, NOW)
+        .unwrap();
+
+    // Before there was a file in it.
+    r.git(&[
+        "worktree",
+        "add",
+        "--quiet",
+        "-b",
+        "wt/task-1",
+        &path.to_string_lossy(),
+    ]);
+    fs::write(own.join("locked"), "initializing\n").unwrap();
+    fs::remove_dir_all(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    assert_eq!(r.create(1, &[]), "task-1");
+    trees
+        .remove(&name("task-1"), Removal::OnlyIfSafe, NOW)
+        .unwrap();
+
+    // It was made and not entered: it is found, with all that is in it.
+    r.git(&[
+        "worktree",
+        "add",
+        "--quiet",
+        "-b",
+        "wt/task-1",
+        &path.to_string_lossy(),
+    ]);
+    commit(&path, "b.txt", "work\n");
+    let found = trees.find_for(TaskId(1)).unwrap().unwrap();
+    assert_eq!(
+        (found.name.clone(), found.branch.as_str()),
+        (name("task-1"), "wt/task-1")
+    );
+    assert_eq!(r.create(1, &[]), "task-1-2");
+
+    // The folder was removed, the registry not yet written.
+    r.git(&["worktree", "remove", &r.tree("task-1-2").to_string_lossy()]);
+    trees
+        .remove(&name("task-1-2"), Removal::OnlyIfSafe, NOW)
+        .unwrap();
+    assert_eq!(r.git(&["branch", "--list", "wt/task-1-2"]), "");
+
+    // The merge was made, the registry not yet written.
+    r.git(&["merge", "--quiet", "wt/task-1"]);
+    trees
+        .remove(&name("task-1"), Removal::OnlyIfSafe, NOW)
+        .unwrap();
+}
+
+#[test]
+fn what_a_killed_git_has_locked_is_free_when_the_owner_comes_back() {
+    let r = Repository::new();
+    r.create(1, &[]);
+    let own = r.root().join(".git/worktrees/task-1");
+    for left in ["index.lock", "HEAD.lock"] {
+        fs::write(own.join(left), "").unwrap();
+    }
+    let of_the_person = r.root().join(".git/index.lock");
+    fs::write(&of_the_person, "").unwrap();
+    r.worktrees().unlock(&name("task-1")).unwrap();
+    assert!(of_the_person.exists(), "that one is not ours");
+    fs::remove_file(of_the_person).unwrap();
+    commit(&r.tree("task-1"), "b.txt", "work\n");
+    assert!(r.worktrees().unlock(&name("task-9")).is_err());
+}
+
+#[test]
+fn a_process_that_is_killed_at_any_time_is_no_hindrance() {
+    let r = Repository::new();
+    for n in 0..60 {
+        fs::write(r.root().join(format!("f{n}.txt")), "x\n").unwrap();
+    }
+    r.commit("a.txt", "two\n");
+    for round in 0..4u32 {
+        let mut child = process(&r, 0);
+        std::thread::sleep(Duration::from_millis(40) * round);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let name = r.create(1000 + u64::from(round), &[]);
+        assert_eq!(name, format!("task-{}", 1000 + round));
+        // Whatever the killed one left of this task, another one for it can be made, and is whole.
+        let name = r.create(1, &[]);
+        assert_eq!(git(&r.tree(&name), &["status", "--porcelain"]), "");
+    }
+    for tree in r.worktrees().list().unwrap().worktrees {
+        assert_eq!(
+            git(&r.tree(tree.name.as_str()), &["status", "--porcelain"]),
+            "",
+            "{}",
+            tree.name
+        );
+    }
+}
+
+#[test]
+fn a_git_that_outlives_its_killed_process_is_waited_for() {
+    let r = Repository::new();
+    let (started, go) = (r.root().join(".git/started"), r.root().join(".git/go"));
+    let smudge = format!(
+        "touch '{}'; until [ -e '{}' ]; do sleep 0.01; done; cat",
+        started.display(),
+        go.display()
+    );
+    r.git(&["config", "filter.slow.smudge", &smudge]);
+    r.git(&["config", "filter.slow.clean", "cat"]);
+    r.commit(".gitattributes", "*.txt filter=slow\n");
+    let mut child = process(&r, 0);
+    let until = Instant::now() + Duration::from_secs(20);
+    while !started.exists() {
+        assert!(Instant::now() < until, "git never wrote a file");
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let lock = fs::File::open(r.root().join(".worktrees/.lock")).unwrap();
+    assert!(lock.try_lock().is_err(), "git still works under the lock");
+    fs::write(&go, "").unwrap();
+    assert_eq!(r.create(1, &[]), "task-1-2");
+    assert_eq!(git(&r.tree("task-1"), &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_merge_that_was_cut_off_half_done_is_undone_and_one_of_the_person_is_not() {
+    for cut_off in [true, false] {
+        let r = Repository::new();
+        r.create(1, &[]);
+        commit(&r.tree("task-1"), "a.txt", "theirs\n");
+        r.commit("a.txt", "ours\n");
+        if cut_off {
+            let line = json!({"event": "worktree.merge.before", "worktree": {"name": "task-1"}});
+            let path = r.root().join(".worktrees/events.jsonl");
+            let text = fs::read_to_string(&path).unwrap();
+            fs::write(&path, format!("{text}{line}\n")).unwrap();
+        }
+        let output = repository::git_output(r.root(), &["merge", "wt/task-1"]);
+        assert!(!output.status.success());
+        let merged = r.worktrees().merge(&name("task-1"), NOW);
+        let is_half_done = r.root().join(".git/MERGE_HEAD").exists();
+        if cut_off {
+            assert!(matches!(merged, Ok(Merge::Conflict { .. })), "{merged:?}");
+            assert!(!is_half_done);
+        } else {
+            assert!(merged.is_err(), "{merged:?}");
+            assert!(is_half_done);
+        }
+    }
+}

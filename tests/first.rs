@@ -157,8 +157,8 @@ fn without_a_model_the_page_says_how_to_set_one_and_starts_the_demo_at_a_key() {
     screen.wait_for("No model is set up yet: there is no key and no local server.");
     screen.wait_for("export ANTHROPIC_API_KEY=…");
     // A letter is no key while it is written: words that come before the page are words.
-    screen.send("id");
-    screen.wait_for("│ d ");
+    screen.send("idemo");
+    screen.wait_for("│ demo");
     press(&mut screen, "d");
     screen.wait_for("You want a program built");
     assert_eq!(git(&project, &["status", "--short"]), "");

@@ -161,7 +161,7 @@ fn without_a_model_the_page_says_how_to_set_one_and_starts_the_demo_at_a_key() {
     screen.wait_for("│ demo");
     press(&mut screen, "d");
     screen.wait_for("You want a program built");
-    assert_eq!(git(&project, &["status", "--short"]), "");
+    assert_eq!(git(&project, &["log", "--all", "--format=%s"]), "first\n");
     screen.send("/quit\r");
     screen.wait_for("still at work");
     screen.send("y");

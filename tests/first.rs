@@ -160,7 +160,9 @@ fn without_a_model_the_page_says_how_to_set_one_and_starts_the_demo_at_a_key() {
     screen.send("idemo");
     screen.wait_for("│ demo");
     press(&mut screen, "d");
-    screen.wait_for("You want a program built");
+    screen.wait("the demo at work", |text| {
+        text.contains("You want a program built") && text.contains("1 working")
+    });
     assert_eq!(git(&project, &["log", "--all", "--format=%s"]), "first\n");
     screen.send("/quit\r");
     screen.wait_for("still at work");

@@ -309,7 +309,10 @@ fn what_fails_ends_with_one_line_and_says_what_to_do() {
         out.contains("✗ fail model     No model is set up yet"),
         "{out}"
     );
-    assert!(out.contains("→ Set ANTHROPIC_API_KEY"), "{out}");
+    assert!(
+        out.contains("→ Set a key and start crewdeck again: export ANTHROPIC_API_KEY"),
+        "{out}"
+    );
     assert!(out.contains("the repository has no commit yet"), "{out}");
     assert!(!project.file(".crewdeck").exists(), "it leaves no trace");
     assert!(!project.file(".worktrees").exists(), "it leaves no trace");

@@ -220,6 +220,13 @@ async fn every_refusal_has_its_kind_and_a_hint() {
             Fault::Auth,
             "Check ",
         ),
+        // The words of Anthropic for a wrong key: the header is right.
+        (
+            401,
+            json!({"error": {"type": "authentication_error", "message": "invalid x-api-key"}}),
+            Fault::Auth,
+            "Check ",
+        ),
         (
             401,
             json!({"error": {"message": "x-api-key header is not supported"}}),

@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow, bail};
 
 use super::journal::Journal;
 use super::lock::{self, CrewLock, Freed, Holder, Taken};
-use super::wire::{keys, name_of_model, wire};
+use super::wire::{Probe, keys, name_of_model, wire};
 use super::{demo, guard, jitter, new_id, now, resume, root, settings};
 use crate::agent::compact::COMPACT_AT;
 use crate::agent::driver::Engine;
@@ -53,6 +53,8 @@ pub struct Assembly {
     pub journal: Journal,
     /// Keeps a second crew out.
     pub lock: CrewLock,
+    /// Asks the server about a model that was named, and not yet asked for.
+    pub probe: Option<Probe>,
 }
 
 impl Blueprint {
@@ -165,6 +167,7 @@ async fn start_crew(
     let wire = wire(blueprint).await?;
     let journal = Journal::open(root, &session);
     let model = name_of_model(settings, &wire, &publisher).await?;
+    let probe = Probe::of(settings, &wire);
     let calls_max = settings.calls_max.unwrap_or(governor::CALLS_MAX);
     let engine = Engine {
         window: settings.window.or(wire.window),
@@ -223,6 +226,7 @@ async fn start_crew(
         crew,
         journal,
         lock,
+        probe,
     })))
 }
 

@@ -14,8 +14,18 @@ const WITHIN: Duration = Duration::from_millis(200);
 pub fn find() -> Option<(&'static str, String)> {
     SERVERS.iter().find_map(|(name, port)| {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
-        TcpStream::connect_timeout(&address, WITHIN)
-            .ok()
-            .map(|_| (*name, format!("http://127.0.0.1:{port}/v1")))
+        answers(address).then(|| (*name, format!("http://127.0.0.1:{port}/v1")))
     })
+}
+
+/// Whether something listens there.
+pub fn answers(address: SocketAddr) -> bool {
+    TcpStream::connect_timeout(&address, WITHIN).is_ok()
+}
+
+/// The address of a server on this machine, as far as `base_url` names one.
+pub fn address(base_url: &str) -> Option<SocketAddr> {
+    let url = reqwest::Url::parse(base_url).ok()?;
+    let addresses = url.socket_addrs(|| None).ok()?;
+    addresses.into_iter().find(|a| a.ip().is_loopback())
 }

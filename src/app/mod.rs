@@ -6,7 +6,9 @@ pub mod dashboard;
 pub mod demo;
 mod doctor;
 mod editor;
+mod first;
 mod follow;
+mod ground;
 pub mod guard;
 pub mod headless;
 mod inputs;
@@ -117,6 +119,7 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
             crew,
             mut journal,
             lock,
+            probe: _,
         } = match assemble::build(&blueprint, publisher).await? {
             Built::Crew(assembly) => *assembly,
             Built::Taken(holder) => bail!(

@@ -107,7 +107,9 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
                 | Do::Call(_)
                 | Do::Command(_)
                 | Do::EditComposer
-                | Do::StartDemo => {}
+                | Do::StartDemo
+                | Do::LookAgain
+                | Do::MakeRepository => {}
             }
         }
         if state.take_dirty() {

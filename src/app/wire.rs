@@ -1,6 +1,7 @@
 //! The model's wire: which one, with which key, and under which name. The same for every front end.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use secrecy::SecretString;
@@ -20,14 +21,91 @@ use crate::store::words;
 /// The variables that hold the keys.
 pub(super) const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
 pub(super) const OPENAI_KEY: &str = "OPENAI_API_KEY";
-/// No model can be had: what is missing and what to do, for the first page and for `run`.
-#[derive(Debug, thiserror::Error)]
-#[error("{reason} {}", steps.join(" "))]
+/// No model can be had: what is missing and what to do, for the first page, `run` and `doctor`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}. {}", reason.trim_end_matches('.'), self.all_steps().join(" "))]
 pub struct NoModel {
-    /// What is missing.
+    /// What kind of thing is missing.
+    pub lack: Lack,
+    /// What is missing, in a sentence.
     pub reason: String,
-    /// What can be done, one step a line.
+    /// What can be done, one step a line, the demo aside.
     pub steps: Vec<String>,
+}
+
+/// What is missing to a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lack {
+    /// Nothing points to one.
+    Model,
+    /// The key for the server.
+    Key,
+    /// A key that the server takes.
+    RightKey,
+    /// Anybody who answers at the server's address.
+    Nobody,
+    /// A server that answers as one.
+    Server,
+    /// The model of that name.
+    ThatModel,
+    /// The server has none.
+    AnyModel,
+    /// Something else is wrong.
+    Other,
+}
+
+/// What always works.
+const DEMO: &str = "Or watch the demo, which needs neither key nor network: crewdeck --demo.";
+
+impl NoModel {
+    /// What can be done; for a newcomer, who may have no key at all, with the demo.
+    pub fn all_steps(&self) -> Vec<&str> {
+        let demo = matches!(self.lack, Lack::Model | Lack::Key).then_some(DEMO);
+        self.steps.iter().map(String::as_str).chain(demo).collect()
+    }
+
+    /// What a server's refusal to list its models leaves.
+    pub fn refused(error: &ModelError) -> NoModel {
+        let lack = match error.fault {
+            Fault::NoKey => Lack::Key,
+            Fault::Auth => Lack::RightKey,
+            Fault::Unreachable => Lack::Nobody,
+            Fault::RateLimited | Fault::Server | Fault::Cut | Fault::Timeout | Fault::Garbled => {
+                Lack::Server
+            }
+            Fault::UnknownModel => Lack::ThatModel,
+            Fault::ContextTooLong | Fault::BadRequest | Fault::Script => Lack::Other,
+        };
+        let hint = Some(error.hint.clone()).filter(|hint| !hint.is_empty());
+        NoModel {
+            lack,
+            reason: error.message.clone(),
+            steps: hint.into_iter().collect(),
+        }
+    }
+
+    /// The server does not list the model that was named.
+    pub fn not_listed(name: &str, offered: &[String]) -> NoModel {
+        NoModel {
+            lack: Lack::ThatModel,
+            reason: format!(
+                "the model '{name}' is not among the {} that the server lists",
+                offered.len()
+            ),
+            steps: vec![format!("Check the name: it has {}.", some(offered))],
+        }
+    }
+}
+
+/// The first few names of a server's models.
+pub fn some(names: &[String]) -> String {
+    let shown: Vec<&str> = names.iter().take(5).map(String::as_str).collect();
+    let more = if names.len() > shown.len() {
+        ", …"
+    } else {
+        ""
+    };
+    format!("{}{more}", shown.join(", "))
 }
 
 /// A model's wire, with what is known about it.
@@ -92,7 +170,7 @@ pub fn keys() -> Found {
 }
 
 fn connected(config: &ProviderConfig, provider: &'static str) -> Result<Wire> {
-    let model = provider::connect(config).map_err(|e| anyhow!("{e}. {}", e.hint))?;
+    let model = provider::connect(config).map_err(|e| NoModel::refused(&e))?;
     Ok(Wire {
         model,
         provider,
@@ -105,14 +183,31 @@ fn connected(config: &ProviderConfig, provider: &'static str) -> Result<Wire> {
 /// What is missing where nothing points to a model.
 pub fn no_model() -> NoModel {
     NoModel {
+        lack: Lack::Model,
         reason: "No model is set up yet: there is no key and no local server.".into(),
         steps: vec![
-            "Set ANTHROPIC_API_KEY or OPENAI_API_KEY and start crewdeck again.".into(),
-            "Or start a local server (Ollama, llama.cpp, LM Studio): it is found by itself.".into(),
-            "Or name any compatible server: --provider openai --base-url URL --model NAME.".into(),
-            "Or watch the demo, which needs none of it: crewdeck --demo.".into(),
+            "Set a key and start crewdeck again: export ANTHROPIC_API_KEY=… (or OPENAI_API_KEY=…)."
+                .into(),
+            "Or start Ollama, llama.cpp or LM Studio on this machine: it is found by itself."
+                .into(),
+            "Or name any compatible server: crewdeck --provider openai --base-url URL --model NAME."
+                .into(),
         ],
     }
+}
+
+/// The address of the server that is set up; `None` where none is named or the model is scripted.
+pub fn base_url(blueprint: &Blueprint) -> Option<String> {
+    let settings = &blueprint.settings;
+    let config = match &blueprint.choice {
+        Some(Choice::Anthropic) => anthropic(settings),
+        Some(Choice::OpenAi) => openai(settings, None),
+        Some(Choice::Demo | Choice::Script(_)) | None => return None,
+    };
+    Some(match config.ok()? {
+        ProviderConfig::Anthropic(config) => config.base_url,
+        ProviderConfig::OpenAi(config) => config.base_url,
+    })
 }
 
 /// A variable of the environment that says something.
@@ -178,13 +273,13 @@ fn key(name: &str, base_url: &str) -> Result<Option<SecretString>> {
         Some(key) => Ok(Some(key.trim().to_string().into())),
         None if crate::model::is_local(base_url) => Ok(None),
         None => Err(NoModel {
+            lack: Lack::Key,
             reason: Redactor::default()
                 .text(&format!("There is no key for {base_url}."))
                 .into_owned(),
-            steps: vec![
-                format!("Set {name} and start crewdeck again."),
-                "Or watch the demo, which needs no key: crewdeck --demo.".into(),
-            ],
+            steps: vec![format!(
+                "Set it (export {name}=…) and start crewdeck again."
+            )],
         }
         .into()),
     }
@@ -201,7 +296,12 @@ pub async fn name_of_model(
     }
     let offered = wire.model.list().await.map_err(|error| no_list(&error))?;
     let Some(first) = offered.first().cloned() else {
-        bail!("the server offers no model: load one there, or name one with --model");
+        return Err(NoModel {
+            lack: Lack::AnyModel,
+            reason: "The server offers no model.".into(),
+            steps: vec!["Load one there, or name one with --model.".into()],
+        }
+        .into());
     };
     if offered.len() > 1 {
         let text = format!(
@@ -215,10 +315,67 @@ pub async fn name_of_model(
     Ok(first)
 }
 
+/// A question to the server of a model that was named: whether it lets the person in, and has the model.
+pub struct Probe {
+    model: Arc<dyn Model>,
+    name: String,
+}
+
+impl Probe {
+    /// How long the server may take; one that is slower is asked at the first prompt.
+    const WITHIN: Duration = Duration::from_secs(10);
+
+    /// The question, where there is one: a server that was asked for its models needs no second one.
+    pub fn of(settings: &Settings, wire: &Wire) -> Option<Probe> {
+        let name = settings.model.clone()?;
+        (!wire.scripted).then(|| Probe {
+            model: Arc::clone(&wire.model),
+            name,
+        })
+    }
+
+    /// Asks. A server that keeps no list, or will not show it to this key, may answer all the same.
+    ///
+    /// # Errors
+    /// What is likely to keep the model from answering.
+    pub async fn ask(self) -> Result<(), NoModel> {
+        let Ok(listed) = tokio::time::timeout(Self::WITHIN, self.model.list()).await else {
+            return Ok(());
+        };
+        match listed {
+            Ok(names) if names.is_empty() || is_listed(&self.name, &names) => Ok(()),
+            Ok(names) => Err(NoModel::not_listed(&self.name, &names)),
+            Err(error) => match error.fault {
+                Fault::NoKey | Fault::Auth | Fault::Unreachable => Err(NoModel::refused(&error)),
+                Fault::UnknownModel
+                | Fault::RateLimited
+                | Fault::Server
+                | Fault::ContextTooLong
+                | Fault::BadRequest
+                | Fault::Cut
+                | Fault::Garbled
+                | Fault::Timeout
+                | Fault::Script => Ok(()),
+            },
+        }
+    }
+}
+
+/// Whether a server lists a model of that name. Ollama adds `:latest` to a name without a tag.
+pub fn is_listed(name: &str, names: &[String]) -> bool {
+    let latest = format!("{name}:latest");
+    names.iter().any(|n| n == name || *n == latest)
+}
+
 fn no_list(error: &ModelError) -> anyhow::Error {
     match error.fault {
         Fault::UnknownModel | Fault::BadRequest | Fault::Garbled => {
-            anyhow!("the server does not list its models: name one with --model")
+            let missing = NoModel {
+                lack: Lack::ThatModel,
+                reason: "The server does not list its models.".into(),
+                steps: vec!["Name one: --model NAME, or model = \"NAME\" in the settings.".into()],
+            };
+            missing.into()
         }
         Fault::NoKey
         | Fault::Auth
@@ -228,6 +385,6 @@ fn no_list(error: &ModelError) -> anyhow::Error {
         | Fault::ContextTooLong
         | Fault::Cut
         | Fault::Timeout
-        | Fault::Script => anyhow!("{error}. {}", error.hint),
+        | Fault::Script => NoModel::refused(error).into(),
     }
 }

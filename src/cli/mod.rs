@@ -118,7 +118,7 @@ pub enum Verb {
     #[command(subcommand, after_help = MAIL_EXAMPLES)]
     Mail(MailVerb),
     /// The team
-    #[command(subcommand)]
+    #[command(subcommand, after_help = TEAM_EXAMPLES)]
     Team(TeamVerb),
     /// The worktrees of tasks
     #[command(subcommand, after_help = WORKTREE_EXAMPLES)]
@@ -159,15 +159,21 @@ const RUN_EXAMPLES: &str = "Examples:
 const TASK_EXAMPLES: &str = "Examples:
   crewdeck task add \"Write the parser\" --tag rust
   crewdeck task add \"Test it\" --blocked-by 1
+  crewdeck task add \"Describe it\"
   crewdeck task list --ready
   crewdeck task claim --as alice               exit code 3: nothing is ready
   crewdeck task done 1 --as alice
-  crewdeck task edit 2 --block-on 3 --unblock 1";
+  crewdeck task edit 3 --block-on 2            task 3 waits for task 2
+  crewdeck task show 3";
 
 const MAIL_EXAMPLES: &str = "Examples:
-  crewdeck mail send alice \"The format has changed\"
-  crewdeck mail list alice                     look without taking
+  crewdeck mail send lead \"The format has changed\"
+  crewdeck mail list lead                      look without taking
   crewdeck mail read user --json               take what agents wrote to you";
+
+const TEAM_EXAMPLES: &str = "Examples:
+  crewdeck team list
+  crewdeck team list --json";
 
 const WORKTREE_EXAMPLES: &str = "Examples:
   crewdeck worktree list
@@ -186,13 +192,13 @@ const REPLAY_EXAMPLES: &str = "Examples:
   crewdeck replay 01993c5e                     the session whose id begins like this";
 
 const COMPLETION_EXAMPLES: &str = "Examples:
-  bash  crewdeck completions bash > ~/.local/share/bash-completion/completions/crewdeck
-  zsh   crewdeck completions zsh > \"${fpath[1]}/_crewdeck\"
-  fish  crewdeck completions fish > ~/.config/fish/completions/crewdeck.fish";
+  source <(crewdeck completions bash)          for good: this line in ~/.bashrc
+  source <(crewdeck completions zsh)           for good: in ~/.zshrc, after compinit
+  crewdeck completions fish | source           for good: in ~/.config/fish/config.fish";
 
 const MANUAL_EXAMPLES: &str = "Examples:
   crewdeck man | man -l -
-  crewdeck man > ~/.local/share/man/man1/crewdeck.1";
+  mkdir -p ~/.local/share/man/man1 && crewdeck man > ~/.local/share/man/man1/crewdeck.1";
 
 /// What can be done with tasks.
 #[derive(Debug, Subcommand)]

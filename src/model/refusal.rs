@@ -42,12 +42,12 @@ pub fn refused(code: u16, said: &str, model: &str, base: &str, key: &str) -> Mod
         401 | 403 => (
             Fault::Auth,
             format!("the key was refused ({code}){words}"),
-            format!("Check {key}."),
+            format!("Check {key}: export the right key, then start crewdeck again."),
         ),
         404 => (
             Fault::UnknownModel,
             format!("'{model}' was not found at {base} (404){words}"),
-            "/model lists what the server offers; --base-url names another address.".into(),
+            "Name one that it has: /model in the dashboard lists them, --model NAME sets it. Or name another address with --base-url.".into(),
         ),
         408 | 409 => (
             Fault::Server,
@@ -136,9 +136,13 @@ pub fn is_out_of_credit(lower: &str) -> bool {
         .any(|words| lower.contains(words))
 }
 
-/// The setting to change when a server complains about the key's header or the version.
+/// What servers say of a key that is wrong, although the words name a header as well.
+const WRONG_KEY: &[&str] = &["invalid x-api-key", "invalid bearer token"];
+
+/// The setting to change when a server complains about the header of Anthropic's key or the version.
 fn header_setting(code: u16, lower: &str) -> Option<&'static str> {
-    if !matches!(code, 400 | 401) {
+    let is_the_key = WRONG_KEY.iter().any(|words| lower.contains(words));
+    if !matches!(code, 400 | 401) || is_the_key {
         return None;
     }
     if lower.contains("anthropic-version") {

@@ -34,7 +34,10 @@ use crate::domain::worktree::WorktreeError;
 
 pub(crate) use board::rewritten;
 pub use board::{Board, News, Reading, Which};
-pub use git::{GitError, GitFacts, RepositoryFacts, facts as git_facts, is_tracked};
+pub use git::{
+    COMMIT as FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, RepositoryFacts,
+    begin as begin_repository, facts as git_facts, is_tracked,
+};
 pub use journal::{Beginning, Journal, Tail, Tailed};
 pub use leftovers::{Aside, Leftovers, is_used, leftovers, size_below};
 pub use post::{Cursor, Pending, Post, Recent, Waiting};

@@ -8,7 +8,7 @@ use super::layout::Layout;
 use super::pane::Focus;
 use super::pickers;
 use super::rows::{Does, Pick, first_row};
-use super::state::{Page, UiState};
+use super::state::UiState;
 use super::textual::width;
 use crate::domain::ids::Name;
 use crate::domain::text::one_line;
@@ -32,10 +32,8 @@ pub enum Completion {
 
 /// What completes what is written, the best first; empty where nothing does or the list was put away.
 pub fn offers(state: &UiState) -> Vec<Pick> {
-    let is_writing = state.page == Page::Crew
-        && state.popups.is_empty()
-        && state.focus == Focus::Composer
-        && state.replay.is_none();
+    let is_writing =
+        state.popups.is_empty() && state.focus == Focus::Composer && state.replay.is_none();
     if !is_writing || state.completion == Completion::PutAway || state.composer.is_recalled() {
         return Vec::new();
     }

@@ -1,19 +1,16 @@
 //! Pure: in which contexts keys count now, as what is open and being written says.
 
-use super::complete;
 use super::keymap::Context;
 use super::pane::{Focus, Pane};
 use super::popup::{Popup, Searching};
 use super::rows;
-use super::state::{Filter, Page, UiState};
+use super::state::{Filter, UiState};
 use super::transcript::Search;
+use super::{complete, first};
 
 impl UiState {
     /// The contexts in which keys count now, the narrowest first.
     pub fn contexts(&self) -> Vec<Context> {
-        if self.page != Page::Crew {
-            return vec![Context::FirstRun];
-        }
         if let Some(popup) = self.popups.last() {
             return vec![popup.context(), Context::Everywhere];
         }
@@ -36,6 +33,12 @@ impl UiState {
             ],
             Focus::Pane(pane) if self.replay.is_some() => vec![
                 Context::Replay,
+                Context::In(pane),
+                Context::Panes,
+                Context::Everywhere,
+            ],
+            Focus::Pane(pane) if first::has_keys(self) => vec![
+                Context::FirstRun,
                 Context::In(pane),
                 Context::Panes,
                 Context::Everywhere,

@@ -2,6 +2,7 @@
 
 use super::board;
 use super::event_log::{self, About};
+use super::first;
 use super::keymap::{Action, Bound, Context, Found};
 use super::keys;
 use super::pane::{Focus, Pane};
@@ -306,6 +307,12 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             Pane::Inbox => !state.letters.is_empty(),
             Pane::Needs => !state.requests.is_empty(),
         },
+        Action::StartDemo | Action::LookAgain | Action::MakeRepository => {
+            first::offers(state, binding.action)
+        }
+        Action::Models if binding.context == Context::FirstRun => {
+            first::offers(state, binding.action)
+        }
         Action::Choose(_)
         | Action::Rules
         | Action::Help
@@ -330,7 +337,6 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         | Action::EditOutside
         | Action::Accept
         | Action::Complete
-        | Action::StartDemo
         | Action::DismissTour
         | Action::Themes
         | Action::Layout

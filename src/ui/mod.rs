@@ -15,8 +15,9 @@ mod complete;
 mod composer;
 mod contexts;
 mod event_log;
+pub mod first;
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 mod fuzzy;
 mod graph;
 mod hints;

@@ -130,7 +130,7 @@ impl UiState {
     pub fn forget_crew(&mut self) {
         let size = self.size;
         let UiState {
-            page,
+            first,
             setup,
             agents,
             board,
@@ -178,7 +178,7 @@ impl UiState {
             size: _,
             flash: _,
         } = UiState::new(size.width, size.height, self.zone.clone(), self.motion);
-        self.page = page;
+        self.first = first;
         self.setup = setup;
         self.agents = agents;
         self.board = board;

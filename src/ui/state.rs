@@ -12,6 +12,7 @@ use super::board;
 use super::complete::Completion;
 use super::composer::Composer;
 use super::event_log::EventLog;
+use super::first::First;
 use super::hit::Pointer;
 use super::jobs::JobBook;
 use super::keymap::KeyMap;
@@ -51,21 +52,6 @@ const FLASH: Duration = Duration::from_secs(5);
 
 /// How long it stays at least; three times as long where something is wrong.
 const FLASH_LEAST: Duration = Duration::from_millis(1500);
-
-/// What fills the screen.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Page {
-    /// The panes.
-    #[default]
-    Crew,
-    /// How to set a model up, and the demo.
-    FirstRun {
-        /// Why there is no crew.
-        reason: String,
-        /// What to do about it, a line each.
-        steps: Vec<String>,
-    },
-}
 
 /// Whether the spinner turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -161,7 +147,7 @@ pub struct Queued {
 /// Everything that the screen shows.
 #[derive(Debug)]
 pub struct UiState {
-    pub(super) page: Page,
+    pub(super) first: First,
     pub(super) seat: Seat,
     pub(super) setup: Option<Setup>,
     pub(super) agents: Agents,
@@ -229,7 +215,7 @@ impl UiState {
     /// An empty screen of `width` columns and `height` rows; times of day are those of `zone`.
     pub fn new(width: u16, height: u16, zone: TimeZone, motion: Motion) -> UiState {
         UiState {
-            page: Page::Crew,
+            first: First::default(),
             seat: Seat::Crew,
             setup: None,
             agents: Agents::default(),
@@ -277,15 +263,6 @@ impl UiState {
             interrupted: None,
             dirty: true,
         }
-    }
-
-    /// Shows the first page instead of the panes: why there is no crew, what to do, and the demo.
-    pub fn first_run(&mut self, reason: &str, steps: &[String]) {
-        self.page = Page::FirstRun {
-            reason: one_line(reason),
-            steps: steps.iter().map(|s| one_line(s)).collect(),
-        };
-        self.dirty = true;
     }
 
     /// What an earlier run of crewdeck had under way is over: nobody of it works, nothing of it waits.

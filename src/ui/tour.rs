@@ -2,10 +2,10 @@
 
 use super::keymap::{Action, Context};
 use super::pane::{Focus, Pane};
-use super::state::{Page, UiState};
+use super::state::UiState;
 use super::textual::width;
 use super::transcript::Scroll;
-use super::{board, rows};
+use super::{board, first, rows};
 use crate::domain::request::{Request, RequestKind};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::clip;
@@ -28,15 +28,29 @@ pub enum Tour {
     /// It is shown, in the demo.
     #[default]
     Shown,
-    /// The person has put it away, for good.
+    /// The person has put it away.
     Dismissed,
+}
+
+impl Tour {
+    /// Put away, or brought back.
+    #[must_use]
+    pub fn turned(self) -> Tour {
+        match self {
+            Tour::Shown => Tour::Dismissed,
+            Tour::Dismissed => Tour::Shown,
+        }
+    }
 }
 
 /// What to press next in the demo, or what a viewer can do; `None` elsewhere, and when the person has put the line
 /// away.
 pub fn line(state: &UiState) -> Option<String> {
-    if state.page != Page::Crew || state.tour == Tour::Dismissed {
+    if state.tour == Tour::Dismissed {
         return None;
+    }
+    if let Some(line) = first::line(state, room(state)) {
+        return Some(line);
     }
     if let Some(line) = state.seat.line(room(state)) {
         return Some(line);
@@ -155,7 +169,18 @@ fn stage(state: &UiState) -> String {
                 Focus::Pane(_) => state.keymap.key(Context::Panes, Action::Close),
             };
             let help = state.keymap.key(Context::Everywhere, Action::Help);
-            format!("Look around as you like: {help} has the keys, {quit} ends")
+            let forms = [
+                format!(
+                    "That was all. Look around, {help} has the keys; then {quit}, and crewdeck in a project of your own"
+                ),
+                format!("Now yours: {quit}, then crewdeck in your own project"),
+            ];
+            let [whole, short] = forms;
+            if width(&whole) <= room(state) {
+                whole
+            } else {
+                short
+            }
         };
     }
     if done < SOME_DONE {
@@ -315,7 +340,7 @@ mod tests {
             (
                 with(without_conflict(5), vec![at_rest()]),
                 "",
-                "Look around as you like: F1 has the keys, /quit ends",
+                "Now yours: /quit, then crewdeck in your own project",
             ),
             (
                 vec![demo(), six(5), has_team()],
@@ -373,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_only_in_the_demo_and_a_key_puts_it_away_for_good() {
+    fn it_is_only_in_the_demo_and_a_key_puts_it_away_and_brings_it_back() {
         let state = told(70, 20, vec![ready()]);
         assert_eq!(line(&state), None);
         let mut state = told(70, 20, without_conflict(0));
@@ -384,5 +409,7 @@ mod tests {
         press(&mut state, "esc 4");
         assert_eq!(line(&state), None);
         assert!(!picture(&state).contains(&dismissed_by(&state)));
+        press(&mut state, "alt+h");
+        assert!(line(&state).is_some());
     }
 }

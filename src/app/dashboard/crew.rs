@@ -9,7 +9,7 @@ use crate::app::assemble::{self, Assembly, Blueprint, Built};
 use crate::app::in_words;
 use crate::app::lock::Freed;
 use crate::app::viewing::{News, Viewing};
-use crate::app::wire::NoModel;
+use crate::app::wire::{Lack, NoModel};
 use crate::app::{new_id, now};
 use crate::protocol::event::Level;
 use crate::protocol::{Command, Event};
@@ -70,7 +70,12 @@ impl Dashboard {
                         self.tell(&text);
                     }
                 }
+                let probe = assembly.probe.take();
                 self.crew = Crew::There(assembly);
+                self.look_around(blueprint, probe);
+                if let Some(done) = self.kept.done.take() {
+                    self.publish(Level::Info, done);
+                }
                 self.state.sit(match early.from {
                     None => Seat::Crew,
                     Some(from) => Seat::Taken(from.process),
@@ -83,14 +88,15 @@ impl Dashboard {
                 self.crew = Crew::Elsewhere(Box::new(viewing));
             }
             Err(error) => {
-                let (reason, steps) = match error.downcast::<NoModel>() {
-                    Ok(missing) => (missing.reason, missing.steps),
-                    Err(error) => (in_words(&error), Vec::new()),
-                };
+                let lack = error.downcast::<NoModel>().unwrap_or_else(|error| NoModel {
+                    lack: Lack::Other,
+                    reason: in_words(&error),
+                    steps: Vec::new(),
+                });
                 match early.from {
                     None => {
                         self.state.sit(Seat::Crew);
-                        self.state.first_run(&reason, &steps);
+                        self.without_crew(&lack, blueprint);
                         return Ok(());
                     }
                     Some(From { session, .. }) => {
@@ -98,7 +104,7 @@ impl Dashboard {
                         let viewing = Viewing::left(root, session, self.publisher.clone())?;
                         self.state.sit(viewing.seat());
                         self.crew = Crew::Elsewhere(Box::new(viewing));
-                        let text = format!("The crew can not be taken over: {reason}");
+                        let text = format!("The crew can not be taken over: {}", lack.reason);
                         self.publish(Level::Error, &text);
                     }
                 }

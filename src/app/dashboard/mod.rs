@@ -1,6 +1,8 @@
 //! The dashboard: one loop that joins keys, events and frames.
 
 mod crew;
+mod first;
+mod outward;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -12,11 +14,12 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
 use self::crew::{Building, Crew, Early};
+use self::first::{Findings, Kept};
 use super::assemble::{self, Assembly, Blueprint};
 use super::pace::{Cause, Pace};
 use super::{
-    blocked_on, editor, in_words, inputs, keys, mouse, now, resume, screen as remembered, secrets,
-    theme, until, zone,
+    blocked_on, in_words, inputs, keys, mouse, now, resume, screen as remembered, secrets, theme,
+    until, zone,
 };
 use crate::cli::Global;
 use crate::domain::attention::Calling;
@@ -24,10 +27,9 @@ use crate::domain::ids::Name;
 use crate::protocol::event::{EventKind, Level};
 use crate::protocol::{Command, Event, Inlet, Publisher, bus};
 use crate::ui::attention::Window;
-use crate::ui::terminal::{Copied, Screen};
+use crate::ui::terminal::Screen;
 use crate::ui::{
-    ColorDepth, Do, Motion, Msg, Seat, Theme, ThemeName, UiState, ViewCache, draw, next_tick,
-    update,
+    ColorDepth, Do, Motion, Msg, Seat, Theme, UiState, ViewCache, draw, next_tick, update,
 };
 
 /// Events that are taken before the screen is looked at again.
@@ -43,9 +45,19 @@ const EARLY_EVENTS_MAX: usize = 256;
 /// Why it could not start; the terminal is as it was by then.
 pub fn main(global: &Global) -> Result<u8> {
     let mut blueprint = Blueprint::read(global)?;
+    let mut kept = Kept::default();
     loop {
-        let left = blocked_on(async { Dashboard::open(&blueprint)?.stay(&blueprint).await })?;
+        let before = std::mem::take(&mut kept);
+        let left =
+            blocked_on(async { Dashboard::open(&blueprint, before)?.stay(&blueprint).await })?;
         match left {
+            Left::Again(from) => {
+                kept = *from;
+                match Blueprint::read(global) {
+                    Ok(read) => blueprint = read,
+                    Err(error) => kept.said = Some(in_words(&error)),
+                }
+            }
             Left::Quit => return Ok(0),
             Left::ForDemo => {
                 let demo = Global {
@@ -62,11 +74,12 @@ pub fn main(global: &Global) -> Result<u8> {
 }
 
 /// How the person left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Left {
     Quit,
     /// From the first page, to the demo.
     ForDemo,
+    /// From the first page, to look at everything again.
+    Again(Box<Kept>),
 }
 
 struct Dashboard {
@@ -77,6 +90,9 @@ struct Dashboard {
     publisher: Publisher,
     inlet: Inlet,
     crew: Crew,
+    /// What the first page may have to say.
+    findings: Findings,
+    kept: Kept,
     root: PathBuf,
     title: String,
     calling: Calling,
@@ -92,7 +108,7 @@ struct Dashboard {
 }
 
 impl Dashboard {
-    fn open(blueprint: &Blueprint) -> Result<Dashboard> {
+    fn open(blueprint: &Blueprint, mut kept: Kept) -> Result<Dashboard> {
         let keymap = keys::keymap(&blueprint.settings)?;
         let (publisher, inlet) = bus::bus(now);
         let publisher = publisher.redacting(secrets::redactor());
@@ -108,7 +124,10 @@ impl Dashboard {
                 "the dashboard needs a terminal, and here is none: crewdeck run works without one"
             );
         }
-        let mut screen = Screen::enter().context("the terminal can not be taken over")?;
+        let mut screen = match kept.screen.take() {
+            Some(screen) => screen,
+            None => Screen::enter().context("the terminal can not be taken over")?,
+        };
         let (width, height) = screen.size()?;
         let early = blueprint.prompt().map(|text| Command::Prompt {
             to: Name::lead(),
@@ -125,6 +144,7 @@ impl Dashboard {
         if let Some(words) = unread {
             state.say(Level::Warn, words);
         }
+        state.set_draft(&kept.draft);
         state.set_theme(blueprint.settings.theme.unwrap_or_default());
         mouse::take(&blueprint.settings, &mut screen, &mut state)?;
         Ok(Dashboard {
@@ -138,6 +158,8 @@ impl Dashboard {
                 commands: early.into_iter().collect(),
                 ..Early::default()
             }),
+            findings: Findings::default(),
+            kept,
             root: blueprint.root.clone(),
             title: String::new(),
             calling: blueprint.settings.notify.unwrap_or_default(),
@@ -157,14 +179,18 @@ impl Dashboard {
             resume::show(&blueprint.root, session, now(), &mut self.state)?;
             self.stale = Some(Cause::Key);
         }
-        let left = self.run(blueprint).await;
-        // The person sees the shell at once; the crew ends behind it.
-        drop(self.screen);
+        let mut left = self.run(blueprint).await;
+        match &mut left {
+            Ok(Left::Again(kept)) => kept.screen = Some(self.screen),
+            // The person sees the shell at once; the crew ends behind it.
+            Ok(Left::Quit | Left::ForDemo) | Err(_) => drop(self.screen),
+        }
         if let Crew::There(assembly) = self.crew {
             let Assembly {
                 crew,
                 mut journal,
                 lock,
+                probe: _,
             } = *assembly;
             let stopped = crew.stop().await;
             while let Some(event) = self.inlet.try_next() {
@@ -216,6 +242,11 @@ impl Dashboard {
                 }
                 built = &mut building, if matches!(self.crew, Crew::Coming(_)) => {
                     self.built(built, blueprint)?;
+                }
+                found = self.findings.next() => {
+                    if let Some(left) = self.found(found, blueprint) {
+                        return Ok(left);
+                    }
                 }
                 news = self.crew.news() => {
                     if let Some(freed) = self.look(news)? {
@@ -301,6 +332,8 @@ impl Dashboard {
             | Do::Suspend
             | Do::EditComposer
             | Do::StartDemo
+            | Do::LookAgain
+            | Do::MakeRepository
             | Do::Copy(_)
             | Do::Mouse(_)
             | Do::SaveTheme(_)
@@ -326,6 +359,15 @@ impl Dashboard {
                 Do::Command(command) => self.submit(command),
                 Do::Quit => return Ok(Next::Leave(Left::Quit)),
                 Do::StartDemo => return Ok(Next::Leave(Left::ForDemo)),
+                Do::LookAgain => {
+                    let left = self.again(Some("Looked again: it is as it was."));
+                    return Ok(Next::Leave(left));
+                }
+                Do::MakeRepository => {
+                    if let Some(left) = self.make_repository() {
+                        return Ok(Next::Leave(left));
+                    }
+                }
                 Do::EditComposer => return Ok(Next::Edit),
                 Do::Suspend => {
                     self.screen.suspend()?;
@@ -343,31 +385,6 @@ impl Dashboard {
             }
         }
         Ok(Next::Stay)
-    }
-
-    /// Calls the person as they want to be called.
-    fn call(&mut self, words: &str) -> Result<()> {
-        match self.calling {
-            Calling::Bell => self.screen.bell()?,
-            Calling::Desktop => self.screen.notify(words)?,
-            Calling::Off => {}
-        }
-        Ok(())
-    }
-
-    fn copy(&mut self, text: &str) -> Result<()> {
-        match self.screen.copy(text)? {
-            Copied::Sent => {}
-            Copied::TooLong => self.tell("That is too long to be copied by the terminal."),
-        }
-        Ok(())
-    }
-
-    /// Has the theme remembered.
-    fn save_theme(&self, name: ThemeName) {
-        if let Some(said) = theme::keep(name, self.depth) {
-            self.tell(&said);
-        }
     }
 
     /// Another program had the screen, and the terminal may have another size now.
@@ -400,27 +417,6 @@ impl Dashboard {
 
     fn publish(&self, level: Level, text: &str) {
         self.publisher.offer(EventKind::notice(level, text));
-    }
-
-    /// Lets the person write in `$EDITOR`. The screen waits meanwhile; the crew goes on.
-    async fn edit(&mut self) -> Result<()> {
-        let before = self.state.composer_text();
-        self.screen.give()?;
-        let editing = tokio::task::spawn_blocking(move || editor::edit(&before));
-        tokio::pin!(editing);
-        // What happens meanwhile is written down at once: others may look on.
-        let edited = loop {
-            tokio::select! {
-                edited = &mut editing => break edited?,
-                Some(event) = self.inlet.next() => self.hear(event),
-            }
-        };
-        self.screen.take()?;
-        match edited {
-            Ok(text) => drop(update(&mut self.state, Msg::Edited(text))),
-            Err(error) => self.tell(&format!("The editor did not work: {}", in_words(&error))),
-        }
-        self.redraw_all()
     }
 }
 

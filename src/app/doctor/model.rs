@@ -33,7 +33,7 @@ fn missing(error: &anyhow::Error) -> ModelFacts {
     match error.downcast_ref::<NoModel>() {
         Some(no) => ModelFacts::Missing {
             reason: no.reason.clone(),
-            remedy: no.steps.join("\n"),
+            remedy: no.all_steps().join("\n"),
         },
         None => ModelFacts::Missing {
             reason: format!("{error:#}"),

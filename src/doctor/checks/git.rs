@@ -1,7 +1,7 @@
 //! Git: its version, the repository, and whether tasks can have worktrees.
 
 use crate::doctor::{Finding, Place};
-use crate::store::{self, GitError, GitFacts, RepositoryFacts};
+use crate::store::{self, FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, RepositoryFacts};
 
 const CHECK: &str = "git";
 
@@ -31,8 +31,21 @@ fn repository(found: &Result<RepositoryFacts, GitError>) -> Finding {
         Err(why) => {
             return Finding::warn(
                 CHECK,
-                format!("no worktrees for tasks: {why}"),
-                "all agents work in one directory until then",
+                format!("no worktrees for tasks, so all agents work in one directory: {why}"),
+                match why {
+                    GitError::NoRepository(_) => INIT_AND_COMMIT,
+                    GitError::NoCommits => FIRST_COMMIT,
+                    GitError::Missing
+                    | GitError::TooOld(_)
+                    | GitError::Start(_)
+                    | GitError::TimedOut(_)
+                    | GitError::Failed { .. }
+                    | GitError::TooLong(_)
+                    | GitError::Bare(_)
+                    | GitError::Damaged(_)
+                    | GitError::NotYours(_)
+                    | GitError::LineBreak(_) => "do what it says, and look again: crewdeck doctor",
+                },
             );
         }
     };

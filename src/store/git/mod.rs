@@ -3,6 +3,7 @@
 //! What is passed to it is either a word of this program, a full reference name, a commit's hash, or stands
 //! behind `--`: no name from outside is ever taken as an option.
 
+mod begin;
 mod content;
 mod facts;
 mod refusal;
@@ -18,6 +19,7 @@ use super::words;
 use crate::process::Ended;
 use crate::process::blocking::{self, Errand};
 
+pub use begin::{COMMIT, INIT_AND_COMMIT, begin};
 pub use facts::{GitFacts, RepositoryFacts, facts, is_tracked};
 pub use refusal::GitError;
 pub use repo::{Registered, Repo, busy_in, commit_of, head, is_hash};

@@ -9,7 +9,7 @@ use super::bars::{self, Placed};
 use super::keymap::Action;
 use super::layout::{self, Class};
 use super::pane::Pane;
-use super::state::{MouseOwner, Page, UiState};
+use super::state::{MouseOwner, UiState};
 use super::view;
 use crate::domain::ids::TaskId;
 
@@ -93,9 +93,6 @@ pub fn targets(state: &UiState) -> Vec<Placed<Hit>> {
     let mut out: Vec<Placed<Hit>> = hints
         .map(|hint| hint.map(|hint| Hit::Button(hint.action)))
         .collect();
-    if state.page != Page::Crew {
-        return out;
-    }
     if let Some(popup) = state.popups.last() {
         over::popup(state, popup, &mut out);
         return out;

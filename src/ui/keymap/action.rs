@@ -129,7 +129,11 @@ pub enum Action {
     Accept,
     /// Begin the demo.
     StartDemo,
-    /// Put the line away that tells in the demo what to press next.
+    /// Look for a model again.
+    LookAgain,
+    /// Make the directory a git repository with a first commit.
+    MakeRepository,
+    /// Put the line away that tells in the demo what to press next; again: bring it back.
     DismissTour,
     /// Play the recording, or let it stand still.
     PauseOrPlay,

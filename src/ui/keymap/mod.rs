@@ -17,7 +17,7 @@ pub use map::{Bound, Found, KeyMap};
 pub enum Context {
     /// Always, also while writing.
     Everywhere,
-    /// The page that is shown without a model.
+    /// On the page that says what is in the way before the first word.
     FirstRun,
     /// While writing to an agent.
     Composer,
@@ -110,9 +110,11 @@ const fn bind(
 /// The key map. Within a context, the hint line shows the first ones first.
 #[rustfmt::skip]
 pub const TABLE: &[Binding] = &[
-    bind(Context::FirstRun, &["d", "enter"], Action::StartDemo, "start the demo", "start the demo"),
-    bind(Context::FirstRun, &["q", "esc", "ctrl+c", "ctrl+d"], Action::Quit, "quit", "quit"),
-    bind(Context::FirstRun, &["ctrl+z"], Action::Suspend, "suspend", ""),
+    bind(Context::FirstRun, &["r"], Action::LookAgain, "look for a model again: settings, servers on this machine", "look again"),
+    bind(Context::FirstRun, &["g"], Action::MakeRepository, "make the directory a git repository, with a first commit", "make it a repository"),
+    bind(Context::FirstRun, &["m"], Action::Models, "choose another model", "choose a model"),
+    bind(Context::FirstRun, &["d"], Action::StartDemo, "start the demo", "start the demo"),
+    bind(Context::FirstRun, &["q"], Action::Close, "quit", "quit"),
 
     bind(Context::Composer, &["enter"], Action::Send, "send", "send"),
     bind(Context::Composer, &["ctrl+j", "alt+enter", "shift+enter"], Action::Newline, "begin a new line", "new line"),
@@ -296,7 +298,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Everywhere, &["ctrl+c"], Action::Interrupt, "stop the shown agent; twice when it rests: quit", "stop"),
     bind(Context::Everywhere, &["f1"], Action::Help, "show the keys", "help"),
     bind(Context::Everywhere, &["ctrl+p"], Action::Palette, "show all actions", "actions"),
-    bind(Context::Everywhere, &["alt+h", "f3"], Action::DismissTour, "put away the line above the hints", ""),
+    bind(Context::Everywhere, &["alt+h", "f3"], Action::DismissTour, "put away the line above the hints, or bring it back", ""),
     bind(Context::Everywhere, &["ctrl+z"], Action::Suspend, "suspend; `fg` in the shell brings it back", ""),
 ];
 

@@ -6,9 +6,7 @@ use pretty_assertions::assert_eq;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Decision, RequestKind, Verdict};
 use crate::protocol::{Command, EventKind};
-use crate::ui::fixture::{
-    self, busy, decided, name, permission, picture, plan, press, started, tell,
-};
+use crate::ui::fixture::{busy, decided, name, permission, picture, plan, press, started, tell};
 use crate::ui::layout::layout;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::state::MouseOwner;
@@ -326,18 +324,6 @@ fn the_models_are_chosen_from_the_servers_list() {
         })]
     );
     assert!(state.popups.is_empty());
-}
-
-#[test]
-fn the_first_page_offers_the_demo() {
-    let mut state = fixture::blank(100, 30);
-    state.first_run("No key was found.", &["Set ANTHROPIC_API_KEY.".into()]);
-    assert_eq!(press(&mut state, "x i enter"), [Do::StartDemo]);
-    assert_eq!(press(&mut state, "d"), [Do::StartDemo]);
-    assert_eq!(press(&mut state, "q"), [Do::Quit]);
-    tell(&mut state, vec![fixture::ready()]);
-    assert_eq!(state.focus, Focus::Composer);
-    assert!(picture(&state).contains("to lead"));
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod complete;
 mod conversation;
 mod cost;
 mod event_log;
+mod first;
 mod keystrokes;
 pub mod lasting;
 mod layouts;

@@ -1,7 +1,8 @@
 //! The person's own keys: no words on the screen name a key that they have put in place of.
 
 use crate::ui::UiState;
-use crate::ui::fixture::{blank, picture, press, started};
+use crate::ui::first::Weight;
+use crate::ui::fixture::{blank, first_page, picture, press, started};
 use crate::ui::keymap::{Changes, KeyMap, TABLE};
 use crate::ui::tests::pressed::{LOOKS, SIZES, crew};
 
@@ -102,7 +103,7 @@ fn no_screen_names_an_old_key() {
     }
     let mut first = blank(100, 30);
     first.set_keymap(own());
-    first.first_run("No key was found.", &[]);
+    first.show_first(first_page(Weight::Missing));
     check(&first, "first run");
 }
 

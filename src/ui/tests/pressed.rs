@@ -329,13 +329,6 @@ fn too_small_a_screen_has_nothing_to_press() {
         assert_eq!(click(&mut state, (3, row)), []);
     }
     assert!(state.popups.is_empty());
-    let mut first = started(100, 30);
-    first.first_run("No key was found.", &[]);
-    let words: Vec<Hit> = hit::targets(&first).into_iter().map(|t| t.what).collect();
-    assert_eq!(
-        words,
-        [Hit::Button(Action::StartDemo), Hit::Button(Action::Quit)]
-    );
 }
 
 #[test]

@@ -42,7 +42,9 @@ fn every_size_is_drawn() {
         }
     }
     let mut first = blank(1, 1);
-    first.first_run("No key was found in the environment.", &["Set one.".into()]);
+    first.show_first(crate::ui::fixture::first_page(
+        crate::ui::first::Weight::Missing,
+    ));
     for width in 1..100 {
         update(&mut first, Msg::Resize(width, width / 3 + 1));
         picture(&first);

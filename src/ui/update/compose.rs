@@ -6,6 +6,7 @@ use crate::domain::team::Activity;
 use crate::protocol::Command;
 use crate::protocol::event::Level;
 use crate::ui::composer::Pasted;
+use crate::ui::first::{self, Weight};
 use crate::ui::keymap::{Action, Context, SLASH};
 use crate::ui::popup::{CommentStage, Popup};
 use crate::ui::state::{QUEUED_MAX, Queued, TWICE, UiState};
@@ -33,6 +34,14 @@ pub fn send(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
         };
         state.composer.take();
         return Some(action);
+    }
+    if state.first_page().map(|p| p.weight) == Some(Weight::Missing) {
+        let keys = first::keys_line(state);
+        state.say(
+            Level::Info,
+            format!("Nobody is there to read it yet: it stays here. {keys}"),
+        );
+        return None;
     }
     let (to, words) = match addressed(state, text) {
         Ok(found) => found,

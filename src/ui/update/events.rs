@@ -12,7 +12,7 @@ use crate::domain::text::one_line;
 use crate::protocol::event::Level;
 use crate::protocol::{Event, EventKind};
 use crate::ui::board::Standing;
-use crate::ui::state::{MODELS_MAX, Models, Page, UiState};
+use crate::ui::state::{MODELS_MAX, Models, UiState};
 use crate::ui::{pane::Focus, pane::Pane, rows, sentence};
 
 /// Takes an event in.
@@ -38,9 +38,9 @@ pub fn event(state: &mut UiState, event: &Event) {
             if before.is_some_and(|model| model != setup.model) {
                 let text = format!("The model is {} now.", one_line(&setup.model));
                 state.say(Level::Info, text);
+                state.other_model();
             }
             state.setup = Some(setup.clone());
-            state.page = Page::Crew;
         }
         EventKind::ModelsListed { names } => {
             state.models = Models::Listed(names.iter().take(MODELS_MAX).cloned().collect());

@@ -7,6 +7,7 @@ mod decide;
 mod event_log;
 mod events;
 mod find;
+mod first;
 mod mouse;
 mod movement;
 mod popups;
@@ -28,8 +29,7 @@ use super::keys;
 use super::pane::{Focus, Pane};
 use super::popup::{CommentStage, Popup, Searching, Text};
 use super::replay::Player;
-use super::state::{Flash, Motion, MouseOwner, Page, SPIN, UiState};
-use super::tour::Tour;
+use super::state::{Flash, Motion, MouseOwner, SPIN, UiState};
 use crate::domain::screen::ScreenChoice;
 use crate::domain::stamp::Stamp;
 use crate::domain::theme::ThemeName;
@@ -74,6 +74,10 @@ pub enum Do {
     EditComposer,
     /// Begin the demo.
     StartDemo,
+    /// Read the settings and look for a model again.
+    LookAgain,
+    /// Make the directory a git repository where it is none, and its first commit.
+    MakeRepository,
     /// Put the text into the clipboard.
     Copy(String),
     /// Give the mouse to somebody else.
@@ -131,6 +135,7 @@ fn hear(state: &mut UiState, event: &Event) {
     state.log(event);
     state.remember(event);
     events::worth_a_call(state, &event.kind);
+    first::heard(state, &event.kind);
     events::event(state, event);
 }
 
@@ -173,7 +178,7 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
         Some(first) => format!("{first} {name}"),
         None => name,
     };
-    if state.page == Page::Crew && whole != "ctrl+c" {
+    if whole != "ctrl+c" {
         state.quit_armed = None;
     }
     match state.keymap.lookup(&contexts, &whole) {
@@ -190,9 +195,6 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
 
 /// A key without another meaning: text, where there is a text field.
 fn text_key(state: &mut UiState, key: KeyEvent) {
-    if state.page != Page::Crew {
-        return;
-    }
     match state.popups.last_mut() {
         Some(Popup::Reader(reader)) if reader.searching == Searching::Typing => {
             reader.search.key(key);
@@ -237,9 +239,6 @@ fn text_key(state: &mut UiState, key: KeyEvent) {
 }
 
 fn paste(state: &mut UiState, text: &str) {
-    if state.page != Page::Crew {
-        return;
-    }
     state.dirty = true;
     let is_searching = state.is_searching();
     match state.popups.last_mut() {
@@ -284,7 +283,8 @@ fn paste(state: &mut UiState, text: &str) {
 
 /// Carries `action` out.
 fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
-    if let Some(why) = state.seat.refuses(action) {
+    let refused = state.seat.refuses(action);
+    if let Some(why) = refused.or_else(|| first::refuses(state, action)) {
         state.say(Level::Info, why);
         return;
     }
@@ -361,11 +361,10 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::AskShutdown => decide::ask_shutdown(state, out),
         Action::Force => decide::force(state),
         Action::Nudge => decide::nudge(state, out),
-        Action::StartDemo => {
-            state.say(Level::Info, "Starting the demo…");
-            out.push(Do::StartDemo);
+        Action::StartDemo | Action::LookAgain | Action::MakeRepository => {
+            first::take_up(state, action, out);
         }
-        Action::DismissTour => state.tour = Tour::Dismissed,
+        Action::DismissTour => state.tour = state.tour.turned(),
         Action::PauseOrPlay => replay::turn(state, Player::pause_or_play),
         Action::Step => replay::turn(state, Player::step),
         Action::StepBack => replay::turn(state, Player::step_back),

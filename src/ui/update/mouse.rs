@@ -12,7 +12,7 @@ use crate::ui::layout;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::Popup;
 use crate::ui::rows;
-use crate::ui::state::{Page, UiState};
+use crate::ui::state::UiState;
 use crate::ui::transcript::Scroll;
 
 /// Lines that one notch of the wheel scrolls.
@@ -88,9 +88,6 @@ fn turned(event: MouseEvent, toward: Toward) -> Toward {
 }
 
 fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
-    if state.page != Page::Crew {
-        return;
-    }
     state.dirty = true;
     state.pointer.clicked = None;
     let toward = turned(event, toward);

@@ -151,7 +151,8 @@ pub fn back(state: &mut UiState) {
     if state.focus == Focus::Composer {
         let narrow = layout::shows_one(state);
         let zoomed = state.zoom == Some(Pane::Lead);
-        let pane = if narrow || zoomed || !state.shown.is_lead() {
+        let has_page = crate::ui::first::drawn(state).is_some();
+        let pane = if narrow || zoomed || has_page || !state.shown.is_lead() {
             Pane::Lead
         } else {
             state.tab

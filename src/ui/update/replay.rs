@@ -113,7 +113,7 @@ pub fn hold_back(state: &mut UiState, out: &mut Vec<Do>) {
         return;
     }
     let before = out.len();
-    out.retain(|wish| !matches!(wish, Do::Command(_) | Do::EditComposer | Do::StartDemo));
+    out.retain(|wish| !matches!(wish, Do::Command(_) | Do::EditComposer));
     if out.len() < before {
         state.requests.forget_answers();
         state.queued.clear();

@@ -9,6 +9,7 @@ use super::ViewCache;
 use super::frame::{self, Titles};
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
+use crate::ui::first::Weight;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::Searching;
@@ -41,7 +42,13 @@ pub fn draw(
             let talk = layout::talk(state, area);
             agent.transcript.view(cache, theme, talk, buffer);
         }
-        Some(_) | None => frame::empty(&welcome(state), theme, inner, buffer),
+        Some(_) | None => match crate::ui::first::drawn(state) {
+            Some(page) => {
+                let inner = inner.inner(layout::BESIDE_TEXT);
+                super::first::draw(state, page, theme, inner, buffer);
+            }
+            None => frame::empty(&welcome(state), theme, inner, buffer),
+        },
     }
     search_line(state, theme, area, buffer)
 }
@@ -113,6 +120,9 @@ fn name(state: &UiState) -> String {
 }
 
 fn doing(state: &UiState, theme: &Theme) -> Vec<Span<'static>> {
+    if state.first_page().map(|p| p.weight) == Some(Weight::Missing) {
+        return Vec::new();
+    }
     let activity = state.activity(&state.shown);
     let (shape, words, style) = look::activity(&activity, state.now, theme);
     let (shape, since) = match &activity {
@@ -241,11 +251,17 @@ pub fn composer(
         return None;
     }
     if state.composer.is_empty() {
+        let page = state.first_page().map(|p| p.weight);
         let key = |context, action| state.keymap.key(context, action);
         let writes = format!("{} to write", key(Context::Panes, Action::Compose));
         let back = key(Context::Composer, Action::Back);
         let leaves = format!("Write to this teammate; {back} goes back");
-        let forms = if !has_keys {
+        let forms = if page == Some(Weight::Missing) {
+            &[
+                "What you write here waits until there is a model",
+                "Waits for a model",
+            ][..]
+        } else if !has_keys {
             &[writes.as_str()][..]
         } else if state.shown.is_lead() && !state.seat.is_crew() {
             &[

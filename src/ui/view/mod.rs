@@ -3,7 +3,7 @@
 mod board;
 mod complete;
 mod event_log;
-mod first_run;
+mod first;
 mod frame;
 mod hints;
 mod inbox;
@@ -30,7 +30,7 @@ pub use status::places as status_places;
 
 use super::layout::{self, Class, Layout};
 use super::pane::Pane;
-use super::state::{Page, UiState};
+use super::state::UiState;
 use super::textual::width;
 use super::theme::Theme;
 use super::transcript::TranscriptCache;
@@ -82,12 +82,7 @@ fn draw_on(
     buffer.set_style(area, theme.ground);
     let layout = layout::layout(state, area);
     if layout.class == Class::Small {
-        first_run::too_small(area, theme, buffer);
-        return None;
-    }
-    if let Page::FirstRun { reason, steps } = &state.page {
-        first_run::draw(state, (reason, steps), theme, area, buffer);
-        hints::draw(state, theme, layout.hints, buffer);
+        first::too_small(area, theme, buffer);
         return None;
     }
     status::draw(state, theme, layout.status, buffer);

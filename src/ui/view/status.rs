@@ -11,6 +11,7 @@ use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::ui::bars::{self, Placed};
+use crate::ui::first::Weight;
 use crate::ui::hit::Hit;
 use crate::ui::keymap::Action;
 use crate::ui::look;
@@ -126,7 +127,13 @@ fn left(state: &UiState, theme: &Theme, words: Words) -> Vec<Piece> {
         out.push(piece(0, text, theme.accent));
     }
     let Some(setup) = &state.setup else {
-        out.push(piece(1, "starting…".into(), theme.dim));
+        // Where no crew can start, the page says why.
+        let is_missing = state.first_page().map(|p| p.weight) == Some(Weight::Missing);
+        out.push(if is_missing {
+            piece(1, "no crew".into(), theme.warn)
+        } else {
+            piece(1, "starting…".into(), theme.dim)
+        });
         return out;
     };
     let project = one_line(setup.project());

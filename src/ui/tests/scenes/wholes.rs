@@ -9,7 +9,8 @@ use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::protocol::event::Setup;
 use crate::protocol::{Event, EventKind};
-use crate::ui::fixture::{NOON, blank, busy, busy_events, press, started, tell, told};
+use crate::ui::first::Weight;
+use crate::ui::fixture::{NOON, blank, busy, busy_events, first_page, press, started, tell, told};
 use crate::ui::replay::Player;
 use crate::ui::{Msg, Seat, UiState, begin_replay, update};
 
@@ -34,12 +35,7 @@ fn laid_out(arrangement: Arrangement, width: u16, height: u16) -> UiState {
 
 fn first_run(width: u16, height: u16) -> UiState {
     let mut state = blank(width, height);
-    let steps = [
-        "ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment sets a key.".to_string(),
-        "OPENAI_BASE_URL=http://localhost:8080/v1 uses a server of your own; the model is chosen with /model.".to_string(),
-        "~/.config/crewdeck/config.toml keeps either for good; crewdeck doctor says what was found.".to_string(),
-    ];
-    state.first_run("No key and no local model server was found.", &steps);
+    state.show_first(first_page(Weight::Missing));
     state
 }
 

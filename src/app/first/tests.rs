@@ -1,0 +1,187 @@
+//! Which page follows from which facts, and how each one looks.
+
+use pretty_assertions::assert_eq;
+
+use super::*;
+use crate::app::wire::no_model;
+use crate::model::{Fault, ModelError};
+use crate::ui::UiState;
+use crate::ui::fixture::{blank, cells, picture, press, started};
+use crate::ui::theme::Theme;
+
+fn refused(fault: Fault, message: &str, hint: &str) -> NoModel {
+    NoModel::refused(&ModelError::new(fault, message, hint))
+}
+
+fn wrong_key() -> NoModel {
+    refused(
+        Fault::Auth,
+        "the key was refused (401): invalid x-api-key [authentication_error]",
+        "Check ANTHROPIC_API_KEY: export the right key, then start crewdeck again.",
+    )
+}
+
+fn nobody() -> NoModel {
+    refused(
+        Fault::Unreachable,
+        "nothing answers at http://127.0.0.1:9000 (Connection refused (os error 111))",
+        "Is the server running? --base-url names another address.",
+    )
+}
+
+fn not_listed() -> NoModel {
+    NoModel::not_listed("big-9", &["big-1".into(), "small-2".into()])
+}
+
+/// What a page offers, in its order.
+fn actions(page: &FirstPage) -> Vec<Action> {
+    page.offers.iter().map(|o| o.action).collect()
+}
+
+#[test]
+fn a_model_that_is_missing_gives_a_page_with_what_mends_it() {
+    use Action::{Close, LookAgain, Models, StartDemo};
+    let usual = vec![LookAgain, StartDemo, Close];
+    let cases = [
+        (
+            no_model(),
+            "No model is set up yet: there is no key and no local server.",
+            usual.clone(),
+        ),
+        (
+            wrong_key(),
+            "The key was refused (401): invalid x-api-key [authentication_error].",
+            usual.clone(),
+        ),
+        (
+            nobody(),
+            "Nothing answers at http://127.0.0.1:9000 (Connection refused (os error 111)).",
+            usual.clone(),
+        ),
+        (
+            not_listed(),
+            "The model 'big-9' is not among the 2 that the server lists.",
+            vec![Models, LookAgain, StartDemo, Close],
+        ),
+    ];
+    for (lack, what, offers) in cases {
+        let page = with_crew(&lack);
+        assert_eq!((page.weight, page.what.as_str()), (Weight::Trouble, what));
+        assert_eq!(actions(&page), offers, "{what}");
+        assert_eq!(page.steps, lack.steps);
+        assert!(!page.means.is_empty());
+        // Without a crew nobody can be asked for the models.
+        let page = without_crew(&lack);
+        assert_eq!(page.weight, Weight::Missing);
+        assert_eq!(actions(&page), usual, "{what}");
+    }
+}
+
+#[test]
+fn what_git_lacks_gives_a_page_that_offers_only_what_is_harmless() {
+    let empty = "git init && git commit --allow-empty -m \"Start\"";
+    let cases = [
+        (
+            Ground::NoRepository(Files::Few(0)),
+            Some((empty, "make it one: git init and a first commit, empty")),
+        ),
+        (
+            Ground::NoRepository(Files::Few(1)),
+            Some((INIT_AND_COMMIT, "a first commit of the one file")),
+        ),
+        (
+            Ground::NoRepository(Files::Few(12)),
+            Some((INIT_AND_COMMIT, "of the 12 files here")),
+        ),
+        (
+            Ground::NoCommits(Files::Few(0)),
+            Some(("git commit --allow-empty", "make one, empty")),
+        ),
+        (
+            Ground::NoCommits(Files::Few(3)),
+            Some((FIRST_COMMIT, "make one of the 3 files")),
+        ),
+        (
+            Ground::NoCommits(Files::Choose("there is a lot here")),
+            Some(("there is a lot here", "")),
+        ),
+        (
+            Ground::NoRepository(Files::NotHere("This is your home directory")),
+            Some(("home directory", "")),
+        ),
+        (
+            Ground::NoGit("git was not found: install it".into()),
+            Some(("Install git", "")),
+        ),
+        (Ground::Fine, None),
+    ];
+    for (facts, expected) in cases {
+        let page = ground(&facts);
+        let Some((step, offer)) = expected else {
+            assert_eq!(page, None);
+            continue;
+        };
+        let page = page.unwrap();
+        assert_eq!(page.weight, Weight::Advice);
+        assert!(page.steps[0].contains(step), "{page:?}");
+        match (offer, &page.offers[..]) {
+            ("", []) => {}
+            (words, [offer]) if !words.is_empty() => {
+                assert_eq!(offer.action, Action::MakeRepository);
+                assert!(offer.words.contains(words), "{page:?}");
+            }
+            _ => panic!("{page:?}"),
+        }
+    }
+}
+
+/// Each page by its name, with whether a crew is there.
+fn pages() -> Vec<(&'static str, FirstPage)> {
+    let ground = |facts| super::ground(&facts).unwrap();
+    vec![
+        ("no_model", without_crew(&no_model())),
+        ("wrong_key", without_crew(&wrong_key())),
+        ("nobody", without_crew(&nobody())),
+        ("not_listed", with_crew(&not_listed())),
+        ("outside_git", ground(Ground::NoRepository(Files::Few(12)))),
+        ("no_commit", ground(Ground::NoCommits(Files::Few(0)))),
+    ]
+}
+
+fn shown(page: FirstPage, width: u16, height: u16) -> UiState {
+    let mut state = match page.weight {
+        Weight::Missing => blank(width, height),
+        Weight::Trouble | Weight::Advice => started(width, height),
+    };
+    state.show_first(page);
+    state
+}
+
+#[test]
+fn each_page_at_three_sizes() {
+    for (name, page) in pages() {
+        for (width, height) in [(160, 45), (100, 30), (70, 20)] {
+            let state = shown(page.clone(), width, height);
+            insta::assert_snapshot!(format!("{name}_{width}x{height}"), picture(&state));
+            let cells = cells(&state, &Theme::default());
+            let styles = format!("{name}_{width}x{height}_style");
+            insta::assert_debug_snapshot!(styles, cells);
+        }
+    }
+}
+
+#[test]
+fn on_the_smallest_screen_what_is_the_case_and_the_keys_stay() {
+    for (name, page) in pages() {
+        let mut state = shown(page, 60, 16);
+        press(&mut state, "esc");
+        let picture = picture(&state);
+        let page = state.first_page().unwrap();
+        let head: String = page.what.split(' ').take(5).collect::<Vec<_>>().join(" ");
+        assert!(picture.contains(&head), "{name}\n{picture}");
+        for offer in &page.offers {
+            let words: String = offer.words.split(' ').take(4).collect::<Vec<_>>().join(" ");
+            assert!(picture.contains(&words), "{name}: {words}\n{picture}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The first page: its keys, when it comes and goes, and that nothing written gets lost.
+
+use pretty_assertions::assert_eq;
+
+use crate::protocol::EventKind;
+use crate::protocol::event::TurnEnd;
+use crate::ui::Do;
+use crate::ui::first::Weight;
+use crate::ui::fixture::{self, picture, press, started, tell};
+use crate::ui::pane::Focus;
+
+#[test]
+fn the_first_page_does_what_it_offers_and_nothing_else() {
+    let mut state = fixture::blank(100, 30);
+    state.show_first(fixture::first_page(Weight::Missing));
+    assert_eq!(press(&mut state, "enter g m x"), []);
+    assert!(state.popups.is_empty());
+    assert_eq!(press(&mut state, "d"), [Do::StartDemo]);
+    assert_eq!(press(&mut state, "r"), [Do::LookAgain]);
+    assert_eq!(press(&mut state, "q"), [Do::Quit]);
+}
+
+#[test]
+fn what_is_written_without_a_crew_stays_and_is_no_row_of_keys() {
+    let mut state = fixture::blank(100, 30);
+    assert_eq!(press(&mut state, "\"gre\""), []);
+    state.show_first(fixture::first_page(Weight::Missing));
+    assert_eq!(press(&mut state, "\"d dr\" enter"), []);
+    assert_eq!(state.composer_text(), "gred dr");
+    assert!(picture(&state).contains("it stays here. Esc r: look again"));
+    assert_eq!(press(&mut state, "esc r"), [Do::LookAgain]);
+    // What was sent before anybody could say that there is no crew comes back.
+    let mut state = fixture::blank(100, 30);
+    press(&mut state, "\"do it\" enter");
+    assert_eq!(state.composer_text(), "");
+    state.show_first(fixture::first_page(Weight::Missing));
+    assert_eq!(
+        (state.composer_text().as_str(), state.queued.len()),
+        ("do it", 0)
+    );
+}
+
+#[test]
+fn the_first_page_goes_with_its_cause_and_covers_no_conversation() {
+    let headline = "Something is in the way";
+    for weight in [Weight::Trouble, Weight::Advice] {
+        let mut state = started(100, 30);
+        state.show_first(fixture::first_page(weight));
+        // The person may have begun to write: the keys stay where they are.
+        assert_eq!(state.focus, Focus::Composer);
+        assert!(picture(&state).contains(headline));
+        assert!(state.is_at_the_beginning());
+        press(&mut state, "\"hello\" enter");
+        let agent = fixture::name("lead");
+        let text = "hello".into();
+        tell(&mut state, vec![EventKind::Prompted { agent, text }]);
+        assert!(!picture(&state).contains(headline));
+        assert!(!state.is_at_the_beginning());
+        assert_eq!(press(&mut state, "esc 1 d r"), []);
+    }
+    // Another model: what was wrong with the one before is no matter, what git lacks still is.
+    let mut state = started(100, 30);
+    state.show_first(fixture::first_page(Weight::Advice));
+    state.show_first(fixture::first_page(Weight::Trouble));
+    press(&mut state, "esc");
+    let mut other = fixture::ready();
+    if let EventKind::CrewReady(setup) = &mut other {
+        setup.model = "another".into();
+    }
+    tell(&mut state, vec![other]);
+    assert_eq!(state.first_page().map(|p| p.weight), Some(Weight::Advice));
+    assert_eq!(state.focus, Focus::Composer);
+}
+
+#[test]
+fn a_first_prompt_that_nobody_answers_comes_back_into_the_composer() {
+    let agent = || fixture::name("lead");
+    let asked = || EventKind::Prompted {
+        agent: agent(),
+        text: "build it".into(),
+    };
+    let failed = || EventKind::TurnEnded {
+        agent: agent(),
+        end: TurnEnd::Failed {
+            error: "the key was refused".into(),
+            hint: "Check it.".into(),
+        },
+    };
+    let said = || EventKind::Said {
+        agent: agent(),
+        text: "Yes.".into(),
+        thinking: String::new(),
+        thought_ms: 0,
+    };
+    for (events, typed, expected) in [
+        (vec![asked(), failed()], "", "build it"),
+        (vec![asked(), failed()], "\"other\"", "other"),
+        (vec![asked(), said(), asked(), failed()], "", ""),
+    ] {
+        let mut state = started(100, 30);
+        press(&mut state, typed);
+        tell(&mut state, events);
+        assert_eq!(state.composer_text(), expected);
+    }
+}

@@ -11,7 +11,7 @@ use crate::domain::stamp::Stamp;
 use crate::protocol::{Event, EventKind};
 use crate::ui::bars::Placed;
 use crate::ui::fixture::{
-    NOON, blank, busy, busy_events, name, permission, picture, press, question, started, tell,
+    NOON, blank, busy, busy_events, name, permission, picture, press, question, tell,
 };
 use crate::ui::hit::{self, Hit};
 use crate::ui::keymap::{Action, Context, Found, TABLE};

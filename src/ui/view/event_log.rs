@@ -9,6 +9,7 @@ use ratatui::widgets::Widget;
 use super::frame;
 use super::popup::{open, search};
 use crate::ui::event_log::{About, LINES_MAX, LogLine, LogView, Tone, Topic, place};
+use crate::ui::keymap::{Action, Context};
 use crate::ui::readers::centered;
 use crate::ui::state::UiState;
 use crate::ui::textual::{clock_to_the_second, count, fit, pad, width, wrap, wrap_some};
@@ -60,7 +61,7 @@ pub fn draw(
     }
     if let Some(area) = place.whole {
         let selected = row.and_then(|at| rows.get(at)).copied();
-        whole(view, selected, theme, area, buffer);
+        whole(state, view, selected, theme, area, buffer);
     }
     cursor
 }
@@ -155,21 +156,23 @@ fn shape(topic: Topic) -> &'static str {
 }
 
 /// Who a line is found by, and what Enter on it shows.
-fn about(line: &LogLine) -> String {
+fn about(state: &UiState, line: &LogLine) -> String {
+    let key = state.keymap.key(Context::EventLog, Action::Open);
     let who = line.who.iter().map(|who| format!(" who:{who}"));
     let shows = match &line.about {
         About::Nothing => String::new(),
-        About::Task(id) => format!(" · Enter shows task {id}"),
-        About::Agent(name) => format!(" · Enter shows {name}"),
-        About::Letter(_) => " · Enter shows the letter and its thread".into(),
-        About::Request(..) => " · Enter shows the request, or who asked".into(),
-        About::Job(_) => " · Enter shows the job".into(),
+        About::Task(id) => format!(" · {key} shows task {id}"),
+        About::Agent(name) => format!(" · {key} shows {name}"),
+        About::Letter(_) => format!(" · {key} shows the letter and its thread"),
+        About::Request(..) => format!(" · {key} shows the request, or who asked"),
+        About::Job(_) => format!(" · {key} shows the job"),
     };
     who.chain([shows]).collect()
 }
 
 /// The selected line whole, or what the filter does not understand.
 fn whole(
+    state: &UiState,
     view: &LogView,
     selected: Option<&LogLine>,
     theme: &Theme,
@@ -202,7 +205,7 @@ fn whole(
     }
     // What Enter shows, where there is room for it.
     if let (Some(row), Some(line)) = (rows.next(), selected) {
-        let words = format!(" kind:{}{}", line.topic.word(), about(line));
+        let words = format!(" kind:{}{}", line.topic.word(), about(state, line));
         Line::styled(fit(&words, columns), theme.dim).render(row, buffer);
     }
 }

@@ -113,6 +113,9 @@ fn keys_ask_the_crew() {
         ("esc 4 G x", vec![]),
         ("esc 4 X", vec![]),
         ("esc 4 X n", vec![]),
+        ("esc 4 X ctrl+c", vec![]),
+        ("esc 4 X enter", vec![]),
+        ("esc 4 X ctrl+c ctrl+c ctrl+c", vec![Do::Quit]),
         (
             "esc 4 j X y",
             vec![Do::Command(Command::Force {
@@ -128,6 +131,8 @@ fn keys_ask_the_crew() {
         ("esc q", vec![]),
         ("esc q y", vec![Do::Quit]),
         ("esc q n", vec![]),
+        ("esc q enter", vec![Do::Quit]),
+        ("esc q ctrl+c", vec![Do::Quit]),
         ("\"/quit\" enter enter", vec![Do::Quit]),
         ("ctrl+c ctrl+c", vec![Do::Quit]),
         ("ctrl+c esc ctrl+c", vec![]),

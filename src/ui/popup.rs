@@ -180,7 +180,8 @@ impl Popup {
                 CommentStage::Verdict => Context::CommentVerdict,
             },
             Popup::Jobs { .. } => Context::Jobs,
-            Popup::Confirm(_) => Context::Confirm,
+            Popup::Confirm(Question::Quit) => Context::Leave,
+            Popup::Confirm(Question::Force(_)) => Context::Confirm,
         }
     }
 }

@@ -43,8 +43,10 @@ pub enum Context {
     CommentVerdict,
     /// In the list of background jobs.
     Jobs,
-    /// A question before leaving.
+    /// A question before something that can not be taken back: only its own letter says yes.
     Confirm,
+    /// A question before leaving: who presses the key again means it.
+    Leave,
     /// While a recording is played.
     Replay,
 }
@@ -68,6 +70,7 @@ impl Context {
             Context::CommentVerdict => "Comment: yes or no",
             Context::Jobs => "Background jobs",
             Context::Confirm => "Question",
+            Context::Leave => "Before leaving",
             Context::Replay => "Replay",
         }
     }
@@ -262,8 +265,11 @@ pub const TABLE: &[Binding] = &[
     bind(Context::CommentVerdict, &["r"], Action::Reject, "reject with the comment", "reject"),
     bind(Context::CommentVerdict, &["esc"], Action::Back, "back to the comment", "back"),
 
-    bind(Context::Confirm, &["y", "enter", "ctrl+c"], Action::Accept, "yes", "yes"),
-    bind(Context::Confirm, &["n", "esc", "q"], Action::Back, "no", "no"),
+    bind(Context::Confirm, &["y"], Action::Accept, "yes", "yes"),
+    bind(Context::Confirm, &["n", "esc", "q", "ctrl+c"], Action::Back, "no", "no"),
+
+    bind(Context::Leave, &["y", "enter", "ctrl+c"], Action::Accept, "leave", "yes"),
+    bind(Context::Leave, &["n", "esc", "q"], Action::Back, "stay", "no"),
 
     bind(Context::Replay, &["space"], Action::PauseOrPlay, "play the recording, or let it stand still", "pause or play"),
     bind(Context::Replay, &["."], Action::Step, "one event on", "step"),

@@ -209,16 +209,16 @@ fn wide(state: &UiState, out: &mut Layout, body: Rect) {
     ]);
 }
 
-/// The board in the large column on the left, the conversation beside it.
+/// The board in the large column on the left, whoever has the keys; the conversation with its todo list beside it.
 fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 62);
     let right = needs(state, out, right);
-    conversation(state, out, right, Todo::Elsewhere);
-    if out.class == Class::Wide && state.tab != Pane::Todo {
-        // What is known of the team fits below the tasks.
-        let rows = u16::try_from(state.team.members.len()).unwrap_or(u16::MAX);
-        let most = (left.height / 3).max(4);
-        let strip = rows.saturating_add(2).clamp(4, most);
+    conversation(state, out, right, Todo::AboveComposer);
+    // What is known of the team fits below the tasks.
+    let rows = u16::try_from(state.team.members.len()).unwrap_or(u16::MAX);
+    let most = (left.height / 3).max(4);
+    let strip = rows.saturating_add(2).clamp(4, most);
+    if out.class == Class::Wide {
         let (board, below) = cut_top(left, left.height.saturating_sub(strip));
         let (team, inbox) = cut_left(below, below.width / 2);
         out.panes.extend([
@@ -227,9 +227,14 @@ fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
             (Pane::Inbox, inbox),
         ]);
     } else {
-        let (tabs, pane) = cut_top(left, 1);
-        out.tabs = Some((tabs, TABS.to_vec()));
-        out.panes.push((state.tab, pane));
+        let (board, below) = cut_top(left, left.height.saturating_sub(strip + 1));
+        let (tabs, below) = cut_top(below, 1);
+        let pane = match state.tab {
+            Pane::Inbox => Pane::Inbox,
+            Pane::Lead | Pane::Todo | Pane::Board | Pane::Team | Pane::Needs => Pane::Team,
+        };
+        out.tabs = Some((tabs, vec![Pane::Team, Pane::Inbox]));
+        out.panes.extend([(Pane::Board, board), (pane, below)]);
     }
 }
 

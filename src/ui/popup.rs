@@ -129,6 +129,8 @@ pub enum Question {
     Quit,
     /// Whether to end a teammate by force.
     Force(Name),
+    /// Whether to merge the branch of a task.
+    Merge(TaskId),
 }
 
 impl Popup {
@@ -182,6 +184,7 @@ impl Popup {
             Popup::Jobs { .. } => Context::Jobs,
             Popup::Confirm(Question::Quit) => Context::Leave,
             Popup::Confirm(Question::Force(_)) => Context::Confirm,
+            Popup::Confirm(Question::Merge(_)) => Context::ConfirmMerge,
         }
     }
 }

@@ -20,6 +20,9 @@ pub const PROBLEMS_MAX: usize = 100;
 /// After so many seconds in one activity an agent counts as stalled.
 const STALLED_AFTER: u64 = 300;
 
+/// Most tasks that are named in one problem.
+const NAMED_MAX: usize = 8;
+
 /// One problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -55,6 +58,7 @@ pub fn problems(state: &UiState) -> Vec<Problem> {
     let present = state.present();
     let agents = present.iter().filter_map(|name| agent(state, name));
     let tasks = state.board.tasks().filter_map(|t| task(state, t, &present));
+    let tasks = tasks.chain(unmerged(state));
     let mut out: Vec<Problem> = asked
         .chain(agents)
         .chain(tasks)
@@ -149,6 +153,29 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
         }
         Standing::Ready | Standing::Done => None,
     }
+}
+
+/// While somebody is at work, what is not merged is in nobody's way.
+fn unmerged(state: &UiState) -> Option<Problem> {
+    let all = board::to_merge(state);
+    if all.is_empty() || state.busy() > 0 {
+        return None;
+    }
+    let ids: Vec<String> = all
+        .iter()
+        .take(NAMED_MAX)
+        .map(ToString::to_string)
+        .collect();
+    let more = match all.len() - ids.len() {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let are = if all.len() == 1 { "is" } else { "are" };
+    Some(Problem {
+        weight: Weight::Person,
+        cause: format!("{}{more} {are} done and not merged", ids.join(" ")),
+        help: "3, then m merges; the lead can do it, too",
+    })
 }
 
 /// The lines of the popup, `width` columns wide.

@@ -148,6 +148,7 @@ impl UiState {
             interrupted,
             dirty,
             history,
+            branches,
             camera: _,
             seat: _,
             board_shape: _,
@@ -196,6 +197,7 @@ impl UiState {
         self.interrupted = interrupted;
         self.dirty = dirty;
         self.history = history;
+        self.branches = branches;
     }
 
     /// All that was said before this screen looked on is shown: it is news no more.

@@ -13,7 +13,7 @@ const TASKS_MAX: usize = 1000;
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Heard {
     board: Option<Which>,
-    others: [Option<Dirty>; 3],
+    others: [Option<Dirty>; 4],
     pub is_over: bool,
 }
 
@@ -24,6 +24,7 @@ impl Heard {
             Dirty::Roster => self.others[0] = Some(Dirty::Roster),
             Dirty::Requests => self.others[1] = Some(Dirty::Requests),
             Dirty::Mail => self.others[2] = Some(Dirty::Mail),
+            Dirty::Branches => self.others[3] = Some(Dirty::Branches),
         }
     }
 
@@ -46,6 +47,7 @@ impl Heard {
             Dirty::Roster,
             Dirty::Requests,
             Dirty::Mail,
+            Dirty::Branches,
         ] {
             self.add(dirty);
         }

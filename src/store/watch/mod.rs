@@ -22,7 +22,17 @@ const NET: Duration = Duration::from_secs(5);
 /// The same where nothing can be heard.
 const POLL: Duration = Duration::from_secs(1);
 /// What is watched, below the root.
-const FOLDERS: [&str; 4] = [".tasks", ".team", ".team/inbox", ".team/requests"];
+const FOLDERS: [&str; 6] = [
+    ".tasks",
+    ".team",
+    ".team/inbox",
+    ".team/requests",
+    ".worktrees",
+    HEADS,
+];
+/// Where git keeps the branches that have no folder in their names: what others merge is seen here. Outside a
+/// repository it is not there.
+const HEADS: &str = ".git/refs/heads";
 
 /// What to look at again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +45,8 @@ pub enum Dirty {
     Requests,
     /// The inboxes.
     Mail,
+    /// The worktrees, or the branches that theirs are merged into.
+    Branches,
 }
 
 /// How changes are noticed.
@@ -128,6 +140,9 @@ impl Folders {
         };
         for (at, folder) in FOLDERS.iter().enumerate() {
             let path = folders.base.join(folder);
+            if *folder == HEADS && !path.is_dir() {
+                continue;
+            }
             folders.watcher.watch(&path, RecursiveMode::NonRecursive)?;
             folders.watched[at] = identity(&path);
         }
@@ -208,6 +223,8 @@ fn dirty(root: &Path, path: &Path) -> Option<Dirty> {
         ".team" if name == "config.json" => Some(Dirty::Roster),
         ".team/requests" if !is_hidden => Some(Dirty::Requests),
         ".team/inbox" if !is_hidden || name.ends_with(".cursor") => Some(Dirty::Mail),
+        ".worktrees" if name == "index.json" => Some(Dirty::Branches),
+        HEADS if !name.ends_with(".lock") => Some(Dirty::Branches),
         _ => None,
     }
 }
@@ -265,6 +282,7 @@ mod tests {
     #[test]
     fn every_kind_of_change_is_told() {
         let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join(HEADS)).unwrap();
         let (watch, told) = watched(dir.path());
         assert_eq!(watch.how(), &Watching::Native);
         for (file, dirty) in [
@@ -274,6 +292,8 @@ mod tests {
             (".team/requests/r1.json", Dirty::Requests),
             (".team/inbox/bob.jsonl", Dirty::Mail),
             (".team/inbox/.bob.cursor", Dirty::Mail),
+            (".worktrees/index.json", Dirty::Branches),
+            (".git/refs/heads/main", Dirty::Branches),
         ] {
             super::super::atomic::write(&dir.path().join(file), b"{}").unwrap();
             assert_eq!(told.recv_timeout(WITHIN), Ok(dirty), "{file}");
@@ -289,12 +309,16 @@ mod tests {
     #[test]
     fn reading_locking_and_temporary_files_tell_nothing() {
         let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join(HEADS)).unwrap();
         let (_watch, told) = watched(dir.path());
         let board = crate::store::Board::open(dir.path());
         for _ in 0..20 {
             board.read().unwrap();
         }
         let _lock = super::super::atomic::Lock::take(&dir.path().join(".tasks/.lock")).unwrap();
+        let heads = dir.path().join(HEADS);
+        fs::write(heads.join("main.lock"), b"0").unwrap();
+        fs::write(dir.path().join(".worktrees/events.jsonl"), b"{}\n").unwrap();
         fs::write(dir.path().join(".tasks/.tmp-Ab12Cd"), b"{}").unwrap();
         fs::write(dir.path().join(".tasks/notes.txt"), b"x").unwrap();
         super::super::atomic::write(&dir.path().join(".team/config.json"), b"{}").unwrap();
@@ -331,7 +355,7 @@ mod tests {
                     number += 1;
                     fs::write(folder.join(format!("task_{number}.json")), b"{}").unwrap();
                 }
-                Dirty::Roster | Dirty::Requests | Dirty::Mail => {}
+                Dirty::Roster | Dirty::Requests | Dirty::Mail | Dirty::Branches => {}
             }
         }
     }
@@ -346,14 +370,15 @@ mod tests {
         let watch = start_with(dir.path(), deaf, net, tell).unwrap();
         let why = "no more watches".to_string();
         assert_eq!(watch.how(), &Watching::Polling { why });
-        let all: Vec<Dirty> = (0..4).map(|_| told.recv_timeout(WITHIN).unwrap()).collect();
+        let all: Vec<Dirty> = (0..5).map(|_| told.recv_timeout(WITHIN).unwrap()).collect();
         assert_eq!(
             all,
             [
                 Dirty::Board(Which::All),
                 Dirty::Roster,
                 Dirty::Requests,
-                Dirty::Mail
+                Dirty::Mail,
+                Dirty::Branches
             ]
         );
         assert_eq!(told.recv_timeout(WITHIN), Ok(Dirty::Board(Which::All)));
@@ -383,7 +408,7 @@ mod tests {
         ] {
             hear(&ear, root, lost);
             let told = ear.heard().take();
-            assert_eq!((told.len(), &told[0]), (4, &Dirty::Board(Which::All)));
+            assert_eq!((told.len(), &told[0]), (5, &Dirty::Board(Which::All)));
         }
     }
 }

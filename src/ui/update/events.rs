@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::popups;
+use super::{merge, popups};
 use crate::domain::attention::Matter;
 use crate::domain::ids::Name;
 use crate::domain::request::{Decider, Request};
@@ -77,6 +77,10 @@ pub fn event(state: &mut UiState, event: &Event) {
             agent_event(state, agent, event);
             let parent = state.agents.entry(parent);
             parent.transcript.sent_out(call, agent);
+        }
+        EventKind::BranchesChanged { branches } => {
+            state.branches.changed(branches);
+            merge::settled(state);
         }
         EventKind::DiffShown {
             task,

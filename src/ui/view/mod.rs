@@ -10,6 +10,7 @@ mod jobs;
 mod lead;
 mod needs;
 mod popup;
+mod question;
 mod replay;
 mod status;
 mod team;

@@ -7,15 +7,11 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Clear, Widget};
 
 use super::frame;
-use crate::domain::ids::Name;
-use crate::domain::text::one_line;
 use crate::ui::line_input::LineInput;
-use crate::ui::popup::{
-    Choice, CommentBox, CommentStage, Picker, Popup, Question, Reader, Searching,
-};
+use crate::ui::popup::{Choice, CommentBox, CommentStage, Picker, Popup, Reader, Searching};
 use crate::ui::readers::{self, centered};
 use crate::ui::state::{Models, UiState};
-use crate::ui::textual::{fit, pad, width, wrap};
+use crate::ui::textual::{fit, width, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::{pickers, rows, sentence};
 
@@ -36,7 +32,7 @@ pub fn draw(
         }
         Popup::Comment(comment) => write(state, comment, theme, screen, buffer),
         Popup::Confirm(question) => {
-            confirm(state, question, theme, screen, buffer);
+            super::question::draw(state, question, theme, screen, buffer);
             None
         }
     }
@@ -286,56 +282,4 @@ fn write(
     let first = rows.first()?;
     let at = Position::new(first.x + window.cursor.1, first.y + window.cursor.0);
     writing.then_some(at)
-}
-
-fn confirm(state: &UiState, question: &Question, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
-    let (title, words, yes) = match question {
-        Question::Quit => ("Quit", quit(state), "quit"),
-        Question::Force(name) => ("End by force", force(state, name), "end it"),
-    };
-    let columns = 60.min(screen.width.saturating_sub(4));
-    let lines = wrap(&words, usize::from(columns.saturating_sub(4)));
-    let rows = u16::try_from(lines.len()).unwrap_or(2);
-    let inner = open(
-        title,
-        Vec::new(),
-        theme,
-        centered(screen, columns, rows + 4),
-        buffer,
-    );
-    let keys = Line::from(vec![
-        Span::styled("y ", theme.accent),
-        Span::styled(pad(yes, 8), theme.text),
-        Span::styled("n ", theme.accent),
-        Span::styled("stay", theme.text),
-    ]);
-    let blank = Line::default();
-    let lines = lines.into_iter().map(|l| Line::styled(l, theme.text));
-    for (line, row) in lines.chain([blank, keys]).zip(inner.rows()) {
-        line.render(row, buffer);
-    }
-}
-
-fn quit(state: &UiState) -> String {
-    match state.busy() {
-        0 => "Quit?".to_string(),
-        1 => "One agent is still at work. Quit and stop it? Its work so far is kept.".to_string(),
-        n => {
-            format!("{n} agents are still at work. Quit and stop them? Their work so far is kept.")
-        }
-    }
-}
-
-fn force(state: &UiState, name: &Name) -> String {
-    let task = state.board.open_task_of(name).map(|task| {
-        format!(
-            " Task {} ({}) goes back to the board.",
-            task.id,
-            one_line(&task.subject)
-        )
-    });
-    format!(
-        "End {name} now, in the middle of what it does?{} What it has written to files stays.",
-        task.unwrap_or_default()
-    )
 }

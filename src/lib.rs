@@ -63,6 +63,7 @@
 //! - a second dashboard in the same directory: what it sees `app/follow.rs`, what it does `crew/viewer.rs`, how it takes
 //!   over `app/viewing.rs` and `app/dashboard/crew.rs`; who runs the crew: `app/lock.rs`
 //! - what a key does: [`ui::keymap`]; a colour, a new theme: [`ui::theme`]
+//! - which tools the dashboard was compared with, what was taken over and what not: [`ui::compared`]
 //!
 //! # Rules that hold everywhere
 //!

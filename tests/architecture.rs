@@ -293,3 +293,23 @@ fn every_test_that_the_promises_name_is_there() {
         .collect();
     complain(&problems);
 }
+
+#[test]
+fn every_file_that_the_comparison_names_is_there() {
+    let base = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(base.join("src/ui/compared.rs")).unwrap();
+    // Files of other programs are named without these folders.
+    let ours = |name: &&str| {
+        let starts = ["src/", "tests/", "benches/"];
+        let is_rust = Path::new(name).extension().is_some_and(|e| e == "rs");
+        is_rust && starts.iter().any(|s| name.starts_with(s))
+    };
+    let named: Vec<&str> = page.split('`').skip(1).step_by(2).filter(ours).collect();
+    assert!(named.len() > 40, "{named:?}");
+    let problems: Vec<String> = named
+        .iter()
+        .filter(|name| !base.join(name).is_file())
+        .map(|name| format!("src/ui/compared.rs names {name}, which is not there"))
+        .collect();
+    complain(&problems);
+}

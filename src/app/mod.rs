@@ -13,6 +13,7 @@ mod journal;
 mod keys;
 mod local;
 mod lock;
+mod mouse;
 mod pace;
 mod replay;
 mod resume;

@@ -8,7 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 use super::pace::{Cause, Pace};
-use super::{blocked_on, keys, now, resume, root, settings, theme};
+use super::{blocked_on, keys, mouse, now, resume, root, settings, theme};
 use crate::cli::Global;
 use crate::config::Settings;
 use crate::protocol::event::Level;
@@ -46,6 +46,7 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
     begin_replay(&mut state, player);
     state.set_keymap(keymap);
     state.set_theme(settings.theme.unwrap_or_default());
+    mouse::take(settings, &mut screen, &mut state)?;
     let depth = theme::color_depth();
     let mut cache = ViewCache::default();
     let mut keys = EventStream::new();

@@ -23,6 +23,7 @@ const HARMLESS: &[&str] = &[
     "model_timeout_s",
     "notify",
     "notify_about",
+    "mouse",
     "anthropic",
     "openai",
 ];

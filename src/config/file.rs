@@ -56,6 +56,8 @@ pub struct Settings {
     pub notify: Option<Calling>,
     /// What the person is called for: `needs`, `trouble`, `done`; all where it is not set.
     pub notify_about: Option<Vec<Matter>>,
+    /// Whether the mouse clicks and scrolls in the dashboard from the start; true where it is not set.
+    pub mouse: Option<bool>,
     /// Folders outside the work directory that commands of agents may write, besides caches and temporary files.
     pub write: Option<Vec<String>>,
     /// Whether commands of agents are confined to where they may write.
@@ -172,6 +174,7 @@ const KEYS: &[(&str, &[&str])] = &[
             "allow",
             "notify",
             "notify_about",
+            "mouse",
             "write",
             "confine",
             "keys",
@@ -262,6 +265,7 @@ impl Settings {
             allow: later.allow.or(self.allow),
             notify: later.notify.or(self.notify),
             notify_about: later.notify_about.or(self.notify_about),
+            mouse: later.mouse.or(self.mouse),
             write: later.write.or(self.write),
             confine: later.confine.or(self.confine),
             keys,

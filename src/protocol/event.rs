@@ -119,6 +119,13 @@ pub struct Setup {
     pub tools: Vec<String>,
 }
 
+impl Setup {
+    /// The name of the directory that the crew works in.
+    pub fn project(&self) -> &str {
+        self.root.rsplit('/').next().unwrap_or_default()
+    }
+}
+
 /// What happened. The crew sends all of them; where an agent is named, it happened to that agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]

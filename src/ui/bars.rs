@@ -33,6 +33,9 @@ pub struct Button {
     pub action: Option<Action>,
 }
 
+/// Columns of the mark before a message and of the blanks around it.
+const MESSAGE_MARGIN: usize = 5;
+
 /// Puts parts of so many columns one behind the other into `row`; what does not fit is cut off or out.
 fn place<T>(row: Rect, parts: impl IntoIterator<Item = (usize, T)>) -> Vec<Placed<T>> {
     let mut x = row.x;
@@ -49,14 +52,37 @@ fn place<T>(row: Rect, parts: impl IntoIterator<Item = (usize, T)>) -> Vec<Place
     out
 }
 
-/// The hints that fit into the line at the bottom; none while a message stands there.
+/// The columns of the message that stands before the hints: what it needs, and what leaves room for the one that always
+/// has its place.
+pub fn message_room(state: &UiState, row: Rect) -> u16 {
+    let Some(flash) = &state.flash else {
+        return 0;
+    };
+    let kept = hints(state).into_iter().filter(is_kept);
+    let kept: usize = kept.map(|h| wide(&h)).sum();
+    let needed = width(&flash.text) + MESSAGE_MARGIN;
+    let room = needed.min(usize::from(row.width).saturating_sub(kept));
+    u16::try_from(room).unwrap_or(row.width)
+}
+
+fn wide(hint: &Hint) -> usize {
+    width(&hint.key) + width(&hint.words) + 3
+}
+
+fn is_kept(hint: &Hint) -> bool {
+    hint.urgency == Urgency::Always
+}
+
+/// The hints that fit into the line at the bottom, behind the message that may stand there.
 pub fn hint_line(state: &UiState, row: Rect) -> Vec<Placed<Hint>> {
-    if state.flash.is_some() {
-        return Vec::new();
-    }
+    let taken = message_room(state, row);
+    let row = Rect {
+        x: row.x + taken,
+        width: row.width - taken,
+        ..row
+    };
     let all = hints(state);
-    let wide = |hint: &Hint| width(&hint.key) + width(&hint.words) + 3;
-    let kept = |hint: &&Hint| hint.urgency == Urgency::Always;
+    let kept = |hint: &&Hint| is_kept(hint);
     let columns = usize::from(row.width);
     let mut room = columns.saturating_sub(all.iter().filter(kept).map(wide).sum());
     let mut shown = Vec::new();

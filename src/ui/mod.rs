@@ -8,8 +8,10 @@ pub mod attention;
 mod bars;
 mod board;
 mod chosen;
+pub mod compared;
 mod complete;
 mod composer;
+mod contexts;
 #[cfg(test)]
 mod fixture;
 mod fuzzy;

@@ -10,11 +10,11 @@ use ratatui::layout::Rect;
 use super::agents::Agents;
 use super::attention::Attention;
 use super::board;
-use super::complete::{self, Completion};
+use super::complete::Completion;
 use super::composer::Composer;
 use super::hit::Pointer;
 use super::jobs::JobBook;
-use super::keymap::{Context, KeyMap};
+use super::keymap::KeyMap;
 use super::letters::LetterLog;
 use super::line_input::LineInput;
 use super::pane::{Focus, Pane};
@@ -23,7 +23,6 @@ use super::replay::Player;
 use super::requests::RequestBook;
 use super::seat::Seat;
 use super::tour::Tour;
-use super::transcript::Search;
 use crate::domain::attention::Matter;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, RequestId, TaskId};
@@ -51,6 +50,9 @@ pub const SPIN: Duration = Duration::from_millis(125);
 pub const TWICE: Duration = Duration::from_secs(2);
 /// How long a short message stays.
 const FLASH: Duration = Duration::from_secs(5);
+
+/// How long it stays at least; three times as long where something is wrong.
+const FLASH_LEAST: Duration = Duration::from_millis(1500);
 
 /// What fills the screen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -130,6 +132,17 @@ pub struct Flash {
     pub text: String,
     /// When it goes.
     pub until: Stamp,
+}
+
+impl Flash {
+    /// Whether it has been there long enough that the next key may put it away.
+    pub fn is_read(&self, now: Stamp) -> bool {
+        let least = match self.level {
+            Level::Info => FLASH_LEAST,
+            Level::Warn | Level::Error => FLASH_LEAST * 3,
+        };
+        self.until.since(now) + least <= FLASH
+    }
 }
 
 /// What is selected in each pane, by its own id: a list that changes does not move the selection.
@@ -321,6 +334,11 @@ impl UiState {
         std::mem::take(&mut self.dirty)
     }
 
+    /// Who has the mouse at the start.
+    pub fn set_mouse(&mut self, owner: MouseOwner) {
+        self.mouse = owner;
+    }
+
     /// The matters that the person wants to be called for.
     pub fn call_for(&mut self, matters: &[Matter]) {
         self.attention.want(matters);
@@ -333,76 +351,14 @@ impl UiState {
         } else {
             "crewdeck viewer"
         };
-        match self.requests.for_person() {
-            0 => name.into(),
-            1 => format!("{name} (1 needs you)"),
-            n => format!("{name} ({n} need you)"),
-        }
-    }
-
-    /// The contexts in which keys count now, the narrowest first.
-    pub fn contexts(&self) -> Vec<Context> {
-        if self.page != Page::Crew {
-            return vec![Context::FirstRun];
-        }
-        if let Some(popup) = self.popups.last() {
-            return vec![popup.context(), Context::Everywhere];
-        }
-        match self.focus {
-            Focus::Composer if complete::selected(self).is_some() => {
-                vec![Context::Completion, Context::Composer, Context::Everywhere]
-            }
-            Focus::Composer => vec![Context::Composer, Context::Everywhere],
-            Focus::Pane(Pane::Board) if self.is_filtering() => {
-                vec![Context::Filter, Context::Everywhere]
-            }
-            Focus::Pane(Pane::Lead) if self.is_searching() => {
-                vec![Context::Search, Context::Everywhere]
-            }
-            Focus::Pane(Pane::Needs) if self.has_choices() => vec![
-                Context::Choices,
-                Context::In(Pane::Needs),
-                Context::Panes,
-                Context::Everywhere,
-            ],
-            Focus::Pane(pane) if self.replay.is_some() => vec![
-                Context::Replay,
-                Context::In(pane),
-                Context::Panes,
-                Context::Everywhere,
-            ],
-            Focus::Pane(pane) => vec![Context::In(pane), Context::Panes, Context::Everywhere],
-        }
-    }
-
-    /// Whether the selected request is a question with choices.
-    fn has_choices(&self) -> bool {
-        super::rows::selected_request(self).is_some_and(|(_, r)| !r.choices.is_empty())
-    }
-
-    /// Whether the board's filter is being written.
-    pub(super) fn is_filtering(&self) -> bool {
-        let typing = |f: &Filter| f.searching == Searching::Typing;
-        self.filter.as_ref().is_some_and(typing)
-    }
-
-    /// Whether what is searched for in the conversation is being written.
-    pub(super) fn is_searching(&self) -> bool {
-        let search = self.agents.get(&self.shown).map(|a| a.transcript.search());
-        let typing = search.flatten().map(Search::searching) == Some(Searching::Typing);
-        typing && self.focus == Focus::Pane(Pane::Lead)
-    }
-
-    /// Whether a comment is being written: it must not get lost.
-    pub(super) fn is_commenting(&self) -> bool {
-        let comment = |p: &Popup| matches!(p, Popup::Comment(_));
-        self.popups.iter().any(comment)
-    }
-
-    /// Whether the background jobs are in view.
-    pub(super) fn shows_jobs(&self) -> bool {
-        let jobs = |p: &Popup| matches!(p, Popup::Jobs { .. });
-        self.popups.iter().any(jobs)
+        let waits = match self.requests.for_person() {
+            0 => String::new(),
+            1 => " (1 needs you)".into(),
+            n => format!(" ({n} need you)"),
+        };
+        let project = self.setup.as_ref().map_or("", Setup::project);
+        let of = if project.is_empty() { "" } else { " · " };
+        format!("{name}{waits}{of}{}", one_line(project))
     }
 
     /// What `name` does.

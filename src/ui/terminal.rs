@@ -9,7 +9,7 @@ use crossterm::clipboard::CopyToClipboard;
 use crossterm::cursor::{Hide, Show};
 use crossterm::event::{
     DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste,
-    EnableFocusChange, EnableMouseCapture, KeyboardEnhancementFlags, PopKeyboardEnhancementFlags,
+    EnableFocusChange, KeyboardEnhancementFlags, PopKeyboardEnhancementFlags,
     PushKeyboardEnhancementFlags,
 };
 use crossterm::style::Print;
@@ -33,6 +33,10 @@ const COPY_MAX: usize = 100_000;
 
 /// Longest notification, in characters.
 const NOTIFY_MAX: usize = 200;
+
+/// Presses, releases, pulls and the wheel, with coordinates of any size (DEC modes 1000, 1002 and 1006). Mode 1003 would
+/// wake crewdeck at each move of the mouse.
+const TAKE_MOUSE: &str = "\u{1b}[?1000h\u{1b}[?1002h\u{1b}[?1006h";
 
 /// Puts the title on the terminal's stack and takes it back (xterm's window operations 22 and 23);
 /// terminals without a stack ignore both.
@@ -108,7 +112,7 @@ impl Screen {
         self.mouse = owner;
         let out = self.terminal.backend_mut();
         match owner {
-            MouseOwner::Crewdeck => execute!(out, EnableMouseCapture),
+            MouseOwner::Crewdeck => execute!(out, Print(TAKE_MOUSE)),
             MouseOwner::Terminal => execute!(out, DisableMouseCapture),
         }
     }
@@ -187,7 +191,7 @@ impl Screen {
             Hide,
         )?;
         if self.mouse == MouseOwner::Crewdeck {
-            execute!(out, EnableMouseCapture)?;
+            execute!(out, Print(TAKE_MOUSE))?;
         }
         if !self.title.is_empty() {
             execute!(out, SetTitle(one_line(&self.title)))?;

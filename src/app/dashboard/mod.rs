@@ -16,7 +16,8 @@ use self::crew::{Building, Crew, Early};
 use super::assemble::{self, Assembly, Blueprint};
 use super::pace::{Cause, Pace};
 use super::{
-    blocked_on, editor, in_words, keys, now, resume, screen as remembered, secrets, theme, until,
+    blocked_on, editor, in_words, keys, mouse, now, resume, screen as remembered, secrets, theme,
+    until,
 };
 use crate::cli::Global;
 use crate::domain::attention::Calling;
@@ -107,7 +108,7 @@ impl Dashboard {
                 "the dashboard needs a terminal, and here is none: crewdeck run works without one"
             );
         }
-        let screen = Screen::enter().context("the terminal can not be taken over")?;
+        let mut screen = Screen::enter().context("the terminal can not be taken over")?;
         let (width, height) = screen.size()?;
         let early = blueprint.prompt().map(|text| Command::Prompt {
             to: Name::lead(),
@@ -127,6 +128,7 @@ impl Dashboard {
             state.say(Level::Warn, words);
         }
         state.set_theme(blueprint.settings.theme.unwrap_or_default());
+        mouse::take(&blueprint.settings, &mut screen, &mut state)?;
         Ok(Dashboard {
             screen,
             cache: ViewCache::default(),

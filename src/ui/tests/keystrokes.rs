@@ -407,3 +407,25 @@ fn the_mouse_scrolls_what_lies_under_it_and_clicks_give_the_keys() {
     mouse(&mut state, MouseEventKind::Down(MouseButton::Left));
     assert_eq!(state.focus, Focus::Pane(Pane::Inbox));
 }
+
+#[test]
+fn a_message_leaves_room_for_the_hints_and_goes_with_the_next_key_once_it_was_read() {
+    let mut state = busy(160, 45);
+    press(&mut state, "esc y");
+    let last = |state: &UiState| {
+        picture(state)
+            .lines()
+            .last()
+            .unwrap_or_default()
+            .to_string()
+    };
+    let line = last(&state);
+    assert!(line.contains("Copied") && line.contains("? help"), "{line}");
+    // Who presses key after key reads the first words all the same.
+    press(&mut state, "j");
+    assert!(last(&state).contains("Copied"));
+    let later = state.now.after(std::time::Duration::from_secs(2));
+    update(&mut state, Msg::Tick { now: later });
+    press(&mut state, "j");
+    assert!(!last(&state).contains("Copied"), "{}", last(&state));
+}

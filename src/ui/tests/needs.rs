@@ -146,7 +146,7 @@ fn the_same_question_of_several_is_one_card_and_one_answer() {
     );
     let other = asked("r3", "carol", "git push --force", 2.0);
     let mut state = waiting(160, 45, vec![one.clone(), two.clone(), other.clone()]);
-    assert_eq!(state.title(), "crewdeck (2 need you)");
+    assert_eq!(state.title(), "crewdeck (2 need you) · parser");
     let text = picture(&state);
     assert!(text.contains("and the same from bob in "), "{text}");
     assert!(!text.contains("bob asks for permission"), "{text}");
@@ -273,7 +273,7 @@ fn what_the_lead_may_decide_comes_last_and_is_not_counted() {
     leads.decider = Decider::Lead;
     leads.created_at.0 -= 100.0;
     let mut state = waiting(160, 45, vec![leads.clone()]);
-    assert_eq!(state.title(), "crewdeck");
+    assert_eq!(state.title(), "crewdeck · parser");
     let text = picture(&state);
     assert!(
         text.contains("the lead may decide this") && !text.contains("1 needs you"),
@@ -290,7 +290,7 @@ fn what_the_lead_may_decide_comes_last_and_is_not_counted() {
         request: own.clone(),
     }];
     assert!(tell(&mut state, told).contains(&Do::Call("alice asks for permission".into())));
-    assert_eq!(state.title(), "crewdeck (1 needs you)");
+    assert_eq!(state.title(), "crewdeck (1 needs you) · parser");
     press(&mut state, "esc w");
     assert_eq!(state.selected.request, Some(own.id));
     // A rule decides at once: nobody needs to look.

@@ -98,6 +98,11 @@ impl Theme {
         }
     }
 
+    /// What lies behind a popup, whatever it was: dim words on the ground.
+    pub fn behind(&self) -> Style {
+        Style::reset().patch(self.ground).patch(self.dim)
+    }
+
     /// All styles with their names, for tests that look at each of them.
     #[cfg(test)]
     fn styles(&self) -> Vec<(&'static str, Style)> {

@@ -27,7 +27,7 @@ use super::keys;
 use super::pane::{Focus, Pane};
 use super::popup::{CommentStage, Popup, Searching, Text};
 use super::replay::Player;
-use super::state::{Motion, MouseOwner, Page, SPIN, UiState};
+use super::state::{Flash, Motion, MouseOwner, Page, SPIN, UiState};
 use super::tour::Tour;
 use crate::domain::screen::ScreenChoice;
 use crate::domain::stamp::Stamp;
@@ -158,8 +158,9 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
     };
     state.dirty = true;
     state.pointer.clicked = None;
-    if state.replay.is_some() {
-        // Where time stands still, a message would stay for ever.
+    // Where time stands still, a message would stay for ever.
+    let is_read = |flash: &Flash| flash.is_read(state.now);
+    if state.replay.is_some() || state.flash.as_ref().is_some_and(is_read) {
         state.flash = None;
     }
     let contexts = state.contexts();

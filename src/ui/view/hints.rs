@@ -1,11 +1,11 @@
-//! The line at the bottom: the keys that do something now, or a short message.
+//! The line at the bottom: a short message, and the keys that do something now.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::ui::bars::hint_line;
+use crate::ui::bars::{hint_line, message_room};
 use crate::ui::hints::Urgency;
 use crate::ui::look;
 use crate::ui::state::UiState;
@@ -17,12 +17,11 @@ const BLANK: &str = " ";
 
 /// Draws it.
 pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
-    let columns = usize::from(row.width);
     if let Some(flash) = &state.flash {
         let (shape, style) = look::level(flash.level, theme);
-        let text = fit(&format!(" {shape} {}", flash.text), columns);
+        let room = usize::from(message_room(state, row)).saturating_sub(2);
+        let text = fit(&format!(" {shape} {}", flash.text), room);
         Line::styled(text, style).render(row, buffer);
-        return;
     }
     for placed in hint_line(state, row) {
         let hint = placed.what;

@@ -112,6 +112,15 @@ fn draw_on(
         .or(searching);
     complete::draw(state, theme, &layout, buffer);
     if let Some(top) = state.popups.last() {
+        if popup::covers(top) {
+            let from = layout.status.bottom();
+            let panes = Rect {
+                y: from,
+                height: layout.hints.y.saturating_sub(from),
+                ..area
+            };
+            buffer.set_style(panes, theme.behind());
+        }
         cursor = popup::draw(state, top, theme, area, buffer);
     }
     cursor

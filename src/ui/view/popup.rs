@@ -38,6 +38,18 @@ pub fn draw(
     }
 }
 
+/// Whether what lies below a popup matters no more while it is open; else it is about what can be seen beside it.
+pub fn covers(popup: &Popup) -> bool {
+    match popup {
+        Popup::Reader(_) | Popup::Jobs { .. } | Popup::Confirm(_) => true,
+        Popup::Comment(_) => false,
+        Popup::Picker(picker) => match picker.choice {
+            Choice::Palette { .. } | Choice::Models | Choice::Rules => true,
+            Choice::Scopes(_) | Choice::Copy | Choice::Themes => false,
+        },
+    }
+}
+
 /// Draws the frame; the place inside comes back.
 pub fn open(
     title: &str,

@@ -93,6 +93,10 @@ fn left(state: &UiState, theme: &Theme, words: Words) -> Vec<Piece> {
         piece(1, "starting…".into(), theme.dim);
         return out;
     };
+    let project = one_line(setup.project());
+    if !project.is_empty() {
+        piece(8, fit(&project, 24), theme.text);
+    }
     if setup.scripted {
         piece(1, "scripted".into(), theme.warn);
     }

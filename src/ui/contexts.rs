@@ -1,0 +1,76 @@
+//! Pure: in which contexts keys count now, as what is open and being written says.
+
+use super::complete;
+use super::keymap::Context;
+use super::pane::{Focus, Pane};
+use super::popup::{Popup, Searching};
+use super::rows;
+use super::state::{Filter, Page, UiState};
+use super::transcript::Search;
+
+impl UiState {
+    /// The contexts in which keys count now, the narrowest first.
+    pub fn contexts(&self) -> Vec<Context> {
+        if self.page != Page::Crew {
+            return vec![Context::FirstRun];
+        }
+        if let Some(popup) = self.popups.last() {
+            return vec![popup.context(), Context::Everywhere];
+        }
+        match self.focus {
+            Focus::Composer if complete::selected(self).is_some() => {
+                vec![Context::Completion, Context::Composer, Context::Everywhere]
+            }
+            Focus::Composer => vec![Context::Composer, Context::Everywhere],
+            Focus::Pane(Pane::Board) if self.is_filtering() => {
+                vec![Context::Filter, Context::Everywhere]
+            }
+            Focus::Pane(Pane::Lead) if self.is_searching() => {
+                vec![Context::Search, Context::Everywhere]
+            }
+            Focus::Pane(Pane::Needs) if self.has_choices() => vec![
+                Context::Choices,
+                Context::In(Pane::Needs),
+                Context::Panes,
+                Context::Everywhere,
+            ],
+            Focus::Pane(pane) if self.replay.is_some() => vec![
+                Context::Replay,
+                Context::In(pane),
+                Context::Panes,
+                Context::Everywhere,
+            ],
+            Focus::Pane(pane) => vec![Context::In(pane), Context::Panes, Context::Everywhere],
+        }
+    }
+
+    /// Whether the selected request is a question with choices.
+    fn has_choices(&self) -> bool {
+        rows::selected_request(self).is_some_and(|(_, r)| !r.choices.is_empty())
+    }
+
+    /// Whether the board's filter is being written.
+    pub(super) fn is_filtering(&self) -> bool {
+        let typing = |f: &Filter| f.searching == Searching::Typing;
+        self.filter.as_ref().is_some_and(typing)
+    }
+
+    /// Whether what is searched for in the conversation is being written.
+    pub(super) fn is_searching(&self) -> bool {
+        let search = self.agents.get(&self.shown).map(|a| a.transcript.search());
+        let typing = search.flatten().map(Search::searching) == Some(Searching::Typing);
+        typing && self.focus == Focus::Pane(Pane::Lead)
+    }
+
+    /// Whether a comment is being written: it must not get lost.
+    pub(super) fn is_commenting(&self) -> bool {
+        let comment = |p: &Popup| matches!(p, Popup::Comment(_));
+        self.popups.iter().any(comment)
+    }
+
+    /// Whether the background jobs are in view.
+    pub(super) fn shows_jobs(&self) -> bool {
+        let jobs = |p: &Popup| matches!(p, Popup::Jobs { .. });
+        self.popups.iter().any(jobs)
+    }
+}

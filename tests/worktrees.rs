@@ -5,6 +5,8 @@
 #[allow(dead_code)] // other tests use more of it
 mod repository;
 
+#[path = "worktrees/branches.rs"]
+mod branches;
 #[path = "worktrees/merging.rs"]
 mod merging;
 #[path = "worktrees/surroundings.rs"]

@@ -6,6 +6,7 @@ mod cost;
 mod keystrokes;
 mod lasting;
 mod layouts;
+mod merging;
 mod mouse;
 mod needs;
 mod pictures;

@@ -102,6 +102,10 @@ fn the_person_sees_what_is_not_merged_is_asked_and_can_take_it_back() {
     screen.wait_for(&format!("git reset --keep {commit} takes it back."));
     screen.wait_for("⇡ 3 to merge");
     assert!(project.file("one").exists());
+    screen.send("\r");
+    screen.wait_for("merged into main: commit");
+    screen.send("\x1b");
+    screen.wait("no page", |t| !t.contains("Task #1"));
     screen.send("m");
     screen.wait_for("#1 is merged already (commit");
     git(&project, &["reset", "--quiet", "--keep", &commit]);

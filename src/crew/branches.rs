@@ -78,8 +78,9 @@ impl Shared {
         let mut known = trees.seen.lock().await;
         let (door, mut seen) = (trees.door.clone(), std::mem::take(&mut *known));
         let looked = blocking(move || {
-            let of = |text: &str| WorktreeName::new(text).ok();
-            let named: Vec<_> = graph.tasks().filter_map(|t| of(&t.worktree)).collect();
+            let tasks = graph.tasks().filter(|_| seen.is_empty());
+            let named = tasks.filter_map(|t| WorktreeName::new(&t.worktree).ok());
+            let named: Vec<WorktreeName> = named.collect();
             let changed = door.branches(&mut seen, how, &named)?;
             Ok((seen, changed))
         });

@@ -64,8 +64,8 @@
 //!
 //! | tool | what it does well | taken over | not, and why |
 //! |---|---|---|---|
-//! | lazygit, yazi | what can not be taken back is asked first, and the question names what will be gone | ending a teammate by force, leaving while agents work: `src/ui/update/popups.rs` | a question before each decision: an approval is itself the answer to one |
-//! | k9s | Cancel has the focus in a question (`internal/ui/dialog/confirm.go`) | `n`, Esc and `q` are no: [`keymap`](crate::ui::keymap) | buttons to walk over: two letters are faster |
+//! | lazygit, yazi | what can not be taken back is asked first, and the question names what will be gone | ending a teammate by force, a merge, leaving while agents work: `src/ui/view/question.rs`; after a merge the command that takes it back: `src/crew/branches.rs` | a question before each decision: an approval is itself the answer to one |
+//! | k9s | Cancel has the focus in a question (`internal/ui/dialog/confirm.go`) | `n`, Esc, `q` and Ctrl+c are no, Enter is nothing; only in the question before leaving they mean what they say: [`keymap`](crate::ui::keymap) | buttons to walk over: two letters are faster |
 //! | opencode | a permission shows the whole command; once, always, reject; a key shows it on the whole screen | the card with its buttons below a text that scrolls; `A` chooses how far a yes reaches: `src/ui/needs_card.rs`, `src/ui/view/needs.rs` | a cursor over the buttons, with Enter for yes: Enter opens the agent, so that nothing is approved by habit |
 //! | opencode | the request takes the input's place, so it can not be missed | a pane that is there when something waits, a word in the status line, `w` from anywhere | taking the keys from who writes: a letter of a sentence must approve nothing (`src/ui/update/decide.rs`) |
 //! | btop, opencode | the rest of the screen goes dim below a popup | the same, but where the popup is about what lies below it: `src/ui/view/popup.rs`, `src/ui/theme/mod.rs` | – |
@@ -120,7 +120,6 @@
 //!
 //! - a help whose lines can be chosen and done (lazygit, yazi); a word for a key that does nothing here (tig, lazygit)
 //! - search in every text that is read, and a filter in every list (k9s, lazygit, tig)
-//! - which branches are merged, on the board itself, and a question before a merge (lazygit opens a menu)
 //! - the branch in the status line (lazygit, opencode, k9s)
 //! - a scroll bar or a position (lazygit, btop, yazi)
 //! - themes that people write themselves (btop, k9s, opencode)

@@ -213,7 +213,7 @@ fn wide(state: &UiState, out: &mut Layout, body: Rect) {
 fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 62);
     let right = needs(state, out, right);
-    conversation(state, out, right, Todo::AboveComposer);
+    conversation(state, out, right, Todo::WhereRoom);
     // What is known of the team fits below the tasks.
     let rows = u16::try_from(state.team.members.len()).unwrap_or(u16::MAX);
     let most = (left.height / 3).max(4);
@@ -265,8 +265,13 @@ fn alone(state: &UiState, out: &mut Layout, pane: Pane, body: Rect) {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Todo {
     AboveComposer,
+    /// The same, where the conversation keeps enough rows, and while it has the keys.
+    WhereRoom,
     Elsewhere,
 }
+
+/// Rows of a conversation from which on a list below it leaves enough of it.
+const TALK_FROM: u16 = 15;
 
 fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: Todo) {
     let upper = if state.replay.is_some() {
@@ -282,7 +287,12 @@ fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: Todo) {
         .get(&state.shown)
         .map_or(0, |a| a.todo.items().len());
     let has_focus = state.focus == Focus::Pane(Pane::Todo);
-    if todo == Todo::AboveComposer && (items > 0 || has_focus) {
+    let is_here = match todo {
+        Todo::AboveComposer => items > 0 || has_focus,
+        Todo::WhereRoom => has_focus || items > 0 && upper.height >= TALK_FROM,
+        Todo::Elsewhere => false,
+    };
+    if is_here {
         let wanted = u16::try_from(items.max(1)).unwrap_or(u16::MAX);
         let most = (upper.height / 3).max(3);
         let height = wanted.saturating_add(2).min(most);

@@ -29,6 +29,13 @@ pub fn lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<L
         .map(|line| plain(line, theme.heading))
         .collect();
     let (shape, words, style) = board::look(state, task, theme);
+    // By whom and when belongs to what is done.
+    let (words, rest) = match words.split_once(", ") {
+        Some((words, rest)) if board::is_unmerged(state, task) => {
+            (words.to_string(), format!("; {rest}"))
+        }
+        Some(_) | None => (words, String::new()),
+    };
     let here = board::standing(&state.board, task);
     let by = match (here, task.owner.is_empty()) {
         (Standing::Done, false) => format!(" by {}", one_line(&task.owner)),
@@ -45,6 +52,7 @@ pub fn lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<L
             },
             theme.dim,
         ),
+        Span::styled(rest, style),
     ]));
     out.push(Line::default());
     let mut field = |name: &str, text: String| {

@@ -32,6 +32,13 @@ pub struct Seen {
     trees: BTreeMap<WorktreeName, Known>,
 }
 
+impl Seen {
+    /// Whether nothing was looked at yet.
+    pub fn is_empty(&self) -> bool {
+        self.marks.is_none()
+    }
+}
+
 /// Whether to look where nothing seems to have changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
@@ -82,7 +89,7 @@ impl Worktrees {
         if how == Look::IfChanged && is_settled && seen.marks.as_ref() == Some(&marks) {
             return Ok(Vec::new());
         }
-        let is_first = seen.marks.is_none();
+        let is_first = seen.is_empty();
         let now = self.look()?.branches(&seen.trees)?;
         let before = std::mem::replace(&mut seen.trees, now);
         seen.marks = Some(marks);

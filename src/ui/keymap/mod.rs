@@ -171,7 +171,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Board), &["enter"], Action::Open, "show the task", "open"),
     bind(Context::In(Pane::Board), &["v"], Action::TurnBoard, "draw the tasks as a graph, or list them", "graph or list"),
     bind(Context::In(Pane::Board), &["D"], Action::Diff, "show what the branch of the task changes", "diff"),
-    bind(Context::In(Pane::Board), &["m"], Action::Merge, "merge the branch of the completed task, or all of them; asks first", "merge"),
+    bind(Context::In(Pane::Board), &["m"], Action::Merge, "merge the branch of the completed task; asks first", "merge"),
     bind(Context::In(Pane::Board), &["/"], Action::Filter, "filter: words, owner:NAME status:ready tag:T, !word", "filter"),
     bind(Context::In(Pane::Board), &["-"], Action::ZoomOut, "draw less of each task: one line, then its number", "zoom"),
     bind(Context::In(Pane::Board), &["+"], Action::ZoomIn, "draw more of each task", ""),

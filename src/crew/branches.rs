@@ -4,13 +4,23 @@ use std::sync::Arc;
 
 use super::Shared;
 use crate::agent::driver::blocking;
-use crate::domain::ids::TaskId;
+use crate::domain::ids::{Name, TaskId};
 use crate::domain::worktree::{Branch, WorktreeName};
 use crate::protocol::event::{BRANCHES_MAX, EventKind, Level};
 use crate::store::Look;
 
 /// The characters of a commit's number that name it in words.
 const COMMIT_SHOWN: usize = 10;
+
+/// What came of trying to merge a branch.
+pub(super) struct Tried {
+    /// A warning: it does not merge by itself.
+    pub(super) level: Level,
+    /// In words.
+    pub(super) text: String,
+    /// The commit that the branch which received it was at before; `None`: it did not move.
+    pub(super) before: Option<String>,
+}
 
 /// What was merged of what the person asked for, to be told in one line.
 #[derive(Debug, Default)]
@@ -88,9 +98,17 @@ impl Shared {
             return;
         };
         *known = seen;
-        for event in told(changed) {
+        for event in told(&changed) {
             self.publish(event).await;
         }
+    }
+
+    /// Tells everybody, and the lead, what came of it.
+    pub(super) async fn tell_merge(&self, tried: &Tried) {
+        if let Some(lead) = self.handle(&Name::lead()) {
+            lead.desk.note(tried.text.clone());
+        }
+        self.notice(tried.level, tried.text.clone()).await;
     }
 
     /// Merges branches because the person wants it, one after the other, and says how to take that back. The first
@@ -125,10 +143,11 @@ impl Shared {
 }
 
 /// Branches in events of a bounded size.
-pub(super) fn told(branches: Vec<Branch>) -> impl Iterator<Item = EventKind> {
-    let pieces: Vec<Vec<Branch>> = branches.chunks(BRANCHES_MAX).map(<[_]>::to_vec).collect();
-    let event = |branches| EventKind::BranchesChanged { branches };
-    pieces.into_iter().map(event)
+pub(super) fn told(branches: &[Branch]) -> impl Iterator<Item = EventKind> {
+    let event = |piece: &[Branch]| EventKind::BranchesChanged {
+        branches: piece.to_vec(),
+    };
+    branches.chunks(BRANCHES_MAX).map(event)
 }
 
 #[cfg(test)]

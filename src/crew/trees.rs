@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Shared;
+use super::branches::Tried;
 use crate::agent::driver::blocking;
 use crate::agent::prompt;
 use crate::domain::graph::{NewTask, TaskGraph};
@@ -33,16 +34,6 @@ pub struct Trees {
     rule: MergeRule,
     /// What of their branches was told. Held by who looks at them.
     pub(super) seen: tokio::sync::Mutex<Seen>,
-}
-
-/// What came of trying to merge a branch.
-pub(super) struct Tried {
-    /// A warning: it does not merge by itself.
-    pub(super) level: Level,
-    /// In words.
-    pub(super) text: String,
-    /// The commit that the branch which received it was at before; `None`: it did not move.
-    pub(super) before: Option<String>,
 }
 
 impl Trees {
@@ -286,14 +277,6 @@ impl Shared {
         let tried = self.try_merge(id).await?;
         self.tell_merge(&tried).await;
         Ok(())
-    }
-
-    /// Tells everybody, and the lead, what came of it.
-    pub(super) async fn tell_merge(&self, tried: &Tried) {
-        if let Some(lead) = self.handle(&Name::lead()) {
-            lead.desk.note(tried.text.clone());
-        }
-        self.notice(tried.level, tried.text.clone()).await;
     }
 
     /// The same for one who reads the answer; only a conflict is told to everybody.

@@ -269,7 +269,7 @@ impl Files {
     async fn tell_branches(&self) {
         let door = self.trees.clone();
         let looked = blocking(move || door.branches(&mut Seen::default(), Look::Anew, &[])).await;
-        for told in branches::told(looked.unwrap_or_default()) {
+        for told in branches::told(&looked.unwrap_or_default()) {
             self.publisher.publish(told).await;
         }
     }

@@ -21,6 +21,8 @@ const SIZES_MAX: usize = 64;
 const STAT_MAX: usize = 1024;
 /// The characters of a commit's number that are shown.
 const COMMIT_SHOWN: usize = 10;
+/// Commits of a branch among which a merge is looked for; the number of an older one is not told.
+const NEWEST_MAX: usize = 500;
 /// Where the branches of worktrees are.
 const HEADS: &str = "refs/heads/";
 
@@ -70,6 +72,8 @@ struct Base {
     commit: String,
     /// The branches that hold commits which it lacks.
     lacks: BTreeSet<String>,
+    /// Its newest commits: a merge that was taken back is not among them.
+    newest: BTreeSet<String>,
 }
 
 impl Worktrees {
@@ -182,6 +186,7 @@ impl Work {
         Ok(Base {
             name: name.unwrap_or_else(|| short(&commit)),
             lacks: lacks.into_keys().collect(),
+            newest: newest(&self.repo.git, &commit)?,
             commit,
         })
     }
@@ -190,16 +195,22 @@ impl Work {
 /// Where the branch of a worktree stands; what it changes is not counted.
 fn state(tree: &Worktree, base: &Base, tip: &str) -> BranchState {
     let into = base.name.clone();
-    let commit = short(&tree.merged_commit);
     if base.lacks.contains(&tree.name.branch()) {
         // What was merged with a commit and is not there was taken back.
-        return if tree.is_merged() && commit.is_empty() {
+        return if tree.is_merged() && tree.merged_commit.is_empty() {
+            let commit = String::new();
             BranchState::Merged { into, commit }
         } else {
             BranchState::Unmerged { into, size: None }
         };
     }
     if tree.is_merged() {
+        let is_there = base.newest.contains(&tree.merged_commit);
+        let commit = if is_there {
+            short(&tree.merged_commit)
+        } else {
+            String::new()
+        };
         BranchState::Merged { into, commit }
     } else if tip == tree.base_commit || tree.base_commit.is_empty() {
         BranchState::Empty
@@ -228,6 +239,13 @@ fn heads(git: &Git, base: Option<&str>) -> Result<BTreeMap<String, String>, Stor
         Some((branch.to_string(), commit.to_string()))
     });
     Ok(heads.collect())
+}
+
+/// The newest commits of a branch, as they came into it.
+fn newest(git: &Git, commit: &str) -> Result<BTreeSet<String>, StoreError> {
+    let most = format!("--max-count={NEWEST_MAX}");
+    let answer = git.ok(&["rev-list", "--first-parent", &most, commit, "--"])?;
+    Ok(answer.lines().map(String::from).collect())
 }
 
 /// What lies between two commits; `None`: git does not say.

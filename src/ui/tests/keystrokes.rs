@@ -113,9 +113,6 @@ fn keys_ask_the_crew() {
         ("esc 4 G x", vec![]),
         ("esc 4 X", vec![]),
         ("esc 4 X n", vec![]),
-        ("esc 4 X ctrl+c", vec![]),
-        ("esc 4 X enter", vec![]),
-        ("esc 4 X ctrl+c ctrl+c ctrl+c", vec![Do::Quit]),
         (
             "esc 4 j X y",
             vec![Do::Command(Command::Force {
@@ -131,8 +128,6 @@ fn keys_ask_the_crew() {
         ("esc q", vec![]),
         ("esc q y", vec![Do::Quit]),
         ("esc q n", vec![]),
-        ("esc q enter", vec![Do::Quit]),
-        ("esc q ctrl+c", vec![Do::Quit]),
         ("\"/quit\" enter enter", vec![Do::Quit]),
         ("ctrl+c ctrl+c", vec![Do::Quit]),
         ("ctrl+c esc ctrl+c", vec![]),
@@ -169,6 +164,23 @@ fn keys_ask_the_crew() {
         ("esc 4 : \"shut down\" enter", vec![shutdown("alice")]),
     ];
     for (keys, expected) in cases {
+        let mut state = busy(160, 45);
+        assert_eq!(press(&mut state, keys), expected, "{keys}");
+    }
+}
+
+#[test]
+fn a_question_is_answered_by_its_own_letter_and_leaving_by_any_key_that_means_it() {
+    let member = name("bob");
+    let force = Do::Command(Command::Force { member });
+    for (keys, expected) in [
+        ("esc 4 j X ctrl+c", vec![]),
+        ("esc 4 j X enter", vec![]),
+        ("esc 4 j X enter y", vec![force]),
+        ("esc 4 j X ctrl+c ctrl+c ctrl+c", vec![Do::Quit]),
+        ("esc q enter", vec![Do::Quit]),
+        ("esc q ctrl+c", vec![Do::Quit]),
+    ] {
         let mut state = busy(160, 45);
         assert_eq!(press(&mut state, keys), expected, "{keys}");
     }

@@ -9,7 +9,7 @@ use crate::domain::request::{Decider, Request};
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
-use crate::protocol::event::Level;
+use crate::protocol::event::{Level, Setup};
 use crate::protocol::{Event, EventKind};
 use crate::ui::board::Standing;
 use crate::ui::state::{MODELS_MAX, Models, Page, UiState};
@@ -33,15 +33,7 @@ pub fn event(state: &mut UiState, event: &Event) {
     };
     state.dirty |= draws;
     match &event.kind {
-        EventKind::CrewReady(setup) => {
-            let before = state.setup.as_ref().map(|s| s.model.as_str());
-            if before.is_some_and(|model| model != setup.model) {
-                let text = format!("The model is {} now.", one_line(&setup.model));
-                state.say(Level::Info, text);
-            }
-            state.setup = Some(setup.clone());
-            state.page = Page::Crew;
-        }
+        EventKind::CrewReady(setup) => ready(state, setup),
         EventKind::ModelsListed { names } => {
             state.models = Models::Listed(names.iter().take(MODELS_MAX).cloned().collect());
         }
@@ -80,7 +72,7 @@ pub fn event(state: &mut UiState, event: &Event) {
         }
         EventKind::BranchesChanged { branches } => {
             state.branches.changed(branches);
-            merge::settled(state);
+            merge::settle(state);
         }
         EventKind::DiffShown {
             task,
@@ -122,6 +114,17 @@ pub fn event(state: &mut UiState, event: &Event) {
         }
         EventKind::CrewAtRest => {}
     }
+}
+
+/// The crew is there, or has another model.
+fn ready(state: &mut UiState, setup: &Setup) {
+    let before = state.setup.as_ref().map(|s| s.model.as_str());
+    if before.is_some_and(|model| model != setup.model) {
+        let text = format!("The model is {} now.", one_line(&setup.model));
+        state.say(Level::Info, text);
+    }
+    state.setup = Some(setup.clone());
+    state.page = Page::Crew;
 }
 
 /// What the person may be called for, requests aside.

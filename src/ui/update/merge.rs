@@ -46,8 +46,8 @@ pub fn all(state: &mut UiState, out: &mut Vec<Do>) {
     out.push(Do::Command(Command::MergeAll { tasks }));
 }
 
-/// A question about what is merged meanwhile has no sense any more.
-pub fn settled(state: &mut UiState) {
+/// Takes a question back about what is merged meanwhile.
+pub fn settle(state: &mut UiState) {
     let mut why = None;
     for popup in &state.popups {
         if let Popup::Confirm(Question::Merge(id)) = popup {

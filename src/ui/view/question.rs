@@ -48,7 +48,7 @@ pub fn draw(
                 Span::styled(format!("{words}   "), theme.text),
             ]
         });
-    let keys = Line::from_iter(spans);
+    let keys: Line = spans.collect();
     let blank = Line::default();
     let lines = lines.into_iter().map(|l| Line::styled(l, theme.text));
     for (line, row) in lines.chain([blank, keys]).zip(inner.rows()) {

@@ -124,7 +124,8 @@ impl Shared {
             if tried.level == Level::Warn {
                 self.tell_merge(&tried).await;
                 if sum.all > 1 {
-                    let text = sum.stopped(id, &tried.text);
+                    // What is in the way was told just before.
+                    let text = sum.stopped(id, "it does not merge by itself");
                     self.notice(Level::Warn, text).await;
                 }
                 return Ok(());

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::index::{Standing, standing};
 use crate::domain::ids::TaskId;
 use crate::domain::task::{Task, TaskStatus};
+use crate::domain::text::one_line;
 use crate::domain::worktree::{Branch, BranchState};
 use crate::ui::look::{self, Look};
 use crate::ui::state::UiState;
@@ -106,9 +107,11 @@ pub fn refusal(state: &UiState, task: &Task) -> Option<String> {
     }
     match branch(state, task) {
         Some(BranchState::Merged { commit, .. }) if !commit.is_empty() => {
+            let commit = one_line(commit);
             Some(format!("{id} is merged already (commit {commit})."))
         }
         Some(BranchState::Merged { into, .. }) => {
+            let into = one_line(into);
             Some(format!("{id} is merged already: {into} has all of it."))
         }
         Some(BranchState::Empty) => {

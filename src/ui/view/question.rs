@@ -83,7 +83,7 @@ fn merge(state: &UiState, id: TaskId) -> String {
     let (size, into) = match board::branch(state, task) {
         Some(BranchState::Unmerged { into, size }) => (
             size.map_or_else(String::new, |size| format!(" ({size})")),
-            format!(" into {into}"),
+            format!(" into {}", one_line(into)),
         ),
         Some(BranchState::Merged { .. } | BranchState::Empty | BranchState::Gone) | None => {
             (String::new(), String::new())

@@ -53,6 +53,8 @@
 //! - who decides a request: `crew/clerk.rs`; what the person allowed for the session: `crew/rules.rs`, and what that
 //!   covers: `tools/policy/scopes.rs`; the card of a request: `ui/needs_card.rs`
 //! - where a claimed task is worked on and how it is merged: `crew/trees.rs`, over [`store::Worktrees`]
+//! - what is merged and what is not: `store/worktrees/branches.rs` asks git, `crew/branches.rs` tells, `ui/board/branches.rs`
+//!   marks; the question before a merge: `ui/update/merge.rs`, `ui/boxes.rs`
 //! - who comes back after a restart: `crew/roll.rs` and `crew/mate/mod.rs`; what was decided and not followed:
 //!   `crew/late.rs`; that all of it holds wherever crewdeck is killed: `tests/crash.rs`, `tests/resume.rs`
 //! - what `crewdeck doctor` looks at: one file in `doctor/checks/` and its line in the table of [`doctor`]; what counts

@@ -5,6 +5,8 @@
 #[allow(dead_code)] // other tests use more of it
 mod repository;
 
+#[path = "worktrees/branches.rs"]
+mod branches;
 #[path = "worktrees/merging.rs"]
 mod merging;
 #[path = "worktrees/surroundings.rs"]
@@ -75,6 +77,7 @@ fn a_task_from_its_worktree_to_the_merge() {
         (0, 1, Content::Unmerged)
     );
 
+    let before = r.git(&["rev-parse", "HEAD"]);
     let merged = trees.merge(&tree.name, NOW).unwrap();
     let commit = r.git(&["rev-parse", "HEAD"]);
     let into = "main".to_string();
@@ -82,7 +85,8 @@ fn a_task_from_its_worktree_to_the_merge() {
         merged,
         Merge::Merged {
             into: into.clone(),
-            commit
+            commit,
+            before
         }
     );
     assert_eq!(r.git(&["log", "-1", "--format=%s"]), "task #3: Subject 3");

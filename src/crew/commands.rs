@@ -37,7 +37,8 @@ pub async fn obey(shared: Arc<Shared>, mut inbox: mpsc::Receiver<Command>) {
             Command::AskShutdown { member } => ask_shutdown(&shared, &member).await,
             Command::Force { member } => shared.force(&member),
             Command::Nudge { member } => shared.nudge(&member).await,
-            Command::Merge { task } => shared.merge_and_tell(task).await,
+            Command::Merge { task } => shared.merge_asked(vec![task]).await,
+            Command::MergeAll { tasks } => shared.merge_asked(tasks).await,
             Command::ShowDiff { task } => shared.show_diff(task).await,
             Command::ListModels => {
                 // The server may be slow to answer; other commands must not wait for it.

@@ -1,5 +1,6 @@
 //! Floor 5: the crew. Takes Commands, runs the lead and its teammates, publishes Events.
 
+mod branches;
 mod ceilings;
 mod clerk;
 mod commands;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Shared;
+use super::branches::Tried;
 use crate::agent::driver::blocking;
 use crate::agent::prompt;
 use crate::domain::graph::{NewTask, TaskGraph};
@@ -12,7 +13,7 @@ use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::{Brought, Created, Leftovers, Merge, Worktree, WorktreeName};
 use crate::protocol::event::{EventKind, Level};
-use crate::store::{NewWorktree, StoreError, Which, Worktrees};
+use crate::store::{Look, NewWorktree, Seen, StoreError, Which, Worktrees};
 
 /// Most files of a conflict that a new task names.
 const FILES_MAX: usize = 20;
@@ -29,14 +30,20 @@ pub enum MergeRule {
 
 /// The worktrees of a crew.
 pub struct Trees {
-    door: Worktrees,
+    pub(super) door: Worktrees,
     rule: MergeRule,
+    /// What of their branches was told. Held by who looks at them.
+    pub(super) seen: tokio::sync::Mutex<Seen>,
 }
 
 impl Trees {
     /// The worktrees that `door` opens.
     pub fn new(door: Worktrees, rule: MergeRule) -> Trees {
-        Trees { door, rule }
+        Trees {
+            door,
+            rule,
+            seen: tokio::sync::Mutex::default(),
+        }
     }
 
     /// Whether the crew merges `tree` by itself when `task` is completed: by its rule, or because the task was made
@@ -234,6 +241,8 @@ impl Shared {
         if let Err(error) = noted {
             tracing::warn!("the end of {} is not in the log: {error}", task.id);
         }
+        // What was left is committed now, and the registry does not show it.
+        self.read_branches(Look::Anew).await;
         let door = trees.door.clone();
         let found = blocking(move || door.find(name.as_str())).await;
         if found.is_ok_and(|tree| trees.merges(&tree, task.id)) {
@@ -265,24 +274,21 @@ impl Shared {
 
     /// Merges the branch of a completed task into the base and tells everybody what came of it.
     pub(super) async fn merge_and_tell(self: &Arc<Self>, id: TaskId) -> Result<(), String> {
-        let (level, text) = self.try_merge(id).await?;
-        if let Some(lead) = self.handle(&Name::lead()) {
-            lead.desk.note(text.clone());
-        }
-        self.notice(level, text).await;
+        let tried = self.try_merge(id).await?;
+        self.tell_merge(&tried).await;
         Ok(())
     }
 
     /// The same for one who reads the answer; only a conflict is told to everybody.
     pub(super) async fn merge(self: &Arc<Self>, id: TaskId) -> Result<String, String> {
-        let (level, text) = self.try_merge(id).await?;
+        let Tried { level, text, .. } = self.try_merge(id).await?;
         if level == Level::Warn {
             self.notice(level, text.clone()).await;
         }
         Ok(text)
     }
 
-    async fn try_merge(self: &Arc<Self>, id: TaskId) -> Result<(Level, String), String> {
+    pub(super) async fn try_merge(self: &Arc<Self>, id: TaskId) -> Result<Tried, String> {
         let trees = self
             .trees
             .as_ref()
@@ -292,16 +298,21 @@ impl Shared {
         let merged = blocking(move || door.merge(&tree, now)).await;
         let branch = name.branch();
         match merged.map_err(|e| e.to_string())? {
-            Merge::Merged { into, .. } => {
-                Ok((Level::Info, format!("{branch} is merged into {into}.")))
-            }
-            Merge::AlreadyMerged { into } => {
-                Ok((Level::Info, format!("{into} has all of {branch} already.")))
-            }
-            Merge::Conflict { into, files } => {
-                let text = self.give_conflict_back(&task, &name, &into, &files).await?;
-                Ok((Level::Warn, text))
-            }
+            Merge::Merged { into, before, .. } => Ok(Tried {
+                level: Level::Info,
+                text: format!("{branch} is merged into {into}."),
+                before: Some(before),
+            }),
+            Merge::AlreadyMerged { into } => Ok(Tried {
+                level: Level::Info,
+                text: format!("{into} has all of {branch} already."),
+                before: None,
+            }),
+            Merge::Conflict { into, files } => Ok(Tried {
+                level: Level::Warn,
+                text: self.give_conflict_back(&task, &name, &into, &files).await?,
+                before: None,
+            }),
         }
     }
 

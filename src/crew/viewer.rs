@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
 
+use super::branches::{self, Sum};
 use super::clerk::decide_with_like;
 use super::commands::{from_person, send_to_member};
 use super::parting::NUDGE;
@@ -19,7 +20,7 @@ use crate::domain::stamp::Stamp;
 use crate::domain::worktree::Merge;
 use crate::protocol::event::{EventKind, LetterStep, Level};
 use crate::protocol::{Command, Publisher};
-use crate::store::{Board, Post, Requests, Roster, StoreError, Worktrees};
+use crate::store::{Board, Look, Post, Requests, Roster, Seen, StoreError, Worktrees};
 
 /// Where the crew runs that is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,7 +118,8 @@ async fn obey(files: Arc<Files>, mut inbox: mpsc::Receiver<Command>) {
             Command::Nudge { member } => files.write(&member, NUDGE).await,
             Command::Decide(decision) => files.decide(decision).await,
             Command::AskShutdown { member } => files.ask_shutdown(&member).await,
-            Command::Merge { task } => files.merge(task).await,
+            Command::Merge { task } => files.merge_asked(vec![task]).await,
+            Command::MergeAll { tasks } => files.merge_asked(tasks).await,
             Command::ShowDiff { task } => files.show_diff(task).await,
             Command::Interrupt { .. }
             | Command::Compact { .. }
@@ -232,27 +234,67 @@ impl Files {
         done.await.map(|_| ()).map_err(|e| e.to_string())
     }
 
-    /// As `crewdeck worktree merge` does: a conflict changes nothing. Only a crew can make a task of it.
-    async fn merge(&self, id: TaskId) -> Result<(), String> {
+    /// Merges branches one after the other; the first that does not merge ends it.
+    async fn merge_asked(&self, tasks: Vec<TaskId>) -> Result<(), String> {
+        let mut sum = Sum::of(tasks.len());
+        for id in tasks {
+            let (mut text, before) = match self.merge(id).await {
+                Ok(merged) => merged,
+                Err(why) if sum.all == 1 => return Err(why),
+                Err(why) => {
+                    self.tell_branches().await;
+                    return Err(sum.stopped(id, &why));
+                }
+            };
+            sum.merged(before);
+            if sum.all == 1 {
+                text.push_str(&sum.way_back());
+            }
+            self.notice(text).await;
+        }
+        if sum.all > 1 {
+            self.notice(sum.whole()).await;
+        }
+        // Where no crew runs, nobody else tells of it.
+        self.tell_branches().await;
+        Ok(())
+    }
+
+    async fn notice(&self, text: String) {
+        let told = EventKind::notice(Level::Info, text);
+        self.publisher.publish(told).await;
+    }
+
+    /// Tells where all branches stand. Outside a repository there are none.
+    async fn tell_branches(&self) {
+        let door = self.trees.clone();
+        let looked = blocking(move || door.branches(&mut Seen::default(), Look::Anew, &[])).await;
+        for told in branches::told(&looked.unwrap_or_default()) {
+            self.publisher.publish(told).await;
+        }
+    }
+
+    /// As `crewdeck worktree merge` does: a conflict changes nothing. Only a crew can make a task of it. What came of it
+    /// comes back, and the commit before.
+    async fn merge(&self, id: TaskId) -> Result<(String, Option<String>), String> {
         let (board, door, now) = (self.board.clone(), self.trees.clone(), self.now());
         let reading = blocking(move || board.read()).await;
         let (_, name) = trees::mergeable(&reading.map_err(|e| e.to_string())?.graph, id)?;
         let tree = name.clone();
         let merged = blocking(move || door.merge(&tree, now)).await;
         let branch = name.branch();
-        let text = match merged.map_err(|e| e.to_string())? {
-            Merge::Merged { into, .. } => format!("{branch} is merged into {into}."),
-            Merge::AlreadyMerged { into } => format!("{into} has all of {branch} already."),
-            Merge::Conflict { into, files } => {
-                return Err(format!(
-                    "{branch} does not merge into {into}: conflict in {}. Nothing was changed; in the crew's own window it becomes a task.",
-                    trees::some(&files)
-                ));
+        match merged.map_err(|e| e.to_string())? {
+            Merge::Merged { into, before, .. } => {
+                Ok((format!("{branch} is merged into {into}."), Some(before)))
             }
-        };
-        let told = EventKind::notice(Level::Info, text);
-        self.publisher.publish(told).await;
-        Ok(())
+            Merge::AlreadyMerged { into } => {
+                Ok((format!("{into} has all of {branch} already."), None))
+            }
+            Merge::Conflict { into, files } => Err(format!(
+                "{branch} does not merge into {into}: conflict in {}. Nothing was changed; in the crew's own window it becomes a task.",
+                trees::some(&files)
+            )),
+        }
     }
 
     async fn tell(&self) -> Result<(), StoreError> {
@@ -283,6 +325,7 @@ impl Files {
             let told = EventKind::LetterMoved { letter, step };
             self.publisher.publish(told).await;
         }
+        self.tell_branches().await;
         Ok(())
     }
 

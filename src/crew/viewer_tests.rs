@@ -3,6 +3,7 @@
 use super::*;
 use crate::domain::rule::Scope;
 use crate::domain::team::Member;
+use crate::domain::worktree::BranchState;
 use crate::protocol::Inlet;
 use crate::protocol::bus::bus;
 use crate::store::prepare;
@@ -160,6 +161,81 @@ async fn a_wish_for_a_shutdown_is_filed_and_decided() {
     let row = |r: &Request| (r.kind, r.from.clone(), r.target.clone(), r.is_pending());
     let rows: Vec<_> = all.iter().map(row).collect();
     assert_eq!(rows, [(RequestKind::Shutdown, Name::user(), bob(), false)]);
+}
+
+#[tokio::test]
+async fn all_are_merged_up_to_the_first_that_is_not_and_where_they_stand_is_told() {
+    let mut place = place();
+    let root = place.dir.path().to_path_buf();
+    let git = |dir: &std::path::Path, args: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.args(["-c", "user.name=t", "-c", "user.email=t@t"]);
+        let out = command.args(args).current_dir(dir).output().unwrap();
+        assert!(out.status.success(), "{args:?} {out:?}");
+        String::from_utf8_lossy(&out.stdout).trim().to_string()
+    };
+    git(&root, &["init", "--quiet", "--initial-branch=main"]);
+    git(
+        &root,
+        &["commit", "--quiet", "--allow-empty", "-m", "start"],
+    );
+    let start = git(&root, &["rev-parse", "--short=10", "HEAD"]);
+    let (board, trees) = (Board::open(&root), Worktrees::open(&root));
+    let now = Stamp(1.0);
+    for (id, file) in [(1, "a"), (2, "b"), (3, "b"), (4, "c")] {
+        let task = TaskId(id);
+        let new = crate::store::NewWorktree {
+            task,
+            subject: file.into(),
+            owner: "bob".into(),
+            base: None,
+            needs: Vec::new(),
+        };
+        let name = trees.create(&new, now).unwrap().worktree.name;
+        let dir = root.join(".worktrees").join(name.as_str());
+        std::fs::write(dir.join(file), id.to_string()).unwrap();
+        git(&dir, &["add", "."]);
+        git(&dir, &["commit", "--quiet", "-m", file]);
+        let new = crate::domain::graph::NewTask {
+            subject: file.into(),
+            worktree: name.to_string(),
+            ..Default::default()
+        };
+        board.create(new, now).unwrap();
+        let claimer = crate::domain::graph::Claimer {
+            name: bob(),
+            tags: Vec::new(),
+        };
+        board.claim(Some(task), &claimer, now).unwrap();
+        board.complete(task, &bob(), now).unwrap();
+    }
+    let tasks = [1, 2, 3, 4].map(TaskId).to_vec();
+    place.viewer.submit(Command::MergeAll { tasks }).unwrap();
+    let mut said = Vec::new();
+    let mut stand = Vec::new();
+    while said.len() < 3 {
+        match place.inlet.next().await.unwrap().kind {
+            EventKind::Notice { text, .. } | EventKind::Refused { why: text } => said.push(text),
+            EventKind::BranchesChanged { branches } => {
+                let is_merged = |s: &BranchState| matches!(s, BranchState::Merged { into, .. } if into == "main");
+                stand = branches.iter().map(|b| is_merged(&b.state)).collect();
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let last = said.pop().unwrap();
+    assert_eq!(
+        said,
+        [
+            "wt/task-1 is merged into main.",
+            "wt/task-2 is merged into main."
+        ]
+    );
+    let stopped = "2 of 4 branches are merged; stopped at #3: wt/task-3 does not merge into main: conflict in b.";
+    assert!(last.starts_with(stopped), "{last}");
+    let back = format!(" git reset --keep {start} takes them all back.");
+    assert!(last.ends_with(&back), "{last}");
+    assert_eq!(stand, [true, true, false, false]);
 }
 
 #[tokio::test]

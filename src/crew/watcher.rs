@@ -14,8 +14,8 @@ use crate::domain::ids::{LetterId, Name};
 use crate::domain::task::TaskStatus;
 use crate::domain::team::Team;
 use crate::protocol::event::{EventKind, LetterStep, Level};
-use crate::store::Which;
 use crate::store::watch::{self, Dirty, Watching};
+use crate::store::{Look, Which};
 
 /// Changes that may wait; more of them are merged by the watch.
 const DIRTY_MAX: usize = 16;
@@ -54,6 +54,7 @@ pub async fn watch(shared: Arc<Shared>, begin: impl FnOnce() + Send) {
     shared.read_board(Which::All).await;
     shared.read_team().await;
     shared.read_requests().await;
+    shared.read_branches(Look::Anew).await;
     letters.read(&shared).await;
     // They were read before anybody watched them.
     shared.read_skills().await;
@@ -77,6 +78,7 @@ pub async fn watch(shared: Arc<Shared>, begin: impl FnOnce() + Send) {
                 Dirty::Roster => shared.read_team().await,
                 Dirty::Requests => shared.read_requests().await,
                 Dirty::Mail => letters.read(&shared).await,
+                Dirty::Branches => shared.read_branches(Look::IfChanged).await,
                 Dirty::Skills => shared.read_skills().await,
             }
         }

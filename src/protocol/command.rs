@@ -70,6 +70,12 @@ pub enum Command {
         /// The task.
         task: TaskId,
     },
+    /// Merge the branches of completed tasks in this order; the first that does not merge ends it. A `Notice` tells of
+    /// each one, and the last one of all of them.
+    MergeAll {
+        /// The tasks.
+        tasks: Vec<TaskId>,
+    },
     /// Show what the branch of a task changes. `DiffShown`.
     ShowDiff {
         /// The task.

@@ -19,6 +19,7 @@ use crate::domain::task::Task;
 use crate::domain::team::{Activity, Team};
 use crate::domain::todo::TodoList;
 use crate::domain::usage::Usage;
+use crate::domain::worktree::Branch;
 
 /// Something that happened, numbered and dated. One of these is one line of `crewdeck run --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -81,6 +82,9 @@ pub enum Shortened {
         transcript: String,
     },
 }
+
+/// Most branches that one event tells of.
+pub const BRANCHES_MAX: usize = 200;
 
 /// How much a notice matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -301,6 +305,12 @@ pub enum EventKind {
         /// The tasks that are there no more.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         removed: Vec<TaskId>,
+    },
+    /// Branches of worktrees stand otherwise than before, whoever merged them. At the start of a crew all of them come
+    /// this way; outside a repository none does. Many come as several events, [`BRANCHES_MAX`] in each.
+    BranchesChanged {
+        /// Those branches.
+        branches: Vec<Branch>,
     },
     /// What the branch of a task changes. Answers [`super::Command::ShowDiff`].
     DiffShown {

@@ -46,7 +46,7 @@ pub use root::{git_dirs, prepare, root_of};
 pub use roster::Roster;
 pub use skills::{Fingerprint, LoadedSkill, Skills};
 pub use transcript::{Added, Recalled, Transcript, last_subagent, sessions};
-pub use worktrees::{Listing, NewWorktree, Stray, StrayKind, Worktrees};
+pub use worktrees::{Listing, Look, NewWorktree, Seen, Stray, StrayKind, Worktrees};
 
 /// Why a door did not do what was asked.
 #[derive(Debug, thiserror::Error)]

@@ -112,6 +112,7 @@ impl AgentView {
             | EventKind::ToolFinished { .. }
             | EventKind::JobChanged { .. }
             | EventKind::JobOutput { .. }
+            | EventKind::BranchesChanged { .. }
             | EventKind::DiffShown { .. }
             | EventKind::BoardChanged { .. }
             | EventKind::TeamChanged { .. }

@@ -255,7 +255,7 @@ fn all_buttons(state: &UiState, request: &Request) -> Vec<Button> {
 
 /// The buttons of a popup that asks, in its last row.
 pub fn box_buttons(state: &UiState, popup: &Popup, row: Rect) -> Vec<Placed<Button>> {
-    let buttons: &[(Action, &str)] = match popup {
+    let buttons: &[(Action, &'static str)] = match popup {
         Popup::Comment(comment) => match comment.stage {
             CommentStage::Writing if state.requests.is_question(&comment.request) => &[
                 (Action::Accept, "send the answer"),
@@ -275,6 +275,17 @@ pub fn box_buttons(state: &UiState, popup: &Popup, row: Rect) -> Vec<Placed<Butt
         Popup::Confirm(Question::Force(_)) => {
             &[(Action::Accept, "end it"), (Action::Back, "let it go on")]
         }
+        Popup::Confirm(Question::Merge(_)) if board::to_merge(state).len() > 1 => &[
+            (Action::Accept, "merge"),
+            (Action::MergeAll, "all"),
+            (Action::Diff, "look"),
+            (Action::Back, "not"),
+        ],
+        Popup::Confirm(Question::Merge(_)) => &[
+            (Action::Accept, "merge"),
+            (Action::Diff, "look"),
+            (Action::Back, "not"),
+        ],
         Popup::Reader(_) | Popup::Picker(_) | Popup::Jobs { .. } | Popup::EventLog(_) => &[],
     };
     let parts = buttons.iter().map(|(action, words)| {

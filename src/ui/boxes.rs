@@ -2,13 +2,14 @@
 
 use ratatui::layout::Rect;
 
-use super::pickers;
 use super::popup::{CommentBox, Popup, Question};
 use super::readers::{centered, low};
 use super::state::UiState;
 use super::textual::wrap;
-use crate::domain::ids::Name;
+use super::{board, pickers};
+use crate::domain::ids::{Name, TaskId};
 use crate::domain::text::one_line;
+use crate::domain::worktree::BranchState;
 
 /// Widest field for a comment, in columns.
 const COMMENT_WIDTH: u16 = 72;
@@ -70,6 +71,7 @@ pub fn question_title(question: &Question) -> &'static str {
     match question {
         Question::Quit => "Quit",
         Question::Force(_) => "End by force",
+        Question::Merge(_) => "Merge",
     }
 }
 
@@ -82,10 +84,37 @@ pub fn lines(state: &UiState, question: &Question, screen: Rect) -> Vec<String> 
     let words = match question {
         Question::Quit => quit(state),
         Question::Force(name) => force(state, name),
+        Question::Merge(id) => merge(state, *id),
     };
     wrap(
         &words,
         usize::from(question_width(screen).saturating_sub(4)),
+    )
+}
+
+fn merge(state: &UiState, id: TaskId) -> String {
+    let Some(task) = state.board.get(id) else {
+        return String::new();
+    };
+    let (size, into) = match board::branch(state, task) {
+        Some(BranchState::Unmerged { into, size }) => (
+            size.map_or_else(String::new, |size| format!(" ({size})")),
+            format!(" into {}", one_line(into)),
+        ),
+        Some(BranchState::Merged { .. } | BranchState::Empty | BranchState::Gone) | None => {
+            (String::new(), String::new())
+        }
+    };
+    let others = match board::to_merge(state).len() {
+        0 | 1 => String::new(),
+        n => format!(
+            "\n{n} tasks are done and not merged. All of them: what others build on first, up to the first conflict."
+        ),
+    };
+    format!(
+        "Merge wt/{}{size}{into}?\n{id} {}{others}",
+        one_line(&task.worktree),
+        one_line(&task.subject)
     )
 }
 

@@ -26,7 +26,7 @@
 //! | btop | the frame carries words: title, counts, buttons; not a row is lost | counts above, progress and totals below, on the frame: `src/ui/view/frame.rs`, `src/ui/board/progress.rs` | colour gradients by value: states here have names, and each has its shape too (`src/ui/look.rs`) |
 //! | btop | a row of small bars says how busy something was | five minutes of each teammate: `src/ui/pulse.rs` | big graphs: what agents use is a sum, not a wave |
 //! | k9s | the header says where one is and how it stands | one line: which project, who works, who waits, model, window, tokens, cost: `src/ui/view/status.rs`; project in the terminal's title | several rows of header and a logo: the rows are worth more |
-//! | k9s | pulses: a page of its own for how all of it is (`internal/view/pulse.go`) | `p`: who waits, failed or stands still, with the key that helps: `src/ui/problems.rs` | – |
+//! | k9s | pulses: a page of its own for how all of it is (`internal/view/pulse.go`) | `p`: who waits, failed or stands still, with the key that helps: `src/ui/problems/mod.rs` | – |
 //! | opencode | a conversation, one input, nearly nothing else; the output of tools is cut ("Click to expand") | folded tool calls, opened one by one: `src/ui/transcript/fold.rs`; the composer has the keys at the start | a screen that hides the rest of the crew: seeing it is the point here |
 //!
 //! # Focus and selection
@@ -64,8 +64,8 @@
 //!
 //! | tool | what it does well | taken over | not, and why |
 //! |---|---|---|---|
-//! | lazygit, yazi | what can not be taken back is asked first, and the question names what will be gone | ending a teammate by force, leaving while agents work: `src/ui/update/popups.rs` | a question before each decision: an approval is itself the answer to one |
-//! | k9s | Cancel has the focus in a question (`internal/ui/dialog/confirm.go`) | `n`, Esc and `q` are no: [`keymap`](crate::ui::keymap) | buttons to walk over: two letters are faster |
+//! | lazygit, yazi | what can not be taken back is asked first, and the question names what will be gone | ending a teammate by force, a merge, leaving while agents work: `src/ui/boxes.rs`; after a merge the command that takes it back: `src/crew/branches.rs` | a question before each decision: an approval is itself the answer to one |
+//! | k9s | Cancel has the focus in a question (`internal/ui/dialog/confirm.go`) | `n`, Esc, `q` and Ctrl+c are no, Enter is nothing; only in the question before leaving they mean what they say: [`keymap`](crate::ui::keymap) | buttons to walk over: two letters are faster |
 //! | opencode | a permission shows the whole command; once, always, reject; a key shows it on the whole screen | the card with its buttons below a text that scrolls; `A` chooses how far a yes reaches: `src/ui/needs_card.rs`, `src/ui/view/needs.rs` | a cursor over the buttons, with Enter for yes: Enter opens the agent, so that nothing is approved by habit |
 //! | opencode | the request takes the input's place, so it can not be missed | a pane that is there when something waits, a word in the status line, `w` from anywhere | taking the keys from who writes: a letter of a sentence must approve nothing (`src/ui/update/decide.rs`) |
 //! | btop, opencode | the rest of the screen goes dim below a popup | the same, but where the popup is about what lies below it: `src/ui/view/popup.rs`, `src/ui/theme/mod.rs` | – |
@@ -86,7 +86,7 @@
 //!
 //! | tool | what it does well | taken over | not, and why |
 //! |---|---|---|---|
-//! | btop | "all buttons with a highlighted key are clickable" (`README.md`) | whatever is shown can be pressed: rows, tasks, buttons, tabs, hints, the border between the columns: `src/ui/hit.rs`, `src/ui/update/mouse.rs` | – |
+//! | btop | "all buttons with a highlighted key are clickable" (`README.md`) | whatever is shown can be pressed: rows, tasks, buttons, tabs, hints, the border between the columns: `src/ui/hit/mod.rs`, `src/ui/update/mouse.rs` | – |
 //! | k9s | the mouse is the terminal's until it is asked for (`enableMouse`) | `mouse = false` leaves it there; `M` gives it and takes it at any time: `src/app/mouse.rs`, `src/ui/terminal.rs` | leaving it by default: lazygit, btop and yazi answer to the first click, and Shift selects text all the same |
 //! | k9s | falls back to OSC 52 for the clipboard, which works through ssh | OSC 52: `src/ui/terminal.rs` | programs of the desktop: they are not there on the other side |
 //! | lazygit | a menu of what can be copied | `Y`: a message, a code block, all of it; `y` the nearest thing: `src/ui/transcript/copy.rs` | – |
@@ -120,7 +120,6 @@
 //!
 //! - a help whose lines can be chosen and done (lazygit, yazi); a word for a key that does nothing here (tig, lazygit)
 //! - search in every text that is read, and a filter in every list (k9s, lazygit, tig)
-//! - which branches are merged, on the board itself, and a question before a merge (lazygit opens a menu)
 //! - the branch in the status line (lazygit, opencode, k9s)
 //! - a scroll bar or a position (lazygit, btop, yazi)
 //! - themes that people write themselves (btop, k9s, opencode)

@@ -10,6 +10,7 @@ use super::popup::{Popup, Text};
 use super::rows;
 use super::state::UiState;
 use crate::domain::request::RequestKind;
+use crate::domain::task::Task;
 use crate::domain::team::MemberStatus;
 
 /// A key and what it does, as the hint line shows them.
@@ -171,6 +172,10 @@ fn answer_words(state: &UiState, binding: &Bound) -> Option<&'static str> {
     found.map(|(_, _, words)| *words)
 }
 
+fn selected_task(state: &UiState) -> Option<&Task> {
+    board::selected(state).and_then(|(_, id)| state.board.get(id))
+}
+
 /// Whether `action` is for a crew that runs: in a recording it does nothing.
 fn acts_on_the_crew(action: Action) -> bool {
     matches!(
@@ -185,6 +190,7 @@ fn acts_on_the_crew(action: Action) -> bool {
             | Action::Force
             | Action::Nudge
             | Action::Merge
+            | Action::MergeAll
             | Action::Diff
             | Action::Compose
             | Action::Models
@@ -258,9 +264,10 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         Action::TurnBoard | Action::Pan(_) | Action::ZoomIn | Action::ZoomOut => {
             !state.board.is_empty() && state.filter.is_none()
         }
-        Action::Merge | Action::Diff => crate::ui::board::selected(state)
-            .and_then(|(_, id)| state.board.get(id))
-            .is_some_and(|t| !t.worktree.is_empty()),
+        Action::Merge => selected_task(state)
+            .is_some_and(|t| board::is_unmerged(state, t) && board::refusal(state, t).is_none()),
+        Action::MergeAll => board::to_merge(state).len() > 1,
+        Action::Diff => selected_task(state).is_some_and(|t| !t.worktree.is_empty()),
         Action::AskShutdown | Action::Force | Action::Nudge => rows::selected_member(state)
             .is_some_and(|(_, name)| {
                 let status = state.team.find(&name).map(|m| m.status);

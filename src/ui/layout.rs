@@ -215,17 +215,17 @@ fn wide(state: &UiState, out: &mut Layout, body: Rect) {
     ]);
 }
 
-/// The board in the large column on the left, the conversation beside it.
+/// The board in the large column on the left, whoever has the keys; the conversation with its todo list beside it.
 fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 62);
     let right = needs(state, out, right);
-    conversation(state, out, right, Todo::Elsewhere);
-    if out.class == Class::Wide && state.tab != Pane::Todo {
-        // What is known of the team fits below the tasks, and some letters.
-        let rows = |n: usize| u16::try_from(n).unwrap_or(u16::MAX).saturating_add(2);
-        let most = (left.height / 3).max(4);
-        let letters = rows(state.letters.len()).min(left.height / 4);
-        let strip = rows(state.team.members.len()).max(letters).clamp(4, most);
+    conversation(state, out, right, Todo::WhereRoom);
+    // What is known of the team fits below the tasks, and some letters.
+    let rows = |n: usize| u16::try_from(n).unwrap_or(u16::MAX).saturating_add(2);
+    let most = (left.height / 3).max(4);
+    let letters = rows(state.letters.len()).min(left.height / 4);
+    let strip = rows(state.team.members.len()).max(letters).clamp(4, most);
+    if out.class == Class::Wide {
         let (board, below) = cut_top(left, left.height.saturating_sub(strip));
         let (team, inbox) = cut_left(below, below.width / 2);
         out.panes.extend([
@@ -234,9 +234,14 @@ fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
             (Pane::Inbox, inbox),
         ]);
     } else {
-        let (tabs, pane) = cut_top(left, 1);
-        out.tabs = Some((tabs, TABS.to_vec()));
-        out.panes.push((state.tab, pane));
+        let (board, below) = cut_top(left, left.height.saturating_sub(strip + 1));
+        let (tabs, below) = cut_top(below, 1);
+        let pane = match state.tab {
+            Pane::Inbox => Pane::Inbox,
+            Pane::Lead | Pane::Todo | Pane::Board | Pane::Team | Pane::Needs => Pane::Team,
+        };
+        out.tabs = Some((tabs, vec![Pane::Team, Pane::Inbox]));
+        out.panes.extend([(Pane::Board, board), (pane, below)]);
     }
 }
 
@@ -280,8 +285,13 @@ const LETTER: usize = 3;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Todo {
     AboveComposer,
+    /// The same, where the conversation keeps enough rows, and while it has the keys.
+    WhereRoom,
     Elsewhere,
 }
+
+/// Rows of a conversation from which on a list below it leaves enough of it.
+const TALK_FROM: u16 = 15;
 
 fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: Todo) {
     let upper = if state.replay.is_some() {
@@ -297,7 +307,12 @@ fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: Todo) {
         .get(&state.shown)
         .map_or(0, |a| a.todo.items().len());
     let has_focus = state.focus == Focus::Pane(Pane::Todo);
-    if todo == Todo::AboveComposer && (items > 0 || has_focus) {
+    let is_here = match todo {
+        Todo::AboveComposer => items > 0 || has_focus,
+        Todo::WhereRoom => has_focus || items > 0 && upper.height >= TALK_FROM,
+        Todo::Elsewhere => false,
+    };
+    if is_here {
         let wanted = u16::try_from(items.max(1)).unwrap_or(u16::MAX);
         let most = (upper.height / 3).max(3);
         let height = wanted.saturating_add(2).min(most);

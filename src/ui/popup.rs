@@ -132,6 +132,8 @@ pub enum Question {
     Quit,
     /// Whether to end a teammate by force.
     Force(Name),
+    /// Whether to merge the branch of a task.
+    Merge(TaskId),
 }
 
 impl Popup {
@@ -187,7 +189,9 @@ impl Popup {
                 Searching::Typing => Context::Filter,
                 Searching::Rest => Context::EventLog,
             },
-            Popup::Confirm(_) => Context::Confirm,
+            Popup::Confirm(Question::Quit) => Context::Leave,
+            Popup::Confirm(Question::Force(_)) => Context::Confirm,
+            Popup::Confirm(Question::Merge(_)) => Context::ConfirmMerge,
         }
     }
 }

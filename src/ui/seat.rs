@@ -150,6 +150,7 @@ impl UiState {
             interrupted,
             dirty,
             history,
+            branches,
             camera: _,
             seat: _,
             board_shape: _,
@@ -199,6 +200,7 @@ impl UiState {
         self.dirty = dirty;
         self.history = history;
         self.event_log.forget_crew();
+        self.branches = branches;
     }
 
     /// All that was said before this screen looked on is shown: it is news no more.

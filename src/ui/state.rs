@@ -158,6 +158,8 @@ pub struct UiState {
     pub(super) camera: board::Camera,
     /// What became of each task.
     pub(super) history: board::history::History,
+    /// What is merged.
+    pub(super) branches: board::Branches,
     pub(super) team: Arc<Team>,
     pub(super) letters: LetterLog,
     pub(super) requests: RequestBook,
@@ -224,6 +226,7 @@ impl UiState {
             board_shape: board::Shape::default(),
             camera: board::Camera::default(),
             history: board::history::History::default(),
+            branches: board::Branches::default(),
             team: Arc::default(),
             letters: LetterLog::default(),
             requests: RequestBook::default(),
@@ -282,16 +285,10 @@ impl UiState {
 
     /// What is written in the composer or the comment, for `$EDITOR`.
     pub fn composer_text(&self) -> String {
-        match self.popups.last() {
-            Some(Popup::Comment(comment)) => comment.text.text(),
-            Some(
-                Popup::Reader(_)
-                | Popup::Picker(_)
-                | Popup::Jobs { .. }
-                | Popup::EventLog(_)
-                | Popup::Confirm(_),
-            )
-            | None => self.composer.text(),
+        if let Some(Popup::Comment(comment)) = self.popups.last() {
+            comment.text.text()
+        } else {
+            self.composer.text()
         }
     }
 

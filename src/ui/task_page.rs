@@ -4,7 +4,6 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::board::{self, Standing};
-use super::look;
 use super::state::UiState;
 use super::textual::{age, clock, pad, width as columns, wrap};
 use super::theme::Theme;
@@ -29,7 +28,14 @@ pub fn lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<L
         .into_iter()
         .map(|line| plain(line, theme.heading))
         .collect();
-    let (shape, words, style) = look::task(&state.board, task, theme);
+    let (shape, words, style) = board::look(state, task, theme);
+    // By whom and when belongs to what is done.
+    let (words, rest) = match words.split_once(", ") {
+        Some((words, rest)) if board::is_unmerged(state, task) => {
+            (words.to_string(), format!("; {rest}"))
+        }
+        Some(_) | None => (words, String::new()),
+    };
     let here = board::standing(&state.board, task);
     let by = match (here, task.owner.is_empty()) {
         (Standing::Done, false) => format!(" by {}", one_line(&task.owner)),
@@ -46,6 +52,7 @@ pub fn lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<L
             },
             theme.dim,
         ),
+        Span::styled(rest, style),
     ]));
     out.push(Line::default());
     let mut field = |name: &str, text: String| {
@@ -62,6 +69,7 @@ pub fn lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<L
     };
     field("tags", board::tags(task));
     field("worktree", one_line(&task.worktree));
+    field("branch", one_line(&board::words(state, task)));
     match task.attempts {
         0 => {}
         1 => field("claimed", "once".into()),
@@ -182,7 +190,7 @@ fn edges(
             out.push(Line::styled(text, theme.warn));
             continue;
         };
-        let (shape, words, style) = look::task(&state.board, task, theme);
+        let (shape, words, style) = board::look(state, task, theme);
         let subject = one_line(&task.subject);
         let room = width.saturating_sub(digits + 5);
         let words = super::textual::fit(&words, room / 2);

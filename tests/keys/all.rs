@@ -31,7 +31,12 @@ fn pressed(context: Context) -> (&'static str, &'static str) {
             "a_question_takes_a_number_and_a_permission_a_reach",
         ),
         Context::Jobs => ("over", "each_list_and_text_has_its_key"),
-        Context::Confirm => (
+        Context::Confirm => ("team", "a_teammate_is_looked_at_asked_and_ended"),
+        Context::ConfirmMerge => (
+            "../merging",
+            "the_person_sees_what_is_not_merged_is_asked_and_can_take_it_back",
+        ),
+        Context::Leave => (
             "ends",
             "an_agent_is_stopped_and_leaving_asks_while_one_works",
         ),

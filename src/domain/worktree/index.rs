@@ -232,7 +232,7 @@ mod tests {
             index.put(tree(name, at));
         }
         let last = WorktreeName::new("task-1-3").unwrap();
-        index.change(&last, |t| t.merged(Stamp(9.0))).unwrap();
+        index.change(&last, |t| t.merged("", Stamp(9.0))).unwrap();
         let found = index.of_task(TaskId(1)).unwrap();
         assert_eq!(found.name.as_str(), "task-1-2");
         assert_eq!(index.of_task(TaskId(2)), None);

@@ -1,5 +1,6 @@
 //! A task's worktree: its name, its branch, where it stands, and what may be done with it.
 
+mod branch;
 mod index;
 mod outcome;
 mod refusal;
@@ -15,6 +16,7 @@ use super::stamp::Stamp;
 use super::task::or_default;
 use super::text::{clip, one_line};
 
+pub use branch::{Branch, BranchState, ChangeSize};
 pub use index::{Entry, WorktreeIndex};
 pub use outcome::{
     BranchFate, Brought, Conflict, Created, DiskUse, Leftovers, Merge, Origin, WorktreeDiff,
@@ -159,6 +161,13 @@ pub struct Worktree {
     /// When its branch was merged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged_at: Option<Stamp>,
+    /// The commit of the merge; empty: the base had all of it already, or it is not known.
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub merged_commit: String,
     /// The branch it started from and is merged into; empty: whatever the main work tree has checked out.
     #[serde(default, deserialize_with = "or_default")]
     pub base: String,
@@ -189,6 +198,7 @@ impl Worktree {
             removed_at: None,
             kept_at: None,
             merged_at: None,
+            merged_commit: String::new(),
             base: String::new(),
             base_commit: String::new(),
             owner: String::new(),
@@ -208,12 +218,18 @@ impl Worktree {
         self.kept_at = Some(now);
     }
 
-    /// Its branch was merged. One that is to stay stays so.
-    pub fn merged(&mut self, now: Stamp) {
+    /// Its branch was merged, with that commit where one was made. One that is to stay stays so.
+    pub fn merged(&mut self, commit: &str, now: Stamp) {
         if self.status == WorktreeStatus::Active {
             self.status = WorktreeStatus::Merged;
         }
         self.merged_at = Some(now);
+        self.merged_commit = commit.into();
+    }
+
+    /// Whether its branch was merged and nobody has worked in it since.
+    pub fn is_merged(&self) -> bool {
+        self.merged_at.is_some() && self.status != WorktreeStatus::Active
     }
 
     /// Somebody works in it again.
@@ -299,7 +315,7 @@ mod tests {
         let name = WorktreeName::new("a").unwrap();
         let mut tree = Worktree::new(name, "/x".into(), Stamp(1.0));
         tree.keep(Stamp(2.0));
-        tree.merged(Stamp(3.0));
+        tree.merged("", Stamp(3.0));
         assert_eq!(
             (tree.status, tree.kept_at, tree.merged_at),
             (WorktreeStatus::Kept, Some(Stamp(2.0)), Some(Stamp(3.0)))

@@ -54,6 +54,9 @@ pub enum Merge {
         into: String,
         /// The merge commit.
         commit: String,
+        /// The commit that the branch was at before: to go back there.
+        #[serde(skip)]
+        before: String,
     },
     /// The base had all of it already, perhaps squashed or rebased.
     AlreadyMerged {

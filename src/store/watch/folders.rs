@@ -11,7 +11,7 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use super::super::Skills;
 use super::heard::Ear;
 use super::net::{self, Hearing};
-use super::{FOLDERS, hear};
+use super::{FOLDERS, hear, is_there_always};
 
 /// What tells a folder from another of its name: its inode, which may be used again, and its birth.
 type Identity = (u64, Option<SystemTime>);
@@ -45,7 +45,7 @@ impl Folders {
             skills,
             watcher,
         };
-        for folder in FOLDERS {
+        for folder in FOLDERS.into_iter().filter(|f| is_there_always(f)) {
             let path = folders.base.join(folder);
             folders.watcher.watch(&path, RecursiveMode::NonRecursive)?;
             folders.watched.insert(path.clone(), identity(&path));
@@ -57,7 +57,10 @@ impl Folders {
 
     /// Watches those anew that were deleted and made again, and those of the skills as they are now.
     pub(super) fn renew(&mut self) {
-        let mut wanted: Vec<PathBuf> = FOLDERS.iter().map(|f| self.base.join(f)).collect();
+        let places = FOLDERS.map(|f| (f, self.base.join(f)));
+        let there = places.into_iter();
+        let there = there.filter(|(folder, path)| is_there_always(folder) || path.is_dir());
+        let mut wanted: Vec<PathBuf> = there.map(|(_, path)| path).collect();
         wanted.extend(self.skills.iter().flat_map(Skills::folders));
         let watcher = &mut self.watcher;
         self.watched.retain(|path, _| {

@@ -21,7 +21,11 @@ impl Heard {
     pub(super) fn add(&mut self, dirty: Dirty) {
         match dirty {
             Dirty::Board(which) => self.add_tasks(which),
-            other @ (Dirty::Roster | Dirty::Mail | Dirty::Requests | Dirty::Skills) => {
+            other @ (Dirty::Roster
+            | Dirty::Mail
+            | Dirty::Requests
+            | Dirty::Branches
+            | Dirty::Skills) => {
                 let at = other.kind() - 1;
                 self.others[at] = Some(other);
             }

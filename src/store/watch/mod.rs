@@ -23,10 +23,25 @@ use net::{Hearing, Net, Passed, Trust};
 
 /// Events within this time are one.
 const MERGE: Duration = Duration::from_millis(10);
-/// What is watched, below the root. In the order of [`Dirty::all`].
-const FOLDERS: [&str; 4] = [".tasks", ".team", ".team/inbox", ".team/requests"];
+/// What is watched, below the root. In the order of [`Dirty::all`]; the last two are one kind.
+const FOLDERS: [&str; 6] = [
+    ".tasks",
+    ".team",
+    ".team/inbox",
+    ".team/requests",
+    ".worktrees",
+    HEADS,
+];
+/// Where git keeps the branches that have no folder in their names: what others merge is seen here. Outside a
+/// repository it is not there.
+const HEADS: &str = ".git/refs/heads";
 /// Kinds of files.
-const KINDS: usize = 5;
+const KINDS: usize = 6;
+
+/// Whether a folder of [`FOLDERS`] is there wherever crewdeck runs.
+fn is_there_always(folder: &str) -> bool {
+    folder != HEADS
+}
 
 /// What to look at again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +54,8 @@ pub enum Dirty {
     Mail,
     /// The requests.
     Requests,
+    /// The worktrees, or the branches that theirs are merged into.
+    Branches,
     /// The skills.
     Skills,
 }
@@ -51,6 +68,7 @@ impl Dirty {
             Dirty::Roster,
             Dirty::Mail,
             Dirty::Requests,
+            Dirty::Branches,
             Dirty::Skills,
         ]
     }
@@ -62,7 +80,8 @@ impl Dirty {
             Dirty::Roster => 1,
             Dirty::Mail => 2,
             Dirty::Requests => 3,
-            Dirty::Skills => 4,
+            Dirty::Branches => 4,
+            Dirty::Skills => 5,
         }
     }
 }
@@ -197,6 +216,8 @@ fn dirty(root: &Path, path: &Path) -> Option<Dirty> {
         ".team" if name == "config.json" => Some(Dirty::Roster),
         ".team/requests" if !is_hidden => Some(Dirty::Requests),
         ".team/inbox" if !is_hidden || name.ends_with(".cursor") => Some(Dirty::Mail),
+        ".worktrees" if name == "index.json" => Some(Dirty::Branches),
+        HEADS if !name.ends_with(".lock") => Some(Dirty::Branches),
         _ => None,
     }
 }
@@ -279,6 +300,7 @@ mod tests {
     #[test]
     fn every_kind_of_change_is_told() {
         let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join(HEADS)).unwrap();
         let (watch, told) = watched(dir.path());
         assert_eq!(watch.how(), &Watching::Native);
         for (file, dirty) in [
@@ -288,6 +310,8 @@ mod tests {
             (".team/requests/r1.json", Dirty::Requests),
             (".team/inbox/bob.jsonl", Dirty::Mail),
             (".team/inbox/.bob.cursor", Dirty::Mail),
+            (".worktrees/index.json", Dirty::Branches),
+            (".git/refs/heads/main", Dirty::Branches),
         ] {
             super::super::atomic::write(&dir.path().join(file), b"{}").unwrap();
             assert_eq!(told.recv_timeout(WITHIN), Ok(dirty), "{file}");
@@ -303,12 +327,16 @@ mod tests {
     #[test]
     fn reading_locking_and_temporary_files_tell_nothing() {
         let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join(HEADS)).unwrap();
         let (_watch, told) = watched(dir.path());
         let board = crate::store::Board::open(dir.path());
         for _ in 0..20 {
             board.read().unwrap();
         }
         let _lock = super::super::atomic::Lock::take(&dir.path().join(".tasks/.lock")).unwrap();
+        let heads = dir.path().join(HEADS);
+        fs::write(heads.join("main.lock"), b"0").unwrap();
+        fs::write(dir.path().join(".worktrees/events.jsonl"), b"{}\n").unwrap();
         fs::write(dir.path().join(".tasks/.tmp-Ab12Cd"), b"{}").unwrap();
         fs::write(dir.path().join(".tasks/notes.txt"), b"x").unwrap();
         super::super::atomic::write(&dir.path().join(".team/config.json"), b"{}").unwrap();
@@ -345,7 +373,8 @@ mod tests {
                     number += 1;
                     fs::write(folder.join(format!("task_{number}.json")), b"{}").unwrap();
                 }
-                Dirty::Roster | Dirty::Requests | Dirty::Mail | Dirty::Skills => {}
+                Dirty::Roster | Dirty::Requests | Dirty::Mail | Dirty::Branches | Dirty::Skills => {
+                }
             }
         }
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use super::super::Skills;
 use super::super::print::Print;
-use super::{Dirty, FOLDERS, KINDS, dirty};
+use super::{Dirty, FOLDERS, KINDS, dirty, is_there_always};
 
 /// Between two looks where the system tells of every change.
 const SELDOM: Duration = Duration::from_secs(30);
@@ -142,8 +142,20 @@ impl Net {
 
     fn look_at_all(&mut self, now: SystemTime) -> [Option<u64>; KINDS] {
         let mut prints = [Some(0); KINDS];
+        let mut all = FOLDERS.map(|_| Some(0));
         for (at, folder) in FOLDERS.iter().enumerate() {
-            prints[at] = self.print(at, &self.base.join(folder), now);
+            let path = self.base.join(folder);
+            if is_there_always(folder) || path.is_dir() {
+                all[at] = self.print(at, &path, now);
+            }
+        }
+        let [board, roster, mail, requests, trees, heads] = all;
+        let branches = trees.zip(heads).map(|(a, b)| a.wrapping_add(b));
+        for (at, print) in [board, roster, mail, requests, branches]
+            .into_iter()
+            .enumerate()
+        {
+            prints[at] = print;
         }
         prints[Dirty::Skills.kind()] = self.skills.as_ref().map_or(Some(0), |skills| {
             let mut hasher = DefaultHasher::new();
@@ -312,6 +324,8 @@ mod tests {
             (".team/inbox/bob.jsonl", Dirty::Mail),
             (".team/inbox/.bob.cursor", Dirty::Mail),
             (".team/requests/r1.json", Dirty::Requests),
+            (".worktrees/index.json", Dirty::Branches),
+            (".git/refs/heads/main", Dirty::Branches),
             ("skills/late/SKILL.md", Dirty::Skills),
         ] {
             let file = base.join(file);

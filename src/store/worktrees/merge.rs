@@ -13,7 +13,7 @@ use crate::domain::worktree::{
     Busy, FILES_MAX, Leftovers, Merge, OnDisk, WorktreeError, WorktreeName,
 };
 use crate::store::StoreError;
-use crate::store::git::{Git, GitError, Hooks, busy_in, commit_of, head};
+use crate::store::git::{Git, GitError, Hooks, busy_in, commit_of, head, is_hash};
 
 /// The event that a merge is begun with; another one ends it.
 const BEFORE_MERGE: &str = "worktree.merge.before";
@@ -84,7 +84,16 @@ impl Worktrees {
         let (base, commit) = work.base_of(&tree)?;
         let into = base.clone().unwrap_or_else(|| commit.clone());
         if work.repo.contains(&commit, &tip)? {
-            work.index.change(&tree.name, |tree| tree.merged(now))?;
+            let known = &tree.merged_commit;
+            // One that was taken back is no reason any more.
+            let is_there = is_hash(known)
+                && work
+                    .repo
+                    .git
+                    .says(&["merge-base", "--is-ancestor", known, &commit])
+                    .unwrap_or(false);
+            let by = if is_there { known.as_str() } else { "" };
+            work.index.change(&tree.name, |tree| tree.merged(by, now))?;
             work.save()?;
             return Ok(Merge::AlreadyMerged { into });
         }
@@ -96,12 +105,17 @@ impl Worktrees {
         let git = work.repo.git.with_hooks(Hooks::Run).committer()?;
         match try_merge(&git, work.repo.own(), &tip, &tree.message(), &["--no-ff"])? {
             Attempt::Done => {
-                let tree = work.index.change(&tree.name, |tree| tree.merged(now))?;
+                let head = work.repo.head();
+                let by = head.as_ref().map_or("", |head| head.commit.as_str());
+                let tree = work.index.change(&tree.name, |tree| tree.merged(by, now))?;
                 work.save()?;
                 work.log
                     .note(Note::of("worktree.merge.after", &tree), now)?;
-                let commit = work.repo.head()?.commit;
-                Ok(Merge::Merged { into, commit })
+                Ok(Merge::Merged {
+                    into,
+                    commit: head?.commit,
+                    before: commit,
+                })
             }
             Attempt::Conflict(files) => {
                 let note = Note::of("worktree.merge.conflict", &tree).files(&files);

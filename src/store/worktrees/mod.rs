@@ -3,6 +3,7 @@
 //! Every change is made under one lock, from a fresh reading of the registry and of git's own. Where both
 //! differ (somebody removed a folder, a process was killed between two steps) git and the disk are right.
 
+mod branches;
 mod create;
 mod inside;
 mod judge;
@@ -23,6 +24,7 @@ use crate::domain::stamp::Stamp;
 use crate::domain::worktree::{OnDisk, Worktree, WorktreeError, WorktreeIndex, WorktreeName};
 use log::{EventLog, Note};
 
+pub use branches::{Look, Seen};
 pub use create::NewWorktree;
 pub(super) use judge::size_of;
 pub use strays::{Stray, StrayKind};

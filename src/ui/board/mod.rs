@@ -3,6 +3,7 @@
 //! All of it follows from the tasks, the filter and the room. It is worked out when it is asked for and kept
 //! until one of these changes ([`Kept`]), so that a frame costs the same with 10 000 tasks as with 12.
 
+mod branches;
 mod camera;
 mod critical;
 mod filter;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 
 use ratatui::layout::Rect;
 
+pub use branches::{Branches, UNMERGED, branch, is_unmerged, look, refusal, to_merge, words};
 pub use camera::{Camera, Toward, Zoom};
 pub use filter::Query;
 pub use index::{Index, Standing, standing};
@@ -100,6 +102,8 @@ pub struct Kept {
     unlocks: Slot<(u64, TaskId), Arc<Vec<TaskId>>>,
     /// By the board.
     under_way: Slot<u64, Arc<[Stamp]>>,
+    /// By the board and what is known of the branches.
+    to_merge: Slot<(u64, u64), Arc<Vec<TaskId>>>,
 }
 
 impl Kept {

@@ -5,6 +5,7 @@
 //! refused for stays with the screen that gave it.
 
 mod actors;
+mod agents;
 mod board;
 mod page;
 mod query;
@@ -302,7 +303,7 @@ impl UiState {
             agent: Some(agent), ..
         } = &event.kind
         {
-            self.event_log.say_better(&tell::gone(agent.as_str()));
+            self.event_log.say_better(&agents::gone(agent.as_str()));
         }
         self.event_log.actors.heard(event);
         for told in told {

@@ -3,22 +3,19 @@
 //! What an agent says and which tools it calls is in its conversation and not told here; what happened to the tasks, the
 //! letters, the team and the calls of the models is.
 
-use super::actors::Deed;
+use super::agents::{activity_changed, gone, team_changed, turn_ended};
 use super::{About, Told, Tone, Topic, board, called};
-use crate::domain::graph::Claimer;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::job::{Job, JobEnd};
 use crate::domain::mail::Letter;
 use crate::domain::request::{Request, RequestKind, RequestStatus};
 use crate::domain::rule::SessionRule;
 use crate::domain::skill::SkillBook;
-use crate::domain::stamp::Stamp;
-use crate::domain::team::{Activity, Member, MemberStatus, Team};
 use crate::domain::text::one_line;
-use crate::protocol::event::{LetterStep, Level, Setup, TurnEnd};
+use crate::protocol::event::{LetterStep, Level, Setup};
 use crate::protocol::{Event, EventKind};
+use crate::ui::sentence;
 use crate::ui::state::UiState;
-use crate::ui::{look, sentence};
 
 /// What is told of an event; `state` has not followed it yet. Most events tell nothing or one line.
 pub(super) fn tell(state: &UiState, event: &Event) -> Vec<Told> {
@@ -110,6 +107,8 @@ pub(super) fn tell(state: &UiState, event: &Event) -> Vec<Told> {
         | EventKind::UsageChanged { .. }
         | EventKind::TodoChanged { .. }
         | EventKind::JobOutput { .. }
+        // The board has its mark; a merge of the crew is a notice.
+        | EventKind::BranchesChanged { .. }
         // It opens what was asked for.
         | EventKind::ModelsListed { .. }
         | EventKind::DiffShown { .. } => Vec::new(),
@@ -143,86 +142,6 @@ fn ready(before: Option<&Setup>, setup: &Setup) -> Told {
     }
 }
 
-fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<Told> {
-    let told = match end {
-        TurnEnd::Done if agent.parent().is_some() => {
-            Told::new(Topic::Team, format!("{agent} has brought its answer back")).tone(Tone::Good)
-        }
-        TurnEnd::Done => return None,
-        TurnEnd::Interrupted => Told::new(Topic::Team, format!("{agent} was stopped")),
-        TurnEnd::Failed { error, hint } if hint.is_empty() => {
-            Told::new(Topic::Model, format!("{agent}'s call failed: {error}")).tone(Tone::Error)
-        }
-        TurnEnd::Failed { error, hint } => Told::new(
-            Topic::Model,
-            format!("{agent}'s call failed: {error}. {hint}"),
-        )
-        .tone(Tone::Error),
-        TurnEnd::Stopped { why } => {
-            Told::new(Topic::Model, format!("{agent}'s turn was ended: {why}")).tone(Tone::Warn)
-        }
-    };
-    Some(told.of(agent))
-}
-
-fn activity_changed(state: &UiState, agent: &Name, activity: &Activity, at: Stamp) -> Option<Told> {
-    let before = state.activity(agent);
-    if before == *activity {
-        return None;
-    }
-    let told = match activity {
-        Activity::Backoff {
-            cause,
-            until,
-            attempt,
-        } => {
-            let wait = look::seconds(*until, at);
-            let words = format!(
-                "{agent}'s call failed: {cause}; attempt {} in {wait} s",
-                attempt.saturating_add(1)
-            );
-            Told::new(Topic::Model, words).tone(Tone::Warn)
-        }
-        Activity::Queued { .. } if matches!(before, Activity::Queued { .. }) => return None,
-        Activity::Queued { place } => Told::new(
-            Topic::Model,
-            format!("{agent} waits for a free call, place {place}: no more may run at once"),
-        ),
-        Activity::Idle if agent.is_lead() || agent.parent().is_some() => return None,
-        Activity::Idle => {
-            let words = format!("{agent} is idle: {}", why_idle(state, agent)?);
-            Told::new(Topic::Team, words)
-        }
-        // The end of the turn, the notice or the request that comes with it says more.
-        Activity::Failed { .. }
-        | Activity::Stuck { .. }
-        | Activity::NeedsYou { .. }
-        | Activity::Gone
-        // The team's pane shows it.
-        | Activity::Thinking
-        | Activity::Compacting
-        | Activity::Tool { .. } => return None,
-    };
-    Some(told.of(agent))
-}
-
-/// Why an agent has nothing to do, as far as the board tells it; `None`: it goes on at once with what is ready for it.
-fn why_idle(state: &UiState, agent: &Name) -> Option<String> {
-    if let Some(own) = state.board.open_task_of(agent) {
-        return Some(format!("its turn is over and {} is still open", own.id));
-    }
-    let tags = state.team.find(agent).map(|m| m.tags.clone());
-    let claimer = Claimer {
-        name: agent.clone(),
-        tags: tags.unwrap_or_default(),
-    };
-    if !state.board.has_open() {
-        return Some("nothing is left to do on the board".into());
-    }
-    let is_ready = state.board.claimable_unasked(&claimer).is_some();
-    (!is_ready).then(|| "no task is ready for it".into())
-}
-
 fn job_changed(state: &UiState, job: &Job) -> Option<Told> {
     let known = state.jobs.get(&job.id);
     let (agent, title) = (&job.agent, job.title());
@@ -246,38 +165,6 @@ fn job_changed(state: &UiState, job: &Job) -> Option<Told> {
         }
     };
     Some(told.by(agent.as_str()).about(About::Job(job.id.clone())))
-}
-
-/// What is said of a teammate that leaves, until a notice says why.
-pub(super) fn gone(name: &str) -> String {
-    format!("{name} has left the team")
-}
-
-fn team_changed(state: &UiState, team: &Team, at: Stamp) -> Vec<Told> {
-    let here = |m: &&Member| m.status != MemberStatus::Shutdown;
-    let was_here = |m: &Member| state.team.find(&m.name).is_some_and(|m| here(&m));
-    let came = team.members.iter().filter(here).filter(|m| !was_here(m));
-    let came = came.map(|member| {
-        let name = &member.name;
-        let role = match member.role.as_str() {
-            "" => String::new(),
-            role => format!(" as {role}"),
-        };
-        let by = state
-            .event_log
-            .actors
-            .who(&Deed::Spawn(name.to_string()), at);
-        match by {
-            Some(by) => Told::new(Topic::Team, format!("{by} spawned {name}{role}"))
-                .of(name)
-                .by(by.as_str()),
-            None => Told::new(Topic::Team, format!("{name} is on the team{role}")).of(name),
-        }
-    });
-    let left = state.team.members.iter().filter(here);
-    let left = left.filter(|m| team.find(&m.name).is_none_or(|m| !here(&m)));
-    let left = left.map(|m| Told::new(Topic::Team, gone(m.name.as_str())).of(&m.name));
-    came.chain(left).collect()
 }
 
 fn letter_moved(state: &UiState, letter: &Letter, step: LetterStep) -> Vec<Told> {

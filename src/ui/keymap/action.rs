@@ -97,8 +97,10 @@ pub enum Action {
     Reject,
     /// Say yes or no with a comment; answer a question in one's own words.
     Comment,
-    /// Merge the branch of the selected task.
+    /// Ask whether to merge the branch of the selected task.
     Merge,
+    /// Merge the branches of all completed tasks.
+    MergeAll,
     /// Show what the branch of the selected task changes.
     Diff,
     /// Write that comment in `$EDITOR`; a plan is there to be changed.

@@ -357,7 +357,7 @@ mod tests {
             (&[("merge", &[""])], "`merge`: \"\" is no key"),
             (
                 &[("board.open", &["m"])],
-                "`board.open`: `m` already means `board.merge` there (merge the branch of the completed task); \
+                "`board.open`: `m` already means `board.merge` there (merge the branch of the completed task; asks first); \
                  unbind it with \"board.merge\" = [], or take another key",
             ),
             (

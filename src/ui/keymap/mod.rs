@@ -45,8 +45,12 @@ pub enum Context {
     Jobs,
     /// In the event log.
     EventLog,
-    /// A question before leaving.
+    /// A question before something that can not be taken back: only its own letter says yes.
     Confirm,
+    /// A question before a branch is merged.
+    ConfirmMerge,
+    /// A question before leaving: who presses the key again means it.
+    Leave,
     /// While a recording is played.
     Replay,
 }
@@ -71,6 +75,8 @@ impl Context {
             Context::Jobs => "Background jobs",
             Context::EventLog => "Event log",
             Context::Confirm => "Question",
+            Context::ConfirmMerge => "Before a merge",
+            Context::Leave => "Before leaving",
             Context::Replay => "Replay",
         }
     }
@@ -172,7 +178,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Board), &["enter"], Action::Open, "show the task", "open"),
     bind(Context::In(Pane::Board), &["v"], Action::TurnBoard, "draw the tasks as a graph, or list them", "graph or list"),
     bind(Context::In(Pane::Board), &["D"], Action::Diff, "show what the branch of the task changes", "diff"),
-    bind(Context::In(Pane::Board), &["m"], Action::Merge, "merge the branch of the completed task", "merge"),
+    bind(Context::In(Pane::Board), &["m"], Action::Merge, "merge the branch of the completed task; asks first", "merge"),
     bind(Context::In(Pane::Board), &["/"], Action::Filter, "filter: words, owner:NAME status:ready tag:T, !word", "filter"),
     bind(Context::In(Pane::Board), &["-"], Action::ZoomOut, "draw less of each task: one line, then its number", "zoom"),
     bind(Context::In(Pane::Board), &["+"], Action::ZoomIn, "draw more of each task", ""),
@@ -283,8 +289,16 @@ pub const TABLE: &[Binding] = &[
     bind(Context::CommentVerdict, &["r"], Action::Reject, "reject with the comment", "reject"),
     bind(Context::CommentVerdict, &["esc"], Action::Back, "back to the comment", "back"),
 
-    bind(Context::Confirm, &["y", "enter", "ctrl+c"], Action::Accept, "yes", "yes"),
-    bind(Context::Confirm, &["n", "esc", "q"], Action::Back, "no", "no"),
+    bind(Context::Confirm, &["y"], Action::Accept, "yes", "yes"),
+    bind(Context::Confirm, &["n", "esc", "q", "ctrl+c"], Action::Back, "no", "no"),
+
+    bind(Context::ConfirmMerge, &["y"], Action::Accept, "merge the branch", "merge"),
+    bind(Context::ConfirmMerge, &["A"], Action::MergeAll, "merge all that is completed, what others build on first", "merge all"),
+    bind(Context::ConfirmMerge, &["D"], Action::Diff, "look at what the branch changes", "look"),
+    bind(Context::ConfirmMerge, &["n", "esc", "q", "ctrl+c"], Action::Back, "do not merge", "not"),
+
+    bind(Context::Leave, &["y", "enter", "ctrl+c"], Action::Accept, "leave", "yes"),
+    bind(Context::Leave, &["n", "esc", "q"], Action::Back, "stay", "no"),
 
     bind(Context::Replay, &["space"], Action::PauseOrPlay, "play the recording, or let it stand still", "pause or play"),
     bind(Context::Replay, &["."], Action::Step, "one event on", "step"),

@@ -9,6 +9,9 @@ use crate::ui::board::history::Step;
 use crate::ui::board::{self, Standing};
 use crate::ui::state::UiState;
 
+/// Most tasks that are named in one problem.
+const NAMED_MAX: usize = 8;
+
 /// What is wrong with the tasks.
 pub fn problems(state: &UiState) -> Vec<Problem> {
     let present = state.present();
@@ -18,6 +21,7 @@ pub fn problems(state: &UiState) -> Vec<Problem> {
         .filter_map(|t| task(state, t, &present))
         .collect();
     out.extend(nobody_there(state));
+    out.extend(unmerged(state));
     out
 }
 
@@ -153,6 +157,29 @@ fn given_back_by(state: &UiState, task: &Task, present: &[Name]) -> Option<Strin
         )
         | None => None,
     }
+}
+
+/// While somebody is at work, what is not merged is in nobody's way.
+fn unmerged(state: &UiState) -> Option<Problem> {
+    let all = board::to_merge(state);
+    if all.is_empty() || state.busy() > 0 {
+        return None;
+    }
+    let ids: Vec<String> = all
+        .iter()
+        .take(NAMED_MAX)
+        .map(ToString::to_string)
+        .collect();
+    let more = match all.len() - ids.len() {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let are = if all.len() == 1 { "is" } else { "are" };
+    Some(Problem {
+        weight: Weight::Person,
+        cause: format!("{}{more} {are} done and not merged", ids.join(" ")),
+        help: "{panes.focus_board}, then {board.merge} merges; the lead can do it, too",
+    })
 }
 
 /// Tasks are ready, and there is nobody who takes them by itself.

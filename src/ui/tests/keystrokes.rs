@@ -168,6 +168,23 @@ fn keys_ask_the_crew() {
 }
 
 #[test]
+fn a_question_is_answered_by_its_own_letter_and_leaving_by_any_key_that_means_it() {
+    let member = name("bob");
+    let force = Do::Command(Command::Force { member });
+    for (keys, expected) in [
+        ("esc 4 j X ctrl+c", vec![]),
+        ("esc 4 j X enter", vec![]),
+        ("esc 4 j X enter y", vec![force]),
+        ("esc 4 j X ctrl+c ctrl+c ctrl+c", vec![Do::Quit]),
+        ("esc q enter", vec![Do::Quit]),
+        ("esc q ctrl+c", vec![Do::Quit]),
+    ] {
+        let mut state = busy(160, 45);
+        assert_eq!(press(&mut state, keys), expected, "{keys}");
+    }
+}
+
+#[test]
 fn the_interrupt_asks_once_and_then_offers_to_quit() {
     let mut state = busy(160, 45);
     tell(

@@ -48,3 +48,22 @@ fn whatever_has_the_keys_is_in_view_in_every_layout() {
         }
     }
 }
+
+#[test]
+fn the_board_has_the_room_whoever_has_the_keys() {
+    for (width, height) in [(240, 60), (160, 45), (100, 30), (100, 16)] {
+        let mut state = with(Arrangement::Board, width, height);
+        press(&mut state, "esc 3");
+        let room = |state: &UiState| layout(state, state.size).pane(Pane::Board);
+        let before = room(&state);
+        let area = before.unwrap().area();
+        for pane in [Pane::Lead, Pane::Todo, Pane::Team, Pane::Inbox] {
+            press(&mut state, &pane.number().to_string());
+            assert_eq!(room(&state), before, "{width}x{height} {pane:?}");
+            for (other, place) in layout(&state, state.size).panes {
+                let is_small = other == Pane::Board || place.area() < area;
+                assert!(is_small, "{width}x{height} {other:?}");
+            }
+        }
+    }
+}

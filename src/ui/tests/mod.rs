@@ -8,6 +8,7 @@ mod first;
 mod keystrokes;
 pub mod lasting;
 mod layouts;
+pub mod merging;
 mod mouse;
 mod needs;
 mod own_keys;

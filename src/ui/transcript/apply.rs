@@ -93,6 +93,7 @@ impl Transcript {
             | EventKind::TodoChanged { .. }
             | EventKind::JobChanged { .. }
             | EventKind::JobOutput { .. }
+            | EventKind::BranchesChanged { .. }
             | EventKind::DiffShown { .. }
             | EventKind::BoardChanged { .. }
             | EventKind::TeamChanged { .. }
@@ -235,6 +236,7 @@ fn agent_of(event: &EventKind) -> Option<&Name> {
         | EventKind::ModelsListed { .. }
         | EventKind::JobChanged { .. }
         | EventKind::JobOutput { .. }
+        | EventKind::BranchesChanged { .. }
         | EventKind::DiffShown { .. }
         | EventKind::BoardChanged { .. }
         | EventKind::TeamChanged { .. }

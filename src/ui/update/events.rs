@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::popups;
+use super::{merge, popups};
 use crate::domain::attention::Matter;
 use crate::domain::ids::Name;
 use crate::domain::request::{Decider, Request};
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
-use crate::protocol::event::Level;
+use crate::protocol::event::{Level, Setup};
 use crate::protocol::{Event, EventKind};
 use crate::ui::board::Standing;
 use crate::ui::state::{MODELS_MAX, Models, UiState};
@@ -33,15 +33,7 @@ pub fn event(state: &mut UiState, event: &Event) {
     };
     state.dirty |= draws;
     match &event.kind {
-        EventKind::CrewReady(setup) => {
-            let before = state.setup.as_ref().map(|s| s.model.as_str());
-            if before.is_some_and(|model| model != setup.model) {
-                let text = format!("The model is {} now.", one_line(&setup.model));
-                state.say(Level::Info, text);
-                state.other_model();
-            }
-            state.setup = Some(setup.clone());
-        }
+        EventKind::CrewReady(setup) => ready(state, setup),
         EventKind::ModelsListed { names } => {
             state.models = Models::Listed(names.iter().take(MODELS_MAX).cloned().collect());
         }
@@ -77,6 +69,10 @@ pub fn event(state: &mut UiState, event: &Event) {
             agent_event(state, agent, event);
             let parent = state.agents.entry(parent);
             parent.transcript.sent_out(call, agent);
+        }
+        EventKind::BranchesChanged { branches } => {
+            state.branches.changed(branches);
+            merge::settle(state);
         }
         EventKind::DiffShown {
             task,
@@ -118,6 +114,17 @@ pub fn event(state: &mut UiState, event: &Event) {
         }
         EventKind::CrewAtRest => {}
     }
+}
+
+/// The crew is there, or has another model.
+fn ready(state: &mut UiState, setup: &Setup) {
+    let before = state.setup.as_ref().map(|s| s.model.as_str());
+    if before.is_some_and(|model| model != setup.model) {
+        let text = format!("The model is {} now.", one_line(&setup.model));
+        state.say(Level::Info, text);
+        state.other_model();
+    }
+    state.setup = Some(setup.clone());
 }
 
 /// What the person may be called for, requests aside.

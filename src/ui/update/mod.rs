@@ -8,6 +8,7 @@ mod event_log;
 mod events;
 mod find;
 mod first;
+mod merge;
 mod mouse;
 mod movement;
 mod popups;
@@ -354,7 +355,8 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Rules => popups::rules(state),
         Action::Reject => decide::reject(state, out),
         Action::Comment => decide::comment(state),
-        Action::Merge => popups::merge(state, out),
+        Action::Merge => merge::ask(state),
+        Action::MergeAll => merge::all(state, out),
         Action::Diff => popups::ask_diff(state, out),
         Action::EditComment => decide::edit_comment(state, out),
         Action::Choose(number) => decide::choose(state, number, out),

@@ -4,7 +4,6 @@ use super::Do;
 use super::{decide, event_log, movement, themes};
 use crate::domain::ids::TaskId;
 use crate::domain::job::Job;
-use crate::domain::task::TaskStatus;
 use crate::domain::text::{harmless, head_and_tail};
 use crate::protocol::Command;
 use crate::protocol::event::Level;
@@ -114,28 +113,11 @@ pub fn ask_diff(state: &mut UiState, out: &mut Vec<Do>) {
     }
 }
 
-/// Merges the branch of the selected task.
-pub fn merge(state: &mut UiState, out: &mut Vec<Do>) {
-    let Some(task) = with_worktree(state) else {
-        return;
-    };
-    let is_done = state
-        .board
-        .get(task)
-        .is_some_and(|t| t.status == TaskStatus::Completed);
-    if !is_done {
-        state.say(
-            Level::Info,
-            format!("{task} is merged when it is completed."),
-        );
-        return;
-    }
-    state.say(Level::Info, format!("Merging the branch of {task}…"));
-    out.push(Do::Command(Command::Merge { task }));
-}
-
-/// The selected task, if it has a worktree; else says that it has none.
+/// The selected task, or the one that is asked about, if it has a worktree; else says that it has none.
 fn with_worktree(state: &mut UiState) -> Option<TaskId> {
+    if let Some(Popup::Confirm(Question::Merge(id))) = state.popups.last() {
+        return Some(*id);
+    }
     let Some((_, id)) = crate::ui::board::selected(state) else {
         state.say(Level::Info, "There is no task yet.");
         return None;
@@ -285,6 +267,11 @@ pub fn accept(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
             let member = member.clone();
             state.popups.pop();
             out.push(Do::Command(Command::Force { member }));
+        }
+        Some(Popup::Confirm(Question::Merge(task))) => {
+            let task = *task;
+            state.popups.pop();
+            super::merge::one(state, task, out);
         }
         Some(Popup::Jobs { .. }) => {}
         Some(Popup::Picker(_)) => return choose(state, out),

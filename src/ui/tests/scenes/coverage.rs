@@ -40,6 +40,7 @@ named! { popup, POPUPS, Popup,
     Popup::Jobs { .. } => "jobs",
     Popup::Confirm(Question::Quit) => "quit",
     Popup::Confirm(Question::Force(_)) => "force",
+    Popup::Confirm(Question::Merge(_)) => "merge",
     Popup::Comment(_) => "comment",
 }
 
@@ -65,6 +66,8 @@ named! { context, CONTEXTS, Context,
     Context::EventLog => "event log",
     Context::Jobs => "jobs",
     Context::Confirm => "confirm",
+    Context::ConfirmMerge => "confirm merge",
+    Context::Leave => "leave",
     Context::Replay => "replay",
 }
 

@@ -4,6 +4,7 @@ use super::{Scene, Shows, cast};
 use crate::protocol::EventKind;
 use crate::protocol::event::Level;
 use crate::ui::fixture::{busy, name, press, question, skills, started, tell};
+use crate::ui::tests::merging::on;
 
 fn none() -> Vec<EventKind> {
     vec![]
@@ -127,5 +128,18 @@ pub fn scenes() -> Vec<Scene> {
         without("popup_jobs_empty", "esc b"),
         over("popup_quit", none, "esc q"),
         over("popup_force", none, "esc 4 j X"),
+        merging("popup_merge", Shows::Popup, "m"),
+        merging("popup_merge_task", Shows::Popup, "enter"),
+        merging("pane_board_merging", Shows::Screen, ""),
+        merging("pane_board_merging_list", Shows::Screen, "v 3"),
     ]
+}
+
+/// Tasks that are merged and some that are not, with one of them selected.
+fn merging(name: &'static str, shows: Shows, keys: &'static str) -> Scene {
+    Scene::new(name, shows, move |width, height| {
+        let mut state = on(width, height, 2);
+        press(&mut state, keys);
+        state
+    })
 }

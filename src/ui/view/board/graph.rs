@@ -236,7 +236,11 @@ fn draw_node(
         return;
     };
     let standing = index.standing(at);
-    let (shape, style) = look::standing(standing, theme);
+    let (shape, style) = if board::is_unmerged(state, task) {
+        (board::UNMERGED, theme.accent)
+    } else {
+        look::standing(standing, theme)
+    };
     let label = board::label(task);
     // The number tells whether the task is on the critical path, as its lines do.
     let number = match index.critical_step(at) {

@@ -6,7 +6,6 @@ use ratatui::text::Span;
 
 use crate::domain::text::one_line;
 use crate::ui::board::{self, Index, Row, Standing};
-use crate::ui::look;
 use crate::ui::pane::Pane;
 use crate::ui::state::UiState;
 use crate::ui::textual::{fit, pad, width};
@@ -54,7 +53,7 @@ fn spans(
     let Some(task) = index.id(row.task).and_then(|id| state.board.get(id)) else {
         return Vec::new();
     };
-    let (shape, words, style) = look::task(&state.board, task, theme);
+    let (shape, words, style) = board::look(state, task, theme);
     let words = match index.standing(row.task) {
         Standing::InProgress => format!("{words} {}", board::standing_for(state, task)),
         Standing::Ready | Standing::Assigned | Standing::Blocked | Standing::Done => words,

@@ -38,7 +38,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let room = usize::from(area.width).saturating_sub(width(&name) + 9);
     let used: usize = below.iter().map(|s| width(&s.content)).sum();
     let titles = Titles {
-        aside: counts(&index, room, theme),
+        aside: counts(&index, board::to_merge(state).len(), room, theme),
         name,
         foot: progress::spans(
             &index,
@@ -90,8 +90,8 @@ fn title(state: &UiState, shown: &Shown) -> String {
     }
 }
 
-/// How many tasks stand where, in at most `room` columns: with words they are the legend of the shapes.
-fn counts(index: &Index, room: usize, theme: &Theme) -> Vec<Span<'static>> {
+/// How many tasks stand where, and how many wait to be merged, in at most `room` columns: with words they are the legend of the shapes.
+fn counts(index: &Index, to_merge: usize, room: usize, theme: &Theme) -> Vec<Span<'static>> {
     let total = index.len();
     let done = index.count(Standing::Done);
     let mut long = Vec::new();
@@ -105,15 +105,25 @@ fn counts(index: &Index, room: usize, theme: &Theme) -> Vec<Span<'static>> {
             short.push(Span::styled(format!("{shape} {count}  "), style));
         }
     }
+    let mut last = Vec::new();
+    if to_merge > 0 {
+        let shape = board::UNMERGED;
+        long.push(Span::styled(format!("{shape} {to_merge} "), theme.accent));
+        long.push(Span::styled("to merge  ", theme.dim));
+        let brief = Span::styled(format!("{shape} {to_merge}  "), theme.accent);
+        short.push(brief.clone());
+        last.push(brief);
+    }
     let (shape, style) = look::standing(Standing::Done, theme);
     for spans in [&mut long, &mut short] {
         spans.push(Span::styled(format!("{shape} "), style));
     }
     long.push(Span::styled(format!("{done}/{total} done"), theme.dim));
     short.push(Span::styled(format!("{done}/{total}"), theme.dim));
-    let last = vec![Span::styled(format!("{done}/{total} done"), theme.dim)];
+    let done = vec![Span::styled(format!("{done}/{total} done"), theme.dim)];
+    last.extend(done.clone());
     let fits = |spans: &Vec<Span>| spans.iter().map(|s| width(&s.content)).sum::<usize>() <= room;
-    let found = [long, short, last].into_iter().find(fits);
+    let found = [long, short, last, done].into_iter().find(fits);
     found.filter(|_| total > 0).unwrap_or_default()
 }
 
@@ -152,7 +162,7 @@ fn about(state: &UiState, index: &Index, theme: &Theme, row: Rect, buffer: &mut 
     let Some(task) = board::selected(state).and_then(|(_, id)| state.board.get(id)) else {
         return;
     };
-    let (shape, words, style) = look::task(&state.board, task, theme);
+    let (shape, words, style) = board::look(state, task, theme);
     let place = index.place(task.id).unwrap_or_default();
     let label = board::label(task);
     let took = board::standing_for(state, task);

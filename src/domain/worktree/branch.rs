@@ -1,0 +1,126 @@
+//! Where the branch of a worktree stands: merged, or waiting for it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::WorktreeName;
+
+/// The branch of a worktree and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Branch {
+    /// The worktree.
+    pub worktree: WorktreeName,
+    /// Where it stands.
+    #[serde(flatten)]
+    pub state: BranchState,
+}
+
+/// Where a branch stands against the one that it is merged into.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum BranchState {
+    /// It holds commits that the other one lacks.
+    Unmerged {
+        /// The other one.
+        into: String,
+        /// What it changes, where that was counted.
+        size: Option<ChangeSize>,
+    },
+    /// The other one has all that it holds.
+    Merged {
+        /// The other one.
+        into: String,
+        /// The commit of the merge, shortened; empty: somebody else merged it.
+        commit: String,
+    },
+    /// It holds nothing of its own.
+    Empty,
+    /// Its worktree is gone.
+    Gone,
+}
+
+/// How much a branch changes. `2 files, +8 -1`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ChangeSize {
+    /// Changed files.
+    pub files: u64,
+    /// Lines that are new.
+    pub added: u64,
+    /// Lines that are gone.
+    pub removed: u64,
+}
+
+impl ChangeSize {
+    /// Reads git's `--shortstat`: ` 2 files changed, 8 insertions(+), 1 deletion(-)`. Nothing changed: all zero.
+    pub fn parse(line: &str) -> ChangeSize {
+        let mut out = ChangeSize::default();
+        for part in line.split(',') {
+            let (number, what) = part.trim().split_once(' ').unwrap_or_default();
+            let number = number.parse().unwrap_or(0);
+            if what.starts_with("file") {
+                out.files = number;
+            } else if what.starts_with("insertion") {
+                out.added = number;
+            } else if what.starts_with("deletion") {
+                out.removed = number;
+            }
+        }
+        out
+    }
+}
+
+impl fmt::Display for ChangeSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = if self.files == 1 { "" } else { "s" };
+        write!(f, "{} file{end}", self.files)?;
+        if self.added > 0 || self.removed > 0 {
+            f.write_str(",")?;
+        }
+        if self.added > 0 {
+            write!(f, " +{}", self.added)?;
+        }
+        if self.removed > 0 {
+            write!(f, " -{}", self.removed)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn sizes_are_read_and_said() {
+        for (line, said) in [
+            (
+                " 2 files changed, 8 insertions(+), 1 deletion(-)\n",
+                "2 files, +8 -1",
+            ),
+            (" 1 file changed, 1 insertion(+)", "1 file, +1"),
+            (" 1 file changed, 12 deletions(-)", "1 file, -12"),
+            (" 3 files changed", "3 files"),
+            ("", "0 files"),
+            ("[… 7 bytes cut here …]", "0 files"),
+        ] {
+            assert_eq!(ChangeSize::parse(line).to_string(), said, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_branch_is_one_flat_object() {
+        let branch = Branch {
+            worktree: WorktreeName::new("task-1").unwrap(),
+            state: BranchState::Unmerged {
+                into: "main".into(),
+                size: None,
+            },
+        };
+        let text = serde_json::to_string(&branch).unwrap();
+        let expected = r#"{"worktree":"task-1","is":"unmerged","into":"main","size":null}"#;
+        assert_eq!(text, expected);
+        assert_eq!(serde_json::from_str::<Branch>(&text).unwrap(), branch);
+    }
+}

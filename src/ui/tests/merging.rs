@@ -1,0 +1,150 @@
+//! What is merged and what is not: the marks, the question before a merge, and the words where there is nothing to merge.
+
+use pretty_assertions::assert_eq;
+
+use crate::domain::ids::TaskId;
+use crate::domain::worktree::BranchState;
+use crate::protocol::Command;
+use crate::ui::fixture::{branches_told, busy, cells, merging, picture, press};
+use crate::ui::popup::Popup;
+use crate::ui::{ColorDepth, Do, Theme, ThemeName, UiState};
+
+pub fn on(width: u16, height: u16, id: u64) -> UiState {
+    let mut state = merging(width, height);
+    press(&mut state, "esc 3");
+    state.selected.task = Some(TaskId(id));
+    state
+}
+
+fn merge(id: u64) -> Do {
+    let task = TaskId(id);
+    Do::Command(Command::Merge { task })
+}
+
+#[test]
+fn nothing_is_merged_unasked() {
+    let all = || {
+        let tasks = [2, 6, 1].map(TaskId).to_vec();
+        Do::Command(Command::MergeAll { tasks })
+    };
+    let diff = || Do::Command(Command::ShowDiff { task: TaskId(2) });
+    for (keys, expected) in [
+        ("m", vec![]),
+        ("m y", vec![merge(2)]),
+        ("m y y", vec![merge(2), Do::Copy("task".into())]),
+        ("m A", vec![all()]),
+        ("m D", vec![diff()]),
+        ("m D y", vec![diff(), merge(2)]),
+        ("m enter", vec![]),
+        ("m m", vec![]),
+        ("m n", vec![]),
+        ("m esc", vec![]),
+        ("m ctrl+c", vec![]),
+        ("m ctrl+c ctrl+c ctrl+c", vec![Do::Quit]),
+    ] {
+        let mut state = on(160, 45, 2);
+        let done = press(&mut state, keys).into_iter();
+        let done: Vec<Do> = done
+            .map(|d| match d {
+                Do::Copy(_) => Do::Copy("task".into()),
+                other => other,
+            })
+            .collect();
+        assert_eq!(done, expected, "{keys}");
+        let asks = state.popups.iter().any(|p| matches!(p, Popup::Confirm(_)));
+        assert_eq!(
+            asks,
+            ["m", "m D", "m enter", "m m"].contains(&keys),
+            "{keys}"
+        );
+    }
+}
+
+#[test]
+fn a_single_branch_is_not_offered_as_all() {
+    let mut state = on(160, 45, 2);
+    let gone = || BranchState::Gone;
+    branches_told(&mut state, &[("task-1", gone()), ("task-6", gone())]);
+    press(&mut state, "m");
+    assert!(!picture(&state).contains("A all"));
+    assert_eq!(press(&mut state, "A"), []);
+    assert_eq!(press(&mut state, "y"), [merge(2)]);
+}
+
+#[test]
+fn where_nothing_can_be_merged_the_key_says_why_and_the_hints_do_not_offer_it() {
+    for (id, words) in [
+        (2, None),
+        (3, Some("#3 is merged already (commit 0123456789).")),
+        (4, Some("Not merged: #4 is still in progress.")),
+        (5, Some("#5 has no worktree")),
+        (7, Some("Not merged: #8 has to be completed first")),
+        (8, Some("Not merged: #8 is not completed yet.")),
+        (9, Some("#9 has nothing to merge")),
+    ] {
+        let mut state = on(160, 45, id);
+        let hints = crate::ui::hints::hints(&state);
+        let offers = hints.iter().any(|h| h.words == "merge");
+        assert_eq!(offers, words.is_none(), "{id}");
+        assert_eq!(press(&mut state, "m"), [], "{id}");
+        assert_eq!(state.popups.is_empty(), words.is_some(), "{id}");
+        if let Some(words) = words {
+            assert!(picture(&state).contains(words), "{id}");
+        }
+    }
+}
+
+#[test]
+fn a_question_that_somebody_else_has_settled_goes() {
+    let mut state = on(160, 45, 2);
+    press(&mut state, "m");
+    let into = "main".to_string();
+    let commit = "99aabbcc11".to_string();
+    let merged = BranchState::Merged { into, commit };
+    branches_told(&mut state, &[("task-6", merged.clone())]);
+    assert!(picture(&state).contains("2 tasks are done and not merged"));
+    branches_told(&mut state, &[("task-2", merged)]);
+    assert!(state.popups.is_empty());
+    assert!(picture(&state).contains("#2 is merged already (commit 99aabbcc11)."));
+}
+
+#[test]
+fn the_mark_has_a_shape_and_a_style_of_its_own_in_every_theme() {
+    for name in ThemeName::ALL {
+        for depth in [ColorDepth::True, ColorDepth::None] {
+            let theme = Theme::new(name, depth);
+            let state = merging(160, 45);
+            let cells = cells(&state, &theme);
+            let marks: Vec<_> = cells.content.iter().filter(|c| c.symbol() == "⇡").collect();
+            // One on each node that is not merged, #7 with them, and one in the title.
+            assert_eq!(marks.len(), 5, "{name:?} {depth:?}");
+            for cell in marks {
+                let style = theme.ground.patch(theme.accent);
+                assert_eq!(
+                    Some(cell.fg),
+                    style.fg.or(Some(cell.fg)),
+                    "{name:?} {depth:?}"
+                );
+                assert!(
+                    cell.modifier.contains(style.add_modifier),
+                    "{name:?} {depth:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn without_worktrees_nothing_is_said_of_merging() {
+    let mut state = busy(160, 45);
+    press(&mut state, "esc 3 enter");
+    let page = picture(&state);
+    assert!(!page.contains("merge") && !page.contains('⇡'), "{page}");
+}
+
+#[test]
+fn what_is_not_merged_is_in_the_way_when_everybody_rests() {
+    let mut state = merging(100, 30);
+    press(&mut state, "esc p");
+    assert!(picture(&state).contains("#2 #6 #1 are done and not merged"));
+}

@@ -1,0 +1,121 @@
+//! Where branches stand: what a look tells, whoever has merged, and taken back.
+
+use crate::repository::{NOW, Repository, commit, git, name};
+use crewdeck::domain::worktree::{Branch, BranchState, ChangeSize, Removal};
+use crewdeck::store::{Look, Seen};
+use pretty_assertions::assert_eq;
+
+/// What a look tells, by the names of the worktrees.
+fn told(r: &Repository, seen: &mut Seen, how: Look) -> Vec<(String, BranchState)> {
+    let changed = r.worktrees().branches(seen, how, &[]).unwrap();
+    let row = |b: Branch| (b.worktree.to_string(), b.state);
+    changed.into_iter().map(row).collect()
+}
+
+fn unmerged(files: u64, added: u64, removed: u64) -> BranchState {
+    BranchState::Unmerged {
+        into: "main".into(),
+        size: Some(ChangeSize {
+            files,
+            added,
+            removed,
+        }),
+    }
+}
+
+fn merged(commit: &str) -> BranchState {
+    BranchState::Merged {
+        into: "main".into(),
+        commit: commit.chars().take(10).collect(),
+    }
+}
+
+#[test]
+fn a_branch_is_told_whenever_it_stands_otherwise() {
+    let r = Repository::new();
+    let mut seen = Seen::default();
+    let mut look = |how| told(&r, &mut seen, how);
+    let row = |state| vec![("task-1".to_string(), state)];
+    assert_eq!(look(Look::IfChanged), []);
+    r.create(1, &[]);
+    assert_eq!(look(Look::IfChanged), row(BranchState::Empty));
+    assert_eq!(look(Look::Anew), []);
+    commit(&r.tree("task-1"), "a.txt", "two\nthree\n");
+    // A commit on it alone is no change that is watched for.
+    assert_eq!(look(Look::Anew), row(unmerged(1, 2, 1)));
+    let start = r.git(&["rev-parse", "HEAD"]);
+    r.worktrees().merge(&name("task-1"), NOW).unwrap();
+    let merge = r.git(&["rev-parse", "HEAD"]);
+    assert_eq!(look(Look::IfChanged), row(merged(&merge)));
+    r.git(&["reset", "--quiet", "--keep", &start]);
+    assert_eq!(look(Look::IfChanged), row(unmerged(1, 2, 1)));
+    r.git(&["merge", "--quiet", "--ff-only", "wt/task-1"]);
+    assert_eq!(look(Look::IfChanged), row(merged("")));
+    r.worktrees()
+        .remove(&name("task-1"), Removal::OnlyIfSafe, NOW)
+        .unwrap();
+    assert_eq!(look(Look::IfChanged), row(BranchState::Gone));
+    assert_eq!(look(Look::Anew), []);
+}
+
+#[test]
+fn what_was_squashed_is_merged_once_somebody_says_so() {
+    let r = Repository::new();
+    let mut seen = Seen::default();
+    r.create(1, &[]);
+    commit(&r.tree("task-1"), "b.txt", "b\n");
+    commit(&r.tree("task-1"), "c.txt", "c\n");
+    let row = |state| vec![("task-1".to_string(), state)];
+    assert_eq!(told(&r, &mut seen, Look::Anew), row(unmerged(2, 2, 0)));
+    r.git(&["merge", "--quiet", "--squash", "wt/task-1"]);
+    r.git(&["commit", "--quiet", "-m", "squashed"]);
+    assert_eq!(told(&r, &mut seen, Look::Anew), []);
+    r.worktrees().merge(&name("task-1"), NOW).unwrap();
+    assert_eq!(told(&r, &mut seen, Look::Anew), row(merged("")));
+}
+
+#[test]
+fn a_dependent_holds_what_it_waited_for() {
+    let r = Repository::new();
+    let mut seen = Seen::default();
+    r.create(1, &[]);
+    commit(&r.tree("task-1"), "b.txt", "b\n");
+    r.create(2, &["wt/task-1"]);
+    commit(&r.tree("task-2"), "c.txt", "c\n");
+    let both = |one, two| vec![("task-1".to_string(), one), ("task-2".to_string(), two)];
+    assert_eq!(
+        told(&r, &mut seen, Look::Anew),
+        both(unmerged(1, 1, 0), unmerged(2, 2, 0))
+    );
+    r.worktrees().merge(&name("task-1"), NOW).unwrap();
+    let first = r.git(&["rev-parse", "HEAD"]);
+    assert_eq!(
+        told(&r, &mut seen, Look::Anew),
+        both(merged(&first), unmerged(1, 1, 0))
+    );
+}
+
+#[test]
+fn the_first_look_tells_of_worktrees_that_are_gone() {
+    let r = Repository::new();
+    let mut seen = Seen::default();
+    let named = [name("task-7")];
+    let changed = r.worktrees().branches(&mut seen, Look::Anew, &named);
+    let gone = Branch {
+        worktree: name("task-7"),
+        state: BranchState::Gone,
+    };
+    assert_eq!(changed.unwrap(), [gone]);
+    let again = r.worktrees().branches(&mut seen, Look::Anew, &named);
+    assert_eq!(again.unwrap(), []);
+    // A checked out commit has no name of its own.
+    git(r.root(), &["checkout", "--quiet", "--detach"]);
+    r.create(8, &[]);
+    commit(&r.tree("task-8"), "b.txt", "b\n");
+    let into = r.git(&["rev-parse", "--short=10", "HEAD"]);
+    let told = told(&r, &mut seen, Look::Anew);
+    assert!(
+        matches!(&told[..], [(_, BranchState::Unmerged { into: found, .. })] if *found == into),
+        "{told:?}"
+    );
+}

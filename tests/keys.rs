@@ -92,8 +92,6 @@ fn the_mouse_presses_tabs_and_the_key_changes_the_layout() {
     screen.wait_for("8/8 done");
     screen.send(ESC);
     screen.wait_for("? help");
-    screen.send("M");
-    screen.wait_for("The mouse scrolls and clicks");
     let text = screen.text();
     screen.send(&press_at(&text, "3 Board"));
     screen.send("=");

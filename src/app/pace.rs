@@ -147,7 +147,8 @@ mod tests {
             (5, 34),
         ] {
             let (frames, waited) = typing(every);
-            assert!(frames <= 303, "{frames} frames, a key every {every} ms");
+            // Thirty a second, and those that may come at once at the start.
+            assert!(frames <= 306, "{frames} frames, a key every {every} ms");
             assert!(
                 waited <= millis(longest),
                 "waited {waited:?}, a key every {every} ms"

@@ -3,6 +3,7 @@
 use ratatui::layout::{Margin, Position, Rect};
 
 use super::composer::ROWS_MAX;
+use super::cut::{cut_left, cut_top};
 use super::needs_card;
 use super::pane::{Focus, Pane};
 use super::state::UiState;
@@ -355,28 +356,6 @@ fn banner(state: &UiState, out: &mut Layout, body: Rect, pane: Pane) -> Rect {
     let (line, rest) = cut_top(body, 1);
     out.banner = Some(line);
     rest
-}
-
-fn cut_top(area: Rect, height: u16) -> (Rect, Rect) {
-    let height = height.min(area.height);
-    let top = Rect { height, ..area };
-    let rest = Rect {
-        y: area.y + height,
-        height: area.height - height,
-        ..area
-    };
-    (top, rest)
-}
-
-fn cut_left(area: Rect, width: u16) -> (Rect, Rect) {
-    let width = width.min(area.width);
-    let left = Rect { width, ..area };
-    let rest = Rect {
-        x: area.x + width,
-        width: area.width - width,
-        ..area
-    };
-    (left, rest)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ pub mod compared;
 mod complete;
 mod composer;
 mod contexts;
+mod cut;
 mod event_log;
 pub mod first;
 #[cfg(test)]

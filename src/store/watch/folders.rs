@@ -9,9 +9,10 @@ use std::time::SystemTime;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 
 use super::super::Skills;
+use super::dirty::{FOLDERS, is_there_always};
+use super::hear;
 use super::heard::Ear;
 use super::net::{self, Hearing};
-use super::{FOLDERS, hear, is_there_always};
 
 /// What tells a folder from another of its name: its inode, which may be used again, and its birth.
 type Identity = (u64, Option<SystemTime>);

@@ -5,87 +5,25 @@
 //! while a file is so young that its times say little; every second where it can tell nothing. What is as it was
 //! is not told again.
 
+mod dirty;
 mod folders;
 mod heard;
 mod net;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::board::{Which, id_of_file};
 use super::{Skills, StoreError, words};
+pub use dirty::Dirty;
+use dirty::dirty;
 use folders::Folders;
 use heard::{Ear, Heard};
 use net::{Hearing, Net, Passed, Trust};
 
 /// Events within this time are one.
 const MERGE: Duration = Duration::from_millis(10);
-/// What is watched, below the root. In the order of [`Dirty::all`]; the last two are one kind.
-const FOLDERS: [&str; 6] = [
-    ".tasks",
-    ".team",
-    ".team/inbox",
-    ".team/requests",
-    ".worktrees",
-    HEADS,
-];
-/// Where git keeps the branches that have no folder in their names: what others merge is seen here. Outside a
-/// repository it is not there.
-const HEADS: &str = ".git/refs/heads";
-/// Kinds of files.
-const KINDS: usize = 6;
-
-/// Whether a folder of [`FOLDERS`] is there wherever crewdeck runs.
-fn is_there_always(folder: &str) -> bool {
-    folder != HEADS
-}
-
-/// What to look at again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Dirty {
-    /// The board: these tasks, or all of it when nobody knows which.
-    Board(Which),
-    /// The roster.
-    Roster,
-    /// The inboxes.
-    Mail,
-    /// The requests.
-    Requests,
-    /// The worktrees, or the branches that theirs are merged into.
-    Branches,
-    /// The skills.
-    Skills,
-}
-
-impl Dirty {
-    /// Everything.
-    pub fn all() -> [Dirty; KINDS] {
-        [
-            Dirty::Board(Which::All),
-            Dirty::Roster,
-            Dirty::Mail,
-            Dirty::Requests,
-            Dirty::Branches,
-            Dirty::Skills,
-        ]
-    }
-
-    /// Its place in [`Dirty::all`].
-    fn kind(&self) -> usize {
-        match self {
-            Dirty::Board(_) => 0,
-            Dirty::Roster => 1,
-            Dirty::Mail => 2,
-            Dirty::Requests => 3,
-            Dirty::Branches => 4,
-            Dirty::Skills => 5,
-        }
-    }
-}
-
 /// How changes are noticed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Watching {
@@ -202,26 +140,6 @@ fn hear(ear: &Ear, root: &Path, skills: Option<&Skills>, event: notify::Result<n
     }
 }
 
-/// What a changed path makes dirty. Temporary files and locks make nothing dirty; a cursor tells that
-/// letters were taken.
-fn dirty(root: &Path, path: &Path) -> Option<Dirty> {
-    let name = path.file_name()?.to_string_lossy();
-    let folder: PathBuf = path.parent()?.strip_prefix(root).ok()?.to_path_buf();
-    let is_hidden = name.starts_with('.');
-    match folder.to_str()? {
-        ".tasks" if !is_hidden => {
-            let id = id_of_file(&name)?;
-            Some(Dirty::Board(Which::These(BTreeSet::from([id]))))
-        }
-        ".team" if name == "config.json" => Some(Dirty::Roster),
-        ".team/requests" if !is_hidden => Some(Dirty::Requests),
-        ".team/inbox" if !is_hidden || name.ends_with(".cursor") => Some(Dirty::Mail),
-        ".worktrees" if name == "index.json" => Some(Dirty::Branches),
-        HEADS if !name.ends_with(".lock") => Some(Dirty::Branches),
-        _ => None,
-    }
-}
-
 fn listen(
     ear: &Ear,
     mut folders: Option<Folders>,
@@ -276,6 +194,10 @@ mod tests {
     use notify::EventKind;
     use notify::event::{AccessKind, Flag};
 
+    use std::collections::BTreeSet;
+
+    use super::super::board::Which;
+    use super::dirty::{HEADS, KINDS};
     use super::*;
     use crate::domain::ids::TaskId;
 

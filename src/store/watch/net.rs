@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use super::super::Skills;
 use super::super::print::Print;
-use super::{Dirty, FOLDERS, KINDS, dirty, is_there_always};
+use super::dirty::{Dirty, FOLDERS, KINDS, dirty, is_there_always};
 
 /// Between two looks where the system tells of every change.
 const SELDOM: Duration = Duration::from_secs(30);

@@ -106,8 +106,6 @@ pub const LOOKS: &[&str] = &[
     "esc b",
     "esc p",
     "esc @",
-    "\"/\"",
-    "\"@\"",
     "esc 3 enter",
     "esc 2 enter",
     "alt+w c",
@@ -116,6 +114,9 @@ pub const LOOKS: &[&str] = &[
     "esc q",
     "esc 4 X",
 ];
+
+/// Words that the composer completes.
+const TYPED: &[&str] = &["\"/\"", "\"@\""];
 
 /// The first cell of each thing that is not covered by what lies above it.
 fn cells(state: &UiState) -> Vec<((u16, u16), Hit)> {
@@ -188,7 +189,7 @@ fn what_has_a_key_does_what_its_key_does() {
         (SIZES[0], LOOKS),
         (SIZES[2], &["", "esc 3", "alt+w l l", "f1"]),
     ] {
-        for look in looks {
+        for look in looks.iter().chain(TYPED) {
             check_keys(&|| crew(size, look), &format!("{size:?} {look}"));
         }
         check_keys(&|| replay(size), "replay");

@@ -4,7 +4,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::super::board::Which;
-use super::{Dirty, KINDS};
+use super::dirty::{Dirty, KINDS};
 
 /// Most tasks that are named; more of them are the whole board.
 const TASKS_MAX: usize = 1000;

@@ -10,6 +10,8 @@ use crate::store::{self, GitError};
 
 /// Most files that are committed unasked for each.
 const FILES_MAX: usize = 1000;
+/// Most files and folders that are looked at.
+const ENTRIES_MAX: usize = 10_000;
 /// Most bytes that are committed unasked for each.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
 
@@ -120,6 +122,16 @@ mod tests {
             }
             assert_eq!(files(dir.path()), *expected, "{names:?}");
         }
+    }
+
+    #[test]
+    fn folders_without_end_are_a_lot_too() {
+        let dir = tempfile::tempdir().unwrap();
+        for number in 0..=ENTRIES_MAX {
+            fs::create_dir(dir.path().join(number.to_string())).unwrap();
+        }
+        let lot = Files::Choose("there is a lot here");
+        assert_eq!(files(dir.path()), lot);
     }
 
     #[test]

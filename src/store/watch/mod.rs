@@ -318,6 +318,12 @@ mod tests {
         let watch = start_with(dir.path(), None, deaf, often, tell).unwrap();
         let why = "no more watches".to_string();
         assert_eq!(watch.how(), &Watching::Polling { why });
+        // Nobody would tell of a change between what was read at the start and the first look: so that tells all.
+        let first = (0..KINDS).map(|_| told.recv_timeout(WITHIN).map(|d| d.kind()));
+        assert_eq!(
+            first.collect::<Result<Vec<_>, _>>(),
+            Ok((0..KINDS).collect())
+        );
         for file in [".team/config.json", ".tasks/task_3.json"] {
             fs::write(dir.path().join(file), b"{}").unwrap();
         }

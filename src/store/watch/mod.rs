@@ -77,8 +77,13 @@ fn start_with(
     let thread = std::thread::Builder::new()
         .name("watch".into())
         .spawn(move || {
-            // The files as they are before anybody reads them: what changes from here on is told.
-            let net = Net::spread(base, skills);
+            let hearing = folders.as_ref().map_or(Hearing::Nothing, Folders::hearing);
+            let net = match hearing {
+                // What changes before the files are looked at is heard.
+                Hearing::All => Net::spread(base, skills),
+                // It may not be: whoever has read them by then reads them once more.
+                Hearing::Parts | Hearing::Nothing => Net::new(base, skills),
+            };
             listen(&listening, folders, net, wait, &tell);
         })?;
     Ok(Watch {

@@ -361,11 +361,11 @@ fn looking_again_leaves_the_mouse_to_the_terminal_where_the_settings_say_so_now(
     let (home, environment) = (home(&project), borrowed(&environment));
     let args = ["--provider", "openai"];
     let mut screen = open(&project, home.path(), &args, &environment);
-    screen.wait_for("Esc r");
+    screen.wait_for("r  ask the server again");
     let settings = home.path().join(".config/crewdeck/config.toml");
     std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
     std::fs::write(settings, "mouse = false\n").unwrap();
-    press(&mut screen, "r");
+    screen.send("r");
     screen.wait_for("Looked again: it is as it was.");
     let free = b"\x1b[?1000l";
     screen.wait_raw("a mouse that is free", |raw| {

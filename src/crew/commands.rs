@@ -37,8 +37,14 @@ pub async fn obey(shared: Arc<Shared>, mut inbox: mpsc::Receiver<Command>) {
             Command::AskShutdown { member } => ask_shutdown(&shared, &member).await,
             Command::Force { member } => shared.force(&member),
             Command::Nudge { member } => shared.nudge(&member).await,
-            Command::Merge { task } => merge(&shared, vec![task]),
-            Command::MergeAll { tasks } => merge(&shared, tasks),
+            Command::Merge { task } => {
+                merge(&shared, vec![task]);
+                Ok(())
+            }
+            Command::MergeAll { tasks } => {
+                merge(&shared, tasks);
+                Ok(())
+            }
             Command::ShowDiff { task } => shared.show_diff(task).await,
             Command::ListModels => {
                 // The server may be slow to answer; other commands must not wait for it.
@@ -169,14 +175,13 @@ async fn ask_shutdown(shared: &Arc<Shared>, member: &Name) -> Result<(), String>
 }
 
 /// Begins to merge. Each merge runs the person's hooks, which may take their time; other commands must not wait for it.
-fn merge(shared: &Arc<Shared>, tasks: Vec<TaskId>) -> Result<(), String> {
+fn merge(shared: &Arc<Shared>, tasks: Vec<TaskId>) {
     let crew = Arc::clone(shared);
     shared.tracker.spawn(async move {
         if let Err(why) = crew.merge_asked(tasks).await {
             crew.publish(EventKind::Refused { why }).await;
         }
     });
-    Ok(())
 }
 
 async fn list_models(shared: Arc<Shared>) {

@@ -121,8 +121,14 @@ async fn obey(files: Arc<Files>, mut inbox: mpsc::Receiver<Command>) {
             Command::Nudge { member } => files.write(&member, NUDGE).await,
             Command::Decide(decision) => files.decide(decision).await,
             Command::AskShutdown { member } => files.ask_shutdown(&member).await,
-            Command::Merge { task } => merge(&files, vec![task]),
-            Command::MergeAll { tasks } => merge(&files, tasks),
+            Command::Merge { task } => {
+                merge(&files, vec![task]);
+                Ok(())
+            }
+            Command::MergeAll { tasks } => {
+                merge(&files, tasks);
+                Ok(())
+            }
             Command::ShowDiff { task } => files.show_diff(task).await,
             Command::Interrupt { .. }
             | Command::Compact { .. }
@@ -140,14 +146,13 @@ async fn obey(files: Arc<Files>, mut inbox: mpsc::Receiver<Command>) {
 }
 
 /// Begins to merge: as in the crew's own window, nothing else waits for it.
-fn merge(files: &Arc<Files>, tasks: Vec<TaskId>) -> Result<(), String> {
+fn merge(files: &Arc<Files>, tasks: Vec<TaskId>) {
     let files = Arc::clone(files);
     tokio::spawn(async move {
         if let Err(why) = files.merge_asked(tasks).await {
             files.publisher.publish(EventKind::Refused { why }).await;
         }
     });
-    Ok(())
 }
 
 impl Files {

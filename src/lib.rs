@@ -63,6 +63,10 @@
 //!   [`store::plain`]
 //! - what the event log tells of each event, and by whom it was: [`ui`]'s `event_log/tell.rs` and `event_log/actors.rs`;
 //!   what counts as a problem, and what helps: `ui/problems/`
+//! - how a change of a file is noticed, and what is done where nobody tells of it: [`store::watch`]
+//! - what stands on the first page: `app/first.rs` and `app/ground.rs`; how it is shown: `ui/first.rs`; how it goes:
+//!   `app/dashboard/first.rs`
+//! - what the mouse can press: `ui/hit/`; what completes a word in the composer: `ui/complete.rs`
 //! - a session that is watched again: [`ui::replay`] (the player), `ui/update/replay.rs` (the screen moved through it)
 //! - a second dashboard in the same directory: what it sees `app/follow.rs`, what it does `crew/viewer.rs`, how it takes
 //!   over `app/viewing.rs` and `app/dashboard/crew.rs`; who runs the crew: `app/lock.rs`

@@ -102,21 +102,27 @@ struct Source {
     text: String,
 }
 
-fn sources() -> Vec<Source> {
-    fn walk(dir: &Path, out: &mut Vec<PathBuf>) {
-        for entry in fs::read_dir(dir).unwrap() {
+/// The files below `src/` with that extension, sorted.
+fn files(extension: &str) -> Vec<PathBuf> {
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    let mut out = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                walk(&path, out);
-            } else if path.extension().is_some_and(|e| e == "rs") {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == extension) {
                 out.push(path);
             }
         }
     }
+    out.sort();
+    out
+}
+
+fn sources() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut paths = Vec::new();
-    walk(&root, &mut paths);
-    paths.sort();
+    let paths = files("rs");
     let name = |p: &Path| {
         p.strip_prefix(&root)
             .unwrap()
@@ -316,6 +322,24 @@ fn every_file_that_the_comparison_names_is_there() {
         .iter()
         .filter(|name| !base.join(name).is_file())
         .map(|name| format!("src/ui/compared.rs names {name}, which is not there"))
+        .collect();
+    complain(&problems);
+}
+
+#[test]
+fn every_picture_that_is_kept_belongs_to_a_file_that_takes_some() {
+    let base = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let pictures = files("snap");
+    assert!(pictures.len() > 50, "{}", pictures.len());
+    let takes = |picture: &PathBuf| {
+        let text = fs::read_to_string(picture).unwrap();
+        let source = text.lines().find_map(|l| l.strip_prefix("source: "));
+        let source = fs::read_to_string(base.join(source.unwrap()));
+        source.is_ok_and(|source| source.contains("insta::assert"))
+    };
+    let left = pictures.iter().filter(|picture| !takes(picture));
+    let problems: Vec<String> = left
+        .map(|picture| format!("{}: nothing takes it any more", picture.display()))
         .collect();
     complain(&problems);
 }

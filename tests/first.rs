@@ -354,3 +354,22 @@ fn where_all_is_well_the_first_screen_says_what_to_write() {
     });
     leave(screen);
 }
+
+#[test]
+fn looking_again_leaves_the_mouse_to_the_terminal_where_the_settings_say_so_now() {
+    let (project, environment) = (repository(), [("OPENAI_BASE_URL", nowhere())]);
+    let (home, environment) = (home(&project), borrowed(&environment));
+    let args = ["--provider", "openai"];
+    let mut screen = open(&project, home.path(), &args, &environment);
+    screen.wait_for("r  ask the server again");
+    let settings = home.path().join(".config/crewdeck/config.toml");
+    std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    std::fs::write(settings, "mouse = false\n").unwrap();
+    screen.send("r");
+    screen.wait_for("Looked again: it is as it was.");
+    let free = b"\x1b[?1000l";
+    screen.wait_raw("a mouse that is free", |raw| {
+        raw.windows(free.len()).any(|w| w == free)
+    });
+    leave(screen);
+}

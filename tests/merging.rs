@@ -10,6 +10,7 @@ mod project;
 mod pty;
 
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use project::Project;
 use pty::Screen;
@@ -34,6 +35,9 @@ rules:
     calls:
       - { tool: bash, input: { command: "git merge main; echo both > same; git add same; git commit --no-edit -q" } }
       - { tool: task_update, input: { task_id: "{{1}}", status: completed } }
+  - agent: lead
+    when: ^again$
+    say: I hear you.
   - when: .
     times: 0
     say: fine
@@ -92,7 +96,7 @@ fn the_person_sees_what_is_not_merged_is_asked_and_can_take_it_back() {
     screen.wait_for("i to write");
     screen.send("3gm");
     screen.wait_for("Merge wt/task-1 (1 file, +1) into main?");
-    screen.wait_for("A all ");
+    screen.wait_for("4 tasks are done and not merged.");
     screen.send("\x03");
     screen.wait("no question", |t| !t.contains("into main?"));
     assert_eq!(at(), start);
@@ -134,7 +138,7 @@ fn all_are_merged_in_one_go_up_to_the_first_conflict() {
     screen.send("\x1b");
     screen.wait_for("i to write");
     screen.send("3gm");
-    screen.wait_for("A all ");
+    screen.wait_for("4 tasks are done and not merged.");
     screen.send("A");
     screen.wait_for("3 of 4 branches are merged; stopped at #4");
     for file in ["one", "two"] {
@@ -145,5 +149,34 @@ fn all_are_merged_in_one_go_up_to_the_first_conflict() {
     screen.wait("nothing to merge", |t| !t.contains("to merge"));
     let same = std::fs::read_to_string(project.file("same")).unwrap();
     assert_eq!(same, "both\n");
+    leave(screen);
+}
+
+#[test]
+fn a_merge_whose_hook_takes_its_time_holds_nothing_else_up() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let project = repository();
+    let hook = "#!/bin/sh\ntouch .git/asked\nfor i in $(seq 400); do [ -e .git/go-on ] && exit 0; sleep 0.05; done\n";
+    let hook = project.write(".git/hooks/pre-merge-commit", hook);
+    std::fs::set_permissions(hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut screen = open(&project, &[]);
+    screen.wait_for("scripted");
+    screen.send("go\r");
+    screen.wait_for("⇡ 4 to merge");
+    screen.send("\x1b");
+    screen.wait_for("i to write");
+    screen.send("3gm");
+    screen.wait_for("4 tasks are done and not merged.");
+    screen.send("A");
+    let until = Instant::now() + Duration::from_secs(20);
+    while !project.file(".git/asked").exists() {
+        assert!(Instant::now() < until, "the hook never ran");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    screen.send("iagain\r");
+    screen.wait_for("I hear you.");
+    project.write(".git/go-on", "");
+    screen.wait_for("3 of 4 branches are merged; stopped at #4");
     leave(screen);
 }

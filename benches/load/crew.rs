@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::pty::Screen;
+use crate::common::SIZE;
+use crate::common::pty::Screen;
 
 pub const AGENTS: usize = 16;
 /// Steps in a circle: more than the loop detection looks back.
@@ -83,7 +84,7 @@ impl Busy {
         let script = dir.path().join("script.yaml");
         std::fs::write(&script, rules(pace)).unwrap();
         let provider = format!("script:{}", script.display());
-        let mut screen = Screen::start(&root, 160, 45, &["--provider", &provider]);
+        let mut screen = Screen::start(&root, SIZE.0, SIZE.1, &["--provider", &provider]);
         screen.wait_for("script");
         screen.send("go\r");
         let journal = Journal::find(&root);

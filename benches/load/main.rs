@@ -12,18 +12,18 @@
 //! else works on it: compare the ratios of one run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+#[path = "../common/mod.rs"]
+mod common;
 mod crew;
 mod pane;
-mod process;
-#[path = "../../tests/common/pty.rs"]
-#[allow(dead_code)] // the tests use more of it
-mod pty;
 mod smallest;
 
 use std::time::{Duration, Instant};
 
+use common::process::{self, cpu_ms, pss_mib};
+use common::pty::Screen;
+use common::{median_and, ms};
 use crew::{AGENTS, Busy};
-use process::{cpu, pss_mib};
 
 /// What each agent streams, in tokens a second.
 const PACE: u64 = 100;
@@ -45,7 +45,7 @@ fn main() {
     let parts = ["stream", "hour", "pane"];
     let named = |part: &str| wanted.iter().any(|w| w == part);
     let all = !parts.iter().any(|p| named(p));
-    println!("load of the machine: {}", process::load());
+    println!("{}", process::load());
     if all || named("pane") {
         pane::print();
     }
@@ -55,16 +55,17 @@ fn main() {
     if all || named("hour") {
         hour();
     }
-    println!("load of the machine: {}", process::load());
+    println!("{}", process::load());
 }
 
 fn stream() {
     let mut busy = Busy::start(PACE);
     busy.wait_until_all_stream();
-    let (began, before, frames) = (Instant::now(), cpu(busy.pid()), busy.frames());
+    let (began, before, frames) = (Instant::now(), cpu_ms(busy.pid()), busy.frames());
     let rates = busy.during(WATCHED);
     let seconds = began.elapsed().as_secs_f64();
-    let share = cpu(busy.pid()).saturating_sub(before).as_secs_f64() / seconds * 100.0;
+    #[allow(clippy::cast_precision_loss)] // some ten thousand
+    let share = (cpu_ms(busy.pid()) - before) as f64 / 10.0 / seconds;
     #[allow(clippy::cast_precision_loss)] // a few hundred
     let frames = (busy.frames() - frames) as f64 / seconds;
     println!(
@@ -86,7 +87,7 @@ fn stream() {
         ours.push(echo(busy.screen(), &mut typed, n));
         theirs.push(echo(&mut floor, &mut typed_there, n));
     }
-    let ((median, p99), (their_median, their_p99)) = (sorted(&mut ours), sorted(&mut theirs));
+    let ((median, p99), (their_median, their_p99)) = (median_and(99, ours), median_and(99, theirs));
     println!(
         "key echo meanwhile: median {median:.1} ms, p99 {p99:.1} ms (goal: 16 ms); smallest ratatui program {their_median:.1} ms, {their_p99:.1} ms"
     );
@@ -98,15 +99,15 @@ fn hour() {
     let mut busy = Busy::start(PACE * FASTER);
     busy.wait_until_all_stream();
     let at_first = pss_mib(busy.pid());
-    let (began, before) = (Instant::now(), cpu(busy.pid()));
+    let (began, before) = (Instant::now(), cpu_ms(busy.pid()));
     let tokens = busy.until_tokens(HOUR * AGENTS as u64);
     let took = began.elapsed();
-    let used = cpu(busy.pid()).saturating_sub(before);
+    let used = cpu_ms(busy.pid()) - before;
     println!(
         "an hour of {AGENTS} agents: {:.1} M tokens in {:.0} s, {:.1} s of CPU; {:.1} MiB (PSS), at first {at_first:.1} MiB (goal: 64 MiB)",
         tokens as f64 / 1e6,
         took.as_secs_f64(),
-        used.as_secs_f64(),
+        used as f64 / 1000.0,
         pss_mib(busy.pid()),
     );
     // For who wants to look at the process with other tools.
@@ -120,7 +121,7 @@ fn hour() {
 }
 
 /// Milliseconds until a typed key stands on the screen.
-fn echo(screen: &mut pty::Screen, typed: &mut String, n: usize) -> f64 {
+fn echo(screen: &mut Screen, typed: &mut String, n: usize) -> f64 {
     if n.is_multiple_of(20) {
         screen.send("\u{15}");
         let before = std::mem::take(typed);
@@ -133,11 +134,5 @@ fn echo(screen: &mut pty::Screen, typed: &mut String, n: usize) -> f64 {
     let began = Instant::now();
     screen.send(&letter.to_string());
     screen.wait_for(typed);
-    began.elapsed().as_secs_f64() * 1000.0
-}
-
-/// The median and the 99th percentile.
-fn sorted(all: &mut [f64]) -> (f64, f64) {
-    all.sort_by(f64::total_cmp);
-    (all[all.len() / 2], all[all.len() * 99 / 100])
+    ms(began.elapsed())
 }

@@ -13,8 +13,9 @@ use jiff::tz::TimeZone;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
+use crate::common::SIZE;
+
 const FEW: usize = 100;
-const SIZE: (u16, u16) = (160, 45);
 /// Frames of one measurement, and how many measurements are made in turns: the best of them counts, since what else
 /// the machine does can only make one slower.
 const FRAMES: u32 = 60;

@@ -2,7 +2,8 @@
 
 use crossterm::event::{Event, KeyCode, KeyModifiers};
 
-use crate::pty::Screen;
+use crate::common::pty::Screen;
+use crate::common::{SIZE, this};
 
 const ASKED: &str = "CREWDECK_BENCH_SMALLEST";
 
@@ -12,15 +13,8 @@ pub fn is_asked_for() -> bool {
 
 /// Starts it in a terminal of its own.
 pub fn start() -> Screen {
-    let program = std::env::current_exe().unwrap();
-    let screen = Screen::start_program(
-        &program,
-        &std::env::temp_dir(),
-        160,
-        45,
-        &[],
-        &[(ASKED, "1")],
-    );
+    let there = std::env::temp_dir();
+    let screen = Screen::start_program(&this(), &there, SIZE.0, SIZE.1, &[], &[(ASKED, "1")]);
     screen.wait_for("typed:");
     screen
 }

@@ -10,8 +10,12 @@ use crate::store::{self, GitError};
 
 /// Most files that are committed unasked for each.
 const FILES_MAX: usize = 1000;
+/// Most files and folders that are looked at.
+const ENTRIES_MAX: usize = 10_000;
 /// Most bytes that are committed unasked for each.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Why more is not committed unasked for each.
+const A_LOT: &str = "there is a lot here";
 
 /// How names of files begin and end that often hold secrets.
 const SECRET_STARTS: &[&str] = &[
@@ -26,6 +30,15 @@ const SECRET_ENDS: &[&str] = &[".pem", ".key", ".p12", ".pfx", ".kdbx"];
 
 /// Looks at `root`; changes nothing.
 pub fn look(root: &Path) -> Ground {
+    judge(root, files)
+}
+
+/// Whether [`look`] finds nothing to say. Looks at no file of the person.
+pub fn is_fine(root: &Path) -> bool {
+    judge(root, |_| Files::Few(0)) == Ground::Fine
+}
+
+fn judge(root: &Path, files: fn(&Path) -> Files) -> Ground {
     match store::git_facts(root).repository {
         Err(GitError::NoRepository(_)) => Ground::NoRepository(files(root)),
         Err(GitError::NoCommits) => Ground::NoCommits(files(root)),
@@ -65,7 +78,10 @@ fn files(root: &Path) -> Files {
         })
         .build();
     let (mut count, mut bytes) = (0, 0);
-    for entry in walk.flatten() {
+    for (seen, entry) in walk.flatten().enumerate() {
+        if seen > ENTRIES_MAX {
+            return Files::Choose(A_LOT);
+        }
         let name = entry.file_name().to_string_lossy().to_lowercase();
         if entry.depth() > 1 && name == ".git" {
             return Files::Choose("there is another repository inside");
@@ -81,7 +97,7 @@ fn files(root: &Path) -> Files {
         count += 1;
         bytes += entry.metadata().map_or(0, |m| m.len());
         if count > FILES_MAX || bytes > BYTES_MAX {
-            return Files::Choose("there is a lot here");
+            return Files::Choose(A_LOT);
         }
     }
     Files::Few(count)
@@ -120,6 +136,15 @@ mod tests {
             }
             assert_eq!(files(dir.path()), *expected, "{names:?}");
         }
+    }
+
+    #[test]
+    fn folders_without_end_are_a_lot_too() {
+        let dir = tempfile::tempdir().unwrap();
+        for number in 0..=ENTRIES_MAX {
+            fs::create_dir(dir.path().join(number.to_string())).unwrap();
+        }
+        assert_eq!(files(dir.path()), Files::Choose(A_LOT));
     }
 
     #[test]

@@ -11,9 +11,12 @@ use crate::ui::{MouseOwner, UiState};
 /// # Errors
 /// When the terminal is gone.
 pub fn take(settings: &Settings, screen: &mut Screen, state: &mut UiState) -> Result<()> {
-    if settings.mouse.unwrap_or(true) {
-        screen.set_mouse(MouseOwner::Crewdeck)?;
-        state.set_mouse(MouseOwner::Crewdeck);
-    }
+    let owner = if settings.mouse.unwrap_or(true) {
+        MouseOwner::Crewdeck
+    } else {
+        MouseOwner::Terminal
+    };
+    screen.set_mouse(owner)?;
+    state.set_mouse(owner);
     Ok(())
 }

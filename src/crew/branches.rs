@@ -112,10 +112,14 @@ impl Shared {
     }
 
     /// Merges branches because the person wants it, one after the other, and says how to take that back. The first
-    /// that does not merge ends it.
+    /// that does not merge ends it, and so does the end of the crew. One wish waits for the other.
     pub(super) async fn merge_asked(self: &Arc<Self>, tasks: Vec<TaskId>) -> Result<(), String> {
+        let _turn = self.merge_turn.lock().await;
         let mut sum = Sum::of(tasks.len());
         for id in tasks {
+            if self.stop.is_cancelled() {
+                return Err(sum.stopped(id, "the crew ends"));
+            }
             let mut tried = match self.try_merge(id).await {
                 Ok(tried) => tried,
                 Err(why) if sum.all == 1 => return Err(why),

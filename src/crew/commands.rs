@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::{Shared, lock};
 use crate::agent::driver::{Control, blocking};
 use crate::domain::chat::Block;
-use crate::domain::ids::{LetterId, Name};
+use crate::domain::ids::{LetterId, Name, TaskId};
 use crate::domain::mail::{Letter, LetterKind};
 use crate::domain::request::{Asking, Decision, RequestKind, Verdict};
 use crate::domain::stamp::Stamp;
@@ -37,8 +37,14 @@ pub async fn obey(shared: Arc<Shared>, mut inbox: mpsc::Receiver<Command>) {
             Command::AskShutdown { member } => ask_shutdown(&shared, &member).await,
             Command::Force { member } => shared.force(&member),
             Command::Nudge { member } => shared.nudge(&member).await,
-            Command::Merge { task } => shared.merge_asked(vec![task]).await,
-            Command::MergeAll { tasks } => shared.merge_asked(tasks).await,
+            Command::Merge { task } => {
+                merge(&shared, vec![task]);
+                Ok(())
+            }
+            Command::MergeAll { tasks } => {
+                merge(&shared, tasks);
+                Ok(())
+            }
             Command::ShowDiff { task } => shared.show_diff(task).await,
             Command::ListModels => {
                 // The server may be slow to answer; other commands must not wait for it.
@@ -166,6 +172,16 @@ async fn ask_shutdown(shared: &Arc<Shared>, member: &Name) -> Result<(), String>
         comment: String::new(),
     };
     shared.decide(decision).await.map(|_| ())
+}
+
+/// Begins to merge. Each merge runs the person's hooks, which may take their time; other commands must not wait for it.
+fn merge(shared: &Arc<Shared>, tasks: Vec<TaskId>) {
+    let crew = Arc::clone(shared);
+    shared.tracker.spawn(async move {
+        if let Err(why) = crew.merge_asked(tasks).await {
+            crew.publish(EventKind::Refused { why }).await;
+        }
+    });
 }
 
 async fn list_models(shared: Arc<Shared>) {

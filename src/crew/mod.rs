@@ -190,6 +190,8 @@ struct Shared {
     troubles: troubles::Troubles,
     /// Held by who reads the board and tells of it.
     board_turn: tokio::sync::Mutex<()>,
+    /// Held while branches are merged because the person wants it.
+    merge_turn: tokio::sync::Mutex<()>,
     team: Mutex<Team>,
     agents: Mutex<BTreeMap<Name, Handle>>,
     clerk: clerk::Clerk,
@@ -264,6 +266,7 @@ impl Crew {
             graph: RwLock::new(Arc::new(graph)),
             troubles: troubles::Troubles::default(),
             board_turn: tokio::sync::Mutex::default(),
+            merge_turn: tokio::sync::Mutex::default(),
             team: Mutex::default(),
             agents: Mutex::default(),
             clerk: clerk::Clerk::default(),

@@ -61,6 +61,7 @@ impl Viewer {
             requests: Requests::open(&parts.root),
             roster: Roster::open(&parts.root),
             trees: Worktrees::open(&parts.root),
+            merge_turn: tokio::sync::Mutex::default(),
             runner: Mutex::new(parts.runner),
             publisher: parts.publisher,
             clock: parts.clock,
@@ -105,6 +106,8 @@ struct Files {
     requests: Requests,
     roster: Roster,
     trees: Worktrees,
+    /// Held while branches are merged because the person wants it.
+    merge_turn: tokio::sync::Mutex<()>,
     runner: Mutex<Runner>,
     publisher: Publisher,
     clock: fn() -> Stamp,
@@ -118,8 +121,14 @@ async fn obey(files: Arc<Files>, mut inbox: mpsc::Receiver<Command>) {
             Command::Nudge { member } => files.write(&member, NUDGE).await,
             Command::Decide(decision) => files.decide(decision).await,
             Command::AskShutdown { member } => files.ask_shutdown(&member).await,
-            Command::Merge { task } => files.merge_asked(vec![task]).await,
-            Command::MergeAll { tasks } => files.merge_asked(tasks).await,
+            Command::Merge { task } => {
+                merge(&files, vec![task]);
+                Ok(())
+            }
+            Command::MergeAll { tasks } => {
+                merge(&files, tasks);
+                Ok(())
+            }
             Command::ShowDiff { task } => files.show_diff(task).await,
             Command::Interrupt { .. }
             | Command::Compact { .. }
@@ -134,6 +143,16 @@ async fn obey(files: Arc<Files>, mut inbox: mpsc::Receiver<Command>) {
             files.publisher.publish(EventKind::Refused { why }).await;
         }
     }
+}
+
+/// Begins to merge: as in the crew's own window, nothing else waits for it.
+fn merge(files: &Arc<Files>, tasks: Vec<TaskId>) {
+    let files = Arc::clone(files);
+    tokio::spawn(async move {
+        if let Err(why) = files.merge_asked(tasks).await {
+            files.publisher.publish(EventKind::Refused { why }).await;
+        }
+    });
 }
 
 impl Files {
@@ -234,8 +253,9 @@ impl Files {
         done.await.map(|_| ()).map_err(|e| e.to_string())
     }
 
-    /// Merges branches one after the other; the first that does not merge ends it.
+    /// Merges branches one after the other; the first that does not merge ends it. One wish waits for the other.
     async fn merge_asked(&self, tasks: Vec<TaskId>) -> Result<(), String> {
+        let _turn = self.merge_turn.lock().await;
         let mut sum = Sum::of(tasks.len());
         for id in tasks {
             let (mut text, before) = match self.merge(id).await {

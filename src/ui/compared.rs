@@ -107,7 +107,7 @@
 //!
 //! | tool | what it does well | taken over | not, and why |
 //! |---|---|---|---|
-//! | lazygit | the log of the commands that it ran for you | the conversation shows each tool call; `@` keeps what was said; all of it is on disk and can be played again: [`replay`](crate::ui::replay), `src/app/journal.rs` | a pane that is always in view |
+//! | lazygit | the log of the commands that it ran for you | the conversation shows each tool call; `@` tells what happened, by whom and why: `src/ui/event_log/mod.rs`; all of it is on disk and can be played again: [`replay`](crate::ui::replay), `src/app/journal.rs` | a pane that is always in view |
 //! | lazygit | `z` takes back what git's reflog knows (`docs/Undoing.md`) | what was written comes back with Up, also after Ctrl+c: `src/ui/composer.rs` | an undo: what an agent has heard it has heard; a decision is guarded before it is made (`src/ui/update/decide.rs`) |
 //! | k9s | a log follows its end while a switch says so (`internal/view/log.go`) | it follows until one scrolls, and what came meanwhile is counted: `src/ui/transcript/follow.rs` | a switch for it: scrolling is the switch |
 //! | yazi | work in the background has a page (`w`), and leaving asks because of it | `b` with the last output of each job; `q` asks: `src/ui/view/jobs.rs` | – |

@@ -152,10 +152,11 @@ impl UiState {
             && self.composer.is_empty()
         {
             self.composer.set(&asked);
-            self.say(
-                Level::Info,
-                "Nobody has answered: what you wrote is back in the composer, Enter sends it again.",
+            let key = self.keymap.key(Context::Composer, Action::Send);
+            let text = format!(
+                "Nobody has answered: what you wrote is back in the composer, {key} sends it again."
             );
+            self.say(Level::Info, text);
         }
     }
 }

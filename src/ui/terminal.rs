@@ -104,11 +104,14 @@ impl Screen {
         Ok((size.width, size.height))
     }
 
-    /// Gives the mouse to crewdeck or back to the terminal.
+    /// Gives the mouse to crewdeck or back to the terminal, if another has it.
     ///
     /// # Errors
     /// When the terminal is gone.
     pub fn set_mouse(&mut self, owner: MouseOwner) -> io::Result<()> {
+        if self.mouse == owner {
+            return Ok(());
+        }
         self.mouse = owner;
         let out = self.terminal.backend_mut();
         match owner {

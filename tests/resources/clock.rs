@@ -169,7 +169,8 @@ fn a_crew_whose_clock_jumps_does_its_work_and_rests_as_long_as_it_should() {
             .draw(|frame| draw(&state, &mut cache, &theme, frame))
             .unwrap();
         if let Some(wait) = next_tick(&state) {
-            assert!(wait <= Duration::from_secs(60), "{wait:?}");
+            // An age of hours reads otherwise after an hour.
+            assert!(wait <= Duration::from_secs(3600), "{wait:?}");
         }
         let buffer = terminal.backend().buffer().clone();
         let text: String = buffer

@@ -10,7 +10,7 @@ use tokio::task::spawn_blocking;
 
 use super::{Dashboard, Left};
 use crate::app::assemble::Blueprint;
-use crate::app::first::{self, Ground};
+use crate::app::first;
 use crate::app::wire::{self, Lack, NoModel, Probe};
 use crate::app::{ground, local};
 use crate::config::Choice;
@@ -122,7 +122,7 @@ impl Cause {
         match self {
             Cause::NoServer => local::find().is_some(),
             Cause::Nobody(address) => local::answers(*address),
-            Cause::Ground(root) => ground::look(root) == Ground::Fine,
+            Cause::Ground(root) => ground::is_fine(root),
         }
     }
 }

@@ -77,8 +77,13 @@ fn start_with(
     let thread = std::thread::Builder::new()
         .name("watch".into())
         .spawn(move || {
-            // The files as they are before anybody reads them: what changes from here on is told.
-            let net = Net::spread(base, skills);
+            let hearing = folders.as_ref().map_or(Hearing::Nothing, Folders::hearing);
+            let net = match hearing {
+                // What changes before the files are looked at is heard.
+                Hearing::All => Net::spread(base, skills),
+                // It may not be: whoever has read them by then reads them once more.
+                Hearing::Parts | Hearing::Nothing => Net::new(base, skills),
+            };
             listen(&listening, folders, net, wait, &tell);
         })?;
     Ok(Watch {
@@ -318,6 +323,12 @@ mod tests {
         let watch = start_with(dir.path(), None, deaf, often, tell).unwrap();
         let why = "no more watches".to_string();
         assert_eq!(watch.how(), &Watching::Polling { why });
+        // Nobody would tell of a change between what was read at the start and the first look: so that tells all.
+        let first = (0..KINDS).map(|_| told.recv_timeout(WITHIN).map(|d| d.kind()));
+        assert_eq!(
+            first.collect::<Result<Vec<_>, _>>(),
+            Ok((0..KINDS).collect())
+        );
         for file in [".team/config.json", ".tasks/task_3.json"] {
             fs::write(dir.path().join(file), b"{}").unwrap();
         }

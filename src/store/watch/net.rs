@@ -103,14 +103,19 @@ struct Names {
 }
 
 impl Net {
-    /// A net below `base` that knows the files as they are now.
-    pub(super) fn spread(base: PathBuf, skills: Option<Skills>) -> Net {
-        let mut net = Net {
+    /// A net below `base` that knows no file yet: its first look tells all.
+    pub(super) fn new(base: PathBuf, skills: Option<Skills>) -> Net {
+        Net {
             base,
             skills,
             prints: [None; KINDS],
             names: FOLDERS.map(|_| None),
-        };
+        }
+    }
+
+    /// A net below `base` that knows the files as they are now.
+    pub(super) fn spread(base: PathBuf, skills: Option<Skills>) -> Net {
+        let mut net = Net::new(base, skills);
         net.prints = net.look_at_all(SystemTime::now());
         net
     }

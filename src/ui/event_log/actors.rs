@@ -14,7 +14,8 @@ use crate::protocol::{Event, EventKind};
 const CALLS_MAX: usize = 128;
 /// Most requests that are remembered.
 const REQUESTS_MAX: usize = 1000;
-/// How long after its end a call may still explain a change of the files: they are looked at once a second at least.
+/// How long after its end a call may still explain a change of the files: so long they may go unread where the system
+/// does not tell of every change.
 const EXPLAINS: Duration = Duration::from_secs(5);
 
 /// What a call does that others can see.

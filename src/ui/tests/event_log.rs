@@ -1,28 +1,27 @@
-//! The event log as people see it: its looks at three sizes, its keys, where Enter leads, and that a recording shows the
-//! same.
+//! The event log as people use it: its keys, where Enter leads, and that a recording shows the same. How it looks is
+//! among the scenes.
 
 use std::time::Duration;
 
 use pretty_assertions::assert_eq;
-use ratatui::buffer::Buffer;
 
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::protocol::EventKind;
 use crate::protocol::event::{Level, TurnEnd};
-use crate::ui::event_log::{EventLog, LINES_MAX, LogView};
+use crate::ui::Do;
+use crate::ui::event_log::{LINES_MAX, LogView};
 use crate::ui::fixture::{
-    NOON, blank, busy, busy_events, cells, decided, name, picture, plan, press, started, tell,
+    NOON, blank, busy, busy_events, decided, name, picture, plan, press, tell,
 };
 use crate::ui::keymap::Context;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::{Popup, Searching, Text};
 use crate::ui::state::UiState;
-use crate::ui::{ColorDepth, Do, Theme, ThemeName};
 
 /// A crew to which several kinds of things have happened, trouble among them.
-fn eventful(width: u16, height: u16) -> UiState {
+pub fn eventful(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     let notice = |level, text: &str| EventKind::notice(level, text);
     let (alice, bob) = (name("alice"), name("bob"));
@@ -67,44 +66,6 @@ fn view(state: &UiState) -> &LogView {
 /// The words of the selected line.
 fn selected(state: &UiState) -> String {
     crate::ui::event_log::selected(state).map_or_else(String::new, |l| l.words.clone())
-}
-
-/// Text and style of a screen, on a terminal with all colours.
-fn shown(state: &UiState) -> Buffer {
-    cells(state, &Theme::new(state.theme(), ColorDepth::True))
-}
-
-#[test]
-fn what_happened_at_three_sizes() {
-    for (width, height) in [(160, 45), (100, 30), (70, 20)] {
-        let mut state = eventful(width, height);
-        press(&mut state, "esc @");
-        let file = format!("event_log_{width}x{height}");
-        insta::assert_snapshot!(file, picture(&state));
-        press(&mut state, "k / \"kind:m\"");
-        let file = format!("event_log_filter_{width}x{height}");
-        insta::assert_snapshot!(file, picture(&state));
-    }
-    let mut state = started(70, 20);
-    state.event_log = EventLog::default();
-    press(&mut state, "esc @");
-    insta::assert_snapshot!("event_log_empty_70x20", picture(&state));
-}
-
-#[test]
-fn its_style_in_the_themes() {
-    for (theme, width, height) in [
-        (ThemeName::Terminal, 160, 45),
-        (ThemeName::Dark, 100, 30),
-        (ThemeName::Light, 100, 30),
-        (ThemeName::Mono, 70, 20),
-    ] {
-        let mut state = eventful(width, height);
-        state.set_theme(theme);
-        press(&mut state, "esc @ k");
-        let file = format!("event_log_look_{}_{width}x{height}", theme.word());
-        insta::assert_snapshot!(file, format!("{:?}", shown(&state)));
-    }
 }
 
 #[test]

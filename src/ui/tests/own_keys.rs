@@ -1,8 +1,10 @@
 //! The person's own keys: no words on the screen name a key that they have put in place of.
 
+use crate::protocol::EventKind;
+use crate::protocol::event::TurnEnd;
 use crate::ui::UiState;
 use crate::ui::first::Weight;
-use crate::ui::fixture::{blank, first_page, picture, press, started};
+use crate::ui::fixture::{blank, first_page, name, picture, press, started, tell};
 use crate::ui::keymap::{Changes, KeyMap, TABLE};
 use crate::ui::tests::pressed::{LOOKS, SIZES, crew};
 
@@ -142,4 +144,31 @@ fn no_message_names_an_old_key() {
         }
     }
     assert!(said > 20, "{said}");
+}
+
+#[test]
+fn what_is_said_of_no_answer_and_of_a_filter_names_the_persons_keys() {
+    let agent = || name("lead");
+    let mut state = started(100, 30);
+    state.set_keymap(own());
+    let text = "build it".into();
+    let error = "the key was refused".into();
+    let hint = String::new();
+    let events = vec![
+        EventKind::Prompted {
+            agent: agent(),
+            text,
+        },
+        EventKind::TurnEnded {
+            agent: agent(),
+            end: TurnEnd::Failed { error, hint },
+        },
+    ];
+    tell(&mut state, events);
+    let said = state.flash.as_ref().map(|f| f.text.clone()).unwrap();
+    assert!(said.starts_with("Nobody has answered"), "{said}");
+    assert_eq!(old_keys(&said), Vec::<String>::new(), "{said}");
+    let mut state = crew(SIZES[0], "esc @ / \"zzz\" enter");
+    state.set_keymap(own());
+    check(&state, "a filter that lets nothing through");
 }

@@ -1,4 +1,5 @@
-//! The letters between two, read from the Inbox: whole, in order, with times and states, and scrolled where there are many.
+//! The letters between two, read from the Inbox: in order, and scrolled where there are many. How they look is among the
+//! scenes.
 
 use pretty_assertions::assert_eq;
 
@@ -6,10 +7,10 @@ use crate::domain::mail::LetterKind;
 use crate::domain::stamp::Stamp;
 use crate::protocol::EventKind;
 use crate::protocol::event::LetterStep;
-use crate::ui::fixture::{NOON, busy, cells, letter, picture, press, tell};
+use crate::ui::Theme;
+use crate::ui::fixture::{NOON, busy, letter, picture, press, tell};
 use crate::ui::popup::Popup;
 use crate::ui::state::UiState;
-use crate::ui::{ColorDepth, Theme, ThemeName};
 
 const SAID: [&str; 4] = [
     "Which byte order has the header? I guess little, as in the other formats of this family, but the README does not say.",
@@ -19,7 +20,7 @@ const SAID: [&str; 4] = [
 ];
 
 /// Letters to and fro, with another thread in between.
-fn writing(width: u16, height: u16, count: usize) -> UiState {
+pub fn writing(width: u16, height: u16, count: usize) -> UiState {
     let mut state = busy(width, height);
     for i in 0..count {
         let (from, to) = if i % 2 == 0 {
@@ -57,22 +58,6 @@ fn writing(width: u16, height: u16, count: usize) -> UiState {
         );
     }
     state
-}
-
-#[test]
-fn a_thread_is_read_whole_from_the_inbox_at_three_sizes() {
-    for (width, height) in [(160, 45), (100, 30), (70, 20)] {
-        let mut state = writing(width, height, 4);
-        // The newest of them is above the last letter of the other thread.
-        press(&mut state, "esc 5 k enter");
-        let file = format!("thread_{width}x{height}");
-        insta::assert_snapshot!(file, picture(&state));
-    }
-    let mut state = writing(100, 30, 4);
-    press(&mut state, "esc 5 k enter");
-    let theme = Theme::new(ThemeName::Dark, ColorDepth::True);
-    let look = format!("{:?}", cells(&state, &theme));
-    insta::assert_snapshot!("thread_look_dark_100x30", look);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use super::frame;
 use super::popup::{open, search};
 use crate::ui::event_log::{About, LINES_MAX, LogLine, LogView, Tone, Topic, place};
 use crate::ui::keymap::{Action, Context};
+use crate::ui::popup::Searching;
 use crate::ui::readers::centered;
 use crate::ui::state::UiState;
 use crate::ui::textual::{clock_to_the_second, count, fit, pad, width, wrap, wrap_some};
@@ -45,7 +46,12 @@ pub fn draw(
         Line::styled(fit(&cut(state), usize::from(row.width)), theme.dim).render(row, buffer);
     }
     if rows.is_empty() {
-        let words = "No line has these words. Esc clears the filter.";
+        let context = match view.searching {
+            Searching::Typing => Context::Filter,
+            Searching::Rest => Context::EventLog,
+        };
+        let key = state.keymap.key(context, Action::Back);
+        let words = format!("No line has these words. {key} clears the filter.");
         Line::styled(words, theme.dim).render(place.list, buffer);
     }
     let shown = rows.iter().enumerate().skip(place.first);

@@ -4,7 +4,9 @@ use super::{Scene, Shows, cast};
 use crate::protocol::EventKind;
 use crate::protocol::event::Level;
 use crate::ui::fixture::{busy, name, press, question, skills, started, tell};
+use crate::ui::tests::event_log::eventful;
 use crate::ui::tests::merging::on;
+use crate::ui::tests::threads::writing;
 
 fn none() -> Vec<EventKind> {
     vec![]
@@ -86,10 +88,12 @@ pub fn scenes() -> Vec<Scene> {
         over("popup_help_writing", none, "f1"),
         over("popup_task", none, "esc 3 j j enter"),
         diff,
-        over("popup_letter", cast::many_letters, "esc 5 k k enter"),
+        thread("popup_letter", "esc 5 k enter"),
         over("popup_letter_short", none, "esc 5 k k k enter"),
         over("popup_todo", none, "esc 2 enter"),
-        over("popup_event_log", happenings, "esc @"),
+        log("popup_event_log", "esc @"),
+        log("popup_event_log_filter", "esc @ k / \"kind:m\""),
+        over("popup_event_log_overfull", happenings, "esc @"),
         without("popup_event_log_empty", "esc @"),
         over("popup_problems", troubles, "esc p"),
         without("popup_problems_empty", "esc p"),
@@ -133,6 +137,24 @@ pub fn scenes() -> Vec<Scene> {
         merging("pane_board_merging", Shows::Screen, ""),
         merging("pane_board_merging_list", Shows::Screen, "v 3"),
     ]
+}
+
+/// The event log of a crew to which several kinds of things have happened.
+fn log(name: &'static str, keys: &'static str) -> Scene {
+    Scene::new(name, Shows::Popup, move |width, height| {
+        let mut state = eventful(width, height);
+        press(&mut state, keys);
+        state
+    })
+}
+
+/// A letter in its thread: the newest of them is above the last letter of another one.
+fn thread(name: &'static str, keys: &'static str) -> Scene {
+    Scene::new(name, Shows::Popup, move |width, height| {
+        let mut state = writing(width, height, 4);
+        press(&mut state, keys);
+        state
+    })
 }
 
 /// Tasks that are merged and some that are not, with one of them selected.

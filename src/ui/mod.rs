@@ -49,6 +49,7 @@ pub mod terminal;
 mod terms;
 #[cfg(test)]
 mod tests;
+mod text_search;
 mod textual;
 pub mod theme;
 mod themes;

@@ -28,9 +28,11 @@ pub fn area(screen: Rect) -> Rect {
 pub fn place(screen: Rect, reader: &Reader, lines: usize) -> Rect {
     let most = area(screen);
     let wanted = u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(2);
-    match reader.searching {
-        Searching::Rest => centered(screen, most.width, wanted.min(most.height)),
-        Searching::Typing => most,
+    match (&reader.text, reader.searching) {
+        (Text::Help(_), Searching::Typing) => most,
+        (_, Searching::Typing | Searching::Rest) => {
+            centered(screen, most.width, wanted.min(most.height))
+        }
     }
 }
 
@@ -112,9 +114,9 @@ pub fn rows(state: &UiState, reader: &Reader, theme: &Theme) -> Vec<Row> {
 /// Where the lines of a popup at `place` lie, and which is the first one in view.
 pub fn list(reader: &Reader, place: Rect, len: usize) -> (Rect, usize) {
     let inside = pickers::inside(place);
-    let above = match reader.searching {
-        Searching::Rest => 0,
-        Searching::Typing => 1.min(inside.height),
+    let above = match (&reader.text, reader.searching) {
+        (Text::Help(_), Searching::Typing) => 1.min(inside.height),
+        (_, Searching::Typing | Searching::Rest) => 0,
     };
     let list = Rect {
         y: inside.y + above,

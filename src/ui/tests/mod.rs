@@ -14,6 +14,7 @@ mod needs;
 mod own_keys;
 mod pressed;
 mod pty;
+mod read;
 mod replay;
 mod robust;
 mod scenes;

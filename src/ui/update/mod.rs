@@ -12,6 +12,7 @@ mod merge;
 mod mouse;
 mod movement;
 mod popups;
+mod read;
 mod replay;
 mod screen;
 mod themes;
@@ -198,8 +199,9 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
 fn text_key(state: &mut UiState, key: KeyEvent) {
     match state.popups.last_mut() {
         Some(Popup::Reader(reader)) if reader.searching == Searching::Typing => {
-            reader.search.key(key);
-            reader.scroll = 0;
+            read::write(state, |words| {
+                words.key(key);
+            });
         }
         Some(Popup::EventLog(view)) if view.searching == Searching::Typing => {
             view.filter.key(key);
@@ -244,7 +246,7 @@ fn paste(state: &mut UiState, text: &str) {
     let is_searching = state.is_searching();
     match state.popups.last_mut() {
         Some(Popup::Reader(reader)) if reader.searching == Searching::Typing => {
-            reader.search.insert(text);
+            read::write(state, |words| words.insert(text));
         }
         Some(Popup::EventLog(view)) if view.searching == Searching::Typing => {
             view.filter.insert(text);

@@ -12,7 +12,7 @@ use crate::ui::popup::{CommentStage, Popup, Question, Searching};
 use crate::ui::state::UiState;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::{Scroll, Viewport};
-use crate::ui::{needs_card, readers, rows};
+use crate::ui::{needs_card, readers, rows, text_search};
 
 /// Gives the keys to a pane.
 pub fn focus(state: &mut UiState, pane: Pane) {
@@ -122,10 +122,10 @@ pub fn subagent(state: &mut UiState) {
 /// One step back: popup, composer, filter, whole screen, teammate.
 pub fn back(state: &mut UiState) {
     match state.popups.last_mut() {
-        Some(Popup::Reader(reader)) if reader.searching == Searching::Typing => {
-            reader.searching = Searching::Rest;
-            reader.search = crate::ui::line_input::LineInput::default();
-            return;
+        Some(Popup::Reader(reader))
+            if reader.searching == Searching::Typing || text_search::is_on(reader) =>
+        {
+            return super::read::end(reader);
         }
         Some(Popup::EventLog(view)) if view.has_filter() => return view.end_filter(),
         Some(Popup::Comment(comment)) if comment.stage == CommentStage::Verdict => {

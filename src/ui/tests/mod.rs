@@ -20,5 +20,6 @@ mod robust;
 mod scenes;
 mod themes;
 mod threads;
+mod unknown;
 mod viewer;
 mod whole;

@@ -16,6 +16,7 @@ mod read;
 mod replay;
 mod screen;
 mod themes;
+mod unknown;
 
 pub use replay::{begin as begin_replay, recall};
 
@@ -191,7 +192,10 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
         Found::Prefix => state.prefix = Some(whole),
         // The second key of a pair that means nothing is dropped with the first one.
         Found::Nothing if whole.contains(' ') => {}
-        Found::Nothing => text_key(state, key),
+        Found::Nothing => {
+            text_key(state, key);
+            unknown::tell(state, &whole);
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use super::first;
 use super::keymap::{Action, Bound, Context, Found};
 use super::keys;
 use super::pane::{Focus, Pane};
-use super::popup::Popup;
+use super::popup::{Popup, Text};
 use super::rows;
 use super::state::UiState;
 use super::text_search;
@@ -338,6 +338,10 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         Action::Models if binding.context == Context::FirstRun => {
             first::offers(state, binding.action)
         }
+        Action::Accept if binding.context == Context::Reader => matches!(
+            state.popups.last(),
+            Some(Popup::Reader(reader)) if matches!(reader.text, Text::Help(_))
+        ),
         Action::Choose(_)
         | Action::Rules
         | Action::Help

@@ -21,6 +21,7 @@ pub mod first;
 pub(crate) mod fixture;
 mod fuzzy;
 mod graph;
+mod help;
 mod hints;
 mod hit;
 mod jobs;

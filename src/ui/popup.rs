@@ -54,6 +54,8 @@ pub struct Reader {
     pub here: usize,
     /// What was scrolled away when the search began.
     pub origin: usize,
+    /// The selected entry of the help; of other texts nothing is selected.
+    pub row: usize,
 }
 
 /// What is chosen from.
@@ -150,6 +152,7 @@ impl Popup {
             searching: Searching::Rest,
             here: 0,
             origin: 0,
+            row: 0,
         })
     }
 

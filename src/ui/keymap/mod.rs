@@ -238,7 +238,8 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Search, &["up"], Action::PrevMatch, "match before", ""),
     bind(Context::Search, &["esc"], Action::Back, "end the search, back to where it began", "cancel"),
 
-    bind(Context::Reader, &["esc", "q", "enter"], Action::Back, "end the search, then close", "close"),
+    bind(Context::Reader, &["esc", "q"], Action::Back, "end the search, then close", "close"),
+    bind(Context::Reader, &["enter"], Action::Accept, "close; of the keys do what the selected one does", "do it"),
     bind(Context::Reader, &["j", "down"], Action::Move(Scroll::LineDown), "down", "scroll"),
     bind(Context::Reader, &["k", "up"], Action::Move(Scroll::LineUp), "up", ""),
     bind(Context::Reader, &["ctrl+d"], Action::Move(Scroll::HalfDown), "half a page down", ""),

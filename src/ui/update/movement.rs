@@ -8,7 +8,7 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::layout;
 pub use crate::ui::pane::Way;
 use crate::ui::pane::{Focus, Pane};
-use crate::ui::popup::{CommentStage, Popup, Question, Searching};
+use crate::ui::popup::{CommentStage, Popup, Question, Searching, Text};
 use crate::ui::state::UiState;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::{Scroll, Viewport};
@@ -312,6 +312,9 @@ fn scroll_popup(state: &mut UiState, by: Scroll) {
     let screen = state.size;
     let theme = Theme::default();
     let (len, page) = match state.popups.last() {
+        Some(Popup::Reader(reader)) if matches!(reader.text, Text::Help(_)) => {
+            return super::read::select(state, by);
+        }
         Some(Popup::Reader(reader)) => {
             let area = readers::area(screen);
             let width = area.width.saturating_sub(4);

@@ -251,7 +251,7 @@ pub fn accept(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
         return None;
     }
     match state.popups.last_mut() {
-        Some(Popup::Reader(_)) => super::read::keep(state),
+        Some(Popup::Reader(_)) => return super::read::accept(state),
         Some(Popup::EventLog(view)) => view.searching = Searching::Rest,
         // The answer to a question needs no yes or no.
         Some(Popup::Comment(comment)) if state.requests.is_question(&comment.request) => {

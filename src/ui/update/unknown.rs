@@ -22,12 +22,12 @@ pub fn tell(state: &mut UiState, name: &str) {
     state.say(Level::Info, words);
 }
 
-/// Where the action of `bound` can be done instead, and what it is.
-pub fn instead(state: &UiState, bound: &Bound) -> Option<String> {
-    let Context::In(pane) = bound.context else {
+/// Where an action of another pane can be done, and what it is in the words of the key map.
+pub fn instead(state: &UiState, context: Context, words: &str) -> Option<String> {
+    let Context::In(pane) = context else {
         return None;
     };
-    let what = bound.words.split([';', ':']).next().unwrap_or_default();
+    let what = words.split([';', ':']).next().unwrap_or_default();
     Some(format!("{}: {what}.", place(state, pane)))
 }
 
@@ -43,7 +43,7 @@ fn elsewhere(state: &UiState, name: &str) -> Option<String> {
     let all: Vec<&Bound> = Pane::ALL.iter().filter_map(means).collect();
     match all.as_slice() {
         [] => None,
-        [one] => instead(state, one),
+        [one] => instead(state, one.context, one.words),
         _ => {
             let panes = Pane::ALL.into_iter().filter(|pane| means(pane).is_some());
             let places: Vec<String> = panes.map(|pane| place(state, pane)).collect();

@@ -114,8 +114,17 @@ fn read(
     let below = frame::beyond(lines.len(), first, height, theme);
     let title = readers::title(state, reader);
     let inner = open(state, &title, below, theme, area, buffer);
+    let mut before = None;
     for (line, row) in lines.iter().skip(first).zip(list.rows()) {
         (&line.line).render(row, buffer);
+        let entry = line.entry.map(|entry| entry.at);
+        if entry == Some(reader.row) && reader.searching == Searching::Rest {
+            if before != entry {
+                buffer.set_string(row.x, row.y, "›", theme.accent);
+            }
+            buffer.set_style(row, theme.selection);
+        }
+        before = entry;
     }
     let at = if text_search::is_on(reader) {
         let found = text_search::found(reader, lines.iter().map(|row| &row.line));

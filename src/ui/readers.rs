@@ -23,16 +23,28 @@ pub fn area(screen: Rect) -> Rect {
     centered(screen, width, height)
 }
 
-/// Where a popup of a text of so many lines lies: a short text gets a low frame.
+/// Least rows of a popup of words, inside of its frame: a strip of one or two is overlooked.
+pub const ROWS_MIN: u16 = 5;
+
+/// Where a popup of a text of so many lines lies: a short text gets a low frame. The frame of the help does not change while
+/// its rows are filtered.
 pub fn place(screen: Rect, reader: &Reader, lines: usize) -> Rect {
     let most = area(screen);
-    let wanted = u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(2);
-    match (&reader.text, reader.searching) {
-        (Text::Help(_), Searching::Typing) => most,
-        (_, Searching::Typing | Searching::Rest) => {
-            centered(screen, most.width, wanted.min(most.height))
-        }
+    match &reader.text {
+        Text::Help(_) => most,
+        Text::Todo(_)
+        | Text::Task(_)
+        | Text::Diff(_)
+        | Text::Letter(_)
+        | Text::Problems
+        | Text::Skills => centered(screen, most.width, framed(lines).min(most.height)),
     }
+}
+
+/// The height of the frame around so many lines of words.
+pub fn framed(lines: usize) -> u16 {
+    let wanted = u16::try_from(lines).unwrap_or(u16::MAX);
+    wanted.max(ROWS_MIN).saturating_add(2)
 }
 
 /// A rectangle in the middle of another, cut to it.

@@ -1,9 +1,10 @@
-//! The help as a list: an entry is selected, seen and done.
+//! The help as a list: an entry is selected, seen and done; and the frames of what is read.
 
 use pretty_assertions::assert_eq;
+use ratatui::layout::Rect;
 
 use crate::domain::stamp::Stamp;
-use crate::ui::fixture::{NOON, busy, picture, press};
+use crate::ui::fixture::{NOON, busy, picture, press, started};
 use crate::ui::popup::{Popup, Reader, Text};
 use crate::ui::readers;
 use crate::ui::state::UiState;
@@ -108,5 +109,33 @@ fn the_selected_entry_is_always_in_view() {
             seen[3] > seen[2] + 2,
             "a page is more than a line: {seen:?}"
         );
+    }
+}
+
+/// The frame of the text that is read.
+fn frame(state: &UiState) -> Rect {
+    let Some(Popup::Reader(reader)) = state.popups.last() else {
+        panic!("{:?}", state.popups);
+    };
+    let rows = readers::rows(state, reader, &Theme::default());
+    readers::place(state.size, reader, rows.len())
+}
+
+#[test]
+fn the_frame_of_the_help_stays_and_a_short_text_is_no_strip() {
+    for size in [(160, 45), (100, 30), (60, 16)] {
+        let open = frame(&after(size, "esc 3 ?"));
+        for filtered in [
+            "/",
+            "/ \"by force\"",
+            "/ \"by force\" enter",
+            "/ \"zzz\" enter",
+        ] {
+            let state = after(size, &format!("esc 3 ? {filtered}"));
+            assert_eq!(frame(&state), open, "{size:?} {filtered}");
+        }
+        let mut state = started(size.0, size.1);
+        press(&mut state, "esc p");
+        assert_eq!(frame(&state).height, 7, "{size:?}");
     }
 }

@@ -22,7 +22,9 @@ fn pressed(context: Context) -> (&'static str, &'static str) {
         Context::In(Pane::Lead) | Context::Search => ("find", "words_are_found_and_copied"),
         Context::In(Pane::Todo | Pane::Inbox) => ("panes", "lists_move_by_rows"),
         Context::In(Pane::Board) => ("board", "the_board_is_turned_zoomed_moved_and_filtered"),
-        Context::In(Pane::Team) => ("team", "a_teammate_is_looked_at_asked_and_ended"),
+        Context::In(Pane::Team) | Context::Confirm => {
+            ("team", "a_teammate_is_looked_at_asked_and_ended")
+        }
         Context::In(Pane::Needs) | Context::Comment | Context::CommentVerdict => {
             ("needs", "a_plan_is_looked_at_commented_and_rejected")
         }
@@ -31,7 +33,6 @@ fn pressed(context: Context) -> (&'static str, &'static str) {
             "a_question_takes_a_number_and_a_permission_a_reach",
         ),
         Context::Jobs => ("over", "each_list_and_text_has_its_key"),
-        Context::Confirm => ("team", "a_teammate_is_looked_at_asked_and_ended"),
         Context::ConfirmMerge => (
             "../merging",
             "the_person_sees_what_is_not_merged_is_asked_and_can_take_it_back",

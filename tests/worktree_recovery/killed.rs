@@ -57,6 +57,22 @@ fn an_attempt_that_was_cut_off_anywhere_is_no_hindrance() {
         .remove(&name("task-1"), Removal::OnlyIfSafe, NOW)
         .unwrap();
 
+    // Before it had written where the repository is: git itself lists no worktrees any more.
+    r.git(&["branch", "wt/task-7"]);
+    let begun = r.root().join(".git/worktrees/task-7");
+    fs::create_dir_all(&begun).unwrap();
+    fs::create_dir(r.tree("task-7")).unwrap();
+    for (file, text) in [
+        ("locked", "initializing\n"),
+        ("gitdir", "/nowhere/.git\n"),
+        ("commondir", ""),
+    ] {
+        fs::write(begun.join(file), text).unwrap();
+    }
+    trees.list().unwrap();
+    assert_eq!(r.create(7, &[]), "task-7");
+    assert!(r.tree("task-7").join("a.txt").exists());
+
     // It was made and not entered: it is found, with all that is in it.
     r.git(&[
         "worktree",

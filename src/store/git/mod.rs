@@ -4,6 +4,7 @@
 //! behind `--`: no name from outside is ever taken as an option.
 
 mod begin;
+mod begun;
 mod content;
 mod facts;
 mod refusal;

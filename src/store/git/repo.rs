@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::super::plain;
-use super::{Git, GitError};
+use super::{Git, GitError, begun};
 use crate::domain::worktree::Busy;
 
 /// Most bytes of a file that holds a path.
@@ -132,11 +132,12 @@ impl Repo {
     /// # Errors
     /// When git fails.
     pub fn registered(&self) -> Result<Vec<Registered>, GitError> {
-        Ok(parse_list(&self.git.ok(&[
-            "worktree",
-            "list",
-            "--porcelain",
-        ])?))
+        let list = || self.git.ok(&["worktree", "list", "--porcelain"]);
+        let listed = match list() {
+            Err(_) if begun::clear(&self.common) => list(),
+            listed => listed,
+        };
+        Ok(parse_list(&listed?))
     }
 
     /// The git folder of the worktree in `dir`; `None`: it is no worktree of this repository.

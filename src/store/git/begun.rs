@@ -1,0 +1,42 @@
+//! Worktrees that a git had only begun to make when it was killed: with one of them there, git lists none at all.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a git that still runs has to write what it has opened, in looks.
+const LOOKS: u32 = 20;
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Clears the entries below `common` (the git folder that all worktrees share) whose link back was opened and never
+/// written. Git writes it before it checks anything out, so nothing can be lost. Whether there was one comes back.
+pub fn clear(common: &Path) -> bool {
+    let mut begun = entries(common);
+    for _ in 0..LOOKS {
+        if begun.is_empty() {
+            return false;
+        }
+        std::thread::sleep(PAUSE);
+        let now = entries(common);
+        begun.retain(|entry| now.contains(entry));
+    }
+    let cleared = begun
+        .iter()
+        .filter(|entry| fs::remove_dir_all(entry).is_ok());
+    cleared.count() > 0
+}
+
+fn entries(common: &Path) -> Vec<PathBuf> {
+    let Ok(all) = fs::read_dir(common.join("worktrees")) else {
+        return Vec::new();
+    };
+    let is_begun = |entry: &PathBuf| {
+        let link = fs::symlink_metadata(entry.join("commondir"));
+        let is_empty = link.is_ok_and(|meta| meta.is_file() && meta.len() == 0);
+        // Nothing is checked out where there is no list of what is.
+        is_empty && !entry.join("index").exists()
+    };
+    let all = all.filter_map(|entry| Some(entry.ok()?.path()));
+    all.filter(is_begun).collect()
+}

@@ -67,7 +67,7 @@ fn text_pairs_and_lone_modifiers_say_nothing() {
 }
 
 #[test]
-fn a_message_that_nobody_has_read_yet_stays() {
+fn a_warning_that_nobody_has_read_yet_stays() {
     let text = |state: &UiState| state.flash.as_ref().map(|f| f.text.clone());
     let mut state = busy(160, 45);
     press(&mut state, "esc 4");

@@ -7,11 +7,12 @@ use crate::ui::keys;
 use crate::ui::pane::Pane;
 use crate::ui::state::UiState;
 
-/// Says that the key `name` does nothing here. While text is written nothing is said, and a message that is not read yet
+/// Says that the key `name` does nothing here. While text is written nothing is said, and a warning that is not read yet
 /// stays.
 pub fn tell(state: &mut UiState, name: &str) {
     let contexts = state.contexts();
-    if state.flash.is_some() || contexts.iter().any(|context| takes_text(*context)) {
+    let is_unread = state.flash.as_ref().is_some_and(|f| f.level != Level::Info);
+    if is_unread || contexts.iter().any(|context| takes_text(*context)) {
         return;
     }
     let key = harmless(&keys::shown(name));

@@ -9,6 +9,7 @@ use super::pane::{Focus, Pane};
 use super::popup::{Popup, Text};
 use super::rows;
 use super::state::UiState;
+use super::text_search;
 use crate::domain::request::RequestKind;
 use crate::domain::task::Task;
 use crate::domain::team::MemberStatus;
@@ -128,6 +129,13 @@ fn words(state: &UiState, binding: &Bound) -> String {
         if action == Action::Trouble && view.is_trouble_only() {
             return "everything".into();
         }
+    }
+    if binding.context == Context::Reader
+        && action == Action::Back
+        && let Some(Popup::Reader(reader)) = state.popups.last()
+        && text_search::is_on(reader)
+    {
+        return END_SEARCH.into();
     }
     if action == Action::Back && binding.context == Context::Panes {
         if state.filter.is_some() && state.focus == Focus::Pane(Pane::Board) {
@@ -275,7 +283,7 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             }),
         Action::Trouble => !state.event_log.is_empty(),
         Action::Filter => match state.popups.last() {
-            Some(Popup::Reader(reader)) => matches!(reader.text, Text::Help(_)),
+            Some(Popup::Reader(_)) => true,
             Some(Popup::EventLog(_)) => !state.event_log.is_empty(),
             Some(Popup::Picker(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::Confirm(_)) => {
                 false
@@ -298,10 +306,20 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         Action::Search | Action::PrevPrompt | Action::NextPrompt | Action::CopyMenu => {
             state.agents.get(&state.shown).is_some_and(|a| a.has_spoken)
         }
-        Action::NextMatch | Action::PrevMatch => state
-            .agents
-            .get(&state.shown)
-            .is_some_and(|a| a.transcript.found().1 > 0),
+        Action::NextMatch | Action::PrevMatch => match state.popups.last() {
+            Some(Popup::Reader(reader)) => !text_search::in_text(state, reader).hits.is_empty(),
+            Some(
+                Popup::Picker(_)
+                | Popup::Comment(_)
+                | Popup::Jobs { .. }
+                | Popup::EventLog(_)
+                | Popup::Confirm(_),
+            ) => false,
+            None => state
+                .agents
+                .get(&state.shown)
+                .is_some_and(|a| a.transcript.found().1 > 0),
+        },
         Action::Copy if !in_panes => true,
         Action::Copy => match focus.pane() {
             Pane::Lead => state
@@ -320,6 +338,10 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         Action::Models if binding.context == Context::FirstRun => {
             first::offers(state, binding.action)
         }
+        Action::Accept if binding.context == Context::Reader => matches!(
+            state.popups.last(),
+            Some(Popup::Reader(reader)) if matches!(reader.text, Text::Help(_))
+        ),
         Action::Choose(_)
         | Action::Rules
         | Action::Help

@@ -21,6 +21,7 @@ pub mod first;
 pub(crate) mod fixture;
 mod fuzzy;
 mod graph;
+mod help;
 mod hints;
 mod hit;
 mod jobs;
@@ -49,6 +50,7 @@ pub mod terminal;
 mod terms;
 #[cfg(test)]
 mod tests;
+mod text_search;
 mod textual;
 pub mod theme;
 mod themes;

@@ -3,7 +3,7 @@
 use ratatui::layout::{Margin, Rect};
 
 use super::popup::{Choice, Picker};
-use super::readers::{centered, low};
+use super::readers::{centered, framed, low};
 use super::rows::{self, first_row};
 use super::state::UiState;
 use super::textual::wrap;
@@ -95,7 +95,7 @@ pub fn no_jobs(screen: Rect) -> Vec<String> {
 /// The list of `len` jobs, above what the selected one writes; words in a low frame where there are none.
 pub fn jobs(screen: Rect, row: usize, len: usize) -> Place {
     let height = match len {
-        0 => u16::try_from(no_jobs(screen).len() + 2).unwrap_or(u16::MAX),
+        0 => framed(no_jobs(screen).len()),
         _ => screen.height.saturating_sub(4).min(30),
     };
     let area = centered(screen, jobs_width(screen), height);

@@ -46,10 +46,16 @@ pub struct Reader {
     pub text: Text,
     /// Lines that are scrolled away above.
     pub scroll: usize,
-    /// What is searched for; only the help is searched.
+    /// What is searched for; of the help only the rows with these words are shown.
     pub search: LineInput,
     /// Whether the search line has the keys.
     pub searching: Searching,
+    /// The match that the reader is at, from 0 on; more than there are: the last one.
+    pub here: usize,
+    /// What was scrolled away when the search began.
+    pub origin: usize,
+    /// The selected entry of the help; of other texts nothing is selected.
+    pub row: usize,
 }
 
 /// What is chosen from.
@@ -144,6 +150,9 @@ impl Popup {
             scroll: 0,
             search: LineInput::default(),
             searching: Searching::Rest,
+            here: 0,
+            origin: 0,
+            row: 0,
         })
     }
 
@@ -175,9 +184,10 @@ impl Popup {
     /// The context of its keys.
     pub fn context(&self) -> Context {
         match self {
-            Popup::Reader(reader) => match reader.searching {
-                Searching::Typing => Context::Filter,
-                Searching::Rest => Context::Reader,
+            Popup::Reader(reader) => match (&reader.text, reader.searching) {
+                (Text::Help(_), Searching::Typing) => Context::Filter,
+                (_, Searching::Typing) => Context::Search,
+                (_, Searching::Rest) => Context::Reader,
             },
             Popup::Picker(_) => Context::Picker,
             Popup::Comment(comment) => match comment.stage {

@@ -1,16 +1,15 @@
-//! The texts of the popups that are read: the keys, a task, a letter, the problems, the skills.
+//! The texts of the popups that are read: a task, a letter, the problems, the skills; `help` has the keys.
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
-use super::keymap::{self, Action, Context};
-use super::pane::Pane;
+use super::help::{self, Entry};
 use super::popup::{Reader, Searching, Text};
 use super::state::UiState;
-use super::textual::{pad, width as columns, wrap};
+use super::textual::wrap;
 use super::theme::Theme;
-use super::{keys, look, pickers, problems, rows as lists, skills, task_page, thread};
+use super::{look, pickers, problems, rows as lists, skills, task_page, thread};
 use crate::domain::text::harmless;
 use crate::domain::todo::TodoStatus;
 
@@ -24,14 +23,28 @@ pub fn area(screen: Rect) -> Rect {
     centered(screen, width, height)
 }
 
-/// Where a popup of a text of so many lines lies: a short text gets a low frame.
+/// Least rows of a popup of words, inside of its frame: a strip of one or two is overlooked.
+pub const ROWS_MIN: u16 = 5;
+
+/// Where a popup of a text of so many lines lies: a short text gets a low frame. The frame of the help does not change while
+/// its rows are filtered.
 pub fn place(screen: Rect, reader: &Reader, lines: usize) -> Rect {
     let most = area(screen);
-    let wanted = u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(2);
-    match reader.searching {
-        Searching::Rest => centered(screen, most.width, wanted.min(most.height)),
-        Searching::Typing => most,
+    match &reader.text {
+        Text::Help(_) => most,
+        Text::Todo(_)
+        | Text::Task(_)
+        | Text::Diff(_)
+        | Text::Letter(_)
+        | Text::Problems
+        | Text::Skills => centered(screen, most.width, framed(lines).min(most.height)),
     }
+}
+
+/// The height of the frame around so many lines of words.
+pub fn framed(lines: usize) -> u16 {
+    let wanted = u16::try_from(lines).unwrap_or(u16::MAX);
+    wanted.max(ROWS_MIN).saturating_add(2)
 }
 
 /// A rectangle in the middle of another, cut to it.
@@ -88,15 +101,15 @@ pub fn title(state: &UiState, reader: &Reader) -> String {
 pub struct Row {
     /// Its words.
     pub line: Line<'static>,
-    /// What a click on it does once the popup is closed: the rows of keys that count where the help was opened.
-    pub does: Option<Action>,
+    /// The entry of the help that it is a line of.
+    pub entry: Option<Entry>,
 }
 
 /// The lines of a popup of text on the screen.
 pub fn rows(state: &UiState, reader: &Reader, theme: &Theme) -> Vec<Row> {
     let width = area(state.size).width.saturating_sub(4);
     match &reader.text {
-        Text::Help(contexts) => help(state, contexts, reader, width.max(1).into(), theme),
+        Text::Help(contexts) => help::rows(state, contexts, reader, width.max(1).into(), theme),
         Text::Todo(_)
         | Text::Task(_)
         | Text::Diff(_)
@@ -104,7 +117,7 @@ pub fn rows(state: &UiState, reader: &Reader, theme: &Theme) -> Vec<Row> {
         | Text::Problems
         | Text::Skills => {
             let lines = lines(state, reader, width, theme).into_iter();
-            lines.map(|line| Row { line, does: None }).collect()
+            lines.map(|line| Row { line, entry: None }).collect()
         }
     }
 }
@@ -112,9 +125,9 @@ pub fn rows(state: &UiState, reader: &Reader, theme: &Theme) -> Vec<Row> {
 /// Where the lines of a popup at `place` lie, and which is the first one in view.
 pub fn list(reader: &Reader, place: Rect, len: usize) -> (Rect, usize) {
     let inside = pickers::inside(place);
-    let above = match reader.searching {
-        Searching::Rest => 0,
-        Searching::Typing => 1.min(inside.height),
+    let above = match (&reader.text, reader.searching) {
+        (Text::Help(_), Searching::Typing) => 1.min(inside.height),
+        (_, Searching::Typing | Searching::Rest) => 0,
     };
     let list = Rect {
         y: inside.y + above,
@@ -130,7 +143,7 @@ pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec
     let width = usize::from(width.max(1));
     match &reader.text {
         Text::Help(contexts) => {
-            let rows = help(state, contexts, reader, width, theme);
+            let rows = help::rows(state, contexts, reader, width, theme);
             rows.into_iter().map(|row| row.line).collect()
         }
         Text::Todo(at) => todo(state, *at, width, theme),
@@ -206,101 +219,6 @@ fn todo(state: &UiState, at: usize, width: usize, theme: &Theme) -> Vec<Line<'st
     let text = wrap(&harmless(&item.text), width).into_iter();
     out.extend(text.map(|line| plain(line, theme.text)));
     out
-}
-
-const EVERY_CONTEXT: [Context; 12] = [
-    Context::Composer,
-    Context::In(Pane::Lead),
-    Context::In(Pane::Todo),
-    Context::In(Pane::Board),
-    Context::In(Pane::Team),
-    Context::In(Pane::Inbox),
-    Context::In(Pane::Needs),
-    Context::Choices,
-    Context::Panes,
-    Context::Everywhere,
-    Context::Picker,
-    Context::EventLog,
-];
-
-fn help(
-    state: &UiState,
-    contexts: &[Context],
-    reader: &Reader,
-    width: usize,
-    theme: &Theme,
-) -> Vec<Row> {
-    let others = EVERY_CONTEXT.iter().filter(|c| !contexts.contains(c));
-    let search = &reader.search;
-    let mut out = Vec::new();
-    for context in contexts.iter().chain(others) {
-        let mut rows = Vec::new();
-        let bound = state.keymap.in_context(*context);
-        for binding in bound.filter(|b| !b.keys.is_empty()) {
-            let keys: Vec<String> = binding.keys.iter().map(|k| keys::shown(k)).collect();
-            let keys = keys.join(", ");
-            if search.matches(&format!("{keys} {}", binding.words)) {
-                let does = contexts.contains(context).then_some(binding.action);
-                help_row((&keys, binding.words), does, width, theme, &mut rows);
-            }
-        }
-        section(&mut out, context.heading(), rows, theme);
-    }
-    let mut rows = Vec::new();
-    let mention = ("@name", "at the start of a message: write to a teammate");
-    let slash = keymap::SLASH
-        .iter()
-        .map(|(word, does, words)| ((*word, *words), Some(*does)));
-    for ((word, words), does) in slash.chain([(mention, None)]) {
-        if search.matches(&format!("{word} {words}")) {
-            help_row((word, words), does, width, theme, &mut rows);
-        }
-    }
-    section(&mut out, "Words in the composer", rows, theme);
-    if out.is_empty() {
-        out.push(still(plain("No key does that.", theme.dim)));
-    }
-    out
-}
-
-/// A line on which a click does nothing.
-fn still(line: Line<'static>) -> Row {
-    Row { line, does: None }
-}
-
-fn help_row(
-    (keys, words): (&str, &str),
-    does: Option<Action>,
-    width: usize,
-    theme: &Theme,
-    out: &mut Vec<Row>,
-) {
-    let column = if width < 70 { 16 } else { 30 };
-    let mut push = |line| out.push(Row { line, does });
-    // Keys that do not fit their column get a row of their own.
-    let mut head = format!("  {keys}");
-    if columns(&head) >= column {
-        push(plain(head, theme.accent));
-        head = String::new();
-    }
-    for line in wrap(words, width.saturating_sub(column)) {
-        push(Line::from(vec![
-            Span::styled(pad(&head, column), theme.accent),
-            Span::styled(line, theme.text),
-        ]));
-        head = String::new();
-    }
-}
-
-fn section(out: &mut Vec<Row>, title: &str, rows: Vec<Row>, theme: &Theme) {
-    if rows.is_empty() {
-        return;
-    }
-    if !out.is_empty() {
-        out.push(still(Line::default()));
-    }
-    out.push(still(plain(title.to_string(), theme.heading)));
-    out.extend(rows);
 }
 
 #[cfg(test)]

@@ -11,8 +11,10 @@ fn the_help_is_searched_and_the_palette_acts() {
     desk.press("?", "╭ Keys");
     desk.press("/another lay", "› another lay");
     desk.sees("another layout: wall, board, focus");
-    desk.press(ENTER, "Esc close");
-    desk.clear(ESC, "╭ Keys");
+    desk.press(ENTER, "Enter do it");
+    desk.clear(ENTER, "╭ Keys");
+    desk.sees("Layout board");
+    desk.press("4Z", "Z does nothing here");
     desk.press("\x10", "╭ Actions");
     desk.press("jbs", "show the background jobs");
     desk.press(ENTER, "╭ Background jobs");
@@ -42,6 +44,11 @@ fn each_list_and_text_has_its_key() {
         desk.press(key, title);
         desk.clear(ESC, title);
     }
+    desk.press("p", "╭ Problems");
+    desk.press("/no such words", "/no such words no match");
+    desk.press(ENTER, "end search");
+    desk.press(ESC, "Esc close");
+    desk.clear(ENTER, "╭ Problems");
     desk.press("b", "1 running");
     desk.press("x", "killed by");
     desk.clear("q", "╭ Background jobs");

@@ -1,6 +1,7 @@
 //! What can be pressed in a popup and beside it. Nothing below it can.
 
 use super::{Hit, Placed, has_mouse, listed};
+use crate::ui::help::Means;
 use crate::ui::keymap::Action;
 use crate::ui::layout::Layout;
 use crate::ui::popup::Popup;
@@ -34,7 +35,7 @@ pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
             let place = readers::place(state.size, reader, lines.len());
             let (list, first) = readers::list(reader, place, lines.len());
             for (line, at) in lines.iter().skip(first).zip(list.rows()) {
-                if let Some(action) = line.does {
+                if let Some(Means::Here(action)) = line.entry.map(|entry| entry.means) {
                     put(at, Hit::HelpRow(action));
                 }
             }

@@ -29,7 +29,7 @@ pub enum Context {
     In(Pane),
     /// While writing the board's filter.
     Filter,
-    /// While writing what is searched for in the conversation.
+    /// While writing what is searched for in the conversation, or in a text.
     Search,
     /// While a question with choices has the keys.
     Choices,
@@ -238,7 +238,8 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Search, &["up"], Action::PrevMatch, "match before", ""),
     bind(Context::Search, &["esc"], Action::Back, "end the search, back to where it began", "cancel"),
 
-    bind(Context::Reader, &["esc", "q", "enter"], Action::Back, "close", "close"),
+    bind(Context::Reader, &["esc", "q"], Action::Back, "end the search, then close", "close"),
+    bind(Context::Reader, &["enter"], Action::Accept, "close; of the keys do what the selected one does", "do it"),
     bind(Context::Reader, &["j", "down"], Action::Move(Scroll::LineDown), "down", "scroll"),
     bind(Context::Reader, &["k", "up"], Action::Move(Scroll::LineUp), "up", ""),
     bind(Context::Reader, &["ctrl+d"], Action::Move(Scroll::HalfDown), "half a page down", ""),
@@ -248,7 +249,9 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Reader, &["g", "home"], Action::Move(Scroll::Top), "to the top", ""),
     bind(Context::Reader, &["G", "end"], Action::Move(Scroll::Bottom), "to the bottom", ""),
     bind(Context::Reader, &["y"], Action::Copy, "copy the text", "copy"),
-    bind(Context::Reader, &["/"], Action::Filter, "search the keys", "search"),
+    bind(Context::Reader, &["n"], Action::NextMatch, "go to the next match of the search", "next match"),
+    bind(Context::Reader, &["N"], Action::PrevMatch, "go to the match before", "match before"),
+    bind(Context::Reader, &["/"], Action::Filter, "search the text; of the keys show those with the words", "search"),
 
     bind(Context::Picker, &["enter"], Action::Accept, "take the selected line", "choose"),
     bind(Context::Picker, &["esc"], Action::Back, "close", "close"),

@@ -28,10 +28,11 @@ mod view;
 use std::collections::VecDeque;
 
 pub use copy::Portion;
+pub use find::{Hit, Needle, hits};
 pub use follow::{Scroll, Viewport};
 pub use log::CELLS_MAX;
 pub use search::{Round, Search};
-pub use view::TranscriptCache;
+pub use view::{Drawn, TranscriptCache};
 
 use crate::domain::ids::{CallId, Name};
 use crate::protocol::event::Level;

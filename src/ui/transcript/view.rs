@@ -81,12 +81,13 @@ impl Transcript {
     }
 }
 
-/// The rows of a cell that are in view.
-struct Drawn {
+/// The rows of a cell, or of another text, that are in view.
+#[derive(Debug, Clone, Copy)]
+pub struct Drawn {
     /// Where they are.
-    area: Rect,
+    pub area: Rect,
     /// How many rows of it are above.
-    skip: usize,
+    pub skip: usize,
 }
 
 impl Drawn {
@@ -105,7 +106,7 @@ impl Drawn {
     }
 
     /// Lays the looks of a match over each of them; the one that the reader stands at has its own.
-    fn highlight(&self, hits: &[Hit], here: Option<usize>, theme: &Theme, buffer: &mut Buffer) {
+    pub fn highlight(&self, hits: &[Hit], here: Option<usize>, theme: &Theme, buffer: &mut Buffer) {
         // Where the words as written have more matches than the rows, the last one stands for the rest.
         let here = here.map(|nth| nth.min(hits.len().saturating_sub(1)));
         for (nth, hit) in hits.iter().enumerate() {

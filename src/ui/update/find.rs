@@ -48,13 +48,27 @@ pub fn end(state: &mut UiState) -> bool {
 
 /// Goes to the next match, or to the one before.
 pub fn next(state: &mut UiState, way: Way) {
+    if !state.popups.is_empty() {
+        return super::read::next(state, way);
+    }
     if shown(state).search().is_none() {
         let key = state.keymap.key(LEAD, Action::Search);
         state.say(Level::Info, format!("{key} searches this conversation."));
         return;
     }
     let viewport = movement::viewport(state);
-    match (shown(state).next_match(way, viewport), way) {
+    let round = shown(state).next_match(way, viewport);
+    tell(
+        state,
+        round,
+        way,
+        "Nothing in this conversation has these words.",
+    );
+}
+
+/// Says where going on led to, if that needs to be said.
+pub(super) fn tell(state: &mut UiState, round: Round, way: Way, nothing: &str) {
+    match (round, way) {
         (Round::Same, _) => {}
         (Round::Again, Way::Forward) => {
             state.say(Level::Info, "That was the last match: on from the first.");
@@ -62,9 +76,7 @@ pub fn next(state: &mut UiState, way: Way) {
         (Round::Again, Way::Back) => {
             state.say(Level::Info, "That was the first match: on from the last.");
         }
-        (Round::None, _) => {
-            state.say(Level::Info, "Nothing in this conversation has these words.");
-        }
+        (Round::None, _) => state.say(Level::Info, nothing),
     }
 }
 

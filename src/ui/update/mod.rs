@@ -12,9 +12,11 @@ mod merge;
 mod mouse;
 mod movement;
 mod popups;
+mod read;
 mod replay;
 mod screen;
 mod themes;
+mod unknown;
 
 pub use replay::{begin as begin_replay, recall};
 
@@ -190,7 +192,10 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
         Found::Prefix => state.prefix = Some(whole),
         // The second key of a pair that means nothing is dropped with the first one.
         Found::Nothing if whole.contains(' ') => {}
-        Found::Nothing => text_key(state, key),
+        Found::Nothing => {
+            text_key(state, key);
+            unknown::tell(state, &whole);
+        }
     }
 }
 
@@ -198,8 +203,9 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
 fn text_key(state: &mut UiState, key: KeyEvent) {
     match state.popups.last_mut() {
         Some(Popup::Reader(reader)) if reader.searching == Searching::Typing => {
-            reader.search.key(key);
-            reader.scroll = 0;
+            read::write(state, |words| {
+                words.key(key);
+            });
         }
         Some(Popup::EventLog(view)) if view.searching == Searching::Typing => {
             view.filter.key(key);
@@ -244,7 +250,7 @@ fn paste(state: &mut UiState, text: &str) {
     let is_searching = state.is_searching();
     match state.popups.last_mut() {
         Some(Popup::Reader(reader)) if reader.searching == Searching::Typing => {
-            reader.search.insert(text);
+            read::write(state, |words| words.insert(text));
         }
         Some(Popup::EventLog(view)) if view.searching == Searching::Typing => {
             view.filter.insert(text);

@@ -8,11 +8,11 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::layout;
 pub use crate::ui::pane::Way;
 use crate::ui::pane::{Focus, Pane};
-use crate::ui::popup::{CommentStage, Popup, Question, Searching};
+use crate::ui::popup::{CommentStage, Popup, Question, Searching, Text};
 use crate::ui::state::UiState;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::{Scroll, Viewport};
-use crate::ui::{needs_card, readers, rows};
+use crate::ui::{needs_card, readers, rows, text_search};
 
 /// Gives the keys to a pane.
 pub fn focus(state: &mut UiState, pane: Pane) {
@@ -122,10 +122,10 @@ pub fn subagent(state: &mut UiState) {
 /// One step back: popup, composer, filter, whole screen, teammate.
 pub fn back(state: &mut UiState) {
     match state.popups.last_mut() {
-        Some(Popup::Reader(reader)) if reader.searching == Searching::Typing => {
-            reader.searching = Searching::Rest;
-            reader.search = crate::ui::line_input::LineInput::default();
-            return;
+        Some(Popup::Reader(reader))
+            if reader.searching == Searching::Typing || text_search::is_on(reader) =>
+        {
+            return super::read::end(reader);
         }
         Some(Popup::EventLog(view)) if view.has_filter() => return view.end_filter(),
         Some(Popup::Comment(comment)) if comment.stage == CommentStage::Verdict => {
@@ -312,6 +312,9 @@ fn scroll_popup(state: &mut UiState, by: Scroll) {
     let screen = state.size;
     let theme = Theme::default();
     let (len, page) = match state.popups.last() {
+        Some(Popup::Reader(reader)) if matches!(reader.text, Text::Help(_)) => {
+            return super::read::select(state, by);
+        }
         Some(Popup::Reader(reader)) => {
             let area = readers::area(screen);
             let width = area.width.saturating_sub(4);

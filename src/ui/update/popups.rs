@@ -225,14 +225,10 @@ pub fn letter_and_thread(state: &mut UiState, number: u64) {
     push(state, popup);
 }
 
-/// Begins to search the help or to filter the board.
+/// Begins to search a text or the help, or to filter the board.
 pub fn filter(state: &mut UiState) {
     match state.popups.last_mut() {
-        Some(Popup::Reader(reader)) => {
-            if matches!(reader.text, Text::Help(_)) {
-                reader.searching = Searching::Typing;
-            }
-        }
+        Some(Popup::Reader(reader)) => super::read::begin(reader),
         Some(Popup::EventLog(view)) => view.searching = Searching::Typing,
         Some(Popup::Picker(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::Confirm(_)) => {}
         None => {
@@ -255,7 +251,7 @@ pub fn accept(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
         return None;
     }
     match state.popups.last_mut() {
-        Some(Popup::Reader(reader)) => reader.searching = Searching::Rest,
+        Some(Popup::Reader(_)) => return super::read::accept(state),
         Some(Popup::EventLog(view)) => view.searching = Searching::Rest,
         // The answer to a question needs no yes or no.
         Some(Popup::Comment(comment)) if state.requests.is_question(&comment.request) => {

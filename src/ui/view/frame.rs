@@ -1,7 +1,7 @@
 //! What all panes share: the frame with its title, the selected row, the words of an empty pane.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Widget};
@@ -101,6 +101,55 @@ pub fn empty(words: &str, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     {
         Line::styled(line.as_str(), theme.dim).render(row, buffer);
     }
+}
+
+/// Draws what is searched for on the lower edge of a frame, with the match that the reader is at and how many there are;
+/// where the cursor is to be while it is written comes back.
+pub fn search_edge(
+    mut words: &str,
+    (here, all): (usize, usize),
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Position {
+    let row = Rect {
+        x: area.x.saturating_add(2),
+        y: area.bottom().saturating_sub(1),
+        width: area.width.saturating_sub(4),
+        height: 1.min(area.height),
+    };
+    let count = match (here, all) {
+        (_, 0) if words.trim().is_empty() => String::new(),
+        (_, 0) => "no match ".into(),
+        (0, all) => format!("{all} "),
+        (here, all) => format!("{here}/{all} "),
+    };
+    // What follows the newest keeps its place at the right.
+    let room = usize::from(row.width)
+        .saturating_sub(width(&count) + 26)
+        .max(8);
+    // The end is what is being written: a long text loses its beginning.
+    while width(words) > room {
+        let mut chars = words.chars();
+        chars.next();
+        words = chars.as_str();
+    }
+    let style = if all > 0 { theme.dim } else { theme.warn };
+    let line = Line::from(vec![
+        Span::styled(" /", theme.accent),
+        Span::styled(words, theme.text),
+        Span::raw(" "),
+        Span::styled(count, style),
+    ]);
+    let taken = u16::try_from(line.width()).unwrap_or(u16::MAX);
+    let place = Rect {
+        width: row.width.min(taken),
+        ..row
+    };
+    buffer.set_style(place, theme.ground);
+    line.render(place, buffer);
+    let column = u16::try_from(width(words)).unwrap_or(0).saturating_add(2);
+    Position::new(row.x.saturating_add(column), row.y)
 }
 
 /// How much of a list lies above and below what is in view; empty when all of it is in view.

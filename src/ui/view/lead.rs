@@ -14,7 +14,7 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::Searching;
 use crate::ui::state::UiState;
-use crate::ui::textual::{age, fit, longest, width};
+use crate::ui::textual::{age, fit, longest};
 use crate::ui::theme::Theme;
 use crate::ui::{bars, board, layout, look};
 
@@ -63,49 +63,11 @@ fn search_line(
 ) -> Option<Position> {
     let transcript = &state.agents.get(&state.shown)?.transcript;
     let search = transcript.search()?;
-    let row = Rect {
-        x: area.x.saturating_add(2),
-        y: area.bottom().saturating_sub(1),
-        width: area.width.saturating_sub(4),
-        height: 1.min(area.height),
-    };
-    let (here, all) = transcript.found();
-    let count = match (here, all) {
-        (_, 0) if search.words().trim().is_empty() => String::new(),
-        (_, 0) => "no match ".into(),
-        (0, all) => format!("{all} "),
-        (here, all) => format!("{here}/{all} "),
-    };
-    // What follows the newest keeps its place at the right.
-    let room = usize::from(row.width)
-        .saturating_sub(width(&count) + 26)
-        .max(8);
-    // The end is what is being written: a long text loses its beginning.
-    let mut words = search.words();
-    while width(words) > room {
-        let mut chars = words.chars();
-        chars.next();
-        words = chars.as_str();
-    }
-    let style = if all > 0 { theme.dim } else { theme.warn };
-    let line = Line::from(vec![
-        Span::styled(" /", theme.accent),
-        Span::styled(words, theme.text),
-        Span::raw(" "),
-        Span::styled(count, style),
-    ]);
-    let taken = u16::try_from(line.width()).unwrap_or(u16::MAX);
-    let place = Rect {
-        width: row.width.min(taken),
-        ..row
-    };
-    buffer.set_style(place, theme.ground);
-    line.render(place, buffer);
-    let column = u16::try_from(width(words)).unwrap_or(0).saturating_add(2);
+    let at = frame::search_edge(search.words(), transcript.found(), theme, area, buffer);
     let is_typing = search.searching() == Searching::Typing
         && state.focus == Focus::Pane(Pane::Lead)
         && state.popups.is_empty();
-    is_typing.then(|| Position::new(row.x.saturating_add(column), row.y))
+    is_typing.then_some(at)
 }
 
 fn name(state: &UiState) -> String {

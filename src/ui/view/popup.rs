@@ -15,7 +15,8 @@ use crate::ui::popup::{
 use crate::ui::state::{Models, UiState};
 use crate::ui::textual::{fit, width, wrap};
 use crate::ui::theme::Theme;
-use crate::ui::{bars, boxes, hit, pickers, readers, rows, sentence};
+use crate::ui::transcript::Drawn;
+use crate::ui::{bars, boxes, hit, pickers, readers, rows, sentence, text_search};
 
 /// Draws a popup; where the cursor is to be comes back.
 pub fn draw(
@@ -113,14 +114,32 @@ fn read(
     let below = frame::beyond(lines.len(), first, height, theme);
     let title = readers::title(state, reader);
     let inner = open(state, &title, below, theme, area, buffer);
-    let cursor = match reader.searching {
-        Searching::Rest => None,
-        Searching::Typing => Some(search(&reader.search, theme, inner, buffer).0),
-    };
+    let mut before = None;
     for (line, row) in lines.iter().skip(first).zip(list.rows()) {
         (&line.line).render(row, buffer);
+        let entry = line.entry.map(|entry| entry.at);
+        if entry == Some(reader.row) && reader.searching == Searching::Rest {
+            if before != entry {
+                buffer.set_string(row.x, row.y, "›", theme.accent);
+            }
+            buffer.set_style(row, theme.selection);
+        }
+        before = entry;
     }
-    cursor
+    let at = if text_search::is_on(reader) {
+        let found = text_search::found(reader, lines.iter().map(|row| &row.line));
+        let drawn = Drawn {
+            area: list,
+            skip: first,
+        };
+        drawn.highlight(&found.hits, Some(found.here), theme, buffer);
+        frame::search_edge(reader.search.text(), found.count(), theme, area, buffer)
+    } else if reader.searching == Searching::Typing {
+        search(&reader.search, theme, inner, buffer).0
+    } else {
+        return None;
+    };
+    (reader.searching == Searching::Typing).then_some(at)
 }
 
 /// Draws a search line on the first row; the cursor's place and the place below come back.

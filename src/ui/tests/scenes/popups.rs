@@ -88,6 +88,12 @@ pub fn scenes() -> Vec<Scene> {
         over("popup_help_writing", none, "f1"),
         over("popup_task", none, "esc 3 j j enter"),
         diff,
+        over(
+            "popup_task_search",
+            none,
+            "esc 3 j j enter / \"the\" enter n",
+        ),
+        over("popup_task_searching", none, "esc 3 j j enter / \"the\""),
         thread("popup_letter", "esc 5 k enter"),
         over("popup_letter_short", none, "esc 5 k k k enter"),
         over("popup_todo", none, "esc 2 enter"),

@@ -1,0 +1,108 @@
+//! Keys that mean nothing where the keys are.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, ModifierKeyCode};
+use pretty_assertions::assert_eq;
+
+use crate::domain::stamp::Stamp;
+use crate::protocol::EventKind;
+use crate::protocol::event::Level;
+use crate::ui::fixture::{busy, press, tell};
+use crate::ui::keymap::{Changes, KeyMap};
+use crate::ui::{Msg, UiState, update};
+
+/// What is said after `keys` on a screen of a crew at work.
+fn said(keys: &str) -> Option<String> {
+    let mut state = busy(160, 45);
+    press(&mut state, keys);
+    state.flash.map(|flash| flash.text)
+}
+
+#[test]
+fn a_key_says_where_it_works_or_that_it_does_nothing() {
+    let cases = [
+        ("esc 4 z", "z does nothing here; ? shows the keys."),
+        ("esc 4 f7", "F7 does nothing here; ? shows the keys."),
+        (
+            "esc 4 D",
+            "D works in Board (3): show what the branch of the task changes.",
+        ),
+        ("esc 3 X", "X works in Team (4): end the teammate by force."),
+        ("esc 4 /", "/ works in Lead (1), Board (3)."),
+        // Over the panes the keys of the panes would not help.
+        ("esc 3 enter m", "m does nothing here; F1 shows the keys."),
+        ("esc q z", "z does nothing here; F1 shows the keys."),
+        ("esc @ z", "z does nothing here; F1 shows the keys."),
+    ];
+    for (keys, expected) in cases {
+        assert_eq!(said(keys).as_deref(), Some(expected), "{keys}");
+    }
+}
+
+#[test]
+fn text_pairs_and_lone_modifiers_say_nothing() {
+    for keys in [
+        "z f7",
+        "ctrl+x",
+        "ctrl+x z",
+        "esc 3 / f7 z",
+        "esc 1 / f7 z",
+        "esc 3 enter / f7 z",
+        "esc ? / f7 z",
+        "esc : f7 z",
+        "alt+w c f7 z",
+        "/ f7",
+    ] {
+        assert_eq!(said(keys), None, "{keys}");
+    }
+    let mut state = busy(160, 45);
+    press(&mut state, "esc 4");
+    let shift = KeyCode::Modifier(ModifierKeyCode::LeftShift);
+    let mut release = KeyEvent::new(KeyCode::Char('z'), KeyModifiers::NONE);
+    release.kind = KeyEventKind::Release;
+    for key in [KeyEvent::new(shift, KeyModifiers::SHIFT), release] {
+        let now = Stamp(state.now.0 + 1.0);
+        update(&mut state, Msg::Key(key, now));
+        assert_eq!(state.flash.as_ref().map(|f| &f.text), None, "{key:?}");
+    }
+}
+
+#[test]
+fn a_warning_that_nobody_has_read_yet_stays() {
+    let text = |state: &UiState| state.flash.as_ref().map(|f| f.text.clone());
+    let mut state = busy(160, 45);
+    press(&mut state, "esc 4");
+    tell(
+        &mut state,
+        vec![EventKind::notice(Level::Warn, "the disk is full")],
+    );
+    press(&mut state, "z");
+    assert_eq!(text(&state).as_deref(), Some("the disk is full"));
+}
+
+#[test]
+fn the_keys_in_it_are_the_persons_own() {
+    let mut changes = Changes::new();
+    for (name, key) in [
+        ("panes.help", "f9"),
+        ("panes.focus_board", "b"),
+        ("panes.jobs", "f8"),
+        ("board.diff", "d"),
+    ] {
+        changes.insert(name.into(), vec![key.to_string()]);
+    }
+    let mut state = busy(160, 45);
+    press(&mut state, "esc 4");
+    state.set_keymap(KeyMap::changed(&changes).unwrap());
+    for (key, expected) in [
+        (
+            "d",
+            "d works in Board (b): show what the branch of the task changes.",
+        ),
+        ("D", "D does nothing here; F9 shows the keys."),
+    ] {
+        state.flash = None;
+        press(&mut state, key);
+        let text = state.flash.as_ref().map(|f| f.text.as_str());
+        assert_eq!(text, Some(expected));
+    }
+}

@@ -1,0 +1,181 @@
+//! The keys of a text that is read: the search in it, and the selected entry of the help.
+
+use super::movement::Way;
+use super::{find, popups, unknown};
+use crate::protocol::event::Level;
+use crate::ui::help::Means;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::line_input::LineInput;
+use crate::ui::popup::{Popup, Reader, Searching, Text};
+use crate::ui::readers::Row;
+use crate::ui::state::UiState;
+use crate::ui::text_search::{self, Found};
+use crate::ui::theme::Theme;
+use crate::ui::transcript::{Round, Scroll};
+use crate::ui::{help, readers};
+
+/// What is said when nothing is found.
+const NOTHING: &str = "Nothing in this text has these words.";
+
+/// The text that has the keys.
+fn reader(state: &mut UiState) -> Option<&mut Reader> {
+    match state.popups.last_mut() {
+        Some(Popup::Reader(reader)) => Some(reader),
+        Some(
+            Popup::Picker(_)
+            | Popup::Comment(_)
+            | Popup::Jobs { .. }
+            | Popup::EventLog(_)
+            | Popup::Confirm(_),
+        )
+        | None => None,
+    }
+}
+
+/// Begins to write what is searched for; what was searched for before is there to be changed.
+pub fn begin(reader: &mut Reader) {
+    reader.searching = Searching::Typing;
+    reader.origin = reader.scroll;
+}
+
+/// Changes what is searched for, and goes to the nearest match from where the search began.
+pub fn write(state: &mut UiState, edit: impl FnOnce(&mut LineInput)) {
+    let Some(reader) = reader(state) else { return };
+    edit(&mut reader.search);
+    if matches!(reader.text, Text::Help(_)) {
+        (reader.scroll, reader.row) = (0, 0);
+        return;
+    }
+    reader.scroll = reader.origin;
+    if let Some((_, from, _)) = seen(state) {
+        go_to(state, |found| Some((found.nearest(from), Round::Same)));
+    }
+}
+
+/// What is written stays searched for; else a text is closed, and of the keys the selected one is done: its action comes back.
+pub fn accept(state: &mut UiState) -> Option<Action> {
+    let reader = reader(state)?;
+    match (&reader.text, reader.searching) {
+        (_, Searching::Typing) => {
+            keep(state);
+            None
+        }
+        (Text::Help(_), Searching::Rest) => take(state),
+        (_, Searching::Rest) => Some(Action::Back),
+    }
+}
+
+/// The action of the selected entry of the help, which is closed; what can not be done here says where it can.
+fn take(state: &mut UiState) -> Option<Action> {
+    let at = reader(state)?.row;
+    let (rows, ..) = seen(state)?;
+    let entries = rows.iter().filter_map(|row| row.entry);
+    let entry = entries.into_iter().find(|entry| entry.at == at)?;
+    let words = match entry.means {
+        Means::Here(action) => {
+            popups::close_help(state);
+            return Some(action);
+        }
+        Means::There(context, words) => unknown::instead(state, context, words).map_or_else(
+            || format!("Not here. It counts in: {}.", context.heading()),
+            |place| format!("Not here. In {place}"),
+        ),
+        Means::Nothing => "That is written, not pressed.".into(),
+    };
+    state.say(Level::Info, words);
+    None
+}
+
+/// Moves the selection of the help.
+pub fn select(state: &mut UiState, by: Scroll) {
+    let Some((rows, first, page)) = seen(state) else {
+        return;
+    };
+    if let Some(reader) = reader(state) {
+        reader.row = help::step(&rows, reader.row, by, page);
+        reader.scroll = help::reveal(&rows, reader.row, first, page);
+    }
+}
+
+/// What is written stays searched for.
+fn keep(state: &mut UiState) {
+    let Some(reader) = reader(state) else { return };
+    reader.searching = Searching::Rest;
+    if matches!(reader.text, Text::Help(_)) {
+        return;
+    }
+    if reader.search.text().trim().is_empty() {
+        reader.search = LineInput::default();
+    } else if go_to(state, |found| Some((found.here, Round::Same))) == Round::None {
+        state.say(Level::Info, NOTHING);
+    }
+}
+
+/// Ends the search. While it was being written the text goes back to where it began.
+pub fn end(reader: &mut Reader) {
+    let is_help = matches!(reader.text, Text::Help(_));
+    if reader.searching == Searching::Typing && !is_help {
+        reader.scroll = reader.origin;
+    }
+    if is_help {
+        (reader.scroll, reader.row) = (0, 0);
+    }
+    reader.searching = Searching::Rest;
+    reader.search = LineInput::default();
+}
+
+/// Goes to the next match, or to the one before; behind the last one is the first.
+pub fn next(state: &mut UiState, way: Way) {
+    let Some(reader) = reader(state) else { return };
+    if !text_search::is_on(reader) {
+        let key = state.keymap.key(Context::Reader, Action::Filter);
+        state.say(Level::Info, format!("{key} searches."));
+        return;
+    }
+    let round = go_to(state, |found| {
+        let last = found.hits.len().checked_sub(1)?;
+        Some(match way {
+            Way::Forward if found.here == last => (0, Round::Again),
+            Way::Forward => (found.here + 1, Round::Same),
+            Way::Back if found.here == 0 => (last, Round::Again),
+            Way::Back => (found.here - 1, Round::Same),
+        })
+    });
+    find::tell(state, round, way, NOTHING);
+}
+
+/// The lines of the text that has the keys, the first one in view, and how many there is room for.
+fn seen(state: &UiState) -> Option<(Vec<Row>, usize, usize)> {
+    let Some(Popup::Reader(reader)) = state.popups.last() else {
+        return None;
+    };
+    let rows = readers::rows(state, reader, &Theme::default());
+    let place = readers::place(state.size, reader, rows.len());
+    let (list, first) = readers::list(reader, place, rows.len());
+    Some((rows, first, list.height.into()))
+}
+
+/// Goes to the match that `choose` names among those that are there, and brings it into view.
+fn go_to(state: &mut UiState, choose: impl FnOnce(&Found) -> Option<(usize, Round)>) -> Round {
+    let Some((rows, first, height)) = seen(state) else {
+        return Round::None;
+    };
+    let Some(reader) = reader(state) else {
+        return Round::None;
+    };
+    let found = text_search::found(reader, rows.iter().map(|row| &row.line));
+    let chosen = choose(&found).filter(|_| !found.hits.is_empty());
+    let Some((nth, round)) = chosen else {
+        return Round::None;
+    };
+    let line = found.line(nth);
+    let scroll = if (first..first + height).contains(&line) {
+        first
+    } else {
+        // Some lines above it say what it belongs to.
+        let most = rows.len().saturating_sub(height);
+        line.saturating_sub(height / 3).min(most)
+    };
+    (reader.here, reader.scroll) = (nth, scroll);
+    round
+}

@@ -8,6 +8,7 @@ mod first;
 mod keystrokes;
 pub mod lasting;
 mod layouts;
+mod leaving;
 pub mod merging;
 mod mouse;
 mod needs;

@@ -210,4 +210,18 @@ pub fn interrupt(state: &mut UiState, out: &mut Vec<Do>) {
         (None, n) => format!("Press {key} again to quit. {n} agents are still at work."),
     };
     state.say(Level::Info, text);
+    // It goes when it no longer holds.
+    if let Some(flash) = &mut state.flash {
+        flash.until = state.now.after(TWICE);
+    }
+}
+
+/// Gives up the offer to quit: something else came between the two presses, and its words go.
+pub fn disarm(state: &mut UiState) {
+    let Some(at) = state.quit_armed.take() else {
+        return;
+    };
+    let until = at.after(TWICE);
+    state.flash.take_if(|flash| flash.until == until);
+    state.dirty = true;
 }

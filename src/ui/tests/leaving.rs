@@ -1,0 +1,57 @@
+//! The two presses that quit: what gives the offer up, and keys of one's own.
+
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use pretty_assertions::assert_eq;
+
+use crate::ui::fixture::{picture, press, started};
+use crate::ui::keymap::KeyMap;
+use crate::ui::state::TWICE;
+use crate::ui::{Do, Msg, UiState, keys, update};
+
+#[test]
+fn what_comes_between_the_two_presses_gives_up_the_offer_and_its_words() {
+    const OFFER: &str = "Press Ctrl+c again to quit.";
+    let click = Msg::Mouse(MouseEvent {
+        kind: MouseEventKind::Down(MouseButton::Left),
+        column: 5,
+        row: 5,
+        modifiers: KeyModifiers::NONE,
+    });
+    let second = |state: &UiState| Msg::Tick {
+        now: state.now.after(TWICE),
+    };
+    for between in [
+        |_: &UiState| Msg::Paste("three pages".into()),
+        |state: &UiState| Msg::Key(keys::parse("x").unwrap(), state.now),
+    ] {
+        let mut state = started(160, 45);
+        press(&mut state, "ctrl+c");
+        assert!(picture(&state).contains(OFFER));
+        let msg = between(&state);
+        update(&mut state, msg);
+        assert!(!picture(&state).contains(OFFER), "{}", picture(&state));
+        assert_eq!(press(&mut state, "ctrl+c"), []);
+        assert!(picture(&state).contains(OFFER));
+        let msg = second(&state);
+        update(&mut state, msg);
+        assert!(!picture(&state).contains(OFFER), "{}", picture(&state));
+    }
+    let mut state = started(160, 45);
+    press(&mut state, "ctrl+c");
+    update(&mut state, click);
+    assert!(!picture(&state).contains(OFFER), "{}", picture(&state));
+    assert_eq!(press(&mut state, "ctrl+c"), []);
+}
+
+#[test]
+fn a_key_of_ones_own_for_the_interrupt_quits_with_its_second_press() {
+    for (key, keys) in [
+        ("alt+k", "alt+k alt+k"),
+        ("ctrl+x ctrl+c", "ctrl+x ctrl+c ctrl+x ctrl+c"),
+    ] {
+        let changes = [("interrupt".to_owned(), vec![key.to_owned()])].into();
+        let mut state = started(160, 45);
+        state.keymap = KeyMap::changed(&changes).unwrap().into();
+        assert_eq!(press(&mut state, keys), [Do::Quit], "{key}");
+    }
+}

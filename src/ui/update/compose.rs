@@ -181,7 +181,7 @@ pub fn interrupt(state: &mut UiState, out: &mut Vec<Do>) {
         return;
     }
     let agent = state.shown.clone();
-    let is_running = state.seat.is_crew() && state.is_running(&agent);
+    let is_running = state.holds_crew() && state.is_running(&agent);
     if is_running && state.interrupted.as_ref() != Some(&agent) {
         state.say(
             Level::Info,
@@ -203,7 +203,7 @@ pub fn interrupt(state: &mut UiState, out: &mut Vec<Do>) {
     }
     state.quit_armed = Some(state.now);
     let key = state.keymap.key(Context::Everywhere, Action::Interrupt);
-    let text = match (state.seat.leaves(), state.busy()) {
+    let text = match (state.seat.leaves(), state.at_stake()) {
         (Some(words), _) => format!("Press {key} again to leave.{words}"),
         (None, 0) => format!("Press {key} again to quit."),
         (None, 1) => format!("Press {key} again to quit. One agent is still at work."),

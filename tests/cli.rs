@@ -354,6 +354,16 @@ fn usage_errors_end_with_two() {
 }
 
 #[test]
+fn a_demo_that_can_not_begin_leaves_no_folder_in_the_way_of_the_next_try() {
+    let project = Project::new();
+    let folder = project.file("shown");
+    let demo = ["run", "--demo", "--dir", folder.to_str().unwrap()];
+    let line = project.refused(&[&demo[..], &["--tools", "frobnicate"]].concat());
+    assert!(line.contains("frobnicate"), "{line}");
+    assert!(!folder.exists());
+}
+
+#[test]
 fn without_a_model_run_says_what_to_do() {
     let line = Project::new().refused(&["run", "hello", "--provider", "anthropic"]);
     assert!(

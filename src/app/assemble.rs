@@ -67,6 +67,10 @@ impl Blueprint {
         if global.speed.is_some() && !wants_demo {
             bail!("--speed is for the demo: use it with --demo");
         }
+        if let (true, Some(dir), None) = (wants_demo, &global.dir, &global.resume) {
+            // What does not fit is said before a folder is made, which the next try would find in its way.
+            usable(global, dir)?;
+        }
         let (root, demo) = if wants_demo {
             let repository = match (&global.dir, &global.resume) {
                 (Some(dir), Some(_)) => demo::Repository::reopen(dir)?,
@@ -78,10 +82,7 @@ impl Blueprint {
         };
         let wish = global.resume.as_deref();
         let resume = wish.map(|id| resume::choose(&root, id)).transpose()?;
-        let settings = settings(global, &root)?;
-        if let Some(names) = &settings.tools {
-            table::narrow(names).map_err(|why| anyhow!(why))?;
-        }
+        let settings = usable(global, &root)?;
         let choice = if wants_demo {
             Some(Choice::Demo)
         } else {
@@ -111,6 +112,15 @@ impl Blueprint {
         let demo = self.demo.as_ref().filter(|_| self.resume.is_none());
         demo.map(|_| demo::PROMPT.to_string())
     }
+}
+
+/// The settings for `root`, whose tools there are.
+fn usable(global: &Global, root: &Path) -> Result<Settings> {
+    let settings = settings(global, root)?;
+    if let Some(names) = &settings.tools {
+        table::narrow(names).map_err(|why| anyhow!(why))?;
+    }
+    Ok(settings)
 }
 
 /// What became of the wish for a crew.

@@ -119,7 +119,7 @@ fn merge(state: &UiState, id: TaskId) -> String {
 }
 
 fn quit(state: &UiState) -> String {
-    match state.busy() {
+    match state.at_stake() {
         0 => "Quit?".to_string(),
         1 => "One agent is still at work. Quit and stop it? Its work so far is kept.".to_string(),
         n => {

@@ -121,6 +121,13 @@ impl UiState {
         (counts && self.replay.is_none()).then_some(page)
     }
 
+    /// What keeps anybody from answering: the causes that the page, or one behind it, tells. Advice is none.
+    pub(super) fn first_causes(&self) -> impl Iterator<Item = &str> {
+        let pages = self.first_page().map_or(&[][..], |_| &self.first.pages);
+        let is_cause = |page: &&FirstPage| page.weight != Weight::Advice;
+        pages.iter().filter(is_cause).map(|page| page.what.as_str())
+    }
+
     /// The person has another model now: what was wrong with the one before is no matter.
     pub(super) fn other_model(&mut self) {
         let before = self.first.pages.len();

@@ -83,8 +83,9 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
                 Urgency::Usual
             },
         };
-        // The same action in a wider context needs no second place.
-        if !out.iter().any(|h| h.words == hint.words) {
+        // The same action in a wider context needs no second place, nor does a key whose nearest meaning is told.
+        let is_told = |h: &Hint| h.words == hint.words || h.key == hint.key;
+        if !out.iter().any(is_told) {
             out.push(hint);
         }
     }

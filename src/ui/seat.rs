@@ -112,6 +112,16 @@ impl Seat {
 }
 
 impl UiState {
+    /// Whether the crew that is shown ends with this dashboard: not where it runs elsewhere or is a recording.
+    pub(super) fn holds_crew(&self) -> bool {
+        self.seat.is_crew() && self.replay.is_none()
+    }
+
+    /// How many agents would be stopped in their work by leaving.
+    pub(super) fn at_stake(&self) -> usize {
+        if self.holds_crew() { self.busy() } else { 0 }
+    }
+
     /// Takes a seat.
     pub fn sit(&mut self, seat: Seat) {
         self.dirty |= self.seat != seat;

@@ -54,7 +54,12 @@ pub fn problems(state: &UiState) -> Vec<Problem> {
         cause: one_line(&sentence::request(request)),
         help: "{panes.waiting} shows it",
     });
-    let mut out: Vec<Problem> = asked.collect();
+    let first = state.first_causes().map(|what| Problem {
+        weight: Weight::Person,
+        cause: what.to_string(),
+        help: "{panes.focus_lead} shows what to do",
+    });
+    let mut out: Vec<Problem> = first.chain(asked).collect();
     out.extend(agents::problems(state));
     out.extend(tasks::problems(state));
     out.extend(letters::problems(state));

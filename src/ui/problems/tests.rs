@@ -12,7 +12,10 @@ use crate::domain::team::{Activity, Member, MemberStatus, Team};
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::EventKind;
 use crate::protocol::event::{LetterStep, Level};
-use crate::ui::fixture::{NOON, board_told, busy, letter, name, picture, press, started, tell};
+use crate::ui::first;
+use crate::ui::fixture::{
+    NOON, board_told, busy, first_page, letter, name, picture, press, started, tell,
+};
 use crate::ui::{Msg, update};
 
 fn told(state: &UiState) -> Vec<(Weight, String)> {
@@ -75,6 +78,28 @@ fn a_calm_crew_has_none() {
     assert_eq!(told(&state), []);
     press(&mut state, "esc p");
     assert!(picture(&state).contains("Nothing is in the way"));
+}
+
+#[test]
+fn what_the_first_page_tells_is_in_the_way_and_advice_is_not() {
+    for (weight, expected) in [
+        (first::Weight::Missing, 1),
+        (first::Weight::Trouble, 1),
+        (first::Weight::Advice, 0),
+    ] {
+        let mut state = started(100, 30);
+        state.show_first(first_page(weight));
+        let cause = (Weight::Person, "Something is in the way.".to_string());
+        assert_eq!(told(&state), vec![cause; expected], "{weight:?}");
+    }
+    let mut state = started(100, 30);
+    state.show_first(first_page(first::Weight::Missing));
+    press(&mut state, "p");
+    assert!(
+        picture(&state).contains("1 shows what to do"),
+        "{}",
+        picture(&state)
+    );
 }
 
 /// Some time later.

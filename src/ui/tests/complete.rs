@@ -6,6 +6,7 @@ use pretty_assertions::assert_eq;
 use crate::protocol::Command;
 use crate::ui::complete::{Completion, offers, selected};
 use crate::ui::fixture::{busy, name, picture, press, started};
+use crate::ui::hints::hints;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::{Popup, Text};
 use crate::ui::{Do, Msg, UiState, update};
@@ -140,4 +141,17 @@ fn the_palette_begins_with_what_waits_and_has_no_typing_keys() {
         "{shown}"
     );
     assert!(!shown.contains("begin a new line"), "{shown}");
+}
+
+#[test]
+fn no_key_stands_on_the_hint_line_twice() {
+    for keys in ["\"/co\"", "\"@\"", "\"hello\"", "esc", "esc 3 /", "ctrl+p"] {
+        let mut state = busy(160, 45);
+        press(&mut state, keys);
+        let told: Vec<String> = hints(&state).into_iter().map(|h| h.key).collect();
+        let mut once = told.clone();
+        once.sort();
+        once.dedup();
+        assert_eq!(once.len(), told.len(), "{keys}: {told:?}");
+    }
 }

@@ -9,6 +9,7 @@ mod help;
 mod keystrokes;
 pub mod lasting;
 mod layouts;
+mod leaving;
 pub mod merging;
 mod mouse;
 mod needs;

@@ -159,7 +159,7 @@ fn nothing_of_a_recording_can_be_changed_and_it_is_said() {
         assert!(picture(&state).contains("recording"), "{keys}");
         press(&mut state, "esc");
     }
-    assert_eq!(press(&mut state, "q y"), [Do::Quit]);
+    assert_eq!(press(&mut state, "q"), [Do::Quit]);
 }
 
 #[test]

@@ -181,7 +181,7 @@ pub fn interrupt(state: &mut UiState, out: &mut Vec<Do>) {
         return;
     }
     let agent = state.shown.clone();
-    let is_running = state.seat.is_crew() && state.is_running(&agent);
+    let is_running = state.holds_crew() && state.is_running(&agent);
     if is_running && state.interrupted.as_ref() != Some(&agent) {
         state.say(
             Level::Info,
@@ -203,11 +203,25 @@ pub fn interrupt(state: &mut UiState, out: &mut Vec<Do>) {
     }
     state.quit_armed = Some(state.now);
     let key = state.keymap.key(Context::Everywhere, Action::Interrupt);
-    let text = match (state.seat.leaves(), state.busy()) {
+    let text = match (state.seat.leaves(), state.at_stake()) {
         (Some(words), _) => format!("Press {key} again to leave.{words}"),
         (None, 0) => format!("Press {key} again to quit."),
         (None, 1) => format!("Press {key} again to quit. One agent is still at work."),
         (None, n) => format!("Press {key} again to quit. {n} agents are still at work."),
     };
     state.say(Level::Info, text);
+    // It goes when it no longer holds.
+    if let Some(flash) = &mut state.flash {
+        flash.until = state.now.after(TWICE);
+    }
+}
+
+/// Gives up the offer to quit: something else came between the two presses, and its words go.
+pub fn disarm(state: &mut UiState) {
+    let Some(at) = state.quit_armed.take() else {
+        return;
+    };
+    let until = at.after(TWICE);
+    state.flash.take_if(|flash| flash.until == until);
+    state.dirty = true;
 }

@@ -181,10 +181,12 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
         Some(first) => format!("{first} {name}"),
         None => name,
     };
-    if whole != "ctrl+c" {
-        state.quit_armed = None;
+    let found = state.keymap.lookup(&contexts, &whole);
+    // The first key of a pair may be that of the interrupt: its second one tells.
+    if !matches!(found, Found::Action(Action::Interrupt) | Found::Prefix) {
+        compose::disarm(state);
     }
-    match state.keymap.lookup(&contexts, &whole) {
+    match found {
         Found::Action(action) => {
             act(state, action, out);
             state.left_composer &= action == Action::Back;
@@ -247,6 +249,7 @@ fn text_key(state: &mut UiState, key: KeyEvent) {
 
 fn paste(state: &mut UiState, text: &str) {
     state.dirty = true;
+    compose::disarm(state);
     let is_searching = state.is_searching();
     match state.popups.last_mut() {
         Some(Popup::Reader(reader)) if reader.searching == Searching::Typing => {

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
-use super::{Do, act, board, movement, popups, replay, screen};
+use super::{Do, act, board, compose, movement, popups, replay, screen};
 use crate::ui::board::Toward;
 use crate::ui::complete::Completion;
 use crate::ui::hit::{self, Held, Hit};
@@ -138,7 +138,7 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
     // Half a pair of keys is given up.
     state.prefix = None;
     state.left_composer = false;
-    state.quit_armed = None;
+    compose::disarm(state);
     match hit.clone() {
         Hit::Nothing | Hit::Popup => return,
         Hit::Replay(line) => {

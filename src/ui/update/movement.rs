@@ -184,7 +184,7 @@ pub fn close(state: &mut UiState, out: &mut Vec<Do>) {
     let is_view = !state.popups.is_empty() || state.zoom.is_some() || !state.shown.is_lead();
     if is_view && state.focus != Focus::Composer {
         back(state);
-    } else if state.busy() > 0 {
+    } else if state.at_stake() > 0 {
         state.popups.push(Popup::Confirm(Question::Quit));
     } else {
         out.push(Do::Quit);

@@ -1,0 +1,101 @@
+//! The two presses that quit: what gives the offer up, and keys of one's own.
+
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use pretty_assertions::assert_eq;
+
+use crate::domain::stamp::Stamp;
+use crate::protocol::Event;
+use crate::ui::fixture::{NOON, blank, busy, busy_events, picture, press, started};
+use crate::ui::keymap::KeyMap;
+use crate::ui::replay::Player;
+use crate::ui::state::TWICE;
+use crate::ui::{Do, Msg, Seat, UiState, begin_replay, keys, update};
+
+#[test]
+fn what_comes_between_the_two_presses_gives_up_the_offer_and_its_words() {
+    const OFFER: &str = "Press Ctrl+c again to quit.";
+    let click = Msg::Mouse(MouseEvent {
+        kind: MouseEventKind::Down(MouseButton::Left),
+        column: 5,
+        row: 5,
+        modifiers: KeyModifiers::NONE,
+    });
+    let second = |state: &UiState| Msg::Tick {
+        now: state.now.after(TWICE),
+    };
+    for between in [
+        |_: &UiState| Msg::Paste("three pages".into()),
+        |state: &UiState| Msg::Key(keys::parse("x").unwrap(), state.now),
+    ] {
+        let mut state = started(160, 45);
+        press(&mut state, "ctrl+c");
+        assert!(picture(&state).contains(OFFER));
+        let msg = between(&state);
+        update(&mut state, msg);
+        assert!(!picture(&state).contains(OFFER), "{}", picture(&state));
+        assert_eq!(press(&mut state, "ctrl+c"), []);
+        assert!(picture(&state).contains(OFFER));
+        let msg = second(&state);
+        update(&mut state, msg);
+        assert!(!picture(&state).contains(OFFER), "{}", picture(&state));
+    }
+    let mut state = started(160, 45);
+    press(&mut state, "ctrl+c");
+    update(&mut state, click);
+    assert!(!picture(&state).contains(OFFER), "{}", picture(&state));
+    assert_eq!(press(&mut state, "ctrl+c"), []);
+}
+
+#[test]
+fn a_key_of_ones_own_for_the_interrupt_quits_with_its_second_press() {
+    for (key, keys) in [
+        ("alt+k", "alt+k alt+k"),
+        ("ctrl+x ctrl+c", "ctrl+x ctrl+c ctrl+x ctrl+c"),
+    ] {
+        let changes = [("interrupt".to_owned(), vec![key.to_owned()])].into();
+        let mut state = started(160, 45);
+        state.keymap = KeyMap::changed(&changes).unwrap().into();
+        assert_eq!(press(&mut state, keys), [Do::Quit], "{key}");
+    }
+}
+
+/// A recording at its end, where agents are at work.
+fn recording() -> UiState {
+    let events = busy_events().into_iter().zip(1..).map(|(kind, seq)| Event {
+        seq,
+        at: Stamp(NOON),
+        kind,
+    });
+    let mut state = blank(160, 45);
+    begin_replay(&mut state, Player::new(events.collect(), 1.0));
+    for at in [NOON, NOON + 9e5] {
+        update(&mut state, Msg::Tick { now: Stamp(at) });
+    }
+    state
+}
+
+fn viewer() -> UiState {
+    let mut state = busy(160, 45);
+    state.sit(Seat::Viewer(Some(4711)));
+    press(&mut state, "esc");
+    state
+}
+
+#[test]
+fn who_stops_nobody_by_leaving_is_not_asked() {
+    for (what, start) in [
+        ("recording", recording as fn() -> UiState),
+        ("viewer", viewer),
+    ] {
+        let mut state = start();
+        assert!(state.busy() > 0, "{what}");
+        assert_eq!(press(&mut state, "q"), [Do::Quit], "{what}");
+        let mut state = start();
+        assert_eq!(press(&mut state, "ctrl+c"), [], "{what}");
+        assert!(!picture(&state).contains("at work"), "{what}");
+        assert_eq!(press(&mut state, "ctrl+c"), [Do::Quit], "{what}");
+    }
+    let mut crew = busy(160, 45);
+    assert_eq!(press(&mut crew, "esc q"), []);
+    assert!(picture(&crew).contains("Quit and stop"));
+}

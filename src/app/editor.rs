@@ -1,14 +1,21 @@
 //! Lets the person write a text in the editor of their choice.
 
-use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::process::{Child, Command};
+use tokio_util::sync::CancellationToken;
 
-/// Opens `text` in `$VISUAL`, `$EDITOR` or vi, and reads it back.
+/// How long an editor that is asked to end may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Opens `text` in `$VISUAL`, `$EDITOR` or vi, and reads it back. When `stop` comes, the editor is asked to end, and after
+/// two seconds it is ended.
 ///
 /// # Errors
 /// When there is no editor or it failed; the text is as it was then.
-pub fn edit(text: &str) -> Result<String> {
+pub async fn edit(text: &str, stop: &CancellationToken) -> Result<String> {
     let editor = ["VISUAL", "EDITOR"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|e| !e.trim().is_empty()))
@@ -20,14 +27,32 @@ pub fn edit(text: &str) -> Result<String> {
     std::fs::write(file.path(), text)?;
     let mut words = editor.split_whitespace();
     let program = words.next().context("$EDITOR is empty")?;
-    let status = Command::new(program)
+    let mut child = Command::new(program)
         .args(words)
         .arg(file.path())
-        .status()
+        .kill_on_drop(true)
+        .spawn()
         .with_context(|| format!("{program} can not be started: set $EDITOR"))?;
+    let status = tokio::select! {
+        status = child.wait() => status?,
+        () = stop.cancelled() => {
+            end(&mut child).await;
+            bail!("{program} was ended; your text is as it was");
+        }
+    };
     if !status.success() {
         bail!("{program} ended with {status}; your text is as it was");
     }
     let edited = std::fs::read_to_string(file.path())?;
     Ok(edited.trim_end_matches('\n').to_string())
+}
+
+async fn end(child: &mut Child) {
+    let id = child.id().and_then(|id| i32::try_from(id).ok());
+    if let Some(pid) = id.and_then(Pid::from_raw) {
+        let _ = kill_process(pid, Signal::TERM);
+    }
+    if tokio::time::timeout(PATIENCE, child.wait()).await.is_err() {
+        let _ = child.kill().await;
+    }
 }

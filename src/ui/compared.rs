@@ -58,7 +58,9 @@
 //! | opencode, k9s | a word that is begun is completed: a list above the input, the rest of the word in the prompt (`internal/ui/prompt.go`) | a list above the composer for `/` and `@`: `src/ui/complete.rs` | files behind `@`: agents find them by themselves |
 //! | k9s | `/` with `!` for what is not wanted and labels | `owner:`, `status:`, `tag:` and `!`; what is not understood is said: `src/ui/board/filter.rs` | regular expressions: words are enough for titles |
 //! | yazi, btop | the filter narrows while it is written, Enter keeps it, a key clears it, the title says that there is one | all four: `src/ui/update/board.rs` | – |
-//! | lazygit, tig | `/` in a long text, then `n` and `N` | in the conversation, folded output too; the match is counted on the frame: `src/ui/transcript/search.rs` | – |
+//! | lazygit, tig | `/` in a long text, then `n` and `N` | in the conversation, folded output too, and in every text that is read; the match is counted on the frame: `src/ui/transcript/search.rs`, `src/ui/text_search.rs` | – |
+//! | lazygit, yazi | a line of the help can be chosen, and is done | the same; what means nothing here says where it does: `src/ui/help.rs` | – |
+//! | tig, lazygit | a key without a meaning says so | the same, with the pane in which it has one: `src/ui/update/unknown.rs` | – |
 //!
 //! # Popups, questions, decisions
 //!
@@ -118,8 +120,7 @@
 //!
 //! Not refused, only not there. Whoever builds one moves its line up into a table.
 //!
-//! - a help whose lines can be chosen and done (lazygit, yazi); a word for a key that does nothing here (tig, lazygit)
-//! - search in every text that is read, and a filter in every list (k9s, lazygit, tig)
+//! - a filter in every list: board and event log have one (k9s, lazygit, tig)
 //! - the branch in the status line (lazygit, opencode, k9s)
 //! - a scroll bar or a position (lazygit, btop, yazi)
 //! - themes that people write themselves (btop, k9s, opencode)

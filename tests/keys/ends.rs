@@ -1,5 +1,6 @@
 //! Stopping, sleeping, leaving; and the two pages without a crew.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::desk::{CTRL_C, Desk, ESC, has_line};
@@ -113,4 +114,39 @@ fn the_first_page_and_a_recording_have_their_own_keys() {
     replay.send("q");
     let (status, is_clean) = replay.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
+}
+
+#[test]
+fn who_ends_crewdeck_ends_the_editor_too_and_the_terminal_comes_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("editor.sh");
+    std::fs::write(&path, "#!/bin/sh\necho EDITING\nexec sleep 600\n").unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut desk = Desk::empty(&[("EDITOR", &path.display().to_string())]);
+    desk.keys("\x18e");
+    desk.sees("EDITING");
+    let pid = desk.screen.pid().to_string();
+    let asked = std::process::Command::new("kill")
+        .args(["-TERM", &pid])
+        .status();
+    assert!(asked.unwrap().success());
+    let (status, is_clean) = desk.screen.end();
+    assert!(status.success() && is_clean, "{status:?} {is_clean}");
+}
+
+#[test]
+fn what_was_written_without_a_crew_goes_along_into_the_demo() {
+    let bare = tempfile::tempdir().unwrap();
+    let mut first = Screen::start(bare.path(), 100, 30, &[]);
+    first.wait_for("start the demo");
+    first.send("i");
+    first.send("my words");
+    first.wait_for("my words");
+    first.send(ESC);
+    first.wait_for("q quit");
+    first.send("d");
+    first.wait_for("scripted");
+    first.wait_for("my words");
+    first.send(&CTRL_C.repeat(4));
+    first.end();
 }

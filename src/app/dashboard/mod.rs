@@ -59,7 +59,8 @@ pub fn main(global: &Global) -> Result<u8> {
                 }
             }
             Left::Quit => return Ok(0),
-            Left::ForDemo => {
+            Left::ForDemo(draft) => {
+                kept.draft = draft;
                 let demo = Global {
                     demo: true,
                     dir: None,
@@ -76,8 +77,8 @@ pub fn main(global: &Global) -> Result<u8> {
 /// How the person left.
 enum Left {
     Quit,
-    /// From the first page, to the demo.
-    ForDemo,
+    /// From the first page, to the demo, with what stands in the composer.
+    ForDemo(String),
     /// From the first page, to look at everything again.
     Again(Box<Kept>),
 }
@@ -183,7 +184,7 @@ impl Dashboard {
         match &mut left {
             Ok(Left::Again(kept)) => kept.screen = Some(self.screen),
             // The person sees the shell at once; the crew ends behind it.
-            Ok(Left::Quit | Left::ForDemo) | Err(_) => drop(self.screen),
+            Ok(Left::Quit | Left::ForDemo(_)) | Err(_) => drop(self.screen),
         }
         if let Crew::There(assembly) = self.crew {
             let Assembly {
@@ -227,7 +228,9 @@ impl Dashboard {
                             Next::Edit => {
                                 // Two readers of one terminal would share the keys.
                                 drop(keys);
-                                self.edit().await?;
+                                if let Some(left) = self.edit().await? {
+                                    return Ok(left);
+                                }
                                 keys = EventStream::new();
                             }
                         }
@@ -358,7 +361,10 @@ impl Dashboard {
             match wish {
                 Do::Command(command) => self.submit(command),
                 Do::Quit => return Ok(Next::Leave(Left::Quit)),
-                Do::StartDemo => return Ok(Next::Leave(Left::ForDemo)),
+                Do::StartDemo => {
+                    let draft = self.state.draft();
+                    return Ok(Next::Leave(Left::ForDemo(draft)));
+                }
                 Do::LookAgain => {
                     let left = self.again(Some("Looked again: it is as it was."));
                     return Ok(Next::Leave(left));

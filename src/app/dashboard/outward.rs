@@ -1,8 +1,9 @@
 //! What the dashboard does outside its panes: calling the person, the clipboard, the theme's file, `$EDITOR`.
 
 use anyhow::Result;
+use tokio_util::sync::CancellationToken;
 
-use super::Dashboard;
+use super::{Dashboard, Left};
 use crate::app::{editor, in_words, theme};
 use crate::domain::attention::Calling;
 use crate::ui::terminal::Copied;
@@ -34,24 +35,31 @@ impl Dashboard {
         }
     }
 
-    /// Lets the person write in `$EDITOR`. The screen waits meanwhile; the crew goes on.
-    pub(super) async fn edit(&mut self) -> Result<()> {
+    /// Lets the person write in `$EDITOR`. The screen waits meanwhile; the crew goes on. `Some`: crewdeck was told to end.
+    pub(super) async fn edit(&mut self) -> Result<Option<Left>> {
         let before = self.state.composer_text();
         self.screen.give()?;
-        let editing = tokio::task::spawn_blocking(move || editor::edit(&before));
+        let stop = CancellationToken::new();
+        let editing = editor::edit(&before, &stop);
         tokio::pin!(editing);
-        // What happens meanwhile is written down at once: others may look on.
+        // What happens meanwhile is written down at once: others may look on. Who ends crewdeck ends the editor, too.
         let edited = loop {
             tokio::select! {
-                edited = &mut editing => break edited?,
+                edited = &mut editing => break edited,
+                _ = self.terminate.recv() => stop.cancel(),
+                _ = self.hangup.recv() => stop.cancel(),
                 Some(event) = self.inlet.next() => self.hear(event),
             }
         };
+        if stop.is_cancelled() {
+            return Ok(Some(Left::Quit));
+        }
         self.screen.take()?;
         match edited {
             Ok(text) => drop(update(&mut self.state, Msg::Edited(text))),
             Err(error) => self.tell(&format!("The editor did not work: {}", in_words(&error))),
         }
-        self.redraw_all()
+        self.redraw_all()?;
+        Ok(None)
     }
 }

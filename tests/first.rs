@@ -164,7 +164,9 @@ fn without_a_model_the_page_says_how_to_set_one_and_starts_the_demo_at_a_key() {
         text.contains("You want a program built") && text.contains("1 working")
     });
     assert_eq!(git(&project, &["log", "--all", "--format=%s"]), "first\n");
-    screen.send("/quit\r");
+    // What was written came along.
+    screen.wait_for("│ demo");
+    screen.send("\u{15}/quit\r");
     screen.wait_for("still at work");
     screen.send("y");
     let (status, is_clean) = screen.end();

@@ -95,6 +95,8 @@ fn counts(index: &Index, to_merge: usize, room: usize, theme: &Theme) -> Vec<Spa
     let total = index.len();
     let done = index.count(Standing::Done);
     let mut long = Vec::new();
+    // What is in nobody's hands keeps its word longest.
+    let mut middle = Vec::new();
     let mut short = Vec::new();
     for here in [Standing::InProgress, Standing::Ready, Standing::Blocked] {
         let count = index.count(here);
@@ -102,7 +104,13 @@ fn counts(index: &Index, to_merge: usize, room: usize, theme: &Theme) -> Vec<Spa
             let (shape, style) = look::standing(here, theme);
             long.push(Span::styled(format!("{shape} {count} "), style));
             long.push(Span::styled(format!("{}  ", here.word()), theme.dim));
-            short.push(Span::styled(format!("{shape} {count}  "), style));
+            let brief = Span::styled(format!("{shape} {count}  "), style);
+            if here == Standing::Ready {
+                middle.extend_from_slice(&long[long.len().saturating_sub(2)..]);
+            } else {
+                middle.push(brief.clone());
+            }
+            short.push(brief);
         }
     }
     let mut last = Vec::new();
@@ -110,20 +118,23 @@ fn counts(index: &Index, to_merge: usize, room: usize, theme: &Theme) -> Vec<Spa
         let shape = board::UNMERGED;
         long.push(Span::styled(format!("{shape} {to_merge} "), theme.accent));
         long.push(Span::styled("to merge  ", theme.dim));
+        middle.extend_from_slice(&long[long.len().saturating_sub(2)..]);
         let brief = Span::styled(format!("{shape} {to_merge}  "), theme.accent);
         short.push(brief.clone());
         last.push(brief);
     }
     let (shape, style) = look::standing(Standing::Done, theme);
-    for spans in [&mut long, &mut short] {
+    for spans in [&mut long, &mut middle, &mut short] {
         spans.push(Span::styled(format!("{shape} "), style));
     }
-    long.push(Span::styled(format!("{done}/{total} done"), theme.dim));
+    for spans in [&mut long, &mut middle] {
+        spans.push(Span::styled(format!("{done}/{total} done"), theme.dim));
+    }
     short.push(Span::styled(format!("{done}/{total}"), theme.dim));
     let done = vec![Span::styled(format!("{done}/{total} done"), theme.dim)];
     last.extend(done.clone());
     let fits = |spans: &Vec<Span>| spans.iter().map(|s| width(&s.content)).sum::<usize>() <= room;
-    let found = [long, short, last, done].into_iter().find(fits);
+    let found = [long, middle, short, last, done].into_iter().find(fits);
     found.filter(|_| total > 0).unwrap_or_default()
 }
 

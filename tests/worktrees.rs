@@ -61,7 +61,15 @@ fn a_task_from_its_worktree_to_the_merge() {
     ));
     let diff = trees.diff(&tree.name).unwrap();
     assert!(diff.text.contains("-one\n+two\n"), "{}", diff.text);
+    assert!(
+        diff.text.contains("+++ b/new.txt\n@@ -0,0 +1 @@\n+new\n"),
+        "{}",
+        diff.text
+    );
+    assert!(diff.stat.contains("2 files changed"), "{}", diff.stat);
     assert_eq!(diff.untracked, ["new.txt"]);
+    let left = git(&dir, &["status", "--porcelain"]);
+    assert_eq!(left, " M a.txt\n?? new.txt", "looking changes no index");
 
     let done = trees.commit_leftovers(&tree.name, &tree.message()).unwrap();
     assert!(matches!(done, Leftovers::Committed(_)));
@@ -122,6 +130,33 @@ fn a_task_from_its_worktree_to_the_merge() {
         ]
     );
     assert_eq!(r.create(3, &[]), "task-3", "the name is free again");
+}
+
+#[test]
+fn new_files_are_part_of_the_diff_whatever_they_are_called_and_repositories_are_not() {
+    let r = Repository::new();
+    let created = r.try_create(3, &[]).unwrap();
+    let dir = r.tree("task-3");
+    for (file, text) in [
+        (":(top)a", "odd\n"),
+        ("-x", "dash\n"),
+        ("in/b", "deep\n"),
+        ("no.o", ""),
+    ] {
+        fs::create_dir_all(dir.join("in")).unwrap();
+        fs::write(dir.join(file), text).unwrap();
+    }
+    fs::write(dir.join(".gitignore"), "*.o\n").unwrap();
+    fs::create_dir(dir.join("own")).unwrap();
+    git(&dir.join("own"), &["init", "--quiet"]);
+    fs::write(dir.join("own/c"), "not looked at\n").unwrap();
+    let text = r.worktrees().diff(&created.worktree.name).unwrap().text;
+    for line in ["+odd", "+dash", "+deep", "+*.o"] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    for word in ["not looked at", "no.o", "own"] {
+        assert!(!text.contains(word), "{word}: {text}");
+    }
 }
 
 #[test]

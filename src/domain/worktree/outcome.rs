@@ -97,7 +97,8 @@ pub struct WorktreeDiff {
     pub stat: String,
     /// The changes, committed or not; cut with a mark.
     pub text: String,
-    /// New files that git does not follow yet, so that they are not in `text`; at most [`super::FILES_MAX`].
+    /// New files and folders that git does not follow yet; at most [`super::FILES_MAX`]. What is in the first 200 files is
+    /// part of `text`.
     pub untracked: Vec<String>,
 }
 

@@ -93,7 +93,7 @@ pub struct Git {
     program: PathBuf,
     /// Git does not look for a repository in this folder or above it.
     ceiling: Option<PathBuf>,
-    /// The folders of the repository, where git must not look for them itself.
+    /// The folders and files of the repository, where git must not look for them itself.
     folders: Vec<(&'static str, PathBuf)>,
     hooks: Hooks,
     /// The lock under which it works.
@@ -154,6 +154,14 @@ impl Git {
             lock: Some(Arc::new(lock)),
             ..self.clone()
         }
+    }
+
+    /// The same, with another index than the work tree's own.
+    #[must_use]
+    pub fn with_index(&self, index: &Path) -> Git {
+        let mut git = self.clone();
+        git.folders.push(("GIT_INDEX_FILE", index.to_path_buf()));
+        git
     }
 
     /// The same, with that rule for hooks.

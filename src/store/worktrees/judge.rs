@@ -1,4 +1,4 @@
-//! What a worktree holds: uncommitted files, commits, what of them the base has, its size.
+//! What a worktree holds: uncommitted files, commits, what of them the base has, its size. As text: `diff.rs`.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -8,20 +8,14 @@ use super::inside::{LOOK_AT_NO_FILES, inside};
 use super::{Work, Worktrees};
 use crate::domain::text::{clip, one_line};
 use crate::domain::worktree::{
-    Content, DiskUse, FILES_MAX, SUBJECTS_MAX, Worktree, WorktreeDiff, WorktreeError, WorktreeName,
-    WorktreeState, WorktreeStatus,
+    Content, DiskUse, FILES_MAX, SUBJECTS_MAX, Worktree, WorktreeName, WorktreeState,
+    WorktreeStatus,
 };
 use crate::store::StoreError;
 use crate::store::git::{Git, GitError, busy_in, head};
 
-/// Most bytes of a diff.
-const DIFF_MAX: usize = 256 * 1024;
-/// Most bytes of its statistics.
-const STAT_MAX: usize = 16 * 1024;
 /// Most files whose size is added up.
 const WALK_MAX: usize = 50_000;
-/// Most merges of the base among which a branch's own is looked for.
-const MERGES_MAX: usize = 1000;
 /// Longest subject of a commit, in characters.
 const SUBJECT_MAX: usize = 100;
 
@@ -50,90 +44,9 @@ impl Worktrees {
     pub fn size(&self, name: &WorktreeName) -> DiskUse {
         size_of(&self.root.join(".worktrees").join(name.as_str()))
     }
-
-    /// What a worktree changes, committed or not, against the point where it parted from its base. Of a branch that the
-    /// base has and nothing was added to since: what its merge changed.
-    ///
-    /// # Errors
-    /// When there is none of that name, its branch is gone, or git fails.
-    pub fn diff(&self, name: &WorktreeName) -> Result<WorktreeDiff, StoreError> {
-        let work = self.look()?;
-        let tree = work.index.find(name)?;
-        let branch = tree.name.branch();
-        let Some(tip) = work.repo.branch(&branch)? else {
-            return Err(WorktreeError::NoBranch(branch).into());
-        };
-        let (_, base) = work.base_of(tree)?;
-        let parted = work.repo.merge_base(&base, &tip)?;
-        let start = parted.unwrap_or_else(|| base.clone());
-        let found = work.tree(&tree.name);
-        let status = match &found.git {
-            Some((git, _)) => Some(status_of(git)?),
-            None => None,
-        };
-        let is_clean = status.as_ref().is_none_or(|s| s.count == 0);
-        let merge = if start == tip && is_clean && was_merged(tree) {
-            work.merge_of(&tip, &base)?
-        } else {
-            None
-        };
-        let main = work.repo.git.clone();
-        let (git, from, to) = match (merge, found.git) {
-            (Some((before, merge)), _) => (main, before, Some(merge)),
-            (None, Some((git, _))) => (git, start, None),
-            (None, None) => (main, start, Some(tip)),
-        };
-        let mut range = vec![from.as_str()];
-        range.extend(to.as_deref());
-        Ok(WorktreeDiff {
-            stat: diff_text(&git, &["--stat=100"], &range, STAT_MAX)?,
-            text: diff_text(&git, &["--patch"], &range, DIFF_MAX)?,
-            untracked: status.map(|s| s.untracked).unwrap_or_default(),
-        })
-    }
-}
-
-fn diff_text(git: &Git, form: &[&str], range: &[&str], most: usize) -> Result<String, GitError> {
-    let mut args = vec![
-        "diff",
-        "--no-color",
-        "--no-ext-diff",
-        "--no-textconv",
-        LOOK_AT_NO_FILES,
-        "--src-prefix=a/",
-        "--dst-prefix=b/",
-    ];
-    args.extend(form);
-    args.extend(range);
-    args.push("--");
-    let answer = git.run_keeping(&args, most)?;
-    if answer.code != 0 {
-        return Err(answer.failed(&args));
-    }
-    Ok(match answer.lost {
-        0 => answer.out,
-        lost => format!("{}\n[… {lost} bytes cut here …]\n", answer.out),
-    })
 }
 
 impl Work {
-    /// The merge that brought `tip` into `base`, and the commit of the base before it; nothing where it came in some
-    /// other way, or more than [`MERGES_MAX`] merges ago.
-    fn merge_of(&self, tip: &str, base: &str) -> Result<Option<(String, String)>, GitError> {
-        let most = format!("--max-count={MERGES_MAX}");
-        let line = ["rev-list", "--first-parent", "--merges", "--parents", &most];
-        let not = format!("^{tip}");
-        let args: Vec<&str> = line.into_iter().chain([base, &not]).collect();
-        let merges = self.repo.git.ok(&args)?;
-        let brings = |line: &str| {
-            let mut hashes = line.split_whitespace();
-            let (merge, before) = (hashes.next()?, hashes.next()?);
-            let is_it = hashes.any(|parent| parent == tip);
-            is_it.then(|| (before.to_string(), merge.to_string()))
-        };
-        Ok(merges.lines().find_map(brings))
-    }
-
     pub(super) fn state(&self, tree: &Worktree) -> Result<WorktreeState, StoreError> {
         let found = self.tree(&tree.name);
         let mut tips: Vec<String> = self.repo.branch(&tree.name.branch())?.into_iter().collect();
@@ -224,7 +137,7 @@ impl Work {
 }
 
 /// Whether crewdeck has merged it, at some time.
-fn was_merged(tree: &Worktree) -> bool {
+pub(super) fn was_merged(tree: &Worktree) -> bool {
     tree.status == WorktreeStatus::Merged || tree.merged_at.is_some()
 }
 

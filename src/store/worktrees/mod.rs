@@ -5,6 +5,7 @@
 
 mod branches;
 mod create;
+mod diff;
 mod inside;
 mod judge;
 mod log;

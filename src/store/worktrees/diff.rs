@@ -1,0 +1,145 @@
+//! What a worktree changes, as text: what is committed, what is not, and the new files that git does not follow yet.
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use super::inside::LOOK_AT_NO_FILES;
+use super::judge::{status_of, was_merged};
+use super::{Work, Worktrees};
+use crate::domain::worktree::{WorktreeDiff, WorktreeError, WorktreeName};
+use crate::store::StoreError;
+use crate::store::git::{Git, GitError};
+
+/// Most bytes of a diff.
+const DIFF_MAX: usize = 256 * 1024;
+/// Most bytes of its statistics.
+const STAT_MAX: usize = 16 * 1024;
+/// Most merges of the base among which a branch's own is looked for.
+const MERGES_MAX: usize = 1000;
+/// Most new files, that git does not follow yet, whose content is shown.
+const NEW_MAX: usize = 200;
+
+impl Worktrees {
+    /// What a worktree changes, committed or not, against the point where it parted from its base. Of a branch that the
+    /// base has and nothing was added to since: what its merge changed.
+    ///
+    /// # Errors
+    /// When there is none of that name, its branch is gone, or git fails.
+    pub fn diff(&self, name: &WorktreeName) -> Result<WorktreeDiff, StoreError> {
+        let work = self.look()?;
+        let tree = work.index.find(name)?;
+        let branch = tree.name.branch();
+        let Some(tip) = work.repo.branch(&branch)? else {
+            return Err(WorktreeError::NoBranch(branch).into());
+        };
+        let (_, base) = work.base_of(tree)?;
+        let parted = work.repo.merge_base(&base, &tip)?;
+        let start = parted.unwrap_or_else(|| base.clone());
+        let found = work.tree(&tree.name);
+        let status = match &found.git {
+            Some((git, _)) => Some(status_of(git)?),
+            None => None,
+        };
+        let is_clean = status.as_ref().is_none_or(|s| s.count == 0);
+        let merge = if start == tip && is_clean && was_merged(tree) {
+            work.merge_of(&tip, &base)?
+        } else {
+            None
+        };
+        let main = work.repo.git.clone();
+        let with_new = match (&merge, &found.git) {
+            (None, Some((git, own))) => with_new_files(git, own),
+            (Some(_), _) | (None, None) => None,
+        };
+        let (git, from, to) = match (merge, found.git) {
+            (Some((before, merge)), _) => (main, before, Some(merge)),
+            (None, Some((git, _))) => (git, start, None),
+            (None, None) => (main, start, Some(tip)),
+        };
+        let git = with_new.as_ref().map_or(&git, |(git, _)| git);
+        let mut range = vec![from.as_str()];
+        range.extend(to.as_deref());
+        Ok(WorktreeDiff {
+            stat: diff_text(git, &["--stat=100"], &range, STAT_MAX)?,
+            text: diff_text(git, &["--patch"], &range, DIFF_MAX)?,
+            untracked: status.map(|s| s.untracked).unwrap_or_default(),
+        })
+    }
+}
+
+fn diff_text(git: &Git, form: &[&str], range: &[&str], most: usize) -> Result<String, GitError> {
+    let mut args = vec![
+        "diff",
+        "--no-color",
+        "--no-ext-diff",
+        "--no-textconv",
+        LOOK_AT_NO_FILES,
+        "--src-prefix=a/",
+        "--dst-prefix=b/",
+    ];
+    args.extend(form);
+    args.extend(range);
+    args.push("--");
+    let answer = git.run_keeping(&args, most)?;
+    if answer.code != 0 {
+        return Err(answer.failed(&args));
+    }
+    Ok(match answer.lost {
+        0 => answer.out,
+        lost => format!("{}\n[… {lost} bytes cut here …]\n", answer.out),
+    })
+}
+
+/// Git in a work tree as if it followed the new files there, which have content that is worth reading too; the index of
+/// the work tree stays as it is. The folder holds the other index while it is in use. Nothing where there is no new
+/// file, or git does not go along: then they are named and no more.
+fn with_new_files(git: &Git, own: &Path) -> Option<(Git, TempDir)> {
+    let list = ["ls-files", "--others", "--exclude-standard", "-z"];
+    let answer = git.run(&list).ok().filter(|a| a.code == 0)?;
+    // What ends with a slash is a repository of its own, into which nobody looks.
+    let is_file = |path: &&str| !path.is_empty() && !path.ends_with('/');
+    let new: Vec<&str> = answer
+        .out
+        .split('\0')
+        .filter(is_file)
+        .take(NEW_MAX)
+        .collect();
+    if new.is_empty() {
+        return None;
+    }
+    let folder = tempfile::tempdir_in(own).ok()?;
+    let index = folder.path().join("index");
+    fs::copy(own.join("index"), &index).ok()?;
+    let git = git.with_index(&index);
+    let args = [
+        "--literal-pathspecs",
+        "add",
+        "--intent-to-add",
+        "--ignore-errors",
+        "--",
+    ];
+    let args: Vec<&str> = args.into_iter().chain(new).collect();
+    git.run(&args).ok()?;
+    Some((git, folder))
+}
+
+impl Work {
+    /// The merge that brought `tip` into `base`, and the commit of the base before it; nothing where it came in some
+    /// other way, or more than [`MERGES_MAX`] merges ago.
+    fn merge_of(&self, tip: &str, base: &str) -> Result<Option<(String, String)>, GitError> {
+        let most = format!("--max-count={MERGES_MAX}");
+        let line = ["rev-list", "--first-parent", "--merges", "--parents", &most];
+        let not = format!("^{tip}");
+        let args: Vec<&str> = line.into_iter().chain([base, &not]).collect();
+        let merges = self.repo.git.ok(&args)?;
+        let brings = |line: &str| {
+            let mut hashes = line.split_whitespace();
+            let (merge, before) = (hashes.next()?, hashes.next()?);
+            let is_it = hashes.any(|parent| parent == tip);
+            is_it.then(|| (before.to_string(), merge.to_string()))
+        };
+        Ok(merges.lines().find_map(brings))
+    }
+}

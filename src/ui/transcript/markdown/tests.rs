@@ -295,6 +295,17 @@ fn document() -> impl Strategy<Value = String> {
     proptest::collection::vec(block, 0..8).prop_map(|blocks| blocks.concat())
 }
 
+/// The same without blank rows at the end, and with one of several: a block of which there is nothing to draw yet is
+/// set apart in one and not in the other.
+fn looks_of_words(rows: &[Row]) -> Vec<Vec<Span<'static>>> {
+    let mut looks = looks(rows);
+    looks.dedup_by(|a, b| a.is_empty() && b.is_empty());
+    if looks.last().is_some_and(Vec::is_empty) {
+        looks.pop();
+    }
+    looks
+}
+
 /// Lists and paragraphs that are long enough to be cut, and lines that end them or change what they are.
 fn long_blocks() -> impl Strategy<Value = String> {
     let words = "[a-z]{1,4}( [a-z]{1,4}){0,2}";
@@ -346,7 +357,8 @@ proptest! {
         let ends = ends.iter().map(|end| end.index(text.len() + 1));
         for end in ends.chain([text.len()]).filter(|end| text.is_char_boundary(*end)) {
             let text = &text[..end];
-            prop_assert_eq!(looks(&drawn_in_pieces(text, columns)), looks(&drawn(text, columns)), "{:?}", text);
+            let (joined, whole) = (drawn_in_pieces(text, columns), drawn(text, columns));
+            prop_assert_eq!(looks_of_words(&joined), looks_of_words(&whole), "{:?}", text);
         }
     }
 }

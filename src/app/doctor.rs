@@ -7,12 +7,13 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use super::lock::Taken;
-use super::{blocked_on, guard, lock, now, root, secrets, settings};
+use super::{blocked_on, guard, lock, now, root, secrets, settings, theme};
 use crate::cli::Global;
 use crate::config::{self, Confining};
 use crate::doctor::{self, Crew, Finding, Place, SandboxFacts, SettingsFacts, print};
 use crate::domain::text::{harmless, one_line};
 use crate::store;
+use crate::ui::ThemeChoice;
 use crate::verbs::Form;
 
 mod model;
@@ -185,11 +186,23 @@ fn settings_facts(root: &Path) -> SettingsFacts {
         Ok(below) => below.display().to_string(),
         Err(_) => super::assemble::shown(path),
     };
+    let (error, warnings) = match config::load(root) {
+        Ok(settings) => (None, theme_warnings(&settings)),
+        Err(e) => (Some(format!("{e:#}")), Vec::new()),
+    };
     SettingsFacts {
         files: config::files(root)
             .iter()
             .map(|path| (shown(path), path.exists()))
             .collect(),
-        error: config::load(root).err().map(|e| format!("{e:#}")),
+        error,
+        warnings,
     }
+}
+
+/// What of the person's themes could not be read in this terminal.
+fn theme_warnings(settings: &config::Settings) -> Vec<String> {
+    let depth = theme::color_depth();
+    let own = settings.themes.iter().cloned().map(ThemeChoice::Own);
+    own.filter_map(|own| theme::hidden(&own, depth)).collect()
 }

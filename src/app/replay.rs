@@ -44,9 +44,9 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
     let mut state = UiState::new(width, height, zone::local(), Motion::Full);
     begin_replay(&mut state, player);
     state.set_keymap(keymap);
-    state.set_theme(settings.theme.unwrap_or_default());
-    mouse::take(settings, &mut screen, &mut state)?;
     let depth = theme::color_depth();
+    theme::take(settings, depth, &mut state);
+    mouse::take(settings, &mut screen, &mut state)?;
     let mut cache = ViewCache::default();
     let mut keys = EventStream::new();
     let mut pace = Pace::default();
@@ -57,7 +57,7 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
     loop {
         let elapsed = opened.elapsed();
         if stale.is_some_and(|cause| pace.due(cause, elapsed) <= elapsed) {
-            let theme = Theme::new(state.theme(), depth);
+            let theme = Theme::of(&state.theme(), depth);
             screen.draw(|frame| draw(&state, &mut cache, &theme, frame))?;
             pace.drawn(elapsed);
             stale = None;
@@ -97,8 +97,8 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
                     Copied::Sent | Copied::TooLong => {}
                 },
                 Do::Mouse(owner) => screen.set_mouse(owner)?,
-                Do::SaveTheme(name) => {
-                    if let Some(said) = theme::keep(name, depth) {
+                Do::SaveTheme(chosen) => {
+                    if let Some(said) = theme::keep(&chosen, depth) {
                         state.say(Level::Warn, said);
                     }
                 }

@@ -13,6 +13,7 @@ use crate::store;
 const HARMLESS: &[&str] = &[
     "model",
     "theme",
+    "themes",
     "max_tokens",
     "window",
     "compact_at",

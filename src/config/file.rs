@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use serde::{Deserialize, Deserializer};
 
+use super::themes;
+
 use crate::domain::attention::{Calling, Matter};
 use crate::domain::ceiling::{Ceiling, Ceilings};
 use crate::domain::request::Decider;
-use crate::domain::theme::ThemeName;
+use crate::domain::own_theme::OwnTheme;
+use crate::domain::text::nearest;
 use crate::domain::usage::Price;
 
 /// All settings; `None` and empty: not set.
@@ -20,8 +24,11 @@ pub struct Settings {
     pub provider: Option<String>,
     /// The model's name.
     pub model: Option<String>,
-    /// The colours of the dashboard.
-    pub theme: Option<ThemeName>,
+    /// The name of the theme of the dashboard.
+    pub theme: Option<String>,
+    /// The themes that the person wrote.
+    #[serde(default, deserialize_with = "themes::read")]
+    pub themes: Vec<Arc<OwnTheme>>,
     /// The server's address.
     pub base_url: Option<String>,
     /// The tools that agents get; all where it is not set.
@@ -158,6 +165,7 @@ const KEYS: &[(&str, &[&str])] = &[
             "model",
             "base_url",
             "theme",
+            "themes",
             "tools",
             "max_tokens",
             "window",
@@ -249,6 +257,7 @@ impl Settings {
             model: later.model.or(self.model),
             base_url: later.base_url.or(self.base_url),
             theme: later.theme.or(self.theme),
+            themes: themes::overlaid(self.themes, later.themes),
             tools: later.tools.or(self.tools),
             max_tokens: later.max_tokens.or(self.max_tokens),
             window: later.window.or(self.window),
@@ -291,13 +300,8 @@ fn unknown(table: &str, key: &str, keys: &[&str]) -> String {
     } else {
         format!("{table}.{key}")
     };
-    let nearest = keys
-        .iter()
-        .map(|known| (strsim::jaro_winkler(key, known), *known))
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .filter(|(alike, _)| *alike > 0.7);
-    match nearest {
-        Some((_, known)) => format!("unknown setting '{full}': did you mean '{known}'?"),
+    match nearest(key, keys) {
+        Some(known) => format!("unknown setting '{full}': did you mean '{known}'?"),
         None => format!("unknown setting '{full}': known are {}", keys.join(", ")),
     }
 }
@@ -343,8 +347,16 @@ mod tests {
             ("zzz = 1", "unknown setting 'zzz': known are provider"),
             ("plan = 'maybe'", "expected one of"),
             (
-                "theme = 'drak'",
-                "there is no theme 'drak': did you mean 'dark'?",
+                "[themes.mine]\ntitel = 'red'",
+                "unknown setting 'themes.mine.titel': did you mean 'title'?",
+            ),
+            (
+                "[themes.mine]\nok = 256",
+                "themes.mine.ok: there is no colour '256': give a name",
+            ),
+            (
+                "[themes.mine]\nok = true",
+                "a colour is a text as \"#ffcc00\", or a number",
             ),
             ("model = ", "not valid TOML"),
             ("[prices.m]\ninput = 1.0\noutput = 2.0\ncahce = 1", "cahce"),

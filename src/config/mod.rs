@@ -4,6 +4,7 @@ mod brought;
 mod file;
 mod provider;
 mod save;
+mod themes;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -53,6 +54,7 @@ pub fn load(root: &Path) -> Result<Settings> {
                     );
                 }
                 settings = settings.overlaid(later);
+                themes::check(&settings, &path)?;
             }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
             Err(e) => bail!("{} can not be read: {}", path.display(), words::why(&e)),

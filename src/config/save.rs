@@ -8,18 +8,17 @@ use anyhow::{Context, Result, anyhow};
 use toml_edit::{DocumentMut, value};
 
 use super::user_file;
-use crate::domain::theme::ThemeName;
 
 /// Remembers a theme in the person's settings file, which is made where there is none.
 ///
 /// # Errors
 /// The file can not be read, is no TOML, or can not be written; it is as it was then.
-pub fn save_theme(name: ThemeName) -> Result<()> {
+pub fn save_theme(name: &str) -> Result<()> {
     let path = user_file().context("there is no home directory for the settings")?;
     save_theme_in(&path, name)
 }
 
-fn save_theme_in(path: &Path, name: ThemeName) -> Result<()> {
+fn save_theme_in(path: &Path, name: &str) -> Result<()> {
     // A link, as those who keep their settings together have it, stays one.
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let shown = path.display();
@@ -33,7 +32,7 @@ fn save_theme_in(path: &Path, name: ThemeName) -> Result<()> {
 }
 
 /// The text of a settings file with another theme in it.
-fn with_theme(text: &str, name: ThemeName) -> Result<String, String> {
+fn with_theme(text: &str, name: &str) -> Result<String, String> {
     let mut document: DocumentMut = text
         .parse()
         .map_err(|e| format!("is not valid TOML: {e}"))?;
@@ -44,11 +43,11 @@ fn with_theme(text: &str, name: ThemeName) -> Result<String, String> {
         Some(old) => {
             // The comment behind the value belongs to its decoration.
             let decor = old.decor().clone();
-            *old = name.word().into();
+            *old = name.into();
             *old.decor_mut() = decor;
         }
         None => {
-            document.insert("theme", value(name.word()));
+            document.insert("theme", value(name));
         }
     }
     Ok(document.to_string())
@@ -92,9 +91,9 @@ mod tests {
             ),
         ];
         for (before, after) in cases {
-            assert_eq!(with_theme(before, ThemeName::Dark), Ok(after.to_string()));
+            assert_eq!(with_theme(before, "dark"), Ok(after.to_string()));
         }
-        let error = with_theme("model = ", ThemeName::Dark).unwrap_err();
+        let error = with_theme("model = ", "dark").unwrap_err();
         assert!(error.starts_with("is not valid TOML"), "{error}");
     }
 
@@ -102,12 +101,12 @@ mod tests {
     fn the_file_is_made_and_a_link_to_it_stays_one() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("deep/config.toml");
-        save_theme_in(&path, ThemeName::Light).unwrap();
+        save_theme_in(&path, "light").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "theme = \"light\"\n");
 
         let link = dir.path().join("link.toml");
         std::os::unix::fs::symlink(&path, &link).unwrap();
-        save_theme_in(&link, ThemeName::Dark).unwrap();
+        save_theme_in(&link, "dark").unwrap();
         assert!(link.is_symlink());
         assert_eq!(fs::read_to_string(&path).unwrap(), "theme = \"dark\"\n");
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);

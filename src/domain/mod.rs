@@ -11,6 +11,7 @@ pub mod graph;
 pub mod ids;
 pub mod job;
 pub mod mail;
+pub mod own_theme;
 pub mod redact;
 pub mod request;
 pub mod rule;

@@ -48,6 +48,16 @@ fn without_heaps(text: String) -> String {
     out
 }
 
+/// The one of the `known` words that is most like `word`, if one is: for the hint on what is misspelt.
+pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    known
+        .iter()
+        .map(|known| (strsim::jaro_winkler(word, known), *known))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .filter(|(alike, _)| *alike > 0.7)
+        .map(|(_, known)| known)
+}
+
 /// JSON that a terminal shows and does not obey: what [`is_hidden`] stands as `\u` escapes in its strings, so
 /// who reads it reads the same. (The writer of JSON escapes only what comes before the blank.)
 pub fn harmless_json(json: &str) -> String {

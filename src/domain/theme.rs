@@ -1,10 +1,9 @@
 //! The names of the themes: a setting, and what the person chooses from.
 
-use serde::{Deserialize, Serialize};
+use super::own_theme::no_theme;
 
 /// Which theme the screen has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Deserialize, Serialize)]
-#[serde(try_from = "String", into = "&'static str")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum ThemeName {
     /// The terminal's own sixteen colours on its own ground.
     #[default]
@@ -54,32 +53,7 @@ impl ThemeName {
         if let Some(found) = ThemeName::ALL.into_iter().find(|t| t.word() == word) {
             return Ok(found);
         }
-        let nearest = ThemeName::ALL
-            .into_iter()
-            .map(|theme| (strsim::jaro_winkler(word, theme.word()), theme.word()))
-            .max_by(|a, b| a.0.total_cmp(&b.0))
-            .filter(|(alike, _)| *alike > 0.7);
-        Err(match nearest {
-            Some((_, known)) => format!("there is no theme '{word}': did you mean '{known}'?"),
-            None => {
-                let all = ThemeName::ALL.map(ThemeName::word).join(", ");
-                format!("there is no theme '{word}': use one of {all}")
-            }
-        })
-    }
-}
-
-impl TryFrom<String> for ThemeName {
-    type Error = String;
-
-    fn try_from(word: String) -> Result<ThemeName, String> {
-        ThemeName::parse(&word)
-    }
-}
-
-impl From<ThemeName> for &'static str {
-    fn from(theme: ThemeName) -> &'static str {
-        theme.word()
+        Err(no_theme(word, &ThemeName::ALL.map(ThemeName::word)))
     }
 }
 

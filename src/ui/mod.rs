@@ -65,7 +65,7 @@ mod wrap;
 pub use pane::{Focus, Pane};
 pub use seat::Seat;
 pub use state::{Motion, MouseOwner, UiState};
-pub use theme::{ColorDepth, Theme, ThemeName};
+pub use theme::{ColorDepth, Theme, ThemeChoice, ThemeName};
 pub use tick::next_tick;
 pub use update::{Do, Msg, begin_replay, recall, update};
 pub use view::{ViewCache, draw};

@@ -11,7 +11,7 @@ use crate::domain::request::Request;
 use crate::domain::rule::Scope;
 use crate::domain::team::{Member, MemberStatus};
 use crate::domain::text::one_line;
-use crate::domain::theme::ThemeName;
+use crate::domain::own_theme::ThemeChoice;
 use crate::domain::todo::{TodoItem, TodoStatus};
 use crate::protocol::event::LetterStep;
 
@@ -171,7 +171,7 @@ pub enum Does {
     /// A rule of the session, by its number.
     TakeBack(u64),
     /// Another theme.
-    Theme(ThemeName),
+    Theme(ThemeChoice),
     /// A part of the conversation.
     Copy(Portion),
 }

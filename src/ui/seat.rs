@@ -180,6 +180,7 @@ impl UiState {
             motion: _,
             keymap: _,
             theme: _,
+            own_themes: _,
             screen: _,
             tour: _,
             attention: _,

@@ -33,7 +33,7 @@ use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Team};
 use crate::domain::text::{clip, one_line};
-use crate::domain::theme::ThemeName;
+use crate::domain::own_theme::{OwnTheme, ThemeChoice};
 use crate::protocol::event::{Level, Setup};
 
 /// Most messages that wait to enter a conversation.
@@ -198,7 +198,9 @@ pub struct UiState {
     pub(super) mouse: MouseOwner,
     pub(super) motion: Motion,
     /// The theme that the person keeps; what the screen has now: [`UiState::theme`].
-    pub(super) theme: ThemeName,
+    pub(super) theme: ThemeChoice,
+    /// The themes that the person wrote.
+    pub(super) own_themes: Vec<Arc<OwnTheme>>,
     pub(super) tour: Tour,
     pub(super) attention: Attention,
     /// The recording that is played, where this is no running crew.
@@ -254,7 +256,8 @@ impl UiState {
             keymap: Arc::default(),
             mouse: MouseOwner::Terminal,
             motion,
-            theme: ThemeName::default(),
+            theme: ThemeChoice::default(),
+            own_themes: Vec::new(),
             tour: Tour::Shown,
             attention: Attention::wanting(&Matter::ALL),
             replay: None,

@@ -1,40 +1,49 @@
 //! Pure: the list of themes, and which of them the screen has. While one is chosen it has the selected one, so
 //! that leaving the list leaves the theme as it was.
 
+use std::sync::Arc;
+
 use super::popup::{Choice, Popup};
 use super::rows::{Does, Pick, picks};
 use super::state::UiState;
-use crate::domain::theme::ThemeName;
+use crate::domain::own_theme::{OwnTheme, ThemeChoice};
 
 impl UiState {
     /// The theme that the screen has now: the one that is looked at while one is chosen, else the kept one.
-    pub fn theme(&self) -> ThemeName {
-        previewed(self).unwrap_or(self.theme)
+    pub fn theme(&self) -> ThemeChoice {
+        previewed(self).unwrap_or_else(|| self.theme.clone())
     }
 
     /// Keeps a theme, as the settings say.
-    pub fn set_theme(&mut self, name: ThemeName) {
-        self.theme = name;
+    pub fn set_theme(&mut self, theme: impl Into<ThemeChoice>) {
+        self.theme = theme.into();
+        self.dirty = true;
+    }
+
+    /// Offers the themes that the person wrote.
+    pub fn set_own_themes(&mut self, themes: Vec<Arc<OwnTheme>>) {
+        self.own_themes = themes;
         self.dirty = true;
     }
 }
 
 /// The rows of the list.
 pub fn rows(state: &UiState) -> Vec<Pick> {
-    let mark = |name| if name == state.theme { "in use" } else { "" };
-    ThemeName::ALL
-        .into_iter()
-        .map(|name| Pick {
-            words: format!("{:<9} {}", name.word(), name.about()),
+    let all = ThemeChoice::all(&state.own_themes);
+    let widest = all.iter().map(|theme| theme.word().chars().count()).max();
+    let widest = widest.unwrap_or_default() + 1;
+    all.into_iter()
+        .map(|theme| Pick {
+            words: format!("{:<widest$} {}", theme.word(), theme.about()),
             marked: Vec::new(),
-            aside: mark(name).into(),
-            does: Does::Theme(name),
+            aside: if theme == state.theme { "in use" } else { "" }.into(),
+            does: Does::Theme(theme),
         })
         .collect()
 }
 
 /// The theme of the selected row, while one is chosen.
-fn previewed(state: &UiState) -> Option<ThemeName> {
+fn previewed(state: &UiState) -> Option<ThemeChoice> {
     let picker = state.popups.iter().rev().find_map(|popup| match popup {
         Popup::Picker(picker) if picker.choice == Choice::Themes => Some(picker),
         Popup::Picker(_)
@@ -45,7 +54,7 @@ fn previewed(state: &UiState) -> Option<ThemeName> {
         | Popup::Confirm(_) => None,
     })?;
     match picks(state, picker).into_iter().nth(picker.row)?.does {
-        Does::Theme(name) => Some(name),
+        Does::Theme(theme) => Some(theme),
         Does::Action(_)
         | Does::In(..)
         | Does::Address(_)

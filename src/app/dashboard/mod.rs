@@ -146,12 +146,13 @@ impl Dashboard {
             state.say(Level::Warn, words);
         }
         state.set_draft(&kept.draft);
-        state.set_theme(blueprint.settings.theme.unwrap_or_default());
+        let depth = theme::color_depth();
+        theme::take(&blueprint.settings, depth, &mut state);
         mouse::take(&blueprint.settings, &mut screen, &mut state)?;
         Ok(Dashboard {
             screen,
             cache: ViewCache::default(),
-            depth: theme::color_depth(),
+            depth,
             state,
             publisher,
             inlet,
@@ -289,7 +290,7 @@ impl Dashboard {
     }
 
     fn draw(&mut self) -> Result<()> {
-        let theme = Theme::new(self.state.theme(), self.depth);
+        let theme = Theme::of(&self.state.theme(), self.depth);
         let (state, cache) = (&self.state, &mut self.cache);
         self.screen
             .draw(|frame| draw(state, cache, &theme, frame))
@@ -382,7 +383,7 @@ impl Dashboard {
                 Do::Copy(text) => self.copy(&text)?,
                 Do::Mouse(owner) => self.screen.set_mouse(owner)?,
                 Do::Call(words) => self.call(&words)?,
-                Do::SaveTheme(name) => self.save_theme(name),
+                Do::SaveTheme(theme) => self.save_theme(&theme),
                 Do::SaveScreen(choice) => {
                     if let Some(said) = remembered::keep(&self.root, choice) {
                         self.tell(&said);

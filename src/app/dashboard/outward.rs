@@ -7,7 +7,7 @@ use super::{Dashboard, Left};
 use crate::app::{editor, in_words, theme};
 use crate::domain::attention::Calling;
 use crate::ui::terminal::Copied;
-use crate::ui::{Msg, ThemeName, update};
+use crate::ui::{Msg, ThemeChoice, update};
 
 impl Dashboard {
     /// Calls the person as they want to be called.
@@ -29,8 +29,8 @@ impl Dashboard {
     }
 
     /// Has the theme remembered.
-    pub(super) fn save_theme(&self, name: ThemeName) {
-        if let Some(said) = theme::keep(name, self.depth) {
+    pub(super) fn save_theme(&self, chosen: &ThemeChoice) {
+        if let Some(said) = theme::keep(chosen, self.depth) {
             self.tell(&said);
         }
     }

@@ -11,11 +11,21 @@ pub struct SettingsFacts {
     pub files: Vec<(String, bool)>,
     /// What is wrong in them.
     pub error: Option<String>,
+    /// What is right, and does not do what it may be meant for.
+    pub warnings: Vec<String>,
 }
 
 /// Looks at them.
 pub fn look(place: &Place) -> Vec<Finding> {
-    vec![judge(&place.settings)]
+    let facts = &place.settings;
+    let warnings = facts.warnings.iter().map(|words| {
+        Finding::warn(
+            CHECK,
+            words.clone(),
+            "give the two of them colours that differ more",
+        )
+    });
+    std::iter::once(judge(facts)).chain(warnings).collect()
 }
 
 fn judge(facts: &SettingsFacts) -> Finding {
@@ -52,7 +62,7 @@ mod tests {
                 ("~/c.toml".into(), user),
                 (".crewdeck/config.toml".into(), project),
             ],
-            error: None,
+            ..SettingsFacts::default()
         };
         let text = |facts: &SettingsFacts| judge(facts).text;
         assert_eq!(

@@ -1,17 +1,20 @@
 //! The themes on whole screens: chosen live, kept or left, that nothing of another one stays.
 
+use std::sync::Arc;
+
 use pretty_assertions::assert_eq;
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 
+use crate::domain::own_theme::OwnTheme;
 use crate::ui::fixture::{busy, cells, press};
 use crate::ui::keymap::{Action, SLASH};
 use crate::ui::state::UiState;
-use crate::ui::{ColorDepth, Do, Theme, ThemeName};
+use crate::ui::{ColorDepth, Do, Theme, ThemeChoice, ThemeName};
 
-fn saved(done: &[Do]) -> Vec<ThemeName> {
+fn saved(done: &[Do]) -> Vec<ThemeChoice> {
     let save = |d: &Do| match d {
-        Do::SaveTheme(name) => Some(*name),
+        Do::SaveTheme(theme) => Some(theme.clone()),
         _ => None,
     };
     done.iter().filter_map(save).collect()
@@ -24,19 +27,21 @@ fn a_theme_is_seen_while_it_is_chosen_and_left_with_escape() {
         let done = press(state, keys);
         (state.theme(), saved(&done))
     };
-    let (terminal, dark, light) = (ThemeName::Terminal, ThemeName::Dark, ThemeName::Light);
-    assert_eq!(seen(&mut state, "esc T"), (terminal, vec![]));
-    assert_eq!(seen(&mut state, "down"), (dark, vec![]));
-    assert_eq!(seen(&mut state, "down"), (light, vec![]));
-    assert_eq!(seen(&mut state, "esc"), (terminal, vec![]));
-    assert_eq!(seen(&mut state, "T down enter"), (dark, vec![dark]));
+    let [terminal, dark, light] =
+        [ThemeName::Terminal, ThemeName::Dark, ThemeName::Light].map(ThemeChoice::from);
+    let none = Vec::new();
+    assert_eq!(seen(&mut state, "esc T"), (terminal.clone(), none.clone()));
+    assert_eq!(seen(&mut state, "down"), (dark.clone(), none.clone()));
+    assert_eq!(seen(&mut state, "down"), (light.clone(), none.clone()));
+    assert_eq!(seen(&mut state, "esc"), (terminal.clone(), none.clone()));
+    assert_eq!(seen(&mut state, "T down enter"), (dark.clone(), vec![dark.clone()]));
     assert!(state.popups.is_empty());
     // The list opens on the one in use; words choose too, and where none fits, the kept one is shown.
-    assert_eq!(seen(&mut state, "T"), (dark, vec![]));
-    assert_eq!(seen(&mut state, "\"zzz\""), (dark, vec![]));
-    assert_eq!(seen(&mut state, "enter"), (dark, vec![]));
-    assert_eq!(seen(&mut state, "ctrl+u \"lig\""), (light, vec![]));
-    assert_eq!(seen(&mut state, "enter"), (light, vec![light]));
+    assert_eq!(seen(&mut state, "T"), (dark.clone(), none.clone()));
+    assert_eq!(seen(&mut state, "\"zzz\""), (dark.clone(), none.clone()));
+    assert_eq!(seen(&mut state, "enter"), (dark.clone(), none.clone()));
+    assert_eq!(seen(&mut state, "ctrl+u \"lig\""), (light.clone(), none.clone()));
+    assert_eq!(seen(&mut state, "enter"), (light.clone(), vec![light.clone()]));
 }
 
 #[test]
@@ -53,7 +58,7 @@ fn the_word_and_the_palette_lead_to_the_themes() {
         let mut state = busy(100, 30);
         assert_eq!(
             saved(&press(&mut state, keys)),
-            vec![ThemeName::Dark],
+            vec![ThemeChoice::from(ThemeName::Dark)],
             "{keys}"
         );
     }
@@ -61,7 +66,7 @@ fn the_word_and_the_palette_lead_to_the_themes() {
 
 /// A screen in the theme that it has, on a terminal with all colours.
 fn shown(state: &UiState) -> Buffer {
-    cells(state, &Theme::new(state.theme(), ColorDepth::True))
+    cells(state, &Theme::of(&state.theme(), ColorDepth::True))
 }
 
 #[test]
@@ -95,4 +100,24 @@ fn what_stands_on_a_frame_does_not_look_like_it() {
         assert_eq!(found.add_modifier, expected.add_modifier, "{name:?}");
         assert_eq!(found.fg, expected.fg, "{name:?}");
     }
+}
+
+#[test]
+fn the_persons_themes_are_offered_and_seen_like_the_others() {
+    let entries = [("base", "dark"), ("ground", "#102030"), ("title", "#ffcc00")];
+    let own = Arc::new(OwnTheme::parse("dusk", entries).unwrap());
+    let mut state = busy(100, 30);
+    state.set_own_themes(vec![own.clone()]);
+    press(&mut state, "esc T \"dusk\"");
+    assert_eq!(state.theme(), ThemeChoice::Own(own.clone()));
+    let cells = shown(&state);
+    let ground = Theme::of(&state.theme(), ColorDepth::True).ground.bg;
+    assert!(cells.content.iter().any(|cell| Some(cell.bg) == ground));
+    assert_ne!(ground, Theme::new(ThemeName::Dark, ColorDepth::True).ground.bg);
+    assert_eq!(saved(&press(&mut state, "enter")), vec![ThemeChoice::Own(own)]);
+    // The list opens on it, and the last row is the last of them.
+    press(&mut state, "T");
+    assert_eq!(state.theme().word(), "dusk");
+    press(&mut state, "up");
+    assert_eq!(state.theme(), ThemeName::Mono);
 }

@@ -2,7 +2,7 @@
 
 use ratatui::style::{Color, Modifier};
 
-use super::{ColorDepth, Theme, ThemeName};
+use super::{ColorDepth, Theme, ThemeName, sight};
 
 /// Least contrast of words (WCAG 1.4.3).
 const WORDS: f64 = 4.5;
@@ -11,69 +11,8 @@ const FRAMES: f64 = 3.0;
 /// Least contrast with sixteen colours: the console's dark grey on black and green on white do no better.
 const SIXTEEN_LEAST: f64 = 2.8;
 
-/// The sixteen colours as the console of Linux and most lists of defaults have them.
-const SIXTEEN: [(Color, [u8; 3]); 16] = [
-    (Color::Black, [0, 0, 0]),
-    (Color::Red, [170, 0, 0]),
-    (Color::Green, [0, 170, 0]),
-    (Color::Yellow, [170, 85, 0]),
-    (Color::Blue, [0, 0, 170]),
-    (Color::Magenta, [170, 0, 170]),
-    (Color::Cyan, [0, 170, 170]),
-    (Color::Gray, [170, 170, 170]),
-    (Color::DarkGray, [85, 85, 85]),
-    (Color::LightRed, [255, 85, 85]),
-    (Color::LightGreen, [85, 255, 85]),
-    (Color::LightYellow, [255, 255, 85]),
-    (Color::LightBlue, [85, 85, 255]),
-    (Color::LightMagenta, [255, 85, 255]),
-    (Color::LightCyan, [85, 255, 255]),
-    (Color::White, [255, 255, 255]),
-];
-
-/// Red, green and blue of one of xterm's colours from 16 on.
-fn rgb_of(index: u8) -> [u8; 3] {
-    let step = |n: u8| [0, 95, 135, 175, 215, 255][usize::from(n % 6)];
-    match index {
-        0..16 => panic!("{index}: which colour that is, is the person's choice"),
-        16..232 => {
-            let n = index - 16;
-            [step(n / 36), step(n / 6), step(n)]
-        }
-        232.. => [8 + 10 * (index - 232); 3],
-    }
-}
-
-fn rgb(color: Color) -> [u8; 3] {
-    match color {
-        Color::Rgb(red, green, blue) => [red, green, blue],
-        Color::Indexed(index) => rgb_of(index),
-        named => {
-            let found = SIXTEEN.iter().find(|(color, _)| *color == named);
-            found
-                .unwrap_or_else(|| panic!("{named:?} has no place here"))
-                .1
-        }
-    }
-}
-
-/// Relative luminance (WCAG 2.2, definitions).
-fn luminance(color: Color) -> f64 {
-    let linear = |channel: u8| {
-        let c = f64::from(channel) / 255.0;
-        if c <= 0.04045 {
-            c / 12.92
-        } else {
-            ((c + 0.055) / 1.055).powf(2.4)
-        }
-    };
-    let [red, green, blue] = rgb(color).map(linear);
-    0.2126 * red + 0.7152 * green + 0.0722 * blue
-}
-
 fn contrast(one: Color, other: Color) -> f64 {
-    let (a, b) = (luminance(one), luminance(other));
-    (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    sight::contrast(one, other).unwrap_or_else(|| panic!("{one:?} or {other:?} has no place here"))
 }
 
 /// What of a theme is too hard to read at that depth.

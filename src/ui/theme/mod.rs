@@ -4,7 +4,8 @@
 //! same, so that nothing is lost without colour (`NO_COLOR`) or to eyes that do not tell red from green.
 //!
 //! A new theme is a name in [`ThemeName`], a file with its tones beside `dark.rs`, and its arm in [`Theme::new`]:
-//! `contrast.rs` then holds it to the contrasts that people can read.
+//! `contrast.rs` then holds it to the contrasts that people can read. Those that people write themselves are made in
+//! `own.rs`; for what their colours are given is [`Meaning`].
 
 #[cfg(test)]
 mod contrast;
@@ -12,13 +13,17 @@ mod dark;
 mod depth;
 mod light;
 mod mono;
+mod own;
 #[cfg(test)]
 pub mod roles;
+mod sight;
 mod terminal;
 mod tones;
 
 use ratatui::style::Style;
 
+use crate::domain::own_theme::Meaning;
+pub use crate::domain::own_theme::ThemeChoice;
 pub use crate::domain::theme::ThemeName;
 pub use depth::ColorDepth;
 
@@ -101,6 +106,22 @@ impl Theme {
             (ThemeName::Terminal, _) => terminal::theme(),
             (ThemeName::Dark, depth) => dark::TONES.theme(depth),
             (ThemeName::Light, depth) => light::TONES.theme(depth),
+        }
+    }
+
+    /// The theme that was chosen, on a terminal with so many colours.
+    pub fn of(choice: &ThemeChoice, depth: ColorDepth) -> Theme {
+        match choice {
+            ThemeChoice::BuiltIn(name) => Theme::new(*name, depth),
+            ThemeChoice::Own(own) => own::theme(own, depth).0,
+        }
+    }
+
+    /// What of it could not be read there, and has another colour than it was given.
+    pub fn hidden(choice: &ThemeChoice, depth: ColorDepth) -> Vec<Meaning> {
+        match choice {
+            ThemeChoice::BuiltIn(_) => Vec::new(),
+            ThemeChoice::Own(own) => own::theme(own, depth).1,
         }
     }
 

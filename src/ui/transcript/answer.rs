@@ -91,7 +91,7 @@ impl Answer {
 
     /// The pieces of its words that are drawn one by one.
     pub fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
-        self.pieces.of(self.text.as_str().len())
+        self.pieces.of(self.text.as_str())
     }
 }
 

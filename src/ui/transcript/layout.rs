@@ -5,7 +5,7 @@ use ratatui::text::Span;
 
 use super::answer::{Answer, Stream};
 use super::cell::{Fold, Kind};
-use super::markdown::Inside;
+use super::markdown::{Joint, Onward};
 use super::run::duration;
 use super::{fold, markdown};
 use crate::domain::text::harmless;
@@ -66,8 +66,8 @@ struct Part {
     rows: Vec<Row>,
     /// The visible characters in it.
     ink: usize,
-    /// What goes on in the code behind it.
-    inside: Inside,
+    /// What goes on behind it.
+    onward: Onward,
 }
 
 /// Which words of which answer: they never change.
@@ -223,8 +223,8 @@ fn said(
     }
     let mut out = Laid::anew(Part::rows(head, ink));
     let mut known = old.map_or_else(Vec::new, |old| old.parts);
-    let mut has_words = false;
-    let mut inside = Inside::Nothing;
+    let mut words_above = Words::None;
+    let mut onward = Onward::default();
     for (at, place) in answer.pieces().enumerate() {
         let piece = Piece {
             origin: answer.origin,
@@ -236,11 +236,13 @@ fn said(
             Some(same) if same.piece.as_ref() == Some(&piece) => {
                 out.parts.push(std::mem::take(same));
             }
-            Some(_) | None => out.push_anew(words(answer, piece, inside, has_words, page)),
+            Some(_) | None => out.push_anew(words(answer, piece, onward, words_above, page)),
         }
         if let Some(part) = out.parts.last() {
-            has_words |= !part.rows.is_empty();
-            inside = part.inside;
+            if !part.rows.is_empty() {
+                words_above = Words::Some;
+            }
+            onward = part.onward;
         }
     }
     if answer.progress == Stream::ClosedWithCall {
@@ -250,19 +252,26 @@ fn said(
     out
 }
 
-fn words(answer: &Answer, piece: Piece, inside: Inside, has_words: bool, page: Page<'_>) -> Part {
+/// Whether words of the same answer stand above a piece of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Words {
+    None,
+    Some,
+}
+
+fn words(answer: &Answer, piece: Piece, before: Onward, above: Words, page: Page<'_>) -> Part {
     let text = answer.text.as_str();
-    let (mut rows, ink, inside) =
-        markdown::piece(text, &piece.place, inside, page.columns, page.theme);
-    // Code that goes on is not set apart.
-    if has_words && !rows.is_empty() && piece.place.fence.is_none() {
+    let (mut rows, ink, onward) =
+        markdown::piece(text, &piece.place, before, page.columns, page.theme);
+    // What goes on is not set apart.
+    if above == Words::Some && !rows.is_empty() && piece.place.joint == Joint::Apart {
         rows.insert(0, Row::default());
     }
     Part {
         piece: Some(piece),
         rows,
         ink,
-        inside,
+        onward,
     }
 }
 

@@ -35,7 +35,7 @@ use super::replay::Player;
 use super::state::{Flash, Motion, MouseOwner, SPIN, UiState};
 use crate::domain::screen::ScreenChoice;
 use crate::domain::stamp::Stamp;
-use crate::domain::theme::ThemeName;
+use crate::domain::own_theme::ThemeChoice;
 use crate::protocol::event::Level;
 use crate::protocol::{Command, Event};
 
@@ -88,7 +88,7 @@ pub enum Do {
     /// Call the person, who looks elsewhere: why, in one line.
     Call(String),
     /// Remember the theme for the next time.
-    SaveTheme(ThemeName),
+    SaveTheme(ThemeChoice),
     /// Remember for the project how the panes lie.
     SaveScreen(ScreenChoice),
 }

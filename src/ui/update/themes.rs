@@ -1,7 +1,7 @@
 //! The choice of a theme; what the screen has meanwhile: [`UiState::theme`].
 
 use super::Do;
-use crate::domain::theme::ThemeName;
+use crate::domain::own_theme::ThemeChoice;
 use crate::protocol::event::Level;
 use crate::ui::line_input::LineInput;
 use crate::ui::popup::{Choice, Picker, Popup};
@@ -9,8 +9,8 @@ use crate::ui::state::UiState;
 
 /// Shows the themes, the one in use selected.
 pub fn open(state: &mut UiState) {
-    let used = state.theme;
-    let row = ThemeName::ALL.iter().position(|name| *name == used);
+    let all = ThemeChoice::all(&state.own_themes);
+    let row = all.iter().position(|theme| *theme == state.theme);
     let picker = Picker {
         choice: Choice::Themes,
         search: LineInput::default(),
@@ -20,12 +20,12 @@ pub fn open(state: &mut UiState) {
 }
 
 /// Keeps a theme and has it remembered.
-pub fn keep(state: &mut UiState, name: ThemeName, out: &mut Vec<Do>) {
+pub fn keep(state: &mut UiState, theme: ThemeChoice, out: &mut Vec<Do>) {
     state.popups.pop();
-    state.theme = name;
     state.say(
         Level::Info,
-        format!("The theme is {} from now on.", name.word()),
+        format!("The theme is {} from now on.", theme.word()),
     );
-    out.push(Do::SaveTheme(name));
+    state.theme = theme.clone();
+    out.push(Do::SaveTheme(theme));
 }

@@ -34,9 +34,9 @@ enum Marks {
 /// What begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Block {
-    /// A paragraph that is set off from what is before it.
+    /// A paragraph behind a blank line.
     Paragraph,
-    /// A list, or a block of another kind.
+    /// A block of another kind, or a paragraph that follows right below the line before it.
     Other,
 }
 
@@ -45,10 +45,15 @@ pub enum Block {
 pub struct Blocks {
     open: Vec<(Level, usize)>,
     lists: Vec<List>,
+    /// The list of the text before that goes on with the first list here.
+    goes_on: Option<List>,
+    /// The last list that ended, of those that stand in no other block.
+    ended: Option<List>,
 }
 
-#[derive(Debug)]
-struct List {
+/// How a list goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct List {
     /// The number of the next item, if they have numbers.
     next: Option<u64>,
     /// Whether an item had several paragraphs: then the items are set apart too.
@@ -61,7 +66,19 @@ impl Blocks {
         Blocks {
             open: vec![(Level::Root, 0)],
             lists: Vec::new(),
+            goes_on: None,
+            ended: None,
         }
+    }
+
+    /// The first list that begins goes on with `list`.
+    pub fn go_on(&mut self, list: Option<List>) {
+        self.goes_on = list;
+    }
+
+    /// The last list that stood in no other block, to go on with.
+    pub fn ended(&self) -> Option<List> {
+        self.ended
     }
 
     /// A block begins in the innermost one: whether a blank row goes before it.
@@ -91,13 +108,19 @@ impl Blocks {
 
     /// A list begins.
     pub fn begin_list(&mut self, next: Option<u64>) {
-        let is_spread = false;
-        self.lists.push(List { next, is_spread });
+        let begun = List {
+            next,
+            is_spread: false,
+        };
+        self.lists.push(self.goes_on.take().unwrap_or(begun));
     }
 
     /// A list ends.
     pub fn end_list(&mut self) {
-        self.lists.pop();
+        let list = self.lists.pop();
+        if self.open.len() == 1 {
+            self.ended = list;
+        }
     }
 
     /// An item begins: whether a blank row goes before it.

@@ -5,6 +5,10 @@
 
 mod blocks;
 mod code;
+mod fences;
+mod growing;
+mod inline;
+mod lines;
 mod page;
 mod pieces;
 mod table;
@@ -13,15 +17,15 @@ mod tests;
 
 use std::borrow::Cow;
 
-use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd, TextMergeStream};
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd, TextMergeWithOffset};
 
-pub use code::Inside;
-pub use pieces::{Piece, Pieces};
+pub use page::Onward;
+pub use pieces::{Joint, Piece, Pieces};
 
 use crate::domain::text::harmless;
 use crate::ui::theme::Theme;
 use crate::ui::wrap::Row;
-use page::Page;
+use page::{Before, Page};
 
 /// `text` in rows of at most `columns`. `ink` counts the visible characters ([`Row::ink`]).
 pub fn rows(text: &str, columns: usize, theme: &Theme, ink: &mut usize) -> Vec<Row> {
@@ -32,22 +36,23 @@ pub fn rows(text: &str, columns: usize, theme: &Theme, ink: &mut usize) -> Vec<R
 }
 
 /// The rows of a piece of `text`, without the blank row above it, the visible characters in it, and what goes on behind
-/// it if its code does. `inside`: the same of the piece before.
+/// it. `before`: what goes on behind the piece before.
 pub fn piece(
     text: &str,
     piece: &Piece,
-    inside: Inside,
+    before: Onward,
     columns: usize,
     theme: &Theme,
-) -> (Vec<Row>, usize, Inside) {
+) -> (Vec<Row>, usize, Onward) {
     let page = Page::new(columns, theme, 0);
     let words = &text[piece.range.clone()];
-    match &piece.fence {
-        None => filled(page, words).finish(),
-        Some(fence) => {
+    match &piece.joint {
+        Joint::Apart | Joint::Paragraph => filled(page, words).finish(),
+        Joint::List => filled(page.with_list(before.list), words).finish(),
+        Joint::Code(fence) => {
             // For the parser the code begins here.
             let code = [&text[fence.clone()], words].concat();
-            filled(page.going_on(inside), &code).finish()
+            filled(page.going_on(before.code), &code).finish()
         }
     }
 }
@@ -55,11 +60,25 @@ pub fn piece(
 fn filled<'a>(mut page: Page<'a>, text: &str) -> Page<'a> {
     let text = harmless(text);
     let text = with_definitions_as_text(&text);
+    let events = Parser::new_ext(&text, options()).into_offset_iter();
     // In one piece, so that an address in it is found whole.
-    for event in TextMergeStream::new(Parser::new_ext(&text, options())) {
-        page.take(event);
+    for (event, range) in TextMergeWithOffset::new(events) {
+        let before = match &event {
+            Event::Start(Tag::Paragraph) => before(&text[..range.start]),
+            _ => Before::Other,
+        };
+        page.take(event, before);
     }
     page
+}
+
+/// What stands above the line that `text` ends in; the signs of quotes are blank.
+fn before(text: &str) -> Before {
+    let mut lines = text.rsplit('\n').skip(1);
+    match lines.next() {
+        Some(line) if line.trim_matches([' ', '\t', '>']).is_empty() => Before::Blank,
+        Some(_) | None => Before::Other,
+    }
 }
 
 /// The code blocks of a text: the word behind the fence, and the code.
@@ -98,7 +117,7 @@ fn with_definitions_as_text(text: &str) -> Cow<'_, str> {
     if parser.reference_definitions().iter().next().is_none() {
         return Cow::Borrowed(text);
     }
-    let mut fence = pieces::Fences::default();
+    let mut fence = fences::Fences::default();
     let mut out = String::with_capacity(text.len() + 64);
     for line in text.split_inclusive('\n') {
         let is_code = fence.take(line);

@@ -4,7 +4,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Span;
 
-use super::blocks::{Block, Blocks};
+use super::blocks::{Block, Blocks, List};
 use super::code::{Inside, Language};
 use super::table::Table;
 use crate::domain::text::{harmless, one_line};
@@ -27,6 +27,24 @@ enum Begins {
     Here,
     /// On the page before: its language was named there.
     Before,
+}
+
+/// What stands above the line with which a block begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Before {
+    /// A blank line.
+    Blank,
+    /// Another line, or nothing.
+    Other,
+}
+
+/// What goes on behind a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Onward {
+    /// In the code with which it ends.
+    pub code: Inside,
+    /// The list with which it ends.
+    pub list: Option<List>,
 }
 
 /// A page of rows.
@@ -81,16 +99,27 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Its rows, the ink behind them, and what goes on in the code with which it ends.
-    pub fn finish(mut self) -> (Vec<Row>, usize, Inside) {
+    /// The same, for a text that begins with an item of the list with which the page before ends.
+    #[must_use]
+    pub fn with_list(mut self, list: Option<List>) -> Page<'a> {
+        self.blocks.go_on(list);
+        self
+    }
+
+    /// Its rows, the ink behind them, and what goes on behind it.
+    pub fn finish(mut self) -> (Vec<Row>, usize, Onward) {
         self.flush();
-        (self.rows, self.ink, self.inside)
+        let onward = Onward {
+            code: self.inside,
+            list: self.blocks.ended(),
+        };
+        (self.rows, self.ink, onward)
     }
 
     /// Takes what the parser found next. Its texts are made harmless here too: `&#27;` is an escape only now.
-    pub fn take(&mut self, event: Event<'_>) {
+    pub fn take(&mut self, event: Event<'_>, before: Before) {
         match event {
-            Event::Start(tag) => self.start(tag),
+            Event::Start(tag) => self.start(tag, before),
             Event::End(tag) => self.end(tag),
             Event::Text(text) if self.shape == Shape::Words && self.links.is_empty() => {
                 self.put_words(&harmless(&text));
@@ -120,9 +149,13 @@ impl<'a> Page<'a> {
         }
     }
 
-    fn start(&mut self, tag: Tag<'_>) {
+    fn start(&mut self, tag: Tag<'_>, before: Before) {
         match tag {
-            Tag::Paragraph => self.begin(Block::Paragraph),
+            // By its own lines: whether the parser takes a list for a loose one is known at its end alone.
+            Tag::Paragraph => self.begin(match before {
+                Before::Blank => Block::Paragraph,
+                Before::Other => Block::Other,
+            }),
             Tag::HtmlBlock => self.begin(Block::Other),
             Tag::Heading { level, .. } => {
                 self.begin(Block::Other);

@@ -1,32 +1,50 @@
-//! Where a Markdown text may be cut so that what stands before the cut is never drawn anew.
+//! Where a Markdown text may be cut so that what stands before the cut is not drawn anew.
 //!
 //! A piece ends where all blocks are surely closed: behind a blank line, before a line that neither is
 //! indented nor begins an item of a list, outside of fenced code. The cuts are found line by line and depend
 //! on the text alone, not on the portions in which it came: an answer that was streamed and one that came
 //! whole are drawn alike.
 //!
-//! Long code is cut too, where its fence begins a piece: there it is sure that it is code, whatever stands around it.
-//! What goes on from one such piece to the next (a comment of several lines) is handed on in the drawing.
+//! Long blocks are cut too, where it is sure what their lines are: code whose fence begins a piece, here; lists and
+//! paragraphs in [`super::growing`]. What goes on from one such piece to the next (a comment of several lines, the
+//! number of the next item) is handed on in the drawing.
 
 use std::ops::Range;
 
+use super::fences::Fences;
+use super::growing::{Fenced, Growing, Place, Step};
+use super::lines::{is_blank, item};
+
 /// Lines of code, about, behind which it is cut.
 const CODE_LINES: usize = 64;
+
+/// How a piece is joined to the one before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Joint {
+    /// It begins with a block of its own, which a blank row sets apart.
+    Apart,
+    /// The code goes on that began with the line that stands here.
+    Code(Range<usize>),
+    /// The list goes on, with another item.
+    List,
+    /// The paragraph goes on, with another line.
+    Paragraph,
+}
 
 /// A piece of a text, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
     /// Where it stands.
     pub range: Range<usize>,
-    /// If the code of the piece before goes on in it: where the line with the fence stands that began it.
-    pub fence: Option<Range<usize>>,
+    /// What it has to do with the piece before.
+    pub joint: Joint,
 }
 
-/// Where a piece begins, and the fence of the code that goes on there.
+/// Where a piece begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Cut {
     at: usize,
-    fence: Option<Range<usize>>,
+    joint: Joint,
 }
 
 /// The code with which the last piece begins.
@@ -44,6 +62,8 @@ pub struct Pieces {
     cuts: Vec<Cut>,
     /// The code that began with the last piece and goes on.
     code: Option<Code>,
+    /// The list or the paragraph that is open.
+    growing: Growing,
     /// How far the text was read: behind its last newline.
     read: usize,
     fences: Fences,
@@ -55,51 +75,84 @@ impl Pieces {
     pub fn read(&mut self, text: &str) {
         while let Some(end) = text[self.read..].find('\n') {
             let line = &text[self.read..=self.read + end];
-            let was_after_blank = std::mem::replace(&mut self.is_after_blank, is_blank(line));
-            let is_code = self.fences.take(line);
-            let is_flush = !line.starts_with([' ', '\t']) && item(line).is_none();
-            // A fence that opens here is code already, and may still be where a piece begins.
-            let opens = is_code && self.fences.has_just_opened();
-            let here = self.read..self.read + end + 1;
-            if was_after_blank && (!is_code || opens) && is_flush && !is_blank(line) {
-                self.cut(None);
-                self.fences.leave_list();
-                self.code = opens.then_some(Code::begun(here));
-            } else if opens && is_flush && self.read == 0 {
-                self.code = Some(Code::begun(here));
-            } else if !is_code || !self.fences.is_open() {
-                self.code = None;
-            } else if let Some(code) = &mut self.code {
-                code.lines += 1;
-                // Not beside blank lines: at the end of a code they are not drawn.
-                if code.lines > CODE_LINES && !was_after_blank && !is_blank(line) {
-                    code.lines = 0;
-                    let fence = code.fence.clone();
-                    self.cut(Some(fence));
-                }
-            }
+            self.take(line);
             self.read += end + 1;
         }
     }
 
+    fn take(&mut self, line: &str) {
+        let was_after_blank = std::mem::replace(&mut self.is_after_blank, is_blank(line));
+        let is_code = self.fences.take(line);
+        let is_flush = !line.starts_with([' ', '\t']) && item(line).is_none();
+        // A fence that opens here is code already, and may still be where a piece begins.
+        let opens = is_code && self.fences.has_just_opened();
+        let here = self.read..self.read + line.len();
+        let begins = was_after_blank && (!is_code || opens) && is_flush && !is_blank(line);
+        if begins {
+            self.cut(Joint::Apart);
+            self.fences.leave_list();
+            self.code = opens.then_some(Code::begun(here));
+        } else if opens && is_flush && self.read == 0 {
+            self.code = Some(Code::begun(here));
+        } else if !is_code || !self.fences.is_open() {
+            self.code = None;
+        } else if let Some(code) = &mut self.code {
+            code.lines += 1;
+            // Not beside blank lines: at the end of a code they are not drawn.
+            if code.lines > CODE_LINES && !was_after_blank && !is_blank(line) {
+                code.lines = 0;
+                let fence = code.fence.clone();
+                self.cut(Joint::Code(fence));
+            }
+        }
+        let place = match (begins || self.read == 0, was_after_blank) {
+            (true, _) => Place::Begins,
+            (false, true) => Place::AfterBlank,
+            (false, false) => Place::Below,
+        };
+        let fenced = if is_code { Fenced::Yes } else { Fenced::No };
+        match self.growing.take(line, place, fenced) {
+            Step::Stay => {}
+            Step::CutList => self.cut(Joint::List),
+            Step::CutParagraph => self.cut(Joint::Paragraph),
+            Step::CutApart => self.cut(Joint::Apart),
+            Step::TakeBack => self.cuts.truncate(self.before_paragraph()),
+        }
+    }
+
     /// A piece begins where the text is read.
-    fn cut(&mut self, fence: Option<Range<usize>>) {
+    fn cut(&mut self, joint: Joint) {
         self.cuts.push(Cut {
             at: self.read,
-            fence,
+            joint,
         });
     }
 
-    /// The pieces of the first `len` bytes.
-    pub fn of(&self, len: usize) -> impl Iterator<Item = Piece> + '_ {
-        let first = Cut { at: 0, fence: None };
-        let begins = std::iter::once(first).chain(self.cuts.iter().cloned());
-        let ends = self.cuts.iter().map(|cut| cut.at);
+    /// How many cuts there are before those in the last paragraph.
+    fn before_paragraph(&self) -> usize {
+        let is_other = |cut: &Cut| cut.joint != Joint::Paragraph;
+        self.cuts.iter().rposition(is_other).map_or(0, |at| at + 1)
+    }
+
+    /// The pieces of `text`, all of which was read. A line that is not whole counts as it stands.
+    pub fn of(&self, text: &str) -> impl Iterator<Item = Piece> + '_ {
+        let count = if self.growing.takes_back(&text[self.read..]) {
+            self.before_paragraph()
+        } else {
+            self.cuts.len()
+        };
+        let cuts = &self.cuts[..count];
+        let first = Cut {
+            at: 0,
+            joint: Joint::Apart,
+        };
+        let begins = std::iter::once(first).chain(cuts.iter().cloned());
+        let ends = cuts.iter().map(|cut| cut.at);
         begins
-            .zip(ends.chain(std::iter::once(len)))
+            .zip(ends.chain(std::iter::once(text.len())))
             .map(|(cut, end)| Piece {
                 range: cut.at..end,
-                fence: cut.fence,
+                joint: cut.joint,
             })
     }
 }
@@ -108,111 +161,4 @@ impl Code {
     fn begun(fence: Range<usize>) -> Code {
         Code { fence, lines: 0 }
     }
-}
-
-/// Which lines are fenced code.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Fences {
-    open: Option<Fence>,
-    is_in_list: bool,
-    just_opened: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Fence {
-    sign: char,
-    count: usize,
-    /// Columns before the fence, if it belongs to an item of a list.
-    indent: Option<usize>,
-}
-
-impl Fences {
-    /// Takes the next line in: whether it is code or a fence.
-    pub fn take(&mut self, line: &str) -> bool {
-        self.just_opened = false;
-        let line = line.trim_end();
-        let indent = line.len() - line.trim_start().len();
-        if let Some(fence) = &self.open {
-            // Text that leaves the item closes the item, and the code in it.
-            let leaves =
-                fence.indent.is_some_and(|of| of >= 2 && indent < 2) && !line.trim().is_empty();
-            if !leaves {
-                if fence.is_closed_by(line.trim_start()) {
-                    self.open = None;
-                }
-                return true;
-            }
-            self.open = None;
-        }
-        let mut text = line.trim_start();
-        let mut column = indent;
-        while let Some(content) = item(text) {
-            self.is_in_list = true;
-            column += text.len() - content.len();
-            text = content;
-        }
-        let is_indented_code = !self.is_in_list && indent >= 4;
-        if is_indented_code {
-            return false;
-        }
-        self.open = Fence::opened_by(text, self.is_in_list.then_some(column));
-        self.just_opened = self.open.is_some();
-        self.just_opened
-    }
-
-    fn is_open(&self) -> bool {
-        self.open.is_some()
-    }
-
-    fn has_just_opened(&self) -> bool {
-        self.just_opened
-    }
-
-    fn leave_list(&mut self) {
-        self.is_in_list = false;
-        if let Some(fence) = &mut self.open {
-            fence.indent = None;
-        }
-    }
-}
-
-impl Fence {
-    fn opened_by(text: &str, indent: Option<usize>) -> Option<Fence> {
-        let sign = text.chars().next().filter(|c| "`~".contains(*c))?;
-        let count = text.chars().take_while(|c| *c == sign).count();
-        // Backticks behind the fence make it a code span.
-        let is_span = sign == '`' && text[count..].contains('`');
-        (count >= 3 && !is_span).then_some(Fence {
-            sign,
-            count,
-            indent,
-        })
-    }
-
-    fn is_closed_by(&self, text: &str) -> bool {
-        text.len() >= self.count && text.chars().all(|c| c == self.sign)
-    }
-}
-
-fn is_blank(line: &str) -> bool {
-    line.trim().is_empty()
-}
-
-/// The content of an item of a list, if the line begins one.
-fn item(line: &str) -> Option<&str> {
-    let rest = match line.as_bytes().first()? {
-        b'-' | b'*' | b'+' => &line[1..],
-        b'0'..=b'9' => {
-            let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-            line.get(digits..)
-                .filter(|_| digits <= 9)
-                .and_then(|l| l.strip_prefix(['.', ')']))?
-        }
-        _ => return None,
-    };
-    if rest.is_empty() {
-        return Some(rest);
-    }
-    rest.starts_with([' ', '\t', '\n', '\r'])
-        .then(|| rest.trim_start())
 }

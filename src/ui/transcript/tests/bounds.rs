@@ -144,6 +144,44 @@ fn the_work_of_a_frame_does_not_grow_with_the_code_that_streams_in() {
 }
 
 #[test]
+fn the_work_of_a_frame_does_not_grow_with_the_list_or_the_paragraph_that_streams_in() {
+    let lines: [fn(usize) -> String; 4] = [
+        |n| format!("- item {n} with **bold** and `code`\n"),
+        |n| format!("{}. item\n   - inner\n\n", n + 1),
+        |n| format!("- item {n}\n\n  its second paragraph\n\n"),
+        |n| format!("line {n} with **bold**, `code` and [words](https://a.b/c_d)\n"),
+    ];
+    for line in lines {
+        let mut all = transcript(&[delta("This is it:\n\n")]);
+        let mut cache = TranscriptCache::default();
+        for n in 0..400 {
+            let laid = work(&mut all, &mut cache, &[delta(&line(n))]);
+            assert!(laid <= 20, "{laid} rows for {:?}", line(n));
+        }
+        let fresh = draw(&all, &mut TranscriptCache::default(), 80, 30);
+        assert_eq!(draw(&all, &mut cache, 80, 30), fresh);
+    }
+}
+
+#[test]
+fn a_heading_made_of_a_long_paragraph_is_drawn_anew_as_a_whole() {
+    let mut all = Transcript::new();
+    let mut cache = TranscriptCache::default();
+    for n in 0..40 {
+        work(&mut all, &mut cache, &[delta(&format!("line {n}\n"))]);
+    }
+    // So far it is one, and it may still become a row of a table, or a word.
+    assert!(work(&mut all, &mut cache, &[delta("--")]) >= 40);
+    assert!(screen(&all, 80, 60).starts_with("## line 0\nline 1\n"));
+    work(&mut all, &mut cache, &[delta(" no")]);
+    assert!(screen(&all, 80, 60).starts_with("line 0\n"));
+    assert!(work(&mut all, &mut cache, &[delta("\n---\n")]) >= 40);
+    assert!(screen(&all, 80, 60).starts_with("## line 0\n"));
+    let fresh = draw(&all, &mut TranscriptCache::default(), 80, 30);
+    assert_eq!(draw(&all, &mut cache, 80, 30), fresh);
+}
+
+#[test]
 fn five_megabytes_of_output_and_long_lines_are_drawn() {
     let much = many(400_000, |n| format!("line {n}\n"));
     let long = "x".repeat(200 * 1024);

@@ -1,0 +1,169 @@
+//! What one line of a Markdown text may be, by its own characters.
+
+/// Columns of a tab: it is drawn as that many blanks.
+const TAB: usize = 4;
+
+/// The mark of an item of a list, and where the item's content begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// The sign, or what stands behind the number: items of another one belong to another list.
+    pub sign: u8,
+    /// The number.
+    pub number: Option<u64>,
+    /// The columns before the content, of the line that it stands in.
+    pub content: usize,
+}
+
+/// Whether nothing is in it.
+pub fn is_blank(line: &str) -> bool {
+    line.trim().is_empty()
+}
+
+/// The columns before the first sign of the line.
+pub fn indent(line: &str) -> usize {
+    columns(&line[..line.len() - line.trim_start().len()])
+}
+
+fn columns(blanks: &str) -> usize {
+    let column = |b: u8| if b == b'\t' { TAB } else { 1 };
+    blanks.bytes().map(column).sum()
+}
+
+/// The content of an item of a list, if the line begins one.
+pub fn item(line: &str) -> Option<&str> {
+    let rest = match line.as_bytes().first()? {
+        b'-' | b'*' | b'+' => &line[1..],
+        b'0'..=b'9' => {
+            let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+            line.get(digits..)
+                .filter(|_| digits <= 9)
+                .and_then(|l| l.strip_prefix(['.', ')']))?
+        }
+        _ => return None,
+    };
+    if rest.is_empty() {
+        return Some(rest);
+    }
+    rest.starts_with([' ', '\t', '\n', '\r'])
+        .then(|| rest.trim_start())
+}
+
+/// The mark of the item that the line begins, if it has content and is no rule.
+pub fn mark(line: &str) -> Option<Mark> {
+    let indent = indent(line);
+    let line = line.trim();
+    let content = item(line).filter(|c| !c.is_empty() && !is_rule(line))?;
+    let (head, digits) = (
+        &line[..line.len() - content.len()],
+        line.bytes().take_while(u8::is_ascii_digit).count(),
+    );
+    let sign = digits + 1;
+    let gap = match columns(&head[sign..]) {
+        wide @ 1..=4 => wide,
+        // The rest of the blanks belongs to the content: indented code.
+        _ => 1,
+    };
+    Some(Mark {
+        sign: head.as_bytes()[digits],
+        number: head[..digits].parse().ok(),
+        content: indent + sign + gap,
+    })
+}
+
+/// Whether it is a rule across the page.
+fn is_rule(line: &str) -> bool {
+    let mut signs = line.chars().filter(|c| !c.is_whitespace());
+    let first = signs.next().filter(|c| "-_*".contains(*c));
+    first.is_some_and(|first| {
+        let mut count = 1;
+        signs.all(|c| {
+            count += 1;
+            c == first
+        }) && count >= 3
+    })
+}
+
+/// Whether it begins with what can begin no block but a paragraph, and ends none: right behind a line of a
+/// paragraph it belongs to that. Not all of those that do are known here.
+pub fn is_plain(line: &str) -> bool {
+    let mut signs = line.chars();
+    match signs.next() {
+        None => false,
+        Some('*' | '_') => {
+            let next = line.trim_start_matches(['*', '_']).chars().next();
+            next.is_some_and(char::is_alphanumeric)
+        }
+        Some('`') => !line.starts_with("```"),
+        Some('"' | '\'' | '(' | '$' | '@' | '%' | ',' | '.' | '/' | ';' | '^' | '{' | '}' | '&') => {
+            true
+        }
+        Some('0'..='9') => item(line).is_none(),
+        Some(c) => !c.is_whitespace() && !c.is_control() && !c.is_ascii_punctuation(),
+    }
+}
+
+/// Whether it may make a heading or a table of the paragraph before it: it underlines it.
+pub fn is_underline(line: &str) -> bool {
+    let line = line.trim();
+    !line.is_empty() && line.chars().all(|c| "=-|: \t".contains(c))
+}
+
+/// Whether it is a heading.
+pub fn is_heading(line: &str) -> bool {
+    let rest = line.trim_start_matches('#');
+    (1..=6).contains(&(line.len() - rest.len())) && rest.starts_with(' ')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_say_where_the_content_begins() {
+        let of = |line: &str| mark(line).map(|m| (m.sign, m.number, m.content));
+        let cases = [
+            ("- a", Some((b'-', None, 2))),
+            ("*   a", Some((b'*', None, 4))),
+            ("10. a", Some((b'.', Some(10), 4))),
+            ("  3) a", Some((b')', Some(3), 5))),
+            ("-      code", Some((b'-', None, 2))),
+            ("-\ta", Some((b'-', None, 5))),
+            ("- [ ] a", Some((b'-', None, 2))),
+            ("-", None),
+            ("- - -", None),
+            ("***", None),
+            ("-a", None),
+            ("1.5", None),
+            ("a", None),
+            ("", None),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(of(line), expected, "{line:?}");
+            let whole = format!("{line}\n");
+            assert_eq!(of(&whole), expected, "{whole:?}");
+        }
+    }
+
+    #[test]
+    fn what_can_begin_a_block_is_not_plain() {
+        for line in ["words", "**bold** words", "`code`", "✅ done", "1.5 GB", "中", "\"so\""] {
+            assert!(is_plain(line), "{line}");
+        }
+        for line in [
+            "", " x", "# x", "> x", "- x", "* x", "1. x", "```", "~~~", "<b>", "| a |", "[x]: y",
+            "===", "---", "***", "___", "+ x", "\t", "1)", ":-:", "\\x", "!",
+        ] {
+            assert!(!is_plain(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn underlines_are_known() {
+        for line in ["-", "===", "--- \n", "|---|:-:|", "--|--"] {
+            assert!(is_underline(line), "{line}");
+        }
+        for line in ["", " \n", "- a", "| a |"] {
+            assert!(!is_underline(line), "{line}");
+        }
+    }
+}

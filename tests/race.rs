@@ -208,7 +208,7 @@ fn writers_without_a_lock_lose_no_letter() {
     loop {
         let are_done = children.iter_mut().all(|c| c.try_wait().unwrap().is_some());
         let pending = post.pending(&bob).unwrap();
-        assert_eq!(pending.set_aside, 0);
+        assert_eq!(pending.bad, 0);
         for letter in &pending.letters {
             heard
                 .entry(letter.from.clone())

@@ -270,7 +270,7 @@ pub enum TaskVerb {
         /// A new description
         #[arg(long)]
         description: Option<String>,
-        /// New tags, in place of the old ones
+        /// New tags, in place of the old ones; "" takes them away
         #[arg(long = "tag", value_name = "TAG")]
         tags: Vec<String>,
         /// Let it wait for these tasks too

@@ -174,8 +174,23 @@ impl Shared {
             return false;
         }
         let (post, name) = (self.post.clone(), name.clone());
-        blocking(move || post.pending(&name))
-            .await
-            .is_ok_and(|p| !p.letters.is_empty())
+        let waiting = blocking(move || {
+            let seen = post.look(&name)?;
+            // Nobody would take a line that is no letter, where no letter waits behind it.
+            if seen.letters.is_empty() && seen.bad > 0 {
+                post.pending(&name)
+            } else {
+                Ok(seen)
+            }
+        });
+        let Ok(waiting) = waiting.await else {
+            return false;
+        };
+        if waiting.letters.is_empty() {
+            for notice in waiting.notices() {
+                self.notice(Level::Warn, notice).await;
+            }
+        }
+        !waiting.letters.is_empty()
     }
 }

@@ -36,7 +36,8 @@ impl fmt::Display for TaskStatus {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct Task {
-    /// Its number.
+    /// Its number. A file without one says it by its name; it is 0 until that is known.
+    #[serde(default, deserialize_with = "or_default")]
     pub id: TaskId,
     /// One line that says what is to be done. `title` is an older spelling.
     pub subject: String,

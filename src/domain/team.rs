@@ -11,6 +11,9 @@ use super::stamp::Stamp;
 /// Most teammates at a time.
 pub const TEAM_MAX: usize = 16;
 
+/// Most members that the refusal of an unknown name lists.
+const NAMED_MAX: usize = 32;
+
 /// Where a member stands, in the reference's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -191,7 +194,15 @@ impl Team {
 
     /// The refusal for a name that is not on the roster.
     pub fn unknown(&self, name: &str) -> TeamError {
-        let names: Vec<&str> = self.present().map(|m| m.name.as_str()).collect();
+        let present = self.present().map(|m| m.name.to_string());
+        let gone = self.members.iter();
+        let gone = gone.filter(|m| m.status == MemberStatus::Shutdown);
+        let gone = gone.map(|m| format!("{} ({})", m.name, m.status));
+        let mut names: Vec<String> = present.chain(gone).take(NAMED_MAX + 1).collect();
+        if names.len() > NAMED_MAX {
+            names.truncate(NAMED_MAX);
+            names.push("…".into());
+        }
         TeamError::Unknown {
             name: super::text::one_line(&super::text::clip(name, 80)),
             members: if names.is_empty() {
@@ -314,6 +325,13 @@ mod tests {
         team.enter(member("alice")).unwrap();
         let text = team.unknown("alcie").to_string();
         assert_eq!(text, "no teammate is called 'alcie': the team has alice");
+        team.members[0].status = MemberStatus::Shutdown;
+        team.enter(member("bob")).unwrap();
+        let text = team.unknown("alcie").to_string();
+        assert_eq!(
+            text,
+            "no teammate is called 'alcie': the team has bob, alice (shutdown)"
+        );
     }
 
     #[test]

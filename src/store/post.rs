@@ -45,9 +45,20 @@ pub struct Pending {
     pub letters: Vec<Letter>,
     /// To be given to [`Post::acknowledge`].
     pub upto: Cursor,
-    /// Lines that were no letters and lie in `NAME.jsonl.damaged-1` now.
-    pub set_aside: usize,
+    /// Lines that were no letters.
+    pub bad: usize,
+    /// What became of them.
+    passed: Passed,
     inbox: String,
+}
+
+/// What became of the lines that are no letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Passed {
+    /// They lie in `NAME.jsonl.damaged-1` now.
+    Aside,
+    /// They stand where they stood: who only looks changes nothing.
+    Left,
 }
 
 /// How much waits in an inbox.
@@ -76,13 +87,16 @@ pub struct Recent {
 impl Pending {
     /// What the person should know, a line each.
     pub fn notices(&self) -> Vec<String> {
-        if self.set_aside == 0 {
-            return Vec::new();
+        let (bad, inbox) = (self.bad, &self.inbox);
+        match (bad, self.passed) {
+            (0, _) => Vec::new(),
+            (_, Passed::Aside) => vec![format!(
+                "{bad} damaged line(s) of {inbox} were set aside in {inbox}.damaged-1; all other letters were read"
+            )],
+            (_, Passed::Left) => vec![format!(
+                "{bad} damaged line(s) of {inbox} are passed over; reading the letters sets them aside"
+            )],
         }
-        vec![format!(
-            "{} damaged line(s) of {} were set aside in {}.damaged-1; all other letters were read",
-            self.set_aside, self.inbox, self.inbox
-        )]
     }
 }
 
@@ -153,26 +167,39 @@ impl Post {
     /// # Errors
     /// When the inbox can not be read.
     pub fn pending(&self, name: &Name) -> Result<Pending, StoreError> {
-        let path = self.path(name);
-        let cursor = self.cursor(name)?;
-        let (lines, from) = Self::lines(name, &path, cursor.offset)?;
-        let upto = Cursor {
-            offset: from + lines.used as u64,
-        };
-        let inbox = format!(".team/inbox/{name}.jsonl");
-        let set_aside = lines.bad.len();
-        if set_aside > 0 {
-            self.set_aside(name, &lines.bad)?;
-            if lines.letters.is_empty() {
-                self.acknowledge(name, &upto)?;
+        let (mut pending, bad) = self.seen(name)?;
+        if !bad.is_empty() {
+            self.set_aside(name, &bad)?;
+            pending.passed = Passed::Aside;
+            if pending.letters.is_empty() {
+                self.acknowledge(name, &pending.upto)?;
             }
         }
-        Ok(Pending {
+        Ok(pending)
+    }
+
+    /// The same for who only looks: nothing is changed, so it may be asked as often as one likes.
+    ///
+    /// # Errors
+    /// When the inbox can not be read.
+    pub fn look(&self, name: &Name) -> Result<Pending, StoreError> {
+        Ok(self.seen(name)?.0)
+    }
+
+    /// What waits in an inbox, and the lines in between that are no letters.
+    fn seen(&self, name: &Name) -> Result<(Pending, Vec<String>), StoreError> {
+        let cursor = self.cursor(name)?;
+        let (lines, from) = Self::lines(name, &self.path(name), cursor.offset)?;
+        let pending = Pending {
+            upto: Cursor {
+                offset: from + lines.used as u64,
+            },
             letters: lines.letters,
-            upto,
-            set_aside,
-            inbox,
-        })
+            bad: lines.bad.len(),
+            passed: Passed::Left,
+            inbox: format!(".team/inbox/{name}.jsonl"),
+        };
+        Ok((pending, lines.bad))
     }
 
     /// Remembers that everything up to `cursor` is safe in its reader's conversation.

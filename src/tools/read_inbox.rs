@@ -23,7 +23,7 @@ struct Input {}
 
 fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let Input {} = parse(input)?;
-    let pending = Post::open(&context.root).pending(&context.agent);
+    let pending = Post::open(&context.root).look(&context.agent);
     let waiting = pending
         .map_err(|e| ToolOutput::error(format!("Error: {e}")))?
         .letters

@@ -22,7 +22,7 @@ pub fn run(verb: &MailVerb, desk: &Desk<'_>) -> Result<Ended> {
                 bail!("an empty letter was not sent: write a text");
             }
             let to = recipient(to, desk)?;
-            let kind: LetterKind = serde_json::from_value(kind.as_str().into())?;
+            let kind = known(kind)?;
             let id = LetterId((desk.new_id)());
             let letter = Letter::new(id, kind, &party(from)?, &to, text, desk.now);
             post.send(&letter)?;
@@ -30,9 +30,9 @@ pub fn run(verb: &MailVerb, desk: &Desk<'_>) -> Result<Ended> {
             Ok(Ended::Done)
         }
         MailVerb::List { name } => {
-            let pending = post.pending(&recipient(name, desk)?)?;
-            Desk::warn(&pending.notices());
-            desk.print(&pending.letters, || lines(&pending.letters))?;
+            let waiting = post.look(&recipient(name, desk)?)?;
+            Desk::warn(&waiting.notices());
+            desk.print(&waiting.letters, || lines(&waiting.letters))?;
             Ok(Ended::Done)
         }
         MailVerb::Read { name } => {
@@ -58,6 +58,17 @@ fn recipient(text: &str, desk: &Desk<'_>) -> Result<Name> {
         Some(member) => Ok(member.name.clone()),
         None => Err(team.unknown(text).into()),
     }
+}
+
+/// A type of letter that readers know: a slip of the pen would make one that nobody acts on.
+fn known(kind: &str) -> Result<LetterKind> {
+    if !LetterKind::KNOWN.contains(&kind) {
+        bail!(
+            "there is no letter type '{kind}': use {}",
+            LetterKind::KNOWN.join(", ")
+        );
+    }
+    Ok(serde_json::from_value(kind.into())?)
 }
 
 fn lines(letters: &[Letter]) -> String {

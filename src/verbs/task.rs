@@ -29,7 +29,7 @@ pub fn run(verb: &TaskVerb, desk: &Desk<'_>) -> Result<Ended> {
                 subject: subject.clone(),
                 description: description.clone(),
                 blocked_by: ids(&board, blocked_by)?,
-                tags: tags.clone(),
+                tags: tags_of(tags),
                 worktree: String::new(),
             };
             board.create(new, desk.now)?
@@ -63,7 +63,7 @@ pub fn run(verb: &TaskVerb, desk: &Desk<'_>) -> Result<Ended> {
                 description: description.clone(),
                 block_on: ids(&board, block_on)?,
                 unblock: ids(&board, unblock)?,
-                tags: (!tags.is_empty()).then(|| tags.clone()),
+                tags: (!tags.is_empty()).then(|| tags_of(tags)),
             };
             board.edit(board.resolve(id)?, &edit, desk.now)?
         }
@@ -73,12 +73,21 @@ pub fn run(verb: &TaskVerb, desk: &Desk<'_>) -> Result<Ended> {
             return Ok(Ended::Done);
         }
     };
+    // What was damaged beside it is out of the way before the next verb comes.
+    Desk::warn(&board.set_aside()?);
     desk.print(&task, || whole(&task))?;
     Ok(Ended::Done)
 }
 
 fn ids(board: &Board, references: &[TaskRef]) -> Result<Vec<TaskId>, StoreError> {
     references.iter().map(|r| board.resolve(r)).collect()
+}
+
+/// The tags that are given; an empty one is none, so that `--tag ""` takes all of them away.
+fn tags_of(given: &[String]) -> Vec<String> {
+    let tags = given.iter().map(|tag| tag.trim());
+    let tags = tags.filter(|tag| !tag.is_empty());
+    tags.map(str::to_string).collect()
 }
 
 /// Who claims: a member brings its tags, anybody else has none.

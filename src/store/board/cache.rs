@@ -118,8 +118,8 @@ impl Cache {
         };
         let is_damaged = matches!(found, Found::Damaged(_));
         let trouble = match found {
-            Found::Whole(task) if task.id == id => {
-                self.learn(task);
+            Found::Whole(task) if task.id == id || task.id == TaskId::default() => {
+                self.learn(Task { id, ..task });
                 None
             }
             Found::Whole(task) => Some(format!(

@@ -300,8 +300,11 @@ impl Board {
         Ok(gone)
     }
 
-    /// Moves damaged files out of the way; says of each what became of it.
-    fn set_aside(&self) -> Result<Vec<String>, StoreError> {
+    /// Moves the files out of the way that were found damaged when they were read; says of each what became of it.
+    ///
+    /// # Errors
+    /// When one can not be moved.
+    pub fn set_aside(&self) -> Result<Vec<String>, StoreError> {
         let damaged = self.cache().damaged();
         if damaged.is_empty() {
             return Ok(Vec::new());

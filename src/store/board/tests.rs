@@ -135,6 +135,27 @@ fn what_a_writer_without_the_lock_has_put_into_a_task_is_kept_and_counts() {
 }
 
 #[test]
+fn a_task_without_a_number_has_the_one_of_its_file() {
+    let place = Place::new();
+    let board = place.door();
+    board.create(new("first", &[]), Stamp(1.0)).unwrap();
+    for (id, text) in [
+        (2, r#"{"subject":"bare"}"#),
+        (3, r#"{"id":null,"title":"older","status":"done"}"#),
+    ] {
+        std::fs::write(place.file(&format!("task_{id}.json")), text).unwrap();
+    }
+    let reading = board.read().unwrap();
+    assert_eq!(reading.notices, Vec::<String>::new());
+    let ids: Vec<TaskId> = reading.graph.tasks().map(|t| t.id).collect();
+    assert_eq!(ids, [TaskId(1), TaskId(2), TaskId(3)]);
+    board
+        .claim(Some(TaskId(2)), &who("amy"), Stamp(2.0))
+        .unwrap();
+    assert_eq!(place.text(2)["id"], 2);
+}
+
+#[test]
 fn a_number_that_somebody_took_without_the_lock_is_not_given() {
     let place = Place::new();
     let board = place.door();

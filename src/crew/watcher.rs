@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use super::Shared;
 use crate::agent::driver::blocking;
@@ -62,15 +63,23 @@ pub async fn watch(shared: Arc<Shared>, begin: impl FnOnce() + Send) {
     shared.chores.fetch_add(1, Ordering::SeqCst);
     shared.tracker.spawn(catch_up(Arc::clone(&shared)));
     begin();
+    let mut again = Instant::now() + AGAIN;
     loop {
+        if !shared.troubles.are_there() {
+            again = Instant::now() + AGAIN;
+        }
         let dirty = tokio::select! {
             () = shared.stop.cancelled() => return,
             dirty = told.recv() => match dirty {
                 Some(dirty) => vec![dirty],
                 None => return,
             },
-            // The watch tells what changes, and this may be over without a change.
-            () = tokio::time::sleep(AGAIN), if shared.troubles.are_there() => Dirty::all().into(),
+            // The watch tells what changes, and this may be over without a change. Others that change meanwhile do
+            // not put it off.
+            () = tokio::time::sleep_until(again), if shared.troubles.are_there() => {
+                again = Instant::now() + AGAIN;
+                Dirty::all().into()
+            }
         };
         for dirty in dirty {
             match dirty {

@@ -37,15 +37,50 @@ impl Crew {
     }
 }
 
+/// Events that may wait for the journal to be there.
+const EARLY_EVENTS_MAX: usize = 256;
+
 /// What happened before the crew was there.
 #[derive(Default)]
 pub(super) struct Early {
     /// What the person wants of it.
     pub(super) commands: Vec<Command>,
-    /// What the journal is to hold.
-    pub(super) events: Vec<Event>,
+    /// What the journal is to hold, at most 256.
+    events: Vec<Event>,
+    /// How many events were too many to be kept.
+    lost: usize,
     /// What is taken over, where the crew ran in another process.
     pub(super) from: Option<From>,
+}
+
+impl Early {
+    /// Nothing has happened, and this is wanted already.
+    pub(super) fn wanted(command: Option<Command>) -> Early {
+        Early {
+            commands: command.into_iter().collect(),
+            ..Early::default()
+        }
+    }
+
+    /// Keeps an event for the journal, or counts it where too many wait already.
+    pub(super) fn keep(&mut self, event: &Event) {
+        if self.events.len() < EARLY_EVENTS_MAX {
+            self.events.push(event.clone());
+        } else {
+            self.lost += 1;
+        }
+    }
+
+    /// That not all could be kept; `None`: all were.
+    fn cut(&self) -> Option<String> {
+        let lost = self.lost;
+        let were = if lost == 1 { "event is" } else { "events are" };
+        (lost > 0).then(|| {
+            format!(
+                "{lost} {were} not in the journal: before the crew was there, only the first {EARLY_EVENTS_MAX} were kept for it."
+            )
+        })
+    }
 }
 
 /// The crew of another process, which is gone.
@@ -69,6 +104,9 @@ impl Dashboard {
                     if let Some(text) = assembly.journal.note(event) {
                         self.tell(&text);
                     }
+                }
+                if let Some(text) = early.cut() {
+                    self.tell(&text);
                 }
                 let probe = assembly.probe.take();
                 self.crew = Crew::There(assembly);
@@ -195,5 +233,34 @@ impl Dashboard {
             session,
             self.publisher.clone(),
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::EventKind;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn what_is_too_much_to_be_kept_before_the_crew_is_there_is_counted_and_told() {
+        let mut early = Early::default();
+        let event = |seq| Event {
+            seq,
+            at: now(),
+            kind: EventKind::notice(Level::Info, "early"),
+        };
+        (0..256).for_each(|seq| early.keep(&event(seq)));
+        assert_eq!((early.events.len(), early.cut()), (256, None));
+        early.keep(&event(256));
+        let told = "1 event is not in the journal: before the crew was there, only the first 256 were kept for it.";
+        assert_eq!(early.cut().as_deref(), Some(told));
+        early.keep(&event(257));
+        let told = early.cut().unwrap_or_default();
+        assert!(
+            told.starts_with("2 events are not in the journal"),
+            "{told}"
+        );
+        assert_eq!(early.events.last().map(|e| e.seq), Some(255));
     }
 }

@@ -36,8 +36,6 @@ use crate::ui::{
 const DRAIN_MAX: usize = 256;
 /// Commands that may wait for the crew to be there.
 const EARLY_MAX: usize = 16;
-/// Events that may wait for the journal to be there.
-const EARLY_EVENTS_MAX: usize = 256;
 
 /// Opens the dashboard and stays until the person leaves it. The exit code comes back.
 ///
@@ -156,10 +154,7 @@ impl Dashboard {
             state,
             publisher,
             inlet,
-            crew: Crew::Coming(Early {
-                commands: early.into_iter().collect(),
-                ..Early::default()
-            }),
+            crew: Crew::Coming(Early::wanted(early)),
             findings: Findings::default(),
             kept,
             root: blueprint.root.clone(),
@@ -312,10 +307,8 @@ impl Dashboard {
                     self.tell(&text);
                 }
             }
-            Crew::Coming(early) if early.events.len() < EARLY_EVENTS_MAX => {
-                early.events.push(event.clone());
-            }
-            Crew::Coming(_) | Crew::Elsewhere(_) | Crew::Missing => {}
+            Crew::Coming(early) => early.keep(&event),
+            Crew::Elsewhere(_) | Crew::Missing => {}
         }
         self.show(event);
     }

@@ -162,7 +162,27 @@ fn listen(
             since_heard: last_heard.map(|at| at.elapsed()),
         };
         let within = wait(&trust, hearing, passed);
-        if ear.wait(within, |heard| !heard.is_quiet()).is_quiet() {
+        let is_quiet = ear.wait(within, |heard| !heard.is_quiet()).is_quiet();
+        if !is_quiet {
+            // What follows at once is told with it; what follows without end waits no longer for that.
+            let mut heard = ear.wait(MERGE, |heard| heard.is_over);
+            if heard.is_over {
+                return;
+            }
+            let told = heard.take();
+            drop(heard);
+            last_heard = Some(Instant::now());
+            for dirty in told {
+                if let (Dirty::Skills, Some(folders)) = (&dirty, &mut folders) {
+                    // A new folder is watched before its files are read.
+                    folders.renew();
+                }
+                net.heard(&dirty);
+                tell(dirty);
+            }
+        }
+        // A look that is due is not put off by changes that never pause.
+        if is_quiet || within.is_zero() {
             (last_look, last_heard) = (Instant::now(), None);
             if let Some(folders) = &mut folders {
                 folders.renew();
@@ -170,23 +190,6 @@ fn listen(
             let (dirty, found) = net.look(SystemTime::now());
             trust.note(found);
             dirty.into_iter().for_each(tell);
-            continue;
-        }
-        // What follows at once is told with it.
-        let mut heard = ear.wait(MERGE, |heard| heard.is_over);
-        if heard.is_over {
-            return;
-        }
-        let told = heard.take();
-        drop(heard);
-        last_heard = Some(Instant::now());
-        for dirty in told {
-            if let (Dirty::Skills, Some(folders)) = (&dirty, &mut folders) {
-                // A new folder is watched before its files are read.
-                folders.renew();
-            }
-            net.heard(&dirty);
-            tell(dirty);
         }
     }
 }
@@ -304,6 +307,34 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn changes_without_a_pause_do_not_put_the_look_at_everything_off() {
+        let dir = tempfile::tempdir().unwrap();
+        crate::store::prepare(dir.path()).unwrap();
+        let ear = Arc::<Ear>::default();
+        ear.tell(|heard| heard.add(these(&[1])));
+        let (tell, told) = channel();
+        let (base, listening, noise) = (dir.path().into(), Arc::clone(&ear), Arc::clone(&ear));
+        let thread = std::thread::spawn(move || {
+            let often: Wait = |_, _, passed| MERGE.saturating_sub(passed.since_look);
+            let tell = |dirty| {
+                // The next change is there before this one is told.
+                if dirty == these(&[1]) {
+                    noise.tell(|heard| heard.add(these(&[1])));
+                }
+                tell.send(dirty).unwrap_or_default();
+            };
+            listen(&listening, None, Net::new(base, None), often, &tell);
+        });
+        let until = Instant::now() + WITHIN;
+        // The first look tells all kinds.
+        while told.recv_timeout(WITHIN) != Ok(Dirty::Roster) {
+            assert!(Instant::now() < until, "nothing was looked at");
+        }
+        ear.tell(|heard| heard.is_over = true);
+        thread.join().unwrap();
     }
 
     fn deaf(_: PathBuf, _: Option<Skills>, _: Arc<Ear>) -> notify::Result<Folders> {

@@ -35,16 +35,30 @@ pub const VALUE_MAX: usize = 16 * 1024;
 pub const MARK: &str = "[redacted: ";
 
 /// What to look for. Cheap to clone.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Redactor {
+    known: Arc<Known>,
+}
+
+struct Known {
     /// Names and values, the longest value first: it is the one that stands there when another is its start.
-    values: Arc<Vec<(String, Vec<u8>)>>,
+    values: Vec<(String, Vec<u8>)>,
+    /// Bytes with which anything secret can begin: a table by byte, for most bytes are looked at no further.
+    begins: [bool; 256],
+}
+
+/// One that knows keys by their shape alone.
+impl Default for Redactor {
+    fn default() -> Redactor {
+        Redactor::new([])
+    }
 }
 
 /// The values are secrets.
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<&str> = self.values.iter().map(|(name, _)| name.as_str()).collect();
+        let names = self.known.values.iter().map(|(name, _)| name.as_str());
+        let names: Vec<&str> = names.collect();
         f.debug_tuple("Redactor").field(&names).finish()
     }
 }
@@ -91,8 +105,12 @@ impl Redactor {
             .filter(|(_, value)| fits(value))
             .collect();
         values.sort_by(|(a, x), (b, y)| y.len().cmp(&x.len()).then_with(|| a.cmp(b)));
+        let mut begins = shapes::begins();
+        for first in values.iter().filter_map(|(_, value)| value.first()) {
+            begins[usize::from(*first)] = true;
+        }
         Redactor {
-            values: Arc::new(values),
+            known: Arc::new(Known { values, begins }),
         }
     }
 
@@ -178,7 +196,7 @@ impl Redactor {
     }
 
     fn value(&self, rest: &[u8], end: End) -> Here<'_> {
-        for (name, value) in self.values.iter() {
+        for (name, value) in &self.known.values {
             if rest.starts_with(value) {
                 return Here::Secret {
                     kept: 0,
@@ -196,7 +214,7 @@ impl Redactor {
 
     /// Whether anything secret can begin with this byte.
     fn can_begin(&self, byte: u8) -> bool {
-        shapes::can_begin(byte) || self.values.iter().any(|(_, v)| v.first() == Some(&byte))
+        self.known.begins[usize::from(byte)]
     }
 }
 

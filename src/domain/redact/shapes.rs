@@ -125,17 +125,23 @@ const PASSWORD_MAX: usize = 512;
 const NO_PASSWORDS: &[&str] = &["password", "pass", "passwd", "pw", "pwd", "secret", "token"];
 const PUT_IN_LATER: &[u8] = b"$<{*%[";
 
-/// Whether one of the shapes can begin with this byte.
-pub fn can_begin(byte: u8) -> bool {
-    let starts = TOKENS
+/// The bytes with which one of the shapes can begin: a table by byte.
+pub fn begins() -> [bool; 256] {
+    let starts = TOKENS.iter().map(|shape| shape.start);
+    let starts = starts.chain(AWS.iter().copied());
+    let starts = starts.chain([BLOCK_START, "://"]);
+    let mut table = [false; 256];
+    for first in starts.filter_map(|start| start.bytes().next()) {
+        table[usize::from(first)] = true;
+    }
+    for first in HEADERS
         .iter()
-        .map(|shape| shape.start)
-        .chain(AWS.iter().copied());
-    let mut starts = starts.chain([BLOCK_START, "://"]);
-    starts.any(|start| start.as_bytes().first() == Some(&byte))
-        || HEADERS
-            .iter()
-            .any(|(start, ..)| start.as_bytes().first() == Some(&byte.to_ascii_lowercase()))
+        .filter_map(|(start, ..)| start.bytes().next())
+    {
+        table[usize::from(first)] = true;
+        table[usize::from(first.to_ascii_uppercase())] = true;
+    }
+    table
 }
 
 /// What stands at the start of `rest`, behind the byte `before`.

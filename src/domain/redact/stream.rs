@@ -10,8 +10,6 @@ pub const HELD_MAX: usize = 20 * 1024;
 #[derive(Debug)]
 pub struct Stream {
     redactor: Redactor,
-    /// Bytes that begin which can be the start of a secret: a table by byte.
-    begins: Box<[bool; 256]>,
     /// What is not decided yet.
     held: Vec<u8>,
     /// The last byte before it.
@@ -22,13 +20,8 @@ pub struct Stream {
 
 impl Stream {
     pub(super) fn new(redactor: Redactor) -> Stream {
-        let mut begins = Box::new([false; 256]);
-        for byte in 0..=u8::MAX {
-            begins[usize::from(byte)] = redactor.can_begin(byte);
-        }
         Stream {
             redactor,
-            begins,
             held: Vec::new(),
             before: None,
             inside: None,
@@ -72,7 +65,7 @@ impl Stream {
                 continue;
             }
             let byte = rest[0];
-            let here = if self.begins[usize::from(byte)] {
+            let here = if self.redactor.can_begin(byte) {
                 self.redactor.look(self.before, rest, end)
             } else {
                 Here::Nothing

@@ -62,6 +62,7 @@ const PURE: &[&str] = &[
     "process/confine/note.rs",
     "app/first",
     "ui/board",
+    "ui/diff",
     "ui/event_log",
     "ui/first.rs",
     "ui/graph",

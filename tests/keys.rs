@@ -9,6 +9,8 @@ mod board;
 mod composer;
 #[path = "keys/desk.rs"]
 mod desk;
+#[path = "keys/diff.rs"]
+mod diff;
 #[path = "keys/ends.rs"]
 mod ends;
 #[path = "keys/find.rs"]

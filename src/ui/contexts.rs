@@ -2,7 +2,7 @@
 
 use super::keymap::Context;
 use super::pane::{Focus, Pane};
-use super::popup::{Popup, Searching};
+use super::popup::{Popup, Searching, Text};
 use super::rows;
 use super::state::{Filter, UiState};
 use super::transcript::Search;
@@ -12,7 +12,13 @@ impl UiState {
     /// The contexts in which keys count now, the narrowest first.
     pub fn contexts(&self) -> Vec<Context> {
         if let Some(popup) = self.popups.last() {
-            return vec![popup.context(), Context::Everywhere];
+            let mut all = vec![popup.context(), Context::Everywhere];
+            if matches!(popup, Popup::Reader(r) if matches!(r.text, Text::Diff(_)))
+                && popup.context() == Context::Reader
+            {
+                all.insert(0, Context::Diff);
+            }
+            return all;
         }
         match self.focus {
             Focus::Composer if complete::selected(self).is_some() => {

@@ -12,7 +12,7 @@ use super::textual::{pad, width as columns, wrap};
 use super::theme::Theme;
 use super::transcript::Scroll;
 
-const EVERY_CONTEXT: [Context; 12] = [
+const EVERY_CONTEXT: [Context; 13] = [
     Context::Composer,
     Context::In(Pane::Lead),
     Context::In(Pane::Todo),
@@ -25,6 +25,7 @@ const EVERY_CONTEXT: [Context; 12] = [
     Context::Everywhere,
     Context::Picker,
     Context::EventLog,
+    Context::Diff,
 ];
 
 /// An entry of the help.
@@ -99,7 +100,7 @@ pub fn rows(
 
 /// A line that is no entry.
 fn still(line: Line<'static>) -> Row {
-    Row { line, entry: None }
+    Row::words(line)
 }
 
 fn help_row(
@@ -116,8 +117,8 @@ fn help_row(
     };
     let mut push = |line| {
         out.push(Row {
-            line,
             entry: Some(entry),
+            ..Row::words(line)
         });
     };
     // Keys that do not fit their column get a row of their own.

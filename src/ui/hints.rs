@@ -209,6 +209,14 @@ fn acts_on_the_crew(action: Action) -> bool {
     )
 }
 
+/// Which file of the diff that is read the reader is at, and how many there are.
+fn place_in_diff(state: &UiState) -> Option<(usize, usize)> {
+    let Some(Popup::Reader(reader)) = state.popups.last() else {
+        return None;
+    };
+    Some((reader.row, state.diff.files().len()))
+}
+
 /// Whether the action of `binding` would change anything now.
 #[allow(clippy::too_many_lines)] // every action, once
 fn does_something(state: &UiState, binding: &Bound) -> bool {
@@ -320,6 +328,8 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
                 .get(&state.shown)
                 .is_some_and(|a| a.transcript.found().1 > 0),
         },
+        Action::NextFile => place_in_diff(state).is_some_and(|(at, of)| at + 1 < of),
+        Action::PrevFile => place_in_diff(state).is_some_and(|(at, _)| at > 0),
         Action::Copy if !in_panes => true,
         Action::Copy => match focus.pane() {
             Pane::Lead => state

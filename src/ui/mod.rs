@@ -15,6 +15,7 @@ mod complete;
 mod composer;
 mod contexts;
 mod cut;
+mod diff;
 mod event_log;
 pub mod first;
 #[cfg(test)]

@@ -54,7 +54,7 @@ pub struct Reader {
     pub here: usize,
     /// What was scrolled away when the search began.
     pub origin: usize,
-    /// The selected entry of the help; of other texts nothing is selected.
+    /// The selected entry of the help; the file of a diff that the reader is at; of other texts nothing is selected.
     pub row: usize,
 }
 

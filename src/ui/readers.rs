@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Line;
 
+use super::diff::{self, PageRow, Spot};
 use super::help::{self, Entry};
 use super::popup::{Reader, Searching, Text};
 use super::state::UiState;
@@ -86,7 +87,16 @@ pub fn title(state: &UiState, reader: &Reader) -> String {
         Text::Help(_) => "Keys".into(),
         Text::Todo(at) => format!("Todo {}", at + 1),
         Text::Task(id) => format!("Task {id}"),
-        Text::Diff(id) => format!("Changes of task {id}"),
+        Text::Diff(id) => {
+            let files = state.diff.files();
+            match files.get(reader.row) {
+                Some(file) if files.len() > 1 => {
+                    let at = format!("{}/{}", reader.row + 1, files.len());
+                    format!("Changes of task {id} · {at} {file}")
+                }
+                Some(_) | None => format!("Changes of task {id}"),
+            }
+        }
         Text::Letter(number) => state
             .letters
             .get(*number)
@@ -101,8 +111,43 @@ pub fn title(state: &UiState, reader: &Reader) -> String {
 pub struct Row {
     /// Its words.
     pub line: Line<'static>,
+    /// How many of its spans, from the left, are no words: numbers, signs, what a line is continued by. They are not searched.
+    pub margin: usize,
     /// The entry of the help that it is a line of.
     pub entry: Option<Entry>,
+    /// What it is for one who goes from file to file in a diff.
+    pub spot: Option<Spot>,
+}
+
+impl Row {
+    /// What of the reader's [`Reader::row`] it is: an entry of the help, or the heading of a file.
+    pub fn selects(&self) -> Option<usize> {
+        match (self.entry, self.spot) {
+            (Some(entry), _) => Some(entry.at),
+            (None, Some(Spot::Begins(file))) => Some(file),
+            (None, Some(Spot::LeadsTo(_)) | None) => None,
+        }
+    }
+
+    /// A line that is nothing but words.
+    pub fn words(line: Line<'static>) -> Row {
+        Row {
+            line,
+            margin: 0,
+            entry: None,
+            spot: None,
+        }
+    }
+}
+
+impl From<PageRow> for Row {
+    fn from(PageRow { row, spot }: PageRow) -> Row {
+        Row {
+            margin: row.margin,
+            spot,
+            ..Row::words(Line::from(row.spans))
+        }
+    }
 }
 
 /// The lines of a popup of text on the screen.
@@ -110,14 +155,13 @@ pub fn rows(state: &UiState, reader: &Reader, theme: &Theme) -> Vec<Row> {
     let width = area(state.size).width.saturating_sub(4);
     match &reader.text {
         Text::Help(contexts) => help::rows(state, contexts, reader, width.max(1).into(), theme),
-        Text::Todo(_)
-        | Text::Task(_)
-        | Text::Diff(_)
-        | Text::Letter(_)
-        | Text::Problems
-        | Text::Skills => {
+        Text::Diff(_) => {
+            let rows = diff::page(&state.diff, width.max(1).into(), theme);
+            rows.into_iter().map(Row::from).collect()
+        }
+        Text::Todo(_) | Text::Task(_) | Text::Letter(_) | Text::Problems | Text::Skills => {
             let lines = lines(state, reader, width, theme).into_iter();
-            lines.map(|line| Row { line, entry: None }).collect()
+            lines.map(Row::words).collect()
         }
     }
 }
@@ -151,7 +195,10 @@ pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec
             Some(task) => task_page::lines(state, task, width, theme),
             None => vec![plain("This task is no longer on the board.", theme.dim)],
         },
-        Text::Diff(_) => diff(&state.diff, width, theme),
+        Text::Diff(_) => {
+            let rows = diff::page(&state.diff, width, theme).into_iter();
+            rows.map(|row| Line::from(row.row.spans)).collect()
+        }
         Text::Letter(number) => match state.letters.get(*number) {
             Some(traced) => thread::lay_out(state, traced, width, theme).lines,
             None => vec![plain("This letter is too old to be kept here.", theme.dim)],
@@ -159,44 +206,6 @@ pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec
         Text::Problems => problems::lines(state, width, theme),
         Text::Skills => skills::lines(&state.skills, width, theme),
     }
-}
-
-/// A unified diff, its lines coloured by what they do.
-fn diff(text: &str, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let mut part = DiffPart::Summary;
-    let mut out = Vec::new();
-    for line in harmless(text).lines() {
-        if line.starts_with("diff --git ") {
-            part = DiffPart::Head;
-        } else if line.starts_with("@@") {
-            part = DiffPart::Changes;
-        }
-        let style = match (part, line.as_bytes()) {
-            (DiffPart::Head, [b'd', b'i', b'f', ..]) => theme.heading,
-            (DiffPart::Head, _) => theme.dim,
-            (DiffPart::Changes, [b'+', ..]) => theme.added,
-            (DiffPart::Changes, [b'-', ..]) => theme.removed,
-            (DiffPart::Changes, [b'@', ..]) => theme.accent,
-            (DiffPart::Summary | DiffPart::Changes, _) => theme.text,
-        };
-        let mut rows = wrap(line, width);
-        if rows.is_empty() {
-            rows.push(String::new());
-        }
-        out.extend(rows.into_iter().map(|row| plain(row, style)));
-    }
-    out
-}
-
-/// What a line of a diff belongs to: the same sign says different things there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum DiffPart {
-    /// The changed files, before the changes.
-    Summary,
-    /// What is said of a file before its changes.
-    Head,
-    /// The changes of a file.
-    Changes,
 }
 
 fn plain(text: impl Into<String>, style: Style) -> Line<'static> {
@@ -219,57 +228,4 @@ fn todo(state: &UiState, at: usize, width: usize, theme: &Theme) -> Vec<Line<'st
     let text = wrap(&harmless(&item.text), width).into_iter();
     out.extend(text.map(|line| plain(line, theme.text)));
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use pretty_assertions::assert_eq;
-
-    use super::*;
-    use crate::domain::ids::TaskId;
-    use crate::protocol::EventKind;
-    use crate::ui::fixture::{started, tell};
-    use crate::ui::popup::Popup;
-    use crate::ui::theme::{ColorDepth, ThemeName};
-
-    #[test]
-    fn a_diff_keeps_its_columns_and_its_empty_lines_and_its_heads_stand_out() {
-        let mut state = started(100, 30);
-        let shown = EventKind::DiffShown {
-            task: TaskId(4),
-            stat: " a.sh  | 1 +\n b.txt | 1 -\n".into(),
-            text: "diff --git a/a.sh b/a.sh\nindex 1..2 100644\n--- a/a.sh\n+++ b/a.sh\n\
-                   @@ -1,2 +1,3 @@\n one\n \n+two\n--- three\n"
-                .into(),
-            untracked: vec![],
-        };
-        tell(&mut state, vec![shown]);
-        let theme = Theme::new(ThemeName::Dark, ColorDepth::True);
-        let Some(Popup::Reader(reader)) = state.popups.last() else {
-            panic!("nothing is shown");
-        };
-        let found: Vec<(String, Style)> = lines(&state, reader, 40, &theme)
-            .into_iter()
-            .map(|line| (line.to_string(), line.style))
-            .collect();
-        let expected = [
-            (" a.sh  | 1 +", theme.text),
-            (" b.txt | 1 -", theme.text),
-            ("", theme.text),
-            ("diff --git a/a.sh b/a.sh", theme.heading),
-            ("index 1..2 100644", theme.dim),
-            ("--- a/a.sh", theme.dim),
-            ("+++ b/a.sh", theme.dim),
-            ("@@ -1,2 +1,3 @@", theme.accent),
-            (" one", theme.text),
-            ("", theme.text),
-            ("+two", theme.added),
-            // A line that begins with two dashes, taken away.
-            ("--- three", theme.removed),
-        ];
-        assert_eq!(
-            found,
-            expected.map(|(text, style)| (text.to_string(), style))
-        );
-    }
 }

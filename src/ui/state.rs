@@ -11,6 +11,7 @@ use super::attention::Attention;
 use super::board;
 use super::complete::Completion;
 use super::composer::Composer;
+use super::diff::Changes;
 use super::event_log::EventLog;
 use super::first::First;
 use super::hit::Pointer;
@@ -171,7 +172,7 @@ pub struct UiState {
     pub(super) jobs: JobBook,
     pub(super) skills: SkillBook,
     /// What the branch of a task changes, while it is read.
-    pub(super) diff: String,
+    pub(super) diff: Changes,
     pub(super) queued: Vec<Queued>,
 
     pub(super) focus: Focus,
@@ -237,7 +238,7 @@ impl UiState {
             models: Models::Unknown,
             jobs: JobBook::default(),
             skills: SkillBook::default(),
-            diff: String::new(),
+            diff: Changes::default(),
             queued: Vec::new(),
             focus: Focus::Composer,
             left_composer: false,

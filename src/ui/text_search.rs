@@ -1,6 +1,6 @@
 //! Pure: the search in a text that is read in a popup: where the words stand, and which of the matches the reader is at.
 
-use ratatui::text::{Line, Span};
+use ratatui::text::Span;
 
 use super::popup::{Reader, Searching, Text};
 use super::readers;
@@ -53,12 +53,10 @@ pub fn is_on(reader: &Reader) -> bool {
 }
 
 /// What is found in the `lines` of a text; nothing where nothing is searched for.
-pub fn found<'a>(reader: &Reader, lines: impl Iterator<Item = &'a Line<'static>>) -> Found {
+pub fn found(reader: &Reader, lines: &[readers::Row]) -> Found {
     let needle = Needle::new(reader.search.text()).filter(|_| is_on(reader));
     let hits = needle.map_or_else(Vec::new, |needle| {
-        let rows: Vec<Row> = lines
-            .map(|line| Row::ornament(line.spans.iter().map(plain).collect(), 0))
-            .collect();
+        let rows: Vec<Row> = lines.iter().map(searched).collect();
         hits(&needle, rows.iter())
     });
     let here = reader.here.min(hits.len().saturating_sub(1));
@@ -68,12 +66,17 @@ pub fn found<'a>(reader: &Reader, lines: impl Iterator<Item = &'a Line<'static>>
 /// What is found in a text on the screen of `state`.
 pub fn in_text(state: &UiState, reader: &Reader) -> Found {
     if !is_on(reader) {
-        return found(reader, std::iter::empty());
+        return found(reader, &[]);
     }
     let rows = readers::rows(state, reader, &Theme::default());
-    found(reader, rows.iter().map(|row| &row.line))
+    found(reader, &rows)
 }
 
-fn plain(span: &Span<'static>) -> Span<'static> {
-    Span::raw(span.content.clone())
+fn searched(row: &readers::Row) -> Row {
+    let plain = |span: &Span<'static>| Span::raw(span.content.clone());
+    Row {
+        spans: row.line.spans.iter().map(plain).collect(),
+        ink: 0,
+        margin: row.margin,
+    }
 }

@@ -32,6 +32,7 @@ fn pressed(context: Context) -> (&'static str, &'static str) {
             "needs",
             "a_question_takes_a_number_and_a_permission_a_reach",
         ),
+        Context::Diff => ("diff", "a_diff_is_read_file_by_file"),
         Context::Jobs => ("over", "each_list_and_text_has_its_key"),
         Context::ConfirmMerge => (
             "../merging",

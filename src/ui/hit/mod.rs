@@ -69,6 +69,8 @@ pub enum Hit {
     PopupRow(usize),
     /// A row of the help that does this where the help was opened.
     HelpRow(Action),
+    /// A line that leads to a file of the diff that is read.
+    File(usize),
     /// A popup, beside its rows.
     Popup,
     /// The screen beside a popup.

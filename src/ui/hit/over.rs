@@ -1,6 +1,7 @@
 //! What can be pressed in a popup and beside it. Nothing below it can.
 
 use super::{Hit, Placed, has_mouse, listed};
+use crate::ui::diff::Spot;
 use crate::ui::help::Means;
 use crate::ui::keymap::Action;
 use crate::ui::layout::Layout;
@@ -37,6 +38,9 @@ pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
             for (line, at) in lines.iter().skip(first).zip(list.rows()) {
                 if let Some(Means::Here(action)) = line.entry.map(|entry| entry.means) {
                     put(at, Hit::HelpRow(action));
+                }
+                if let Some(Spot::LeadsTo(file) | Spot::Begins(file)) = line.spot {
+                    put(at, Hit::File(file));
                 }
             }
             (place, Hit::BesidePopup)

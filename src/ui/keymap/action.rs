@@ -49,6 +49,10 @@ pub enum Action {
     NextPrompt,
     /// Go to what the person said before.
     PrevPrompt,
+    /// Go to the next file of a diff.
+    NextFile,
+    /// Go to the file of a diff before.
+    PrevFile,
     /// Show only the tasks that have some words.
     Filter,
     /// Draw the tasks as a graph, or list them.

@@ -35,6 +35,8 @@ pub enum Context {
     Choices,
     /// In a popup of text.
     Reader,
+    /// In what a branch changes, beside the keys of every text.
+    Diff,
     /// In a popup with a list and a line to search in it.
     Picker,
     /// While writing a comment to a request.
@@ -69,6 +71,7 @@ impl Context {
             Context::Search => "Search",
             Context::Choices => "A question with choices",
             Context::Reader => "Reading",
+            Context::Diff => "Reading a diff",
             Context::Picker => "Choosing",
             Context::Comment => "Comment",
             Context::CommentVerdict => "Comment: yes or no",
@@ -237,6 +240,9 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Search, &["down", "ctrl+n"], Action::NextMatch, "next match", "next match"),
     bind(Context::Search, &["up"], Action::PrevMatch, "match before", ""),
     bind(Context::Search, &["esc"], Action::Back, "end the search, back to where it began", "cancel"),
+
+    bind(Context::Diff, &["]"], Action::NextFile, "go to the next file", "next file"),
+    bind(Context::Diff, &["["], Action::PrevFile, "go to the file before", "file before"),
 
     bind(Context::Reader, &["esc", "q"], Action::Back, "end the search, then close", "close"),
     bind(Context::Reader, &["enter"], Action::Accept, "close; of the keys do what the selected one does", "do it"),

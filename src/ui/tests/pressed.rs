@@ -255,6 +255,14 @@ fn check_keys(make: &dyn Fn() -> UiState, look: &str) {
                 }
             }
             Hit::Offer(at) => same(make, here, &format!("{}enter", "down ".repeat(at)), &words),
+            Hit::File(file) => {
+                let mut state = make();
+                click(&mut state, here);
+                let Some(Popup::Reader(reader)) = state.popups.last() else {
+                    panic!("{words}");
+                };
+                assert_eq!(reader.row, file, "{words}");
+            }
             Hit::BesidePopup => same(make, here, "ctrl+c", &words),
             Hit::Composer => {
                 let mut state = make();

@@ -5,7 +5,8 @@ use crate::protocol::EventKind;
 use crate::ui::fixture::{busy, cells, letter, picture, press, skills, tell};
 use crate::ui::popup::Popup;
 use crate::ui::state::UiState;
-use crate::ui::{ColorDepth, Theme, ThemeName};
+use crate::ui::tests::scenes::cast::diff_of_files;
+use crate::ui::{ColorDepth, Do, Msg, Theme, ThemeName, update};
 
 /// A long diff is read: "word" is in its lines 9, 19, … 59, where the first one is 0.
 fn diff(width: u16, height: u16) -> UiState {
@@ -152,4 +153,94 @@ fn every_text_is_searched() {
         press(&mut state, "q q");
         assert_eq!(state.popups.len(), 0, "{what}");
     }
+}
+
+/// The file that the title of the diff names.
+fn file(state: &UiState) -> String {
+    let screen = picture(state);
+    let title = screen.lines().find(|l| l.contains("Changes of task #1"));
+    let title = title.unwrap_or_else(|| panic!("{screen}"));
+    let (_, file) = title.split_once(" · ").unwrap_or_default();
+    file.split(" ─").next().unwrap_or_default().into()
+}
+
+fn files(width: u16, height: u16) -> UiState {
+    let mut state = busy(width, height);
+    press(&mut state, "esc 3");
+    tell(&mut state, vec![diff_of_files()]);
+    state
+}
+
+#[test]
+fn a_diff_is_read_file_by_file() {
+    let mut state = files(100, 30);
+    assert_eq!(file(&state), "1/6 src/header.rs");
+    press(&mut state, "[");
+    shows(&state, "This is the first file.");
+    let all = [
+        "2/6 docs/format.md",
+        "3/6 check.sh",
+        "4/6 logo.png",
+        "5/6 src/old.rs",
+        "6/6 src/blocks.rs",
+    ];
+    for name in all {
+        press(&mut state, "]");
+        assert_eq!(file(&state), name);
+    }
+    let from = scroll(&state);
+    press(&mut state, "]");
+    shows(&state, "This is the last file.");
+    assert_eq!(scroll(&state), from);
+    press(&mut state, "[");
+    assert_eq!(file(&state), all[3]);
+    // Scrolled, the file at the top counts; at the end the last one, at the beginning the first.
+    press(&mut state, "g");
+    assert_eq!(file(&state), "1/6 src/header.rs");
+    press(&mut state, "G");
+    assert_eq!(file(&state), all[4]);
+    // A match takes the reader to its file.
+    press(&mut state, "/ \"fn old\" enter");
+    assert_eq!(file(&state), all[3]);
+    press(&mut state, "]");
+    assert_eq!(file(&state), all[4]);
+}
+
+#[test]
+fn a_line_of_the_list_of_files_leads_to_the_file() {
+    let mut state = files(100, 30);
+    let screen = picture(&state);
+    let row = screen
+        .lines()
+        .position(|l| l.contains("+30 −0  src/blocks.rs"));
+    let row = u16::try_from(row.unwrap_or_else(|| panic!("{screen}"))).unwrap();
+    let event = crossterm::event::MouseEvent {
+        kind: crossterm::event::MouseEventKind::Down(crossterm::event::MouseButton::Left),
+        column: 20,
+        row,
+        modifiers: crossterm::event::KeyModifiers::NONE,
+    };
+    update(&mut state, Msg::Mouse(event));
+    assert_eq!(file(&state), "6/6 src/blocks.rs");
+}
+
+#[test]
+fn a_diff_is_copied_as_git_wrote_it() {
+    let mut state = files(100, 30);
+    let done = press(&mut state, "y");
+    let Some(Do::Copy(text)) = done.last() else {
+        panic!("{done:?}");
+    };
+    assert!(text.starts_with(
+        "diff --git a/src/header.rs b/src/header.rs\nindex 1..2 100644\n--- a/src/header.rs\n"
+    ));
+    assert!(text.contains("\n+# The format ␛[31m块\n"), "{text}");
+}
+
+#[test]
+fn a_diff_without_a_file_has_no_file_to_go_to() {
+    let mut state = diff(100, 30);
+    press(&mut state, "]");
+    shows(&state, "There is no other file.");
+    assert!(!picture(&state).contains("next file"));
 }

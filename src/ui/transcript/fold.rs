@@ -4,10 +4,10 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::cell::Fold;
-use super::diff;
 use super::layout::{Mark, Page};
 use super::run::{Progress, ToolRun};
 use crate::domain::text::harmless;
+use crate::ui::diff;
 use crate::ui::wrap::{Break, Margin, Row, fit, width, wrap};
 
 /// Most lines of output, and of a diff, that an open call shows.
@@ -31,9 +31,14 @@ pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<R
                 out.extend(some(input, INPUT_ROWS, page));
             }
             let diff = diff::read(run.diff.trim_end());
-            let digits = diff::digits(&diff);
+            let look = diff::Look {
+                columns: page.columns,
+                theme: page.theme,
+                place: diff::Place::Conversation,
+                digits: diff::digits(&diff),
+            };
             out.extend(some_lines(&diff, page, ink, |line, ink| {
-                diff::rows(*line, digits, page, ink)
+                diff::rows(line, look, ink)
             }));
             out.extend(lines(&run.output, page, ink));
         }

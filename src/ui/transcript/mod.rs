@@ -9,7 +9,6 @@ mod answer;
 mod apply;
 mod cell;
 mod copy;
-mod diff;
 mod find;
 mod fold;
 mod follow;

@@ -335,6 +335,8 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::PrevMatch => find::next(state, movement::Way::Back),
         Action::NextPrompt => find::prompt(state, movement::Way::Forward),
         Action::PrevPrompt => find::prompt(state, movement::Way::Back),
+        Action::NextFile => read::file(state, movement::Way::Forward),
+        Action::PrevFile => read::file(state, movement::Way::Back),
         Action::Waiting => movement::waiting(state),
         Action::Focus(pane) => movement::focus_or_zoom(state, pane),
         Action::NextPane => movement::cycle(state, movement::Way::Forward),

@@ -197,6 +197,9 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
             popups::close_help(state);
             act(state, action, out);
         }
+        Hit::File(file) => {
+            super::read::go_to_file(state, file);
+        }
         Hit::BesidePopup => {
             state.popups.pop();
         }

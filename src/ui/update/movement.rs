@@ -329,7 +329,11 @@ fn scroll_popup(state: &mut UiState, by: Scroll) {
     };
     match state.popups.last_mut() {
         Some(Popup::Reader(reader)) => {
-            reader.scroll = step(reader.scroll.min(len - 1), len, by, page);
+            let before = reader.scroll;
+            reader.scroll = step(before.min(len - 1), len, by, page);
+            if matches!(reader.text, Text::Diff(_)) && reader.scroll != before {
+                super::read::scrolled(state);
+            }
         }
         Some(Popup::Picker(picker)) => picker.row = step(picker.row, len, by, page),
         Some(Popup::Jobs { row }) => *row = step(*row, len, by, page),

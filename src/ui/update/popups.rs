@@ -4,9 +4,10 @@ use super::Do;
 use super::{decide, event_log, movement, themes};
 use crate::domain::ids::TaskId;
 use crate::domain::job::Job;
-use crate::domain::text::{harmless, head_and_tail};
+use crate::domain::text::harmless;
 use crate::protocol::Command;
 use crate::protocol::event::Level;
+use crate::ui::diff::Changes;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::line_input::LineInput;
 use crate::ui::pane::{Focus, Pane};
@@ -15,9 +16,6 @@ use crate::ui::rows::{self, Does};
 use crate::ui::state::{Filter, Models, UiState};
 use crate::ui::theme::Theme;
 use crate::ui::{board, readers, sentence};
-
-/// Longest diff that is shown, in bytes.
-const DIFF_MAX: usize = 256 * 1024;
 
 pub(super) fn push(state: &mut UiState, popup: Popup) {
     if state.popups.len() < POPUPS_MAX {
@@ -84,23 +82,15 @@ pub fn jobs(state: &mut UiState) {
 
 /// Shows what the branch of a task changes.
 pub fn diff(state: &mut UiState, task: TaskId, stat: &str, text: &str, untracked: &[String]) {
-    let mut whole = stat.trim_end().to_string();
-    if !untracked.is_empty() {
-        whole.push_str("\nnew files that are not committed yet: ");
-        whole.push_str(&untracked.join(", "));
-    }
-    if whole.trim().is_empty() && text.trim().is_empty() {
+    let changes = Changes::new(stat, text, untracked);
+    if changes.is_empty() {
         state.say(
             Level::Info,
             format!("The branch of {task} changes nothing."),
         );
         return;
     }
-    whole.push_str("\n\n");
-    whole.push_str(text);
-    // The blank before the first file is a column that all of them have.
-    let whole = whole.trim_start_matches('\n').trim_end();
-    state.diff = head_and_tail(whole, DIFF_MAX);
+    state.diff = changes;
     let is_diff = |p: &Popup| matches!(p, Popup::Reader(r) if matches!(r.text, Text::Diff(_)));
     state.popups.retain(|p| !is_diff(p));
     push(state, Popup::read(Text::Diff(task)));
@@ -360,6 +350,11 @@ pub fn copy(state: &mut UiState, out: &mut Vec<Do>) {
 
 fn selected_text(state: &UiState) -> Option<(String, String)> {
     if let Some(Popup::Reader(reader)) = state.popups.last() {
+        if matches!(reader.text, Text::Diff(_)) {
+            // As git wrote it: without the numbers other programs can read it.
+            let text = harmless(state.diff.text());
+            return (!text.is_empty()).then(|| ("the diff".into(), text));
+        }
         let width = readers::area(state.size).width;
         let lines = readers::lines(state, reader, width, &Theme::default());
         let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();

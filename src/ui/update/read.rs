@@ -3,6 +3,7 @@
 use super::movement::Way;
 use super::{find, popups, unknown};
 use crate::protocol::event::Level;
+use crate::ui::diff::{self, Spot};
 use crate::ui::help::Means;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::line_input::LineInput;
@@ -163,7 +164,7 @@ fn go_to(state: &mut UiState, choose: impl FnOnce(&Found) -> Option<(usize, Roun
     let Some(reader) = reader(state) else {
         return Round::None;
     };
-    let found = text_search::found(reader, rows.iter().map(|row| &row.line));
+    let found = text_search::found(reader, &rows);
     let chosen = choose(&found).filter(|_| !found.hits.is_empty());
     let Some((nth, round)) = chosen else {
         return Round::None;
@@ -177,5 +178,57 @@ fn go_to(state: &mut UiState, choose: impl FnOnce(&Found) -> Option<(usize, Roun
         line.saturating_sub(height / 3).min(most)
     };
     (reader.here, reader.scroll) = (nth, scroll);
+    if let Some(file) = diff::file_at(rows.iter().map(|row| row.spot), line) {
+        reader.row = file;
+    }
     round
+}
+
+/// Goes to the next file of a diff, or to the one before.
+pub fn file(state: &mut UiState, way: Way) {
+    let Some(here) = reader(state).map(|reader| reader.row) else {
+        return;
+    };
+    let next = match way {
+        Way::Forward => Some(here + 1),
+        Way::Back => here.checked_sub(1),
+    };
+    let words = match way {
+        Way::Forward | Way::Back if state.diff.files().len() < 2 => "There is no other file.",
+        Way::Forward => "This is the last file.",
+        Way::Back => "This is the first file.",
+    };
+    if !next.is_some_and(|next| go_to_file(state, next)) {
+        state.say(Level::Info, words);
+    }
+}
+
+/// Brings a file of a diff to the top, as far as there is enough below it: whether there is such a file.
+pub fn go_to_file(state: &mut UiState, file: usize) -> bool {
+    let Some((rows, _, height)) = seen(state) else {
+        return false;
+    };
+    let begins = |row: &Row| row.spot == Some(Spot::Begins(file));
+    let (Some(line), Some(reader)) = (rows.iter().position(begins), reader(state)) else {
+        return false;
+    };
+    reader.row = file;
+    reader.scroll = line.min(rows.len().saturating_sub(height));
+    true
+}
+
+/// A text was scrolled: of a diff, the file at the top is the one that the reader is at; at the end, the last one.
+pub fn scrolled(state: &mut UiState) {
+    let Some((rows, first, height)) = seen(state) else {
+        return;
+    };
+    let line = if first > 0 && first + height >= rows.len() {
+        rows.len()
+    } else {
+        first
+    };
+    let file = diff::file_at(rows.iter().map(|row| row.spot), line);
+    if let (Some(file), Some(reader)) = (file, reader(state)) {
+        reader.row = file;
+    }
 }

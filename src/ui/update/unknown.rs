@@ -89,6 +89,7 @@ fn takes_text(context: Context) -> bool {
         | Context::In(_)
         | Context::Choices
         | Context::Reader
+        | Context::Diff
         | Context::CommentVerdict
         | Context::Jobs
         | Context::EventLog

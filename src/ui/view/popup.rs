@@ -117,9 +117,10 @@ fn read(
     let mut before = None;
     for (line, row) in lines.iter().skip(first).zip(list.rows()) {
         (&line.line).render(row, buffer);
-        let entry = line.entry.map(|entry| entry.at);
-        if entry == Some(reader.row) && reader.searching == Searching::Rest {
-            if before != entry {
+        let entry = line.selects();
+        let is_one_of_some = line.entry.is_some() || state.diff.files().len() > 1;
+        if entry == Some(reader.row) && reader.searching == Searching::Rest && is_one_of_some {
+            if before != entry && line.entry.is_some() {
                 buffer.set_string(row.x, row.y, "›", theme.accent);
             }
             buffer.set_style(row, theme.selection);
@@ -127,7 +128,7 @@ fn read(
         before = entry;
     }
     let at = if text_search::is_on(reader) {
-        let found = text_search::found(reader, lines.iter().map(|row| &row.line));
+        let found = text_search::found(reader, &lines);
         let drawn = Drawn {
             area: list,
             skip: first,

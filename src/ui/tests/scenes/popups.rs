@@ -76,18 +76,19 @@ fn without(name: &'static str, keys: &'static str) -> Scene {
 
 /// All of them.
 pub fn scenes() -> Vec<Scene> {
-    let diff = Scene::new("popup_diff", Shows::Popup, |width, height| {
-        let mut state = busy(width, height);
-        press(&mut state, "esc 3");
-        tell(&mut state, vec![cast::diff()]);
-        state
-    });
     vec![
         over("popup_help", none, "esc 3 ?"),
         over("popup_help_search", none, "esc 3 ? / \"scroll\""),
         over("popup_help_writing", none, "f1"),
         over("popup_task", none, "esc 3 j j enter"),
-        diff,
+        changes("popup_diff", cast::diff, ""),
+        changes("popup_diff_files", cast::diff_of_files, ""),
+        changes("popup_diff_next_file", cast::diff_of_files, "] ]"),
+        changes(
+            "popup_diff_search",
+            cast::diff_of_files,
+            "/ \"block\" enter n n",
+        ),
         over(
             "popup_task_search",
             none,
@@ -143,6 +144,17 @@ pub fn scenes() -> Vec<Scene> {
         merging("pane_board_merging", Shows::Screen, ""),
         merging("pane_board_merging_list", Shows::Screen, "v 3"),
     ]
+}
+
+/// What the branch of a task changes.
+fn changes(name: &'static str, diff: fn() -> EventKind, keys: &'static str) -> Scene {
+    Scene::new(name, Shows::Popup, move |width, height| {
+        let mut state = busy(width, height);
+        press(&mut state, "esc 3");
+        tell(&mut state, vec![diff()]);
+        press(&mut state, keys);
+        state
+    })
 }
 
 /// The event log of a crew to which several kinds of things have happened.

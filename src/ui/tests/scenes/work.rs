@@ -173,3 +173,24 @@ pub fn diff() -> EventKind {
         untracked: vec!["notes.txt".into()],
     }
 }
+
+/// Several files, each changed in another way, and more than a screen of lines.
+pub fn diff_of_files() -> EventKind {
+    let lines: String = (1..=30).map(|n| format!("+line {n} of it\n")).collect();
+    let text = format!(
+        "diff --git a/src/header.rs b/src/header.rs\nindex 1..2 100644\n{DIFF}\
+         @@ -40,2 +41,2 @@ fn blocks(input: &[u8]) -> Option<Blocks>\n     let len = input.len();\n-\tlen\n+\tlen.min(BLOCKS_MAX) // a line that is so long that it is continued in the next row of every screen but the widest\n\
+         diff --git a/README.md b/docs/format.md\nsimilarity index 90%\nrename from README.md\nrename to docs/format.md\nindex 3..4 100644\n\
+         --- a/README.md\n+++ b/docs/format.md\n@@ -1 +1 @@\n-# Notes\n+# The format \x1b[31m块\n\\ No newline at end of file\n\
+         diff --git a/check.sh b/check.sh\nold mode 100644\nnew mode 100755\n\
+         diff --git a/logo.png b/logo.png\nnew file mode 100644\nindex 0..5\nBinary files /dev/null and b/logo.png differ\n\
+         diff --git a/src/old.rs b/src/old.rs\ndeleted file mode 100644\nindex 6..0\n--- a/src/old.rs\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-fn old() {{}}\n-\n\
+         diff --git a/src/blocks.rs b/src/blocks.rs\nnew file mode 100644\nindex 0..7\n--- /dev/null\n+++ b/src/blocks.rs\n@@ -0,0 +1,30 @@\n{lines}\n[… 81234 bytes cut here …]\n"
+    );
+    EventKind::DiffShown {
+        task: TaskId(1),
+        stat: " src/header.rs | 3 ++-\n 8 files changed, 1240 insertions(+), 4 deletions(-)".into(),
+        text,
+        untracked: vec![],
+    }
+}

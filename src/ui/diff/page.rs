@@ -1,0 +1,347 @@
+//! Pure: a diff on a page of its own: how much there is, the files to go to, then file by file.
+
+use ratatui::text::Span;
+
+use super::read::{File, Line, read};
+use super::rows::{Look, Place, counts, digits, rows};
+use crate::domain::text::{head_and_tail, one_line};
+use crate::domain::worktree::ChangeSize;
+use crate::ui::theme::Theme;
+use crate::ui::wrap::{Break, Margin, Row, width, wrap};
+
+/// Longest diff that is shown, in bytes. What git gave was cut before; this holds whoever sent it.
+const DIFF_MAX: usize = 257 * 1024;
+/// Most files in the list above the diff.
+const FILES_MAX: usize = 30;
+/// Most bytes of the names of files that are in no commit.
+const NAMES_MAX: usize = 4 * 1024;
+/// How a mark begins that says how much was cut, by whoever cut it.
+const CUT: &str = "[… ";
+
+/// What a branch changes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Changes {
+    /// How much, as git counted it, also of what was cut; all zero where it did not say.
+    size: ChangeSize,
+    /// The diff.
+    text: String,
+    /// The paths of the files in it.
+    files: Vec<String>,
+    /// Files that are in no commit, one after another.
+    untracked: String,
+}
+
+impl Changes {
+    /// Takes what git says of a branch.
+    pub fn new(stat: &str, text: &str, untracked: &[String]) -> Changes {
+        let last = stat.trim_end().lines().next_back().unwrap_or_default();
+        let names: Vec<String> = untracked.iter().map(|name| one_line(name)).collect();
+        let text = head_and_tail(text.trim_end_matches('\n'), DIFF_MAX);
+        let lines = read(&text);
+        Changes {
+            size: ChangeSize::parse(last),
+            files: files(&lines).map(|file| one_line(&file.path)).collect(),
+            text,
+            untracked: head_and_tail(&names.join(", "), NAMES_MAX),
+        }
+    }
+
+    /// Whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.size == ChangeSize::default() && self.text.is_empty() && self.untracked.is_empty()
+    }
+
+    /// The diff as git gave it: other programs can read that.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The paths of the files in it.
+    pub fn files(&self) -> &[String] {
+        &self.files
+    }
+}
+
+/// A row of the page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageRow {
+    /// The row.
+    pub row: Row,
+    /// What it is for one who goes from file to file.
+    pub spot: Option<Spot>,
+}
+
+/// What a row is for one who goes from file to file. Files count from 0 on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spot {
+    /// The lines of a file begin with it.
+    Begins(usize),
+    /// It leads to a file.
+    LeadsTo(usize),
+}
+
+/// The file that a row of the page belongs to: of the rows above all files the first one. Nothing where there is none.
+pub fn file_at(spots: impl Iterator<Item = Option<Spot>>, line: usize) -> Option<usize> {
+    let mut found = None;
+    for (at, spot) in spots.enumerate() {
+        match spot {
+            Some(Spot::Begins(_)) if at > line && found.is_some() => break,
+            Some(Spot::Begins(file)) => found = Some(file),
+            Some(Spot::LeadsTo(_)) | None => {}
+        }
+    }
+    found
+}
+
+/// The rows of the page.
+pub fn page(changes: &Changes, columns: usize, theme: &Theme) -> Vec<PageRow> {
+    let lines = read(&changes.text);
+    let look = Look {
+        columns,
+        theme,
+        place: Place::Page,
+        digits: digits(&lines),
+    };
+    let mut out = Vec::new();
+    let mut put = |rows: Vec<Row>, spot: Option<Spot>| {
+        let mut spot = spot;
+        out.extend(rows.into_iter().map(|row| PageRow {
+            row,
+            spot: spot.take(),
+        }));
+    };
+    put(summary(changes, &lines, look), None);
+    let all: Vec<&File> = files(&lines).collect();
+    if all.len() > 1 {
+        let most = all.iter().take(FILES_MAX).map(|f| width(&count(f))).max();
+        for (at, file) in all.iter().take(FILES_MAX).enumerate() {
+            let row = listed(file, most.unwrap_or(0), look);
+            put(row, Some(Spot::LeadsTo(at)));
+        }
+        if all.len() > FILES_MAX {
+            let more = format!("… and {} more files", all.len() - FILES_MAX);
+            put(words(&more, theme.dim, look), None);
+        }
+    }
+    let mut at = 0;
+    for line in &lines {
+        let spot = match line {
+            Line::File(_) => {
+                at += 1;
+                Some(Spot::Begins(at - 1))
+            }
+            Line::Gap(_)
+            | Line::Same(..)
+            | Line::Added(..)
+            | Line::Removed(..)
+            | Line::Other(_) => None,
+        };
+        if spot.is_some() {
+            put(vec![Row::default()], None);
+        }
+        let drawn = match line {
+            Line::Other(text) if text.starts_with(CUT) => words(text, theme.warn, look),
+            line => rows(line, look, &mut 0),
+        };
+        put(drawn, spot);
+    }
+    out
+}
+
+fn files<'a, 'b>(lines: &'a [Line<'b>]) -> impl Iterator<Item = &'a File<'b>> {
+    lines.iter().filter_map(|line| match line {
+        Line::File(file) => Some(file),
+        Line::Gap(_) | Line::Same(..) | Line::Added(..) | Line::Removed(..) | Line::Other(_) => {
+            None
+        }
+    })
+}
+
+/// `3 files, +40 −2`, and what is not in the diff.
+fn summary(changes: &Changes, lines: &[Line<'_>], look: Look<'_>) -> Vec<Row> {
+    let theme = look.theme;
+    let mut seen = ChangeSize::default();
+    for file in files(lines) {
+        seen.files += 1;
+        seen.added += file.added as u64;
+        seen.removed += file.removed as u64;
+    }
+    // git has counted what was cut, too.
+    let is_cut = lines
+        .iter()
+        .any(|l| matches!(l, Line::Other(t) if t.starts_with(CUT)));
+    let size = if is_cut && changes.size.files > 0 {
+        changes.size
+    } else {
+        seen
+    };
+    let mut out = Vec::new();
+    if size.files > 0 {
+        let end = if size.files == 1 { "" } else { "s" };
+        let mut spans = vec![Span::styled(
+            format!("{} file{end}", size.files),
+            theme.text,
+        )];
+        if size.added + size.removed > 0 {
+            spans.push(Span::styled(", ", theme.text));
+            let number = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+            spans.extend(counts(number(size.added), number(size.removed), theme));
+        }
+        if is_cut {
+            let left = size.files.saturating_sub(seen.files);
+            let words = match left {
+                0 => " · too long: not all of it is shown".to_string(),
+                n => format!(" · too long: not all of it is shown, {n} more files are missing"),
+            };
+            spans.push(Span::styled(words, theme.warn));
+        }
+        out.extend(wrap(
+            &spans,
+            look.columns,
+            &Margin::default(),
+            Break::Words,
+            &mut 0,
+        ));
+    }
+    if !changes.untracked.is_empty() {
+        let names = format!(
+            "new files in no commit yet, not shown here: {}",
+            changes.untracked
+        );
+        out.extend(words(&names, theme.warn, look));
+    }
+    out
+}
+
+fn words(text: &str, style: ratatui::style::Style, look: Look<'_>) -> Vec<Row> {
+    let margin = Margin::hanging(vec![], vec!["  ".into()]);
+    let words = [Span::styled(one_line(text), style)];
+    wrap(&words, look.columns, &margin, Break::Words, &mut 0)
+}
+
+/// `+3 −1`, where lines of it are shown.
+fn count(file: &File<'_>) -> String {
+    match file.added + file.removed {
+        0 => String::new(),
+        _ => format!("+{} −{}", file.added, file.removed),
+    }
+}
+
+/// `  +3 −1  path  new`
+fn listed(file: &File<'_>, most: usize, look: Look<'_>) -> Vec<Row> {
+    let theme = look.theme;
+    let wide = width(&count(file));
+    let mut first = vec![Span::raw(" ".repeat(2 + most - wide.min(most)))];
+    if wide > 0 {
+        first.extend(counts(file.added, file.removed, theme));
+    }
+    first.push(if most > 0 { "  " } else { "" }.into());
+    let margin = Margin::hanging(first, vec!["      ".into()]);
+    let mut spans = vec![Span::styled(one_line(&file.path), theme.text)];
+    let said = file.words();
+    if !said.is_empty() {
+        spans.push(Span::styled(format!("  {}", one_line(&said)), theme.dim));
+    }
+    wrap(&spans, look.columns, &margin, Break::Words, &mut 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    /// What stands on a page of so many columns, and what its rows are for one who goes from file to file.
+    fn shown(changes: &Changes, columns: usize) -> Vec<(String, Option<Spot>)> {
+        let theme = Theme::default();
+        let rows = page(changes, columns, &theme).into_iter();
+        let text = |row: &Row| row.spans.iter().map(|s| s.content.as_ref()).collect();
+        rows.map(|r| (text(&r.row), r.spot)).collect()
+    }
+
+    fn words(changes: &Changes) -> Vec<String> {
+        shown(changes, 40)
+            .into_iter()
+            .map(|(text, _)| text)
+            .collect()
+    }
+
+    #[test]
+    fn the_files_come_first_and_each_has_its_heading() {
+        let text = "diff --git a/a.sh b/a.sh\nindex 1..2 100644\n--- a/a.sh\n+++ b/a.sh\n@@ -1,3 +1,3 @@\n one\n \n+two\n--- three\n\
+                    diff --git a/run b/run\nold mode 100644\nnew mode 100755\n";
+        let changes = Changes::new(" a.sh | 2 +-\n", text, &[]);
+        let expected = [
+            ("2 files, +1 −1", None),
+            ("  +1 −1  a.sh", Some(Spot::LeadsTo(0))),
+            ("         run  executable", Some(Spot::LeadsTo(1))),
+            ("", None),
+            ("a.sh  +1 −1", Some(Spot::Begins(0))),
+            ("1   one", None),
+            ("2   ", None),
+            ("3 + two", None),
+            // A line that begins with two dashes, taken away.
+            ("3 - -- three", None),
+            ("", None),
+            ("run  executable", Some(Spot::Begins(1))),
+        ];
+        assert_eq!(
+            shown(&changes, 40),
+            expected.map(|(text, spot)| (text.to_string(), spot))
+        );
+        assert_eq!(changes.files(), ["a.sh", "run"]);
+    }
+
+    #[test]
+    fn what_is_not_shown_is_said() {
+        let text = "--- a/x\n+++ b/x\n@@ -1 +1,9 @@\n+1\n[… 99 bytes cut here …]\n";
+        let stat = " x | 9 +\n 3 files changed, 1000 insertions(+)";
+        let changes = Changes::new(stat, text, &["n\u{1b}w".into(), "m".into()]);
+        let expected = [
+            "3 files, +1000 −0 · too long: not all of",
+            "it is shown, 2 more files are missing",
+            "new files in no commit yet, not shown",
+            "  here: n␛w, m",
+            "",
+            "x  +1 −0",
+            "1 + 1",
+            "[… 99 bytes cut here …]",
+        ];
+        assert_eq!(words(&changes), expected);
+        let many: Vec<String> = (0..40)
+            .map(|n| format!("diff --git a/{n} b/{n}\n"))
+            .collect();
+        let all = words(&Changes::new("", &many.concat(), &[]));
+        assert_eq!(all[30..33], ["  29", "… and 10 more files", ""]);
+        let long = "+a\n".repeat(200_000);
+        let changes = Changes::new(
+            "",
+            &format!("--- x\n+++ x\n@@ -0,0 +1,200000 @@\n{long}"),
+            &[],
+        );
+        assert!(changes.text().len() < DIFF_MAX + 100);
+        let all = words(&changes);
+        assert!(
+            all[0].starts_with("1 file, +") && all[0].contains("too long"),
+            "{}",
+            all[0]
+        );
+        assert!(Changes::new(" \n", "\n", &[]).is_empty());
+    }
+
+    #[test]
+    fn no_row_is_wider_than_the_page_whatever_stands_in_it() {
+        let text = format!(
+            "diff --git a/{0} b/{0}\nnew file mode 100644\n--- /dev/null\n+++ b/{0}\n@@ -0,0 +1,3 @@ {0}\n+{0}\n+\u{1b}]0;x\u{7}\t中\n+{1}\n\
+             diff --git a/y b/y\nrename from {0}\nrename to y\n",
+            "中文/é 👍👍/".repeat(9),
+            "x".repeat(5000)
+        );
+        let changes = Changes::new("", &text, &["中".repeat(50)]);
+        for columns in 1..60 {
+            for row in page(&changes, columns, &Theme::default()) {
+                assert!(row.row.width() <= columns.max(2), "{columns}: {row:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What is read from a diff: git's heads, hunks, and what is no diff.
+
+use pretty_assertions::assert_eq;
+
+use super::Line::{Added, Gap, Other, Removed, Same};
+use super::*;
+
+fn edited(path: &str, added: usize, removed: usize) -> Line<'_> {
+    Line::File(File {
+        path: path.into(),
+        added,
+        removed,
+        ..File::default()
+    })
+}
+
+#[test]
+fn lines_have_the_numbers_of_their_files() {
+    let text = "diff --git a/x.rs b/x.rs\nindex 1..2\n--- a/x.rs\n+++ b/x.rs\n@@ -9,3 +9,3 @@\n same\n--- odd\n+++ odd\n\n\
+                @@ -30 +30,2 @@ fn main()\n-a\n+b\r\n+c\n\\ No newline at end of file\n--- a/gone\t2026\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n";
+    let gone = Line::File(File {
+        path: "gone".into(),
+        change: Change::Deleted,
+        removed: 1,
+        ..File::default()
+    });
+    let expected = [
+        edited("x.rs", 3, 2),
+        Same(9, "same"),
+        Removed(10, "-- odd"),
+        Added(10, "++ odd"),
+        Same(11, ""),
+        Gap("fn main()"),
+        Removed(30, "a"),
+        Added(30, "b\r"),
+        Added(31, "c"),
+        Other("\\ No newline at end of file"),
+        gone,
+        Removed(1, "x"),
+    ];
+    assert_eq!(read(text), expected);
+    assert_eq!(super::super::digits(&expected), 2);
+}
+
+/// The path of each file and what is said beside it.
+fn heads(text: &str) -> Vec<(String, String)> {
+    let lines = read(text).into_iter();
+    lines
+        .map(|line| match line {
+            Line::File(file) => (file.path.to_string(), file.words()),
+            other => panic!("{other:?}"),
+        })
+        .collect()
+}
+
+#[test]
+fn what_git_says_of_a_file_is_in_its_heading() {
+    let cases = [
+        (
+            "diff --git a/n b/n\nnew file mode 100644\nindex 0000000..e69de29",
+            ("n", "new"),
+        ),
+        (
+            "diff --git a/run.sh b/run.sh\nnew file mode 100755\nindex 0..1",
+            ("run.sh", "new, executable"),
+        ),
+        (
+            "diff --git a/a file b/a file\ndeleted file mode 100644\nindex 1..0",
+            ("a file", "deleted"),
+        ),
+        (
+            "diff --git a/old b/new\nsimilarity index 100%\nrename from old\nrename to new",
+            ("new", "renamed from old"),
+        ),
+        (
+            "diff --git a/one b/two\nsimilarity index 90%\ncopy from one\ncopy to two",
+            ("two", "copied from one"),
+        ),
+        (
+            "diff --git a/p.png b/p.png\nindex 1..2 100644\nBinary files a/p.png and b/p.png differ",
+            ("p.png", "binary"),
+        ),
+        (
+            "diff --git a/p.png b/p.png\nnew file mode 100644\nindex 0..2\nBinary files /dev/null and b/p.png differ",
+            ("p.png", "new, binary"),
+        ),
+        (
+            "diff --git a/x b/x\nold mode 100644\nnew mode 100755",
+            ("x", "executable"),
+        ),
+        (
+            "diff --git a/x b/x\nold mode 100755\nnew mode 100644",
+            ("x", "no longer executable"),
+        ),
+        (
+            "diff --git a/x b/x\nold mode 100600\nnew mode 100640",
+            ("x", "mode 100600 → 100640"),
+        ),
+        (
+            "diff --git a/l b/l\nnew file mode 120000",
+            ("l", "new, a link"),
+        ),
+        (
+            "diff --git \"a/s\\303\\274\\tq\\\"\" \"b/s\\303\\274\\tq\\\"\"\nnew file mode 100644",
+            ("sü\tq\"", "new"),
+        ),
+        (
+            "diff --git \"a/\\377\" b/plain\nrename from \"\\377\"\nrename to plain",
+            ("plain", "renamed from \u{fffd}"),
+        ),
+        ("--- /dev/null\n+++ b/x", ("x", "new")),
+        ("--- a/x\n+++ /dev/null", ("x", "deleted")),
+        ("--- x y\t\n+++ x y\t", ("x y", "")),
+        (
+            "diff --cc both\nindex 1,2..3\nmode 100644,100644..100755",
+            ("both", ""),
+        ),
+    ];
+    for (text, (path, words)) in cases {
+        assert_eq!(heads(text), [(path.into(), words.into())], "{text}");
+    }
+}
+
+#[test]
+fn a_diff_against_several_files_has_the_numbers_of_the_new_one() {
+    let text = "diff --cc x\nindex 1,2..3\n--- a/x\n+++ b/x\n@@@ -1,2 -1,2 +1,3 @@@ about\n  same\n- ours\n -theirs\n++both\n +one\n\
+                diff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b";
+    let expected = [
+        edited("x", 2, 2),
+        Gap("about"),
+        Same(1, "same"),
+        Removed(2, "ours"),
+        Removed(2, "theirs"),
+        Added(2, "both"),
+        Added(3, "one"),
+        edited("y", 1, 1),
+        Removed(1, "a"),
+        Added(1, "b"),
+    ];
+    assert_eq!(read(text), expected);
+}
+
+#[test]
+fn what_is_no_diff_is_shown_as_it_is() {
+    let cases = [
+        "+ plain",
+        "@@ nonsense",
+        "[… 5 bytes cut here …]",
+        "",
+        "@@ -1,x +2 @@",
+        "@",
+        "@ -1 +1 @",
+        "@@@@@",
+        "中@@ -1 +1 @@",
+        "index of everything",
+        "similarity index 3",
+    ];
+    let text = cases.join("\n");
+    assert_eq!(read(&text), cases.map(Other));
+    let huge = format!("@@ -{0} +{0},2 @@\n+a\n+b", usize::MAX);
+    assert_eq!(
+        read(&huge),
+        [Added(usize::MAX, "a"), Added(usize::MAX, "b")]
+    );
+}
+
+#[test]
+fn behind_a_cut_no_line_is_counted_to_the_file_before_it() {
+    let text = "--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n a\n[… 5 bytes cut here …]\n+b\n-c";
+    let expected = [
+        edited("x", 0, 0),
+        Same(1, "a"),
+        Other("[… 5 bytes cut here …]"),
+        Other("+b"),
+        Other("-c"),
+    ];
+    assert_eq!(read(text), expected);
+}
+
+mod properties {
+    use proptest::prelude::*;
+
+    use super::super::*;
+
+    proptest! {
+        /// Whatever is made of the pieces of diffs: nothing breaks, and no line of a file is counted twice or lost.
+        #[test]
+        fn any_pieces_are_read(pieces in proptest::collection::vec(prop_oneof![
+            Just("diff --git a/x b/x"), Just("diff --cc x"), Just("--- a/x"), Just("+++ b/x"), Just("--- \"a"), Just("+++ /dev/null"),
+            Just("@@ -1,2 +1,2 @@"), Just("@@@ -1 -1 +1,2 @@@"), Just("@@ -0,0 +1 @@ é"), Just("+a"), Just("-b"), Just(" c"), Just("++"), Just(""),
+            Just("\\ No newline"), Just("rename from \"\\"), Just("old mode"), Just("diff --git \"a/\\7 b"), Just("é"), Just("[… 1 bytes cut here …]"),
+        ], 0..40)) {
+            let lines = read(&pieces.join("\n")).len();
+            prop_assert!(lines <= pieces.len());
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Pure: the lines of a diff as rows of a width: what they do is said by a sign and a number, not by colour alone.
+
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+use super::read::{File, Line};
+use crate::domain::text::{harmless, one_line};
+use crate::ui::theme::Theme;
+use crate::ui::wrap::{Break, Margin, Row, wrap};
+
+/// Most digits of a line number.
+const DIGITS_MAX: usize = 7;
+
+/// Where a diff is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Below a tool call, whose own line says how much was changed.
+    Conversation,
+    /// On a page of its own.
+    Page,
+}
+
+/// How to draw.
+#[derive(Debug, Clone, Copy)]
+pub struct Look<'a> {
+    /// The columns that there are.
+    pub columns: usize,
+    /// The looks.
+    pub theme: &'a Theme,
+    /// Where.
+    pub place: Place,
+    /// The digits of a number: [`digits`].
+    pub digits: usize,
+}
+
+impl Look<'_> {
+    /// What stands left of everything.
+    fn indent(&self) -> &'static str {
+        match self.place {
+            Place::Conversation => "  ",
+            Place::Page => "",
+        }
+    }
+
+    /// Blanks as wide as what stands before a line.
+    fn blank(&self) -> String {
+        " ".repeat(self.indent().len() + self.digits + 1)
+    }
+}
+
+/// The digits of the largest number of a line.
+pub fn digits(lines: &[Line<'_>]) -> usize {
+    let number = |line: &Line| match line {
+        Line::Same(n, _) | Line::Added(n, _) | Line::Removed(n, _) => *n,
+        Line::File(_) | Line::Gap(_) | Line::Other(_) => 0,
+    };
+    let most = lines.iter().map(number).max().unwrap_or(0);
+    most.to_string().len().min(DIGITS_MAX)
+}
+
+/// The rows of a line.
+pub fn rows(line: &Line<'_>, look: Look<'_>, ink: &mut usize) -> Vec<Row> {
+    let theme = look.theme;
+    let (first, text, style) = match line {
+        Line::File(file) => return heading(file, look, ink),
+        Line::Gap(about) => {
+            let dots = Span::styled(format!("{}⋯ ", look.blank()), theme.dim);
+            (vec![dots], *about, theme.dim)
+        }
+        Line::Other(text) => (vec![look.indent().into()], *text, theme.dim),
+        Line::Same(number, text) => (gutter(*number, " ", theme.dim, look), *text, theme.dim),
+        Line::Added(number, text) => {
+            let first = gutter(*number, "+", theme.added, look);
+            (first, *text, theme.added)
+        }
+        Line::Removed(number, text) => {
+            let first = gutter(*number, "-", theme.removed, look);
+            (first, *text, theme.removed)
+        }
+    };
+    if text.is_empty() {
+        return vec![Row::ornament(first, *ink)];
+    }
+    let rest = vec![Span::styled(format!("{}↳ ", look.blank()), theme.dim)];
+    let margin = Margin::hanging(first, rest);
+    let words = [Span::styled(harmless(text), style)];
+    wrap(&words, look.columns, &margin, Break::Anywhere, ink)
+}
+
+fn gutter(number: usize, sign: &'static str, style: Style, look: Look<'_>) -> Vec<Span<'static>> {
+    let digits = look.digits;
+    let number = format!("{}{number:>digits$} ", look.indent());
+    vec![
+        Span::styled(number, look.theme.dim),
+        Span::styled(sign, style),
+        " ".into(),
+    ]
+}
+
+/// `path  new  +3 −1`
+fn heading(file: &File<'_>, look: Look<'_>, ink: &mut usize) -> Vec<Row> {
+    let theme = look.theme;
+    let mut spans = vec![Span::styled(one_line(&file.path), theme.heading)];
+    let words = file.words();
+    if !words.is_empty() {
+        spans.push(Span::styled(format!("  {}", one_line(&words)), theme.dim));
+    }
+    if look.place == Place::Page && file.added + file.removed > 0 {
+        spans.push("  ".into());
+        spans.extend(counts(file.added, file.removed, theme));
+    }
+    let margin = Margin::hanging(
+        vec![look.indent().into()],
+        vec![format!("{}  ", look.indent()).into()],
+    );
+    wrap(&spans, look.columns, &margin, Break::Words, ink)
+}
+
+/// `+3 −1`
+pub fn counts(added: usize, removed: usize, theme: &Theme) -> [Span<'static>; 3] {
+    [
+        Span::styled(format!("+{added}"), theme.added),
+        " ".into(),
+        Span::styled(format!("−{removed}"), theme.removed),
+    ]
+}

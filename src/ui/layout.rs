@@ -8,6 +8,7 @@ use super::needs_card;
 use super::pane::{Focus, Pane};
 use super::state::UiState;
 use super::tour;
+use super::transcript::Viewport;
 use crate::domain::screen::Arrangement;
 
 /// Narrowest screen with panes, in columns.
@@ -123,6 +124,14 @@ pub fn talk(state: &UiState, area: Rect) -> Rect {
         width: inner.width.min(TEXT_WIDEST),
         height: inner.height - queued_rows(state, inner.height),
         ..inner
+    }
+}
+
+/// The room of a conversation whose words lie at `talk`.
+pub fn viewport(talk: Rect) -> Viewport {
+    Viewport {
+        width: talk.width,
+        height: talk.height,
     }
 }
 

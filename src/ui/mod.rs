@@ -42,6 +42,7 @@ mod readers;
 pub mod replay;
 mod requests;
 mod rows;
+mod scrollbar;
 mod seat;
 mod sentence;
 mod skills;

@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 
 use super::layout;
 use super::rows;
+use super::scrollbar::Scrollbar;
 use super::state::UiState;
 use super::textual::{wrap, wrap_some};
 use crate::domain::request::{Decider, Request, RequestKind};
@@ -92,6 +93,13 @@ pub struct Places {
     pub card: Card,
     /// Lines of the text that are scrolled away above.
     pub top: usize,
+}
+
+impl Places {
+    /// The scrollbar of the text, in the right edge of the pane's frame `area`.
+    pub fn bar(&self, area: Rect) -> Option<Scrollbar> {
+        Scrollbar::of_list(area, self.text, self.top, self.card.lines.len())
+    }
 }
 
 /// Where the selected request's card lies.

@@ -38,6 +38,7 @@ pub use steps::{Step, step};
 use super::ages;
 use super::graph::{self, Drawing, Short, Wanted};
 use super::rows::first_row;
+use super::scrollbar::Scrollbar;
 use super::state::UiState;
 use super::textual::age;
 use crate::domain::ids::{Name, TaskId};
@@ -399,6 +400,23 @@ pub fn in_view(state: &UiState, places: &Places) -> Vec<(Rect, TaskId)> {
         Some((Rect::new(x, y, width, height), index.id(at)?))
     };
     nodes.filter_map(cells).collect()
+}
+
+/// The scrollbar of the pane with the frame `area`: of the list, or of the drawing from above to below.
+pub fn scrollbar(state: &UiState, places: &Places, area: Rect) -> Option<Scrollbar> {
+    let body = places.body;
+    let (at, id) = selected(state)?;
+    match &places.shown {
+        Shown::List(_) => {
+            let len = rows(state).len();
+            Scrollbar::of_list(area, body, first_row(len, at, body.height), len)
+        }
+        Shown::Graph(drawing) => {
+            let node = index(state).place(id).unwrap_or_default();
+            let (_, top) = state.camera.window(drawing, node, body);
+            Scrollbar::of_list(area, body, top, drawing.height)
+        }
+    }
 }
 
 /// The cells on the screen of `length` cells from `at` on, when `first` is the first one in view of a place with so many.

@@ -9,6 +9,7 @@ use super::bars::{self, Placed};
 use super::keymap::Action;
 use super::layout::{self, Class};
 use super::pane::Pane;
+use super::scrollbar::Scrollbar;
 use super::state::{MouseOwner, UiState};
 use super::view;
 use crate::domain::ids::TaskId;
@@ -25,6 +26,17 @@ pub enum Held {
     Ground(Position),
     /// The bar of a recording, in this line.
     Replay(Rect),
+    /// A scrollbar.
+    Scrollbar(Scrolls, Scrollbar),
+}
+
+/// What a scrollbar scrolls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scrolls {
+    /// A pane.
+    Pane(Pane),
+    /// What lies over the panes.
+    Popup,
 }
 
 /// What is remembered of the mouse between two of its messages.
@@ -43,6 +55,8 @@ pub enum Hit {
     Nothing,
     /// The bar in the line of a recording.
     Replay(Rect),
+    /// The scrollbar of a place.
+    Scrollbar(Scrolls, Scrollbar),
     /// The border between two columns.
     Border,
     /// What leads to a pane: its tab, or words about what is in it.

@@ -1,11 +1,12 @@
 //! What can be pressed in a popup and beside it. Nothing below it can.
 
-use super::{Hit, Placed, has_mouse, listed};
+use super::{Hit, Placed, Scrolls, has_mouse, listed};
 use crate::ui::diff::Spot;
 use crate::ui::help::Means;
 use crate::ui::keymap::Action;
 use crate::ui::layout::Layout;
 use crate::ui::popup::Popup;
+use crate::ui::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
 use crate::ui::theme::Theme;
 use crate::ui::{bars, boxes, complete, event_log, pickers, readers, rows};
@@ -30,7 +31,7 @@ pub fn offers(state: &UiState, layout: &Layout, out: &mut Vec<Placed<Hit>>) {
 pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
     let mut acts: Vec<Placed<Hit>> = Vec::new();
     let mut put = |at, what| acts.push(Placed { at, what });
-    let (area, beside) = match popup {
+    let (area, beside, bar) = match popup {
         Popup::Reader(reader) => {
             let lines = readers::rows(state, reader, &Theme::default());
             let place = readers::place(state.size, reader, lines.len());
@@ -43,7 +44,8 @@ pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
                     put(at, Hit::File(file));
                 }
             }
-            (place, Hit::BesidePopup)
+            let bar = Scrollbar::of_list(place, list, first, lines.len());
+            (place, Hit::BesidePopup, bar)
         }
         Popup::Picker(picker) => {
             let len = rows::picks(state, picker).len();
@@ -51,7 +53,8 @@ pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
             for (at, row) in listed(place.list, place.first, len) {
                 put(at, Hit::PopupRow(row));
             }
-            (place.area, Hit::BesidePopup)
+            let bar = Scrollbar::of_list(place.area, place.list, place.first, len);
+            (place.area, Hit::BesidePopup, bar)
         }
         Popup::Jobs { row } => {
             let len = state.jobs.listed().len();
@@ -59,7 +62,8 @@ pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
             for (at, row) in listed(place.list, place.first, len) {
                 put(at, Hit::PopupRow(row));
             }
-            (place.area, Hit::BesidePopup)
+            let bar = Scrollbar::of_list(place.area, place.list, place.first, len);
+            (place.area, Hit::BesidePopup, bar)
         }
         Popup::EventLog(view) => {
             let rows = view.rows(state);
@@ -68,7 +72,8 @@ pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
             for (at, row) in listed(place.list, place.first, rows.len()) {
                 put(at, Hit::PopupRow(row));
             }
-            (place.area, Hit::BesidePopup)
+            let bar = Scrollbar::of_list(place.area, place.list, place.first, rows.len());
+            (place.area, Hit::BesidePopup, bar)
         }
         // What is written or asked there is not put away by a slip of the mouse.
         Popup::Comment(_) | Popup::Confirm(_) => {
@@ -78,11 +83,14 @@ pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
                     put(button.at, Hit::Button(action));
                 }
             }
-            (place.area, Hit::Popup)
+            (place.area, Hit::Popup, None)
         }
     };
     if has_mouse(state) {
         put(pickers::close_mark(area), Hit::Button(Action::Back));
+    }
+    if let Some(bar) = bar {
+        put(bar.at, Hit::Scrollbar(Scrolls::Popup, bar));
     }
     out.append(&mut acts);
     out.extend([(area, Hit::Popup), (state.size, beside)].map(|(at, what)| Placed { at, what }));

@@ -2,15 +2,17 @@
 
 use ratatui::layout::Rect;
 
-use super::{Hit, Placed, listed};
+use super::{Hit, Placed, Scrolls, listed};
 use crate::ui::board::{self, Shown};
 use crate::ui::keymap::Action;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::rows::{self, first_row};
+use crate::ui::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
 use crate::ui::{bars, layout, needs_card};
 
-/// Adds the words on a pane's frame: its title does what its number does, and what follows the newest follows it.
+/// Adds what is on a pane's frame: its title does what its number does, what follows the newest follows it, and its
+/// scrollbar scrolls.
 pub fn on_the_frame(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Placed<Hit>>) {
     out.push(Placed {
         at: bars::title_place(state, pane, area),
@@ -20,32 +22,64 @@ pub fn on_the_frame(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Place
     if let Some(mark) = follow.flatten() {
         out.push(mark.map(|_| Hit::In(pane, Action::Follow)));
     }
+    out.extend(scrollbar(state, pane, area).map(|bar| Placed {
+        at: bar.at,
+        what: Hit::Scrollbar(Scrolls::Pane(pane), bar),
+    }));
+}
+
+/// The scrollbar in the right edge of a pane.
+fn scrollbar(state: &UiState, pane: Pane, area: Rect) -> Option<Scrollbar> {
+    let inside = layout::inside(area);
+    let list = |(len, first)| Scrollbar::of_list(area, inside, first, len);
+    match pane {
+        Pane::Todo => list(todo(state, inside)),
+        Pane::Team => list(team(state, inside)),
+        Pane::Inbox => list(inbox(state, inside)),
+        Pane::Board => board::scrollbar(state, &board::places(state, inside), area),
+        Pane::Lead => {
+            let talk = layout::talk(state, area);
+            let transcript = &state.agents.get(&state.shown)?.transcript;
+            let scrolled = transcript.scrolled(layout::viewport(talk));
+            Scrollbar::new(area, talk, scrolled?)
+        }
+        Pane::Needs => needs_card::places(state, needs_card::inside(area)).bar(area),
+    }
+}
+
+/// How many rows the todo list has, and the place of the first one in view.
+fn todo(state: &UiState, inside: Rect) -> (usize, usize) {
+    (
+        rows::todo(state).len(),
+        rows::first_todo(state, inside.height),
+    )
+}
+
+fn team(state: &UiState, inside: Rect) -> (usize, usize) {
+    let len = rows::team(state).len();
+    let selected = rows::selected_member(state).map_or(0, |(at, _)| at);
+    (len, first_row(len, selected, inside.height))
+}
+
+fn inbox(state: &UiState, inside: Rect) -> (usize, usize) {
+    let len = state.letters.len();
+    let selected = rows::selected_letter(state).unwrap_or(0);
+    (len, first_row(len, selected, inside.height))
 }
 
 /// Adds what lies in a pane, and the pane itself behind it.
 pub fn inside(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Placed<Hit>>) {
     let inside = layout::inside(area);
     let mut put = |at, what| out.push(Placed { at, what });
-    let mut list = |len: usize, first: usize| {
+    let mut list = |(len, first): (usize, usize)| {
         for (at, row) in listed(inside, first, len) {
             put(at, Hit::Row(pane, row));
         }
     };
     match pane {
-        Pane::Todo => list(
-            rows::todo(state).len(),
-            rows::first_todo(state, inside.height),
-        ),
-        Pane::Team => {
-            let len = rows::team(state).len();
-            let selected = rows::selected_member(state).map_or(0, |(at, _)| at);
-            list(len, first_row(len, selected, inside.height));
-        }
-        Pane::Inbox => {
-            let len = state.letters.len();
-            let selected = rows::selected_letter(state).unwrap_or(0);
-            list(len, first_row(len, selected, inside.height));
-        }
+        Pane::Todo => list(todo(state, inside)),
+        Pane::Team => list(team(state, inside)),
+        Pane::Inbox => list(inbox(state, inside)),
         Pane::Board => {
             let places = board::places(state, inside);
             if let Some(row) = places.filter {

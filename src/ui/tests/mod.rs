@@ -20,6 +20,7 @@ mod read;
 mod replay;
 mod robust;
 mod scenes;
+mod scrollbars;
 mod themes;
 mod threads;
 mod unknown;

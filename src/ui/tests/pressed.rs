@@ -272,6 +272,7 @@ fn check_keys(make: &dyn Fn() -> UiState, look: &str) {
             Hit::HelpRow(_)
             | Hit::Nothing
             | Hit::Replay(_)
+            | Hit::Scrollbar(..)
             | Hit::Border
             | Hit::Ground
             | Hit::Talk(_)

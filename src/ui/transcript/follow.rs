@@ -3,6 +3,7 @@
 use super::layout::Above;
 use super::layouts::Layouts;
 use super::log::Log;
+use crate::ui::scrollbar::Scrolled;
 
 /// How a transcript is scrolled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +46,9 @@ impl Viewport {
         usize::from(self.height.max(1))
     }
 }
+
+/// The parts of a cell that a scrollbar counts.
+const PARTS: usize = 1000;
 
 /// What the reader looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -185,6 +189,39 @@ impl Place {
             room -= height;
         }
         Some((top.at, last))
+    }
+
+    /// How much of it is in view. Counted in parts of cells: the rows of cells that were never in view are not known.
+    pub fn scrolled(&self, log: &Log, layouts: &mut Layouts, rows: usize) -> Option<Scrolled> {
+        let top = self.top(log, layouts, rows)?;
+        let part = |line: usize, height: usize| PARTS * line.min(height) / height.max(1);
+        let first = top.at * PARTS + part(top.line, layouts.get(log, top.at).len());
+        let mut room = rows + top.line;
+        let mut end = top.at * PARTS;
+        for at in top.at..log.len() {
+            let height = layouts.get(log, at).len();
+            end = at * PARTS + part(room, height.max(1));
+            if height >= room {
+                break;
+            }
+            room -= height;
+        }
+        Some(Scrolled {
+            len: log.len() * PARTS,
+            first,
+            seen: end - first,
+        })
+    }
+
+    /// Goes to where so many parts of cells lie above, as [`Place::scrolled`] counts them.
+    pub fn jump(&mut self, parts: usize, log: &Log, layouts: &mut Layouts, rows: usize) {
+        let at = parts / PARTS;
+        if at >= log.len() {
+            *self = Place::Following;
+            return;
+        }
+        let line = layouts.get(log, at).len() * (parts % PARTS) / PARTS;
+        self.hold(Spot { at, line }, log, layouts, rows);
     }
 
     fn up(&mut self, by: usize, log: &Log, layouts: &mut Layouts, rows: usize) {

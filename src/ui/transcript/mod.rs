@@ -35,6 +35,7 @@ pub use view::{Drawn, TranscriptCache};
 
 use crate::domain::ids::{CallId, Name};
 use crate::protocol::event::Level;
+use crate::ui::scrollbar::Scrolled;
 use crate::ui::theme::Theme;
 use cell::Kind;
 use follow::Place;
@@ -103,6 +104,21 @@ impl Transcript {
         }
         self.with_layouts(viewport, |place, log, layouts, rows| {
             place.scroll(by, log, layouts, rows);
+        });
+    }
+
+    /// How much of it is in view of that size.
+    pub fn scrolled(&self, viewport: Viewport) -> Option<Scrolled> {
+        let mut layouts = Layouts::default();
+        layouts.begin(viewport.columns(), &Theme::default());
+        self.place
+            .scrolled(&self.log, &mut layouts, viewport.rows())
+    }
+
+    /// Goes to where so much lies above, as [`Transcript::scrolled`] counts.
+    pub fn jump(&mut self, above: usize, viewport: Viewport) {
+        self.with_layouts(viewport, |place, log, layouts, rows| {
+            place.jump(above, log, layouts, rows);
         });
     }
 

@@ -7,6 +7,7 @@ use super::Transcript;
 use super::find::{self, Hit};
 use super::layout::Mark;
 use super::layouts::Layouts;
+use crate::ui::scrollbar::Scrolled;
 use crate::ui::theme::Theme;
 use crate::ui::wrap::Row;
 
@@ -30,24 +31,24 @@ impl TranscriptCache {
 }
 
 impl Transcript {
-    /// Draws it into `area`. How much came in below is [`Transcript::unread_below`]: the frame says it.
+    /// Draws it into `area`; how much of it is in view comes back. How much came in below is
+    /// [`Transcript::unread_below`]: the frame says both.
     pub fn view(
         &self,
         cache: &mut TranscriptCache,
         theme: &Theme,
         area: Rect,
         buffer: &mut Buffer,
-    ) {
+    ) -> Option<Scrolled> {
         let area = area.intersection(buffer.area);
         if area.is_empty() {
-            return;
+            return None;
         }
         let layouts = &mut cache.layouts;
         layouts.begin(usize::from(area.width), theme);
         let height = usize::from(area.height);
-        let Some(top) = self.place.top(&self.log, layouts, height) else {
-            return;
-        };
+        let top = self.place.top(&self.log, layouts, height)?;
+        let scrolled = self.place.scrolled(&self.log, layouts, height);
         let mut lines = area.y..area.bottom();
         let mut skip = top.line;
         let here = self.here();
@@ -74,10 +75,11 @@ impl Transcript {
                 cell.highlight(&find::hits(needle, laid.rows(0)), here, theme, buffer);
             }
             if lines.is_empty() {
-                return;
+                break;
             }
             skip = 0;
         }
+        scrolled
     }
 }
 

@@ -98,6 +98,24 @@ pub fn scroll(state: &mut UiState, by: Scroll) {
     }
 }
 
+/// Goes to where a scrollbar is pulled: a list to its row `at`, a drawing so far that `first` rows of it lie above.
+pub fn jump(state: &mut UiState, first: usize, at: usize) {
+    let places = places(state);
+    match &places.shown {
+        Shown::List(_) => {
+            let task = board::rows(state).get(at).map(|row| row.task);
+            let id = task.and_then(|task| board::index(state).id(task));
+            select(state, id);
+        }
+        Shown::Graph(drawing) => {
+            let selected = board::selected(state).and_then(|(_, id)| board::index(state).place(id));
+            let selected = selected.unwrap_or_default();
+            let (_, top) = state.camera.window(drawing, selected, places.body);
+            shift(state, (0, first.cast_signed() - top.cast_signed()));
+        }
+    }
+}
+
 /// Moves the selection along an edge: forward to what waits, back to what is waited for.
 pub fn along(state: &mut UiState, way: Way) {
     match shown(state) {

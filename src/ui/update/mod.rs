@@ -8,6 +8,7 @@ mod event_log;
 mod events;
 mod find;
 mod first;
+mod jump;
 mod merge;
 mod mouse;
 mod movement;

@@ -3,10 +3,10 @@
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
-use super::{Do, act, board, compose, movement, popups, replay, screen};
+use super::{Do, act, board, compose, jump, movement, popups, replay, screen};
 use crate::ui::board::Toward;
 use crate::ui::complete::Completion;
-use crate::ui::hit::{self, Held, Hit};
+use crate::ui::hit::{self, Held, Hit, Scrolls};
 use crate::ui::keymap::Action;
 use crate::ui::layout;
 use crate::ui::pane::{Focus, Pane};
@@ -49,12 +49,20 @@ pub fn mouse(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
 fn let_go(state: &mut UiState, out: &mut Vec<Do>) {
     match std::mem::take(&mut state.pointer.held) {
         Held::Border => out.push(Do::SaveScreen(state.screen)),
-        Held::Nothing | Held::Ground(_) | Held::Replay(_) => {}
+        Held::Nothing | Held::Ground(_) | Held::Replay(_) | Held::Scrollbar(..) => {}
     }
 }
 
 fn pull(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
-    if !state.popups.is_empty() {
+    let is_covered = match state.pointer.held {
+        Held::Scrollbar(Scrolls::Popup, _) => state.popups.is_empty(),
+        Held::Nothing
+        | Held::Border
+        | Held::Ground(_)
+        | Held::Replay(_)
+        | Held::Scrollbar(Scrolls::Pane(_), _) => !state.popups.is_empty(),
+    };
+    if is_covered {
         // What a popup covers is out of reach.
         return let_go(state, out);
     }
@@ -71,6 +79,7 @@ fn pull(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
             state.pointer.held = Held::Ground(here);
         }
         Held::Replay(line) => replay::seek(state, line, event.column),
+        Held::Scrollbar(of, bar) => jump::jump(state, of, bar, event.row),
     }
     state.pointer.clicked = None;
     state.dirty = true;
@@ -146,6 +155,10 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
             replay::seek(state, line, event.column);
         }
         Hit::Border => state.pointer.held = Held::Border,
+        Hit::Scrollbar(of, bar) => {
+            state.pointer.held = Held::Scrollbar(of, bar);
+            jump::jump(state, of, bar, event.row);
+        }
         Hit::Ground => {
             state.pointer.held = Held::Ground(Position::new(event.column, event.row));
             movement::focus(state, Pane::Board);
@@ -220,28 +233,7 @@ fn row(state: &mut UiState, pane: Pane, at: usize, click: Click, out: &mut Vec<D
         Pane::Lead | Pane::Board => None,
     };
     movement::focus(state, pane);
-    match pane {
-        Pane::Todo => state.selected.todo = Some(at),
-        Pane::Team => {
-            let name = rows::team(state).get(at).map(|row| row.name().clone());
-            state.selected.member = name.or(state.selected.member.take());
-        }
-        Pane::Inbox => {
-            let is_newest = at + 1 >= state.letters.len();
-            let letter = state.letters.at(at).filter(|_| !is_newest);
-            state.selected.letter = letter.map(|t| t.number);
-        }
-        Pane::Needs => {
-            if let Some(request) = state.requests.at(at) {
-                let is_other = state.selected.request.as_ref() != Some(&request.id);
-                state.selected.request = Some(request.id.clone());
-                if is_other {
-                    state.selected.request_scroll = 0;
-                }
-            }
-        }
-        Pane::Lead | Pane::Board => {}
-    }
+    jump::select(state, pane, at);
     if had_keys && selected == Some(at) {
         act(state, Action::Open, out);
     }

@@ -302,10 +302,7 @@ pub fn viewport(state: &UiState) -> Viewport {
         .pane(Pane::Lead)
         .map(|area| layout::talk(state, area))
         .unwrap_or_default();
-    Viewport {
-        width: area.width,
-        height: area.height,
-    }
+    layout::viewport(area)
 }
 
 fn scroll_popup(state: &mut UiState, by: Scroll) {

@@ -98,6 +98,19 @@ pub fn select(state: &mut UiState, by: Scroll) {
     }
 }
 
+/// Selects the entry of the help at a line, or the next one below.
+pub fn select_near(state: &mut UiState, line: usize) {
+    let Some((rows, first, page)) = seen(state) else {
+        return;
+    };
+    let below = rows.iter().skip(line).find_map(|row| row.entry);
+    let entry = below.or_else(|| rows.iter().rev().find_map(|row| row.entry));
+    if let (Some(entry), Some(reader)) = (entry, reader(state)) {
+        reader.row = entry.at;
+        reader.scroll = help::reveal(&rows, reader.row, first, page);
+    }
+}
+
 /// What is written stays searched for.
 fn keep(state: &mut UiState) {
     let Some(reader) = reader(state) else { return };

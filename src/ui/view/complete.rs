@@ -7,6 +7,7 @@ use super::{frame, popup};
 use crate::ui::complete;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::layout::Layout;
+use crate::ui::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
 use crate::ui::textual::{fit, width};
 use crate::ui::theme::Theme;
@@ -25,12 +26,14 @@ pub fn draw(state: &UiState, theme: &Theme, layout: &Layout, buffer: &mut Buffer
     } else {
         "Commands"
     };
-    let mut below = frame::beyond(offers.len(), place.first, place.list.height, theme);
+    let mut below = frame::position(Some(selected), offers.len(), place.list.height, theme);
     if below.is_empty() {
         let key = state.keymap.key(Context::Completion, Action::Complete);
         below = vec![Span::styled(format!("{key} completes"), theme.dim)];
     }
     popup::lay(title, below, theme, place.area, buffer);
+    let bar = Scrollbar::of_list(place.area, place.list, place.first, offers.len());
+    frame::scrollbar(bar, theme, buffer);
     let first = complete::columns(&offers);
     for ((at, offer), row) in offers
         .iter()

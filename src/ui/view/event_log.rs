@@ -12,6 +12,7 @@ use crate::ui::event_log::{About, LINES_MAX, LogLine, LogView, Tone, Topic, plac
 use crate::ui::keymap::{Action, Context};
 use crate::ui::popup::Searching;
 use crate::ui::readers::centered;
+use crate::ui::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
 use crate::ui::textual::{clock_to_the_second, count, fit, pad, width, wrap, wrap_some};
 use crate::ui::theme::Theme;
@@ -37,8 +38,10 @@ pub fn draw(
     }
     let row = view.row(&rows);
     let place = place(state, view, rows.len(), row.unwrap_or(0));
-    let below = frame::beyond(rows.len(), place.first, place.list.height, theme);
+    let below = frame::position(row, rows.len(), place.list.height, theme);
     open(state, &title, below, theme, place.area, buffer);
+    let bar = Scrollbar::of_list(place.area, place.list, place.first, rows.len());
+    frame::scrollbar(bar, theme, buffer);
     let cursor = place
         .search
         .map(|row| search(&view.filter, theme, row, buffer).0);

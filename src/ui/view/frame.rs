@@ -9,9 +9,13 @@ use ratatui::widgets::{Block, BorderType, Widget};
 use crate::ui::bars;
 use crate::ui::pane::{Focus, Pane};
 pub use crate::ui::rows::first_row;
+use crate::ui::scrollbar::{self, Scrollbar};
 use crate::ui::state::UiState;
 use crate::ui::textual::{fit, width, wrap};
 use crate::ui::theme::Theme;
+
+/// The thumb of a scrollbar.
+const THUMB: &str = "┃";
 
 /// What a pane writes on its frame.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +28,8 @@ pub struct Titles {
     pub foot: Vec<Span<'static>>,
     /// On the right of the lower edge.
     pub below: Vec<Span<'static>>,
+    /// In the right edge.
+    pub bar: Option<Scrollbar>,
 }
 
 /// Draws the frame of a pane; the place inside comes back.
@@ -61,6 +67,7 @@ pub fn pane(
     let block = foot(block, titles.foot);
     let inner = block.inner(area);
     block.render(area, buffer);
+    scrollbar(titles.bar, theme, buffer);
     inner
 }
 
@@ -152,7 +159,28 @@ pub fn search_edge(
     Position::new(row.x.saturating_add(column), row.y)
 }
 
-/// How much of a list lies above and below what is in view; empty when all of it is in view.
+/// Which row of a list is selected and how many there are; empty when all of them are in view.
+pub fn position(
+    selected: Option<usize>,
+    len: usize,
+    height: u16,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    match scrollbar::position(selected, len, height) {
+        words if words.is_empty() => Vec::new(),
+        words => vec![Span::styled(words, theme.dim)],
+    }
+}
+
+/// Draws the thumb of a scrollbar: a bar in the line of the frame, so that it costs no column and is seen without colour.
+pub fn scrollbar(bar: Option<Scrollbar>, theme: &Theme, buffer: &mut Buffer) {
+    let Some(bar) = bar else { return };
+    for at in bar.thumb().intersection(buffer.area).positions() {
+        buffer[at].set_symbol(THUMB).set_style(theme.title);
+    }
+}
+
+/// How much of a text lies above and below what is in view; empty when all of it is in view.
 pub fn beyond(len: usize, first: usize, height: u16, theme: &Theme) -> Vec<Span<'static>> {
     let below = len.saturating_sub(first + usize::from(height));
     let mut words = Vec::new();

@@ -10,10 +10,11 @@ use crate::domain::text::{clip, one_line};
 use crate::protocol::event::LetterStep;
 use crate::ui::letters::Traced;
 use crate::ui::pane::Pane;
+use crate::ui::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
 use crate::ui::textual::{clock, fit, pad, width, wrap_some};
 use crate::ui::theme::Theme;
-use crate::ui::{look, rows, sentence};
+use crate::ui::{layout, look, rows, sentence};
 
 /// Fewest free rows in which the selected letter is shown whole below the list: a rule and two of text.
 const PREVIEW_MIN: u16 = 3;
@@ -34,7 +35,8 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             n => vec![Span::styled(format!("{n} not read yet"), theme.warn)],
         },
         foot: Vec::new(),
-        below: frame::beyond(letters.len(), first, height, theme),
+        below: frame::position(selected, letters.len(), height, theme),
+        bar: Scrollbar::of_list(area, layout::inside(area), first, letters.len()),
     };
     let inner = frame::pane(state, Pane::Inbox, titles, theme, area, buffer);
     if letters.is_empty() {

@@ -13,6 +13,7 @@ use crate::ui::first::Weight;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::Searching;
+use crate::ui::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
 use crate::ui::textual::{age, fit, longest};
 use crate::ui::theme::Theme;
@@ -30,9 +31,9 @@ pub fn draw(
     let titles = Titles {
         name: name(state),
         aside: doing(state, theme),
-        foot: Vec::new(),
         below: bars::follow_mark(state, area)
             .map_or_else(Vec::new, |mark| vec![Span::styled(mark.what, theme.accent)]),
+        ..Titles::default()
     };
     let inner = frame::pane(state, Pane::Lead, titles, theme, area, buffer);
     let inner = queued(state, theme, inner, buffer);
@@ -40,7 +41,9 @@ pub fn draw(
         Some(agent) if agent.has_spoken => {
             let cache = cache.transcript(&state.shown);
             let talk = layout::talk(state, area);
-            agent.transcript.view(cache, theme, talk, buffer);
+            let scrolled = agent.transcript.view(cache, theme, talk, buffer);
+            let bar = scrolled.and_then(|scrolled| Scrollbar::new(area, talk, scrolled));
+            frame::scrollbar(bar, theme, buffer);
         }
         Some(_) | None => match crate::ui::first::drawn(state) {
             Some(page) => {

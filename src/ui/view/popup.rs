@@ -12,6 +12,7 @@ use crate::ui::pane::Pane;
 use crate::ui::popup::{
     Choice, CommentBox, CommentStage, Picker, Popup, Question, Reader, Searching,
 };
+use crate::ui::scrollbar::Scrollbar;
 use crate::ui::state::{Models, UiState};
 use crate::ui::textual::{fit, width, wrap};
 use crate::ui::theme::Theme;
@@ -114,6 +115,8 @@ fn read(
     let below = frame::beyond(lines.len(), first, height, theme);
     let title = readers::title(state, reader);
     let inner = open(state, &title, below, theme, area, buffer);
+    let bar = Scrollbar::of_list(area, list, first, lines.len());
+    frame::scrollbar(bar, theme, buffer);
     let mut before = None;
     for (line, row) in lines.iter().skip(first).zip(list.rows()) {
         (&line.line).render(row, buffer);
@@ -200,8 +203,10 @@ fn pick(
             takes(state)
         ),
     };
-    let below = frame::beyond(picks.len(), first, list.height, theme);
+    let below = frame::position(Some(picker.row), picks.len(), list.height, theme);
     let inner = open(state, &title, below, theme, area, buffer);
+    let bar = Scrollbar::of_list(area, list, first, picks.len());
+    frame::scrollbar(bar, theme, buffer);
     let (cursor, _) = search(&picker.search, theme, inner, buffer);
     if picks.is_empty() {
         let words = nothing(state, picker);

@@ -11,10 +11,11 @@ use crate::domain::text::one_line;
 use crate::ui::agents::AgentView;
 use crate::ui::pane::Pane;
 use crate::ui::rows::TeamRow;
+use crate::ui::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
 use crate::ui::textual::{age, count, dollars, fit, pad, width};
 use crate::ui::theme::Theme;
-use crate::ui::{board, look, rows};
+use crate::ui::{board, layout, look, rows};
 
 /// From this width on a row shows how busy its agent was.
 const PULSE_FROM: usize = 66;
@@ -42,7 +43,8 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             n => vec![Span::styled(format!("{n} here"), theme.dim)],
         },
         foot: sum(state, theme),
-        below: frame::beyond(members.len(), first, height, theme),
+        below: frame::position(selected, members.len(), height, theme),
+        bar: Scrollbar::of_list(area, layout::inside(area), first, members.len()),
     };
     let inner = frame::pane(state, Pane::Team, titles, theme, area, buffer);
     if members.is_empty() {

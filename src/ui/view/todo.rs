@@ -8,16 +8,18 @@ use super::frame::{self, Row, Titles};
 use crate::domain::text::one_line;
 use crate::domain::todo::TodoStatus;
 use crate::ui::pane::Pane;
+use crate::ui::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
 use crate::ui::textual::fit;
 use crate::ui::theme::Theme;
-use crate::ui::{look, rows};
+use crate::ui::{layout, look, rows};
 
 /// Draws it.
 pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let items = rows::todo(state);
     let selected = rows::selected_todo(state);
-    let first = rows::first_todo(state, area.height.saturating_sub(2));
+    let list = layout::inside(area);
+    let first = rows::first_todo(state, list.height);
     let titles = Titles {
         name: if state.shown.is_lead() {
             "Todo".into()
@@ -27,7 +29,8 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         aside: rows::todo_progress(state)
             .map_or_else(Vec::new, |p| vec![Span::styled(p, theme.dim)]),
         foot: Vec::new(),
-        below: frame::beyond(items.len(), first, area.height.saturating_sub(2), theme),
+        below: frame::position(selected, items.len(), list.height, theme),
+        bar: Scrollbar::of_list(area, list, first, items.len()),
     };
     let inner = frame::pane(state, Pane::Todo, titles, theme, area, buffer);
     if items.is_empty() {

@@ -21,10 +21,10 @@ fn window(state: &UiState, area: Rect) -> (usize, usize) {
     (selected, first)
 }
 
-/// How many rows lie above and below.
-pub fn beyond(state: &UiState, area: Rect, theme: &Theme) -> Vec<Span<'static>> {
-    let (_, first) = window(state, area);
-    frame::beyond(board::rows(state).len(), first, area.height, theme)
+/// Which row is selected, where not all are in view.
+pub fn position(state: &UiState, area: Rect, theme: &Theme) -> Vec<Span<'static>> {
+    let (selected, _) = window(state, area);
+    frame::position(Some(selected), board::rows(state).len(), area.height, theme)
 }
 
 /// Draws the rows that are in view.

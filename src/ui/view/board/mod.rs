@@ -31,7 +31,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let places = board::places(state, layout::inside(area));
     let below = match &places.shown {
         Shown::Graph(drawing) => graph::beyond(state, &index, drawing, places.body, theme),
-        Shown::List(_) => list::beyond(state, places.body, theme),
+        Shown::List(_) => list::position(state, places.body, theme),
     };
     let name = title(state, &places.shown);
     // The corners, the pane's number and the blanks take nine columns.
@@ -46,6 +46,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             theme,
         ),
         below,
+        bar: board::scrollbar(state, &places, area),
     };
     frame::pane(state, Pane::Board, titles, theme, area, buffer);
     if let (Some(filter), Some(row)) = (&state.filter, places.filter) {

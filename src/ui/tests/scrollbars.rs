@@ -1,0 +1,138 @@
+//! Where one is: a thumb in the edge of whatever is longer than its place, drawn where the mouse finds it.
+
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use pretty_assertions::assert_eq;
+use ratatui::layout::Rect;
+
+use super::scenes::{Scene, cast, scenes};
+use crate::ui::fixture::{busy, cells, press, tell};
+use crate::ui::hit::{self, Hit};
+use crate::ui::layout::layout;
+use crate::ui::scrollbar::Scrollbar;
+use crate::ui::theme::roles;
+use crate::ui::{Msg, Pane, UiState, update};
+
+const DOWN: MouseEventKind = MouseEventKind::Down(MouseButton::Left);
+const PULL: MouseEventKind = MouseEventKind::Drag(MouseButton::Left);
+
+fn mouse(state: &mut UiState, kind: MouseEventKind, column: u16, row: u16) {
+    let modifiers = KeyModifiers::NONE;
+    let event = MouseEvent {
+        kind,
+        column,
+        row,
+        modifiers,
+    };
+    update(state, Msg::Mouse(event));
+}
+
+/// The scrollbars that the mouse finds.
+fn bars(state: &UiState) -> Vec<Scrollbar> {
+    let all = hit::targets(state).into_iter();
+    all.filter_map(|target| match target.what {
+        Hit::Scrollbar(_, bar) => Some(bar),
+        _ => None,
+    })
+    .collect()
+}
+
+/// The thumbs on the screen, from above to below, column by column.
+fn thumbs(state: &UiState) -> Vec<Rect> {
+    let buffer = cells(state, &roles::theme());
+    let is_covered = !state.popups.is_empty();
+    let mut out: Vec<Rect> = Vec::new();
+    for x in buffer.area.columns().map(|column| column.x) {
+        for y in buffer.area.rows().map(|row| row.y) {
+            let cell = &buffer[(x, y)];
+            // What a popup covers can not be pulled.
+            if cell.symbol() != "┃" || roles::letter(cell) != 'h' {
+                continue;
+            }
+            if is_covered && !roles::lies_over(cell) {
+                continue;
+            }
+            match out.last_mut() {
+                Some(last) if last.x == x && last.bottom() == y => last.height += 1,
+                Some(_) | None => out.push(Rect::new(x, y, 1, 1)),
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn every_thumb_that_is_drawn_is_one_that_the_mouse_finds() {
+    let mut seen = 0;
+    for Scene {
+        name, sizes, make, ..
+    } in scenes()
+    {
+        for (width, height) in sizes {
+            let state = make(width, height);
+            let mut found: Vec<Rect> = bars(&state).into_iter().map(Scrollbar::thumb).collect();
+            found.sort_by_key(|at| (at.x, at.y));
+            // The list that completes a word is chosen from while one writes.
+            let drawn = thumbs(&state);
+            if name != "whole_commands" {
+                assert_eq!(drawn, found, "{name} {width}x{height}");
+            }
+            seen += drawn.len();
+        }
+    }
+    assert!(seen > 40, "{seen}");
+}
+
+fn full(pane: Pane) -> UiState {
+    let mut state = busy(160, 45);
+    tell(&mut state, cast::long_conversation());
+    tell(&mut state, cast::long_conversation());
+    tell(&mut state, vec![cast::long_todo()]);
+    tell(&mut state, cast::many_letters());
+    tell(&mut state, cast::large_team());
+    tell(&mut state, cast::many_requests());
+    press(&mut state, &format!("esc {}", pane.number()));
+    state
+}
+
+#[test]
+fn a_pull_at_the_bar_of_a_pane_goes_there_and_gives_it_no_keys() {
+    for pane in [Pane::Lead, Pane::Todo, Pane::Team, Pane::Inbox, Pane::Needs] {
+        let mut state = full(Pane::Board);
+        let area = layout(&state, state.size).pane(pane).unwrap();
+        let here = |state: &UiState| {
+            let bars = bars(state).into_iter();
+            let mut here = bars.filter(|bar| area.contains(bar.at.as_position()));
+            here.next().unwrap_or_else(|| panic!("{pane:?} has no bar"))
+        };
+        let bar = here(&state);
+        let last = bar.at.bottom() - 1;
+        mouse(&mut state, DOWN, bar.at.x, bar.at.y);
+        assert_eq!(here(&state).thumb().y, bar.at.y, "{pane:?}");
+        mouse(&mut state, PULL, 3, last);
+        assert_eq!(here(&state).thumb().bottom(), bar.at.bottom(), "{pane:?}");
+        let middle = bar.at.y + bar.at.height / 2;
+        mouse(&mut state, PULL, 3, middle);
+        let thumb = here(&state).thumb();
+        assert!(thumb.y > bar.at.y && thumb.bottom() <= last, "{pane:?}");
+        assert_eq!(state.focus.pane(), Pane::Board);
+    }
+}
+
+#[test]
+fn a_pull_at_the_bar_of_a_popup_goes_there() {
+    for keys in ["?", ":", "@", "T"] {
+        let mut state = full(Pane::Lead);
+        press(&mut state, keys);
+        let Some(bar) = bars(&state).into_iter().next() else {
+            // All themes are in view.
+            assert_eq!(keys, "T");
+            continue;
+        };
+        mouse(&mut state, DOWN, bar.at.x, bar.at.bottom() - 1);
+        let now = bars(&state)[0];
+        assert_eq!(now.thumb().bottom(), now.at.bottom(), "{keys}");
+        mouse(&mut state, PULL, bar.at.x, bar.at.y);
+        assert_eq!(bars(&state)[0].thumb().y, bar.at.y, "{keys}");
+        assert_eq!(state.popups.len(), 1, "{keys}");
+    }
+}

@@ -20,6 +20,8 @@ const NUMBER: &str = "CREWDECK_RACE_NUMBER";
 const NOW: Stamp = Stamp(1.0);
 /// How often two processes complete the two blockers of a task at once.
 const JOINS: u64 = 200;
+/// Tasks that the person and a teammate want at once.
+const CONTESTED: u64 = 150;
 /// Letters that each process writes.
 const LETTERS: u64 = 2000;
 /// How often a process is killed while it saves.
@@ -85,6 +87,21 @@ fn role() {
             while let Some(claimed) = board.claim(None, &me, NOW).unwrap() {
                 board.complete(claimed.id, &me.name, NOW).unwrap();
             }
+        }
+        "contend" => {
+            // The person and a teammate want the same tasks at the same time; each notes what it got.
+            let me = match number {
+                0 => Claimer::person(),
+                number => agent(number),
+            };
+            let mut mine = String::new();
+            for id in 1..=CONTESTED {
+                if let Ok(Some(task)) = board.claim(Some(TaskId(id)), &me, NOW) {
+                    mine.push_str(&format!("{}\n", task.id.0));
+                    board.complete(task.id, &me.name, NOW).unwrap();
+                }
+            }
+            std::fs::write(root.join(format!("got-{number}")), mine).unwrap();
         }
         "hoard" => {
             // Every process in the same name: whatever is open, the next is refused.
@@ -158,6 +175,37 @@ fn eight_processes_claim_and_no_task_has_two_owners() {
         assert_eq!(
             (task.status, task.attempts),
             (TaskStatus::Completed, 1),
+            "{task:?}"
+        );
+    }
+}
+
+#[test]
+fn the_person_and_a_teammate_who_claim_at_once_are_never_both_the_owner() {
+    let dir = tempfile::tempdir().unwrap();
+    prepare(dir.path()).unwrap();
+    let board = Board::open(dir.path());
+    for n in 0..CONTESTED {
+        board.create(task(&n.to_string(), &[]), NOW).unwrap();
+    }
+    all("contend", dir.path(), 2);
+    let got = |number: u8| {
+        let text = std::fs::read_to_string(dir.path().join(format!("got-{number}"))).unwrap();
+        text.lines()
+            .map(|l| l.parse().unwrap())
+            .collect::<BTreeSet<u64>>()
+    };
+    let (person, teammate) = (got(0), got(1));
+    assert_eq!(person.intersection(&teammate).count(), 0);
+    for task in board.read().unwrap().graph.tasks() {
+        let owner = if person.contains(&task.id.0) {
+            "user"
+        } else {
+            "agent-1"
+        };
+        assert_eq!(
+            (task.owner.as_str(), task.status, task.attempts),
+            (owner, TaskStatus::Completed, 1),
             "{task:?}"
         );
     }

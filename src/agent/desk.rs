@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::domain::chat::Block;
-use crate::domain::ids::JobId;
+use crate::domain::ids::{JobId, TaskId};
 use crate::domain::todo::TodoList;
 use crate::tools::policy::PlanGate;
 
@@ -49,6 +49,7 @@ pub struct Desk {
     compaction: Mutex<Option<String>>,
     parting: Mutex<Option<Parting>>,
     intake: Mutex<Intake>,
+    lifted: Mutex<Option<TaskId>>,
 }
 
 /// An agent's answer to the wish that it shuts down.
@@ -167,6 +168,16 @@ impl Desk {
     /// Takes that answer.
     pub fn take_parting(&self) -> Option<Parting> {
         lock(&self.parting).take()
+    }
+
+    /// The agent is interrupted because that task was taken from it: it need not wait for words before it goes on.
+    pub fn lift(&self, task: TaskId) {
+        *lock(&self.lifted) = Some(task);
+    }
+
+    /// Takes the reason of such an interrupt.
+    pub fn take_lifted(&self) -> Option<TaskId> {
+        lock(&self.lifted).take()
     }
 
     /// The agent works at `place` from its next call on.

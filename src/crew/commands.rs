@@ -12,8 +12,8 @@ use crate::domain::ids::{LetterId, Name, TaskId};
 use crate::domain::mail::{Letter, LetterKind};
 use crate::domain::request::{Asking, Decision, RequestKind, Verdict};
 use crate::domain::stamp::Stamp;
-use crate::protocol::Command;
 use crate::protocol::event::EventKind;
+use crate::protocol::{Command, TaskWish};
 use crate::store::{Post, Roster, StoreError};
 
 /// Carries commands out until the crew stops.
@@ -37,6 +37,7 @@ pub async fn obey(shared: Arc<Shared>, mut inbox: mpsc::Receiver<Command>) {
             Command::AskShutdown { member } => ask_shutdown(&shared, &member).await,
             Command::Force { member } => shared.force(&member),
             Command::Nudge { member } => shared.nudge(&member).await,
+            Command::Task(wish) => act(&shared, wish).await,
             Command::Merge { task } => {
                 merge(&shared, vec![task]);
                 Ok(())
@@ -172,6 +173,20 @@ async fn ask_shutdown(shared: &Arc<Shared>, member: &Name) -> Result<(), String>
         comment: String::new(),
     };
     shared.decide(decision).await.map(|_| ())
+}
+
+/// Changes the board. A task is completed beside the other commands: what is left in its worktree is committed first.
+async fn act(shared: &Arc<Shared>, wish: TaskWish) -> Result<(), String> {
+    if !matches!(wish, TaskWish::Complete { .. }) {
+        return shared.act_for_person(wish).await;
+    }
+    let crew = Arc::clone(shared);
+    shared.tracker.spawn(async move {
+        if let Err(why) = crew.act_for_person(wish).await {
+            crew.publish(EventKind::Refused { why }).await;
+        }
+    });
+    Ok(())
 }
 
 /// Begins to merge. Each merge runs the person's hooks, which may take their time; other commands must not wait for it.

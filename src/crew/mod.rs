@@ -11,6 +11,7 @@ mod lead;
 mod mate;
 mod outfit;
 mod parting;
+mod person;
 mod rest;
 mod roll;
 mod rules;
@@ -22,7 +23,7 @@ mod troubles;
 mod viewer;
 mod watcher;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -38,7 +39,7 @@ use crate::agent::driver::{Control, Engine, EngineSlot};
 use crate::domain::ceiling::Ceilings;
 use crate::domain::conversation::TurnState;
 use crate::domain::graph::TaskGraph;
-use crate::domain::ids::Name;
+use crate::domain::ids::{Name, TaskId};
 use crate::domain::request::{Decider, RequestKind};
 use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
@@ -190,6 +191,8 @@ struct Shared {
     troubles: troubles::Troubles,
     /// Held by who reads the board and tells of it.
     board_turn: tokio::sync::Mutex<()>,
+    /// The person's tasks whose worktree was made, or could not be, since the crew began.
+    placed: Mutex<BTreeSet<TaskId>>,
     /// Held while branches are merged because the person wants it.
     merge_turn: tokio::sync::Mutex<()>,
     team: Mutex<Team>,
@@ -266,6 +269,7 @@ impl Crew {
             graph: RwLock::new(Arc::new(graph)),
             troubles: troubles::Troubles::default(),
             board_turn: tokio::sync::Mutex::default(),
+            placed: Mutex::default(),
             merge_turn: tokio::sync::Mutex::default(),
             team: Mutex::default(),
             agents: Mutex::default(),

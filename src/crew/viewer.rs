@@ -10,6 +10,7 @@ use super::branches::{self, Sum};
 use super::clerk::decide_with_like;
 use super::commands::{from_person, send_to_member};
 use super::parting::NUDGE;
+use super::person::{Hands, Trees};
 use super::watcher::LETTERS_MAX;
 use super::{COMMANDS_MAX, lock, trees};
 use crate::agent::driver::blocking;
@@ -19,7 +20,7 @@ use crate::domain::request::{Decision, Request, RequestKind, Verdict};
 use crate::domain::stamp::Stamp;
 use crate::domain::worktree::Merge;
 use crate::protocol::event::{EventKind, LetterStep, Level};
-use crate::protocol::{Command, Publisher};
+use crate::protocol::{Command, Publisher, TaskWish};
 use crate::store::{Board, Look, Post, Requests, Roster, Seen, StoreError, Worktrees};
 
 /// Where the crew runs that is looked at.
@@ -61,6 +62,7 @@ impl Viewer {
             requests: Requests::open(&parts.root),
             roster: Roster::open(&parts.root),
             trees: Worktrees::open(&parts.root),
+            root: parts.root,
             merge_turn: tokio::sync::Mutex::default(),
             runner: Mutex::new(parts.runner),
             publisher: parts.publisher,
@@ -101,6 +103,7 @@ impl Viewer {
 
 /// The doors to the state files.
 struct Files {
+    root: PathBuf,
     board: Board,
     post: Post,
     requests: Requests,
@@ -121,6 +124,7 @@ async fn obey(files: Arc<Files>, mut inbox: mpsc::Receiver<Command>) {
             Command::Nudge { member } => files.write(&member, NUDGE).await,
             Command::Decide(decision) => files.decide(decision).await,
             Command::AskShutdown { member } => files.ask_shutdown(&member).await,
+            Command::Task(wish) => files.act(wish).await,
             Command::Merge { task } => {
                 merge(&files, vec![task]);
                 Ok(())
@@ -251,6 +255,38 @@ impl Files {
             requests.decide(&decision, now)
         });
         done.await.map(|_| ()).map_err(|e| e.to_string())
+    }
+
+    /// Changes the board, as the crew's own window does. The crew that runs hears of it from the files; where none runs,
+    /// the board is told of here.
+    async fn act(&self, wish: TaskWish) -> Result<(), String> {
+        let hands = Hands {
+            root: self.root.clone(),
+            board: self.board.clone(),
+            roster: self.roster.clone(),
+            post: self.post.clone(),
+            trees: Some(self.trees.clone()),
+            now: self.now(),
+            new_id: self.new_id,
+        };
+        let done = blocking(move || {
+            hands.prepare(&wish)?;
+            hands.act(wish)
+        });
+        let acted = done.await.map_err(|e| e.to_string())?;
+        self.publisher.publish(acted.told()).await;
+        let runner = self.runner();
+        let trees = match runner {
+            Runner::Process(_) => Trees::Made,
+            Runner::Nobody => Trees::None,
+        };
+        if let Some(text) = acted.place(&self.root, trees) {
+            self.notice(text).await;
+        }
+        match runner {
+            Runner::Process(_) => Ok(()),
+            Runner::Nobody => self.tell().await.map_err(|e| e.to_string()),
+        }
     }
 
     /// Merges branches one after the other; the first that does not merge ends it. One wish waits for the other.

@@ -6,6 +6,7 @@ use crate::domain::team::Member;
 use crate::domain::worktree::BranchState;
 use crate::protocol::Inlet;
 use crate::protocol::bus::bus;
+use crate::protocol::event::PersonAct;
 use crate::store::prepare;
 use pretty_assertions::assert_eq;
 
@@ -236,6 +237,82 @@ async fn all_are_merged_up_to_the_first_that_is_not_and_where_they_stand_is_told
     let back = format!(" git reset --keep {start} takes them all back.");
     assert!(last.ends_with(&back), "{last}");
     assert_eq!(stand, [true, true, false, false]);
+}
+
+#[tokio::test]
+async fn the_board_is_changed_by_the_rules_of_the_crews_own_window() {
+    let mut place = place();
+    let root = place.dir.path().to_path_buf();
+    let (board, now) = (Board::open(&root), Stamp(1.0));
+    let new = |subject: &str| crate::domain::graph::NewTask {
+        subject: subject.into(),
+        ..Default::default()
+    };
+    let task = TaskId(1);
+    let add = TaskWish::Add { new: new("Work") };
+    let acted = |task, act| EventKind::PersonActed { task, act };
+    assert_eq!(
+        place.answer(Command::Task(add)).await,
+        acted(task, PersonAct::Added)
+    );
+    // A claim of the person is one as any other.
+    let bob_claims = crate::domain::graph::Claimer {
+        name: bob(),
+        tags: Vec::new(),
+    };
+    board.claim(Some(task), &bob_claims, now).unwrap();
+    let why = place.refusal(Command::Task(TaskWish::Claim { task })).await;
+    assert!(why.contains("claimed by bob"), "{why}");
+    let why = place
+        .refusal(Command::Task(TaskWish::Complete { task }))
+        .await;
+    assert!(why.contains("belongs to bob"), "{why}");
+    // Another owner than the person was asked about: nothing is done.
+    let from = Name::lead();
+    let why = place
+        .refusal(Command::Task(TaskWish::Release { task, from }))
+        .await;
+    assert!(why.contains("belongs to bob"), "{why}");
+    // Taken from bob, who is told, and does not choose it again.
+    let from = bob();
+    let release = TaskWish::Release {
+        task,
+        from: from.clone(),
+    };
+    assert_eq!(
+        place.answer(Command::Task(release)).await,
+        acted(task, PersonAct::Released { from })
+    );
+    let known = board.read().unwrap().graph;
+    assert_eq!(known.get(task).unwrap().taken_from, ["bob"]);
+    let inbox = Post::open(&root).pending(&bob()).unwrap();
+    let letters: Vec<_> = inbox.letters.iter().map(|l| l.content.clone()).collect();
+    assert_eq!(letters.len(), 1, "{letters:?}");
+    assert!(letters[0].starts_with("I have taken task #1 (Work) from you"));
+    // Who has gone is not written to.
+    board.claim(Some(task), &bob_claims, now).unwrap();
+    Roster::open(&root)
+        .set_status(&bob(), crate::domain::team::MemberStatus::Shutdown, now)
+        .unwrap();
+    let release = TaskWish::Release { task, from: bob() };
+    place.answer(Command::Task(release)).await;
+    assert_eq!(Post::open(&root).pending(&bob()).unwrap().letters.len(), 1);
+    // The person's own.
+    assert_eq!(
+        place.answer(Command::Task(TaskWish::Claim { task })).await,
+        acted(task, PersonAct::Claimed)
+    );
+    assert_eq!(
+        place
+            .answer(Command::Task(TaskWish::Complete { task }))
+            .await,
+        acted(task, PersonAct::Completed)
+    );
+    let done = board.read().unwrap().graph.get(task).cloned().unwrap();
+    assert_eq!(
+        (done.owner.as_str(), done.status),
+        ("user", crate::domain::task::TaskStatus::Completed)
+    );
 }
 
 #[tokio::test]

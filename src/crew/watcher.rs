@@ -55,6 +55,7 @@ pub async fn watch(shared: Arc<Shared>, begin: impl FnOnce() + Send) {
     shared.read_board(Which::All).await;
     shared.read_team().await;
     shared.read_requests().await;
+    shared.place_person(shared.graph().tasks());
     shared.read_branches(Look::Anew).await;
     letters.read(&shared).await;
     // They were read before anybody watched them.
@@ -116,6 +117,7 @@ impl Shared {
             return Some(self.graph());
         }
         self.note_progress(&news.delta);
+        self.follow_person(&self.graph(), &news.delta.changed);
         {
             let mut graph = self.graph.write().unwrap_or_else(PoisonError::into_inner);
             Arc::make_mut(&mut graph).apply(&news.delta.changed, &news.delta.removed);
@@ -152,9 +154,13 @@ impl Shared {
                 });
             }
             if let Some(lead) = self.handle(&Name::lead()) {
+                let by = match task.owner.as_str() {
+                    "user" => "the person",
+                    owner => owner,
+                };
                 lead.desk.note(format!(
-                    "{} completed task {} ({})",
-                    task.owner, task.id, task.subject
+                    "{by} completed task {} ({})",
+                    task.id, task.subject
                 ));
                 self.news.fetch_add(1, Ordering::SeqCst);
             }

@@ -71,10 +71,21 @@ pub struct Task {
     /// How often it was claimed.
     #[serde(default, deserialize_with = "or_default")]
     pub attempts: u32,
+    /// From whom the person has taken it, at most [`TAKEN_MAX`]: they do not choose it by themselves again. Whoever is
+    /// told its number may claim it all the same.
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub taken_from: Vec<String>,
     /// Fields of other programs.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
+
+/// Most names of those from whom a task was taken; the oldest goes.
+pub const TAKEN_MAX: usize = 16;
 
 /// Older spellings of fields, and what they are called now.
 const SPELLINGS: &[(&str, &str)] = &[("title", "subject"), ("blocked_by", "blockedBy")];
@@ -111,6 +122,12 @@ where
 }
 
 impl Task {
+    /// Whether the person has taken it from `name`, who was not told to claim it again since.
+    pub fn was_taken_from(&self, name: &str) -> bool {
+        let is_same = |taken: &String| taken.eq_ignore_ascii_case(name);
+        self.taken_from.iter().any(is_same)
+    }
+
     /// Whether it is claimed by somebody and not yet completed.
     pub fn is_open_for(&self, owner: &str) -> bool {
         self.status != TaskStatus::Completed && self.owner.eq_ignore_ascii_case(owner)

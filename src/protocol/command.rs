@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::graph::{NewTask, TaskEdit};
 use crate::domain::ids::{JobId, Name, RequestId, TaskId};
 use crate::domain::request::Decision;
 use crate::domain::rule::Scope;
@@ -65,6 +66,8 @@ pub enum Command {
         /// Whom.
         member: Name,
     },
+    /// Change the board by the person's own hand. `PersonActed` and `BoardChanged`.
+    Task(TaskWish),
     /// Merge the branch of a completed task. A `Notice` tells what came of it.
     Merge {
         /// The task.
@@ -87,5 +90,40 @@ pub enum Command {
     UseModel {
         /// Its name.
         name: String,
+    },
+}
+
+/// What the person wants of the board: what the verbs of `crewdeck task` do, by the same rules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "wish", rename_all = "snake_case")]
+pub enum TaskWish {
+    /// Take a task: the person works on it, agents leave it alone.
+    Claim {
+        /// The task.
+        task: TaskId,
+    },
+    /// Put a task back on the board. A teammate whose task it is is stopped, and told by a letter.
+    Release {
+        /// The task.
+        task: TaskId,
+        /// Whose it is: where it is somebody else's by now, nothing is done.
+        from: Name,
+    },
+    /// Complete a task that is the person's, or nobody's.
+    Complete {
+        /// The task.
+        task: TaskId,
+    },
+    /// Write a new task.
+    Add {
+        /// What it is to be.
+        new: NewTask,
+    },
+    /// Change the words, the tags or the edges of a task.
+    Edit {
+        /// The task.
+        task: TaskId,
+        /// What is to be other.
+        edit: TaskEdit,
     },
 }

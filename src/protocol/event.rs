@@ -86,6 +86,25 @@ pub enum Shortened {
 /// Most branches that one event tells of.
 pub const BRANCHES_MAX: usize = 200;
 
+/// What the person did to a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "act", rename_all = "snake_case")]
+pub enum PersonAct {
+    /// Took it.
+    Claimed,
+    /// Put it back on the board.
+    Released {
+        /// Whose it was.
+        from: Name,
+    },
+    /// Completed it.
+    Completed,
+    /// Wrote it.
+    Added,
+    /// Changed its words, tags or edges.
+    Edited,
+}
+
 /// How much a notice matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -305,6 +324,15 @@ pub enum EventKind {
         /// The tasks that are there no more.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         removed: Vec<TaskId>,
+    },
+    /// The person has changed the board by a command; the `BoardChanged` that follows shows how. Answers
+    /// [`super::Command::Task`].
+    PersonActed {
+        /// The task.
+        task: TaskId,
+        /// What was done.
+        #[serde(flatten)]
+        act: PersonAct,
     },
     /// Branches of worktrees stand otherwise than before, whoever merged them. At the start of a crew all of them come
     /// this way; outside a repository none does. Many come as several events, [`BRANCHES_MAX`] in each.

@@ -5,5 +5,5 @@ pub mod command;
 pub mod event;
 
 pub use bus::{Inlet, Publisher};
-pub use command::Command;
+pub use command::{Command, TaskWish};
 pub use event::{Event, EventKind};

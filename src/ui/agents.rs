@@ -115,6 +115,7 @@ impl AgentView {
             | EventKind::BranchesChanged { .. }
             | EventKind::DiffShown { .. }
             | EventKind::BoardChanged { .. }
+            | EventKind::PersonActed { .. }
             | EventKind::TeamChanged { .. }
             | EventKind::LetterMoved { .. }
             | EventKind::RequestChanged { .. }

@@ -275,6 +275,12 @@ pub fn box_buttons(state: &UiState, popup: &Popup, row: Rect) -> Vec<Placed<Butt
         Popup::Confirm(Question::Force(_)) => {
             &[(Action::Accept, "end it"), (Action::Back, "let it go on")]
         }
+        Popup::Confirm(Question::Release { .. }) => {
+            &[(Action::Accept, "take it"), (Action::Back, "leave it")]
+        }
+        Popup::Confirm(Question::Complete(_)) => {
+            &[(Action::Accept, "complete"), (Action::Back, "not")]
+        }
         Popup::Confirm(Question::Merge(_)) if board::to_merge(state).len() > 1 => &[
             (Action::Accept, "merge"),
             (Action::MergeAll, "all"),

@@ -72,6 +72,8 @@ pub fn question_title(question: &Question) -> &'static str {
         Question::Quit => "Quit",
         Question::Force(_) => "End by force",
         Question::Merge(_) => "Merge",
+        Question::Release { .. } => "Release",
+        Question::Complete(_) => "Complete",
     }
 }
 
@@ -85,6 +87,8 @@ pub fn lines(state: &UiState, question: &Question, screen: Rect) -> Vec<String> 
         Question::Quit => quit(state),
         Question::Force(name) => force(state, name),
         Question::Merge(id) => merge(state, *id),
+        Question::Release { task, from } => release(state, *task, from),
+        Question::Complete(id) => complete(state, *id),
     };
     wrap(
         &words,
@@ -115,6 +119,37 @@ fn merge(state: &UiState, id: TaskId) -> String {
         "Merge wt/{}{size}{into}?\n{id} {}{others}",
         one_line(&task.worktree),
         one_line(&task.subject)
+    )
+}
+
+/// What is asked before a task is taken from one who is at work.
+fn release(state: &UiState, id: TaskId, from: &Name) -> String {
+    let Some(task) = state.board.get(id) else {
+        return String::new();
+    };
+    let told = if from.is_lead() {
+        format!("{from} is told by a letter and does not choose it again.")
+    } else {
+        format!("{from} is stopped, told by a letter, and does not choose it again.")
+    };
+    let tree = match task.worktree.as_str() {
+        "" => String::new(),
+        tree => format!(
+            "\n.worktrees/{} stays as it is, with what is not committed.",
+            one_line(tree)
+        ),
+    };
+    format!(
+        "Take {id} ({}) from {from}? It goes back to the board.\n{told}{tree}",
+        one_line(&task.subject)
+    )
+}
+
+fn complete(state: &UiState, id: TaskId) -> String {
+    let subject = state.board.get(id).map_or("", |task| &task.subject);
+    format!(
+        "Complete {id} ({}), which nobody has claimed? That can not be taken back.",
+        one_line(subject)
     )
 }
 

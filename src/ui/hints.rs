@@ -1,6 +1,6 @@
 //! Which keys do something right now: the hint line shows no others.
 
-use super::board;
+use super::board::{self, Hand};
 use super::event_log::{self, About};
 use super::first;
 use super::keymap::{Action, Bound, Context, Found};
@@ -185,6 +185,11 @@ fn selected_task(state: &UiState) -> Option<&Task> {
     board::selected(state).and_then(|(_, id)| state.board.get(id))
 }
 
+/// Whether the person can do that with the selected task.
+fn can(state: &UiState, hand: Hand) -> bool {
+    selected_task(state).is_some_and(|task| board::why_not(state, task, hand).is_none())
+}
+
 /// Whether `action` is for a crew that runs: in a recording it does nothing.
 fn acts_on_the_crew(action: Action) -> bool {
     matches!(
@@ -198,6 +203,9 @@ fn acts_on_the_crew(action: Action) -> bool {
             | Action::AskShutdown
             | Action::Force
             | Action::Nudge
+            | Action::Claim
+            | Action::Release
+            | Action::CompleteTask
             | Action::Merge
             | Action::MergeAll
             | Action::Diff
@@ -281,6 +289,13 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         Action::TurnBoard | Action::Pan(_) | Action::ZoomIn | Action::ZoomOut => {
             !state.board.is_empty() && state.filter.is_none()
         }
+        Action::Claim => can(state, Hand::Claim),
+        Action::Release => can(state, Hand::Release),
+        // A task that is nobody's can be completed too; that is asked, and no usual step.
+        Action::CompleteTask => {
+            selected_task(state).is_some_and(board::is_own) && can(state, Hand::Complete)
+        }
+        Action::CopyPlace => selected_task(state).is_some_and(|t| !t.worktree.is_empty()),
         Action::Merge => selected_task(state).is_some_and(|t| board::is_mergeable(state, t)),
         Action::MergeAll => board::to_merge(state).len() > 1,
         Action::Diff => selected_task(state).is_some_and(|t| !t.worktree.is_empty()),

@@ -140,6 +140,15 @@ pub enum Question {
     Force(Name),
     /// Whether to merge the branch of a task.
     Merge(TaskId),
+    /// Whether to take a task from a teammate at work.
+    Release {
+        /// The task.
+        task: TaskId,
+        /// Whose it is.
+        from: Name,
+    },
+    /// Whether to complete a task that nobody has.
+    Complete(TaskId),
 }
 
 impl Popup {
@@ -200,7 +209,9 @@ impl Popup {
                 Searching::Rest => Context::EventLog,
             },
             Popup::Confirm(Question::Quit) => Context::Leave,
-            Popup::Confirm(Question::Force(_)) => Context::Confirm,
+            Popup::Confirm(
+                Question::Force(_) | Question::Release { .. } | Question::Complete(_),
+            ) => Context::Confirm,
             Popup::Confirm(Question::Merge(_)) => Context::ConfirmMerge,
         }
     }

@@ -258,6 +258,10 @@ impl Life {
         let end = work(&self.shared, &mut self.outfit, start).await?;
         self.has_begun().await;
         self.hold = self.hold.after(begun, &end);
+        // What it was stopped for is told by a letter, which it reads; then it goes on with what else there is.
+        if end == TurnEnd::Interrupted && self.outfit.handle.desk.take_lifted().is_some() {
+            self.hold = Hold::No;
+        }
         match end {
             TurnEnd::Done | TurnEnd::Interrupted => {}
             TurnEnd::Stopped { why } => {
@@ -302,7 +306,11 @@ impl Life {
             control = self.outfit.control.recv() => match control {
                 Some(Control::Say(blocks)) => Some(Some(Input::Say(blocks))),
                 Some(Control::Compact(focus)) => Some(Some(Input::Compact { focus })),
-                Some(Control::Interrupt) => Some(None),
+                Some(Control::Interrupt) => {
+                    // It came when the turn was over.
+                    self.outfit.handle.desk.take_lifted();
+                    Some(None)
+                }
                 None => None,
             },
             changed = changes.changed() => changed.ok().map(|()| None),

@@ -7,12 +7,11 @@ use serde_json::Map;
 
 use super::super::ids::{Name, TaskId};
 use super::super::stamp::Stamp;
-use super::super::task::{Task, TaskStatus};
+use super::super::task::{TAKEN_MAX, Task, TaskStatus};
 use super::super::text::{clip, one_line};
 use super::super::worktree::WorktreeName;
-use super::{
-    Claimer, DESCRIPTION_MAX, GraphError, NewTask, SUBJECT_MAX, TaskEdit, TaskGraph, tags_fit,
-};
+use super::may::list;
+use super::{Claimer, DESCRIPTION_MAX, GraphError, NewTask, SUBJECT_MAX, TaskEdit, TaskGraph};
 
 impl TaskGraph {
     /// Adds a task with number `id`. The ids of all changed tasks come back.
@@ -38,6 +37,7 @@ impl TaskGraph {
             created_at: now,
             updated_at: now,
             attempts: 0,
+            taken_from: Vec::new(),
             extra: Map::new(),
         }));
         let mut changed = vec![id];
@@ -47,40 +47,20 @@ impl TaskGraph {
         Ok(unique(changed))
     }
 
-    /// Gives task `id` to `claimer`, if all of promise 2 holds.
+    /// Gives task `id` to `claimer`, if it may have it.
     pub fn claim(
         &mut self,
         id: TaskId,
         claimer: &Claimer,
         now: Stamp,
     ) -> Result<Vec<TaskId>, GraphError> {
-        let task = self.known(id)?;
-        if task.status == TaskStatus::Completed {
-            return Err(GraphError::Finished(id));
-        }
-        if !task.owner.is_empty() {
-            return Err(GraphError::Claimed(id, task.owner.clone()));
-        }
-        if task.status != TaskStatus::Pending {
-            return Err(GraphError::Claimed(id, "somebody who left no name".into()));
-        }
-        let open = self.open_blockers(task);
-        if !open.is_empty() {
-            return Err(GraphError::Blocked(id, list(&open)));
-        }
-        if !tags_fit(task, claimer) {
-            return Err(GraphError::Tags(id, task.tags.join(", ")));
-        }
-        if let Some(other) = self.open_task_of(&claimer.name) {
-            return Err(GraphError::Busy {
-                who: claimer.name.clone(),
-                open: other.id,
-            });
-        }
+        self.may_claim(id, claimer)?;
         self.alter(id, |task| {
             task.owner = claimer.name.to_string();
             task.status = TaskStatus::InProgress;
             task.attempts = task.attempts.saturating_add(1);
+            let name = claimer.name.as_str();
+            task.taken_from.retain(|t| !t.eq_ignore_ascii_case(name));
             task.updated_at = now;
         });
         Ok(vec![id])
@@ -93,15 +73,7 @@ impl TaskGraph {
         who: &Name,
         now: Stamp,
     ) -> Result<Vec<TaskId>, GraphError> {
-        let task = self.known(id)?;
-        if task.status == TaskStatus::Completed {
-            return Err(GraphError::Finished(id));
-        }
-        Self::own(task, who)?;
-        let open = self.open_blockers(task);
-        if !open.is_empty() {
-            return Err(GraphError::Blocked(id, list(&open)));
-        }
+        self.may_complete(id, who)?;
         let mut changed = vec![id];
         self.alter(id, |task| {
             task.owner = who.to_string();
@@ -161,17 +133,35 @@ impl TaskGraph {
         who: &Name,
         now: Stamp,
     ) -> Result<Vec<TaskId>, GraphError> {
-        let task = self.known(id)?;
-        if task.status == TaskStatus::Completed {
-            return Err(GraphError::Finished(id));
-        }
-        Self::own(task, who)?;
+        self.may_release(id, who)?;
         self.alter(id, |task| {
             task.owner.clear();
             task.status = TaskStatus::Pending;
             task.updated_at = now;
         });
         Ok(vec![id])
+    }
+
+    /// Puts the task of `owner` back on the board because the person takes it away: `owner` does not choose it again.
+    pub fn take(
+        &mut self,
+        id: TaskId,
+        owner: &Name,
+        now: Stamp,
+    ) -> Result<Vec<TaskId>, GraphError> {
+        if self.known(id)?.owner.is_empty() {
+            return Err(GraphError::Unowned(id));
+        }
+        let changed = self.release(id, owner, now)?;
+        self.alter(id, |task| {
+            task.taken_from
+                .retain(|t| !t.eq_ignore_ascii_case(owner.as_str()));
+            if task.taken_from.len() >= TAKEN_MAX {
+                task.taken_from.remove(0);
+            }
+            task.taken_from.push(owner.to_string());
+        });
+        Ok(changed)
     }
 
     /// Notes in which worktree a task is worked on.
@@ -227,6 +217,7 @@ impl TaskGraph {
             // Another wording is another try.
             if edit.subject.is_some() || edit.description.is_some() {
                 task.attempts = 0;
+                task.taken_from.clear();
             }
             if let Some(tags) = &edit.tags {
                 task.tags.clone_from(tags);
@@ -255,14 +246,6 @@ impl TaskGraph {
             changed.push(other);
         }
         Ok(changed)
-    }
-
-    fn own(task: &Task, who: &Name) -> Result<(), GraphError> {
-        if task.owner.is_empty() || task.owner.eq_ignore_ascii_case(who.as_str()) {
-            Ok(())
-        } else {
-            Err(GraphError::Foreign(task.id, task.owner.clone()))
-        }
     }
 
     fn checked_blockers(&self, id: TaskId, on: &[TaskId]) -> Result<BTreeSet<TaskId>, GraphError> {
@@ -372,11 +355,6 @@ fn checked_description(text: &str) -> Result<(), GraphError> {
         return Err(GraphError::TooLong("description", DESCRIPTION_MAX));
     }
     Ok(())
-}
-
-fn list(ids: &[TaskId]) -> String {
-    let texts: Vec<String> = ids.iter().map(ToString::to_string).collect();
-    clip(&texts.join(", "), 120)
 }
 
 pub(super) fn path_text(path: &[TaskId]) -> String {

@@ -4,12 +4,15 @@ mod change;
 mod circle;
 mod delta;
 mod index;
+mod may;
 mod refusal;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use super::ids::{Name, TaskId};
 use super::task::{Task, TaskStatus};
@@ -28,7 +31,7 @@ pub const DESCRIPTION_MAX: usize = 64 * 1024;
 const WORDS_MAX: usize = 200;
 
 /// What a new task is to be.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct NewTask {
     /// One line that says what is to be done.
     pub subject: String,
@@ -43,7 +46,7 @@ pub struct NewTask {
 }
 
 /// What is to be changed; `None` and empty lists leave things as they are.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TaskEdit {
     /// A new subject.
     pub subject: Option<String>,
@@ -64,6 +67,16 @@ pub struct Claimer {
     pub name: Name,
     /// Its tags.
     pub tags: Vec<String>,
+}
+
+impl Claimer {
+    /// The person.
+    pub fn person() -> Claimer {
+        Claimer {
+            name: Name::user(),
+            tags: Vec::new(),
+        }
+    }
 }
 
 /// All tasks of a board, by number. A copy shares its tasks with the original.
@@ -188,12 +201,12 @@ impl TaskGraph {
         self.done() < self.len()
     }
 
-    /// The first task that `claimer` may claim.
+    /// The first task that `claimer` may claim: none that the person has taken from it.
     pub fn claimable(&self, claimer: &Claimer) -> Option<&Task> {
         if self.open_task_of(&claimer.name).is_some() {
             return None;
         }
-        self.ready().find(|t| tags_fit(t, claimer))
+        self.ready().find(|t| may_choose(t, claimer))
     }
 
     /// The first task that `claimer` may claim by itself: one that was given up too often needs a person,
@@ -203,7 +216,7 @@ impl TaskGraph {
             return None;
         }
         self.ready()
-            .find(|t| t.attempts < ATTEMPTS_MAX && tags_fit(t, claimer))
+            .find(|t| t.attempts < ATTEMPTS_MAX && may_choose(t, claimer))
     }
 
     /// Every task that `id` waits for or waited for, from both ends of the edges.
@@ -247,9 +260,13 @@ impl TaskGraph {
     }
 }
 
-/// Whether `claimer` has every tag that `task` asks for.
+/// Whether `claimer` has every tag that `task` asks for. Tags say which agent is good at it: the person knows.
 pub fn tags_fit(task: &Task, claimer: &Claimer) -> bool {
-    task.tags
-        .iter()
-        .all(|tag| claimer.tags.iter().any(|t| t.eq_ignore_ascii_case(tag)))
+    let has = |tag: &String| claimer.tags.iter().any(|t| t.eq_ignore_ascii_case(tag));
+    claimer.name.is_user() || task.tags.iter().all(has)
+}
+
+/// Whether `claimer` may take `task` without being told its number.
+fn may_choose(task: &Task, claimer: &Claimer) -> bool {
+    tags_fit(task, claimer) && !task.was_taken_from(claimer.name.as_str())
 }

@@ -64,6 +64,12 @@ pub enum GraphError {
         /// What is open.
         open: TaskId,
     },
+    /// Nobody has it.
+    #[error("task {0} is nobody's: it is on the board already")]
+    Unowned(TaskId),
+    /// The person has taken it from who wants to complete it.
+    #[error("the person has taken task {0} from you: leave it to whoever claims it next")]
+    Taken(TaskId),
     /// The claimer lacks tags.
     #[error("task {0} is for agents tagged {1}: take another (task_list shows what is ready)")]
     Tags(TaskId, String),

@@ -245,3 +245,86 @@ fn a_task_that_was_given_up_too_often_waits_for_a_person() {
     graph.edit(TaskId(1), &edit, NOW).unwrap();
     assert!(graph.claimable_unasked(&claimer("bob")).is_some());
 }
+
+#[test]
+fn what_the_person_takes_is_not_chosen_again_by_who_had_it() {
+    let mut graph = TaskGraph::default();
+    let now = Stamp(1.0);
+    let new = NewTask {
+        subject: "Work".into(),
+        ..NewTask::default()
+    };
+    graph.create(TaskId(1), new, now).unwrap();
+    let claimer = |name: &str| Claimer {
+        name: Name::party(name).unwrap(),
+        tags: vec![],
+    };
+    let (alice, bob) = (claimer("alice"), claimer("bob"));
+    let chosen = |graph: &TaskGraph, who: &Claimer| {
+        (
+            graph.claimable(who).is_some(),
+            graph.claimable_unasked(who).is_some(),
+        )
+    };
+    graph.claim(TaskId(1), &alice, now).unwrap();
+    assert_eq!(
+        graph.take(TaskId(1), &bob.name, now),
+        Err(GraphError::Foreign(TaskId(1), "alice".into()))
+    );
+    assert_eq!(graph.take(TaskId(1), &alice.name, now), Ok(vec![TaskId(1)]));
+    let task = graph.get(TaskId(1)).unwrap();
+    assert_eq!(
+        (task.owner.as_str(), task.status, &task.taken_from),
+        ("", TaskStatus::Pending, &vec!["alice".to_string()])
+    );
+    assert_eq!(chosen(&graph, &alice), (false, false));
+    assert_eq!(chosen(&graph, &bob), (true, true));
+    // What it had under way it does not finish behind the person's back.
+    assert_eq!(
+        graph.complete(TaskId(1), &alice.name, now),
+        Err(GraphError::Taken(TaskId(1)))
+    );
+    assert_eq!(
+        graph.take(TaskId(1), &alice.name, now),
+        Err(GraphError::Unowned(TaskId(1)))
+    );
+    // From hand to hand it does not go back by itself.
+    graph.claim(TaskId(1), &bob, now).unwrap();
+    graph.take(TaskId(1), &bob.name, now).unwrap();
+    assert_eq!(chosen(&graph, &alice), (false, false));
+    // Told its number, alice has it again.
+    graph.claim(TaskId(1), &alice, now).unwrap();
+    assert_eq!(graph.get(TaskId(1)).unwrap().taken_from, ["bob"]);
+    graph.release(TaskId(1), &alice.name, now).unwrap();
+    let edit = TaskEdit {
+        subject: Some("Other work".into()),
+        ..TaskEdit::default()
+    };
+    graph.edit(TaskId(1), &edit, now).unwrap();
+    assert_eq!(
+        chosen(&graph, &bob),
+        (true, true),
+        "another wording is another task"
+    );
+}
+
+#[test]
+fn the_person_has_every_tag_and_one_open_task() {
+    let mut graph = TaskGraph::default();
+    let now = Stamp(1.0);
+    for id in [1, 2] {
+        let new = NewTask {
+            subject: "Work".into(),
+            tags: vec!["rust".into()],
+            ..NewTask::default()
+        };
+        graph.create(TaskId(id), new, now).unwrap();
+    }
+    let person = Claimer::person();
+    graph.claim(TaskId(1), &person, now).unwrap();
+    let busy = GraphError::Busy {
+        who: Name::user(),
+        open: TaskId(1),
+    };
+    assert_eq!(graph.claim(TaskId(2), &person, now), Err(busy));
+}

@@ -268,6 +268,14 @@ impl Board {
         self.hold()?.change(id, |graph| graph.release(id, who, now))
     }
 
+    /// Puts the task of `owner` back because the person takes it away.
+    ///
+    /// # Errors
+    /// The graph's refusal, or why the file can not be written.
+    pub fn take(&self, id: TaskId, owner: &Name, now: Stamp) -> Result<Task, StoreError> {
+        self.hold()?.change(id, |graph| graph.take(id, owner, now))
+    }
+
     /// Notes in which worktree a task is worked on.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ mod branches;
 mod camera;
 mod critical;
 mod filter;
+mod hands;
 pub mod history;
 mod index;
 mod kept;
@@ -28,6 +29,7 @@ pub use branches::{
 };
 pub use camera::{Camera, Toward, Zoom};
 pub use filter::Query;
+pub use hands::{Hand, is_own, owner, owner_is_here, why_not};
 pub use index::{Index, Standing, standing};
 use kept::Slot;
 use label::Owner;

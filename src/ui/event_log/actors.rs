@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::domain::ids::{CallId, Name, RequestId, TaskId};
 use crate::domain::request::{Followed, RequestKind, RequestStatus};
 use crate::domain::stamp::Stamp;
+use crate::protocol::event::PersonAct;
 use crate::protocol::{Event, EventKind};
 
 /// Most calls that are remembered.
@@ -23,6 +24,8 @@ const EXPLAINS: Duration = Duration::from_secs(5);
 pub enum Deed {
     /// Writes a task with that subject.
     Create(String),
+    /// Writes the task of that number.
+    Write(TaskId),
     /// Changes a task; `None`: it is named by other words.
     Change(Option<TaskId>),
     /// Spawns a teammate of that name.
@@ -62,21 +65,32 @@ impl Actors {
         } = &event.kind
         {
             if let Some(deed) = deed(tool, input) {
-                self.calls.push_back(Call {
+                self.did(Call {
                     id: call.clone(),
                     agent: agent.clone(),
                     deed,
                     ended: None,
                 });
-                if self.calls.len() > CALLS_MAX {
-                    self.calls.pop_front();
-                }
             }
         } else if let EventKind::ToolFinished { agent, call, .. } = &event.kind {
             let here = |c: &&mut Call| c.id == *call && c.agent == *agent;
             if let Some(call) = self.calls.iter_mut().rev().find(here) {
                 call.ended = Some(event.at);
             }
+        } else if let EventKind::PersonActed { task, act } = &event.kind {
+            let deed = match act {
+                PersonAct::Added => Deed::Write(*task),
+                PersonAct::Claimed
+                | PersonAct::Released { .. }
+                | PersonAct::Completed
+                | PersonAct::Edited => Deed::Change(Some(*task)),
+            };
+            self.did(Call {
+                id: CallId(String::new()),
+                agent: Name::user(),
+                deed,
+                ended: Some(event.at),
+            });
         } else if let EventKind::RequestChanged { request } = &event.kind {
             let (kind, status) = (request.kind, request.status);
             if kind == RequestKind::Shutdown
@@ -104,14 +118,22 @@ impl Actors {
         }
     }
 
+    fn did(&mut self, call: Call) {
+        self.calls.push_back(call);
+        if self.calls.len() > CALLS_MAX {
+            self.calls.pop_front();
+        }
+    }
+
     /// Who did `deed`, as far as a call of the crew explains it at that time.
     pub fn who(&self, deed: &Deed, at: Stamp) -> Option<&Name> {
         let explains = |call: &&Call| {
             let fits = match (&call.deed, deed) {
                 (Deed::Create(a), Deed::Create(b)) => a.trim() == b.trim(),
+                (Deed::Write(a), Deed::Write(b)) => a == b,
                 (Deed::Change(a), Deed::Change(b)) => a.is_none() || a == b,
                 (Deed::Spawn(a), Deed::Spawn(b)) => a.eq_ignore_ascii_case(b),
-                (Deed::Create(_) | Deed::Change(_) | Deed::Spawn(_), _) => false,
+                (Deed::Create(_) | Deed::Write(_) | Deed::Change(_) | Deed::Spawn(_), _) => false,
             };
             fits && call.ended.is_none_or(|end| at.since(end) <= EXPLAINS)
         };

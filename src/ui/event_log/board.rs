@@ -117,8 +117,17 @@ impl News<'_> {
             };
             out.push(told(after, format!("{owner} claimed {task}{again}")));
         } else if !before.owner.is_empty() && after.owner.is_empty() {
-            let (was, why) = (called(&before.owner), self.why_released(before));
-            let words = format!("{task} is back on the board: {was} {why}");
+            let was = called(&before.owner);
+            let is_taken =
+                after.was_taken_from(&before.owner) && !before.was_taken_from(&before.owner);
+            let words = if is_taken {
+                format!("{task} is back on the board: you took it from {was}")
+            } else {
+                format!(
+                    "{task} is back on the board: {was} {}",
+                    self.why_released(before)
+                )
+            };
             out.push(told(before, words).tone(Tone::Warn));
         } else if before.status != after.status {
             let words = format!("{task} is {} now{}", after.status, self.outside_mark());
@@ -150,8 +159,12 @@ impl News<'_> {
             blockers => format!("; it waits for {}", ids(blockers)),
         };
         let told = |words| told(after, words);
-        match self.state.event_log.actors.who(&deed, self.at) {
-            Some(by) => told(format!("{by} wrote {task}{waits}")).by(by.as_str()),
+        let actors = &self.state.event_log.actors;
+        let by = actors.who(&Deed::Write(after.id), self.at);
+        match by.or_else(|| actors.who(&deed, self.at)) {
+            Some(by) => {
+                told(format!("{} wrote {task}{waits}", called(by.as_str()))).by(by.as_str())
+            }
             // A conflict becomes a task that is bound to its worktree from the beginning.
             None if !after.worktree.is_empty() => {
                 told(format!("crewdeck wrote {task}{waits}")).tone(Tone::Warn)
@@ -194,7 +207,9 @@ impl News<'_> {
     fn edited(&self, before: &Task, task: &str, out: &mut Vec<Told>) {
         let after = self.after;
         let by = self.by();
-        let who = by.map_or("changed from outside".to_string(), |by| format!("by {by}"));
+        let who = by.map_or("changed from outside".to_string(), |by| {
+            format!("by {}", called(by.as_str()))
+        });
         let push = |words: String, out: &mut Vec<Told>| {
             let told = told(after, words);
             out.push(match by {

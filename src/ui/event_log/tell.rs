@@ -111,6 +111,7 @@ pub(super) fn tell(state: &UiState, event: &Event) -> Vec<Told> {
         | EventKind::BranchesChanged { .. }
         // It opens what was asked for.
         | EventKind::ModelsListed { .. }
+        | EventKind::PersonActed { .. }
         | EventKind::DiffShown { .. } => Vec::new(),
     }
 }

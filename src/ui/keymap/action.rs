@@ -101,6 +101,14 @@ pub enum Action {
     Reject,
     /// Say yes or no with a comment; answer a question in one's own words.
     Comment,
+    /// Take the selected task.
+    Claim,
+    /// Put the selected task back on the board.
+    Release,
+    /// Complete the selected task.
+    CompleteTask,
+    /// Copy the path of the selected task's worktree.
+    CopyPlace,
     /// Ask whether to merge the branch of the selected task.
     Merge,
     /// Merge the branches of all completed tasks.

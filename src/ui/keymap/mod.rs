@@ -180,9 +180,13 @@ pub const TABLE: &[Binding] = &[
 
     bind(Context::In(Pane::Board), &["enter"], Action::Open, "show the task", "open"),
     bind(Context::In(Pane::Board), &["v"], Action::TurnBoard, "draw the tasks as a graph, or list them", "graph or list"),
+    bind(Context::In(Pane::Board), &["c"], Action::Claim, "claim the task: you work on it, agents leave it alone", "claim"),
+    bind(Context::In(Pane::Board), &["u"], Action::Release, "release the task: back to the board; from a teammate at work asks first", "release"),
+    bind(Context::In(Pane::Board), &["d"], Action::CompleteTask, "complete the task that you claimed", "complete"),
     bind(Context::In(Pane::Board), &["D"], Action::Diff, "show what the branch of the task changes", "diff"),
     bind(Context::In(Pane::Board), &["m"], Action::Merge, "merge the branch of the completed task; asks first", "merge"),
     bind(Context::In(Pane::Board), &["/"], Action::Filter, "filter: words, owner:NAME status:ready tag:T, !word", "filter"),
+    bind(Context::In(Pane::Board), &["Y"], Action::CopyPlace, "copy the path of the task's worktree", ""),
     bind(Context::In(Pane::Board), &["-"], Action::ZoomOut, "draw less of each task: one line, then its number", "zoom"),
     bind(Context::In(Pane::Board), &["+"], Action::ZoomIn, "draw more of each task", ""),
     bind(Context::In(Pane::Board), &["H", "shift+left"], Action::Pan(Toward::Left), "move the view to the left", ""),

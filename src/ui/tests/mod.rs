@@ -5,6 +5,7 @@ mod conversation;
 mod cost;
 mod event_log;
 mod first;
+pub mod hands;
 mod help;
 mod keystrokes;
 pub mod lasting;

@@ -96,6 +96,7 @@ impl Transcript {
             | EventKind::BranchesChanged { .. }
             | EventKind::DiffShown { .. }
             | EventKind::BoardChanged { .. }
+            | EventKind::PersonActed { .. }
             | EventKind::TeamChanged { .. }
             | EventKind::LetterMoved { .. }
             | EventKind::RequestChanged { .. }
@@ -239,6 +240,7 @@ fn agent_of(event: &EventKind) -> Option<&Name> {
         | EventKind::BranchesChanged { .. }
         | EventKind::DiffShown { .. }
         | EventKind::BoardChanged { .. }
+        | EventKind::PersonActed { .. }
         | EventKind::TeamChanged { .. }
         | EventKind::LetterMoved { .. }
         | EventKind::RequestChanged { .. }

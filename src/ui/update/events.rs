@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{merge, popups};
+use super::{hands, merge, popups};
 use crate::domain::attention::Matter;
 use crate::domain::ids::Name;
 use crate::domain::request::{Decider, Request};
@@ -84,6 +84,7 @@ pub fn event(state: &mut UiState, event: &Event) {
         EventKind::JobOutput { job, chunk } => state.jobs.heard(job, chunk),
         EventKind::BoardChanged { changed, removed } => {
             Arc::make_mut(&mut state.board).apply(changed, removed);
+            hands::settle(state);
         }
         EventKind::TeamChanged { team } => state.team = team.clone(),
         EventKind::LetterMoved { letter, step } => {
@@ -112,7 +113,7 @@ pub fn event(state: &mut UiState, event: &Event) {
             }
             state.note(Level::Warn, why);
         }
-        EventKind::CrewAtRest => {}
+        EventKind::PersonActed { .. } | EventKind::CrewAtRest => {}
     }
 }
 

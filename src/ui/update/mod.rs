@@ -8,6 +8,7 @@ mod event_log;
 mod events;
 mod find;
 mod first;
+mod hands;
 mod jump;
 mod merge;
 mod mouse;
@@ -367,6 +368,10 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Rules => popups::rules(state),
         Action::Reject => decide::reject(state, out),
         Action::Comment => decide::comment(state),
+        Action::Claim => hands::claim(state, out),
+        Action::Release => hands::release(state, out),
+        Action::CompleteTask => hands::complete(state, out),
+        Action::CopyPlace => hands::copy_place(state, out),
         Action::Merge => merge::ask(state),
         Action::MergeAll => merge::all(state, out),
         Action::Diff => popups::ask_diff(state, out),

@@ -104,7 +104,7 @@ pub fn ask_diff(state: &mut UiState, out: &mut Vec<Do>) {
 }
 
 /// The selected task, or the one that is asked about, if it has a worktree; else says that it has none.
-fn with_worktree(state: &mut UiState) -> Option<TaskId> {
+pub(super) fn with_worktree(state: &mut UiState) -> Option<TaskId> {
     if let Some(Popup::Confirm(Question::Merge(id))) = state.popups.last() {
         return Some(*id);
     }
@@ -258,6 +258,16 @@ pub fn accept(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
             let task = *task;
             state.popups.pop();
             super::merge::one(state, task, out);
+        }
+        Some(Popup::Confirm(Question::Release { task, from })) => {
+            let (task, from) = (*task, from.clone());
+            state.popups.pop();
+            super::hands::release_now(state, task, from, out);
+        }
+        Some(Popup::Confirm(Question::Complete(task))) => {
+            let task = *task;
+            state.popups.pop();
+            super::hands::complete_now(state, task, out);
         }
         Some(Popup::Jobs { .. }) => {}
         Some(Popup::Picker(_)) => return choose(state, out),

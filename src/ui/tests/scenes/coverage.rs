@@ -41,6 +41,8 @@ named! { popup, POPUPS, Popup,
     Popup::Confirm(Question::Quit) => "quit",
     Popup::Confirm(Question::Force(_)) => "force",
     Popup::Confirm(Question::Merge(_)) => "merge",
+    Popup::Confirm(Question::Release { .. }) => "release",
+    Popup::Confirm(Question::Complete(_)) => "complete",
     Popup::Comment(_) => "comment",
 }
 

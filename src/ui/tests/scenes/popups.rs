@@ -5,6 +5,7 @@ use crate::protocol::EventKind;
 use crate::protocol::event::Level;
 use crate::ui::fixture::{busy, name, press, question, skills, started, tell};
 use crate::ui::tests::event_log::eventful;
+use crate::ui::tests::hands::at;
 use crate::ui::tests::merging::on;
 use crate::ui::tests::threads::writing;
 
@@ -141,6 +142,9 @@ pub fn scenes() -> Vec<Scene> {
         over("popup_force", none, "esc 4 j X"),
         merging("popup_merge", Shows::Popup, "m"),
         merging("popup_merge_task", Shows::Popup, "enter"),
+        by_hand("popup_release", Shows::Popup, 2, None, "u"),
+        by_hand("popup_complete", Shows::Popup, 6, None, "d"),
+        by_hand("pane_board_by_hand", Shows::Screen, 6, Some(6), ""),
         merging("pane_board_merging", Shows::Screen, ""),
         merging("pane_board_merging_list", Shows::Screen, "v 3"),
     ]
@@ -170,6 +174,21 @@ fn log(name: &'static str, keys: &'static str) -> Scene {
 fn thread(name: &'static str, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
         let mut state = writing(width, height, 4);
+        press(&mut state, keys);
+        state
+    })
+}
+
+/// A board of which the person takes tasks, with one of them selected, and one that is its own.
+fn by_hand(
+    name: &'static str,
+    shows: Shows,
+    id: u64,
+    own: Option<u64>,
+    keys: &'static str,
+) -> Scene {
+    Scene::new(name, shows, move |width, height| {
+        let mut state = at(width, height, own, id);
         press(&mut state, keys);
         state
     })

@@ -1,0 +1,261 @@
+//! What the person does to the board by key: the changes of `crewdeck task`, made by the crew or by a viewer; and what
+//! the crew does because of them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::commands::from_person;
+use super::{Shared, Standing, lock};
+use crate::agent::driver::{Control, blocking};
+use crate::domain::graph::{Claimer, TaskGraph};
+use crate::domain::ids::{Name, TaskId};
+use crate::domain::stamp::Stamp;
+use crate::domain::task::{Task, TaskStatus};
+use crate::domain::text::one_line;
+use crate::domain::worktree::WorktreeName;
+use crate::protocol::TaskWish;
+use crate::protocol::event::{EventKind, Level, PersonAct};
+use crate::store::{Board, Post, Roster, StoreError, Which, Worktrees};
+
+/// The doors that the person's changes go through.
+pub(super) struct Hands {
+    pub root: PathBuf,
+    pub board: Board,
+    pub roster: Roster,
+    pub post: Post,
+    /// `None`: everybody works in the root.
+    pub trees: Option<Worktrees>,
+    pub now: Stamp,
+    pub new_id: fn() -> String,
+}
+
+/// Whether a task gets a worktree here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trees {
+    /// A crew makes one.
+    Made,
+    /// Everybody works in the root.
+    None,
+}
+
+/// What was done.
+pub(super) struct Acted {
+    pub task: Task,
+    pub act: PersonAct,
+}
+
+impl Acted {
+    /// Where the person works on what it claimed, where that is known at once: a worktree that has to be made is told of
+    /// when it is there.
+    pub fn place(&self, root: &Path, trees: Trees) -> Option<String> {
+        let (PersonAct::Claimed, id) = (&self.act, self.task.id) else {
+            return None;
+        };
+        let tree = WorktreeName::new(&self.task.worktree).ok();
+        let dir = tree.map(|tree| Path::new(".worktrees").join(tree.as_str()));
+        match (dir.filter(|dir| root.join(dir).is_dir()), trees) {
+            (Some(dir), _) => Some(format!(
+                "{id} is yours: its worktree is {}, with what was done there before.",
+                dir.display()
+            )),
+            (None, Trees::None) => Some(format!(
+                "{id} is yours: you work on it in the directory itself."
+            )),
+            (None, Trees::Made) => None,
+        }
+    }
+
+    /// What is told of it.
+    pub fn told(&self) -> EventKind {
+        EventKind::PersonActed {
+            task: self.task.id,
+            act: self.act.clone(),
+        }
+    }
+}
+
+impl Hands {
+    /// Before a task of the person is completed: what is left in its worktree is committed, as for everybody, because
+    /// what it frees builds on its branch. Other wishes need nothing.
+    pub fn prepare(&self, wish: &TaskWish) -> Result<(), StoreError> {
+        let (TaskWish::Complete { task }, Some(trees)) = (wish, &self.trees) else {
+            return Ok(());
+        };
+        let id = *task;
+        self.board
+            .ask(move |graph| graph.may_complete(id, &Name::user()))??;
+        let task = self.board.get(id)?;
+        let Ok(name) = WorktreeName::new(&task.worktree) else {
+            return Ok(());
+        };
+        if self.root.join(".worktrees").join(name.as_str()).is_dir() {
+            let message = format!("task {id}: {}", task.subject);
+            trees.commit_leftovers(&name, &message)?;
+        }
+        Ok(())
+    }
+
+    /// Carries a wish out.
+    pub fn act(&self, wish: TaskWish) -> Result<Acted, StoreError> {
+        let (board, now) = (&self.board, self.now);
+        let (task, act) = match wish {
+            TaskWish::Claim { task } => {
+                let claimed = board.claim(Some(task), &Claimer::person(), now)?;
+                (
+                    claimed.map_or_else(|| board.get(task).map(Arc::unwrap_or_clone), Ok)?,
+                    PersonAct::Claimed,
+                )
+            }
+            TaskWish::Release { task, from } => {
+                let task = self.release(task, &from)?;
+                (task, PersonAct::Released { from })
+            }
+            TaskWish::Complete { task } => (
+                board.complete(task, &Name::user(), now)?,
+                PersonAct::Completed,
+            ),
+            TaskWish::Add { new } => (board.create(new, now)?, PersonAct::Added),
+            TaskWish::Edit { task, edit } => (board.edit(task, &edit, now)?, PersonAct::Edited),
+        };
+        Ok(Acted { task, act })
+    }
+
+    /// Puts a task back. From one who is here it is taken: a letter says so, and it does not choose the task again.
+    fn release(&self, id: TaskId, from: &Name) -> Result<Task, StoreError> {
+        let is_here = from.is_lead() || self.roster.read()?.present().any(|m| m.name.same(from));
+        if from.is_user() || !is_here {
+            return self.board.release(id, from, self.now);
+        }
+        let task = self.board.take(id, from, self.now)?;
+        let letter = from_person(from, &taken(&task), (self.new_id)(), self.now);
+        self.post.send(&letter)?;
+        Ok(task)
+    }
+}
+
+/// What is written to one from whom a task was taken.
+fn taken(task: &Task) -> String {
+    format!(
+        "I have taken task {} ({}) from you and put it back on the board. Leave it and its worktree as they are; do not claim it again unless you are told to. Go on with what else there is.",
+        task.id,
+        one_line(&task.subject)
+    )
+}
+
+impl Shared {
+    /// Changes the board because the person wants it, and tells everybody.
+    pub(super) async fn act_for_person(self: &Arc<Self>, wish: TaskWish) -> Result<(), String> {
+        let hands = Hands {
+            root: self.root.clone(),
+            board: self.board.clone(),
+            roster: self.roster.clone(),
+            post: self.post.clone(),
+            trees: self.trees.as_ref().map(|trees| trees.door.clone()),
+            now: self.now(),
+            new_id: self.new_id,
+        };
+        let (hands, wish) = blocking(move || hands.prepare(&wish).map(|()| (hands, wish)))
+            .await
+            .map_err(|e| e.to_string())?;
+        let acted = {
+            // Nobody tells of the change before it is told who made it.
+            let _turn = self.board_turn.lock().await;
+            let acted = blocking(move || hands.act(wish)).await;
+            let acted = acted.map_err(|e| e.to_string())?;
+            self.publish(acted.told()).await;
+            acted
+        };
+        let trees = self.trees.as_ref().map_or(Trees::None, |_| Trees::Made);
+        if let Some(text) = acted.place(&self.root, trees) {
+            self.notice(Level::Info, text).await;
+        }
+        let id = acted.task.id;
+        let graph = self.graph();
+        let mut around = graph.dependants(id);
+        around.extend(graph.blockers(id));
+        around.insert(id);
+        self.read_board(Which::These(around)).await;
+        self.changed();
+        Ok(())
+    }
+
+    /// What follows from the person's changes, whoever wrote them down: a teammate whose task was taken is stopped, the
+    /// lead hears of it in a line of its next call, and a task of the person gets its worktree.
+    pub(super) fn follow_person(self: &Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]) {
+        for task in changed {
+            let before = known.get(task.id);
+            let taken = task.taken_from.iter();
+            let is_news = |name: &&String| before.is_some_and(|b| !b.was_taken_from(name));
+            for name in taken.filter(is_news).filter_map(|n| Name::party(n).ok()) {
+                self.stop_taken(&name, task.id);
+                self.note_lead(format!("the person took task {} from {name}", task.id));
+            }
+            let was = before.is_some_and(|b| b.is_open_for(Name::user().as_str()));
+            if task.is_open_for(Name::user().as_str()) && !was {
+                self.note_lead(format!("the person works on task {}", task.id));
+            }
+        }
+        self.place_person(changed.iter().map(|t| &**t));
+    }
+
+    fn note_lead(&self, line: String) {
+        if let Some(lead) = self.handle(&Name::lead()) {
+            lead.desk.note(line);
+        }
+    }
+
+    /// Stops what a teammate does for a task that was taken from it. The lead is not stopped: it talks with the person.
+    fn stop_taken(&self, name: &Name, task: TaskId) {
+        let Some(handle) = self.handle(name).filter(|_| !name.is_lead()) else {
+            return;
+        };
+        if *lock(&handle.standing) == Standing::Working {
+            handle.desk.lift(task);
+            // A full queue means that an interrupt waits in it already.
+            let _ = handle.control.try_send(Control::Interrupt);
+        }
+    }
+
+    /// Makes the worktrees of what the person works on, where there is none yet.
+    pub(super) fn place_person<'a>(self: &Arc<Self>, tasks: impl Iterator<Item = &'a Task>) {
+        if self.trees.is_none() {
+            return;
+        }
+        let works = |task: &&Task| {
+            task.status == TaskStatus::InProgress
+                && task.is_open_for(Name::user().as_str())
+                && task.worktree.is_empty()
+        };
+        for task in tasks.filter(works) {
+            if !lock(&self.placed).insert(task.id) {
+                continue;
+            }
+            let (shared, task) = (Arc::clone(self), task.clone());
+            self.chores.fetch_add(1, Ordering::SeqCst);
+            self.tracker.spawn(async move {
+                shared.place_and_tell(&task).await;
+                shared.chores.fetch_sub(1, Ordering::SeqCst);
+                shared.beat();
+            });
+        }
+    }
+
+    async fn place_and_tell(self: &Arc<Self>, task: &Task) {
+        let id = task.id;
+        match self.place_for(task, &Name::user()).await {
+            Ok(None) => {}
+            Ok(Some(place)) => {
+                let dir = place.dir.strip_prefix(&self.root).unwrap_or(&place.dir);
+                let text = format!("{id} is yours: its worktree is {}.", dir.display());
+                self.notice(Level::Info, text).await;
+            }
+            Err(error) => {
+                let text = format!(
+                    "The worktree of your task {id} can not be made: {error}. Work on it in the directory itself, or give it back."
+                );
+                self.notice(Level::Warn, text).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The person's own hand on the board: which key asks the crew for what, which one asks first, what is said instead.
+
+use pretty_assertions::assert_eq;
+
+use crate::domain::graph::Claimer;
+use crate::domain::ids::{Name, TaskId};
+use crate::domain::stamp::Stamp;
+use crate::protocol::event::PersonAct;
+use crate::protocol::{Command, EventKind, TaskWish};
+use crate::ui::fixture::{NOON, board_told, hands, name, picture, press, tell};
+use crate::ui::popup::Popup;
+use crate::ui::{Do, UiState};
+
+/// The board with a task selected.
+pub fn at(width: u16, height: u16, own: Option<u64>, id: u64) -> UiState {
+    let mut state = hands(width, height, own);
+    press(&mut state, "esc 3");
+    state.selected.task = Some(TaskId(id));
+    state
+}
+
+fn wish(wish: TaskWish) -> Do {
+    Do::Command(Command::Task(wish))
+}
+
+fn claim(id: u64) -> Do {
+    wish(TaskWish::Claim { task: TaskId(id) })
+}
+
+fn complete(id: u64) -> Do {
+    wish(TaskWish::Complete { task: TaskId(id) })
+}
+
+fn release(id: u64, from: &str) -> Do {
+    let (task, from) = (TaskId(id), Name::party(from).unwrap());
+    wish(TaskWish::Release { task, from })
+}
+
+#[test]
+fn a_key_acts_at_once_on_ones_own_and_asks_before_others() {
+    let none = || vec![];
+    for (own, id, keys, expected) in [
+        (None, 6, "c", vec![claim(6)]),
+        (None, 5, "c", vec![claim(5)]),
+        (Some(6), 6, "u", vec![release(6, "user")]),
+        (Some(6), 6, "d", vec![complete(6)]),
+        // Who has gone is not asked about.
+        (None, 3, "u", vec![release(3, "carol")]),
+        (None, 2, "u", none()),
+        (None, 2, "u y", vec![release(2, "alice")]),
+        (None, 2, "u u", none()),
+        (None, 2, "u enter", none()),
+        (None, 2, "u n", none()),
+        (None, 2, "u esc", none()),
+        (None, 6, "d", none()),
+        (None, 6, "d y", vec![complete(6)]),
+        (None, 6, "d d", none()),
+    ] {
+        let mut state = at(160, 45, own, id);
+        assert_eq!(press(&mut state, keys), expected, "{id} {keys}");
+        let asks = state.popups.iter().any(|p| matches!(p, Popup::Confirm(_)));
+        let still = ["u u", "u enter", "d d"].contains(&keys);
+        let is_first = expected.is_empty() && keys.len() == 1;
+        assert_eq!(asks, still || is_first, "{id} {keys}");
+    }
+}
+
+#[test]
+fn what_can_not_be_done_is_said_and_not_offered() {
+    for (own, id, key, offers, words) in [
+        (None, 1, "c", None, Some("#1 is completed already.")),
+        (None, 1, "u", None, Some("#1 is completed already.")),
+        (None, 1, "d", None, Some("#1 is completed already.")),
+        (
+            None,
+            2,
+            "c",
+            None,
+            Some("#2 is the task of alice: u takes it back."),
+        ),
+        (None, 2, "u", Some("release"), None),
+        (
+            None,
+            2,
+            "d",
+            None,
+            Some("#2 is the task of alice: u takes it back."),
+        ),
+        (None, 4, "c", None, Some("#4 waits for #2.")),
+        (None, 4, "u", None, Some("#4 is nobody's")),
+        (None, 6, "c", Some("claim"), None),
+        // It is asked first, so it is no usual step.
+        (None, 6, "d", None, None),
+        (
+            Some(6),
+            5,
+            "c",
+            None,
+            Some("You work on #6 already: d there completes it, u releases it."),
+        ),
+        (Some(6), 6, "c", None, Some("#6 is yours already.")),
+        (Some(6), 6, "d", Some("complete"), None),
+        (Some(6), 6, "u", Some("release"), None),
+    ] {
+        let mut state = at(160, 45, own, id);
+        let hints = crate::ui::hints::hints(&state);
+        let offered = hints.iter().find(|h| h.key == key);
+        assert_eq!(offered.map(|h| h.words.as_str()), offers, "{id} {key}");
+        let done = press(&mut state, key);
+        if let Some(words) = words {
+            assert_eq!((done, state.popups.len()), (vec![], 0), "{id} {key}");
+            let said = state.flash.map(|f| f.text).unwrap_or_default();
+            assert!(said.contains(words), "{id} {key}: {said}");
+        }
+    }
+    let mut empty = crate::ui::fixture::started(100, 30);
+    for key in ["c", "u", "d"] {
+        assert_eq!(press(&mut empty, &format!("esc 3 {key}")), []);
+        assert!(picture(&empty).contains("There is no task yet."));
+    }
+}
+
+#[test]
+fn a_question_goes_when_its_task_has_another_owner() {
+    let mut state = at(160, 45, None, 2);
+    press(&mut state, "u");
+    assert!(picture(&state).contains("Take #2 (Write the parser) from alice?"));
+    let mut board = (*state.board).clone();
+    board.take(TaskId(2), &name("alice"), Stamp(NOON)).unwrap();
+    let bob = Claimer {
+        name: name("bob"),
+        tags: vec![],
+    };
+    board.claim(TaskId(2), &bob, Stamp(NOON)).unwrap();
+    tell(&mut state, vec![board_told(&board)]);
+    assert!(state.popups.is_empty());
+    assert!(picture(&state).contains("#2 has another owner by now."));
+    // One that somebody else has claimed is completed by nobody.
+    let mut state = at(160, 45, None, 6);
+    press(&mut state, "d");
+    board
+        .claim(
+            TaskId(6),
+            &Claimer {
+                name: name("dora"),
+                tags: vec![],
+            },
+            Stamp(NOON),
+        )
+        .unwrap();
+    tell(&mut state, vec![board_told(&board)]);
+    assert!(state.popups.is_empty());
+}
+
+#[test]
+fn the_path_of_the_worktree_is_copied() {
+    let mut state = at(160, 45, Some(6), 6);
+    let path = Do::Copy("~/src/parser/.worktrees/task-6".into());
+    assert_eq!(press(&mut state, "Y"), [path]);
+    state.selected.task = Some(TaskId(4));
+    assert_eq!(press(&mut state, "Y"), []);
+    assert!(picture(&state).contains("#4 has no worktree"));
+}
+
+#[test]
+fn the_event_log_names_the_person() {
+    let mut state = at(160, 45, None, 2);
+    let mut board = (*state.board).clone();
+    let now = Stamp(NOON + 1.0);
+    let mut act = |state: &mut UiState,
+                   task: u64,
+                   act: PersonAct,
+                   board: &crate::domain::graph::TaskGraph| {
+        let task = TaskId(task);
+        tell(
+            state,
+            vec![EventKind::PersonActed { task, act }, board_told(board)],
+        );
+    };
+    board.claim(TaskId(6), &Claimer::person(), now).unwrap();
+    act(&mut state, 6, PersonAct::Claimed, &board);
+    board.complete(TaskId(6), &Name::user(), now).unwrap();
+    act(&mut state, 6, PersonAct::Completed, &board);
+    let from = name("alice");
+    board.take(TaskId(2), &from, now).unwrap();
+    act(&mut state, 2, PersonAct::Released { from }, &board);
+    press(&mut state, "@");
+    let log = picture(&state);
+    for line in [
+        "you claimed #6 Look at the licence",
+        "you completed #6 Look at the licence",
+        "#2 Write the parser is back on the board: you took it from alice",
+    ] {
+        assert!(log.contains(line), "{line}\n{log}");
+    }
+    assert!(!log.contains("outside"), "{log}");
+}

@@ -1,0 +1,217 @@
+//! The person's own hand on the board, on the screen of a real program over a real repository: tasks are claimed,
+//! completed, released and taken from a teammate at work.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "common/project.rs"]
+#[allow(dead_code)] // other tests use more of it
+mod project;
+#[path = "common/pty.rs"]
+#[allow(dead_code)] // other tests use more of it
+mod pty;
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use project::Project;
+use pty::Screen;
+use serde_json::Value;
+
+/// Alice works on the first task until she is stopped, and then tries to complete it all the same.
+const TASKS: &str = r#"
+rules:
+  - agent: lead
+    when: ^go$
+    calls:
+      - { tool: task_create, input: { subject: Dig the bed } }
+      - { tool: task_create, input: { subject: Water it } }
+      - { tool: spawn_teammate, input: { name: alice, role: gardener, prompt: Work } }
+  - agent: lead
+    when: ^alone$
+    calls:
+      - { tool: task_create, input: { subject: Dig the bed } }
+      - { tool: task_create, input: { subject: Water it, blocked_by: [1] } }
+  - agent: alice
+    when: 'auto-claimed>Task #1'
+    calls: [{ tool: bash, input: { command: "echo half > bed; sleep 600" } }]
+  - agent: alice
+    when: I have taken task .1
+    calls:
+      - { tool: task_update, input: { task_id: 1, status: completed } }
+      - { tool: claim_task, input: {} }
+  - agent: alice
+    when: Water it
+    times: 0
+    fault: { hang: true }
+  - when: .
+    times: 0
+    say: fine
+"#;
+
+fn repository() -> Project {
+    let project = Project::git();
+    for (key, value) in [("user.name", "t"), ("user.email", "t@t")] {
+        git(&project, &["config", key, value]);
+    }
+    project.write(".gitignore", "script.yaml\n.config/\n");
+    project.write("script.yaml", TASKS);
+    git(&project, &["add", "."]);
+    git(&project, &["commit", "--quiet", "-m", "start"]);
+    git(&project, &["branch", "-M", "main"]);
+    project
+}
+
+fn git(project: &Project, args: &[&str]) -> String {
+    let out = Command::new("git")
+        .args(args)
+        .current_dir(project.path())
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{args:?}: {out:?}");
+    String::from_utf8_lossy(&out.stdout).trim().into()
+}
+
+fn open(project: &Project, more: &[&str]) -> Screen {
+    let provider = format!("script:{}", project.file("script.yaml").display());
+    let mut args = vec!["--provider", &provider];
+    args.extend(more);
+    let screen = Screen::start(project.path(), 160, 45, &args);
+    screen.wait("the crew", |t| {
+        t.contains("scripted") && t.contains(" to lead ")
+    });
+    screen
+}
+
+fn task(project: &Project, id: u64) -> Value {
+    project.json(&["task", "show", &id.to_string()])
+}
+
+/// Waits until the file of a task is as it should be.
+fn becomes(project: &Project, id: u64, is: impl Fn(&Value) -> bool) -> Value {
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        let task = task(project, id);
+        if is(&task) {
+            return task;
+        }
+        assert!(Instant::now() < until, "{task}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Ends a dashboard, whatever it shows.
+fn leave(mut screen: Screen) {
+    screen.send("\x03\x03\x03\x03");
+    let (status, is_clean) = screen.end();
+    assert!(status.success() && is_clean, "{status:?} {is_clean}");
+}
+
+/// The event log as the screen shows it.
+fn event_log(screen: &mut Screen, words: &str) {
+    screen.send("@");
+    screen.wait_for(words);
+    screen.send("\x1b");
+    screen.wait("no event log", |t| !t.contains("╭ Event log"));
+}
+
+#[test]
+fn a_task_is_taken_from_one_at_work_who_goes_on_with_another() {
+    let project = repository();
+    let mut screen = open(&project, &[]);
+    screen.send("go\r");
+    let bed = project.file(".worktrees/task-1/bed");
+    let until = Instant::now() + Duration::from_secs(20);
+    while !bed.exists() {
+        assert!(Instant::now() < until, "alice never began");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    screen.send("\x1b");
+    screen.wait_for("i to write");
+    screen.send("3gc");
+    screen.wait_for("#1 is the task of alice: u takes it back.");
+    screen.send("u");
+    screen.wait_for("Take #1 (Dig the bed) from alice?");
+    screen.wait_for(".worktrees/task-1 stays as it is");
+    screen.send("n");
+    screen.wait("no question", |t| !t.contains("from alice?"));
+    assert_eq!(task(&project, 1)["owner"], "alice");
+    screen.send("u");
+    screen.wait_for("from alice?");
+    screen.send("y");
+    let taken = becomes(&project, 1, |t| t["owner"] == "");
+    assert_eq!(
+        (&taken["status"], &taken["taken_from"][0]),
+        (&"pending".into(), &"alice".into())
+    );
+    // She is stopped and told; what she tries all the same is refused, and she takes the other one.
+    becomes(&project, 2, |t| t["owner"] == "alice");
+    let first = task(&project, 1);
+    assert_eq!(
+        (&first["owner"], &first["status"]),
+        (&"".into(), &"pending".into())
+    );
+    event_log(&mut screen, "is back on the board: you took it from alice");
+    // The person goes on with what she has left, in her worktree.
+    screen.send("gc");
+    screen.wait_for(
+        "#1 is yours: its worktree is .worktrees/task-1, with what was done there before.",
+    );
+    becomes(&project, 1, |t| t["owner"] == "user");
+    screen.send("Y");
+    screen.wait_for("Copied the path of #1's worktree");
+    std::fs::write(&bed, "whole\n").unwrap();
+    screen.send("d");
+    becomes(&project, 1, |t| {
+        t["status"] == "completed" && t["owner"] == "user"
+    });
+    event_log(&mut screen, "you completed #1 Dig the bed");
+    assert_eq!(git(&project, &["show", "wt/task-1:bed"]), "whole");
+    assert_eq!(
+        git(&project, &["log", "-1", "--format=%s", "wt/task-1"]),
+        "task #1: Dig the bed"
+    );
+    leave(screen);
+}
+
+#[test]
+fn what_the_person_claimed_gets_a_worktree_and_outlives_a_kill() {
+    let project = repository();
+    let mut screen = open(&project, &[]);
+    screen.send("alone\r");
+    screen.wait_for("#2 Water it");
+    screen.send("\x1b");
+    screen.wait_for("i to write");
+    screen.send("3gc");
+    screen.wait_for("#1 is yours: its worktree is .worktrees/task-1.");
+    assert!(project.file(".worktrees/task-1/.git").exists());
+    event_log(&mut screen, "you claimed #1 Dig the bed");
+    // One open task, for the person too.
+    screen.send("lc");
+    screen.wait_for("#2 waits for #1.");
+    let killed = Command::new("kill")
+        .args(["-9", &screen.pid().to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+    drop(screen);
+    let doctor = project.run(&["doctor"]).out();
+    assert!(!doctor.contains("#1"), "{doctor}");
+    for more in [&["--resume"][..], &[]] {
+        let mut screen = open(&project, more);
+        screen.wait_for("@user");
+        assert_eq!(task(&project, 1)["owner"], "user");
+        screen.send("\x1b");
+        screen.wait_for("i to write");
+        screen.send("3g");
+        screen.wait_for("d complete");
+        leave(screen);
+    }
+    // What the command line does in the person's name is seen, and given its place.
+    project.json(&["task", "done", "1", "--as", "user"]);
+    let screen = open(&project, &[]);
+    project.json(&["task", "claim", "2", "--as", "user"]);
+    screen.wait_for("#2 is yours: its worktree is .worktrees/task-2.");
+    let refusal = project.refused(&["task", "claim", "2", "--as", "alice"]);
+    assert!(refusal.contains("claimed by user"), "{refusal}");
+    project.json(&["task", "release", "2", "--as", "user"]);
+    assert_eq!(task(&project, 2)["owner"], "");
+    leave(screen);
+}

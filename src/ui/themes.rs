@@ -41,6 +41,8 @@ fn previewed(state: &UiState) -> Option<ThemeName> {
         | Popup::Reader(_)
         | Popup::Comment(_)
         | Popup::Jobs { .. }
+        | Popup::Costs(_)
+        | Popup::Peek(_)
         | Popup::EventLog(_)
         | Popup::Confirm(_) => None,
     })?;

@@ -32,6 +32,8 @@ fn pressed(context: Context) -> (&'static str, &'static str) {
             "needs",
             "a_question_takes_a_number_and_a_permission_a_reach",
         ),
+        Context::Costs => ("costs", "the_cost_panel_leads_to_an_agent_and_a_task"),
+        Context::Peek => ("peek", "what_is_selected_is_peeked_at_and_opened"),
         Context::Jobs => ("over", "each_list_and_text_has_its_key"),
         Context::ConfirmMerge => (
             "../merging",

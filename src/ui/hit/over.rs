@@ -1,13 +1,13 @@
 //! What can be pressed in a popup and beside it. Nothing below it can.
 
-use super::{Hit, Placed, has_mouse, listed};
+use super::{Hit, Placed, has_mouse, listed, panes};
 use crate::ui::help::Means;
 use crate::ui::keymap::Action;
 use crate::ui::layout::Layout;
 use crate::ui::popup::Popup;
 use crate::ui::state::UiState;
 use crate::ui::theme::Theme;
-use crate::ui::{bars, boxes, complete, event_log, pickers, readers, rows};
+use crate::ui::{bars, boxes, complete, costs, event_log, layout, pickers, readers, rows};
 
 /// Adds the list that completes a word; nothing below it can be pressed.
 pub fn offers(state: &UiState, layout: &Layout, out: &mut Vec<Placed<Hit>>) {
@@ -28,6 +28,7 @@ pub fn offers(state: &UiState, layout: &Layout, out: &mut Vec<Placed<Hit>>) {
 /// Adds what lies over the panes.
 pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
     let mut acts: Vec<Placed<Hit>> = Vec::new();
+    let mut list: Vec<Placed<Hit>> = Vec::new();
     let mut put = |at, what| acts.push(Placed { at, what });
     let (area, beside) = match popup {
         Popup::Reader(reader) => {
@@ -66,6 +67,22 @@ pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
             }
             (place.area, Hit::BesidePopup)
         }
+        Popup::Costs(view) => {
+            let lines = costs::lines(state, &Theme::default());
+            let place = costs::place(state.size, view, &lines);
+            for (at, row) in listed(place.list, place.first, lines.len()) {
+                put(at, Hit::PopupRow(row));
+            }
+            (place.area, Hit::BesidePopup)
+        }
+        Popup::Peek(pane) => {
+            let layout = layout::layout(state, state.size);
+            // The list goes on being one.
+            if let Some(area) = layout.pane(*pane) {
+                panes::inside(state, *pane, area, &mut list);
+            }
+            (layout.peek.unwrap_or_default(), Hit::BesidePopup)
+        }
         // What is written or asked there is not put away by a slip of the mouse.
         Popup::Comment(_) | Popup::Confirm(_) => {
             let place = boxes::place(state, state.size, popup);
@@ -81,5 +98,6 @@ pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
         put(pickers::close_mark(area), Hit::Button(Action::Back));
     }
     out.append(&mut acts);
+    out.append(&mut list);
     out.extend([(area, Hit::Popup), (state.size, beside)].map(|(at, what)| Placed { at, what }));
 }

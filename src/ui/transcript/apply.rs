@@ -100,6 +100,7 @@ impl Transcript {
             | EventKind::LetterMoved { .. }
             | EventKind::RequestChanged { .. }
             | EventKind::SkillsChanged(_)
+            | EventKind::LimitsChanged(_)
             | EventKind::RulesChanged { .. }
             | EventKind::Refused { .. }
             | EventKind::CrewAtRest => {}
@@ -243,6 +244,7 @@ fn agent_of(event: &EventKind) -> Option<&Name> {
         | EventKind::LetterMoved { .. }
         | EventKind::RequestChanged { .. }
         | EventKind::SkillsChanged(_)
+        | EventKind::LimitsChanged(_)
         | EventKind::RulesChanged { .. }
         | EventKind::Refused { .. }
         | EventKind::CrewAtRest => None,

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 
 use super::Transcript;
 use super::find::{self, Hit};
+use super::follow::Place;
 use super::layout::Mark;
 use super::layouts::Layouts;
 use crate::ui::theme::Theme;
@@ -38,6 +39,28 @@ impl Transcript {
         area: Rect,
         buffer: &mut Buffer,
     ) {
+        self.view_from(&self.place, cache, theme, area, buffer);
+    }
+
+    /// Draws its newest rows, wherever the reader stands.
+    pub fn view_newest(
+        &self,
+        cache: &mut TranscriptCache,
+        theme: &Theme,
+        area: Rect,
+        buffer: &mut Buffer,
+    ) {
+        self.view_from(&Place::Following, cache, theme, area, buffer);
+    }
+
+    fn view_from(
+        &self,
+        place: &Place,
+        cache: &mut TranscriptCache,
+        theme: &Theme,
+        area: Rect,
+        buffer: &mut Buffer,
+    ) {
         let area = area.intersection(buffer.area);
         if area.is_empty() {
             return;
@@ -45,7 +68,7 @@ impl Transcript {
         let layouts = &mut cache.layouts;
         layouts.begin(usize::from(area.width), theme);
         let height = usize::from(area.height);
-        let Some(top) = self.place.top(&self.log, layouts, height) else {
+        let Some(top) = place.top(&self.log, layouts, height) else {
             return;
         };
         let mut lines = area.y..area.bottom();

@@ -91,6 +91,8 @@ fn takes_text(context: Context) -> bool {
         | Context::Reader
         | Context::CommentVerdict
         | Context::Jobs
+        | Context::Costs
+        | Context::Peek
         | Context::EventLog
         | Context::Confirm
         | Context::ConfirmMerge

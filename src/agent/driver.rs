@@ -106,6 +106,8 @@ pub struct State {
     pub usage: Usage,
     /// What they cost, where the price is known.
     pub cost: Option<f64>,
+    /// The calls of the model so far.
+    pub calls: u64,
     /// Its todo list.
     pub todo: TodoList,
     /// Whether an approved shutdown request has reached it.
@@ -137,6 +139,7 @@ impl State {
             turn,
             usage: Usage::default(),
             cost: None,
+            calls: 0,
             todo: TodoList::default(),
             asked_to_go: None,
             log: Log::Empty,

@@ -121,6 +121,7 @@ impl Driver {
             todo: self.state.todo.clone(),
             spent: self.state.usage,
             cost: self.state.cost,
+            calls: self.state.calls,
             lost_jobs: self.workshop.desk.untold(),
             plan: match self.workshop.desk.gate() {
                 PlanGate::Open => PlanState::Approved,
@@ -163,6 +164,7 @@ impl Driver {
     /// Adds an answer's tokens up and tells the sum.
     pub(super) async fn count(&mut self, engine: &Engine, reply: &Reply) {
         self.state.usage.add(reply.usage);
+        self.state.calls += 1;
         let cost = engine.price.map(|p| p.cost(&reply.usage));
         if let Some(cost) = cost {
             self.state.cost = Some(self.state.cost.unwrap_or(0.0) + cost);
@@ -179,6 +181,7 @@ impl Driver {
         self.keep(Record::Spent {
             spent: self.state.usage,
             cost: self.state.cost,
+            calls: self.state.calls,
         })
         .await;
         self.publish(EventKind::UsageChanged {
@@ -187,6 +190,7 @@ impl Driver {
             context,
             window: engine.window,
             cost: self.state.cost,
+            calls: self.state.calls,
         })
         .await;
     }
@@ -207,6 +211,7 @@ impl Driver {
         self.state.turn.step(Input::TodoSet(todo_open(&from.todo)));
         self.state.usage = from.spent;
         self.state.cost = from.cost;
+        self.state.calls = from.calls;
         self.meter.count(&self.name, from.spent, from.cost);
         self.state.todo = from.todo.clone();
         self.stand_by(from.inbox).await;

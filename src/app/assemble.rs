@@ -211,6 +211,7 @@ async fn start_crew(
             (Some(true) | None, Merging::Auto) => Some(MergeRule::Auto),
         },
         deciders: blueprint.deciders,
+        calls_max,
         ceilings: settings.ceilings,
         rules: Rules {
             allow: settings.allow.clone().unwrap_or_default(),

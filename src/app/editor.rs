@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use rustix::process::{Pid, Signal, kill_process};
+use tempfile::NamedTempFile;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
+
+use super::in_words;
 
 /// How long an editor that is asked to end may take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -16,6 +19,24 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// # Errors
 /// When there is no editor or it failed; the text is as it was then.
 pub async fn edit(text: &str, stop: &CancellationToken) -> Result<String> {
+    let file = opened(text, stop).await.map_err(|why| {
+        let kept = format!("{}; your text is as it was", in_words(&why));
+        anyhow!(kept)
+    })?;
+    let edited = std::fs::read_to_string(file.path())?;
+    Ok(edited.trim_end_matches('\n').to_string())
+}
+
+/// Opens a copy of `text` in the same editor, to be read: what becomes of it there does not matter.
+///
+/// # Errors
+/// When there is no editor or it failed.
+pub async fn read(text: &str, stop: &CancellationToken) -> Result<()> {
+    opened(text, stop).await.map(drop)
+}
+
+/// The file with `text`, readable by the person alone and gone when it is dropped, after the editor was left.
+async fn opened(text: &str, stop: &CancellationToken) -> Result<NamedTempFile> {
     let editor = ["VISUAL", "EDITOR"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|e| !e.trim().is_empty()))
@@ -37,14 +58,13 @@ pub async fn edit(text: &str, stop: &CancellationToken) -> Result<String> {
         status = child.wait() => status?,
         () = stop.cancelled() => {
             end(&mut child).await;
-            bail!("{program} was ended; your text is as it was");
+            bail!("{program} was ended");
         }
     };
     if !status.success() {
-        bail!("{program} ended with {status}; your text is as it was");
+        bail!("{program} ended with {status}");
     }
-    let edited = std::fs::read_to_string(file.path())?;
-    Ok(edited.trim_end_matches('\n').to_string())
+    Ok(file)
 }
 
 async fn end(child: &mut Child) {

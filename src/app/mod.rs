@@ -6,6 +6,7 @@ pub mod dashboard;
 pub mod demo;
 mod doctor;
 mod editor;
+mod errand;
 mod first;
 mod follow;
 mod ground;

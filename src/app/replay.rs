@@ -5,9 +5,11 @@ use crossterm::event::{Event as Input, EventStream, KeyEventKind};
 use futures::StreamExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
+use super::errand::Errand;
 use super::pace::{Cause, Pace};
-use super::{blocked_on, inputs, keys, mouse, now, resume, root, settings, theme, zone};
+use super::{blocked_on, in_words, inputs, keys, mouse, now, resume, root, settings, theme, zone};
 use crate::cli::Global;
 use crate::config::Settings;
 use crate::protocol::event::Level;
@@ -37,6 +39,7 @@ pub fn main(global: &Global, session: Option<&str>) -> Result<u8> {
 async fn play(player: Player, settings: &Settings) -> Result<()> {
     let keymap = keys::keymap(settings)?;
     let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hangup = signal(SignalKind::hangup())?;
     let mut screen = Screen::enter()
         .context("the replay needs a terminal (.crewdeck/sessions has the journals as they are)")?;
@@ -68,6 +71,7 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
         let mut cause = Cause::Event;
         let messages = tokio::select! {
             biased;
+            _ = interrupt.recv() => return Ok(()),
             _ = terminate.recv() => return Ok(()),
             _ = hangup.recv() => return Ok(()),
             came = keys.next() => {
@@ -85,6 +89,7 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
             .into_iter()
             .flat_map(|message| update(&mut state, message));
         let wishes: Vec<Do> = wishes.collect();
+        let mut errand = None;
         for wish in wishes {
             match wish {
                 Do::Quit => return Ok(()),
@@ -93,6 +98,8 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
                     let (width, height) = screen.size()?;
                     update(&mut state, Msg::Resize(width, height));
                 }
+                Do::Print(text) => errand = Some(Errand::Print(text)),
+                Do::ReadOutside(text) => errand = Some(Errand::Read(text)),
                 Do::Copy(text) => match screen.copy(&text)? {
                     Copied::Sent | Copied::TooLong => {}
                 },
@@ -111,6 +118,25 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
                 | Do::LookAgain
                 | Do::MakeRepository => {}
             }
+        }
+        if let Some(errand) = errand {
+            // Two readers of one terminal would share the keys.
+            drop(keys);
+            screen.give()?;
+            let stop = CancellationToken::new();
+            let done = tokio::select! {
+                done = errand.run(&stop) => done,
+                _ = interrupt.recv() => Ok(None),
+                _ = terminate.recv() => return Ok(()),
+                _ = hangup.recv() => return Ok(()),
+            };
+            screen.take()?;
+            let (width, height) = screen.size()?;
+            update(&mut state, Msg::Resize(width, height));
+            if let Err(error) = done {
+                state.say(Level::Warn, in_words(&error));
+            }
+            keys = EventStream::new();
         }
         if state.take_dirty() {
             stale = stale.max(Some(cause));

@@ -42,7 +42,7 @@ pub fn keep(root: &Path, choice: ScreenChoice) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::screen::Arrangement;
+    use crate::domain::screen::{Arrangement, TodoPane};
 
     #[test]
     fn what_is_kept_is_recalled_and_a_broken_file_is_told() {
@@ -55,6 +55,7 @@ mod tests {
         std::fs::create_dir(&folder).unwrap();
         let mut choice = ScreenChoice {
             layout: Arrangement::Board,
+            todo: TodoPane::Hidden,
             ..ScreenChoice::default()
         };
         choice.set_left(66);

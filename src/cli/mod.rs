@@ -29,8 +29,12 @@ const EXAMPLES: &str = "Examples:
   crewdeck --provider openai --base-url http://127.0.0.1:11434/v1 --model qwen3:8b
   crewdeck task add \"Write the parser\" && crewdeck task list";
 
+/// The heading of the options that every command takes: they stand below a command's own.
+pub const OF_EVERY_COMMAND: &str = "Options of every command";
+
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = OF_EVERY_COMMAND)]
 pub struct Global {
     /// Work in this directory instead of the current one
     #[arg(long, global = true, value_name = "DIR")]

@@ -10,6 +10,7 @@ use super::{Shared, lock};
 use crate::agent::meter::Meter;
 use crate::domain::ceiling::{Ceiling, Ceilings, Key, Ledger, Reached, payer};
 use crate::domain::ids::Name;
+use crate::domain::limits::Limits;
 use crate::domain::request::{Asking, Decider, Request, RequestKind, RequestStatus};
 use crate::domain::team::Activity;
 use crate::domain::usage::Usage;
@@ -17,6 +18,8 @@ use crate::protocol::event::{EventKind, Level};
 
 /// What the agents have used, and what is being asked about it.
 pub struct Spending {
+    /// Most calls in flight; only told.
+    calls: usize,
     ledger: Mutex<Ledger>,
     /// One question a ceiling at a time; as many as there are ceilings.
     questions: Mutex<BTreeMap<Key, Arc<Question>>>,
@@ -34,12 +37,23 @@ struct Question {
 }
 
 impl Spending {
-    /// Nothing is used yet.
-    pub fn new(ceilings: Ceilings) -> Spending {
+    /// Nothing is used yet; so many calls may be in flight.
+    pub fn new(calls: usize, ceilings: Ceilings) -> Spending {
         Spending {
+            calls,
             ledger: Mutex::new(Ledger::new(ceilings)),
             questions: Mutex::default(),
             denied: Mutex::default(),
+        }
+    }
+
+    /// What holds the agents up, as it stands now.
+    fn limits(&self) -> Limits {
+        let ledger = lock(&self.ledger);
+        Limits {
+            calls: self.calls,
+            ceilings: ledger.ceilings(),
+            raised: ledger.raised(),
         }
     }
 
@@ -116,7 +130,10 @@ impl Shared {
             let asking = Asking::new(RequestKind::Ceiling, &from, body);
             let request = self.ask_and_wait(&from, asking).await?;
             match request.status {
-                RequestStatus::Approved => lock(&spending.ledger).raise(&reached),
+                RequestStatus::Approved => {
+                    lock(&spending.ledger).raise(&reached);
+                    self.tell_limits().await;
+                }
                 RequestStatus::Rejected | RequestStatus::Withdrawn | RequestStatus::Pending => {
                     *last = denial(&reached, &request);
                     question.denials.fetch_add(1, Ordering::SeqCst);
@@ -124,6 +141,12 @@ impl Shared {
                 }
             }
         }
+    }
+
+    /// Tells what holds the agents up before a call.
+    pub(super) async fn tell_limits(&self) {
+        self.publish(EventKind::LimitsChanged(self.spending.limits()))
+            .await;
     }
 
     /// Says that a ceiling in US dollars can not be kept, where it can not.

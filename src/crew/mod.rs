@@ -99,6 +99,8 @@ pub struct Parts {
     pub prices: BTreeMap<String, Price>,
     /// Who decides what.
     pub deciders: Deciders,
+    /// Most calls of the model in flight; the model in `engine` keeps to it.
+    pub calls_max: usize,
     /// How much the agents may use before the person is asked.
     pub ceilings: Ceilings,
     /// The standing rules for tool calls.
@@ -274,7 +276,7 @@ impl Crew {
             team: Mutex::default(),
             agents: Mutex::default(),
             clerk: clerk::Clerk::default(),
-            spending: ceilings::Spending::new(parts.ceilings),
+            spending: ceilings::Spending::new(parts.calls_max, parts.ceilings),
             jobs: jobs::Jobs::default(),
             subagents: AtomicU64::new(0),
             errands: Mutex::default(),
@@ -295,6 +297,7 @@ impl Crew {
             let text = format!("Everybody works in the directory itself, without worktrees: {why}");
             shared.notice(Level::Info, text).await;
         }
+        shared.tell_limits().await;
         shared.tell_of_unknown_price().await;
         let (back, team) = roll::call(&shared, parts.start).await?;
         shared.read_skills().await;

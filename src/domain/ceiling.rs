@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::ids::Name;
+use super::limits::Raised;
 use super::usage::{Usage, count, dollars};
 
 /// The ceilings as the settings give them; `None`: there is none.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ceilings {
     /// Tokens of all agents together.
@@ -22,7 +23,8 @@ pub struct Ceilings {
 }
 
 /// One of the ceilings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Ceiling {
     /// Tokens of all agents together.
     TeamTokens,
@@ -77,7 +79,8 @@ impl Ceiling {
         }
     }
 
-    fn is_of_team(self) -> bool {
+    /// Whether it is the team's, and not that of each agent.
+    pub fn is_of_team(self) -> bool {
         match self {
             Ceiling::TeamTokens | Ceiling::TeamCost => true,
             Ceiling::AgentTokens | Ceiling::AgentCost => false,
@@ -86,7 +89,7 @@ impl Ceiling {
 
     /// An amount with its unit.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // it was a count of tokens
-    fn shown(self, amount: f64) -> String {
+    pub fn shown(self, amount: f64) -> String {
         match self {
             Ceiling::TeamTokens | Ceiling::AgentTokens => {
                 format!("{} tokens", count(amount.max(0.0) as u64))
@@ -229,6 +232,17 @@ impl Ledger {
                 raised: raised(base, used),
             })
         })
+    }
+
+    /// The ceilings that were raised.
+    pub fn raised(&self) -> Vec<Raised> {
+        let all = self.raised.iter();
+        all.map(|((ceiling, whose), allowed)| Raised {
+            ceiling: *ceiling,
+            whose: whose.clone(),
+            allowed: *allowed,
+        })
+        .collect()
     }
 
     /// Raises a ceiling as [`Reached::raised`] says.

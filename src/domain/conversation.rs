@@ -44,6 +44,9 @@ pub enum Record {
         spent: Usage,
         /// US dollars.
         cost: Option<f64>,
+        /// The calls of the model so far; 0 where they were not counted.
+        #[serde(default)]
+        calls: u64,
     },
     /// A background job began, or its end stands in the conversation.
     Job {
@@ -109,6 +112,8 @@ pub struct Conversation {
     pub spent: Usage,
     /// What they cost, in US dollars, where known.
     pub cost: Option<f64>,
+    /// The calls of the model.
+    pub calls: u64,
     /// Background jobs whose end the agent has not been told: id and command.
     pub lost_jobs: Vec<(JobId, String)>,
     /// Whether its plan was approved.
@@ -141,9 +146,10 @@ impl Conversation {
                 }
                 Record::Inbox { inbox } => all.inbox = Some(inbox),
                 Record::Todo { todo } => all.todo = todo,
-                Record::Spent { spent, cost } => {
+                Record::Spent { spent, cost, calls } => {
                     all.spent = spent;
                     all.cost = cost;
+                    all.calls = calls;
                 }
                 Record::Job {
                     job,
@@ -313,9 +319,10 @@ mod tests {
                 ..Usage::default()
             },
             cost: None,
+            calls: input,
         };
         let all = Conversation::of([spent(5), job(JobState::Began), spent(9)]);
-        assert_eq!((all.spent.input, all.lost_jobs.len()), (9, 1));
+        assert_eq!((all.spent.input, all.calls, all.lost_jobs.len()), (9, 9, 1));
         let all = Conversation::of([job(JobState::Began), job(JobState::Began)]);
         assert_eq!(all.lost_jobs.len(), 1);
         let all = Conversation::of([job(JobState::Began), job(JobState::Ended)]);
@@ -346,6 +353,7 @@ mod tests {
             Record::Spent {
                 spent: Usage::default(),
                 cost: Some(0.5),
+                calls: 3,
             },
             ENDED,
         ];

@@ -10,6 +10,7 @@ pub mod folders;
 pub mod graph;
 pub mod ids;
 pub mod job;
+pub mod limits;
 pub mod mail;
 pub mod own_theme;
 pub mod redact;

@@ -56,6 +56,35 @@ pub struct ScreenChoice {
     /// The same with the board on the left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub board_left: Option<u16>,
+    /// Whether the todo list lies beside the conversation.
+    #[serde(skip_serializing_if = "TodoPane::is_usual")]
+    pub todo: TodoPane,
+}
+
+/// Whether the todo list has rows of its own while the conversation is in view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TodoPane {
+    /// It has, when there is one.
+    #[default]
+    Shown,
+    /// The conversation has them.
+    Hidden,
+}
+
+impl TodoPane {
+    fn is_usual(&self) -> bool {
+        *self == TodoPane::default()
+    }
+
+    /// The other way.
+    #[must_use]
+    pub fn turned(self) -> TodoPane {
+        match self {
+            TodoPane::Shown => TodoPane::Hidden,
+            TodoPane::Hidden => TodoPane::Shown,
+        }
+    }
 }
 
 impl ScreenChoice {
@@ -66,6 +95,11 @@ impl ScreenChoice {
             Arrangement::Board => self.board_left,
         };
         set.unwrap_or(usual).clamp(SHARE_MIN, SHARE_MAX)
+    }
+
+    /// Whether the todo list has rows of its own.
+    pub fn shows_todo(&self) -> bool {
+        self.todo == TodoPane::Shown
     }
 
     /// Gives the left column a share, in percent of the screen, cut to the bounds.

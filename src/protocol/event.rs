@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, JobId, Name, TaskId};
 use crate::domain::job::Job;
+use crate::domain::limits::Limits;
 use crate::domain::mail::Letter;
 pub use crate::domain::mail::LetterStep;
 use crate::domain::request::Request;
@@ -272,6 +273,9 @@ pub enum EventKind {
         window: Option<u64>,
         /// What all its tokens cost in US dollars, where the price is known.
         cost: Option<f64>,
+        /// Its calls of the model so far; 0 where they were not counted.
+        #[serde(default)]
+        calls: u64,
     },
     /// An agent's conversation was shortened. Answers [`super::Command::Compact`].
     Compacted {
@@ -373,6 +377,8 @@ pub enum EventKind {
         /// All of them, the oldest first.
         rules: Vec<SessionRule>,
     },
+    /// The limits of the crew are others than before: the person raised a ceiling. Also sent once at the start.
+    LimitsChanged(Limits),
     /// The skills on disk are others than before; also sent once at the start. A notice follows for each
     /// one that can not be used.
     SkillsChanged(SkillBook),

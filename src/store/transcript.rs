@@ -200,6 +200,7 @@ impl Transcript {
         records.push(Record::Spent {
             spent: conversation.spent,
             cost: conversation.cost,
+            calls: conversation.calls,
         });
         if conversation.plan == PlanState::Approved {
             records.push(Record::Plan {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::costs::Used;
 use super::pulse::Pulse;
 use super::transcript::Transcript;
 use crate::domain::ids::Name;
@@ -37,14 +38,20 @@ pub struct AgentView {
     pub activity: Option<Activity>,
     /// Since when it does that.
     pub since: Stamp,
-    /// Its tokens.
+    /// Its tokens, those of earlier agents of its name included.
     pub usage: Usage,
+    /// Its calls of the model, counted in the same way.
+    pub calls: u64,
     /// The tokens of its conversation.
     pub context: u64,
     /// What its model can hold, where known.
     pub window: Option<u64>,
-    /// What it cost in US dollars, where known.
+    /// What it cost in US dollars, where known, counted in the same way.
     pub cost: Option<f64>,
+    /// What agents of its name used that had left before it came.
+    earlier: Used,
+    /// What those of its subagents used that made room.
+    pub past_subagents: Used,
     /// Its last whole answer.
     pub last_said: String,
     /// What a subagent was sent out for, in one line; empty for the others.
@@ -76,12 +83,16 @@ impl AgentView {
                 context,
                 window,
                 cost,
+                calls,
                 ..
             } => {
-                self.usage = *total;
                 self.context = *context;
                 self.window = *window;
-                self.cost = *cost;
+                self.counted(Used {
+                    usage: *total,
+                    calls: *calls,
+                    cost: *cost,
+                });
             }
             EventKind::TodoChanged { list, .. } => self.todo = list.clone(),
             EventKind::Said { text, .. } => {
@@ -120,10 +131,33 @@ impl AgentView {
             | EventKind::LetterMoved { .. }
             | EventKind::RequestChanged { .. }
             | EventKind::SkillsChanged(_)
+            | EventKind::LimitsChanged(_)
             | EventKind::RulesChanged { .. }
             | EventKind::Notice { .. }
             | EventKind::Refused { .. }
             | EventKind::CrewAtRest => {}
+        }
+    }
+
+    /// Takes in what it has used so far. One that has used less than before is another one of the same name: what the
+    /// earlier one used is not undone.
+    fn counted(&mut self, so_far: Used) {
+        let before = self.usage.total();
+        let own = before.saturating_sub(self.earlier.usage.total());
+        if so_far.usage.total() < own {
+            self.earlier = self.used();
+        }
+        let mut all = self.earlier;
+        all.add(so_far);
+        (self.usage, self.calls, self.cost) = (all.usage, all.calls, all.cost);
+    }
+
+    /// What it has used, its subagents aside.
+    pub fn used(&self) -> Used {
+        Used {
+            usage: self.usage,
+            calls: self.calls,
+            cost: self.cost,
         }
     }
 
@@ -138,8 +172,8 @@ impl AgentView {
 #[derive(Debug, Default)]
 pub struct Agents {
     known: BTreeMap<Name, AgentView>,
-    /// The tokens of those that made room, and what they cost.
-    past: (u64, Option<f64>),
+    /// How many made room, subagents aside, and what they used.
+    past: (usize, Used),
 }
 
 impl Agents {
@@ -158,13 +192,27 @@ impl Agents {
                 .find(|(n, a)| !n.is_lead() && gone(a))
                 .or_else(|| self.known.iter().find(|(n, _)| !n.is_lead()))
                 .map(|(n, _)| n.clone());
-            if let Some(victim) = victim.and_then(|name| self.known.remove(&name)) {
-                self.past.0 = self.past.0.saturating_add(victim.usage.total());
-                let costs = [self.past.1, victim.cost];
-                self.past.1 = costs.into_iter().flatten().reduce(|a, b| a + b);
+            if let Some(victim) = victim {
+                self.let_go(&victim);
             }
         }
         self.known.entry(name.clone()).or_default()
+    }
+
+    /// Forgets an agent, but not what it used: that of a subagent is its parent's.
+    fn let_go(&mut self, name: &Name) {
+        let Some(agent) = self.known.remove(name) else {
+            return;
+        };
+        let mut used = agent.used();
+        used.add(agent.past_subagents);
+        let parent = name.parent().and_then(|p| self.known.get_mut(&p));
+        if let Some(parent) = parent {
+            parent.past_subagents.add(used);
+        } else {
+            self.past.0 += 1;
+            self.past.1.add(used);
+        }
     }
 
     /// Takes an event in that happened to `name`.
@@ -239,133 +287,36 @@ impl Agents {
         all.into_iter().cloned().collect::<Vec<_>>().into_iter()
     }
 
+    /// All that are known, by name.
+    pub fn all(&self) -> impl Iterator<Item = (&Name, &AgentView)> {
+        self.known.iter()
+    }
+
+    /// How many made room, subagents aside, and what they used.
+    pub fn past(&self) -> (usize, Used) {
+        self.past
+    }
+
+    /// What all of them used, those that made room included.
+    pub fn used(&self) -> Used {
+        let mut all = self.past.1;
+        for agent in self.known.values() {
+            all.add(agent.used());
+            all.add(agent.past_subagents);
+        }
+        all
+    }
+
     /// The tokens of all of them, those that made room included.
     pub fn tokens(&self) -> u64 {
-        self.known
-            .values()
-            .fold(self.past.0, |sum, a| sum.saturating_add(a.usage.total()))
+        self.used().usage.total()
     }
 
     /// What all of them cost, where the price of any is known.
     pub fn cost(&self) -> Option<f64> {
-        let all = self.known.values().map(|a| a.cost).chain([self.past.1]);
-        all.flatten().reduce(|a, b| a + b)
+        self.used().cost
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::protocol::event::{Compaction, Shortened};
-
-    #[test]
-    fn there_are_never_too_many_and_the_lead_stays() {
-        let mut agents = Agents::default();
-        agents.entry(&Name::lead());
-        for i in 0..AGENTS_MAX * 2 {
-            agents.entry(&Name::member(&format!("a{i}")).unwrap());
-        }
-        assert_eq!(agents.known.len(), AGENTS_MAX);
-        assert!(agents.get(&Name::lead()).is_some());
-    }
-
-    /// What each said in all, in entries of 64 KiB, and whether the last of them is still there.
-    fn kept(agents: &Agents, names: &[&str]) -> Vec<(usize, bool)> {
-        let of = |name: &&str| {
-            let agent = agents.get(&Name::party(name).unwrap()).unwrap();
-            let entries = agent.transcript.bytes() / (64 * 1024);
-            (entries, agent.transcript.ends_with("the last"))
-        };
-        names.iter().map(of).collect()
-    }
-
-    fn speak(agents: &mut Agents, name: &str, entries: usize) {
-        let agent = Name::party(name).unwrap();
-        for n in 1..=entries {
-            let words = if n == entries { "the last" } else { "" };
-            let said = EventKind::Prompted {
-                agent: agent.clone(),
-                // With what a cell takes beside its text about 64 KiB.
-                text: "x".repeat(64 * 1024 - 512) + words,
-            };
-            agents.apply(&agent, Stamp(1.0), &said);
-        }
-    }
-
-    #[test]
-    fn the_longest_conversation_gives_way_and_the_lead_keeps_its_own() {
-        let mut agents = Agents::default();
-        let names = ["lead", "short", "long", "longer"];
-        for (name, entries) in names.iter().zip([200, 10, 80, 90]) {
-            speak(&mut agents, name, entries);
-        }
-        // 12 MiB are 192 such entries, less a few words.
-        assert_eq!(
-            kept(&agents, &names),
-            [(200, true), (10, true), (80, true), (90, true)]
-        );
-        speak(&mut agents, "short", 20);
-        let (short, long, longer) = (30, 80, 81);
-        assert_eq!(
-            kept(&agents, &names),
-            [(200, true), (short, true), (long, true), (longer, true)]
-        );
-    }
-
-    #[test]
-    fn what_those_who_made_room_have_cost_is_not_forgotten() {
-        let mut agents = Agents::default();
-        for n in 1..=AGENTS_MAX as u64 + 5 {
-            let name = Name::subagent(&Name::lead(), n);
-            let agent = agents.entry(&name);
-            agent.usage.input = 10;
-            agent.cost = Some(0.5);
-            agent.activity = Some(Activity::Gone);
-        }
-        let all = AGENTS_MAX as u64 + 5;
-        assert_eq!(agents.known.len(), AGENTS_MAX);
-        assert_eq!(agents.tokens(), all * 10);
-        assert_eq!(agents.cost(), Some(34.5));
-    }
-
-    #[test]
-    fn a_shortened_conversation_takes_less_at_once() {
-        let lead = Name::lead();
-        let mut agent = AgentView {
-            context: 90,
-            window: Some(100),
-            ..AgentView::default()
-        };
-        let compaction = Compaction {
-            how: Shortened::Results { count: 1 },
-            before: 90,
-            after: 30,
-        };
-        let event = EventKind::Compacted {
-            agent: lead.clone(),
-            compaction,
-        };
-        agent.apply(&lead, Stamp(1.0), &event);
-        assert_eq!(agent.context_share(), Some(30));
-    }
-
-    #[test]
-    fn the_share_of_the_window() {
-        let cases = [
-            (0, Some(100), Some(0)),
-            (41, Some(100), Some(41)),
-            (1, Some(200), Some(1)),
-            (5, None, None),
-            (5, Some(0), None),
-            (500, Some(100), Some(500)),
-        ];
-        for (context, window, expected) in cases {
-            let agent = AgentView {
-                context,
-                window,
-                ..AgentView::default()
-            };
-            assert_eq!(agent.context_share(), expected);
-        }
-    }
-}
+mod tests;

@@ -292,7 +292,12 @@ pub fn box_buttons(state: &UiState, popup: &Popup, row: Rect) -> Vec<Placed<Butt
             (Action::Diff, "look"),
             (Action::Back, "not"),
         ],
-        Popup::Reader(_) | Popup::Picker(_) | Popup::Jobs { .. } | Popup::EventLog(_) => &[],
+        Popup::Reader(_)
+        | Popup::Picker(_)
+        | Popup::Jobs { .. }
+        | Popup::Costs(_)
+        | Popup::Peek(_)
+        | Popup::EventLog(_) => &[],
     };
     let parts = buttons.iter().map(|(action, words)| {
         let button = Button {

@@ -35,9 +35,12 @@ pub fn place(state: &UiState, screen: Rect, popup: &Popup) -> Place {
             let rows = u16::try_from(lines(state, question, screen).len()).unwrap_or(2);
             centered(screen, question_width(screen), rows + 4)
         }
-        Popup::Reader(_) | Popup::Picker(_) | Popup::Jobs { .. } | Popup::EventLog(_) => {
-            Rect::default()
-        }
+        Popup::Reader(_)
+        | Popup::Picker(_)
+        | Popup::Jobs { .. }
+        | Popup::Costs(_)
+        | Popup::Peek(_)
+        | Popup::EventLog(_) => Rect::default(),
     };
     let inside = pickers::inside(area);
     Place {

@@ -77,6 +77,11 @@ impl UiState {
         self.popups.iter().any(comment)
     }
 
+    /// Whether the keys move in a pane: no popup lies over it, or one that only looks at what is selected there.
+    pub(super) fn is_in_panes(&self) -> bool {
+        matches!(self.popups.last(), None | Some(Popup::Peek(_)))
+    }
+
     /// Whether the background jobs are in view.
     pub(super) fn shows_jobs(&self) -> bool {
         let jobs = |p: &Popup| matches!(p, Popup::Jobs { .. });

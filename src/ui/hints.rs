@@ -6,6 +6,7 @@ use super::first;
 use super::keymap::{Action, Bound, Context, Found};
 use super::keys;
 use super::pane::{Focus, Pane};
+use super::peek;
 use super::popup::{Popup, Text};
 use super::rows;
 use super::state::UiState;
@@ -162,6 +163,8 @@ fn answer_words(state: &UiState, binding: &Bound) -> Option<&'static str> {
             Popup::Reader(_)
             | Popup::Picker(_)
             | Popup::Jobs { .. }
+            | Popup::Costs(_)
+            | Popup::Peek(_)
             | Popup::EventLog(_)
             | Popup::Confirm(_),
         ) => None,
@@ -265,6 +268,9 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         Action::Open if binding.context == Context::EventLog => {
             event_log::selected(state).is_some_and(|l| l.about != About::Nothing)
         }
+        Action::Open | Action::Copy | Action::Move(_) if binding.context == Context::Costs => {
+            state.agents.tokens() > 0
+        }
         Action::Open => match focus.pane() {
             Pane::Lead => state.agents.get(&state.shown).is_some_and(|a| a.has_spoken),
             Pane::Todo => !rows::todo(state).is_empty(),
@@ -304,13 +310,19 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
                 let status = state.team.find(&name).map(|m| m.status);
                 status.is_some_and(|s| s != MemberStatus::Shutdown)
             }),
+        Action::Peek => peek::can(state, focus.pane()),
         Action::Trouble => !state.event_log.is_empty(),
         Action::Filter => match state.popups.last() {
             Some(Popup::Reader(_)) => true,
             Some(Popup::EventLog(_)) => !state.event_log.is_empty(),
-            Some(Popup::Picker(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::Confirm(_)) => {
-                false
-            }
+            Some(
+                Popup::Picker(_)
+                | Popup::Comment(_)
+                | Popup::Jobs { .. }
+                | Popup::Costs(_)
+                | Popup::Peek(_)
+                | Popup::Confirm(_),
+            ) => false,
             None => !state.board.is_empty(),
         },
         Action::Back if binding.context == Context::Panes => {
@@ -326,15 +338,20 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             None => !state.composer.is_empty(),
             Some(_) => true,
         },
-        Action::Search | Action::PrevPrompt | Action::NextPrompt | Action::CopyMenu => {
-            state.agents.get(&state.shown).is_some_and(|a| a.has_spoken)
-        }
+        Action::Search
+        | Action::PrevPrompt
+        | Action::NextPrompt
+        | Action::CopyMenu
+        | Action::Print
+        | Action::ReadOutside => state.agents.get(&state.shown).is_some_and(|a| a.has_spoken),
         Action::NextMatch | Action::PrevMatch => match state.popups.last() {
             Some(Popup::Reader(reader)) => !text_search::in_text(state, reader).hits.is_empty(),
             Some(
                 Popup::Picker(_)
                 | Popup::Comment(_)
                 | Popup::Jobs { .. }
+                | Popup::Costs(_)
+                | Popup::Peek(_)
                 | Popup::EventLog(_)
                 | Popup::Confirm(_),
             ) => false,
@@ -380,6 +397,8 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         | Action::Close
         | Action::EventLog
         | Action::Problems
+        | Action::Costs
+        | Action::Todo
         | Action::Skills
         | Action::Models
         | Action::Compact

@@ -6,6 +6,7 @@ use super::composer::ROWS_MAX;
 use super::cut::{cut_left, cut_top};
 use super::needs_card;
 use super::pane::{Focus, Pane};
+use super::peek;
 use super::state::UiState;
 use super::tour;
 use super::transcript::Viewport;
@@ -72,6 +73,8 @@ pub struct Layout {
     pub panes: Vec<(Pane, Rect)>,
     /// Where the person writes.
     pub composer: Option<Rect>,
+    /// What is peeked at, while something is.
+    pub peek: Option<Rect>,
 }
 
 impl Layout {
@@ -137,6 +140,12 @@ pub fn viewport(talk: Rect) -> Viewport {
 
 /// Where everything lies on a screen of size `area`.
 pub fn layout(state: &UiState, area: Rect) -> Layout {
+    let mut out = lay_out(state, area);
+    peek::make_room(state, &mut out);
+    out
+}
+
+fn lay_out(state: &UiState, area: Rect) -> Layout {
     let class = class(area);
     let row = |y: u16| Rect::new(area.x, y, area.width, 1.min(area.height));
     let mut out = Layout {
@@ -150,6 +159,7 @@ pub fn layout(state: &UiState, area: Rect) -> Layout {
         border: None,
         panes: Vec::new(),
         composer: None,
+        peek: None,
     };
     if class == Class::Small {
         return out;
@@ -318,8 +328,9 @@ fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: Todo) {
         .map_or(0, |a| a.todo.items().len());
     let has_focus = state.focus == Focus::Pane(Pane::Todo);
     let is_here = match todo {
-        Todo::AboveComposer => items > 0 || has_focus,
-        Todo::WhereRoom => has_focus || items > 0 && upper.height >= TALK_FROM,
+        _ if has_focus && todo != Todo::Elsewhere => true,
+        Todo::AboveComposer => items > 0 && state.screen.shows_todo(),
+        Todo::WhereRoom => items > 0 && upper.height >= TALK_FROM && state.screen.shows_todo(),
         Todo::Elsewhere => false,
     };
     if is_here {

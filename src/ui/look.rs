@@ -5,6 +5,7 @@ use ratatui::style::Style;
 use super::board::{self, Standing};
 use super::theme::Theme;
 use crate::domain::graph::TaskGraph;
+use crate::domain::ids::Name;
 use crate::domain::stamp::Stamp;
 use crate::domain::task::Task;
 use crate::domain::team::Activity;
@@ -12,7 +13,8 @@ use crate::domain::text::one_line;
 use crate::domain::todo::TodoStatus;
 use crate::protocol::event::{LetterStep, Level};
 
-use super::state::{Motion, SPIN};
+use super::state::{Motion, SPIN, UiState};
+use super::textual::fit;
 
 /// A shape, a few words, a style.
 pub type Look = (&'static str, String, Style);
@@ -111,4 +113,24 @@ pub fn spinner(now: Stamp, motion: Motion) -> &'static str {
             picture.copied().unwrap_or("⠋")
         }
     }
+}
+
+/// The wait that ends last, and why: one server holds everybody up.
+pub fn backoff(state: &UiState) -> Option<(Stamp, String)> {
+    let waits = state
+        .present()
+        .into_iter()
+        .filter_map(|name: Name| match state.activity(&name) {
+            Activity::Backoff { until, cause, .. } => Some((until, fit(&one_line(&cause), 40))),
+            Activity::Idle
+            | Activity::Thinking
+            | Activity::Compacting
+            | Activity::Tool { .. }
+            | Activity::Queued { .. }
+            | Activity::NeedsYou { .. }
+            | Activity::Stuck { .. }
+            | Activity::Failed { .. }
+            | Activity::Gone => None,
+        });
+    waits.max_by(|a, b| a.0.0.total_cmp(&b.0.0))
 }

@@ -160,7 +160,8 @@ pub fn height(state: &UiState, width: u16, most: u16) -> u16 {
     lines.saturating_add(listed(state))
 }
 
-fn text(state: &UiState, request: &Request, width: u16, enough: usize) -> Vec<CardLine> {
+/// What is asked, wrapped to its width: at least `enough` of its lines, where it has so many.
+pub fn text(state: &UiState, request: &Request, width: u16, enough: usize) -> Vec<CardLine> {
     let width = usize::from(width.min(layout::TEXT_WIDEST));
     let body = if request.body.trim().is_empty() {
         "It gave no reason."
@@ -173,7 +174,8 @@ fn text(state: &UiState, request: &Request, width: u16, enough: usize) -> Vec<Ca
     details.chain(body.map(|l| (Part::Body, l))).collect()
 }
 
-fn choices(request: &Request, width: u16) -> Vec<CardLine> {
+/// The choices of a question, wrapped.
+pub fn choices(request: &Request, width: u16) -> Vec<CardLine> {
     let mut out = Vec::new();
     for (at, choice) in request.choices.iter().enumerate() {
         let room = usize::from(width.min(layout::TEXT_WIDEST))

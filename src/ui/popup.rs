@@ -1,10 +1,11 @@
 //! What lies over the panes: texts to read, lists to choose from, a comment to write, a question.
 
 use super::composer::Composer;
+use super::costs::CostView;
 use super::event_log::LogView;
 use super::keymap::Context;
 use super::line_input::LineInput;
-use super::pane::Focus;
+use super::pane::{Focus, Pane};
 use crate::domain::ids::{Name, RequestId, TaskId};
 
 /// Most popups that lie over one another.
@@ -127,6 +128,10 @@ pub enum Popup {
     },
     /// What happened.
     EventLog(LogView),
+    /// What was used.
+    Costs(CostView),
+    /// What is selected in that pane, beside it: the keys go on selecting there.
+    Peek(Pane),
     /// A question before something that can not be taken back.
     Confirm(Question),
 }
@@ -186,7 +191,12 @@ impl Popup {
                 | Choice::Rules
                 | Choice::Themes => None,
             },
-            Popup::Reader(_) | Popup::Jobs { .. } | Popup::EventLog(_) | Popup::Confirm(_) => None,
+            Popup::Reader(_)
+            | Popup::Jobs { .. }
+            | Popup::Costs(_)
+            | Popup::Peek(_)
+            | Popup::EventLog(_)
+            | Popup::Confirm(_) => None,
         }
     }
 
@@ -204,6 +214,8 @@ impl Popup {
                 CommentStage::Verdict => Context::CommentVerdict,
             },
             Popup::Jobs { .. } => Context::Jobs,
+            Popup::Costs(_) => Context::Costs,
+            Popup::Peek(_) => Context::Peek,
             Popup::EventLog(view) => match view.searching {
                 Searching::Typing => Context::Filter,
                 Searching::Rest => Context::EventLog,

@@ -161,11 +161,14 @@ impl UiState {
             dirty,
             history,
             branches,
+            costs,
+            limits,
             camera: _,
             seat: _,
             board_shape: _,
             event_log: _,
             focus: _,
+            before_todo: _,
             shown: _,
             selected: _,
             filter: _,
@@ -212,6 +215,8 @@ impl UiState {
         self.history = history;
         self.event_log.forget_crew();
         self.branches = branches;
+        self.costs = costs;
+        self.limits = limits;
     }
 
     /// All that was said before this screen looked on is shown: it is news no more.

@@ -11,6 +11,7 @@ use super::attention::Attention;
 use super::board;
 use super::complete::Completion;
 use super::composer::Composer;
+use super::costs;
 use super::diff::Changes;
 use super::event_log::EventLog;
 use super::first::First;
@@ -28,13 +29,14 @@ use super::tour::Tour;
 use crate::domain::attention::Matter;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, RequestId, TaskId};
+use crate::domain::limits::Limits;
+use crate::domain::own_theme::{OwnTheme, ThemeChoice};
 use crate::domain::rule::SessionRule;
 use crate::domain::screen::ScreenChoice;
 use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Team};
 use crate::domain::text::{clip, one_line};
-use crate::domain::own_theme::{OwnTheme, ThemeChoice};
 use crate::protocol::event::{Level, Setup};
 
 /// Most messages that wait to enter a conversation.
@@ -159,6 +161,10 @@ pub struct UiState {
     pub(super) camera: board::Camera,
     /// What became of each task.
     pub(super) history: board::history::History,
+    /// What was spent on each task.
+    pub(super) costs: costs::TaskBook,
+    /// What holds the agents up before a call.
+    pub(super) limits: Limits,
     /// What is merged.
     pub(super) branches: board::Branches,
     pub(super) team: Arc<Team>,
@@ -178,6 +184,8 @@ pub struct UiState {
     pub(super) focus: Focus,
     /// Whether the last key left the composer: the pane that got the keys was not chosen by name.
     pub(super) left_composer: bool,
+    /// Who had the keys, which pane had the whole screen and which tab was chosen before the todo list was gone to.
+    pub(super) before_todo: Option<(Focus, Option<Pane>, Pane)>,
     /// Who had the keys before they went to Needs you; gets them back when nothing waits any more.
     pub(super) before_needs: Option<Focus>,
     pub(super) shown: Name,
@@ -229,6 +237,8 @@ impl UiState {
             board_shape: board::Shape::default(),
             camera: board::Camera::default(),
             history: board::history::History::default(),
+            costs: costs::TaskBook::default(),
+            limits: Limits::default(),
             branches: board::Branches::default(),
             team: Arc::default(),
             letters: LetterLog::default(),
@@ -242,6 +252,7 @@ impl UiState {
             queued: Vec::new(),
             focus: Focus::Composer,
             left_composer: false,
+            before_todo: None,
             before_needs: None,
             shown: Name::lead(),
             selected: Selected::default(),

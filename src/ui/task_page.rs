@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 
 use super::board::{self, Standing};
 use super::state::UiState;
-use super::textual::{age, clock, pad, width as columns, wrap};
+use super::textual::{age, clock, count, dollars, pad, width as columns, wrap};
 use super::theme::Theme;
 use crate::domain::ids::TaskId;
 use crate::domain::stamp::Stamp;
@@ -74,6 +74,12 @@ pub fn lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<L
         0 => {}
         1 => field("claimed", "once".into()),
         n => field("claimed", format!("{n} times")),
+    }
+    if let Some(used) = state.costs.of(task.id) {
+        let tokens = count(used.usage.total());
+        let cost = used.cost.map(|cost| format!(", {}", dollars(cost)));
+        let cost = cost.unwrap_or_default();
+        field("spent", format!("{tokens} tokens{cost}"));
     }
     field("created", when(state, task.created_at));
     if task.updated_at != task.created_at {

@@ -50,6 +50,8 @@ fn previewed(state: &UiState) -> Option<ThemeChoice> {
         | Popup::Reader(_)
         | Popup::Comment(_)
         | Popup::Jobs { .. }
+        | Popup::Costs(_)
+        | Popup::Peek(_)
         | Popup::EventLog(_)
         | Popup::Confirm(_) => None,
     })?;

@@ -33,6 +33,8 @@ fn pressed(context: Context) -> (&'static str, &'static str) {
             "a_question_takes_a_number_and_a_permission_a_reach",
         ),
         Context::Diff => ("diff", "a_diff_is_read_file_by_file"),
+        Context::Costs => ("costs", "the_cost_panel_leads_to_an_agent_and_a_task"),
+        Context::Peek => ("peek", "what_is_selected_is_peeked_at_and_opened"),
         Context::Jobs => ("over", "each_list_and_text_has_its_key"),
         Context::ConfirmMerge => (
             "../merging",

@@ -84,6 +84,7 @@ fn parts(root: &Path, publisher: Publisher) -> Parts {
             ceiling: Decider::Deny,
             question: Decider::Deny,
         },
+        calls_max: 4,
         ceilings: crewdeck::domain::ceiling::Ceilings::default(),
         rules: Rules::default(),
         tools: None,

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use self::crew::{Building, Crew, Early};
 use self::first::{Findings, Kept};
 use super::assemble::{self, Assembly, Blueprint};
+use super::errand::Errand;
 use super::pace::{Cause, Pace};
 use super::{
     blocked_on, in_words, inputs, keys, mouse, now, resume, screen as remembered, secrets, theme,
@@ -221,10 +222,10 @@ impl Dashboard {
                         match self.take(input)? {
                             Next::Stay => {}
                             Next::Leave(left) => return Ok(left),
-                            Next::Edit => {
+                            Next::Away(errand) => {
                                 // Two readers of one terminal would share the keys.
                                 drop(keys);
-                                if let Some(left) = self.edit().await? {
+                                if let Some(left) = self.away(errand).await? {
                                     return Ok(left);
                                 }
                                 keys = EventStream::new();
@@ -328,6 +329,8 @@ impl Dashboard {
             Do::Quit
             | Do::Suspend
             | Do::EditComposer
+            | Do::Print(_)
+            | Do::ReadOutside(_)
             | Do::StartDemo
             | Do::LookAgain
             | Do::MakeRepository
@@ -368,7 +371,11 @@ impl Dashboard {
                         return Ok(Next::Leave(left));
                     }
                 }
-                Do::EditComposer => return Ok(Next::Edit),
+                Do::EditComposer => {
+                    return Ok(Next::Away(Errand::Write(self.state.composer_text())));
+                }
+                Do::Print(text) => return Ok(Next::Away(Errand::Print(text))),
+                Do::ReadOutside(text) => return Ok(Next::Away(Errand::Read(text))),
                 Do::Suspend => {
                     self.screen.suspend()?;
                     self.redraw_all()?;
@@ -423,6 +430,7 @@ impl Dashboard {
 /// What a key leads to.
 enum Next {
     Stay,
-    Edit,
+    /// The terminal is somebody else's for a while.
+    Away(Errand),
     Leave(Left),
 }

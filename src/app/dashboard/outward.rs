@@ -1,10 +1,11 @@
-//! What the dashboard does outside its panes: calling the person, the clipboard, the theme's file, `$EDITOR`.
+//! What the dashboard does outside its panes: calling the person, the clipboard, the theme's file, errands of the terminal.
 
 use anyhow::Result;
 use tokio_util::sync::CancellationToken;
 
 use super::{Dashboard, Left};
-use crate::app::{editor, in_words, theme};
+use crate::app::errand::Errand;
+use crate::app::{in_words, theme};
 use crate::domain::attention::Calling;
 use crate::ui::terminal::Copied;
 use crate::ui::{Msg, ThemeChoice, update};
@@ -35,19 +36,25 @@ impl Dashboard {
         }
     }
 
-    /// Lets the person write in `$EDITOR`. The screen waits meanwhile; the crew goes on. `Some`: crewdeck was told to end.
-    pub(super) async fn edit(&mut self) -> Result<Option<Left>> {
-        let before = self.state.composer_text();
+    /// Gives the terminal away for an errand. The screen waits meanwhile; the crew goes on. `Some`: crewdeck was told to end.
+    pub(super) async fn away(&mut self, errand: Errand) -> Result<Option<Left>> {
+        let is_over_by_interrupt = errand.ends_by_interrupt();
         self.screen.give()?;
         let stop = CancellationToken::new();
-        let editing = editor::edit(&before, &stop);
-        tokio::pin!(editing);
+        let running = errand.run(&stop);
+        tokio::pin!(running);
         // What happens meanwhile is written down at once: others may look on. Who ends crewdeck ends the editor, too.
-        let edited = loop {
+        let done = loop {
             tokio::select! {
-                edited = &mut editing => break edited,
+                done = &mut running => break done,
                 _ = self.terminate.recv() => stop.cancel(),
                 _ = self.hangup.recv() => stop.cancel(),
+                // Whoever has the terminal was meant, not crewdeck.
+                _ = self.interrupt.recv() => {
+                    if is_over_by_interrupt {
+                        break Ok(None);
+                    }
+                }
                 Some(event) = self.inlet.next() => self.hear(event),
             }
         };
@@ -55,9 +62,10 @@ impl Dashboard {
             return Ok(Some(Left::Quit));
         }
         self.screen.take()?;
-        match edited {
-            Ok(text) => drop(update(&mut self.state, Msg::Edited(text))),
-            Err(error) => self.tell(&format!("The editor did not work: {}", in_words(&error))),
+        match done {
+            Ok(Some(text)) => drop(update(&mut self.state, Msg::Edited(text))),
+            Ok(None) => {}
+            Err(error) => self.tell(&in_words(&error)),
         }
         self.redraw_all()?;
         Ok(None)

@@ -106,6 +106,7 @@ pub(super) fn tell(state: &UiState, event: &Event) -> Vec<Told> {
         | EventKind::ToolFinished { .. }
         | EventKind::UsageChanged { .. }
         | EventKind::TodoChanged { .. }
+        | EventKind::LimitsChanged(_)
         | EventKind::JobOutput { .. }
         // The board has its mark; a merge of the crew is a notice.
         | EventKind::BranchesChanged { .. }

@@ -1,6 +1,6 @@
 //! What can be pressed in a popup and beside it. Nothing below it can.
 
-use super::{Hit, Placed, Scrolls, has_mouse, listed};
+use super::{Hit, Placed, Scrolls, has_mouse, listed, panes};
 use crate::ui::diff::Spot;
 use crate::ui::help::Means;
 use crate::ui::keymap::Action;
@@ -9,7 +9,7 @@ use crate::ui::popup::Popup;
 use crate::ui::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
 use crate::ui::theme::Theme;
-use crate::ui::{bars, boxes, complete, event_log, pickers, readers, rows};
+use crate::ui::{bars, boxes, complete, costs, event_log, layout, pickers, readers, rows};
 
 /// Adds the list that completes a word; nothing below it can be pressed.
 pub fn offers(state: &UiState, layout: &Layout, out: &mut Vec<Placed<Hit>>) {
@@ -30,6 +30,7 @@ pub fn offers(state: &UiState, layout: &Layout, out: &mut Vec<Placed<Hit>>) {
 /// Adds what lies over the panes.
 pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
     let mut acts: Vec<Placed<Hit>> = Vec::new();
+    let mut list: Vec<Placed<Hit>> = Vec::new();
     let mut put = |at, what| acts.push(Placed { at, what });
     let (area, beside, bar) = match popup {
         Popup::Reader(reader) => {
@@ -75,6 +76,23 @@ pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
             let bar = Scrollbar::of_list(place.area, place.list, place.first, rows.len());
             (place.area, Hit::BesidePopup, bar)
         }
+        Popup::Costs(view) => {
+            let lines = costs::lines(state, &Theme::default());
+            let place = costs::place(state.size, view, &lines);
+            for (at, row) in listed(place.list, place.first, lines.len()) {
+                put(at, Hit::PopupRow(row));
+            }
+            let bar = Scrollbar::of_list(place.area, place.list, place.first, lines.len());
+            (place.area, Hit::BesidePopup, bar)
+        }
+        Popup::Peek(pane) => {
+            let layout = layout::layout(state, state.size);
+            // The list goes on being one.
+            if let Some(area) = layout.pane(*pane) {
+                panes::inside(state, *pane, area, &mut list);
+            }
+            (layout.peek.unwrap_or_default(), Hit::BesidePopup, None)
+        }
         // What is written or asked there is not put away by a slip of the mouse.
         Popup::Comment(_) | Popup::Confirm(_) => {
             let place = boxes::place(state, state.size, popup);
@@ -93,5 +111,6 @@ pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
         put(bar.at, Hit::Scrollbar(Scrolls::Popup, bar));
     }
     out.append(&mut acts);
+    out.append(&mut list);
     out.extend([(area, Hit::Popup), (state.size, beside)].map(|(at, what)| Placed { at, what }));
 }

@@ -39,6 +39,10 @@ pub enum Action {
     Copy,
     /// Choose what of the conversation is copied.
     CopyMenu,
+    /// Print the conversation into the terminal's own scroll-back.
+    Print,
+    /// Read the conversation in `$EDITOR`.
+    ReadOutside,
     /// Search the conversation.
     Search,
     /// Go to the next match.
@@ -71,6 +75,12 @@ pub enum Action {
     Trouble,
     /// Show what is in the way of the work.
     Problems,
+    /// Show what everybody has used.
+    Costs,
+    /// Look at what is selected without leaving its pane.
+    Peek,
+    /// Show the todo list, or hide it.
+    Todo,
     /// Show what agents can load.
     Skills,
     /// Choose another model.

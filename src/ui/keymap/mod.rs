@@ -45,6 +45,10 @@ pub enum Context {
     CommentVerdict,
     /// In the list of background jobs.
     Jobs,
+    /// In the cost panel.
+    Costs,
+    /// While what is selected in a pane is peeked at.
+    Peek,
     /// In the event log.
     EventLog,
     /// A question before something that can not be taken back: only its own letter says yes.
@@ -76,6 +80,8 @@ impl Context {
             Context::Comment => "Comment",
             Context::CommentVerdict => "Comment: yes or no",
             Context::Jobs => "Background jobs",
+            Context::Costs => "Cost",
+            Context::Peek => "Peeking",
             Context::EventLog => "Event log",
             Context::Confirm => "Question",
             Context::ConfirmMerge => "Before a merge",
@@ -161,6 +167,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Needs), &["c"], Action::Comment, "approve or reject with a comment; answer in your own words", "comment"),
     bind(Context::In(Pane::Needs), &["e"], Action::EditComment, "write the comment in $EDITOR; change a plan there", ""),
     bind(Context::In(Pane::Needs), &["enter", "o"], Action::Open, "open the agent that asks", "open the agent"),
+    bind(Context::In(Pane::Needs), &["space"], Action::Peek, "peek at the request: all of it, beside the pane", ""),
     bind(Context::In(Pane::Needs), &["l", "right", "n"], Action::Next, "next request", "next"),
     bind(Context::In(Pane::Needs), &["h", "left", "N"], Action::Prev, "request before", ""),
 
@@ -174,11 +181,14 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Lead), &["[", "("], Action::PrevPrompt, "go to what you said before", "prompts"),
     bind(Context::In(Pane::Lead), &["]", ")"], Action::NextPrompt, "go to what you said next", ""),
     bind(Context::In(Pane::Lead), &["Y"], Action::CopyMenu, "choose what to copy: a message, a code block, the conversation", ""),
+    bind(Context::In(Pane::Lead), &["s"], Action::Print, "print the conversation into the terminal's own scroll-back", ""),
+    bind(Context::In(Pane::Lead), &["v"], Action::ReadOutside, "read the conversation in $EDITOR", ""),
     bind(Context::In(Pane::Lead), &["f", "end"], Action::Follow, "follow the newest", "follow"),
 
     bind(Context::In(Pane::Todo), &["enter"], Action::Open, "read the whole item", "read"),
 
     bind(Context::In(Pane::Board), &["enter"], Action::Open, "show the task", "open"),
+    bind(Context::In(Pane::Board), &["space"], Action::Peek, "peek at the task, beside the board", "peek"),
     bind(Context::In(Pane::Board), &["v"], Action::TurnBoard, "draw the tasks as a graph, or list them", "graph or list"),
     bind(Context::In(Pane::Board), &["c"], Action::Claim, "claim the task: you work on it, agents leave it alone", "claim"),
     bind(Context::In(Pane::Board), &["u"], Action::Release, "release the task: back to the board; from a teammate at work asks first", "release"),
@@ -196,10 +206,12 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Board), &["l", "right"], Action::Next, "to the task that waits for this one", ""),
     bind(Context::In(Pane::Board), &["h", "left"], Action::Prev, "to the task that this one waits for", ""),
     bind(Context::In(Pane::Team), &["enter"], Action::Open, "show the teammate's live transcript", "open"),
+    bind(Context::In(Pane::Team), &["space"], Action::Peek, "peek at what the teammate does, beside the team", "peek"),
     bind(Context::In(Pane::Team), &["n"], Action::Nudge, "nudge the teammate: ask it where it stands", "nudge"),
     bind(Context::In(Pane::Team), &["X"], Action::Force, "end the teammate by force; its task goes back to the board", ""),
     bind(Context::In(Pane::Team), &["x"], Action::AskShutdown, "ask the teammate to shut down", "shut down"),
     bind(Context::In(Pane::Inbox), &["enter"], Action::Open, "read the letter in its thread: all that the two wrote to one another", "read"),
+    bind(Context::In(Pane::Inbox), &["space"], Action::Peek, "peek at the letter, beside the inbox", "peek"),
     bind(Context::In(Pane::Inbox), &["f", "end"], Action::Follow, "follow the newest", "follow"),
 
     bind(Context::Panes, &["w"], Action::Waiting, "go to the oldest request that waits for you", "needs you"),
@@ -228,6 +240,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Panes, &["b"], Action::Jobs, "show the background jobs", "jobs"),
     bind(Context::Panes, &["@"], Action::EventLog, "show the event log: what happened, when, by whom and why", ""),
     bind(Context::Panes, &["p"], Action::Problems, "show what is in the way: who waits, failed or stands still, and what helps", ""),
+    bind(Context::Panes, &["$"], Action::Costs, "show what everybody has used: tokens, cost, ceilings, calls", ""),
     bind(Context::Panes, &["S"], Action::Skills, "show the skills that agents can load", ""),
     bind(Context::Panes, &["="], Action::Layout, "another layout: wall, board, focus", ""),
     bind(Context::Panes, &["T"], Action::Themes, "choose another theme", ""),
@@ -279,6 +292,28 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Jobs, &["G", "end"], Action::Move(Scroll::Bottom), "to the bottom", ""),
     bind(Context::Jobs, &["esc", "q", "b"], Action::Back, "close", "close"),
 
+    bind(Context::Costs, &["enter", "o"], Action::Open, "show the agent, or the task", "open"),
+    bind(Context::Costs, &["y"], Action::Copy, "copy the figures", "copy"),
+    bind(Context::Costs, &["j", "down"], Action::Move(Scroll::LineDown), "down", "select"),
+    bind(Context::Costs, &["k", "up"], Action::Move(Scroll::LineUp), "up", ""),
+    bind(Context::Costs, &["pgdn", "ctrl+d", "space"], Action::Move(Scroll::PageDown), "page down", ""),
+    bind(Context::Costs, &["pgup", "ctrl+u"], Action::Move(Scroll::PageUp), "page up", ""),
+    bind(Context::Costs, &["g", "home"], Action::Move(Scroll::Top), "to the top", ""),
+    bind(Context::Costs, &["G", "end"], Action::Move(Scroll::Bottom), "to the bottom", ""),
+    bind(Context::Costs, &["esc", "q", "$"], Action::Back, "close", "close"),
+
+    bind(Context::Peek, &["enter", "o"], Action::Open, "open what is peeked at", "open"),
+    bind(Context::Peek, &["j", "down"], Action::Move(Scroll::LineDown), "peek at the next one", "next"),
+    bind(Context::Peek, &["k", "up"], Action::Move(Scroll::LineUp), "peek at the one before", ""),
+    bind(Context::Peek, &["l", "right", "n"], Action::Next, "peek at the next request; on the board at the task that waits for this one", ""),
+    bind(Context::Peek, &["h", "left", "N"], Action::Prev, "peek at the request before; on the board at the task that this one waits for", ""),
+    bind(Context::Peek, &["pgdn", "ctrl+d"], Action::Move(Scroll::PageDown), "page down", ""),
+    bind(Context::Peek, &["pgup", "ctrl+u"], Action::Move(Scroll::PageUp), "page up", ""),
+    bind(Context::Peek, &["g", "home"], Action::Move(Scroll::Top), "peek at the first one", ""),
+    bind(Context::Peek, &["G", "end"], Action::Move(Scroll::Bottom), "peek at the last one", ""),
+    bind(Context::Peek, &["y"], Action::Copy, "copy what is selected", "copy"),
+    bind(Context::Peek, &["space", "esc", "q"], Action::Back, "close", "close"),
+
     bind(Context::EventLog, &["enter", "o"], Action::Open, "show what the line is about: task, agent, letter, request, job", "show it"),
     bind(Context::EventLog, &["/"], Action::Filter, "filter: words, who:NAME kind:task, !word; ! alone for trouble", "filter"),
     bind(Context::EventLog, &["!"], Action::Trouble, "show trouble alone, or everything again", "trouble"),
@@ -325,6 +360,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Everywhere, &["ctrl+c"], Action::Interrupt, "stop the shown agent; twice when it rests: quit", "stop"),
     bind(Context::Everywhere, &["f1"], Action::Help, "show the keys", "help"),
     bind(Context::Everywhere, &["ctrl+p"], Action::Palette, "show all actions", "actions"),
+    bind(Context::Everywhere, &["ctrl+t"], Action::Todo, "show or hide the todo list", ""),
     bind(Context::Everywhere, &["alt+h", "f3"], Action::DismissTour, "put away the line above the hints, or bring it back", ""),
     bind(Context::Everywhere, &["ctrl+z"], Action::Suspend, "suspend; `fg` in the shell brings it back", ""),
 ];

@@ -101,6 +101,7 @@ impl Transcript {
             | EventKind::LetterMoved { .. }
             | EventKind::RequestChanged { .. }
             | EventKind::SkillsChanged(_)
+            | EventKind::LimitsChanged(_)
             | EventKind::RulesChanged { .. }
             | EventKind::Refused { .. }
             | EventKind::CrewAtRest => {}
@@ -245,6 +246,7 @@ fn agent_of(event: &EventKind) -> Option<&Name> {
         | EventKind::LetterMoved { .. }
         | EventKind::RequestChanged { .. }
         | EventKind::SkillsChanged(_)
+        | EventKind::LimitsChanged(_)
         | EventKind::RulesChanged { .. }
         | EventKind::Refused { .. }
         | EventKind::CrewAtRest => None,

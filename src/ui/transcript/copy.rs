@@ -111,7 +111,7 @@ impl Transcript {
         }
     }
 
-    /// Entry by entry; where it is too long, the oldest are left out, and the text says so.
+    /// Entry by entry, with what is folded on the screen; where it is too long, the oldest are left out, and the text says so.
     fn whole(&self) -> String {
         let mut parts = Vec::new();
         let mut room = WHOLE_MAX;
@@ -122,15 +122,22 @@ impl Transcript {
                 continue;
             }
             let sign = match kind {
-                Kind::Prompt(_) => "> ",
-                Kind::Answer(_) | Kind::Tool(_) | Kind::Injected(_) | Kind::Notice(..) => "",
+                Kind::Prompt(_) => "> ".to_string(),
+                // Thoughts are folded on the screen; here everything is open.
+                Kind::Answer(answer) if !answer.thinking.is_blank() => {
+                    format!("∴ {}\n\n", harmless(answer.thinking.as_str().trim()))
+                }
+                Kind::Answer(_) | Kind::Tool(_) | Kind::Injected(_) | Kind::Notice(..) => {
+                    String::new()
+                }
             };
             if kind.bytes() > room {
                 left_out = at + 1;
                 break;
             }
             room -= kind.bytes();
-            parts.push(format!("{sign}{}", harmless(kind.text().trim_end())));
+            let words = format!("{sign}{}", harmless(kind.text().trim_end()));
+            parts.push(words.trim_end().to_string());
         }
         if left_out > 0 {
             parts.push(format!("[… {left_out} older entries are left out …]"));

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 
 use super::Transcript;
 use super::find::{self, Hit};
+use super::follow::Place;
 use super::layout::Mark;
 use super::layouts::Layouts;
 use crate::ui::scrollbar::Scrolled;
@@ -40,6 +41,28 @@ impl Transcript {
         area: Rect,
         buffer: &mut Buffer,
     ) -> Option<Scrolled> {
+        self.view_from(&self.place, cache, theme, area, buffer)
+    }
+
+    /// Draws its newest rows, wherever the reader stands.
+    pub fn view_newest(
+        &self,
+        cache: &mut TranscriptCache,
+        theme: &Theme,
+        area: Rect,
+        buffer: &mut Buffer,
+    ) {
+        self.view_from(&Place::Following, cache, theme, area, buffer);
+    }
+
+    fn view_from(
+        &self,
+        place: &Place,
+        cache: &mut TranscriptCache,
+        theme: &Theme,
+        area: Rect,
+        buffer: &mut Buffer,
+    ) -> Option<Scrolled> {
         let area = area.intersection(buffer.area);
         if area.is_empty() {
             return None;
@@ -47,8 +70,8 @@ impl Transcript {
         let layouts = &mut cache.layouts;
         layouts.begin(usize::from(area.width), theme);
         let height = usize::from(area.height);
-        let top = self.place.top(&self.log, layouts, height)?;
-        let scrolled = self.place.scrolled(&self.log, layouts, height);
+        let top = place.top(&self.log, layouts, height)?;
+        let scrolled = place.scrolled(&self.log, layouts, height);
         let mut lines = area.y..area.bottom();
         let mut skip = top.line;
         let here = self.here();

@@ -28,6 +28,8 @@ fn view(state: &mut UiState) -> Option<&mut LogView> {
             | Popup::Picker(_)
             | Popup::Comment(_)
             | Popup::Jobs { .. }
+            | Popup::Costs(_)
+            | Popup::Peek(_)
             | Popup::Confirm(_),
         )
         | None => None,

@@ -11,9 +11,12 @@ use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::protocol::event::{Level, Setup};
 use crate::protocol::{Event, EventKind};
+use crate::ui::agents::AgentView;
 use crate::ui::board::Standing;
+use crate::ui::costs;
+use crate::ui::popup::Popup;
 use crate::ui::state::{MODELS_MAX, Models, UiState};
-use crate::ui::{pane::Focus, pane::Pane, rows, sentence};
+use crate::ui::{pane::Focus, pane::Pane, peek, rows, sentence};
 
 /// Takes an event in.
 pub fn event(state: &mut UiState, event: &Event) {
@@ -25,7 +28,7 @@ pub fn event(state: &mut UiState, event: &Event) {
     | EventKind::ThinkingDelta { agent, .. }
     | EventKind::ToolOutput { agent, .. } = &event.kind
     {
-        *agent == state.shown
+        *agent == state.shown || peek::shows(state, agent)
     } else if let EventKind::JobOutput { .. } = &event.kind {
         state.shows_jobs()
     } else {
@@ -95,6 +98,7 @@ pub fn event(state: &mut UiState, event: &Event) {
         }
         EventKind::RequestChanged { request } => request_changed(state, request),
         EventKind::SkillsChanged(book) => state.skills = book.clone(),
+        EventKind::LimitsChanged(limits) => state.limits = limits.clone(),
         EventKind::RulesChanged { rules } => state.rules.clone_from(rules),
         EventKind::Notice { level, agent, text } => {
             if let Some(agent) = agent {
@@ -160,8 +164,15 @@ pub fn worth_a_call(state: &mut UiState, event: &EventKind) {
 
 fn agent_event(state: &mut UiState, agent: &Name, event: &Event) {
     // The person is no agent: nothing happens to it that a conversation would show.
-    if !agent.is_user() {
-        state.agents.apply(agent, event.at, &event.kind);
+    if agent.is_user() {
+        return;
+    }
+    let used = |state: &UiState| state.agents.get(agent).map(AgentView::used);
+    let before = used(state).unwrap_or_default();
+    state.agents.apply(agent, event.at, &event.kind);
+    if let EventKind::UsageChanged { .. } = event.kind {
+        let more = used(state).unwrap_or_default().since(before);
+        costs::spent(state, agent, more);
     }
 }
 
@@ -202,6 +213,7 @@ fn request_changed(state: &mut UiState, request: &Request) {
         && state.focus == Focus::Pane(Pane::Needs)
         && let Some(focus) = state.before_needs.take()
     {
+        state.popups.retain(|p| !matches!(p, Popup::Peek(_)));
         state.focus = focus;
         state.zoom = None;
     }

@@ -120,3 +120,13 @@ pub fn copy(state: &mut UiState, portion: &Portion, out: &mut Vec<Do>) {
     state.say(Level::Info, format!("Copied {what}."));
     out.push(Do::Copy(text));
 }
+
+/// All of the conversation that is shown, as the menu of what can be copied has it; says so where there is nothing yet.
+pub fn whole(state: &mut UiState) -> Option<String> {
+    let text = shown(state).text_of(&Portion::Whole);
+    let text = text.filter(|text| !text.trim().is_empty());
+    if text.is_none() {
+        state.say(Level::Info, "There is nothing in this conversation yet.");
+    }
+    text
+}

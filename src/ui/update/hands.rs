@@ -124,7 +124,9 @@ pub fn settle(state: &mut UiState) {
         | Popup::Picker(_)
         | Popup::Comment(_)
         | Popup::Jobs { .. }
-        | Popup::EventLog(_) => None,
+        | Popup::EventLog(_)
+        | Popup::Costs(_)
+        | Popup::Peek(_) => None,
     });
     let Some((id, hand, from)) = asked else {
         return;

@@ -69,6 +69,7 @@ fn popup_to(state: &mut UiState, bar: Scrollbar, row: u16) {
         Some(Popup::Picker(picker)) => picker.row = at,
         Some(Popup::Jobs { row }) => *row = at,
         Some(Popup::EventLog(_)) => super::event_log::select(state, at),
-        Some(Popup::Comment(_) | Popup::Confirm(_)) | None => {}
+        Some(Popup::Costs(_)) => super::costs::select(state, at),
+        Some(Popup::Comment(_) | Popup::Confirm(_) | Popup::Peek(_)) | None => {}
     }
 }

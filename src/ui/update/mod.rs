@@ -3,6 +3,7 @@
 mod board;
 mod complete;
 mod compose;
+mod costs;
 mod decide;
 mod event_log;
 mod events;
@@ -13,11 +14,13 @@ mod jump;
 mod merge;
 mod mouse;
 mod movement;
+mod peek;
 mod popups;
 mod read;
 mod replay;
 mod screen;
 mod themes;
+mod todo;
 mod unknown;
 
 pub use replay::{begin as begin_replay, recall};
@@ -35,9 +38,9 @@ use super::pane::{Focus, Pane};
 use super::popup::{CommentStage, Popup, Searching, Text};
 use super::replay::Player;
 use super::state::{Flash, Motion, MouseOwner, SPIN, UiState};
+use crate::domain::own_theme::ThemeChoice;
 use crate::domain::screen::ScreenChoice;
 use crate::domain::stamp::Stamp;
-use crate::domain::own_theme::ThemeChoice;
 use crate::protocol::event::Level;
 use crate::protocol::{Command, Event};
 
@@ -77,6 +80,10 @@ pub enum Do {
     Suspend,
     /// Open `$EDITOR` with [`UiState::composer_text`]; the result comes back as [`Msg::Edited`].
     EditComposer,
+    /// Print the text into the terminal's own scroll-back, and come back when the person wants.
+    Print(String),
+    /// Open the text in `$EDITOR`; what becomes of it there does not matter.
+    ReadOutside(String),
     /// Begin the demo.
     StartDemo,
     /// Read the settings and look for a model again.
@@ -123,6 +130,8 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
                     Popup::Reader(_)
                     | Popup::Picker(_)
                     | Popup::Jobs { .. }
+                    | Popup::Costs(_)
+                    | Popup::Peek(_)
                     | Popup::EventLog(_)
                     | Popup::Confirm(_),
                 )
@@ -225,6 +234,8 @@ fn text_key(state: &mut UiState, key: KeyEvent) {
             Popup::Reader(_)
             | Popup::Comment(_)
             | Popup::Jobs { .. }
+            | Popup::Costs(_)
+            | Popup::Peek(_)
             | Popup::EventLog(_)
             | Popup::Confirm(_),
         ) => {}
@@ -272,6 +283,8 @@ fn paste(state: &mut UiState, text: &str) {
             Popup::Reader(_)
             | Popup::Comment(_)
             | Popup::Jobs { .. }
+            | Popup::Costs(_)
+            | Popup::Peek(_)
             | Popup::EventLog(_)
             | Popup::Confirm(_),
         ) => {}
@@ -306,6 +319,11 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::EventLog => event_log::open(state),
         Action::Trouble => event_log::trouble(state),
         Action::Problems => popups::push(state, Popup::read(Text::Problems)),
+        Action::Costs => costs::open(state),
+        Action::Peek => peek::open(state),
+        Action::Todo => todo::turn(state, out),
+        Action::Print => out.extend(find::whole(state).map(Do::Print)),
+        Action::ReadOutside => out.extend(find::whole(state).map(Do::ReadOutside)),
         Action::Skills => popups::skills(state),
         Action::Models => popups::models(state, out),
         Action::Themes => themes::open(state),

@@ -111,6 +111,8 @@ fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
             // A row of a list is a step by itself.
             Popup::Picker(_)
             | Popup::Jobs { .. }
+            | Popup::Costs(_)
+            | Popup::Peek(_)
             | Popup::EventLog(_)
             | Popup::Comment(_)
             | Popup::Confirm(_) => 1,
@@ -191,7 +193,9 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
         }
         Hit::PopupRow(_) if click == Click::Again => {
             let action = match state.popups.last() {
-                Some(Popup::Jobs { .. } | Popup::EventLog(_)) => Action::Open,
+                Some(
+                    Popup::Jobs { .. } | Popup::EventLog(_) | Popup::Costs(_) | Popup::Peek(_),
+                ) => Action::Open,
                 Some(
                     Popup::Picker(_) | Popup::Reader(_) | Popup::Comment(_) | Popup::Confirm(_),
                 )
@@ -204,7 +208,9 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
             Some(Popup::Picker(picker)) => picker.row = at,
             Some(Popup::Jobs { row }) => *row = at,
             Some(Popup::EventLog(_)) => super::event_log::select(state, at),
-            Some(Popup::Reader(_) | Popup::Comment(_) | Popup::Confirm(_)) | None => {}
+            Some(Popup::Costs(_)) => super::costs::select(state, at),
+            Some(Popup::Peek(_) | Popup::Reader(_) | Popup::Comment(_) | Popup::Confirm(_))
+            | None => {}
         },
         Hit::HelpRow(action) => {
             popups::close_help(state);

@@ -1,7 +1,7 @@
 //! Where the keys go, what is selected, what is scrolled, and the way back.
 
 use super::Do;
-use super::{board, complete};
+use super::{board, complete, costs, peek};
 use crate::domain::ids::Name;
 use crate::protocol::event::Level;
 use crate::ui::keymap::{Action, Context};
@@ -137,6 +137,8 @@ pub fn back(state: &mut UiState) {
             | Popup::Picker(_)
             | Popup::Comment(_)
             | Popup::Jobs { .. }
+            | Popup::Costs(_)
+            | Popup::Peek(_)
             | Popup::EventLog(_)
             | Popup::Confirm(_),
         ) => {
@@ -322,6 +324,8 @@ fn scroll_popup(state: &mut UiState, by: Scroll) {
         Some(Popup::Picker(picker)) => (rows::picks(state, picker).len(), 10),
         Some(Popup::Jobs { .. }) => (state.jobs.listed().len(), 10),
         Some(Popup::EventLog(_)) => return super::event_log::scroll(state, by),
+        Some(Popup::Costs(_)) => return costs::scroll(state, by),
+        Some(Popup::Peek(_)) => return peek::scroll(state, by),
         Some(Popup::Comment(_) | Popup::Confirm(_)) | None => return,
     };
     match state.popups.last_mut() {
@@ -334,7 +338,14 @@ fn scroll_popup(state: &mut UiState, by: Scroll) {
         }
         Some(Popup::Picker(picker)) => picker.row = step(picker.row, len, by, page),
         Some(Popup::Jobs { row }) => *row = step(*row, len, by, page),
-        Some(Popup::EventLog(_) | Popup::Comment(_) | Popup::Confirm(_)) | None => {}
+        Some(
+            Popup::EventLog(_)
+            | Popup::Costs(_)
+            | Popup::Peek(_)
+            | Popup::Comment(_)
+            | Popup::Confirm(_),
+        )
+        | None => {}
     }
 }
 

@@ -1,7 +1,7 @@
 //! What lies over the panes: opening it, choosing in it, copying from it.
 
 use super::Do;
-use super::{decide, event_log, movement, themes};
+use super::{costs, decide, event_log, movement, themes};
 use crate::domain::ids::TaskId;
 use crate::domain::job::Job;
 use crate::domain::text::harmless;
@@ -165,8 +165,19 @@ pub fn open(state: &mut UiState) {
         movement::show(state, &agent);
         return;
     }
-    if let Some(Popup::EventLog(_)) = state.popups.last() {
-        return event_log::show(state);
+    match state.popups.last() {
+        Some(Popup::EventLog(_)) => return event_log::show(state),
+        Some(Popup::Costs(_)) => return costs::show(state),
+        // What is peeked at is what is selected.
+        Some(Popup::Peek(_)) => drop(state.popups.pop()),
+        Some(
+            Popup::Reader(_)
+            | Popup::Picker(_)
+            | Popup::Comment(_)
+            | Popup::Jobs { .. }
+            | Popup::Confirm(_),
+        )
+        | None => {}
     }
     match state.focus.pane() {
         Pane::Lead => {
@@ -220,7 +231,14 @@ pub fn filter(state: &mut UiState) {
     match state.popups.last_mut() {
         Some(Popup::Reader(reader)) => super::read::begin(reader),
         Some(Popup::EventLog(view)) => view.searching = Searching::Typing,
-        Some(Popup::Picker(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::Confirm(_)) => {}
+        Some(
+            Popup::Picker(_)
+            | Popup::Comment(_)
+            | Popup::Jobs { .. }
+            | Popup::Costs(_)
+            | Popup::Peek(_)
+            | Popup::Confirm(_),
+        ) => {}
         None => {
             let words = state
                 .filter
@@ -269,7 +287,7 @@ pub fn accept(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
             state.popups.pop();
             super::hands::complete_now(state, task, out);
         }
-        Some(Popup::Jobs { .. }) => {}
+        Some(Popup::Jobs { .. } | Popup::Costs(_) | Popup::Peek(_)) => {}
         Some(Popup::Picker(_)) => return choose(state, out),
         None => {
             let filter = state.filter.take();
@@ -369,6 +387,9 @@ fn selected_text(state: &UiState) -> Option<(String, String)> {
         let lines = readers::lines(state, reader, width, &Theme::default());
         let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
         return Some(("the text".into(), lines.join("\n")));
+    }
+    if let Some(Popup::Costs(_)) = state.popups.last() {
+        return Some(("the figures".into(), crate::ui::costs::text(state)));
     }
     if let Some(Popup::EventLog(_)) = state.popups.last() {
         return event_log::text(state).map(|text| ("the line".into(), text));

@@ -26,6 +26,8 @@ fn reader(state: &mut UiState) -> Option<&mut Reader> {
             Popup::Picker(_)
             | Popup::Comment(_)
             | Popup::Jobs { .. }
+            | Popup::Costs(_)
+            | Popup::Peek(_)
             | Popup::EventLog(_)
             | Popup::Confirm(_),
         )

@@ -92,6 +92,8 @@ fn takes_text(context: Context) -> bool {
         | Context::Diff
         | Context::CommentVerdict
         | Context::Jobs
+        | Context::Costs
+        | Context::Peek
         | Context::EventLog
         | Context::Confirm
         | Context::ConfirmMerge

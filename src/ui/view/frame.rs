@@ -41,7 +41,7 @@ pub fn pane(
     area: Rect,
     buffer: &mut Buffer,
 ) -> Rect {
-    let has_keys = state.focus == Focus::Pane(pane) && state.popups.is_empty();
+    let has_keys = state.focus == Focus::Pane(pane) && state.is_in_panes();
     let calls = pane == Pane::Needs && state.requests.for_person() > 0;
     let (border, title) = match (has_keys, calls) {
         (true, _) => (theme.border_focused, theme.title_focused),
@@ -212,7 +212,7 @@ impl Row {
     pub fn of(state: &UiState, pane: Pane, at: usize, selected: Option<usize>) -> Row {
         if selected != Some(at) || state.focus != Focus::Pane(pane) {
             Row::Plain
-        } else if state.popups.is_empty() {
+        } else if state.is_in_panes() {
             Row::Selected
         } else {
             Row::Covered

@@ -2,6 +2,7 @@
 
 mod board;
 mod complete;
+mod costs;
 mod event_log;
 mod first;
 mod frame;
@@ -10,6 +11,7 @@ mod inbox;
 mod jobs;
 mod lead;
 mod needs;
+mod peek;
 mod popup;
 mod replay;
 mod status;
@@ -41,6 +43,8 @@ use crate::domain::ids::Name;
 #[derive(Debug, Default)]
 pub struct ViewCache {
     transcripts: BTreeMap<Name, TranscriptCache>,
+    /// The same of the conversation that is peeked at.
+    peeked: BTreeMap<Name, TranscriptCache>,
 }
 
 impl ViewCache {
@@ -50,6 +54,12 @@ impl ViewCache {
             .values()
             .map(TranscriptCache::rows_laid)
             .sum()
+    }
+
+    /// The cache of the conversation that is peeked at.
+    fn peeked(&mut self, agent: &Name) -> &mut TranscriptCache {
+        self.peeked.retain(|name, _| name == agent);
+        self.peeked.entry(agent.clone()).or_default()
     }
 
     /// The cache of one conversation. Only the shown one is kept: the others are not drawn.
@@ -126,6 +136,10 @@ fn draw_on(
             buffer.set_style(panes, theme.behind());
         }
         cursor = popup::draw(state, top, theme, area, buffer);
+    }
+    match layout.peek {
+        Some(area) => peek::draw(state, cache, theme, area, buffer),
+        None => cache.peeked.clear(),
     }
     cursor
 }

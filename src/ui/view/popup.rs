@@ -34,6 +34,12 @@ pub fn draw(
             super::jobs::draw(state, *row, theme, screen, buffer);
             None
         }
+        Popup::Costs(view) => {
+            super::costs::draw(state, view, theme, screen, buffer);
+            None
+        }
+        // It has its place in the layout.
+        Popup::Peek(_) => None,
         Popup::EventLog(view) => super::event_log::draw(state, view, theme, screen, buffer),
         Popup::Comment(comment) => write(state, popup, comment, theme, screen, buffer),
         Popup::Confirm(question) => {
@@ -46,8 +52,12 @@ pub fn draw(
 /// Whether what lies below a popup matters no more while it is open; else it is about what can be seen beside it.
 pub fn covers(popup: &Popup) -> bool {
     match popup {
-        Popup::Reader(_) | Popup::EventLog(_) | Popup::Jobs { .. } | Popup::Confirm(_) => true,
-        Popup::Comment(_) => false,
+        Popup::Reader(_)
+        | Popup::EventLog(_)
+        | Popup::Jobs { .. }
+        | Popup::Costs(_)
+        | Popup::Confirm(_) => true,
+        Popup::Comment(_) | Popup::Peek(_) => false,
         Popup::Picker(picker) => match picker.choice {
             Choice::Palette { .. } | Choice::Models | Choice::Rules => true,
             Choice::Scopes(_) | Choice::Copy | Choice::Themes => false,

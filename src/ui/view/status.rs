@@ -6,8 +6,6 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use crate::domain::ids::Name;
-use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::ui::bars::{self, Placed};
@@ -155,7 +153,7 @@ fn left(state: &UiState, theme: &Theme, words: Words) -> Vec<Piece> {
                 .leads(Hit::Button(Action::Waiting)),
         );
     }
-    if let Some((until, cause)) = backoff(state) {
+    if let Some((until, cause)) = look::backoff(state) {
         let left = look::seconds(until, state.now);
         let text = match words {
             Words::Whole => format!("◔ {cause}, retry in {left} s"),
@@ -227,24 +225,4 @@ fn right(state: &UiState, theme: &Theme) -> Vec<Piece> {
         out.push(piece(6, dollars(cost), theme.dim));
     }
     out
-}
-
-/// The wait that ends last, and why: one server holds everybody up.
-fn backoff(state: &UiState) -> Option<(Stamp, String)> {
-    let waits = state
-        .present()
-        .into_iter()
-        .filter_map(|name: Name| match state.activity(&name) {
-            Activity::Backoff { until, cause, .. } => Some((until, fit(&one_line(&cause), 40))),
-            Activity::Idle
-            | Activity::Thinking
-            | Activity::Compacting
-            | Activity::Tool { .. }
-            | Activity::Queued { .. }
-            | Activity::NeedsYou { .. }
-            | Activity::Stuck { .. }
-            | Activity::Failed { .. }
-            | Activity::Gone => None,
-        });
-    waits.max_by(|a, b| a.0.0.total_cmp(&b.0.0))
 }

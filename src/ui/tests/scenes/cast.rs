@@ -1,6 +1,6 @@
 //! What fills the scenes beside the crew of the fixtures: more of everything than fits.
 
-pub use super::work::{diff, diff_of_files, jobs, long_conversation};
+pub use super::work::{conversation_of, diff, diff_of_files, jobs, long_conversation, spending};
 
 use std::sync::Arc;
 
@@ -151,6 +151,7 @@ pub fn large_team() -> Vec<EventKind> {
             context: tokens.min(199_000),
             window: Some(200_000),
             cost: Some(f64::from(u32::try_from(tokens).unwrap()) * 4e-6),
+            calls: tokens / 4_000 + 1,
         });
     }
     out.insert(

@@ -38,6 +38,8 @@ named! { popup, POPUPS, Popup,
     Popup::Picker(Picker { choice: Choice::Themes, .. }) => "themes",
     Popup::EventLog(_) => "event log",
     Popup::Jobs { .. } => "jobs",
+    Popup::Costs(_) => "costs",
+    Popup::Peek(_) => "peek",
     Popup::Confirm(Question::Quit) => "quit",
     Popup::Confirm(Question::Force(_)) => "force",
     Popup::Confirm(Question::Merge(_)) => "merge",
@@ -68,6 +70,8 @@ named! { context, CONTEXTS, Context,
     Context::CommentVerdict => "verdict",
     Context::EventLog => "event log",
     Context::Jobs => "jobs",
+    Context::Costs => "costs",
+    Context::Peek => "peek",
     Context::Confirm => "confirm",
     Context::ConfirmMerge => "confirm merge",
     Context::Leave => "leave",
@@ -99,7 +103,9 @@ fn every_popup_and_every_place_of_keys_has_a_scene() {
         let state = (scene.make)(width, height);
         popups.extend(state.popups.last().map(popup));
         contexts.extend(state.contexts().iter().map(context));
-        let is_popup = scene.shows == Shows::Popup;
+        // What is peeked at lies beside its pane: both are looked at.
+        let is_peek = matches!(state.popups.last(), Some(Popup::Peek(_)));
+        let is_popup = scene.shows == Shows::Popup || is_peek;
         assert_eq!(
             is_popup,
             !state.popups.is_empty(),

@@ -56,6 +56,28 @@ fn models() -> Vec<EventKind> {
     vec![EventKind::ModelsListed { names }]
 }
 
+/// More agents and tasks than fit, ceilings of which some are near, calls that wait.
+fn costs() -> Vec<EventKind> {
+    let mut all = cast::large_team();
+    all.extend(cast::spending());
+    all
+}
+
+/// A teammate with something to look at.
+fn working() -> Vec<EventKind> {
+    cast::conversation_of(name("alice"))
+}
+
+/// What is selected in a pane, beside it.
+fn peek(name: &'static str, events: fn() -> Vec<EventKind>, keys: &'static str) -> Scene {
+    Scene::new(name, Shows::Screen, move |width, height| {
+        let mut state = busy(width, height);
+        tell(&mut state, events());
+        press(&mut state, keys);
+        state
+    })
+}
+
 /// A popup over a team at work.
 fn over(name: &'static str, events: fn() -> Vec<EventKind>, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
@@ -136,6 +158,14 @@ pub fn scenes() -> Vec<Scene> {
             asked_openly,
             "alt+w c \"The second, please.\"",
         ),
+        over("popup_costs", costs, "esc $"),
+        over("popup_costs_task", costs, "esc $ G"),
+        over("popup_costs_ordinary", none, "esc $ j"),
+        without("popup_costs_empty", "esc $"),
+        peek("popup_peek_team", working, "esc 4 space"),
+        peek("popup_peek_board", none, "esc 3 j j space"),
+        peek("popup_peek_inbox", none, "esc 5 k space"),
+        peek("popup_peek_needs", cast::many_requests, "alt+w space j"),
         over("popup_jobs", cast::jobs, "esc b"),
         without("popup_jobs_empty", "esc b"),
         over("popup_quit", none, "esc q"),

@@ -2,10 +2,13 @@
 
 use serde_json::json;
 
+use crate::domain::ceiling::{Ceiling, Ceilings};
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, JobId, Name, TaskId};
 use crate::domain::job::{Job, JobEnd};
+use crate::domain::limits::{Limits, Raised};
 use crate::domain::stamp::Stamp;
+use crate::domain::usage::Usage;
 use crate::protocol::EventKind;
 use crate::protocol::event::TurnEnd;
 use crate::ui::fixture::{NOON, name};
@@ -53,15 +56,19 @@ const DIFF: &str = "--- a/src/header.rs\n+++ b/src/header.rs\n@@ -1,4 +1,5 @@\n 
 
 /// A conversation with everything that can stand in one, longer than the screen.
 pub fn long_conversation() -> Vec<EventKind> {
-    let lead = Name::lead();
+    conversation_of(Name::lead())
+}
+
+/// The same of another agent.
+pub fn conversation_of(lead: Name) -> Vec<EventKind> {
     let said = |text: &str| EventKind::Said {
-        agent: Name::lead(),
+        agent: lead.clone(),
         text: text.into(),
         thinking: "The table comes first, I think.".into(),
         thought_ms: 4200,
     };
     let prompted = |text: &str| EventKind::Prompted {
-        agent: Name::lead(),
+        agent: lead.clone(),
         text: text.into(),
     };
     let mut out = vec![prompted(
@@ -117,7 +124,7 @@ pub fn long_conversation() -> Vec<EventKind> {
         "",
     ));
     out.push(EventKind::TextDelta {
-        agent: lead,
+        agent: lead.clone(),
         text: "alice answers that the block table".into(),
     });
     out
@@ -193,4 +200,53 @@ pub fn diff_of_files() -> EventKind {
         text,
         untracked: vec![],
     }
+}
+
+/// What was used, with a cache, and the limits of the crew, one of them raised.
+pub fn spending() -> Vec<EventKind> {
+    let used = |agent: Name, input: u64, calls: u64, cost: Option<f64>| EventKind::UsageChanged {
+        agent,
+        total: Usage {
+            input,
+            output: input / 3,
+            cache_read: input * 9,
+            cache_write: input / 2,
+        },
+        context: 1000,
+        window: Some(200_000),
+        cost,
+        calls,
+    };
+    let subagent = |n| Name::subagent(&Name::lead(), n);
+    let mut out = vec![
+        used(Name::lead(), 61_000, 12, Some(1.8)),
+        used(subagent(1), 9_000, 3, Some(0.2)),
+        used(subagent(2), 4_000, 2, Some(0.1)),
+        used(name("carol"), 800, 1, None),
+        EventKind::LimitsChanged(Limits {
+            calls: 4,
+            ceilings: Ceilings {
+                team_tokens: Some(2_000_000),
+                agent_tokens: Some(900_000),
+                team_cost: Some(5.0),
+                agent_cost: None,
+            },
+            raised: vec![Raised {
+                ceiling: Ceiling::TeamCost,
+                whose: None,
+                allowed: 10.0,
+            }],
+        }),
+    ];
+    // Word by word, so that what each call was for is known.
+    out.extend((1..=3_u32).map(|n| {
+        let many = u64::from(n);
+        used(
+            name("alice"),
+            20_000 + many * 5_000,
+            5 + many,
+            Some(0.7 + f64::from(n) / 10.0),
+        )
+    }));
+    out
 }

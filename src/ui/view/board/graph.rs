@@ -141,7 +141,7 @@ pub fn draw(
         buffer.set_stringn(x.saturating_sub(1), y, "›", 1, theme.accent);
     }
     // What lies over the panes has the keys then.
-    if !state.popups.is_empty() {
+    if !state.is_in_panes() {
         return;
     }
     let rows = node.y..node.y + node.height;

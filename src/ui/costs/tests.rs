@@ -1,0 +1,1 @@
+//! Test: what the panel says.

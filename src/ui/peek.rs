@@ -1,0 +1,218 @@
+//! Pure: a look at what is selected in a pane, without leaving it: what it shows, and where it lies.
+
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::cut::cut_top;
+use super::layout::Layout;
+use super::needs_card::{self, Part};
+use super::pane::{Focus, Pane};
+use super::popup::Popup;
+use super::state::UiState;
+use super::textual::wrap;
+use super::theme::Theme;
+use super::{board, look, rows, sentence, task_page, thread};
+use crate::domain::ids::Name;
+use crate::domain::team::Activity;
+use crate::domain::text::one_line;
+
+/// Least columns beside the pane: below, what is peeked at lies in the pane itself.
+const BESIDE_MIN: u16 = 44;
+/// Most columns.
+const WIDTH_MAX: u16 = 100;
+/// Least rows above or below the pane.
+const ROWS_MIN: u16 = 12;
+/// Rows that it has where there are so many, however low the pane.
+const ROWS: u16 = 24;
+/// Least rows of a pane that shares its place, with its frame.
+const LIST_MIN: u16 = 5;
+
+/// Whether something is selected in `pane` that can be peeked at.
+pub fn can(state: &UiState, pane: Pane) -> bool {
+    match pane {
+        Pane::Board => board::selected(state).is_some(),
+        Pane::Team => rows::selected_member(state).is_some(),
+        Pane::Inbox => state.letters.len() > 0,
+        Pane::Needs => !state.requests.is_empty(),
+        Pane::Lead | Pane::Todo => false,
+    }
+}
+
+/// The pane that is peeked at.
+fn of(state: &UiState) -> Option<Pane> {
+    match state.popups.last() {
+        Some(Popup::Peek(pane)) if state.focus == Focus::Pane(*pane) => Some(*pane),
+        Some(
+            Popup::Peek(_)
+            | Popup::Reader(_)
+            | Popup::Picker(_)
+            | Popup::Comment(_)
+            | Popup::Jobs { .. }
+            | Popup::EventLog(_)
+            | Popup::Costs(_)
+            | Popup::Confirm(_),
+        )
+        | None => None,
+    }
+}
+
+/// Whether the conversation of `agent` is peeked at.
+pub fn shows(state: &UiState, agent: &Name) -> bool {
+    of(state) == Some(Pane::Team)
+        && rows::selected_member(state).is_some_and(|(_, name)| name == *agent)
+}
+
+/// Finds a place for what is peeked at: beside its pane where there is room, else in the pane's lower part.
+pub fn make_room(state: &UiState, layout: &mut Layout) {
+    let Some(pane) = of(state) else { return };
+    let Some(list) = layout.pane(pane) else {
+        return;
+    };
+    let all = layout.panes.iter().map(|(_, area)| *area);
+    let body = all.chain(layout.composer).reduce(Rect::union);
+    let body = body.unwrap_or(list);
+    layout.peek = beside(body, list);
+    if layout.peek.is_none() {
+        let height = (list.height * 2 / 5).max(LIST_MIN).min(list.height);
+        let (above, below) = cut_top(list, height);
+        layout.peek = Some(below);
+        for (other, area) in &mut layout.panes {
+            if *other == pane {
+                *area = above;
+            }
+        }
+    }
+}
+
+/// The largest place in `body` that leaves `list` in view, if any is large enough.
+fn beside(body: Rect, list: Rect) -> Option<Rect> {
+    let left = Rect {
+        width: list.x - body.x,
+        ..body
+    };
+    let right = Rect {
+        x: list.right(),
+        width: body.right() - list.right(),
+        ..body
+    };
+    let above = Rect {
+        height: list.y - body.y,
+        ..body
+    };
+    let below = Rect {
+        y: list.bottom(),
+        height: body.bottom() - list.bottom(),
+        ..body
+    };
+    let fits = |area: &Rect| area.width >= BESIDE_MIN && area.height >= ROWS_MIN;
+    let best = [left, right, above, below]
+        .into_iter()
+        .filter(fits)
+        .max_by_key(|area| area.area())?;
+    let width = best.width.min(WIDTH_MAX);
+    let height = best.height.min(list.height.max(ROWS));
+    // As near to the list as it can be.
+    let x = list.x.saturating_sub(width).max(best.x);
+    let x = if best.x >= list.x { best.x } else { x };
+    let y = list.y.clamp(best.y, best.bottom() - height);
+    let y = if best.bottom() <= list.y {
+        best.bottom() - height
+    } else {
+        y
+    };
+    Some(Rect {
+        x,
+        y,
+        width,
+        height,
+    })
+}
+
+/// What is peeked at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Peeked {
+    /// What it is.
+    pub title: String,
+    /// What is said of it, above.
+    pub lines: Vec<Line<'static>>,
+    /// The agent whose newest words stand below.
+    pub agent: Option<Name>,
+}
+
+/// What is peeked at now, `columns` columns wide.
+pub fn peeked(state: &UiState, columns: usize, theme: &Theme) -> Option<Peeked> {
+    let whole = |title: String, lines: Vec<Line<'static>>| Peeked {
+        title,
+        lines,
+        agent: None,
+    };
+    match of(state)? {
+        Pane::Board => {
+            let (_, id) = board::selected(state)?;
+            let task = state.board.get(id)?;
+            let lines = task_page::lines(state, task, columns, theme);
+            Some(whole(format!("Task {id}"), lines))
+        }
+        Pane::Inbox => {
+            let traced = state.letters.at(rows::selected_letter(state)?)?;
+            let thread = thread::lay_out(state, traced, columns, theme);
+            let lines = thread.lines.into_iter().skip(thread.opened);
+            Some(whole(thread::title(state, traced), lines.collect()))
+        }
+        Pane::Needs => {
+            let (at, request) = rows::selected_request(state)?;
+            let width = u16::try_from(columns).unwrap_or(u16::MAX);
+            let heading = sentence::heading(request, &state.board, columns);
+            let mut lines = vec![Line::styled(heading, theme.heading), Line::default()];
+            let words = needs_card::text(state, request, width, usize::MAX).into_iter();
+            let words = words.chain(needs_card::choices(request, width));
+            lines.extend(words.map(|(part, words)| match part {
+                Part::Detail => Line::styled(words, theme.dim),
+                Part::Body | Part::Choice(_) => Line::styled(words, theme.text),
+            }));
+            let title = format!("Request {} of {}", at + 1, state.requests.len());
+            Some(whole(title, lines))
+        }
+        Pane::Team => {
+            let (_, name) = rows::selected_member(state)?;
+            Some(Peeked {
+                title: name.to_string(),
+                lines: about(state, &name, columns, theme),
+                agent: Some(name),
+            })
+        }
+        Pane::Lead | Pane::Todo => None,
+    }
+}
+
+/// What an agent does, on what, and what is wrong.
+fn about(state: &UiState, name: &Name, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let activity = state.activity(name);
+    let (shape, words, style) = look::activity(&activity, state.now, theme);
+    let more = match &activity {
+        Activity::Tool { on, .. } => one_line(on),
+        Activity::Stuck { why } | Activity::Failed { why } => one_line(why),
+        Activity::Backoff { cause, .. } => one_line(cause),
+        Activity::Queued { .. } => "waits for a free call".into(),
+        Activity::Idle
+        | Activity::Thinking
+        | Activity::Compacting
+        | Activity::NeedsYou { .. }
+        | Activity::Gone => String::new(),
+    };
+    let mut out = Vec::new();
+    let now = format!("{shape} {words}  {more}");
+    let mut rest = wrap(now.trim_end(), columns).into_iter();
+    out.extend(rest.next().map(|line| Line::styled(line, style)));
+    out.extend(rest.take(1).map(|line| Line::styled(line, style)));
+    let task = board::open_task(state, name)
+        .map(|t| format!("{} {}", t.id, one_line(&t.subject)))
+        .or_else(|| state.team.find(name).map(|m| one_line(&m.role)))
+        .or_else(|| state.agents.get(name).map(|a| a.errand.clone()))
+        .unwrap_or_default();
+    if !task.is_empty() {
+        let task = super::textual::fit(&task, columns);
+        out.push(Line::from(vec![Span::styled(task, theme.dim)]));
+    }
+    out
+}

@@ -1,0 +1,47 @@
+//! Peeking: what is selected in a pane is looked at beside it, while the keys go on selecting there.
+
+use super::{movement, popups};
+use crate::protocol::event::Level;
+use crate::ui::pane::{Pane, Way};
+use crate::ui::peek;
+use crate::ui::popup::Popup;
+use crate::ui::rows;
+use crate::ui::state::UiState;
+use crate::ui::transcript::Scroll;
+
+/// Looks at what is selected in the pane that has the keys.
+pub fn open(state: &mut UiState) {
+    let pane = state.focus.pane();
+    if peek::can(state, pane) {
+        popups::push(state, Popup::Peek(pane));
+    } else {
+        state.say(Level::Info, "There is nothing here to peek at yet.");
+    }
+}
+
+/// Looks at another one of the same pane.
+pub fn scroll(state: &mut UiState, by: Scroll) {
+    let pane = state.focus.pane();
+    if pane != Pane::Needs {
+        return movement::scroll_pane(state, pane, by);
+    }
+    // The keys of that pane scroll its card; here all of it is in view, and the next card matters more.
+    let way = match by {
+        Scroll::LineDown => Way::Forward,
+        Scroll::LineUp => Way::Back,
+        Scroll::HalfUp
+        | Scroll::HalfDown
+        | Scroll::PageUp
+        | Scroll::PageDown
+        | Scroll::Top
+        | Scroll::Bottom => {
+            let at = rows::selected_request(state).map_or(0, |(at, _)| at);
+            let to = movement::step(at, state.requests.len(), by, state.requests.len().max(1));
+            let id = state.requests.at(to).map(|r| r.id.clone());
+            state.selected.request = id.or(state.selected.request.take());
+            state.selected.request_scroll = 0;
+            return;
+        }
+    };
+    movement::neighbour(state, way);
+}

@@ -1,0 +1,55 @@
+//! What is peeked at, in a frame beside its pane.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::Widget;
+
+use super::popup::open;
+use super::{ViewCache, frame};
+use crate::ui::state::UiState;
+use crate::ui::theme::Theme;
+use crate::ui::{peek, pickers};
+
+/// Draws it.
+pub fn draw(
+    state: &UiState,
+    cache: &mut ViewCache,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
+    let inside = pickers::inside(area);
+    let Some(peeked) = peek::peeked(state, usize::from(inside.width), theme) else {
+        let inner = open(state, "Peek", Vec::new(), theme, area, buffer);
+        Line::styled("It is no longer there.", theme.dim).render(inner, buffer);
+        return;
+    };
+    let below = match &peeked.agent {
+        Some(_) => Vec::new(),
+        None => frame::beyond(peeked.lines.len(), 0, inside.height, theme),
+    };
+    let inner = open(state, &peeked.title, below, theme, area, buffer);
+    let head = u16::try_from(peeked.lines.len()).unwrap_or(u16::MAX);
+    for (line, row) in peeked.lines.iter().zip(inner.rows()) {
+        line.render(row, buffer);
+    }
+    let Some(name) = &peeked.agent else { return };
+    let mut rest = inner.rows().skip(usize::from(head));
+    if let Some(rule) = rest.next() {
+        let line = "─".repeat(usize::from(rule.width));
+        Line::styled(line, theme.border).render(rule, buffer);
+    }
+    let talk = Rect {
+        y: inner.y + (head + 1).min(inner.height),
+        height: inner.height.saturating_sub(head + 1),
+        ..inner
+    };
+    match state.agents.get(name).filter(|a| a.has_spoken) {
+        Some(agent) => {
+            let cache = cache.peeked(name);
+            agent.transcript.view_newest(cache, theme, talk, buffer);
+        }
+        None => Line::styled("Nothing said or done yet.", theme.dim).render(talk, buffer),
+    }
+}

@@ -167,10 +167,10 @@ fn the_event_log_names_the_person() {
     let mut state = at(160, 45, None, 2);
     let mut board = (*state.board).clone();
     let now = Stamp(NOON + 1.0);
-    let mut act = |state: &mut UiState,
-                   task: u64,
-                   act: PersonAct,
-                   board: &crate::domain::graph::TaskGraph| {
+    let act = |state: &mut UiState,
+               task: u64,
+               act: PersonAct,
+               board: &crate::domain::graph::TaskGraph| {
         let task = TaskId(task);
         tell(
             state,

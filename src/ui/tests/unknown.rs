@@ -86,7 +86,7 @@ fn the_keys_in_it_are_the_persons_own() {
         ("panes.help", "f9"),
         ("panes.focus_board", "b"),
         ("panes.jobs", "f8"),
-        ("board.diff", "s"),
+        ("board.diff", "Z"),
     ] {
         changes.insert(name.into(), vec![key.to_string()]);
     }
@@ -95,8 +95,8 @@ fn the_keys_in_it_are_the_persons_own() {
     state.set_keymap(KeyMap::changed(&changes).unwrap());
     for (key, expected) in [
         (
-            "s",
-            "s works in Board (b): show what the branch of the task changes.",
+            "Z",
+            "Z works in Board (b): show what the branch of the task changes.",
         ),
         ("D", "D does nothing here; F9 shows the keys."),
     ] {

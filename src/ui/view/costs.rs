@@ -6,6 +6,7 @@ use ratatui::layout::Rect;
 use super::frame;
 use super::popup::open;
 use crate::ui::costs::{self, CostView};
+use crate::ui::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
 use crate::ui::theme::Theme;
 
@@ -16,6 +17,8 @@ pub fn draw(state: &UiState, view: &CostView, theme: &Theme, screen: Rect, buffe
     let selected = costs::selected(view, &lines);
     let below = frame::beyond(lines.len(), place.first, place.list.height, theme);
     open(state, "Cost", below, theme, place.area, buffer);
+    let bar = Scrollbar::of_list(place.area, place.list, place.first, lines.len());
+    frame::scrollbar(bar, theme, buffer);
     let shown = lines.into_iter().enumerate().skip(place.first);
     for ((at, line), area) in shown.zip(place.list.rows()) {
         let mark = if selected == Some(at) {

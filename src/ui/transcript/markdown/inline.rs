@@ -81,7 +81,10 @@ impl Inline {
 
     /// A run of `sign` between two texts of the line.
     fn signs(&mut self, sign: char, count: usize, before: &str, after: &str) {
-        let (before, after) = (Side::of(before.chars().next_back()), Side::of(after.chars().next()));
+        let (before, after) = (
+            Side::of(before.chars().next_back()),
+            Side::of(after.chars().next()),
+        );
         let same = Open::Run(sign, count);
         match flanks(sign, before, after) {
             None => self.is_unsure = true,
@@ -181,9 +184,11 @@ fn flanks(sign: char, before: Side, after: Side) -> Option<(bool, bool)> {
     for before in before.all() {
         for after in after.all() {
             let left = *after != Side::Blank
-                && (*after != Side::Punctuation || matches!(before, Side::Blank | Side::Punctuation));
+                && (*after != Side::Punctuation
+                    || matches!(before, Side::Blank | Side::Punctuation));
             let right = *before != Side::Blank
-                && (*before != Side::Punctuation || matches!(after, Side::Blank | Side::Punctuation));
+                && (*before != Side::Punctuation
+                    || matches!(after, Side::Blank | Side::Punctuation));
             let here = match sign {
                 '_' => (
                     left && (!right || *before == Side::Punctuation),

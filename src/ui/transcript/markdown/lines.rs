@@ -94,9 +94,9 @@ pub fn is_plain(line: &str) -> bool {
             next.is_some_and(char::is_alphanumeric)
         }
         Some('`') => !line.starts_with("```"),
-        Some('"' | '\'' | '(' | '$' | '@' | '%' | ',' | '.' | '/' | ';' | '^' | '{' | '}' | '&') => {
-            true
-        }
+        Some(
+            '"' | '\'' | '(' | '$' | '@' | '%' | ',' | '.' | '/' | ';' | '^' | '{' | '}' | '&',
+        ) => true,
         Some('0'..='9') => item(line).is_none(),
         Some(c) => !c.is_whitespace() && !c.is_control() && !c.is_ascii_punctuation(),
     }
@@ -146,7 +146,15 @@ mod tests {
 
     #[test]
     fn what_can_begin_a_block_is_not_plain() {
-        for line in ["words", "**bold** words", "`code`", "✅ done", "1.5 GB", "中", "\"so\""] {
+        for line in [
+            "words",
+            "**bold** words",
+            "`code`",
+            "✅ done",
+            "1.5 GB",
+            "中",
+            "\"so\"",
+        ] {
             assert!(is_plain(line), "{line}");
         }
         for line in [

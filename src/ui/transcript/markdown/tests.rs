@@ -328,15 +328,41 @@ fn long_blocks() -> impl Strategy<Value = String> {
     let odd = prop_oneof![
         "[a-z]{0,3}[*_`~\\[\\]<\\\\]{1,2}[a-z*_`]{0,3}\n",
         proptest::sample::select(vec![
-            "---\n", "===\n", "|---|\n", "a | b\n", "| a |\n|---|\n", "2. x\n", "-\n", "- - -\n", "\n", "\n\n",
-            "# h\n", "> q\n", "<div>\n", "```\n", "text\n", "  in\n", "    code\n", "* \n", "-  wide\n", "+ x\n",
-            "[x]: y\n", "end\\\n", "&amp;\n", "  - in\n", "10) ten\n",
+            "---\n",
+            "===\n",
+            "|---|\n",
+            "a | b\n",
+            "| a |\n|---|\n",
+            "2. x\n",
+            "-\n",
+            "- - -\n",
+            "\n",
+            "\n\n",
+            "# h\n",
+            "> q\n",
+            "<div>\n",
+            "```\n",
+            "text\n",
+            "  in\n",
+            "    code\n",
+            "* \n",
+            "-  wide\n",
+            "+ x\n",
+            "[x]: y\n",
+            "end\\\n",
+            "&amp;\n",
+            "  - in\n",
+            "10) ten\n",
         ])
         .prop_map(String::from),
     ];
     let many = prop_oneof![
         proptest::collection::vec(item, 6..24).prop_map(|all| all.concat()),
-        words.prop_flat_map(|_| proptest::collection::vec("(- [a-z]{1,3}|3\\. [a-z*]{1,3})\n", 10..20))
+        words
+            .prop_flat_map(|_| proptest::collection::vec(
+                "(- [a-z]{1,3}|3\\. [a-z*]{1,3})\n",
+                10..20
+            ))
             .prop_map(|all| all.concat()),
         proptest::collection::vec(line, 10..30).prop_map(|all| all.concat()),
     ];

@@ -11,8 +11,8 @@ use super::themes;
 
 use crate::domain::attention::{Calling, Matter};
 use crate::domain::ceiling::{Ceiling, Ceilings};
-use crate::domain::request::Decider;
 use crate::domain::own_theme::OwnTheme;
+use crate::domain::request::Decider;
 use crate::domain::text::nearest;
 use crate::domain::usage::Price;
 

@@ -36,7 +36,9 @@ pub fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Arc<OwnTheme>>, D:
                 Word::Number(number) => (key, number.to_string()),
             })
             .collect();
-        let words = words.iter().map(|(key, word)| (key.as_str(), word.as_str()));
+        let words = words
+            .iter()
+            .map(|(key, word)| (key.as_str(), word.as_str()));
         let theme = OwnTheme::parse(&name, words).map_err(D::Error::custom)?;
         out.push(Arc::new(theme));
     }
@@ -99,7 +101,11 @@ mod tests {
 
     #[test]
     fn a_name_that_no_theme_has_is_told_with_the_file_and_the_nearest() {
-        let wrong = |text| check(&parse(text), Path::new("c.toml")).unwrap_err().to_string();
+        let wrong = |text| {
+            check(&parse(text), Path::new("c.toml"))
+                .unwrap_err()
+                .to_string()
+        };
         assert_eq!(
             wrong("theme = 'drak'"),
             "c.toml: there is no theme 'drak': did you mean 'dark'?"

@@ -130,7 +130,9 @@ impl Ink {
     /// Names the nearest one, or says how colours are written.
     pub fn parse(word: &str) -> Result<Ink, String> {
         if let Some(at) = SIXTEEN.iter().position(|name| *name == word) {
-            return u8::try_from(at).map(Ink::Indexed).map_err(|e| e.to_string());
+            return u8::try_from(at)
+                .map(Ink::Indexed)
+                .map_err(|e| e.to_string());
         }
         if let Some(rgb) = word.strip_prefix('#').and_then(rgb) {
             return Ok(Ink::Rgb(rgb));
@@ -282,7 +284,10 @@ impl ThemeChoice {
 pub(super) fn no_theme(word: &str, known: &[&str]) -> String {
     match nearest(word, known) {
         Some(known) => format!("there is no theme '{word}': did you mean '{known}'?"),
-        None => format!("there is no theme '{word}': use one of {}", known.join(", ")),
+        None => format!(
+            "there is no theme '{word}': use one of {}",
+            known.join(", ")
+        ),
     }
 }
 
@@ -341,7 +346,10 @@ mod tests {
 
     #[test]
     fn a_theme_is_a_base_and_colours() {
-        let read = OwnTheme::parse("dusk", [("base", "dark"), ("title", "#ffcc00"), ("ok", "2")]);
+        let read = OwnTheme::parse(
+            "dusk",
+            [("base", "dark"), ("title", "#ffcc00"), ("ok", "2")],
+        );
         let expected = OwnTheme {
             name: "dusk".into(),
             base: ThemeName::Dark,
@@ -352,10 +360,25 @@ mod tests {
         };
         assert_eq!(read, Ok(expected));
         for (name, key, word, hint) in [
-            ("a", "titel", "red", "'themes.a.titel': did you mean 'title'?"),
+            (
+                "a",
+                "titel",
+                "red",
+                "'themes.a.titel': did you mean 'title'?",
+            ),
             ("a", "zzz", "red", "'themes.a.zzz': known are base, ground,"),
-            ("a", "base", "drak", "themes.a.base: there is no theme 'drak': did you mean 'dark'?"),
-            ("a", "ok", "gren", "themes.a.ok: there is no colour 'gren': did you mean 'green'?"),
+            (
+                "a",
+                "base",
+                "drak",
+                "themes.a.base: there is no theme 'drak': did you mean 'dark'?",
+            ),
+            (
+                "a",
+                "ok",
+                "gren",
+                "themes.a.ok: there is no colour 'gren': did you mean 'green'?",
+            ),
             ("dark", "ok", "red", "crewdeck has a theme of that name"),
             ("a\u{1b}", "ok", "red", "a theme's name has up to 24"),
             ("", "ok", "red", "a theme's name has up to 24"),
@@ -369,7 +392,10 @@ mod tests {
     fn a_theme_is_found_by_its_name() {
         let own = [Arc::new(OwnTheme::parse("dusk", []).unwrap())];
         let found = ThemeChoice::parse("dusk", &own).unwrap();
-        assert_eq!((found.word(), found.about().as_str()), ("dusk", "your own, based on terminal"));
+        assert_eq!(
+            (found.word(), found.about().as_str()),
+            ("dusk", "your own, based on terminal")
+        );
         assert!(ThemeChoice::parse("dark", &own).unwrap() == ThemeName::Dark);
         let error = ThemeChoice::parse("dsuk", &own).unwrap_err();
         assert_eq!(error, "there is no theme 'dsuk': did you mean 'dusk'?");

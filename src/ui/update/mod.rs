@@ -33,9 +33,9 @@ use super::pane::{Focus, Pane};
 use super::popup::{CommentStage, Popup, Searching, Text};
 use super::replay::Player;
 use super::state::{Flash, Motion, MouseOwner, SPIN, UiState};
+use crate::domain::own_theme::ThemeChoice;
 use crate::domain::screen::ScreenChoice;
 use crate::domain::stamp::Stamp;
-use crate::domain::own_theme::ThemeChoice;
 use crate::protocol::event::Level;
 use crate::protocol::{Command, Event};
 

@@ -43,7 +43,7 @@ impl Aging {
     fn lasts(&self, now: Stamp) -> Duration {
         let passed = now.since(self.since);
         if passed < self.from {
-            self.from - passed
+            self.from.saturating_sub(passed)
         } else {
             age_lasts(passed)
         }

@@ -201,6 +201,9 @@ mod tests {
     use super::*;
     use crate::ui::theme::{ThemeChoice, ThemeName};
 
+    /// What is written, on which terminal, and what of it can not be read.
+    type Case<'a> = (&'a [(&'a str, &'a str)], ColorDepth, &'a [Meaning]);
+
     fn own(entries: &[(&str, &str)]) -> OwnTheme {
         OwnTheme::parse("dusk", entries.iter().copied()).unwrap()
     }
@@ -288,7 +291,7 @@ mod tests {
     #[test]
     fn what_could_not_be_read_has_another_colour_and_is_told() {
         let dark = ("base", "dark");
-        let cases: [(&[(&str, &str)], ColorDepth, &[Meaning]); 8] = [
+        let cases: [Case<'_>; 8] = [
             (
                 &[dark, ("dim", "#12161c")],
                 ColorDepth::True,

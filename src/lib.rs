@@ -70,7 +70,8 @@
 //! - a session that is watched again: [`ui::replay`] (the player), `ui/update/replay.rs` (the screen moved through it)
 //! - a second dashboard in the same directory: what it sees `app/follow.rs`, what it does `crew/viewer.rs`, how it takes
 //!   over `app/viewing.rs` and `app/dashboard/crew.rs`; who runs the crew: `app/lock.rs`
-//! - what a key does: [`ui::keymap`]; a colour, a new theme: [`ui::theme`]
+//! - what a key does: [`ui::keymap`]; a colour, a new theme: [`ui::theme`]; the themes that people write:
+//!   [`domain::own_theme`], `config/themes.rs`, `ui/theme/own.rs`
 //! - which tools the dashboard was compared with, what was taken over and what not: [`ui::compared`]
 //!
 //! # Rules that hold everywhere

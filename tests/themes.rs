@@ -75,6 +75,33 @@ fn a_theme_is_chosen_by_key_and_there_again_the_next_time() {
 }
 
 #[test]
+fn a_theme_of_ones_own_is_chosen_like_the_others_and_what_it_hides_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let settings = home.path().join(".config/crewdeck/config.toml");
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    let written = "[themes.dusk]\nbase = \"dark\"\nground = \"#010203\"\ndim = \"#010203\"\n";
+    fs::write(&settings, written).unwrap();
+    let mut screen = start(home.path(), &[("COLORTERM", "truecolor")]);
+    screen.send("/theme\r");
+    screen.wait_for("your own, based on dark");
+    screen.send("\x1b[B\x1b[B\x1b[B\x1b[B");
+    screen.wait_raw("its ground", |raw| {
+        String::from_utf8_lossy(raw).contains("48;2;1;2;3m")
+    });
+    screen.send("\r");
+    screen.wait_for("Theme dusk: dim could not be told");
+    leave(screen);
+    let kept = fs::read_to_string(&settings).unwrap();
+    assert_eq!(kept, format!("theme = \"dusk\"\n{written}"));
+
+    // It is told at the start as well, and where there are sixteen colours it has those.
+    let screen = start(home.path(), &[("TERM", "xterm")]);
+    screen.wait_for("Theme dusk: dim could not be told");
+    let raw = leave(screen);
+    assert!(raw.contains("48;5;0m") && !raw.contains("8;2;"), "{raw:?}");
+}
+
+#[test]
 fn a_misspelt_theme_is_told_with_the_nearest_one() {
     let home = tempfile::tempdir().unwrap();
     let settings = home.path().join(".config/crewdeck/config.toml");

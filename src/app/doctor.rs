@@ -10,10 +10,11 @@ use super::lock::Taken;
 use super::{blocked_on, guard, lock, now, root, secrets, settings, theme};
 use crate::cli::Global;
 use crate::config::{self, Confining};
-use crate::doctor::{self, Crew, Finding, Place, SandboxFacts, SettingsFacts, print};
+use crate::doctor::print::{self, Paint, Paper};
+use crate::doctor::{self, Crew, Finding, Place, SandboxFacts, SettingsFacts};
 use crate::domain::text::{harmless, one_line};
 use crate::store;
-use crate::ui::ThemeChoice;
+use crate::ui::{ColorDepth, ThemeChoice};
 use crate::verbs::Form;
 
 mod model;
@@ -65,7 +66,7 @@ pub fn main(global: &Global, wish: Wish, form: Form) -> Result<u8> {
     let mut mended = Vec::new();
     if wish != Wish::Tell && findings.iter().any(|f| f.mend.is_some()) {
         if form == Form::Text && wish == Wish::Ask {
-            say(&print::report(&findings))?;
+            say(&print::report(&findings, paper()))?;
         }
         mended = mend(&place, &findings, wish)?;
         place.now = now();
@@ -73,13 +74,15 @@ pub fn main(global: &Global, wish: Wish, form: Form) -> Result<u8> {
     }
     let text = match form {
         Form::Text => {
-            let done = mended.iter().map(|done| format!("mended: {done}"));
+            let done = mended
+                .iter()
+                .map(|done| harmless(&format!("mended: {done}")));
             let gap = (!mended.is_empty()).then(String::new);
-            let report = [print::report(&findings)];
+            let report = [print::report(&findings, paper())];
             let lines: Vec<String> = done.chain(gap).chain(report).collect();
             lines.join("\n")
         }
-        Form::Json => serde_json::to_string_pretty(&value(&mended, &findings)?)?,
+        Form::Json => harmless(&serde_json::to_string_pretty(&value(&mended, &findings)?)?),
     };
     say(&text)?;
     match print::failure(&findings) {
@@ -112,8 +115,27 @@ fn value(mended: &[String], findings: &[Finding]) -> Result<Value> {
     Ok(Value::Array(all))
 }
 
+/// What the report is printed on.
+fn paper() -> Paper {
+    if !std::io::stdout().is_terminal() {
+        return Paper::PLAIN;
+    }
+    let is_dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
+    Paper {
+        columns: crossterm::terminal::size()
+            .ok()
+            .map(|(columns, _)| columns.into()),
+        paint: match theme::color_depth() {
+            ColorDepth::None => Paint::Plain,
+            _ if is_dumb => Paint::Plain,
+            ColorDepth::Sixteen | ColorDepth::Indexed | ColorDepth::True => Paint::Colour,
+        },
+    }
+}
+
+/// Prints `text`, which is harmless.
 fn say(text: &str) -> Result<()> {
-    match writeln!(std::io::stdout().lock(), "{}", harmless(text)) {
+    match writeln!(std::io::stdout().lock(), "{text}") {
         // Nobody reads on (`| head`): the wish was to stop.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         written => Ok(written?),

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, anyhow};
 use toml_edit::{DocumentMut, value};
 
 use super::user_file;
+use crate::domain::theme::ThemeName;
 
 /// Remembers a theme in the person's settings file, which is made where there is none.
 ///
@@ -36,6 +37,13 @@ fn with_theme(text: &str, name: &str) -> Result<String, String> {
     let mut document: DocumentMut = text
         .parse()
         .map_err(|e| format!("is not valid TOML: {e}"))?;
+    // One that stands in a project's settings is unknown elsewhere: nothing would start with its name here.
+    let own = document.get("themes").and_then(|themes| themes.get(name));
+    if own.is_none() && ThemeName::parse(name).is_err() {
+        return Err(format!(
+            "has no [themes.{name}], which comes with this project: copy it there"
+        ));
+    }
     match document
         .get_mut("theme")
         .and_then(|item| item.as_value_mut())
@@ -93,6 +101,15 @@ mod tests {
         for (before, after) in cases {
             assert_eq!(with_theme(before, "dark"), Ok(after.to_string()));
         }
+        let own = "[themes.dusk]\nok = 2\n";
+        assert_eq!(
+            with_theme(own, "dusk"),
+            Ok(format!("theme = \"dusk\"\n{own}"))
+        );
+        assert_eq!(
+            with_theme(own, "dawn").unwrap_err(),
+            "has no [themes.dawn], which comes with this project: copy it there"
+        );
         let error = with_theme("model = ", "dark").unwrap_err();
         assert!(error.starts_with("is not valid TOML"), "{error}");
     }

@@ -7,6 +7,7 @@ use super::pane::{Focus, Pane};
 use super::popup::{Popup, Text};
 use super::state::UiState;
 use super::textual::{age, age_lasts};
+use super::{problems, thread};
 use crate::domain::ids::TaskId;
 use crate::domain::stamp::Stamp;
 use crate::domain::task::TaskStatus;
@@ -14,38 +15,81 @@ use crate::domain::task::TaskStatus;
 /// Most tasks whose ages are seen to: more than a screen has rows.
 pub(super) const AGES_MAX: usize = 256;
 
-/// The times whose ages may be on the screen.
-fn shown(state: &UiState) -> Vec<Stamp> {
-    let mut all = board::under_way(state).to_vec();
-    let mut of_task = |id: TaskId| {
+/// An age that is on the screen, or will be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Aging {
+    /// Since when it is counted.
+    pub since: Stamp,
+    /// How old it is when it comes up.
+    pub from: Duration,
+}
+
+impl Aging {
+    /// One that is there from the beginning.
+    pub fn at_once(since: Stamp) -> Aging {
+        Aging {
+            since,
+            from: Duration::ZERO,
+        }
+    }
+
+    /// What it says.
+    fn reads(&self, now: Stamp) -> Option<String> {
+        let passed = now.since(self.since);
+        (passed >= self.from).then(|| age(passed))
+    }
+
+    /// How long it says so.
+    fn lasts(&self, now: Stamp) -> Duration {
+        let passed = now.since(self.since);
+        if passed < self.from {
+            self.from.saturating_sub(passed)
+        } else {
+            age_lasts(passed)
+        }
+    }
+}
+
+/// The ages that may be on the screen.
+fn shown(state: &UiState) -> Vec<Aging> {
+    let mut all: Vec<Aging> = board::under_way(state)
+        .iter()
+        .copied()
+        .map(Aging::at_once)
+        .collect();
+    let of_task = |id: TaskId, all: &mut Vec<Aging>| {
         if let Some(task) = state.board.get(id) {
-            all.extend(state.history.since(task));
-            all.extend([task.created_at, task.updated_at]);
+            let times = [task.created_at, task.updated_at];
+            let times = times.into_iter().chain(state.history.since(task));
+            all.extend(times.map(Aging::at_once));
         }
     };
-    if let Some(Popup::Reader(reader)) = state.popups.last()
-        && let Text::Task(id) = reader.text
-    {
-        of_task(id);
+    if let Some(Popup::Reader(reader)) = state.popups.last() {
+        match reader.text {
+            Text::Task(id) => of_task(id, &mut all),
+            Text::Letter(number) => all.extend(thread::ages(state, number)),
+            Text::Problems => all.extend(problems::ages(state)),
+            Text::Help(_) | Text::Todo(_) | Text::Diff(_) | Text::Skills => {}
+        }
     }
     if state.focus == Focus::Pane(Pane::Board)
         && let Some((_, id)) = board::selected(state)
     {
-        of_task(id);
+        of_task(id, &mut all);
     }
-    all.retain(|at| at.0 > 0.0);
+    all.retain(|age| age.since.0 > 0.0);
     all
 }
 
 /// How long all of them still read as they do; `None`: there are none.
 pub(super) fn last_for(state: &UiState) -> Option<Duration> {
-    let left = |at: &Stamp| age_lasts(state.now.since(*at));
+    let left = |age: &Aging| age.lasts(state.now);
     shown(state).iter().map(left).min()
 }
 
 /// Whether one of them read otherwise at `before`.
 pub(super) fn read_otherwise(state: &UiState, before: Stamp) -> bool {
-    let is_other = |at: &Stamp| age(before.since(*at)) != age(state.now.since(*at));
+    let is_other = |age: &Aging| age.reads(before) != age.reads(state.now);
     shown(state).iter().any(is_other)
 }
 
@@ -62,7 +106,10 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
+    use crate::domain::mail::LetterKind;
+    use crate::protocol::event::LetterStep;
     use crate::protocol::{Event, EventKind};
+    use crate::ui::fixture::letter;
     use crate::ui::{Motion, Msg, next_tick, update};
     use jiff::tz::TimeZone;
     use serde_json::json;
@@ -117,5 +164,62 @@ mod tests {
             frames += usize::from(state.take_dirty());
         }
         assert_eq!((wakes, frames), (59, 59));
+    }
+
+    /// The same with a letter to the lead that nobody has read since, and what is read of it.
+    fn letter_read(text: Text, step: LetterStep, passed: f64) -> UiState {
+        let mut state = at_rest(TaskStatus::Completed, 0.0);
+        let mut one = letter("1", LetterKind::Message, "bob", "lead", "hello");
+        one.timestamp = Stamp(BEGUN);
+        let kind = EventKind::LetterMoved { letter: one, step };
+        let (seq, at) = (2, Stamp(BEGUN));
+        update(&mut state, Msg::Event(Event { seq, at, kind }));
+        state.popups.push(Popup::read(text));
+        let now = Stamp(BEGUN + passed);
+        update(&mut state, Msg::Tick { now });
+        state.take_dirty();
+        state
+    }
+
+    #[test]
+    fn the_age_of_a_letter_that_nobody_read_moves_while_it_is_shown() {
+        let wait = |step, passed| {
+            let state = letter_read(Text::Letter(0), step, passed);
+            next_tick(&state).map(|wait| wait.as_secs_f64())
+        };
+        assert_eq!(wait(LetterStep::Sent, 5.25), Some(0.75));
+        assert_eq!(wait(LetterStep::Sent, 150.0), Some(30.0));
+        assert_eq!(wait(LetterStep::ActedOn, 5.25), None);
+
+        let mut state = letter_read(Text::Letter(0), LetterStep::Sent, 150.0);
+        let at = |passed| Msg::Tick {
+            now: Stamp(BEGUN + passed),
+        };
+        update(&mut state, at(179.0));
+        assert!(!state.take_dirty());
+        update(&mut state, at(180.0));
+        assert!(state.take_dirty());
+        state.popups.clear();
+        assert_eq!(next_tick(&state), None);
+    }
+
+    #[test]
+    fn a_problem_comes_up_when_it_is_time_and_its_age_moves() {
+        let mut state = letter_read(Text::Problems, LetterStep::Sent, 10.0);
+        let mut seen = Vec::new();
+        for _ in 0..4 {
+            let wait = next_tick(&state).unwrap();
+            let now = state.now.after(wait);
+            update(&mut state, Msg::Tick { now });
+            assert!(state.take_dirty());
+            let causes = problems::problems(&state).into_iter().map(|p| p.cause);
+            seen.push((now.0 - BEGUN, causes.collect::<Vec<_>>().concat()));
+        }
+        let cause = |m| format!("lead has not read 1 letter, the first one for {m}m");
+        let expected = [(300.0, 5), (360.0, 6), (420.0, 7), (480.0, 8)];
+        assert_eq!(seen, expected.map(|(at, m)| (at, cause(m))));
+        // Nothing of it is on the screen without the popup.
+        state.popups.clear();
+        assert_eq!(next_tick(&state), None);
     }
 }

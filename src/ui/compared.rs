@@ -93,6 +93,7 @@
 //! | k9s | falls back to OSC 52 for the clipboard, which works through ssh | OSC 52: `src/ui/terminal.rs` | programs of the desktop: they are not there on the other side |
 //! | lazygit | a menu of what can be copied | `Y`: a message, a code block, all of it; `y` the nearest thing: `src/ui/transcript/copy.rs` | – |
 //! | opencode | each theme is shown while one walks over the list | the same, and Esc brings the old one back: `src/ui/themes.rs` | thirty themes: two with measured contrast, none, and the terminal's own sixteen, which the person has chosen already: [`theme`](crate::ui::theme) |
+//! | btop, k9s, opencode | themes that people write themselves | `[themes.NAME]`: colours for meanings over a base; what could not be read gets another colour, and is told: `src/ui/theme/own.rs` | a file for each, and folders of them |
 //! | btop | 24 bits, 256 colours or 16, by a setting (`README.md`) | the same three, found out by itself: `src/ui/theme/depth.rs` | symbols for consoles without fonts |
 //! | lazygit | under `NO_COLOR` there is no colour (btop, yazi and opencode keep theirs) | the same; states differ in shape and weight: `src/ui/theme/mono.rs` | – |
 //!
@@ -123,4 +124,3 @@
 //! - a filter in every list: board and event log have one (k9s, lazygit, tig)
 //! - the branch in the status line (lazygit, opencode, k9s)
 //! - a scroll bar or a position (lazygit, btop, yazi)
-//! - themes that people write themselves (btop, k9s, opencode)

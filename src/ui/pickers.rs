@@ -7,6 +7,7 @@ use super::readers::{centered, framed, low};
 use super::rows::{self, first_row};
 use super::state::UiState;
 use super::textual::wrap;
+use super::themes;
 
 /// Widest list to choose from, in columns.
 const PICKER_WIDTH: u16 = 76;
@@ -52,7 +53,10 @@ pub fn picker(state: &UiState, screen: Rect, picker: &Picker, len: usize) -> Pla
             u16::try_from(all).unwrap_or(u16::MAX).clamp(1, 12) + 4
         }
         // Low too: what it changes is to be seen.
-        Choice::Themes => 8,
+        Choice::Themes => {
+            let all = themes::rows(state).len();
+            u16::try_from(all).unwrap_or(u16::MAX).clamp(1, 10) + 4
+        }
         // So low that the card can be read above it.
         Choice::Scopes(_) => 6,
     };

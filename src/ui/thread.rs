@@ -2,6 +2,7 @@
 
 use ratatui::text::{Line, Span};
 
+use super::ages::Aging;
 use super::letters::Traced;
 use super::state::UiState;
 use super::textual::{age, clock_to_the_second, fit, width as columns, wrap};
@@ -30,15 +31,35 @@ pub fn title(state: &UiState, traced: &Traced) -> String {
     }
 }
 
-/// The thread of a letter, `width` columns wide.
-pub fn lay_out(state: &UiState, traced: &Traced, width: usize, theme: &Theme) -> Thread {
-    let all: Vec<&Traced> = state.letters.thread(traced).collect();
+/// The ages in the thread of the letter of that number: of those that nobody has read.
+pub(super) fn ages(state: &UiState, number: u64) -> Vec<Aging> {
+    let Some(traced) = state.letters.get(number) else {
+        return Vec::new();
+    };
+    let (_, shown) = around(state, traced);
+    let waiting = shown.into_iter().filter(|t| t.step == LetterStep::Sent);
+    waiting
+        .map(|t| Aging::at_once(t.letter.timestamp))
+        .collect()
+}
+
+/// The letters of a thread that are shown, and how many older ones are not.
+fn around<'a>(state: &'a UiState, traced: &'a Traced) -> (usize, Vec<&'a Traced>) {
+    let mut all: Vec<&Traced> = state.letters.thread(traced).collect();
     let at = all.iter().position(|t| t.number == traced.number);
-    let at = at.unwrap_or(0);
     let first = at
+        .unwrap_or(0)
         .saturating_sub(THREAD_MAX / 2)
         .min(all.len().saturating_sub(THREAD_MAX));
-    let newer = all.len().saturating_sub(first + THREAD_MAX);
+    let shown = all.drain(first..).take(THREAD_MAX).collect();
+    (first, shown)
+}
+
+/// The thread of a letter, `width` columns wide.
+pub fn lay_out(state: &UiState, traced: &Traced, width: usize, theme: &Theme) -> Thread {
+    let (older, shown) = around(state, traced);
+    let whole = state.letters.thread(traced).count();
+    let newer = whole - older - shown.len();
     let mut thread = Thread {
         lines: Vec::new(),
         opened: 0,
@@ -47,16 +68,16 @@ pub fn lay_out(state: &UiState, traced: &Traced, width: usize, theme: &Theme) ->
         let words = format!("{count} {which} letters of them are not shown here.");
         Line::styled(words, theme.dim)
     };
-    if first > 0 {
+    if older > 0 {
         thread
             .lines
-            .extend([missing(first, "older"), Line::default()]);
+            .extend([missing(older, "older"), Line::default()]);
     }
-    for (i, letter) in all.iter().enumerate().skip(first).take(THREAD_MAX) {
-        if i > first {
+    for (i, letter) in shown.into_iter().enumerate() {
+        if i > 0 {
             thread.lines.push(Line::default());
         }
-        let opened = if i == at && all.len() > 1 {
+        let opened = if letter.number == traced.number && whole > 1 {
             thread.opened = thread.lines.len();
             Opened::Yes
         } else {

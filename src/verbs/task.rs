@@ -13,7 +13,10 @@ use crate::store::{Board, Roster, StoreError};
 pub fn run(verb: &TaskVerb, desk: &Desk<'_>) -> Result<Ended> {
     let board = Board::open(desk.root);
     let task = match verb {
-        TaskVerb::List { ready } => return list(&board, *ready, desk),
+        TaskVerb::List { ready } => {
+            let which = if *ready { Listed::Ready } else { Listed::All };
+            return list(&board, which, desk);
+        }
         TaskVerb::Show { id } => {
             let task = board.get(board.resolve(id)?)?;
             Desk::warn(&board.tidy()?.notices);
@@ -98,20 +101,26 @@ fn claimer(name: &str, desk: &Desk<'_>) -> Result<Claimer> {
     Ok(Claimer { name, tags })
 }
 
-fn list(board: &Board, ready: bool, desk: &Desk<'_>) -> Result<Ended> {
+/// Which tasks are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Listed {
+    All,
+    Ready,
+}
+
+fn list(board: &Board, which: Listed, desk: &Desk<'_>) -> Result<Ended> {
     let reading = board.tidy()?;
     Desk::warn(&reading.notices);
     let graph = &reading.graph;
     let tasks: Vec<&Task> = graph
         .tasks()
-        .filter(|t| !ready || graph.is_ready(t))
+        .filter(|t| which == Listed::All || graph.is_ready(t))
         .collect();
     desk.print(&tasks, || {
         if tasks.is_empty() {
-            return if ready {
-                "No task is ready.".into()
-            } else {
-                "No tasks.".into()
+            return match which {
+                Listed::Ready => "No task is ready.".into(),
+                Listed::All => "No tasks.".into(),
             };
         }
         let lines: Vec<String> = tasks.iter().map(|t| line(graph, t)).collect();

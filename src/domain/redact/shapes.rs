@@ -192,14 +192,14 @@ impl Shape {
                 body: self.body,
             };
         }
-        unless_more(length == behind.len(), end)
+        unless_more(behind.len(), length + 1, end)
     }
 }
 
-/// Nothing, unless what would decide may still come.
-fn unless_more(reaches_end: bool, end: End) -> Here<'static> {
+/// Nothing, unless what would decide may still come: there are fewer bytes than it takes.
+fn unless_more(bytes: usize, decided_by: usize, end: End) -> Here<'static> {
     match end {
-        End::Open if reaches_end => Here::Perhaps,
+        End::Open if bytes < decided_by => Here::Perhaps,
         End::Open | End::Whole => Here::Nothing,
     }
 }
@@ -286,7 +286,7 @@ fn block(_: Option<u8>, rest: &[u8], end: End) -> Here<'static> {
     };
     let name = behind.iter().take(BLOCK_NAME_MAX).position(|b| *b == b'-');
     let Some(name) = name else {
-        return unless_more(behind.len() < BLOCK_NAME_MAX, end);
+        return unless_more(behind.len(), BLOCK_NAME_MAX, end);
     };
     let is_key =
         behind[..name].ends_with(b"PRIVATE KEY") || behind[..name].ends_with(b"PRIVATE KEY BLOCK");
@@ -295,7 +295,7 @@ fn block(_: Option<u8>, rest: &[u8], end: End) -> Here<'static> {
     }
     let from = BLOCK_START.len() + name;
     let Ok(behind) = self::behind(DASHES, &rest[from..], end) else {
-        return unless_more(rest.len() < from + DASHES.len(), end);
+        return unless_more(rest.len(), from + DASHES.len(), end);
     };
     let from = from + DASHES.len();
     let length = lines_of(behind);
@@ -364,7 +364,7 @@ fn address(before: Option<u8>, rest: &[u8], end: End) -> Here<'static> {
         .take(USER_MAX)
         .position(|b| *b == b':' || !is_part(*b));
     let Some(user) = user else {
-        return unless_more(behind.len() < USER_MAX, end);
+        return unless_more(behind.len(), USER_MAX, end);
     };
     if behind[user] != b':' {
         return Here::Nothing;
@@ -372,7 +372,7 @@ fn address(before: Option<u8>, rest: &[u8], end: End) -> Here<'static> {
     let secret = &behind[user + 1..];
     let length = secret.iter().take(PASSWORD_MAX).position(|b| !is_part(*b));
     let Some(length) = length else {
-        return unless_more(secret.len() < PASSWORD_MAX, end);
+        return unless_more(secret.len(), PASSWORD_MAX, end);
     };
     let password = &secret[..length];
     let is_word = NO_PASSWORDS

@@ -5,6 +5,7 @@
 //! allowed; what reaches further, destroys, or can not be understood is asked about. A command is judged by
 //! its words, as a shell would read them, and never by parts of its text.
 
+mod body;
 mod commands;
 mod git;
 mod paths;

@@ -1,5 +1,7 @@
 //! A shell command as words: enough of the grammar to see every program that it starts. Pure.
 
+use super::body::{Body, Taken};
+
 /// Most nesting of substitutions and `sh -c`.
 const DEPTH_MAX: usize = 8;
 /// Longest command that is looked at, in bytes.
@@ -98,7 +100,7 @@ impl Lexer<'_> {
 
     fn run(&mut self) -> Result<(), String> {
         let mut simple = Simple::default();
-        let mut bodies: Vec<(String, bool)> = Vec::new();
+        let mut bodies: Vec<Body> = Vec::new();
         while let Some(c) = self.peek() {
             match c {
                 ' ' | '\t' => self.at += 1,
@@ -110,17 +112,17 @@ impl Lexer<'_> {
                 }
                 '\n' => {
                     self.at += 1;
-                    for (end, is_quoted) in bodies.drain(..) {
-                        Self::body(&self.chars, &mut self.at, &end, is_quoted)?;
+                    for body in bodies.drain(..) {
+                        body.skip(&self.chars, &mut self.at)?;
                     }
-                    self.end(&mut simple, false);
+                    self.end(&mut simple);
                 }
                 ';' | '(' | ')' => {
                     if c == '(' && !simple.words.is_empty() {
                         return Err("it defines a function".into());
                     }
                     self.at += 1;
-                    self.end(&mut simple, false);
+                    self.end(&mut simple);
                 }
                 '&' if self.takes("&>>") || self.takes("&>") => {
                     let target = self.target()?;
@@ -129,7 +131,7 @@ impl Lexer<'_> {
                 '&' => {
                     self.at += 1;
                     self.takes("&");
-                    self.end(&mut simple, false);
+                    self.end(&mut simple);
                 }
                 '|' => {
                     self.at += 1;
@@ -137,7 +139,8 @@ impl Lexer<'_> {
                     if !is_or {
                         self.takes("&");
                     }
-                    self.end(&mut simple, !is_or);
+                    self.end(&mut simple);
+                    simple.is_fed |= !is_or;
                 }
                 '<' => self.input(&mut simple, &mut bodies)?,
                 '>' => self.output(&mut simple)?,
@@ -153,10 +156,10 @@ impl Lexer<'_> {
                 }
             }
         }
-        if let Some((end, _)) = bodies.first() {
-            return Err(format!("the text up to {end} does not end"));
+        if let Some(body) = bodies.first() {
+            return Err(body.has_no_end());
         }
-        self.end(&mut simple, false);
+        self.end(&mut simple);
         Ok(())
     }
 
@@ -176,33 +179,28 @@ impl Lexer<'_> {
         simple.words.push(word);
     }
 
-    /// Ends the command that is being read; `feeds` is whether the next one gets its output.
-    fn end(&mut self, simple: &mut Simple, feeds: bool) {
+    /// Ends the command that is being read.
+    fn end(&mut self, simple: &mut Simple) {
         let done = std::mem::take(simple);
         let is_empty = done.words.is_empty() && done.redirects.is_empty() && !done.assigns;
         // A line may end behind the pipe: what is fed comes on the next one.
-        simple.is_fed = feeds || (is_empty && done.is_fed);
+        simple.is_fed = is_empty && done.is_fed;
         if !is_empty {
             self.inner.push(done);
         }
     }
 
-    fn input(
-        &mut self,
-        simple: &mut Simple,
-        bodies: &mut Vec<(String, bool)>,
-    ) -> Result<(), String> {
+    fn input(&mut self, simple: &mut Simple, bodies: &mut Vec<Body>) -> Result<(), String> {
         if self.takes("<<<") {
             self.target()?;
             simple.is_fed = true;
         } else if self.takes("<<-") || self.takes("<<") {
             self.skip_blanks();
-            let is_quoted = matches!(self.peek(), Some('\'' | '"' | '\\'));
-            let end = self.word()?.text;
-            if end.is_empty() {
-                return Err("a text in it has no end mark".into());
-            }
-            bodies.push((end, is_quoted));
+            let taken = match self.peek() {
+                Some('\'' | '"' | '\\') => Taken::Literally,
+                Some(_) | None => Taken::Expanded,
+            };
+            bodies.push(Body::new(self.word()?.text, taken)?);
             simple.is_fed = true;
         } else if self.takes("<(") {
             self.substitution(')')?;
@@ -257,23 +255,6 @@ impl Lexer<'_> {
             return Err("a redirection leads nowhere".into());
         }
         Ok(word)
-    }
-
-    /// Skips a here-document. One that the shell expands must not start programs.
-    fn body(chars: &[char], at: &mut usize, end: &str, is_quoted: bool) -> Result<(), String> {
-        while *at < chars.len() {
-            let rest = &chars[*at..];
-            let length = rest.iter().position(|c| *c == '\n').unwrap_or(rest.len());
-            let line: String = rest[..length].iter().collect();
-            *at += (length + 1).min(rest.len());
-            if line.trim_start_matches('\t') == end {
-                return Ok(());
-            }
-            if !is_quoted && (line.contains("$(") || line.contains('`')) {
-                return Err("a text in it starts programs".into());
-            }
-        }
-        Err(format!("the text up to {end} does not end"))
     }
 
     fn word(&mut self) -> Result<Word, String> {

@@ -1,16 +1,20 @@
 //! Pure: agents that failed, wait, stand still, or do not leave.
 
+use std::time::Duration;
+
 use super::{Problem, STALLED_AFTER, Weight};
 use crate::domain::ids::Name;
+use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
+use crate::ui::ages::Aging;
 use crate::ui::look;
 use crate::ui::state::UiState;
 use crate::ui::textual::age;
 use crate::ui::theme::Theme;
 
 /// After so many seconds a shutdown that was asked for is overdue; the crew tells it then, too.
-const OVERDUE_AFTER: u64 = 120;
+const OVERDUE_AFTER: Duration = Duration::from_secs(120);
 
 /// What is wrong with the agents that are there.
 pub fn problems(state: &UiState) -> Vec<Problem> {
@@ -21,11 +25,43 @@ pub fn problems(state: &UiState) -> Vec<Problem> {
         .collect()
 }
 
+/// The ages of what is wrong, or will be if nothing happens.
+pub fn ages(state: &UiState) -> Vec<Aging> {
+    let mut out = Vec::new();
+    for name in state.present() {
+        out.extend(state.event_log.asked_to_go(&name).map(|since| Aging {
+            since,
+            from: OVERDUE_AFTER,
+        }));
+        out.extend(busy_since(state, &name).map(|since| Aging {
+            since,
+            from: STALLED_AFTER,
+        }));
+    }
+    out
+}
+
+/// Since when it does what it does, if it is at work.
+fn busy_since(state: &UiState, name: &Name) -> Option<Stamp> {
+    match state.activity(name) {
+        Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => {}
+        Activity::Idle
+        | Activity::Backoff { .. }
+        | Activity::Queued { .. }
+        | Activity::NeedsYou { .. }
+        | Activity::Stuck { .. }
+        | Activity::Failed { .. }
+        | Activity::Gone => return None,
+    }
+    let since = state.agents.get(name).map(|a| a.since);
+    since.filter(|s| s.0 > 0.0)
+}
+
 /// It was asked to go and is still there.
 fn overdue(state: &UiState, name: &Name) -> Option<Problem> {
     let asked = state.event_log.asked_to_go(name)?;
     let passed = state.now.since(asked);
-    (passed.as_secs() >= OVERDUE_AFTER).then(|| Problem {
+    (passed >= OVERDUE_AFTER).then(|| Problem {
         weight: Weight::Stuck,
         cause: format!(
             "{name} was to shut down and is still there after {}",
@@ -58,13 +94,8 @@ fn agent(state: &UiState, name: &Name) -> Option<Problem> {
             "it goes on by itself",
         ),
         Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => {
-            let since = state
-                .agents
-                .get(name)
-                .map(|a| a.since)
-                .filter(|s| s.0 > 0.0);
-            let passed = state.now.since(since?);
-            if passed.as_secs() < STALLED_AFTER {
+            let passed = state.now.since(busy_since(state, name)?);
+            if passed < STALLED_AFTER {
                 return None;
             }
             let (_, doing, _) = look::activity(&state.activity(name), state.now, &Theme::default());

@@ -7,9 +7,12 @@ mod tasks;
 mod tests;
 mod told;
 
+use std::time::Duration;
+
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::ages::Aging;
 use super::sentence;
 use super::state::UiState;
 use super::textual::wrap;
@@ -20,7 +23,7 @@ use crate::domain::text::one_line;
 pub const PROBLEMS_MAX: usize = 100;
 
 /// After so many seconds in one activity an agent counts as stalled, and a letter as overlooked.
-const STALLED_AFTER: u64 = 300;
+const STALLED_AFTER: Duration = Duration::from_secs(300);
 
 /// One problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +70,14 @@ pub fn problems(state: &UiState) -> Vec<Problem> {
     out.sort_by_key(|p| p.weight);
     out.truncate(PROBLEMS_MAX);
     out
+}
+
+/// The ages in them, also of those that are none yet.
+pub(super) fn ages(state: &UiState) -> Vec<Aging> {
+    agents::ages(state)
+        .into_iter()
+        .chain(letters::ages(state))
+        .collect()
 }
 
 /// The lines of the popup, `width` columns wide.

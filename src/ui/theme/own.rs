@@ -172,7 +172,8 @@ fn mend_words(theme: &mut Theme, hidden: &mut Vec<Meaning>) {
     if !is_reversed(theme.selection) && theme.selection.fg.is_none() {
         grounds.push(theme.selection.bg);
     }
-    let text = theme.text.fg.unwrap_or_default();
+    // None: those of what they stand on.
+    let text = theme.text.fg;
     for meaning in Meaning::ALL {
         if matches!(meaning, Meaning::Text | Meaning::Border) {
             continue;
@@ -180,7 +181,7 @@ fn mend_words(theme: &mut Theme, hidden: &mut Vec<Meaning>) {
         let mut is_so = false;
         for style in words(theme, meaning) {
             if grounds.iter().any(|ground| is_hidden(style.fg, *ground)) {
-                style.fg = Some(text);
+                style.fg = text;
                 is_so = true;
             }
         }
@@ -199,6 +200,9 @@ mod tests {
 
     use super::*;
     use crate::ui::theme::{ThemeChoice, ThemeName};
+
+    /// What is written, on which terminal, and what of it can not be read.
+    type Case<'a> = (&'a [(&'a str, &'a str)], ColorDepth, &'a [Meaning]);
 
     fn own(entries: &[(&str, &str)]) -> OwnTheme {
         OwnTheme::parse("dusk", entries.iter().copied()).unwrap()
@@ -249,7 +253,7 @@ mod tests {
         );
         assert_eq!(
             colours(ColorDepth::Sixteen),
-            [Color::Green, Color::Yellow, Color::LightRed]
+            [Color::Green, Color::LightRed, Color::LightRed]
         );
         assert_eq!(
             shown(&entries, ColorDepth::None).0,
@@ -280,14 +284,14 @@ mod tests {
         // The terminal's words are of a colour that is not known.
         assert_eq!(
             (theme.selection.fg, theme.selection.bg),
-            (Some(Color::Black), Some(Color::Yellow))
+            (Some(Color::White), Some(Color::Yellow))
         );
     }
 
     #[test]
     fn what_could_not_be_read_has_another_colour_and_is_told() {
         let dark = ("base", "dark");
-        let cases: [(&[(&str, &str)], ColorDepth, &[Meaning]); 8] = [
+        let cases: [Case<'_>; 8] = [
             (
                 &[dark, ("dim", "#12161c")],
                 ColorDepth::True,

@@ -40,6 +40,15 @@ pub enum Block {
     Other,
 }
 
+/// How far a task of a list is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// To be done.
+    Open,
+    /// Done.
+    Done,
+}
+
 /// The blocks that are open, outermost first. The root is always there.
 #[derive(Debug)]
 pub struct Blocks {
@@ -141,12 +150,11 @@ impl Blocks {
     }
 
     /// The item is a task of a list: its box is its mark.
-    pub fn mark_as_task(&mut self, theme: &Theme, is_done: bool) {
+    pub fn mark_as_task(&mut self, theme: &Theme, work: Work) {
         if let Some((Level::Item { mark, indent }, _)) = self.open.last_mut() {
-            let (text, style) = if is_done {
-                ("☑ ", theme.ok)
-            } else {
-                ("☐ ", theme.accent)
+            let (text, style) = match work {
+                Work::Done => ("☑ ", theme.ok),
+                Work::Open => ("☐ ", theme.accent),
             };
             *indent = width(text);
             *mark = Some(Span::styled(text, style));

@@ -45,14 +45,21 @@ pub enum Fenced {
     No,
 }
 
+/// Whether a line since the last blank one may have begun HTML: there, lists and headings begin no block.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Html {
+    #[default]
+    No,
+    Perhaps,
+}
+
 /// The block that is open at the end of what was read, outside of all others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Growing {
     block: Block,
     /// The lines of it since the last cut.
     lines: usize,
-    /// Whether a line since the last blank one may have begun HTML: there, lists begin no block.
-    may_be_html: bool,
+    html: Html,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -74,7 +81,7 @@ impl Growing {
     /// Takes the next whole line in.
     pub fn take(&mut self, line: &str, place: Place, fenced: Fenced) -> Step {
         if lines::is_blank(line) {
-            self.may_be_html = false;
+            self.html = Html::No;
             // Only a list goes on behind it.
             if !matches!(self.block, Block::List(_)) {
                 self.block = Block::Unknown;
@@ -82,8 +89,10 @@ impl Growing {
             self.lines += 1;
             return Step::Stay;
         }
-        let could_be_html = self.may_be_html;
-        self.may_be_html |= line.trim_start().starts_with('<');
+        let html = self.html;
+        if line.trim_start().starts_with('<') {
+            self.html = Html::Perhaps;
+        }
         if place == Place::Begins {
             self.block = Block::Unknown;
         }
@@ -112,7 +121,7 @@ impl Growing {
             }
             Block::Paragraph(_) | Block::MaybeParagraph | Block::Heading | Block::Unknown => {
                 if fenced == Fenced::No {
-                    self.begin(line, place, could_be_html);
+                    self.begin(line, place, html);
                 }
                 Step::Stay
             }
@@ -153,18 +162,18 @@ impl Growing {
     }
 
     /// A line behind what may have ended.
-    fn begin(&mut self, line: &str, place: Place, could_be_html: bool) {
+    fn begin(&mut self, line: &str, place: Place, html: Html) {
         let flush = !line.starts_with([' ', '\t']);
         // Below a paragraph only the first item of a list begins one.
         let begins = |mark: &Mark| {
             place != Place::Below
-                || (!could_be_html && mark.number.is_none_or(|number| number == 1))
+                || (html == Html::No && mark.number.is_none_or(|number| number == 1))
         };
         let was = std::mem::take(&mut self.block);
         self.lines = 0;
         self.block = match lines::mark(line).filter(|_| flush) {
             Some(mark) if begins(&mark) => Block::List(mark),
-            Some(_) | None if lines::is_heading(line) && !could_be_html => Block::Heading,
+            Some(_) | None if lines::is_heading(line) && html == Html::No => Block::Heading,
             Some(_) | None => match was {
                 Block::Paragraph(_) | Block::MaybeParagraph => Block::MaybeParagraph,
                 Block::Unknown | Block::Heading | Block::List(_)

@@ -51,7 +51,6 @@ impl Inline {
                     }
                     here
                 }
-                (Some(_), _) => sign.len_utf8(),
                 (None, '`') => {
                     let count = run(rest, '`');
                     self.code = Some(count);
@@ -69,7 +68,7 @@ impl Inline {
                 }
                 (None, ']') => 1 + self.end_words(&rest[1..]),
                 (None, '<') => self.angle(rest),
-                (None, _) => sign.len_utf8(),
+                (Some(_) | None, _) => sign.len_utf8(),
             };
         }
     }

@@ -4,7 +4,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Span;
 
-use super::blocks::{Block, Blocks, List};
+use super::blocks::{Block, Blocks, List, Work};
 use super::code::{Inside, Language};
 use super::table::Table;
 use crate::domain::text::{harmless, one_line};
@@ -145,7 +145,8 @@ impl<'a> Page<'a> {
                 spans.push(Span::styled(rule, self.theme.dim));
                 self.rows.push(Row::ornament(spans, self.ink));
             }
-            Event::TaskListMarker(done) => self.blocks.mark_as_task(self.theme, done),
+            Event::TaskListMarker(true) => self.blocks.mark_as_task(self.theme, Work::Done),
+            Event::TaskListMarker(false) => self.blocks.mark_as_task(self.theme, Work::Open),
         }
     }
 

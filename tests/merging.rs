@@ -9,9 +9,14 @@ mod project;
 #[allow(dead_code)] // other tests use more of it
 mod pty;
 
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crewdeck::domain::graph::{Claimer, NewTask};
+use crewdeck::domain::ids::{Name, TaskId};
+use crewdeck::domain::stamp::Stamp;
+use crewdeck::store::{Board, NewWorktree, Worktrees};
 use project::Project;
 use pty::Screen;
 
@@ -178,5 +183,123 @@ fn a_merge_whose_hook_takes_its_time_holds_nothing_else_up() {
     screen.wait_for("I hear you.");
     project.write(".git/go-on", "");
     screen.wait_for("3 of 4 branches are merged; stopped at #4");
+    leave(screen);
+}
+
+/// A board of completed tasks, each with a commit in its worktree, as a crew leaves it.
+fn completed(project: &Project, tasks: u64) {
+    let now = Stamp(7.0);
+    let (board, trees) = (Board::open(project.path()), Worktrees::open(project.path()));
+    crewdeck::store::prepare(project.path()).unwrap();
+    let bob = Name::member("bob").unwrap();
+    for task in (1..=tasks).map(TaskId) {
+        let new = NewTask {
+            subject: format!("write {}", task.0),
+            description: String::new(),
+            blocked_by: vec![],
+            tags: vec![],
+            worktree: String::new(),
+        };
+        assert_eq!(board.create(new, now).unwrap().id, task);
+        let (name, tags) = (bob.clone(), vec![]);
+        board
+            .claim(Some(task), &Claimer { name, tags }, now)
+            .unwrap();
+        let new = NewWorktree {
+            task,
+            ..NewWorktree::default()
+        };
+        let tree = trees.create(&new, now).unwrap().worktree.name;
+        board.bind(task, &tree, now).unwrap();
+        project.write(&format!(".worktrees/{tree}/{}.txt", task.0), "done\n");
+        trees.commit_leftovers(&tree, "work").unwrap();
+        board.complete(task, &bob, now).unwrap();
+    }
+}
+
+/// How many gits were started with one of these words, by what each of them wrote into `trace`; with none: all.
+fn gits(trace: &Path, words: &[&str]) -> usize {
+    let text = std::fs::read_to_string(trace).unwrap_or_default();
+    let starts = text.lines().filter(|l| l.contains(r#""event":"start""#));
+    let is_it = |line: &&str| words.is_empty() || words.iter().any(|word| line.contains(word));
+    starts.filter(is_it).count()
+}
+
+#[test]
+fn a_merge_of_all_counts_and_compares_nothing_anew() {
+    const BRANCHES: usize = 20;
+    const COUNT: &[&str] = &["--numstat", "--shortstat"];
+    const COMPARE: &[&str] = &["\"cherry\"", "\"merge-tree\""];
+
+    let project = repository();
+    completed(&project, BRANCHES as u64);
+    let trace = project.path().join(".git/trace");
+    let provider = format!("script:{}", project.file("script.yaml").display());
+    let mut screen = Screen::start_program(
+        Path::new(env!("CARGO_BIN_EXE_crewdeck")),
+        project.path(),
+        160,
+        45,
+        &["--provider", &provider],
+        &[("GIT_TRACE2_EVENT", trace.to_str().unwrap())],
+    );
+    screen.wait_for("⇡ 20 to merge");
+    screen.send("\x1b");
+    screen.wait_for("i to write");
+    let all = [&[], COUNT, COMPARE];
+    let before = all.map(|words| gits(&trace, words));
+    screen.send("3gm");
+    screen.wait_for("20 tasks are done and not merged.");
+    screen.send("A");
+    screen.wait_for("20 of 20 branches are merged.");
+    screen.wait("nothing to merge", |t| !t.contains("to merge"));
+    let after = all.map(|words| gits(&trace, words));
+    let [started, counted, compared] = std::array::from_fn(|at| after[at] - before[at]);
+    println!("{started} gits for {BRANCHES} branches");
+    assert_eq!(counted, 0, "each was counted before");
+    // By the merge of each branch itself.
+    assert_eq!(compared, 2 * BRANCHES);
+    leave(screen);
+}
+
+/// A teammate does one more task; the lead repeats what it hears of branches.
+const ONE_MORE: &str = r#"
+rules:
+  - agent: lead
+    when: ^go$
+    calls:
+      - { tool: task_create, input: { subject: write more } }
+      - { tool: spawn_teammate, input: { name: alice, role: coder, prompt: Work } }
+  - when: '(?s)auto-claimed>Task #(\d+): write (\w+)'
+    calls:
+      - { tool: write_file, input: { path: "{{2}}", content: "by task {{1}}\n" } }
+      - { tool: task_update, input: { task_id: "{{1}}", status: completed } }
+  - agent: lead
+    when: 'Not merged yet: ([^.]*)\.'
+    say: "waiting: {{1}}."
+  - when: .
+    times: 0
+    say: fine
+"#;
+
+#[test]
+fn the_lead_hears_of_the_branches_that_the_board_counts() {
+    let project = repository();
+    completed(&project, 3);
+    // By hand, by hand under another commit, and not at all.
+    git(&project, &["merge", "--quiet", "--no-edit", "wt/task-1"]);
+    git(&project, &["merge", "--quiet", "--squash", "wt/task-2"]);
+    git(&project, &["commit", "--quiet", "-m", "squashed"]);
+    let script = project.write("more/script.yaml", ONE_MORE);
+    let provider = format!("script:{}", script.display());
+    let ran = project.run(&["run", "go", "--provider", &provider]);
+    let out = ran.out();
+    assert!(
+        out.contains("waiting: wt/task-3 (#3), wt/task-4 (#4)."),
+        "{out}{}",
+        ran.err()
+    );
+    let screen = open(&project, &["--resume"]);
+    screen.wait_for("⇡ 2 to merge");
     leave(screen);
 }

@@ -83,23 +83,28 @@ impl Shared {
     /// Looks at the branches of the worktrees and tells of those that stand otherwise than before.
     pub(super) async fn read_branches(&self, how: Look) {
         let Some(trees) = &self.trees else { return };
-        let graph = self.graph();
         // One look after the other: what is told must come in the order in which it was seen.
         let mut known = trees.seen.lock().await;
-        let (door, mut seen) = (trees.door.clone(), std::mem::take(&mut *known));
-        let looked = blocking(move || {
-            let tasks = graph.tasks().filter(|_| seen.is_empty());
-            let named = tasks.filter_map(|t| WorktreeName::new(&t.worktree).ok());
-            let named: Vec<WorktreeName> = named.collect();
-            let changed = door.branches(&mut seen, how, &named)?;
-            Ok((seen, changed))
-        });
-        let Some((seen, changed)) = self.looked("The worktrees", looked.await).await else {
-            return;
-        };
-        *known = seen;
-        for event in told(&changed) {
-            self.publish(event).await;
+        let mut how = Some(how);
+        while let Some(look) = how {
+            let graph = self.graph();
+            let (door, mut seen) = (trees.door.clone(), std::mem::take(&mut *known));
+            let looked = blocking(move || {
+                let tasks = graph.tasks().filter(|_| seen.is_empty());
+                let named = tasks.filter_map(|t| WorktreeName::new(&t.worktree).ok());
+                let named: Vec<WorktreeName> = named.collect();
+                let changed = door.branches(&mut seen, look, &named)?;
+                Ok((seen, changed))
+            });
+            let Some((seen, changed)) = self.looked("The worktrees", looked.await).await else {
+                return;
+            };
+            *known = seen;
+            for event in told(&changed) {
+                self.publish(event).await;
+            }
+            // What was seen is told before the next look.
+            how = known.is_partial().then_some(Look::IfChanged);
         }
     }
 

@@ -11,7 +11,7 @@ use crate::agent::prompt;
 use crate::domain::graph::{NewTask, TaskGraph};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
-use crate::domain::worktree::{Brought, Created, Leftovers, Merge, Worktree, WorktreeName};
+use crate::domain::worktree::{self, Brought, Created, Leftovers, Merge, Worktree, WorktreeName};
 use crate::protocol::event::{EventKind, Level};
 use crate::store::{Look, NewWorktree, Seen, StoreError, Which, Worktrees};
 
@@ -359,25 +359,16 @@ impl Shared {
         Ok(())
     }
 
-    /// The completed tasks whose branches are not merged, for the lead.
+    /// The completed tasks whose branches are not merged, for the lead: what the board shows, looked at anew.
     pub(super) async fn unmerged(&self) -> Vec<String> {
         let Some(trees) = &self.trees else {
             return Vec::new();
         };
-        let graph = self.graph();
-        let door = trees.door.clone();
-        let listed = blocking(move || door.list()).await;
-        let standing: Vec<Worktree> = listed.map(|l| l.worktrees).unwrap_or_default();
-        let is_open = |tree: &Worktree| tree.merged_at.is_none();
-        standing
-            .iter()
-            .filter(|t| is_open(t))
-            .filter_map(|tree| {
-                let task = graph.get(tree.task_id?)?;
-                let done = task.status == TaskStatus::Completed;
-                done.then(|| format!("{} ({})", tree.name.branch(), task.id))
-            })
-            .collect()
+        self.read_branches(Look::Anew).await;
+        let (graph, seen) = (self.graph(), trees.seen.lock().await);
+        let tasks = worktree::to_merge(&graph, |tree| seen.is_unmerged(tree));
+        let words = |task: &&Task| format!("wt/{} ({})", task.worktree, task.id);
+        tasks.iter().map(words).collect()
     }
 }
 

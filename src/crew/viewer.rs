@@ -287,10 +287,20 @@ impl Files {
 
     /// Tells where all branches stand. Outside a repository there are none.
     async fn tell_branches(&self) {
-        let door = self.trees.clone();
-        let looked = blocking(move || door.branches(&mut Seen::default(), Look::Anew, &[])).await;
-        for told in branches::told(&looked.unwrap_or_default()) {
-            self.publisher.publish(told).await;
+        let mut known = Some(Seen::default());
+        while let Some(mut seen) = known.take() {
+            let door = self.trees.clone();
+            let looked = blocking(move || {
+                let changed = door.branches(&mut seen, Look::IfChanged, &[])?;
+                Ok((seen, changed))
+            });
+            let Ok((seen, changed)) = looked.await else {
+                return;
+            };
+            for told in branches::told(&changed) {
+                self.publisher.publish(told).await;
+            }
+            known = Some(seen).filter(Seen::is_partial);
         }
     }
 

@@ -273,8 +273,7 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         Action::TurnBoard | Action::Pan(_) | Action::ZoomIn | Action::ZoomOut => {
             !state.board.is_empty() && state.filter.is_none()
         }
-        Action::Merge => selected_task(state)
-            .is_some_and(|t| board::is_unmerged(state, t) && board::refusal(state, t).is_none()),
+        Action::Merge => selected_task(state).is_some_and(|t| board::is_mergeable(state, t)),
         Action::MergeAll => board::to_merge(state).len() > 1,
         Action::Diff => selected_task(state).is_some_and(|t| !t.worktree.is_empty()),
         Action::AskShutdown | Action::Force | Action::Nudge => rows::selected_member(state)

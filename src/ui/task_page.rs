@@ -31,7 +31,7 @@ pub fn lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<L
     let (shape, words, style) = board::look(state, task, theme);
     // By whom and when belongs to what is done.
     let (words, rest) = match words.split_once(", ") {
-        Some((words, rest)) if board::is_unmerged(state, task) => {
+        Some((words, rest)) if board::is_to_merge(state, task) => {
             (words.to_string(), format!("; {rest}"))
         }
         Some(_) | None => (words, String::new()),

@@ -4,6 +4,7 @@ use crate::repository::{NOW, Repository, commit, git, name};
 use crewdeck::domain::worktree::{Branch, BranchState, ChangeSize, Removal};
 use crewdeck::store::{Look, Seen};
 use pretty_assertions::assert_eq;
+use serde_json::json;
 
 /// What a look tells, by the names of the worktrees.
 fn told(r: &Repository, seen: &mut Seen, how: Look) -> Vec<(String, BranchState)> {
@@ -59,7 +60,7 @@ fn a_branch_is_told_whenever_it_stands_otherwise() {
 }
 
 #[test]
-fn what_was_squashed_is_merged_once_somebody_says_so() {
+fn what_was_squashed_or_picked_is_merged_and_what_was_taken_back_is_not() {
     let r = Repository::new();
     let mut seen = Seen::default();
     r.create(1, &[]);
@@ -69,9 +70,60 @@ fn what_was_squashed_is_merged_once_somebody_says_so() {
     assert_eq!(told(&r, &mut seen, Look::Anew), row(unmerged(2, 2, 0)));
     r.git(&["merge", "--quiet", "--squash", "wt/task-1"]);
     r.git(&["commit", "--quiet", "-m", "squashed"]);
-    assert_eq!(told(&r, &mut seen, Look::Anew), []);
-    r.worktrees().merge(&name("task-1"), NOW).unwrap();
     assert_eq!(told(&r, &mut seen, Look::Anew), row(merged("")));
+    // To say so changes nothing, nor does what the base did later to the same lines.
+    r.worktrees().merge(&name("task-1"), NOW).unwrap();
+    r.commit("b.txt", "other\n");
+    assert_eq!(told(&r, &mut seen, Look::Anew), []);
+    assert_eq!(told(&r, &mut Seen::default(), Look::Anew), row(merged("")));
+    r.git(&["reset", "--quiet", "--hard", "HEAD~2"]);
+    assert_eq!(told(&r, &mut seen, Look::Anew), row(unmerged(2, 2, 0)));
+    r.commit("d.txt", "d\n");
+    r.git(&["cherry-pick", "wt/task-1~1"]);
+    assert_eq!(told(&r, &mut seen, Look::Anew), []);
+    r.git(&["cherry-pick", "wt/task-1"]);
+    assert_eq!(told(&r, &mut seen, Look::Anew), row(merged("")));
+    // What comes to it afterwards is not there.
+    commit(&r.tree("task-1"), "e.txt", "e\n");
+    assert_eq!(told(&r, &mut seen, Look::Anew), row(unmerged(3, 3, 0)));
+}
+
+#[test]
+fn more_branches_than_one_look_takes_in_are_told_by_the_next() {
+    const TREES: u64 = 66;
+    let r = Repository::new();
+    let base = r.git(&["rev-parse", "HEAD"]);
+    let trees: Vec<_> = (1..=TREES)
+        .map(|task| {
+            let tree = format!("task-{task}");
+            json!({"name": tree, "branch": format!("wt/{tree}"), "path": "", "task_id": task,
+                "base": "main", "base_commit": base, "status": "active", "created_at": 1.0})
+        })
+        .collect();
+    r.commit("b.txt", "b\n");
+    for task in 1..=TREES {
+        r.git(&["branch", &format!("wt/task-{task}")]);
+    }
+    r.git(&["reset", "--quiet", "--hard", &base]);
+    let folder = r.root().join(".worktrees");
+    std::fs::create_dir(&folder).unwrap();
+    let registry = json!({ "worktrees": trees }).to_string();
+    std::fs::write(folder.join("index.json"), registry).unwrap();
+    let mut seen = Seen::default();
+    let counted = |told: &[(String, BranchState)]| {
+        let is_it = |(_, state): &&(String, BranchState)| *state == unmerged(1, 1, 0);
+        told.iter().filter(is_it).count()
+    };
+    let first = told(&r, &mut seen, Look::Anew);
+    assert_eq!(
+        (first.len(), counted(&first), seen.is_partial()),
+        (66, 64, true)
+    );
+    let second = told(&r, &mut seen, Look::IfChanged);
+    assert_eq!(
+        (second.len(), counted(&second), seen.is_partial()),
+        (2, 2, false)
+    );
 }
 
 #[test]

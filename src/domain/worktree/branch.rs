@@ -1,10 +1,13 @@
 //! Where the branch of a worktree stands: merged, or waiting for it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::WorktreeName;
+use crate::domain::graph::TaskGraph;
+use crate::domain::task::{Task, TaskStatus};
 
 /// The branch of a worktree and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +41,21 @@ pub enum BranchState {
     Empty,
     /// Its worktree is gone.
     Gone,
+}
+
+/// The tasks whose branches can be merged, by number: all that was done in the worktree is completed, and the branch
+/// `is_unmerged`. One for each branch, that for which the worktree was made.
+pub fn to_merge(graph: &TaskGraph, is_unmerged: impl Fn(&str) -> bool) -> Vec<&Task> {
+    // By worktree: its first task, and whether one is open there.
+    let mut trees: BTreeMap<&str, (&Task, bool)> = BTreeMap::new();
+    for task in graph.tasks().filter(|t| is_unmerged(&t.worktree)) {
+        let (_, is_open) = trees.entry(&task.worktree).or_insert((task, false));
+        *is_open |= task.status != TaskStatus::Completed;
+    }
+    let done = trees.into_values().filter(|(_, is_open)| !is_open);
+    let mut tasks: Vec<&Task> = done.map(|(task, _)| task).collect();
+    tasks.sort_by_key(|task| task.id);
+    tasks
 }
 
 /// How much a branch changes. `2 files, +8 -1`

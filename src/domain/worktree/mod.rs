@@ -16,7 +16,7 @@ use super::stamp::Stamp;
 use super::task::or_default;
 use super::text::{clip, one_line};
 
-pub use branch::{Branch, BranchState, ChangeSize};
+pub use branch::{Branch, BranchState, ChangeSize, to_merge};
 pub use index::{Entry, WorktreeIndex};
 pub use outcome::{
     BranchFate, Brought, Conflict, Created, DiskUse, Leftovers, Merge, Origin, WorktreeDiff,

@@ -12,10 +12,24 @@ impl Repo {
     /// When git fails.
     pub fn contains(&self, base: &str, tip: &str) -> Result<bool, GitError> {
         let git = &self.git;
-        Ok(git.says(&["merge-base", "--is-ancestor", tip, base])?
-            || changes_nothing(git, base, tip)?
-            || is_rebased(git, base, tip)?
-            || self.is_squashed(base, tip)?)
+        Ok(
+            git.says(&["merge-base", "--is-ancestor", tip, base])?
+                || self.has_content(base, tip)?,
+        )
+    }
+
+    /// The same where it is known that `tip` is no part of `base`'s history.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn has_content(&self, base: &str, tip: &str) -> Result<bool, GitError> {
+        let git = &self.git;
+        if changes_nothing(git, base, tip)? || is_rebased(git, base, tip)? {
+            return Ok(true);
+        }
+        // One commit alone was looked for just now.
+        let count = git.ok(&["rev-list", "--count", &format!("{base}..{tip}")])?;
+        Ok(count != "1" && self.is_squashed(base, tip)?)
     }
 
     /// Where two commits parted; `None`: they have no history in common.
@@ -44,8 +58,10 @@ impl Repo {
 /// Whether merging would leave the files as they are. An older git (before 2.38) can not try a merge without
 /// touching files: then only equal files count.
 fn changes_nothing(git: &Git, base: &str, tip: &str) -> Result<bool, GitError> {
-    let tree = git.ok(&["rev-parse", "--verify", &format!("{base}^{{tree}}")])?;
-    if tree == git.ok(&["rev-parse", "--verify", &format!("{tip}^{{tree}}")])? {
+    let trees = [base, tip].map(|commit| format!("{commit}^{{tree}}"));
+    let both = git.ok(&["rev-parse", &trees[0], &trees[1]])?;
+    let (tree, own) = both.split_once('\n').unwrap_or_default();
+    if tree == own {
         return Ok(true);
     }
     let merged = git.run(&["merge-tree", "--write-tree", base, tip])?;

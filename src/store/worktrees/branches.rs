@@ -1,24 +1,22 @@
 //! Where the branches of the worktrees stand, and what of that is other than at the last look.
 //!
-//! Git is the truth: also a merge that the person makes by hand, or takes back, is seen. The registry knows of those
-//! that git can not tell from the history, because the work was squashed or rebased.
+//! Git is the truth: also a merge that the person makes by hand, or takes back, is seen, and one that squashes or rebases
+//! by its content. The registry only knows by which commit crewdeck has merged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use super::inside::LOOK_AT_NO_FILES;
+use super::own::{Budget, Line, Own};
 use super::{Work, Worktrees};
-use crate::domain::worktree::{Branch, BranchState, ChangeSize, Worktree, WorktreeName};
+use crate::domain::worktree::{Branch, BranchState, Worktree, WorktreeName};
 use crate::store::StoreError;
 use crate::store::git::{Git, is_hash};
 use crate::store::print::Print;
 
-/// Most branches whose changes are counted in one look: each takes a git of its own.
-const SIZES_MAX: usize = 64;
-/// Most bytes of git's count of changes.
-const STAT_MAX: usize = 1024;
+/// Most branches whose changes are counted, or whose content is looked for, in one look: each takes gits of its own.
+const OWN_MAX: usize = 64;
 /// The characters of a commit's number that are shown.
 const COMMIT_SHOWN: usize = 10;
 /// Commits of a branch among which a merge is looked for; the number of an older one is not told.
@@ -32,12 +30,25 @@ pub struct Seen {
     /// `None`: nothing was looked at yet.
     marks: Option<Vec<Mark>>,
     trees: BTreeMap<WorktreeName, Known>,
+    is_partial: bool,
 }
 
 impl Seen {
     /// Whether nothing was looked at yet.
     pub fn is_empty(&self) -> bool {
         self.marks.is_none()
+    }
+
+    /// Whether there were more branches than one look takes in: the next one goes on.
+    pub fn is_partial(&self) -> bool {
+        self.is_partial
+    }
+
+    /// Whether the branch of that worktree holds what the other one lacks.
+    pub fn is_unmerged(&self, tree: &str) -> bool {
+        let name = WorktreeName::new(tree).ok();
+        let known = name.and_then(|name| self.trees.get(&name));
+        known.is_some_and(|k| matches!(k.state, BranchState::Unmerged { .. }))
     }
 }
 
@@ -62,18 +73,16 @@ enum Mark {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Known {
     state: BranchState,
-    /// The commits of the branch and of the other one when the changes were counted.
-    between: (String, String),
+    /// What it holds that the history of the other one lacks.
+    own: Option<Own>,
 }
 
 /// What branches are merged into.
 struct Base {
     name: String,
-    commit: String,
     /// The branches that hold commits which it lacks.
     lacks: BTreeSet<String>,
-    /// Its newest commits: a merge that was taken back is not among them.
-    newest: BTreeSet<String>,
+    line: Line,
 }
 
 impl Worktrees {
@@ -90,11 +99,14 @@ impl Worktrees {
     ) -> Result<Vec<Branch>, StoreError> {
         let marks = self.marks();
         let is_settled = !marks.contains(&Mark::Fresh);
-        if how == Look::IfChanged && is_settled && seen.marks.as_ref() == Some(&marks) {
+        let is_same = is_settled && !seen.is_partial && seen.marks.as_ref() == Some(&marks);
+        if how == Look::IfChanged && is_same {
             return Ok(Vec::new());
         }
         let is_first = seen.is_empty();
-        let now = self.look()?.branches(&seen.trees)?;
+        let mut budget = Budget::of(OWN_MAX);
+        let now = self.look()?.branches(&seen.trees, &mut budget)?;
+        seen.is_partial = budget.is_overdrawn();
         let before = std::mem::replace(&mut seen.trees, now);
         seen.marks = Some(marks);
         let mut out: Vec<Branch> = Vec::new();
@@ -137,6 +149,7 @@ impl Work {
     fn branches(
         &self,
         before: &BTreeMap<WorktreeName, Known>,
+        budget: &mut Budget,
     ) -> Result<BTreeMap<WorktreeName, Known>, StoreError> {
         let mut out = BTreeMap::new();
         let standing = self.index.standing();
@@ -145,67 +158,80 @@ impl Work {
         }
         let tips = heads(&self.repo.git, None)?;
         let mut bases: BTreeMap<&str, Base> = BTreeMap::new();
-        let mut left = SIZES_MAX;
         for tree in standing {
             if !bases.contains_key(tree.base.as_str()) {
-                bases.insert(&tree.base, self.base(tree)?);
+                bases.insert(&tree.base, self.base(tree, &tips)?);
             }
-            let (Some(base), Some(tip)) =
-                (bases.get(tree.base.as_str()), tips.get(&tree.name.branch()))
-            else {
+            let (Some(base), Some(tip)) = (
+                bases.get_mut(tree.base.as_str()),
+                tips.get(&tree.name.branch()),
+            ) else {
                 // A worktree without its branch: there is nothing to merge.
-                let between = (String::new(), String::new());
                 let state = BranchState::Empty;
-                out.insert(tree.name.clone(), Known { state, between });
+                out.insert(tree.name.clone(), Known { state, own: None });
                 continue;
             };
-            let between = (base.commit.clone(), tip.clone());
-            let state = match state(tree, base, tip) {
-                BranchState::Unmerged { into, .. } => {
-                    let known = before.get(&tree.name).filter(|b| b.between == between);
-                    let size = match known.map(|b| &b.state) {
-                        Some(BranchState::Unmerged { size, .. }) if size.is_some() => *size,
-                        Some(_) | None if left > 0 => {
-                            left -= 1;
-                            size_of(&self.repo.git, &between)
-                        }
-                        Some(_) | None => None,
-                    };
-                    BranchState::Unmerged { into, size }
-                }
-                other => other,
+            let known = if base.lacks.contains(&tree.name.branch()) {
+                let before = before.get(&tree.name).and_then(|known| known.own.as_ref());
+                self.own(base, tip, before, budget)
+            } else {
+                let state = in_history(tree, base, tip);
+                Known { state, own: None }
             };
-            out.insert(tree.name.clone(), Known { state, between });
+            out.insert(tree.name.clone(), known);
         }
         Ok(out)
     }
 
-    fn base(&self, tree: &Worktree) -> Result<Base, StoreError> {
+    /// Where a branch stands of which the history of its base lacks commits: by content.
+    fn own(&self, base: &mut Base, tip: &str, before: Option<&Own>, budget: &mut Budget) -> Known {
+        let between = (base.line.commit.as_str(), tip);
+        let own = Own::of(
+            &self.repo.git,
+            between,
+            base.line.parted(tip),
+            before,
+            budget,
+        );
+        let own = own.map(|mut own| {
+            own.look(&self.repo, &mut base.line, budget);
+            own
+        });
+        let into = base.name.clone();
+        let state = match &own {
+            Some(own) if own.is_there => BranchState::Merged {
+                into,
+                commit: String::new(),
+            },
+            Some(own) => BranchState::Unmerged {
+                into,
+                size: own.size,
+            },
+            None => BranchState::Unmerged { into, size: None },
+        };
+        Known { state, own }
+    }
+
+    fn base(&self, tree: &Worktree, tips: &BTreeMap<String, String>) -> Result<Base, StoreError> {
         let (name, commit) = self.base_of(tree)?;
-        let lacks = heads(&self.repo.git, Some(&commit))?;
+        let git = &self.repo.git;
+        let lacks: BTreeSet<String> = heads(git, Some(&commit))?.into_keys().collect();
+        let lacking = tips.iter().filter(|(branch, _)| lacks.contains(*branch));
+        let lacking: Vec<&str> = lacking.map(|(_, tip)| tip.as_str()).collect();
+        let newest = newest(git, &commit)?;
         Ok(Base {
             name: name.unwrap_or_else(|| short(&commit)),
-            lacks: lacks.into_keys().collect(),
-            newest: newest(&self.repo.git, &commit)?,
-            commit,
+            line: Line::new(git, commit, newest, &lacking)?,
+            lacks,
         })
     }
 }
 
-/// Where the branch of a worktree stands; what it changes is not counted.
-fn state(tree: &Worktree, base: &Base, tip: &str) -> BranchState {
+/// Where a branch stands of which its base has all commits.
+fn in_history(tree: &Worktree, base: &Base, tip: &str) -> BranchState {
     let into = base.name.clone();
-    if base.lacks.contains(&tree.name.branch()) {
-        // What was merged with a commit and is not there was taken back.
-        return if tree.is_merged() && tree.merged_commit.is_empty() {
-            let commit = String::new();
-            BranchState::Merged { into, commit }
-        } else {
-            BranchState::Unmerged { into, size: None }
-        };
-    }
     if tree.is_merged() {
-        let is_there = base.newest.contains(&tree.merged_commit);
+        let is_there = base.line.newest.contains(&tree.merged_commit);
         let commit = if is_there {
             short(&tree.merged_commit)
         } else {
@@ -246,21 +272,4 @@ fn newest(git: &Git, commit: &str) -> Result<BTreeSet<String>, StoreError> {
     let most = format!("--max-count={NEWEST_MAX}");
     let answer = git.ok(&["rev-list", "--first-parent", &most, commit, "--"])?;
     Ok(answer.lines().map(String::from).collect())
-}
-
-/// What lies between two commits; `None`: git does not say.
-fn size_of(git: &Git, (base, tip): &(String, String)) -> Option<ChangeSize> {
-    let range = format!("{base}...{tip}");
-    let args = [
-        "diff",
-        "--shortstat",
-        "--no-color",
-        "--no-ext-diff",
-        "--no-textconv",
-        LOOK_AT_NO_FILES,
-        &range,
-        "--",
-    ];
-    let answer = git.run_keeping(&args, STAT_MAX).ok()?;
-    (answer.code == 0).then(|| ChangeSize::parse(&answer.out))
 }

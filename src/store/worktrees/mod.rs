@@ -9,6 +9,7 @@ mod inside;
 mod judge;
 mod log;
 mod merge;
+mod own;
 mod remove;
 mod strays;
 

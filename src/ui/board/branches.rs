@@ -1,13 +1,13 @@
 //! Pure: which completed tasks are merged and which are not, as the crew tells of their branches.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::index::{Standing, standing};
 use crate::domain::ids::TaskId;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
-use crate::domain::worktree::{Branch, BranchState};
+use crate::domain::worktree::{self, Branch, BranchState};
 use crate::ui::look::{self, Look};
 use crate::ui::state::UiState;
 use crate::ui::theme::Theme;
@@ -15,7 +15,7 @@ use crate::ui::theme::Theme;
 /// Most branches that are kept; those beyond have no mark.
 const BRANCHES_MAX: usize = 20_000;
 
-/// The shape of a completed task that is not merged.
+/// The shape of a completed task whose branch is to be merged.
 pub const UNMERGED: &str = "⇡";
 
 /// Where the branches of the worktrees stand.
@@ -51,15 +51,30 @@ pub fn branch<'a>(state: &'a UiState, task: &Task) -> Option<&'a BranchState> {
     state.branches.of.get(&task.worktree)
 }
 
-/// Whether `task` is completed and its branch is not merged.
-pub fn is_unmerged(state: &UiState, task: &Task) -> bool {
-    task.status == TaskStatus::Completed
-        && matches!(branch(state, task), Some(BranchState::Unmerged { .. }))
+/// Whether `task` has the mark of those that can be merged: as many tasks have it as are counted beside the board.
+pub fn is_to_merge(state: &UiState, task: &Task) -> bool {
+    let kept = &state.board_kept;
+    let key = (kept.version, state.branches.version());
+    let marked = kept.marked.get(key, || {
+        Arc::new(
+            to_merge(state)
+                .iter()
+                .copied()
+                .collect::<BTreeSet<TaskId>>(),
+        )
+    });
+    marked.contains(&task.id)
 }
 
-/// How a task looks: as everywhere, and with a mark of its own while its branch is not merged.
+/// Whether the branch of `task` can be merged now, as far as is known.
+pub fn is_mergeable(state: &UiState, task: &Task) -> bool {
+    let is_unmerged = matches!(branch(state, task), Some(BranchState::Unmerged { .. }));
+    is_unmerged && refusal(state, task).is_none()
+}
+
+/// How a task looks: as everywhere, and with a mark of its own while its branch is to be merged.
 pub fn look(state: &UiState, task: &Task, theme: &Theme) -> Look {
-    if is_unmerged(state, task) {
+    if is_to_merge(state, task) {
         return (UNMERGED, "done, not merged".into(), theme.accent);
     }
     look::task(&state.board, task, theme)
@@ -129,20 +144,12 @@ pub fn to_merge(state: &UiState) -> Arc<Vec<TaskId>> {
 }
 
 fn found(state: &UiState) -> Vec<TaskId> {
-    // By worktree: the task that it was made for, and whether somebody is still at work in it.
-    let mut trees: BTreeMap<&str, (&Task, bool)> = BTreeMap::new();
-    for task in state.board.tasks() {
-        if !matches!(branch(state, task), Some(BranchState::Unmerged { .. })) {
-            continue;
-        }
-        let is_open = task.status != TaskStatus::Completed;
-        let (_, open) = trees.entry(&task.worktree).or_insert((task, false));
-        *open |= is_open;
-    }
+    let of = &state.branches.of;
+    let is_unmerged = |tree: &str| matches!(of.get(tree), Some(BranchState::Unmerged { .. }));
+    let tasks = worktree::to_merge(&state.board, is_unmerged);
+    let mut ids: Vec<TaskId> = tasks.iter().map(|task| task.id).collect();
     let index = super::index(state);
     let steps = |id| index.place(id).map_or(0, |at| index.steps(at));
-    let done = trees.into_values().filter(|(_, is_open)| !is_open);
-    let mut ids: Vec<TaskId> = done.map(|(task, _)| task.id).collect();
     ids.sort_by_key(|id| (steps(*id), *id));
     ids
 }

@@ -18,11 +18,14 @@ mod steps;
 pub mod tests;
 mod unlocks;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ratatui::layout::Rect;
 
-pub use branches::{Branches, UNMERGED, branch, is_unmerged, look, refusal, to_merge, words};
+pub use branches::{
+    Branches, UNMERGED, branch, is_mergeable, is_to_merge, look, refusal, to_merge, words,
+};
 pub use camera::{Camera, Toward, Zoom};
 pub use filter::Query;
 pub use index::{Index, Standing, standing};
@@ -104,6 +107,8 @@ pub struct Kept {
     under_way: Slot<u64, Arc<[Stamp]>>,
     /// By the board and what is known of the branches.
     to_merge: Slot<(u64, u64), Arc<Vec<TaskId>>>,
+    /// The same, to look one up.
+    marked: Slot<(u64, u64), Arc<BTreeSet<TaskId>>>,
 }
 
 impl Kept {

@@ -2,10 +2,14 @@
 
 use pretty_assertions::assert_eq;
 
+use crate::domain::graph::Claimer;
 use crate::domain::ids::TaskId;
+use crate::domain::stamp::Stamp;
 use crate::domain::worktree::BranchState;
 use crate::protocol::Command;
-use crate::ui::fixture::{branches_told, busy, cells, merging, picture, press};
+use crate::ui::fixture::{
+    NOON, board_told, branches_told, busy, cells, merging, name, picture, press, tell,
+};
 use crate::ui::popup::Popup;
 use crate::ui::{ColorDepth, Do, Theme, ThemeName, UiState};
 
@@ -116,8 +120,8 @@ fn the_mark_has_a_shape_and_a_style_of_its_own_in_every_theme() {
             let state = merging(160, 45);
             let cells = cells(&state, &theme);
             let marks: Vec<_> = cells.content.iter().filter(|c| c.symbol() == "⇡").collect();
-            // One on each node that is not merged, #7 with them, and one in the title.
-            assert_eq!(marks.len(), 5, "{name:?} {depth:?}");
+            // One on each node that can be merged, and one in the title that counts them.
+            assert_eq!(marks.len(), 4, "{name:?} {depth:?}");
             for cell in marks {
                 let style = theme.ground.patch(theme.accent);
                 assert_eq!(
@@ -131,6 +135,39 @@ fn the_mark_has_a_shape_and_a_style_of_its_own_in_every_theme() {
                 );
             }
         }
+    }
+}
+
+#[test]
+fn as_many_tasks_have_the_mark_as_are_counted_beside_the_board() {
+    let marks = |state: &UiState| {
+        let page = picture(state);
+        let counted = (1..9).find(|n| page.contains(&format!("⇡ {n} to merge")));
+        (page.matches('⇡').count(), counted)
+    };
+    let mut state = merging(160, 45);
+    assert_eq!(marks(&state), (4, Some(3)));
+    // #8 merged the base into the branch of #7: one branch, and one mark, on the task that it was made for.
+    let mut board = state.board.as_ref().clone();
+    let claimer = Claimer {
+        name: name("alice"),
+        tags: vec![],
+    };
+    board
+        .complete(TaskId(4), &claimer.name, Stamp(NOON))
+        .unwrap();
+    board.claim(TaskId(8), &claimer, Stamp(NOON)).unwrap();
+    board
+        .complete(TaskId(8), &claimer.name, Stamp(NOON))
+        .unwrap();
+    tell(&mut state, vec![board_told(&board)]);
+    assert_eq!(marks(&state), (6, Some(5)));
+    // It can be merged from either.
+    for id in [7, 8] {
+        press(&mut state, "esc 3");
+        state.selected.task = Some(TaskId(id));
+        let hints = crate::ui::hints::hints(&state);
+        assert!(hints.iter().any(|h| h.words == "merge"), "{id}");
     }
 }
 

@@ -45,7 +45,7 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
     begin_replay(&mut state, player);
     state.set_keymap(keymap);
     state.set_theme(settings.theme.unwrap_or_default());
-    mouse::take(settings, &mut screen, &mut state)?;
+    mouse::take(settings, None, &mut screen, &mut state)?;
     let depth = theme::color_depth();
     let mut cache = ViewCache::default();
     let mut keys = EventStream::new();

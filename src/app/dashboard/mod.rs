@@ -10,13 +10,13 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use crossterm::event::{Event as Input, EventStream, KeyEventKind};
 use futures::StreamExt;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
 use self::crew::{Building, Crew, Early};
-use self::first::{Findings, Kept};
+use self::first::{Findings, Kept, Making};
 use super::assemble::{self, Assembly, Blueprint};
 use super::pace::{Cause, Pace};
+use super::signals::Signals;
 use super::{
     blocked_on, in_words, inputs, keys, mouse, now, resume, screen as remembered, secrets, theme,
     until, zone,
@@ -48,35 +48,59 @@ pub fn main(global: &Global) -> Result<u8> {
         let before = std::mem::take(&mut kept);
         let left =
             blocked_on(async { Dashboard::open(&blueprint, before)?.stay(&blueprint).await })?;
-        match left {
-            Left::Again(from) => {
-                kept = *from;
-                match Blueprint::read(global) {
-                    Ok(read) => blueprint = read,
-                    Err(error) => kept.said = Some(in_words(&error)),
-                }
-            }
+        let (from, wish) = match left {
             Left::Quit => return Ok(0),
-            Left::ForDemo(draft) => {
-                kept.draft = draft;
-                let demo = Global {
-                    demo: true,
-                    dir: None,
-                    provider: None,
-                    resume: None,
-                    ..global.clone()
-                };
-                blueprint = Blueprint::read(&demo)?;
-            }
+            Left::Again(from) => (from, Wish::Same),
+            Left::ForDemo(from) => (from, Wish::Demo),
+        };
+        kept = *from;
+        let wanted = match wish {
+            Wish::Same => global.clone(),
+            Wish::Demo => Global {
+                demo: true,
+                dir: None,
+                provider: None,
+                resume: None,
+                ..global.clone()
+            },
+        };
+        match (blocked_on(read(wanted, kept.signals.as_mut()))?, wish) {
+            (None, Wish::Same | Wish::Demo) => return Ok(0),
+            (Some(Ok(read)), Wish::Same | Wish::Demo) => blueprint = read,
+            (Some(Err(error)), Wish::Same) => kept.said = Some(in_words(&error)),
+            (Some(Err(error)), Wish::Demo) => return Err(error),
         }
+    }
+}
+
+/// What the next start is for.
+#[derive(Clone, Copy)]
+enum Wish {
+    Same,
+    Demo,
+}
+
+/// Reads what the next start needs, which may wait for git. `None`: a signal came meanwhile, and there is to be none.
+async fn read(global: Global, signals: Option<&mut Signals>) -> Result<Option<Result<Blueprint>>> {
+    let reading = tokio::task::spawn_blocking(move || Blueprint::read(&global));
+    let ended = async {
+        match signals {
+            Some(signals) => signals.any().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        () = ended => Ok(None),
+        read = reading => Ok(Some(read.context("the settings were not read")?)),
     }
 }
 
 /// How the person left.
 enum Left {
     Quit,
-    /// From the first page, to the demo, with what stands in the composer.
-    ForDemo(String),
+    /// From the first page, to the demo.
+    ForDemo(Box<Kept>),
     /// From the first page, to look at everything again.
     Again(Box<Kept>),
 }
@@ -91,6 +115,8 @@ struct Dashboard {
     crew: Crew,
     /// What the first page may have to say.
     findings: Findings,
+    /// Git makes the first commit.
+    making: Option<Making>,
     kept: Kept,
     root: PathBuf,
     title: String,
@@ -99,11 +125,7 @@ struct Dashboard {
     stale: Option<Cause>,
     pace: Pace,
     opened: Instant,
-    terminate: Signal,
-    /// Keys come as keys while the screen is up. A Ctrl+c too many, when it is gone and the crew ends, must not
-    /// end the program before the books are closed.
-    interrupt: Signal,
-    hangup: Signal,
+    signals: Signals,
 }
 
 impl Dashboard {
@@ -111,11 +133,10 @@ impl Dashboard {
         let keymap = keys::keymap(&blueprint.settings)?;
         let (publisher, inlet) = bus::bus(now);
         let publisher = publisher.redacting(secrets::redactor());
-        let (interrupt, terminate, hangup) = (
-            signal(SignalKind::interrupt())?,
-            signal(SignalKind::terminate())?,
-            signal(SignalKind::hangup())?,
-        );
+        let signals = match kept.signals.take() {
+            Some(signals) => signals,
+            None => Signals::listen()?,
+        };
         // Keys are read from the terminal also where something else is standard input.
         let has_keys = std::io::stdin().is_terminal() || std::fs::File::open("/dev/tty").is_ok();
         if !has_keys || !std::io::stdout().is_terminal() {
@@ -145,7 +166,7 @@ impl Dashboard {
         }
         state.set_draft(&kept.draft);
         state.set_theme(blueprint.settings.theme.unwrap_or_default());
-        mouse::take(&blueprint.settings, &mut screen, &mut state)?;
+        mouse::take(&blueprint.settings, kept.mouse, &mut screen, &mut state)?;
         Ok(Dashboard {
             screen,
             cache: ViewCache::default(),
@@ -155,6 +176,7 @@ impl Dashboard {
             inlet,
             crew: Crew::Coming(Early::wanted(early)),
             findings: Findings::default(),
+            making: None,
             kept,
             root: blueprint.root.clone(),
             title: String::new(),
@@ -162,9 +184,7 @@ impl Dashboard {
             stale: Some(Cause::Key),
             pace: Pace::default(),
             opened: Instant::now(),
-            interrupt,
-            terminate,
-            hangup,
+            signals,
         })
     }
 
@@ -176,6 +196,8 @@ impl Dashboard {
             self.stale = Some(Cause::Key);
         }
         let mut left = self.run(blueprint).await;
+        // What git has not done by now it is to leave.
+        drop(self.making);
         match &mut left {
             Ok(Left::Again(kept)) => kept.screen = Some(self.screen),
             // The person sees the shell at once; the crew ends behind it.
@@ -197,6 +219,10 @@ impl Dashboard {
             drop(lock);
             stopped?;
         }
+        match &mut left {
+            Ok(Left::Again(kept) | Left::ForDemo(kept)) => kept.signals = Some(self.signals),
+            Ok(Left::Quit) | Err(_) => {}
+        }
         left
     }
 
@@ -209,9 +235,7 @@ impl Dashboard {
             let mut cause = Cause::Event;
             tokio::select! {
                 biased;
-                _ = self.interrupt.recv() => return Ok(Left::Quit),
-                _ = self.terminate.recv() => return Ok(Left::Quit),
-                _ = self.hangup.recv() => return Ok(Left::Quit),
+                () = self.signals.any() => return Ok(Left::Quit),
                 came = keys.next() => {
                     let Some(came) = came else { return Ok(Left::Quit) };
                     let inputs = came.and_then(inputs::with);
@@ -355,25 +379,23 @@ impl Dashboard {
                 Do::Command(command) => self.submit(command),
                 Do::Quit => return Ok(Next::Leave(Left::Quit)),
                 Do::StartDemo => {
-                    let draft = self.state.draft();
-                    return Ok(Next::Leave(Left::ForDemo(draft)));
+                    return Ok(Next::Leave(Left::ForDemo(Box::new(self.keep()))));
                 }
                 Do::LookAgain => {
                     let left = self.again(Some("Looked again: it is as it was."));
                     return Ok(Next::Leave(left));
                 }
-                Do::MakeRepository => {
-                    if let Some(left) = self.make_repository() {
-                        return Ok(Next::Leave(left));
-                    }
-                }
+                Do::MakeRepository => self.make_repository(),
                 Do::EditComposer => return Ok(Next::Edit),
                 Do::Suspend => {
                     self.screen.suspend()?;
                     self.redraw_all()?;
                 }
                 Do::Copy(text) => self.copy(&text)?,
-                Do::Mouse(owner) => self.screen.set_mouse(owner)?,
+                Do::Mouse(owner) => {
+                    self.screen.set_mouse(owner)?;
+                    self.kept.mouse = Some(owner);
+                }
                 Do::Call(words) => self.call(&words)?,
                 Do::SaveTheme(name) => self.save_theme(name),
                 Do::SaveScreen(choice) => {

@@ -46,8 +46,7 @@ impl Dashboard {
         let edited = loop {
             tokio::select! {
                 edited = &mut editing => break edited,
-                _ = self.terminate.recv() => stop.cancel(),
-                _ = self.hangup.recv() => stop.cancel(),
+                () = self.signals.from_outside() => stop.cancel(),
                 Some(event) = self.inlet.next() => self.hear(event),
             }
         };

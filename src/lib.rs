@@ -53,8 +53,8 @@
 //! - who decides a request: `crew/clerk.rs`; what the person allowed for the session: `crew/rules.rs`, and what that
 //!   covers: `tools/policy/scopes.rs`; the card of a request: `ui/needs_card.rs`
 //! - where a claimed task is worked on and how it is merged: `crew/trees.rs`, over [`store::Worktrees`]
-//! - what is merged and what is not: `store/worktrees/branches.rs` asks git, `crew/branches.rs` tells, `ui/board/branches.rs`
-//!   marks; the question before a merge: `ui/update/merge.rs`, `ui/boxes.rs`
+//! - what is merged and what is not: `store/worktrees/branches.rs` asks git, and `own.rs` beside it for the content where
+//!   the history says no; `crew/branches.rs` tells, `ui/board/branches.rs` marks what [`domain::worktree::to_merge`] counts; the question before a merge: `ui/update/merge.rs`, `ui/boxes.rs`
 //! - who comes back after a restart: `crew/roll.rs` and `crew/mate/mod.rs`; what was decided and not followed:
 //!   `crew/late.rs`; that all of it holds wherever crewdeck is killed: `tests/crash.rs`, `tests/resume.rs`
 //! - what `crewdeck doctor` looks at: one file in `doctor/checks/` and its line in the table of [`doctor`]; what counts
@@ -63,9 +63,10 @@
 //!   [`store::plain`]
 //! - what the event log tells of each event, and by whom it was: [`ui`]'s `event_log/tell.rs` and `event_log/actors.rs`;
 //!   what counts as a problem, and what helps: `ui/problems/`
-//! - how a change of a file is noticed, and what is done where nobody tells of it: [`store::watch`]
+//! - how a change of a file is noticed, and what is done where nobody tells of it: [`store::watch`]; in which folders
+//!   git keeps the branches: `store/refs.rs`
 //! - what stands on the first page: `app/first.rs` and `app/ground.rs`; how it is shown: `ui/first.rs`; how it goes:
-//!   `app/dashboard/first.rs`
+//!   `app/dashboard/first.rs`; a new start from it: `app/dashboard/starts.rs`
 //! - what the mouse can press: `ui/hit/`; what completes a word in the composer: `ui/complete.rs`
 //! - a session that is watched again: [`ui::replay`] (the player), `ui/update/replay.rs` (the screen moved through it)
 //! - a second dashboard in the same directory: what it sees `app/follow.rs`, what it does `crew/viewer.rs`, how it takes

@@ -75,6 +75,7 @@
 //!
 //! - `tests/worktrees.rs::dirty_and_unmerged_work_is_never_removed_unasked`
 //! - `tests/worktrees.rs::merging::squashed_and_rebased_work_counts_as_merged`
+//! - `tests/merging.rs::the_lead_hears_of_the_branches_that_the_board_counts`: one truth for both
 //! - `src/domain/worktree/state.rs::only_what_is_clean_and_merged_may_go`
 //! - `tests/doctor.rs::worktrees_and_files_that_nobody_needs_are_cleared_and_those_with_content_stay`
 //!
@@ -111,6 +112,7 @@
 //! Every buffer, queue, list and file that is read has a named bound beside it, and a cut says so.
 //!
 //! - `src/protocol/bus.rs::a_full_bus_drops_deltas_and_nothing_else`
+//! - `src/app/dashboard/crew.rs::what_is_too_much_to_be_kept_before_the_crew_is_there_is_counted_and_told`
 //! - `src/model/sse.rs::an_endless_line_is_refused`
 //! - `tests/tools.rs::the_output_of_a_command_is_bounded_with_a_mark`
 //! - `tests/hostile.rs::nesting_without_end_overflows_no_stack`
@@ -122,6 +124,7 @@
 //! # 10. The terminal comes back
 //!
 //! - `tests/terminal.rs::sigterm_gives_the_terminal_back`
+//! - `tests/first.rs::starts::a_signal_while_the_demo_is_made_ends_it`: between two starts
 //! - `tests/terminal.rs::any_size_is_drawn_and_the_way_back_too`
 //! - `tests/resources.rs::surroundings::terminals_of_any_name_and_locale_work`
 //!

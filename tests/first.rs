@@ -8,6 +8,8 @@ mod project;
 #[path = "common/pty.rs"]
 #[allow(dead_code)] // other tests use more of it
 mod pty;
+#[path = "first/starts.rs"]
+mod starts;
 
 use std::path::Path;
 use std::process::Command;

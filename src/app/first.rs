@@ -97,6 +97,22 @@ fn again(lack: Lack) -> &'static str {
     }
 }
 
+/// The page while git makes the first commit.
+pub fn making() -> FirstPage {
+    FirstPage {
+        weight: Weight::Advice,
+        what: "Git makes the first commit…".into(),
+        means: "It may take a while: there may be a lot to read, or a program of yours that git calls. When it is done, \
+                crewdeck looks at everything again; what you write meanwhile stays."
+            .into(),
+        steps: Vec::new(),
+        offers: vec![
+            Offer::new(Action::LookAgain, "stop git and look again"),
+            Offer::new(Action::Close, "stop git and quit"),
+        ],
+    }
+}
+
 /// The page for a team that has no ground to work on apart.
 pub fn ground(ground: &Ground) -> Option<FirstPage> {
     let (what, command, files) = match ground {

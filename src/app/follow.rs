@@ -1,5 +1,6 @@
 //! Follows a crew that another process runs: who holds its lock, and what its journal says. On a thread of its own.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,16 +14,20 @@ use tokio::sync::mpsc;
 use super::lock::{self, Holder};
 use super::resume;
 use crate::protocol::{Event, EventKind};
+use crate::store::watch::{Identity, identity, is_shared};
 use crate::store::{Beginning, Journal, Tail, Tailed};
 
 /// Pieces of news that may wait to be shown.
 const NEWS_MAX: usize = 4;
 /// Changes within this time are read at once.
 const MERGE: Duration = Duration::from_millis(20);
-/// How often is looked although nothing was heard.
-const NET: Duration = Duration::from_secs(5);
-/// The same where the system can not tell of changes.
-const POLL: Duration = Duration::from_millis(500);
+/// How often is looked although nothing was heard, where the system tells of every change: as seldom as the watch of the
+/// state files does.
+const SELDOM: Duration = Duration::from_secs(30);
+/// The same where other machines write to the folders, too.
+const OFTEN: Duration = Duration::from_secs(5);
+/// The same where the system can not tell of changes, and while a folder is not there.
+const POLL: Duration = Duration::from_secs(1);
 
 /// What the crew's process has said.
 #[derive(Debug)]
@@ -199,8 +204,8 @@ fn events(lines: &[String]) -> Vec<Event> {
 /// What the system tells of changes in the folders of the lock and the journal.
 struct Ears {
     watcher: Option<RecommendedWatcher>,
-    /// The folders that are watched.
-    watched: Vec<PathBuf>,
+    /// The folders that are watched: a watch belongs to the folder and not to its name.
+    watched: BTreeMap<PathBuf, Identity>,
 }
 
 impl Ears {
@@ -213,7 +218,7 @@ impl Ears {
         };
         Ears {
             watcher: notify::recommended_watcher(heard).ok(),
-            watched: Vec::new(),
+            watched: BTreeMap::new(),
         }
     }
 
@@ -223,25 +228,64 @@ impl Ears {
             return POLL;
         };
         let wanted: Vec<&Path> = std::iter::once(lock).chain(journal).collect();
-        self.watched.retain(|folder| {
-            let stays = wanted.contains(&folder.as_path());
+        let now: Vec<Option<Identity>> = wanted.iter().map(|folder| identity(folder)).collect();
+        self.watched.retain(|folder, before| {
+            let same =
+                |(path, now): (&&Path, &Option<Identity>)| path == folder && *now == Some(*before);
+            let stays = wanted.iter().zip(&now).any(same);
             if !stays {
                 // The system forgets a folder that is gone by itself.
                 let _ = watcher.unwatch(folder);
             }
             stays
         });
-        for folder in &wanted {
+        for (folder, now) in wanted.iter().zip(&now) {
             // A folder that is not there yet is tried again at the next look.
-            let is_watched = self.watched.iter().any(|f| f == folder);
-            if !is_watched && watcher.watch(folder, RecursiveMode::NonRecursive).is_ok() {
-                self.watched.push(folder.to_path_buf());
+            if let (Some(now), false) = (now, self.watched.contains_key(*folder))
+                && watcher.watch(folder, RecursiveMode::NonRecursive).is_ok()
+            {
+                self.watched.insert(folder.to_path_buf(), *now);
             }
         }
-        if self.watched.len() == wanted.len() {
-            NET
-        } else {
+        if self.watched.len() < wanted.len() {
             POLL
+        } else if wanted.iter().any(|folder| is_shared(folder)) {
+            OFTEN
+        } else {
+            SELDOM
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+    use std::fs;
+
+    const WITHIN: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn it_relies_on_what_is_heard_also_of_a_folder_that_was_made_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let [lock, journal] = ["lock", "journal"].map(|name| dir.path().join(name));
+        fs::create_dir(&lock).unwrap();
+        let (wake, hints) = sync_channel(1);
+        let mut ears = Ears::open(wake);
+        assert_eq!(ears.turn_to(&lock, None), SELDOM);
+        assert_eq!(ears.turn_to(&lock, Some(&journal)), POLL);
+        fs::create_dir(&journal).unwrap();
+        assert_eq!(ears.turn_to(&lock, Some(&journal)), SELDOM);
+        fs::write(journal.join("a"), "a").unwrap();
+        assert_eq!(hints.recv_timeout(WITHIN), Ok(()));
+        fs::remove_dir_all(&journal).unwrap();
+        // Kept, so that the new one is not at its place on disk.
+        fs::create_dir(dir.path().join("other")).unwrap();
+        fs::create_dir(&journal).unwrap();
+        assert_eq!(ears.turn_to(&lock, Some(&journal)), SELDOM);
+        // What the end of the first one raised.
+        while hints.recv_timeout(Duration::from_millis(200)).is_ok() {}
+        fs::write(journal.join("b"), "b").unwrap();
+        assert_eq!(hints.recv_timeout(WITHIN), Ok(()));
     }
 }

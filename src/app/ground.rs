@@ -1,6 +1,8 @@
 //! What git offers to a team in a directory, and what a first commit there would hold; and that commit.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use ignore::WalkBuilder;
 
@@ -48,12 +50,12 @@ fn judge(root: &Path, files: fn(&Path) -> Files) -> Ground {
     }
 }
 
-/// Makes the directory a repository with a first commit.
+/// Makes the directory a repository with a first commit, unless `stop` becomes true before.
 ///
 /// # Errors
 /// What git says.
-pub fn make(root: &Path) -> Result<(), GitError> {
-    store::begin_repository(root, || {
+pub fn make(root: &Path, stop: Arc<AtomicBool>) -> Result<(), GitError> {
+    store::begin_repository(root, stop, || {
         // What could not be excluded is told at the next start.
         drop(store::prepare(root));
     })
@@ -157,7 +159,7 @@ mod tests {
         }
         assert_eq!(look(root), Ground::NoRepository(Files::Few(2)));
         store::prepare(root).unwrap();
-        make(root).unwrap();
+        make(root, Arc::default()).unwrap();
         assert_eq!(look(root), Ground::Fine);
         let out = std::process::Command::new("git")
             .args(["ls-files"])
@@ -168,6 +170,6 @@ mod tests {
             ".gitignore\na\n"
         );
         // Again: there is nothing to do.
-        make(root).unwrap();
+        make(root, Arc::default()).unwrap();
     }
 }

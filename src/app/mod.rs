@@ -23,6 +23,7 @@ mod replay;
 mod resume;
 mod screen;
 mod secrets;
+mod signals;
 mod theme;
 mod viewing;
 pub mod wire;

@@ -49,7 +49,7 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
     state.set_keymap(keymap);
     let depth = theme::color_depth();
     theme::take(settings, depth, &mut state);
-    mouse::take(settings, &mut screen, &mut state)?;
+    mouse::take(settings, None, &mut screen, &mut state)?;
     let mut cache = ViewCache::default();
     let mut keys = EventStream::new();
     let mut pace = Pace::default();

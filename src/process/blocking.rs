@@ -6,6 +6,7 @@ use std::io::{Read, Seek};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -37,6 +38,8 @@ pub struct Errand {
     pub env: Vec<(&'static str, Option<OsString>)>,
     /// How long it may run.
     pub timeout: Duration,
+    /// It is ended before when this becomes true.
+    pub stop: Option<Arc<AtomicBool>>,
     /// Most bytes of standard output that are kept, from the start.
     pub keep: usize,
 }
@@ -98,7 +101,7 @@ pub fn run(errand: &Errand) -> std::io::Result<Brought> {
     // Without pipes nobody sends: that is no wait for their end.
     drop(sender);
     let mut heard = Heard::new(errand.keep);
-    let ended = wait(&mut child, &group, &chunks, &mut heard, errand.timeout)?;
+    let ended = wait(&mut child, &group, &chunks, &mut heard, errand)?;
     drop(group);
     files.read(&mut heard)?;
     Ok(Brought {
@@ -151,9 +154,10 @@ fn wait(
     group: &Group,
     chunks: &Receiver<Chunk>,
     heard: &mut Heard,
-    timeout: Duration,
+    errand: &Errand,
 ) -> std::io::Result<Ended> {
-    let deadline = Instant::now() + timeout;
+    let deadline = Instant::now() + errand.timeout;
+    let is_stopped = || matches!(&errand.stop, Some(stop) if stop.load(Ordering::SeqCst));
     let mut are_pipes_open = true;
     // When the child has ended but somebody that it started holds its pipes open.
     let mut drained_at = None;
@@ -164,7 +168,7 @@ fn wait(
             if !are_pipes_open || now >= until {
                 return Ok(ended(status));
             }
-        } else if now >= deadline {
+        } else if now >= deadline || is_stopped() {
             group.signal(Signal::TERM);
             let last = now + GRACE;
             while child.try_wait()?.is_none() && Instant::now() < last {
@@ -172,7 +176,11 @@ fn wait(
             }
             group.signal(Signal::KILL);
             child.wait()?;
-            return Ok(Ended::TimedOut);
+            return Ok(if now >= deadline {
+                Ended::TimedOut
+            } else {
+                Ended::Cancelled
+            });
         }
         if !are_pipes_open {
             // Both pipes are closed, so it is about to end.
@@ -242,6 +250,7 @@ mod tests {
             stdin: None,
             env: vec![("SET", Some("here".into())), ("HOME", None)],
             timeout: Duration::from_secs(20),
+            stop: None,
             keep: 10,
         }
     }
@@ -284,6 +293,26 @@ mod tests {
             assert!(Instant::now() < until, "the grandchild lives on");
             thread::yield_now();
         }
+    }
+
+    #[test]
+    fn a_wish_to_stop_ends_the_whole_group_before_the_deadline() {
+        let stop = Arc::new(AtomicBool::new(false));
+        let dir = tempfile::tempdir().unwrap();
+        let begun = dir.path().join("begun");
+        let errand = Errand {
+            stop: Some(Arc::clone(&stop)),
+            timeout: Duration::from_secs(600),
+            ..errand(&format!("touch '{}'; sleep 600 & wait", begun.display()))
+        };
+        let running = thread::spawn(move || run(&errand).unwrap().ended);
+        let until = Instant::now() + Duration::from_secs(10);
+        while !begun.exists() {
+            assert!(Instant::now() < until, "it never began");
+            thread::yield_now();
+        }
+        stop.store(true, Ordering::SeqCst);
+        assert_eq!(running.join().unwrap(), Ended::Cancelled);
     }
 
     /// In a container nobody may collect it: ended is what counts.

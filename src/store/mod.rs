@@ -14,6 +14,7 @@ mod leftovers;
 pub mod plain;
 mod post;
 mod print;
+mod refs;
 mod requests;
 mod root;
 mod roster;

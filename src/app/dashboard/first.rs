@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -11,11 +13,14 @@ use tokio::task::spawn_blocking;
 use super::{Dashboard, Left};
 use crate::app::assemble::Blueprint;
 use crate::app::first;
+use crate::app::signals::Signals;
 use crate::app::wire::{self, Lack, NoModel, Probe};
 use crate::app::{ground, local};
 use crate::config::Choice;
 use crate::model::is_local;
 use crate::protocol::event::Level;
+use crate::store::GitError;
+use crate::ui::MouseOwner;
 use crate::ui::first::{FirstPage, Weight};
 use crate::ui::terminal::Screen;
 
@@ -25,6 +30,9 @@ const AGAIN_AFTER: Duration = Duration::from_secs(2);
 /// What there is to say after the first commit.
 const DONE: &str =
     "This directory is a git repository with a commit now: each task gets a worktree.";
+
+/// The same where a conversation has begun meanwhile, which is not ended for it.
+const DONE_LATER: &str = "This directory is a git repository with a commit now: from the next start of crewdeck on each task gets a worktree.";
 
 /// What a new start of the dashboard takes over from the one before.
 #[derive(Default)]
@@ -37,6 +45,19 @@ pub(super) struct Kept {
     pub(super) said: Option<String>,
     /// What was done before the new start.
     pub(super) done: Option<&'static str>,
+    /// To whom the person has given the mouse.
+    pub(super) mouse: Option<MouseOwner>,
+    /// A signal that comes between two starts ends the second one.
+    pub(super) signals: Option<Signals>,
+}
+
+/// Git makes the first commit. Dropped, it is to stop.
+pub(super) struct Making(Arc<AtomicBool>);
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }
 
 /// What was found out.
@@ -49,6 +70,8 @@ pub(super) enum Found {
     Gone(Cause),
     /// It is not.
     Still(Cause),
+    /// What came of making the first commit.
+    Made(Result<(), GitError>),
     /// Nothing.
     Nothing,
 }
@@ -180,8 +203,11 @@ impl Dashboard {
                 self.show_first(page);
                 None
             }
-            // Nothing of a conversation or of a team at work is ended for it.
-            Found::Gone(_) if self.state.is_at_the_beginning() => Some(self.again(None)),
+            Found::Made(made) => self.made(made),
+            // Nothing of a conversation or of a team at work is ended for it. What is made here is told when it is done.
+            Found::Gone(_) if self.making.is_none() && self.state.is_at_the_beginning() => {
+                Some(self.again(None))
+            }
             Found::Gone(cause) | Found::Still(cause) => {
                 if self.state.first_page().is_some() {
                     self.findings.watch(cause);
@@ -198,27 +224,61 @@ impl Dashboard {
         }
     }
 
+    /// What a new start takes over.
+    pub(super) fn keep(&self) -> Kept {
+        Kept {
+            draft: self.state.draft(),
+            mouse: self.kept.mouse,
+            ..Kept::default()
+        }
+    }
+
     /// Leaves for a new start, which looks at everything again.
     pub(super) fn again(&self, said: Option<&str>) -> Left {
         Left::Again(Box::new(Kept {
-            draft: self.state.draft(),
             said: said.map(String::from),
-            ..Kept::default()
+            ..self.keep()
         }))
     }
 
-    /// Makes the directory a repository with a first commit, at the person's wish.
-    pub(super) fn make_repository(&mut self) -> Option<Left> {
-        match ground::make(&self.root) {
-            Ok(()) => Some(Left::Again(Box::new(Kept {
-                draft: self.state.draft(),
-                done: Some(DONE),
-                ..Kept::default()
-            }))),
-            Err(why) => {
-                self.publish(Level::Error, &format!("There is no first commit: {why}"));
-                None
-            }
+    /// Makes the directory a repository with a first commit, at the person's wish; beside all else, since git may take
+    /// its time. The page says so meanwhile, and how to stop it.
+    pub(super) fn make_repository(&mut self) {
+        let stop = Arc::<AtomicBool>::default();
+        self.making = Some(Making(Arc::clone(&stop)));
+        let root = self.root.clone();
+        self.findings.find(async move {
+            let made = spawn_blocking(move || ground::make(&root, stop)).await;
+            made.map_or(Found::Nothing, Found::Made)
+        });
+        self.show_first(first::making());
+    }
+
+    /// What came of it. How the dashboard is left, where it begins anew.
+    fn made(&mut self, made: Result<(), GitError>) -> Option<Left> {
+        if let Err(why) = made {
+            self.making = None;
+            self.publish(Level::Error, &format!("There is no first commit: {why}"));
+            // The page from before.
+            self.findings.ground(self.root.clone());
+            return None;
         }
+        if self.state.is_at_the_beginning() {
+            return Some(Left::Again(Box::new(Kept {
+                done: Some(DONE),
+                ..self.keep()
+            })));
+        }
+        if self.state.first_page().is_some() {
+            // Something lies over the page.
+            self.findings.find(async {
+                tokio::time::sleep(AGAIN_AFTER).await;
+                Found::Made(Ok(()))
+            });
+        } else {
+            self.making = None;
+            self.publish(Level::Info, DONE_LATER);
+        }
+        None
     }
 }

@@ -3,6 +3,7 @@
 mod crew;
 mod first;
 mod outward;
+mod starts;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -10,19 +11,16 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use crossterm::event::{Event as Input, EventStream, KeyEventKind};
 use futures::StreamExt;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
 use self::crew::{Building, Crew, Early};
-use self::first::{Findings, Kept};
+use self::first::{Findings, Kept, Making};
+pub use self::starts::main;
 use super::assemble::{self, Assembly, Blueprint};
 use super::errand::Errand;
 use super::pace::{Cause, Pace};
-use super::{
-    blocked_on, in_words, inputs, keys, mouse, now, resume, screen as remembered, secrets, theme,
-    until, zone,
-};
-use crate::cli::Global;
+use super::signals::Signals;
+use super::{inputs, keys, mouse, now, resume, screen as remembered, secrets, theme, until, zone};
 use crate::domain::attention::Calling;
 use crate::domain::ids::Name;
 use crate::protocol::event::{EventKind, Level};
@@ -38,46 +36,11 @@ const DRAIN_MAX: usize = 256;
 /// Commands that may wait for the crew to be there.
 const EARLY_MAX: usize = 16;
 
-/// Opens the dashboard and stays until the person leaves it. The exit code comes back.
-///
-/// # Errors
-/// Why it could not start; the terminal is as it was by then.
-pub fn main(global: &Global) -> Result<u8> {
-    let mut blueprint = Blueprint::read(global)?;
-    let mut kept = Kept::default();
-    loop {
-        let before = std::mem::take(&mut kept);
-        let left =
-            blocked_on(async { Dashboard::open(&blueprint, before)?.stay(&blueprint).await })?;
-        match left {
-            Left::Again(from) => {
-                kept = *from;
-                match Blueprint::read(global) {
-                    Ok(read) => blueprint = read,
-                    Err(error) => kept.said = Some(in_words(&error)),
-                }
-            }
-            Left::Quit => return Ok(0),
-            Left::ForDemo(draft) => {
-                kept.draft = draft;
-                let demo = Global {
-                    demo: true,
-                    dir: None,
-                    provider: None,
-                    resume: None,
-                    ..global.clone()
-                };
-                blueprint = Blueprint::read(&demo)?;
-            }
-        }
-    }
-}
-
 /// How the person left.
 enum Left {
     Quit,
-    /// From the first page, to the demo, with what stands in the composer.
-    ForDemo(String),
+    /// From the first page, to the demo.
+    ForDemo(Box<Kept>),
     /// From the first page, to look at everything again.
     Again(Box<Kept>),
 }
@@ -92,6 +55,8 @@ struct Dashboard {
     crew: Crew,
     /// What the first page may have to say.
     findings: Findings,
+    /// Git makes the first commit.
+    making: Option<Making>,
     kept: Kept,
     root: PathBuf,
     title: String,
@@ -100,11 +65,7 @@ struct Dashboard {
     stale: Option<Cause>,
     pace: Pace,
     opened: Instant,
-    terminate: Signal,
-    /// Keys come as keys while the screen is up. A Ctrl+c too many, when it is gone and the crew ends, must not
-    /// end the program before the books are closed.
-    interrupt: Signal,
-    hangup: Signal,
+    signals: Signals,
 }
 
 impl Dashboard {
@@ -112,11 +73,10 @@ impl Dashboard {
         let keymap = keys::keymap(&blueprint.settings)?;
         let (publisher, inlet) = bus::bus(now);
         let publisher = publisher.redacting(secrets::redactor());
-        let (interrupt, terminate, hangup) = (
-            signal(SignalKind::interrupt())?,
-            signal(SignalKind::terminate())?,
-            signal(SignalKind::hangup())?,
-        );
+        let signals = match kept.signals.take() {
+            Some(signals) => signals,
+            None => Signals::listen()?,
+        };
         // Keys are read from the terminal also where something else is standard input.
         let has_keys = std::io::stdin().is_terminal() || std::fs::File::open("/dev/tty").is_ok();
         if !has_keys || !std::io::stdout().is_terminal() {
@@ -147,7 +107,7 @@ impl Dashboard {
         state.set_draft(&kept.draft);
         let depth = theme::color_depth();
         theme::take(&blueprint.settings, depth, &mut state);
-        mouse::take(&blueprint.settings, &mut screen, &mut state)?;
+        mouse::take(&blueprint.settings, kept.mouse, &mut screen, &mut state)?;
         Ok(Dashboard {
             screen,
             cache: ViewCache::default(),
@@ -157,6 +117,7 @@ impl Dashboard {
             inlet,
             crew: Crew::Coming(Early::wanted(early)),
             findings: Findings::default(),
+            making: None,
             kept,
             root: blueprint.root.clone(),
             title: String::new(),
@@ -164,9 +125,7 @@ impl Dashboard {
             stale: Some(Cause::Key),
             pace: Pace::default(),
             opened: Instant::now(),
-            interrupt,
-            terminate,
-            hangup,
+            signals,
         })
     }
 
@@ -178,6 +137,8 @@ impl Dashboard {
             self.stale = Some(Cause::Key);
         }
         let mut left = self.run(blueprint).await;
+        // What git has not done by now it is to leave.
+        drop(self.making);
         match &mut left {
             Ok(Left::Again(kept)) => kept.screen = Some(self.screen),
             // The person sees the shell at once; the crew ends behind it.
@@ -199,6 +160,10 @@ impl Dashboard {
             drop(lock);
             stopped?;
         }
+        match &mut left {
+            Ok(Left::Again(kept) | Left::ForDemo(kept)) => kept.signals = Some(self.signals),
+            Ok(Left::Quit) | Err(_) => {}
+        }
         left
     }
 
@@ -211,9 +176,7 @@ impl Dashboard {
             let mut cause = Cause::Event;
             tokio::select! {
                 biased;
-                _ = self.interrupt.recv() => return Ok(Left::Quit),
-                _ = self.terminate.recv() => return Ok(Left::Quit),
-                _ = self.hangup.recv() => return Ok(Left::Quit),
+                _ = self.signals.any() => return Ok(Left::Quit),
                 came = keys.next() => {
                     let Some(came) = came else { return Ok(Left::Quit) };
                     let inputs = came.and_then(inputs::with);
@@ -359,18 +322,13 @@ impl Dashboard {
                 Do::Command(command) => self.submit(command),
                 Do::Quit => return Ok(Next::Leave(Left::Quit)),
                 Do::StartDemo => {
-                    let draft = self.state.draft();
-                    return Ok(Next::Leave(Left::ForDemo(draft)));
+                    return Ok(Next::Leave(Left::ForDemo(Box::new(self.keep()))));
                 }
                 Do::LookAgain => {
                     let left = self.again(Some("Looked again: it is as it was."));
                     return Ok(Next::Leave(left));
                 }
-                Do::MakeRepository => {
-                    if let Some(left) = self.make_repository() {
-                        return Ok(Next::Leave(left));
-                    }
-                }
+                Do::MakeRepository => self.make_repository(),
                 Do::EditComposer => {
                     return Ok(Next::Away(Errand::Write(self.state.composer_text())));
                 }
@@ -381,7 +339,10 @@ impl Dashboard {
                     self.redraw_all()?;
                 }
                 Do::Copy(text) => self.copy(&text)?,
-                Do::Mouse(owner) => self.screen.set_mouse(owner)?,
+                Do::Mouse(owner) => {
+                    self.screen.set_mouse(owner)?;
+                    self.kept.mouse = Some(owner);
+                }
                 Do::Call(words) => self.call(&words)?,
                 Do::SaveTheme(theme) => self.save_theme(&theme),
                 Do::SaveScreen(choice) => {

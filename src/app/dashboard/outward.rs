@@ -5,6 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Dashboard, Left};
 use crate::app::errand::Errand;
+use crate::app::signals::Signalled;
 use crate::app::{in_words, theme};
 use crate::domain::attention::Calling;
 use crate::ui::terminal::Copied;
@@ -47,14 +48,11 @@ impl Dashboard {
         let done = loop {
             tokio::select! {
                 done = &mut running => break done,
-                _ = self.terminate.recv() => stop.cancel(),
-                _ = self.hangup.recv() => stop.cancel(),
-                // Whoever has the terminal was meant, not crewdeck.
-                _ = self.interrupt.recv() => {
-                    if is_over_by_interrupt {
-                        break Ok(None);
-                    }
-                }
+                signalled = self.signals.any() => match signalled {
+                    Signalled::End => stop.cancel(),
+                    Signalled::Interrupt if is_over_by_interrupt => break Ok(None),
+                    Signalled::Interrupt => {}
+                },
                 Some(event) = self.inlet.next() => self.hear(event),
             }
         };

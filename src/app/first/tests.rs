@@ -145,6 +145,7 @@ fn pages() -> Vec<(&'static str, FirstPage)> {
         ("not_listed", with_crew(&not_listed())),
         ("outside_git", ground(Ground::NoRepository(Files::Few(12)))),
         ("no_commit", ground(Ground::NoCommits(Files::Few(0)))),
+        ("making", making()),
     ]
 }
 

@@ -39,6 +39,7 @@ fn repository(found: &Result<RepositoryFacts, GitError>) -> Finding {
                     | GitError::TooOld(_)
                     | GitError::Start(_)
                     | GitError::TimedOut(_)
+                    | GitError::Stopped(_)
                     | GitError::Failed { .. }
                     | GitError::TooLong(_)
                     | GitError::Bare(_)

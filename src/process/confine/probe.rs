@@ -87,6 +87,7 @@ pub fn probe(program: Option<&Path>) -> SandboxReport {
         stdin: None,
         env: Vec::new(),
         timeout: TIMEOUT,
+        stop: None,
         keep: ANSWER_MAX,
     };
     match blocking::run(&errand) {

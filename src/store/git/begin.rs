@@ -1,6 +1,8 @@
 //! The first commit of a directory, at the person's wish: what worktrees start from.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use super::{Git, GitError, Repo};
 
@@ -13,17 +15,17 @@ const MESSAGE: &str = "Start";
 
 /// Makes `root` a repository where it is none, and commits all that lies there and is not ignored; nothing is an empty
 /// commit. What is a repository with a commit stays as it is. Hooks do not run and nothing is signed: nobody is there
-/// whom they could ask. `exclude` is called when there is a repository, before anything is added to it.
+/// whom they could ask. Git is ended when `stop` becomes true. `exclude` is called when there is a repository, before anything is added to it.
 ///
 /// # Errors
 /// What git says; what was made until then stays.
-pub fn begin(root: &Path, exclude: impl FnOnce()) -> Result<(), GitError> {
-    let git = Git::at(root);
-    if let Err(GitError::NoRepository(_)) = Repo::open(root) {
+pub fn begin(root: &Path, stop: Arc<AtomicBool>, exclude: impl FnOnce()) -> Result<(), GitError> {
+    let git = Git::at(root).until(stop);
+    if let Err(GitError::NoRepository(_)) = Repo::open_by(&git) {
         git.ok(&["init", "--quiet"])?;
     }
     exclude();
-    match Repo::open(root)?.head() {
+    match Repo::open_by(&git)?.head() {
         Err(GitError::NoCommits) => {}
         other => return other.map(drop),
     }

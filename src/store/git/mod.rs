@@ -14,6 +14,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::words;
@@ -100,6 +101,8 @@ pub struct Git {
     lock: Option<Arc<File>>,
     /// Who commits where the person has set no name: `-c` settings.
     identity: Vec<String>,
+    /// Ended when this becomes true.
+    stop: Option<Arc<AtomicBool>>,
 }
 
 /// What git answered.
@@ -126,6 +129,16 @@ impl Git {
             hooks: Hooks::Skip,
             lock: None,
             identity: Vec::new(),
+            stop: None,
+        }
+    }
+
+    /// The same, ended when `stop` becomes true.
+    #[must_use]
+    pub fn until(&self, stop: Arc<AtomicBool>) -> Git {
+        Git {
+            stop: Some(stop),
+            ..self.clone()
         }
     }
 
@@ -214,7 +227,8 @@ impl Git {
         let code = match brought.ended {
             Ended::Code(code) => code,
             Ended::Signal(signal) => 128 + signal,
-            Ended::TimedOut | Ended::Cancelled => return Err(GitError::TimedOut(what())),
+            Ended::TimedOut => return Err(GitError::TimedOut(what())),
+            Ended::Cancelled => return Err(GitError::Stopped(what())),
         };
         Ok(Answer {
             code,
@@ -306,6 +320,7 @@ impl Git {
                 .chain(folders)
                 .collect(),
             timeout: TIMEOUT,
+            stop: self.stop.clone(),
             keep,
         }
     }

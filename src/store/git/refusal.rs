@@ -24,6 +24,9 @@ pub enum GitError {
         "git {0} did not end within 120 s and was stopped: see what holds it up, then try again"
     )]
     TimedOut(String),
+    /// It was stopped.
+    #[error("git {0} was stopped")]
+    Stopped(String),
     /// It refused.
     #[error("git {what} failed: {why}")]
     Failed {

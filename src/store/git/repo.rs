@@ -49,8 +49,16 @@ impl Repo {
     /// # Errors
     /// When there is none, it is bare, damaged or somebody else's, or git is missing or too old.
     pub fn open(root: &Path) -> Result<Repo, GitError> {
-        let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
-        let git = Git::at(&root);
+        Repo::open_by(&Git::at(root))
+    }
+
+    /// The same for the directory of `git`.
+    pub(super) fn open_by(git: &Git) -> Result<Repo, GitError> {
+        let root = fs::canonicalize(&git.dir).unwrap_or_else(|_| git.dir.clone());
+        let git = Git {
+            dir: root.clone(),
+            ..git.clone()
+        };
         git.check()?;
         let asked = &[
             "rev-parse",

@@ -5,25 +5,17 @@ use std::path::{Path, PathBuf};
 
 use super::super::board::{Which, id_of_file};
 
-/// What is watched, below the root. In the order of [`Dirty::all`]; the last two are one kind.
-pub(super) const FOLDERS: [&str; 6] = [
+/// What is watched, below the root. In the order of [`Dirty::all`]. Beside them: the branches in git's own folders
+/// ([`super::super::refs::Refs`]), and the skills.
+pub(super) const FOLDERS: [&str; 5] = [
     ".tasks",
     ".team",
     ".team/inbox",
     ".team/requests",
     ".worktrees",
-    HEADS,
 ];
-/// Where git keeps the branches that have no folder in their names: what others merge is seen here. Outside a
-/// repository it is not there.
-pub(super) const HEADS: &str = ".git/refs/heads";
 /// Kinds of files.
 pub(super) const KINDS: usize = 6;
-
-/// Whether a folder of [`FOLDERS`] is there wherever crewdeck runs.
-pub(super) fn is_there_always(folder: &str) -> bool {
-    folder != HEADS
-}
 
 /// What to look at again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +75,6 @@ pub(super) fn dirty(root: &Path, path: &Path) -> Option<Dirty> {
         ".team/requests" if !is_hidden => Some(Dirty::Requests),
         ".team/inbox" if !is_hidden || name.ends_with(".cursor") => Some(Dirty::Mail),
         ".worktrees" if name == "index.json" => Some(Dirty::Branches),
-        HEADS if !name.ends_with(".lock") => Some(Dirty::Branches),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! Watches the state folders and the skills. What it says is only "look again": events are hints, files are the truth.
+//! Watches the state folders, the branches of the repository and the skills. What it says is only "look again": events are hints, files are the truth.
 //!
 //! Below the events is a net: now and then the files are looked at although nothing was heard. Every 30 seconds
 //! where the system tells of every change; every 5 where it may not, after a change of which it did not tell, and
@@ -7,6 +7,8 @@
 
 mod dirty;
 mod folders;
+#[cfg(test)]
+mod git_tests;
 mod heard;
 mod net;
 
@@ -15,11 +17,14 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
+use super::refs::Refs;
 use super::{Skills, StoreError, words};
 pub use dirty::Dirty;
 use dirty::dirty;
 use folders::Folders;
+pub use folders::{Identity, identity};
 use heard::{Ear, Heard};
+pub use net::is_shared;
 use net::{Hearing, Net, Passed, Trust};
 
 /// Events within this time are one.
@@ -128,13 +133,24 @@ fn why(error: &notify::Error) -> String {
 }
 
 /// What the system says of the folders.
-fn hear(ear: &Ear, root: &Path, skills: Option<&Skills>, event: notify::Result<notify::Event>) {
+fn hear(
+    ear: &Ear,
+    root: &Path,
+    skills: Option<&Skills>,
+    refs: Option<&Refs>,
+    event: notify::Result<notify::Event>,
+) {
     match event {
         // Our own reading raises access events: to look again because of them would never end.
         Ok(event) if event.kind.is_access() && !event.need_rescan() => {}
         Ok(event) if !event.need_rescan() => {
             let is_skill = |path| skills.is_some_and(|s| s.concerns(path));
-            let look = |path| dirty(root, path).or_else(|| is_skill(path).then_some(Dirty::Skills));
+            let is_ref = |path| refs.is_some_and(|r| r.concerns(path));
+            let look = |path| {
+                let branch = || is_ref(path).then_some(Dirty::Branches);
+                let skill = || is_skill(path).then_some(Dirty::Skills);
+                dirty(root, path).or_else(branch).or_else(skill)
+            };
             let mut dirty = event.paths.iter().filter_map(|p| look(p)).peekable();
             if dirty.peek().is_some() {
                 ear.tell(|heard| dirty.for_each(|d| heard.add(d)));
@@ -173,7 +189,7 @@ fn listen(
             drop(heard);
             last_heard = Some(Instant::now());
             for dirty in told {
-                if let (Dirty::Skills, Some(folders)) = (&dirty, &mut folders) {
+                if let (Dirty::Skills | Dirty::Branches, Some(folders)) = (&dirty, &mut folders) {
                     // A new folder is watched before its files are read.
                     folders.renew();
                 }
@@ -205,7 +221,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::super::board::Which;
-    use super::dirty::{HEADS, KINDS};
+    use super::dirty::KINDS;
     use super::*;
     use crate::domain::ids::TaskId;
 
@@ -223,6 +239,13 @@ mod tests {
         )
     }
 
+    /// As much of a repository as is looked at here.
+    fn begin_git(root: &Path) {
+        for folder in [".git/objects", ".git/refs/heads"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+    }
+
     fn these(ids: &[u64]) -> Dirty {
         Dirty::Board(Which::These(ids.iter().copied().map(TaskId).collect()))
     }
@@ -230,7 +253,7 @@ mod tests {
     #[test]
     fn every_kind_of_change_is_told() {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(dir.path().join(HEADS)).unwrap();
+        begin_git(dir.path());
         let (watch, told) = watched(dir.path());
         assert_eq!(watch.how(), &Watching::Native);
         for (file, dirty) in [
@@ -257,14 +280,14 @@ mod tests {
     #[test]
     fn reading_locking_and_temporary_files_tell_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        fs::create_dir_all(dir.path().join(HEADS)).unwrap();
+        begin_git(dir.path());
         let (_watch, told) = watched(dir.path());
         let board = crate::store::Board::open(dir.path());
         for _ in 0..20 {
             board.read().unwrap();
         }
         let _lock = super::super::atomic::Lock::take(&dir.path().join(".tasks/.lock")).unwrap();
-        let heads = dir.path().join(HEADS);
+        let heads = dir.path().join(".git/refs/heads");
         fs::write(heads.join("main.lock"), b"0").unwrap();
         fs::write(dir.path().join(".worktrees/events.jsonl"), b"{}\n").unwrap();
         fs::write(dir.path().join(".tasks/.tmp-Ab12Cd"), b"{}").unwrap();
@@ -401,15 +424,21 @@ mod tests {
         let (ear, root) = (Ear::default(), Path::new("/p"));
         let at =
             |kind: EventKind| notify::Event::new(kind).add_path("/p/.tasks/task_3.json".into());
-        hear(&ear, root, None, Ok(at(EventKind::Access(AccessKind::Any))));
+        hear(
+            &ear,
+            root,
+            None,
+            None,
+            Ok(at(EventKind::Access(AccessKind::Any))),
+        );
         assert_eq!(ear.heard().take(), []);
-        hear(&ear, root, None, Ok(at(EventKind::Any)));
+        hear(&ear, root, None, None, Ok(at(EventKind::Any)));
         assert_eq!(ear.heard().take(), [these(&[3])]);
         for lost in [
             Ok(notify::Event::new(EventKind::Other).set_flag(Flag::Rescan)),
             Err(notify::Error::generic("gone")),
         ] {
-            hear(&ear, root, None, lost);
+            hear(&ear, root, None, None, lost);
             let told = ear.heard().take();
             assert_eq!((told.len(), &told[0]), (KINDS, &Dirty::Board(Which::All)));
         }

@@ -10,7 +10,8 @@ use std::time::{Duration, SystemTime};
 
 use super::super::Skills;
 use super::super::print::Print;
-use super::dirty::{Dirty, FOLDERS, KINDS, dirty, is_there_always};
+use super::super::refs::Refs;
+use super::dirty::{Dirty, FOLDERS, KINDS, dirty};
 
 /// Between two looks where the system tells of every change.
 const SELDOM: Duration = Duration::from_secs(30);
@@ -91,6 +92,7 @@ pub(super) struct Passed {
 pub(super) struct Net {
     base: PathBuf,
     skills: Option<Skills>,
+    refs: Option<Refs>,
     /// One print for each kind of files; `None` where it could not be trusted, or something was heard since.
     prints: [Option<u64>; KINDS],
     names: [Option<Names>; FOLDERS.len()],
@@ -106,6 +108,7 @@ impl Net {
     /// A net below `base` that knows no file yet: its first look tells all.
     pub(super) fn new(base: PathBuf, skills: Option<Skills>) -> Net {
         Net {
+            refs: Refs::of(&base),
             base,
             skills,
             prints: [None; KINDS],
@@ -150,12 +153,11 @@ impl Net {
         let mut all = FOLDERS.map(|_| Some(0));
         for (at, folder) in FOLDERS.iter().enumerate() {
             let path = self.base.join(folder);
-            if is_there_always(folder) || path.is_dir() {
-                all[at] = self.print(at, &path, now);
-            }
+            all[at] = self.print(at, &path, now);
         }
-        let [board, roster, mail, requests, trees, heads] = all;
-        let branches = trees.zip(heads).map(|(a, b)| a.wrapping_add(b));
+        let [board, roster, mail, requests, trees] = all;
+        let refs = self.print_refs(now);
+        let branches = trees.zip(refs).map(|(a, b)| a.wrapping_add(b));
         for (at, print) in [board, roster, mail, requests, branches]
             .into_iter()
             .enumerate()
@@ -168,6 +170,19 @@ impl Net {
             Some(hasher.finish())
         });
         prints
+    }
+
+    /// The print of what looks otherwise when git has moved a branch. `None` while it can not be trusted.
+    fn print_refs(&self, now: SystemTime) -> Option<u64> {
+        let mut hasher = DefaultHasher::new();
+        for path in self.refs.iter().flat_map(Refs::marks) {
+            let print = match fs::metadata(&path) {
+                Ok(meta) => Some(Print::of(&meta, now)?),
+                Err(_) => None,
+            };
+            (path, print).hash(&mut hasher);
+        }
+        Some(hasher.finish())
     }
 
     /// The print of the state files in `folder`, in whatever order the system lists them. `None` while one of them
@@ -211,7 +226,7 @@ impl Net {
 
 /// Whether others than this kernel write to the file system of `path`: it tells nothing of what they do.
 #[cfg(target_os = "linux")]
-pub(super) fn is_shared(path: &Path) -> bool {
+pub fn is_shared(path: &Path) -> bool {
     /// What `statfs` calls them (linux/magic.h): NFS, SMB1, CIFS, SMB2, 9P, FUSE, Ceph, AFS, Lustre, VirtualBox.
     const SHARED: [u32; 10] = [
         0x6969,
@@ -230,9 +245,9 @@ pub(super) fn is_shared(path: &Path) -> bool {
     rustix::fs::statfs(path).is_ok_and(|system| SHARED.contains(&(system.f_type as u32)))
 }
 
-/// Elsewhere that is not asked.
+/// Whether others than this kernel write to the file system of a path: not asked on this operating system.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn is_shared(_: &Path) -> bool {
+pub fn is_shared(_: &Path) -> bool {
     false
 }
 
@@ -321,7 +336,11 @@ mod tests {
     fn a_change_that_nobody_told_of_is_found_and_nothing_else() {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path();
+        for folder in [".git/objects", ".git/refs/heads"] {
+            fs::create_dir_all(base.join(folder)).unwrap();
+        }
         let mut net = spread(base);
+        net.look(later());
         assert_eq!(net.look(later()), (vec![], Found::Heard));
         for (file, dirty) in [
             (".tasks/task_1.json", Dirty::Board(Which::All)),
@@ -331,6 +350,8 @@ mod tests {
             (".team/requests/r1.json", Dirty::Requests),
             (".worktrees/index.json", Dirty::Branches),
             (".git/refs/heads/main", Dirty::Branches),
+            (".git/refs/heads/team/main", Dirty::Branches),
+            (".git/packed-refs", Dirty::Branches),
             ("skills/late/SKILL.md", Dirty::Skills),
         ] {
             let file = base.join(file);

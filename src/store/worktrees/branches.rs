@@ -14,6 +14,7 @@ use crate::domain::worktree::{Branch, BranchState, Worktree, WorktreeName};
 use crate::store::StoreError;
 use crate::store::git::{Git, is_hash};
 use crate::store::print::Print;
+use crate::store::refs::Refs;
 
 /// Most branches whose changes are counted, or whose content is looked for, in one look: each takes gits of its own.
 const OWN_MAX: usize = 64;
@@ -124,11 +125,7 @@ impl Worktrees {
     /// What the files look like on which it depends where branches stand. Touches no git.
     fn marks(&self) -> Vec<Mark> {
         let mut paths: Vec<PathBuf> = vec![self.root.join(".worktrees/index.json")];
-        if let Some((own, shared)) = crate::store::git_dirs(&self.root) {
-            let of_refs = ["refs/heads", "packed-refs"].map(|name| shared.join(name));
-            paths.extend(of_refs);
-            paths.push(own.join("HEAD"));
-        }
+        paths.extend(Refs::of(&self.root).iter().flat_map(Refs::marks));
         let now = SystemTime::now();
         let mark = |path: &PathBuf| match fs::metadata(path) {
             Ok(meta) => Print::of(&meta, now).map_or(Mark::Fresh, Mark::Settled),

@@ -1,0 +1,192 @@
+//! That a merge by somebody else is told at once, in whatever form git keeps the branches; without a look in between.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use super::super::{Skills, atomic};
+use super::folders::Folders;
+use super::{Dirty, Wait, Watch, start_with};
+
+const WITHIN: Duration = Duration::from_secs(10);
+/// Nothing but what is heard.
+const NEVER: Wait = |_, _, _| Duration::from_secs(3600);
+
+fn git(dir: &Path, args: &[&str]) {
+    let who = [
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b",
+        "-c",
+        "commit.gpgsign=false",
+    ];
+    let out = Command::new("git")
+        .args(who)
+        .args(args)
+        .current_dir(dir)
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{args:?}: {out:?}");
+}
+
+/// A repository on that branch with a commit. Its root.
+fn repository(dir: &Path, branch: &str, more: &[&str]) -> PathBuf {
+    let root = dir.join("r");
+    fs::create_dir(&root).unwrap();
+    let init = ["init", "--quiet", "--initial-branch", branch];
+    git(&root, &[&init[..], more].concat());
+    git(
+        &root,
+        &["commit", "--quiet", "--allow-empty", "-m", "first"],
+    );
+    root
+}
+
+/// A watch, and what it tells.
+struct Told {
+    root: PathBuf,
+    told: Receiver<Dirty>,
+    _watch: Watch,
+}
+
+impl Told {
+    fn of(root: &Path) -> Told {
+        crate::store::prepare(root).unwrap();
+        let (tell, told) = channel();
+        let tell = move |d| tell.send(d).unwrap_or_default();
+        let skills: Option<&Skills> = None;
+        Told {
+            root: root.into(),
+            told,
+            _watch: start_with(root, skills, Folders::native, NEVER, tell).unwrap(),
+        }
+    }
+
+    /// Whether branches are told of by the end of what happened until now.
+    fn branches(&self) -> bool {
+        let mut has_told = false;
+        // What is heard together is told in the order of the kinds: so the second one is the end.
+        for (file, end) in [
+            (".team/config.json", Dirty::Roster),
+            (".team/requests/r.json", Dirty::Requests),
+        ] {
+            atomic::write(&self.root.join(file), b"{}").unwrap();
+            loop {
+                match self.told.recv_timeout(WITHIN).unwrap() {
+                    Dirty::Branches => has_told = true,
+                    dirty if dirty == end => break,
+                    Dirty::Board(_)
+                    | Dirty::Roster
+                    | Dirty::Mail
+                    | Dirty::Requests
+                    | Dirty::Skills => {}
+                }
+            }
+        }
+        has_told
+    }
+
+    /// What `args` change there is told.
+    fn hears(&self, dir: &Path, args: &[&str]) {
+        git(dir, args);
+        assert!(self.branches(), "{args:?} in {}", dir.display());
+    }
+}
+
+const COMMIT: &[&str] = &["commit", "--quiet", "--allow-empty", "-m", "more"];
+
+#[test]
+fn a_branch_in_folders_or_packed_is_heard_and_those_of_worktrees_are_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = repository(dir.path(), "team/deep/main", &[]);
+    let told = Told::of(&root);
+    told.hears(&root, COMMIT);
+    // Its folders go, and come again with the next commit.
+    told.hears(&root, &["pack-refs", "--all", "--prune"]);
+    told.hears(&root, COMMIT);
+    told.hears(&root, COMMIT);
+    told.hears(&root, &["switch", "--quiet", "-c", "other/branch"]);
+    told.hears(&root, COMMIT);
+    told.hears(&root, &["switch", "--quiet", "team/deep/main"]);
+    git(&root, &["pack-refs", "--all", "--prune"]);
+    assert!(told.branches());
+    told.hears(&root, &["branch", "--quiet", "-D", "other/branch"]);
+    let tree = dir.path().join("tree");
+    let add = [
+        "worktree",
+        "add",
+        "--quiet",
+        "-b",
+        "wt/task-1",
+        tree.to_str().unwrap(),
+    ];
+    git(&root, &add);
+    told.branches();
+    git(&tree, COMMIT);
+    git(&tree, COMMIT);
+    git(&root, &["status"]);
+    assert!(!told.branches(), "a teammate's commit");
+}
+
+#[test]
+fn a_root_that_is_a_worktree_hears_what_is_done_in_the_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let main = repository(dir.path(), "main", &[]);
+    let root = dir.path().join("linked");
+    git(
+        &main,
+        &[
+            "worktree",
+            "add",
+            "--quiet",
+            "-b",
+            "side",
+            root.to_str().unwrap(),
+        ],
+    );
+    let told = Told::of(&root);
+    told.hears(&main, COMMIT);
+    told.hears(&root, &["commit", "--quiet", "--allow-empty", "-m", "side"]);
+    told.hears(&root, &["switch", "--quiet", "-c", "third"]);
+    told.hears(&main, &["merge", "--quiet", "--no-edit", "side"]);
+    told.hears(&main, &["pack-refs", "--all"]);
+}
+
+#[test]
+fn branches_in_tables_are_heard() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut probe = Command::new("git");
+    probe.args(["init", "--quiet", "--ref-format=reftable", "probe"]);
+    if !probe
+        .current_dir(dir.path())
+        .output()
+        .unwrap()
+        .status
+        .success()
+    {
+        // A git before 2.45 has none.
+        return;
+    }
+    let main = repository(dir.path(), "main", &["--ref-format=reftable"]);
+    let root = dir.path().join("linked");
+    git(
+        &main,
+        &[
+            "worktree",
+            "add",
+            "--quiet",
+            "-b",
+            "side",
+            root.to_str().unwrap(),
+        ],
+    );
+    for root in [&main, &root] {
+        let told = Told::of(root);
+        told.hears(root, COMMIT);
+        told.hears(&main, COMMIT);
+        told.hears(root, COMMIT);
+    }
+}

@@ -95,7 +95,7 @@ fn the_demo_as_json_lines_really_does_the_work() {
     let dir = tempfile::tempdir().unwrap();
     let project = dir.path().join("project");
     let out = crewdeck(dir.path())
-        .args(["run", "--demo", "--json", "--speed", "20", "--dir"])
+        .args(["run", "--demo", "--json", "--speed", "60", "--dir"])
         .arg(&project)
         .output()
         .unwrap();

@@ -40,7 +40,7 @@ fn demo(home: &Path, settings: &str) -> Screen {
     let folder = home.join(".config/crewdeck");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("config.toml"), settings).unwrap();
-    Screen::start(home, 160, 45, &["--demo", "--speed", "20"])
+    Screen::start(home, 160, 45, &["--demo", "--speed", "60"])
 }
 
 fn leave(mut screen: Screen) {

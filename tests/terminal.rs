@@ -14,7 +14,7 @@ const ALT_W: &str = "\x1bw";
 
 /// The demo in a terminal of 160 × 45; home and temporary files lie in `home`.
 fn demo(home: &Path, more: &[&str]) -> Screen {
-    let args: Vec<&str> = ["--demo", "--speed", "20"]
+    let args: Vec<&str> = ["--demo", "--speed", "60"]
         .iter()
         .chain(more)
         .copied()
@@ -69,7 +69,7 @@ fn owners(project: &Path) -> Vec<String> {
 #[test]
 fn the_demo_from_the_first_task_to_the_last_key() {
     let home = tempfile::tempdir().unwrap();
-    let mut screen = Screen::start(home.path(), 160, 45, &["--demo", "--speed", "8"]);
+    let mut screen = Screen::start(home.path(), 160, 45, &["--demo", "--speed", "40"]);
     for subject in [
         "Write lib/words.sh",
         "Write lib/top.sh",

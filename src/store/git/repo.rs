@@ -51,7 +51,6 @@ impl Repo {
     pub fn open(root: &Path) -> Result<Repo, GitError> {
         let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
         let git = Git::at(&root);
-        git.check()?;
         let asked = &[
             "rev-parse",
             "--path-format=absolute",
@@ -61,6 +60,12 @@ impl Repo {
             "--show-toplevel",
         ];
         let answer = git.run(asked)?;
+        // A git that is too old gives a question back that it does not understand.
+        let is_plain =
+            answer.code == 0 && matches!(answer.out.lines().next(), Some("true" | "false"));
+        if !is_plain {
+            git.check()?;
+        }
         let mut lines = answer.out.lines();
         if lines.next() == Some("true") {
             return Err(GitError::Bare(root));

@@ -7,7 +7,7 @@
 //! CREWDECK_ROUNDS=100 cargo test --test crash -- --nocapture
 //! CREWDECK_SEED=17 cargo test --test crash -- --nocapture
 //! ```
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "crash/books.rs"]
 mod books;

@@ -1,5 +1,5 @@
 //! Every family of keys, the mouse and the person's own keys in a real terminal.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "keys/all.rs"]
 mod all;

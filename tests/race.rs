@@ -2,7 +2,7 @@
 //!
 //! The test binary starts itself again, with a role in the environment: locks are between processes. More rounds:
 //! `CREWDECK_ROUNDS=10 cargo test --test race`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;

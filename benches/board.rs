@@ -1,7 +1,7 @@
 //! What a board costs at 12, 1,000 and 10,000 tasks, and how soon a change by another program comes out as an event.
 //!
 //! `cargo bench --bench board` prints medians. Compare ratios of one run; the times depend on the machine.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a bench ends by them
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! How long a task waits for an idle teammate: from the moment at which another process has written it until
 //! it is claimed. 200 tasks, 8 idle teammates; with worktrees and without. `cargo bench --bench claims`.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)] // a bench ends by them
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

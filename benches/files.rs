@@ -3,7 +3,7 @@
 //! `cargo bench --bench files` prints the median and the slowest of a hundred, for a file that is renamed into its
 //! place and for `crewdeck task add`, which takes the lock. The clock runs from the moment at which the change is on
 //! disk until the words are in the terminal.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a bench ends by them
 
 mod common;
 

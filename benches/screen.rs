@@ -3,7 +3,7 @@
 //! `cargo bench --bench screen` prints: first screen with 12 and with 10,000 tasks and with a long session, wake-ups,
 //! output, files and memory at rest, and key echo while a reply streams at 200 tokens a second. Compare ratios of one
 //! run; the times themselves depend on the machine.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a bench ends by them
 
 mod common;
 

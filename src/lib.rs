@@ -61,8 +61,8 @@
 //!   as left behind: [`domain::aftermath`]
 //! - what the system's errors are called and what to do about them: [`store::words`]; who opens a state file:
 //!   [`store::plain`]
-//! - what the event log tells of each event, and by whom it was: [`ui`]'s `event_log/tell.rs` and `event_log/actors.rs`;
-//!   what counts as a problem, and what helps: `ui/problems/`
+//! - what the event log tells of each event, and by whom it was: `ui/event_log/tell.rs` and
+//!   `ui/event_log/actors.rs`; what counts as a problem, and what helps: `ui/problems/`
 //! - how a change of a file is noticed, and what is done where nobody tells of it: [`store::watch`]; in which folders
 //!   git keeps the branches: `store/refs.rs`
 //! - what stands on the first page: `app/first.rs` and `app/ground.rs`; how it is shown: `ui/first.rs`; how it goes:

@@ -119,7 +119,7 @@
 //! - `tests/hostile.rs::few_bytes_that_stand_for_many_are_refused`
 //! - `tests/hostile_tools.rs::any_input_is_answered_within_bounds`
 //! - `tests/resources.rs::descriptors::eight_agents_at_work_do_not_keep_files_open`
-//! - `tests/lasting.rs::compaction::three_hundred_turns_stay_under_the_limit_and_lose_nothing_that_matters`
+//! - `tests/lasting.rs::compaction::a_hundred_rounds_stay_under_the_limit_and_lose_nothing_that_matters`
 //!
 //! # 10. The terminal comes back
 //!

@@ -1,6 +1,6 @@
 //! The board as its users meet it: every refusal, through the tools and on the command line, and boards of
 //! 10,000 tasks.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/place.rs"]
 #[allow(dead_code)] // other tests use more of it

@@ -1,5 +1,5 @@
 //! Ceilings on tokens and cost, from end to end: who reaches one pauses, and somebody decides.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/project.rs"]
 #[allow(dead_code)] // other tests use more of it

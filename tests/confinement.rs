@@ -1,6 +1,6 @@
 //! Where commands of agents can write, tried with real commands, builds and git below a real guard.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/held.rs"]
 #[allow(dead_code)] // other tests use more of it

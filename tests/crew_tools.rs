@@ -1,5 +1,5 @@
 //! The tools that change the crew's own state: tasks, letters and the todo list.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/place.rs"]
 #[allow(dead_code)] // other tests use more of it

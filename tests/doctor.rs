@@ -1,6 +1,6 @@
 //! `crewdeck doctor` on what a crew leaves behind when it is killed: everything is found, what loses nothing is mended,
 //! and what could lose something stays.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/project.rs"]
 #[allow(dead_code)] // other tests use more of it
@@ -9,41 +9,22 @@ mod project;
 #[allow(dead_code)] // other tests use more of it
 mod pty;
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use project::{Project, Ran};
+use project::{Project, Ran, git};
 use pty::Screen;
 use serde_json::Value;
 
 /// A repository with one commit and a script as its model, so that nothing fails for the lack of one.
 fn repository() -> Project {
-    let project = Project::git();
-    project.write("a.txt", "one\n");
-    for args in [
-        &["config", "user.name", "Ada"][..],
-        &["config", "user.email", "ada@example.org"],
-        &["add", "a.txt"],
-        &["commit", "--quiet", "--message", "first"],
-    ] {
-        git(&project, args);
-    }
+    let project = Project::repository(&[("a.txt", "one\n")]);
     project.write("script.yaml", "rules: [{ say: fine }]\n");
     project.write(
         ".crewdeck/config.toml",
         "provider = 'script:script.yaml'\nplan = 'ask'\n",
     );
     project
-}
-
-fn git(project: &Project, args: &[&str]) -> String {
-    let out = Command::new("git")
-        .args(args)
-        .current_dir(project.path())
-        .output()
-        .unwrap();
-    assert!(out.status.success(), "{args:?}: {out:?}");
-    String::from_utf8(out.stdout).unwrap()
 }
 
 /// The findings of `crewdeck doctor --json MORE`.

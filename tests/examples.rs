@@ -1,6 +1,6 @@
 //! The examples of every help text: those that need no model are run as they stand, in their order and in a fresh
 //! repository; of the others the command line is read.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/project.rs"]
 #[allow(dead_code)] // other tests use more of it

@@ -1,6 +1,6 @@
 //! The first minutes: without a key, with a wrong one, without a server, with a model that is not there, outside git,
 //! without a commit; on the screen and without one. Each says what is the case and mends what a key can mend.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/project.rs"]
 #[allow(dead_code)] // other tests use more of it
@@ -11,12 +11,10 @@ mod pty;
 #[path = "first/starts.rs"]
 mod starts;
 
-use std::path::Path;
-use std::process::Command;
-
-use project::{Project, Ran};
+use project::{Project, Ran, git};
 use pty::Screen;
 use serde_json::json;
+use std::path::Path;
 use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
@@ -29,17 +27,6 @@ fn repository() -> Project {
     let commit = [&who[..], &["commit", "--quiet", "--message", "first"]].concat();
     git(&project, &commit);
     project
-}
-
-fn git(project: &Project, args: &[&str]) -> String {
-    let out = Command::new("git")
-        .args(args)
-        .current_dir(project.path())
-        .env("HOME", project.path())
-        .output()
-        .unwrap();
-    assert!(out.status.success(), "{args:?}: {out:?}");
-    String::from_utf8(out.stdout).unwrap()
 }
 
 /// A folder of its own as the home, so that the project is not taken for it.

@@ -3,7 +3,7 @@
 //! `cargo test --test gallery -- --ignored` takes all of them anew (about a minute); with a name before the two dashes, such
 //! as `board`, those of one story. What is left over is checked by every run: each picture is there, and named where
 //! people look for it.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "gallery/cells.rs"]
 mod cells;

@@ -4,7 +4,7 @@
 //! `after` what must be there then. A step is a line of arguments of `crewdeck`; behind it may follow lines
 //! that begin with `!` (it is refused with these words), `?` (these words are on stderr) or `=` (these are on stdout).
 //! `GOLDEN=write cargo test --test golden` writes the folders `after` anew.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/project.rs"]
 #[allow(dead_code)] // other tests use more of it

@@ -1,6 +1,6 @@
 //! Nothing that a program of an agent starts outlives it, whatever it does to get away, and whoever is killed.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/held.rs"]
 #[allow(dead_code)] // other tests use more of it

@@ -1,7 +1,7 @@
 //! The real tools as the agents have them, below a real guard: what destroys is harmless, what is harmless runs, links
 //! lead nowhere, and keys stay unseen.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/held.rs"]
 #[allow(dead_code)] // other tests use more of it

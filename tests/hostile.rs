@@ -1,6 +1,6 @@
 //! Hostile bytes for every reader of bytes from outside: the corpus of the fuzz targets, what hostile people
 //! send, nesting without end, and anything.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! What crewdeck writes for a terminal when others chose the words: nothing that the terminal would obey, and
 //! nothing that is hidden from who reads it.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/project.rs"]
 #[allow(dead_code)] // other tests use more of it

@@ -1,6 +1,6 @@
 //! Every tool with the input of a hostile or broken model: it answers within bounds, and what it writes on
 //! the way stays inside the project.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/place.rs"]
 #[allow(dead_code)] // other tests use more of it

@@ -1,5 +1,5 @@
 //! Every family of keys, the mouse and the person's own keys in a real terminal.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "keys/all.rs"]
 mod all;
@@ -42,7 +42,7 @@ fn demo(home: &Path, settings: &str) -> Screen {
     let folder = home.join(".config/crewdeck");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("config.toml"), settings).unwrap();
-    Screen::start(home, 160, 45, &["--demo", "--speed", "20"])
+    Screen::start(home, 160, 45, &["--demo", "--speed", "60"])
 }
 
 fn leave(mut screen: Screen) {

@@ -1,5 +1,5 @@
 //! One agent that lasts: background jobs, subagents, compaction, and a session that is gone on with.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/project.rs"]
 #[allow(dead_code)] // other tests use more of it
@@ -98,6 +98,17 @@ fn wait_for(project: &Project, file: &str, child: &mut Child) {
         assert!(Instant::now() < until, "no {file}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// `crewdeck run go`, until a command of the script has made the file `started`; what it says is thrown away.
+fn started(project: &Project, script: &str) -> Child {
+    let mut child = scripted(project, script, &["go"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for(project, "started", &mut child);
+    child
 }
 
 /// Kills a process and waits for its end.

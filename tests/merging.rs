@@ -1,6 +1,6 @@
 //! What is merged and what is not, on the screen of a real program over a real repository: the marks, the question, all
 //! in one go up to a conflict, and merges of other programs.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/project.rs"]
 #[allow(dead_code)] // other tests use more of it
@@ -10,14 +10,13 @@ mod project;
 mod pty;
 
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crewdeck::domain::graph::{Claimer, NewTask};
 use crewdeck::domain::ids::{Name, TaskId};
 use crewdeck::domain::stamp::Stamp;
 use crewdeck::store::{Board, NewWorktree, Worktrees};
-use project::Project;
+use project::{Project, git};
 use pty::Screen;
 
 /// Two teammates do four tasks; the last two write the same file. Nobody merges but the person.
@@ -49,27 +48,10 @@ rules:
 "#;
 
 fn repository() -> Project {
-    let project = Project::git();
-    for (key, value) in [("user.name", "t"), ("user.email", "t@t")] {
-        git(&project, &["config", key, value]);
-    }
-    project.write("base.txt", "base\n");
-    project.write(".gitignore", "script.yaml\n.config/\n");
+    let ignored = "script.yaml\n.config/\n";
+    let project = Project::repository(&[("base.txt", "base\n"), (".gitignore", ignored)]);
     project.write("script.yaml", TASKS);
-    git(&project, &["add", "."]);
-    git(&project, &["commit", "--quiet", "-m", "start"]);
-    git(&project, &["branch", "-M", "main"]);
     project
-}
-
-fn git(project: &Project, args: &[&str]) -> String {
-    let out = Command::new("git")
-        .args(args)
-        .current_dir(project.path())
-        .output()
-        .unwrap();
-    assert!(out.status.success(), "{args:?}: {out:?}");
-    String::from_utf8_lossy(&out.stdout).trim().into()
 }
 
 fn open(project: &Project, more: &[&str]) -> Screen {
@@ -89,8 +71,8 @@ fn leave(mut screen: Screen) {
 #[test]
 fn the_person_sees_what_is_not_merged_is_asked_and_can_take_it_back() {
     let project = repository();
-    let start = git(&project, &["rev-parse", "HEAD"]);
-    let at = || git(&project, &["rev-parse", "HEAD"]);
+    let start = git(&project, &["rev-parse", "HEAD"]).trim().to_string();
+    let at = || git(&project, &["rev-parse", "HEAD"]).trim().to_string();
     let mut screen = open(&project, &[]);
     screen.wait_for("scripted");
     screen.send("go\r");

@@ -1,6 +1,6 @@
 //! Needs you in a real terminal: questions, permissions that several wait for, rules of the session, and
 //! what the person says to it.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/pty.rs"]
 #[allow(dead_code)] // other tests use more of it

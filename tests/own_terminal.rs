@@ -1,6 +1,6 @@
 //! The terminal is crewdeck's: commands of agents neither write to it nor type into it, and have ones of their own.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/held.rs"]
 #[allow(dead_code)] // other tests use more of it

@@ -1,6 +1,6 @@
 //! The prompts that the reference's lessons are practised with, through the real tools. Those of the
 //! subagents and of background commands are in `lasting.rs`, that of the skills in `skills.rs`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/project.rs"]
 #[allow(dead_code)] // other tests use more of it

@@ -1,7 +1,8 @@
 //! Many processes on one project: no number twice, no task with two owners, no letter lost, no file torn.
 //!
-//! The test binary starts itself again, with a role in the environment: locks are between processes.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+//! The test binary starts itself again, with a role in the environment: locks are between processes. More rounds:
+//! `CREWDECK_ROUNDS=10 cargo test --test race`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -18,14 +19,23 @@ const ROLE: &str = "CREWDECK_RACE_ROLE";
 const ROOT: &str = "CREWDECK_RACE_ROOT";
 const NUMBER: &str = "CREWDECK_RACE_NUMBER";
 const NOW: Stamp = Stamp(1.0);
-/// How often two processes complete the two blockers of a task at once.
-const JOINS: u64 = 200;
+/// How often two processes complete the two blockers of a task at once, in a round.
+const JOINS: u64 = 40;
+/// Tasks that each of eight processes creates in a round, and that all of them claim.
+const CREATED: u64 = 12;
+const CLAIMED: u64 = 40;
 /// Tasks that the person and a teammate want at once.
 const CONTESTED: u64 = 150;
 /// Letters that each process writes.
 const LETTERS: u64 = 2000;
-/// How often a process is killed while it saves.
-const KILLS: u64 = 60;
+/// How often a process is killed while it saves, in a round.
+const KILLS: u64 = 20;
+
+/// How many rounds are wished for; the processes that are started hear the same.
+fn rounds() -> u64 {
+    let wish = std::env::var("CREWDECK_ROUNDS").ok();
+    wish.and_then(|v| v.parse().ok()).unwrap_or(1)
+}
 
 /// Starts this binary as a process of that role.
 fn process(role: &str, root: &Path, number: usize) -> Child {
@@ -77,7 +87,7 @@ fn role() {
     let (root, number) = (Path::new(&root), number.parse::<usize>().unwrap());
     let board = Board::open(root);
     match role.as_str() {
-        "create" => (0..50).for_each(|n| {
+        "create" => (0..CREATED * rounds()).for_each(|n| {
             board
                 .create(task(&format!("{number}-{n}"), &[]), NOW)
                 .unwrap();
@@ -120,7 +130,7 @@ fn role() {
         }
         "complete" => {
             // The two blockers of each join: numbers 3k+1 and 3k+2.
-            for round in 0..JOINS {
+            for round in 0..JOINS * rounds() {
                 let id = TaskId(round * 3 + 1 + number as u64);
                 board.complete(id, &agent(number).name, NOW).unwrap();
             }
@@ -151,15 +161,16 @@ fn role() {
 }
 
 #[test]
-fn eight_processes_create_four_hundred_tasks_with_numbers_of_their_own() {
+fn eight_processes_create_tasks_with_numbers_of_their_own() {
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path()).unwrap();
     all("create", dir.path(), 8);
     let reading = Board::open(dir.path()).read().unwrap();
     let ids: Vec<u64> = reading.graph.tasks().map(|t| t.id.0).collect();
-    assert_eq!(ids, (1..=400).collect::<Vec<_>>());
+    let count = 8 * CREATED * rounds();
+    assert_eq!(ids, (1..=count).collect::<Vec<_>>());
     let subjects: BTreeSet<&str> = reading.graph.tasks().map(|t| t.subject.as_str()).collect();
-    assert_eq!((subjects.len(), reading.notices.len()), (400, 0));
+    assert_eq!((subjects.len() as u64, reading.notices.len()), (count, 0));
 }
 
 #[test]
@@ -167,7 +178,7 @@ fn eight_processes_claim_and_no_task_has_two_owners() {
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path()).unwrap();
     let board = Board::open(dir.path());
-    for n in 0..120 {
+    for n in 0..CLAIMED * rounds() {
         board.create(task(&n.to_string(), &[]), NOW).unwrap();
     }
     all("claim", dir.path(), 8);
@@ -230,7 +241,7 @@ fn two_blockers_that_are_completed_at_once_free_the_join() {
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path()).unwrap();
     let board = Board::open(dir.path());
-    for round in 0..JOINS {
+    for round in 0..JOINS * rounds() {
         board.create(task("left", &[]), NOW).unwrap();
         board.create(task("right", &[]), NOW).unwrap();
         board
@@ -243,7 +254,7 @@ fn two_blockers_that_are_completed_at_once_free_the_join() {
         .tasks()
         .filter(|t| t.subject == "join" && graph.is_ready(t))
         .count();
-    assert_eq!(free as u64, JOINS);
+    assert_eq!(free as u64, JOINS * rounds());
 }
 
 #[test]
@@ -284,7 +295,7 @@ fn a_process_that_is_killed_while_it_saves_leaves_whole_files() {
     prepare(dir.path()).unwrap();
     let board = Board::open(dir.path());
     board.create(task("saved over and over", &[]), NOW).unwrap();
-    for round in 0..KILLS {
+    for round in 0..KILLS * rounds() {
         let mut child = process("save", dir.path(), 0);
         let file = dir.path().join(".tasks/task_1.json");
         // It has begun to save when the file is another one than before.
@@ -292,7 +303,7 @@ fn a_process_that_is_killed_while_it_saves_leaves_whole_files() {
         while std::fs::metadata(&file).unwrap().modified().unwrap() == before {
             std::thread::yield_now();
         }
-        std::thread::sleep(std::time::Duration::from_micros(round * 75));
+        std::thread::sleep(std::time::Duration::from_micros(round % KILLS * 225));
         child.kill().unwrap();
         child.wait().unwrap();
         let text = std::fs::read_to_string(&file).unwrap();

@@ -1,5 +1,5 @@
 //! `crewdeck replay` in a real terminal: a session that is over is watched again, and nothing of it changes.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/pty.rs"]
 #[allow(dead_code)] // other tests use more of it

@@ -1,6 +1,6 @@
 //! What a person sees where something is missing: room on the disk, rights, git, open files, plain files.
 //! Each case with real processes: what can go on goes on, and one line says what happened and what to do.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/narrow.rs"]
 mod narrow;

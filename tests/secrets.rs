@@ -1,6 +1,6 @@
 //! Secrets that come along with a tool's output, or that somebody writes: on disk, on screen and to the model they are
 //! marks.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/project.rs"]
 #[allow(dead_code)] // other tests use more of it

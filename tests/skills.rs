@@ -1,11 +1,11 @@
 //! Skills from end to end: the tool, what agents are told, what changes while they work, and the built-in ones.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/place.rs"]
 #[allow(dead_code)] // other tests use more of it
 mod place;
 #[path = "common/project.rs"]
-#[allow(dead_code)]
+#[allow(dead_code)] // other tests use more of it
 mod project;
 
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
 //! A team of agents that are scripted, with everything else real: shutdowns, force, failures, restarts.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/project.rs"]
 #[allow(dead_code)] // other tests use more of it

@@ -1,5 +1,5 @@
 //! The choice of a theme in a real terminal: seen at once, remembered in the person's settings, told when misspelt.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/pty.rs"]
 #[allow(dead_code)] // other tests use more of it

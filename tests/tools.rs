@@ -1,5 +1,5 @@
 //! bash and the file tools on real files: their bounds, their marks, and what they refuse.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/place.rs"]
 #[allow(dead_code)] // other tests use more of it

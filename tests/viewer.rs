@@ -1,5 +1,5 @@
 //! Several dashboards in one directory: one runs the crew, the others look on, answer, write, and take over.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/project.rs"]
 #[allow(dead_code)] // other tests use more of it
@@ -50,6 +50,14 @@ fn first(project: &Project, script: &str) -> Screen {
     let screen = open(project, &[]);
     has_started(&screen);
     screen
+}
+
+/// A dashboard whose lead waits for a yes.
+fn asking(project: &Project) -> Screen {
+    let mut crew = first(project, CLEAN);
+    crew.send("go\r");
+    crew.wait_for("asks for permission");
+    crew
 }
 
 /// Waits until the crew runs: the screen is there before it.
@@ -103,9 +111,7 @@ fn count(project: &Project) -> String {
 #[test]
 fn a_second_one_sees_all_answers_writes_and_leaves_the_crew_alone() {
     let project = Project::new();
-    let mut crew = first(&project, CLEAN);
-    crew.send("go\r");
-    crew.wait_for("asks for permission");
+    let mut crew = asking(&project);
     // What was there before, the mark, and what it can.
     let mut viewer = viewer(&project, crew.pid());
     viewer.wait("board, conversation, card and what it can", |t| {
@@ -174,9 +180,7 @@ fn two_answers_at_once_are_one_decision() {
 #[test]
 fn when_the_first_is_killed_one_of_two_takes_over_and_finishes_the_work() {
     let project = Project::new();
-    let mut crew = first(&project, CLEAN);
-    crew.send("go\r");
-    crew.wait_for("asks for permission");
+    let crew = asking(&project);
     let mut screens = [viewer(&project, crew.pid()), viewer(&project, crew.pid())];
     for screen in &mut screens {
         screen.wait_for("lead asks for permission");
@@ -356,9 +360,7 @@ rules:
 #[test]
 fn of_a_long_session_the_newest_part_is_seen_and_the_files_as_they_are() {
     let project = Project::new();
-    let mut crew = first(&project, CLEAN);
-    crew.send("go\r");
-    crew.wait_for("asks for permission");
+    let crew = asking(&project);
     let session = std::fs::read_to_string(project.file(".crewdeck/.lock")).unwrap();
     let session = session.split_whitespace().nth(1).unwrap().to_string();
     let journal = project.file(&format!(".crewdeck/sessions/{session}/journal.jsonl"));

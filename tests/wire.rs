@@ -1,5 +1,5 @@
 //! Both wires against a mock server: what is sent is always valid, what comes back is always understood.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
 //! Worktrees after somebody interfered: killed processes, lost folders, foreign registries, many at once.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/project.rs"]
 #[allow(dead_code)] // other tests use more of it

@@ -1,5 +1,5 @@
 //! Worktrees with the real git: what is made, merged and removed, and what is never lost.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "common/repository.rs"]
 #[allow(dead_code)] // other tests use more of it

@@ -10,7 +10,7 @@
 //! `cargo bench --bench load -- stream`, `-- hour` and `-- pane` print one of them. Only the model is scripted: tools,
 //! files, the bus, the journal and the transcripts are those of a real crew. Times depend on the machine and on who
 //! else works on it: compare the ratios of one run.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a bench ends by them
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -244,14 +244,7 @@ async fn decide(crew: &Crew, request: Request, form: Form) {
     .await;
     let answer = answer.ok().and_then(Result::ok).unwrap_or_default();
     let (verdict, comment) = understood(&request, &answer);
-    let decision = Decision {
-        id: request.id,
-        kind: request.kind,
-        target: request.target,
-        verdict,
-        by: Name::user(),
-        comment,
-    };
+    let decision = Decision::on(&request, verdict, Name::user(), comment);
     if crew.submit(Command::Decide(decision)).is_err() {
         eprint_line("the decision could not be handed to the crew");
     }

@@ -368,23 +368,13 @@ pub fn is_listed(name: &str, names: &[String]) -> bool {
 }
 
 fn no_list(error: &ModelError) -> anyhow::Error {
-    match error.fault {
-        Fault::UnknownModel | Fault::BadRequest | Fault::Garbled => {
-            let missing = NoModel {
-                lack: Lack::ThatModel,
-                reason: "The server does not list its models.".into(),
-                steps: vec!["Name one: --model NAME, or model = \"NAME\" in the settings.".into()],
-            };
-            missing.into()
-        }
-        Fault::NoKey
-        | Fault::Auth
-        | Fault::Unreachable
-        | Fault::RateLimited
-        | Fault::Server
-        | Fault::ContextTooLong
-        | Fault::Cut
-        | Fault::Timeout
-        | Fault::Script => NoModel::refused(error).into(),
+    if !error.fault.means_no_list() {
+        return NoModel::refused(error).into();
     }
+    let missing = NoModel {
+        lack: Lack::ThatModel,
+        reason: "The server does not list its models.".into(),
+        steps: vec!["Name one: --model NAME, or model = \"NAME\" in the settings.".into()],
+    };
+    missing.into()
 }

@@ -213,14 +213,8 @@ impl Shared {
 
     /// Lets a standing rule decide, or asks the lead by letter; the person sees the card anyway.
     pub(super) async fn hand_over(self: &Arc<Self>, request: &Request) {
-        let ruled = |verdict, comment: &str| Decision {
-            id: request.id.clone(),
-            kind: request.kind,
-            target: request.target.clone(),
-            verdict,
-            by: Name::policy(),
-            comment: comment.into(),
-        };
+        let ruled =
+            |verdict, comment: &str| Decision::on(request, verdict, Name::policy(), comment.into());
         let kind = request.kind;
         match request.decider {
             Decider::Ask => {}

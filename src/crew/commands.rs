@@ -164,14 +164,7 @@ async fn ask_shutdown(shared: &Arc<Shared>, member: &Name) -> Result<(), String>
     if !request.is_pending() {
         return Ok(());
     }
-    let decision = Decision {
-        id: request.id,
-        kind: request.kind,
-        target: request.target,
-        verdict: Verdict::Approve,
-        by: Name::user(),
-        comment: String::new(),
-    };
+    let decision = Decision::on(&request, Verdict::Approve, Name::user(), String::new());
     shared.decide(decision).await.map(|_| ())
 }
 

@@ -151,14 +151,7 @@ fn is_command(call: &AskedCall) -> bool {
 }
 
 fn approval(request: &Request) -> Decision {
-    Decision {
-        id: request.id.clone(),
-        kind: request.kind,
-        target: request.target.clone(),
-        verdict: Verdict::Approve,
-        by: Name::user(),
-        comment: String::new(),
-    }
+    Decision::on(request, Verdict::Approve, Name::user(), String::new())
 }
 
 fn shown(scope: &Scope) -> String {

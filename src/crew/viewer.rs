@@ -243,14 +243,7 @@ impl Files {
                 .graph
                 .open_task_of(&request.target)
                 .map(|t| t.id);
-            let decision = Decision {
-                id: request.id.clone(),
-                kind: request.kind,
-                target: request.target.clone(),
-                verdict: Verdict::Approve,
-                by: Name::user(),
-                comment: String::new(),
-            };
+            let decision = Decision::on(&request, Verdict::Approve, Name::user(), String::new());
             requests.file(&request)?;
             requests.decide(&decision, now)
         });

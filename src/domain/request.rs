@@ -172,6 +172,20 @@ pub struct Decision {
     pub comment: String,
 }
 
+impl Decision {
+    /// What `by` says to a request that it sees as it is.
+    pub fn on(request: &Request, verdict: Verdict, by: Name, comment: String) -> Decision {
+        Decision {
+            id: request.id.clone(),
+            kind: request.kind,
+            target: request.target.clone(),
+            verdict,
+            by,
+            comment,
+        }
+    }
+}
+
 /// Why a decision does not count.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {

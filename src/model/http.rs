@@ -284,6 +284,24 @@ pub trait Decode: Send + 'static {
     fn reply(&mut self) -> Option<Reply>;
 }
 
+/// The deltas of an answer, streamed or whole; `whole` reads the latter.
+///
+/// # Errors
+/// When a whole answer says that the call failed, or is not what the wire format says.
+pub fn answered(
+    answer: Answer,
+    decoder: impl Decode,
+    whole: fn(&Value) -> Result<Reply, ModelError>,
+) -> Result<BoxStream<'static, Result<Delta, ModelError>>, ModelError> {
+    Ok(match answer {
+        Answer::Events(events) => deltas(events, decoder),
+        Answer::Json(value) => {
+            let reply = whole(&value)?;
+            futures::stream::iter([Ok(Delta::Done(reply))]).boxed()
+        }
+    })
+}
+
 /// The deltas of an answer: those of its events, then the whole reply. An answer that ends before its
 /// closing event is an error.
 pub fn deltas(

@@ -142,6 +142,24 @@ pub enum Fault {
     Script,
 }
 
+impl Fault {
+    /// Whether a server that fails so when it is asked for its models is there and has no list of them.
+    pub fn means_no_list(self) -> bool {
+        match self {
+            Fault::UnknownModel | Fault::BadRequest | Fault::Garbled => true,
+            Fault::NoKey
+            | Fault::Auth
+            | Fault::Unreachable
+            | Fault::RateLimited
+            | Fault::Server
+            | Fault::ContextTooLong
+            | Fault::Cut
+            | Fault::Timeout
+            | Fault::Script => false,
+        }
+    }
+}
+
 /// A failure of a model call: text for the person, and what to do about it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]

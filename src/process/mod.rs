@@ -1,4 +1,4 @@
-//! Floor 2: one child process with its whole group: bounded output, a time-out, an end without leftovers.
+//! Floor 1: one child process with its whole group: bounded output, a time-out, an end without leftovers.
 //!
 //! Programs of agents run below a [guard](guard::Guard), which ends also what leaves their group, and
 //! [confined](confine). Where no guard can be had, the group is what is ended.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of, shown};
 use crate::domain::request::{Asking, Request, RequestKind, RequestStatus};
 use crate::domain::text::{head_and_tail, one_line};
 
@@ -22,14 +22,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Crew,
     audience: Audience::Members,
-    show: |input| {
-        one_line(
-            input
-                .get("question")
-                .and_then(Value::as_str)
-                .unwrap_or_default(),
-        )
-    },
+    show: |input| shown(input, "question"),
     run: |context, input| Box::pin(run(context, input)),
 };
 

@@ -5,8 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::time::Duration;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
-use crate::domain::text::one_line;
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of, shown};
 use crate::process::{self, Ended, Job, Keep, Leftovers};
 use crate::store::words;
 
@@ -20,14 +19,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Run,
     audience: Audience::Everyone,
-    show: |input| {
-        one_line(
-            input
-                .get("command")
-                .and_then(Value::as_str)
-                .unwrap_or_default(),
-        )
-    },
+    show: |input| shown(input, "command"),
     run: |context, input| Box::pin(run(context, input)),
 };
 

@@ -4,10 +4,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, letters, parse, schema_of};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, blocking, letters, parse, schema_of, shown,
+};
 use crate::domain::ids::Name;
 use crate::domain::mail::LetterKind;
-use crate::domain::text::one_line;
 use crate::store::Roster;
 
 /// The tool.
@@ -17,14 +18,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Crew,
     audience: Audience::Members,
-    show: |input| {
-        one_line(
-            input
-                .get("content")
-                .and_then(Value::as_str)
-                .unwrap_or_default(),
-        )
-    },
+    show: |input| shown(input, "content"),
     run: |context, input| Box::pin(blocking(context, input, run)),
 };
 

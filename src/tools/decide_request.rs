@@ -59,18 +59,13 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
     let Ok(Ok(Some(request))) = found else {
         return ToolOutput::error(format!("Error: there is no request {id}"));
     };
-    let decision = Decision {
-        id,
-        kind: request.kind,
-        target: request.target,
-        verdict: if input.approve {
-            Verdict::Approve
-        } else {
-            Verdict::Reject
-        },
-        by: context.agent,
-        comment: head_and_tail(&input.comment.unwrap_or_default(), COMMENT_MAX),
+    let verdict = if input.approve {
+        Verdict::Approve
+    } else {
+        Verdict::Reject
     };
+    let comment = head_and_tail(&input.comment.unwrap_or_default(), COMMENT_MAX);
+    let decision = Decision::on(&request, verdict, context.agent, comment);
     match context.host.decide(decision).await {
         Ok(request) => ToolOutput::ok(format!(
             "The {} request of '{}' is {}",

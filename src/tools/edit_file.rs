@@ -6,8 +6,7 @@ use serde_json::Value;
 
 use super::workspace::Workspace;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, blocking, diff, marks, parse, path_of,
-    schema_of,
+    Access, Audience, Tool, ToolContext, ToolOutput, blocking, diff, marks, parse, schema_of, shown,
 };
 
 /// Most characters of a line that are compared with what was looked for.
@@ -20,7 +19,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Write,
     audience: Audience::Everyone,
-    show: path_of,
+    show: |input| shown(input, "path"),
     run: |context, input| Box::pin(blocking(context, input, run)),
 };
 

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::walk::{self, Walked};
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of};
-use crate::domain::text::{clip, one_line};
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, shown};
+use crate::domain::text::clip;
 
 /// Most paths of one result.
 const PATHS_MAX: usize = 500;
@@ -23,14 +23,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Read,
     audience: Audience::Everyone,
-    show: |input| {
-        one_line(
-            input
-                .get("pattern")
-                .and_then(Value::as_str)
-                .unwrap_or_default(),
-        )
-    },
+    show: |input| shown(input, "pattern"),
     run: |context, input| Box::pin(blocking(context, input, run)),
 };
 

@@ -8,8 +8,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::walk::{self, Walked};
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, glob, parse, schema_of};
-use crate::domain::text::{clip, one_line};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, blocking, glob, parse, schema_of, shown,
+};
+use crate::domain::text::clip;
 
 /// Most lines of one result.
 const LINES_MAX: usize = 300;
@@ -23,14 +25,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Read,
     audience: Audience::Everyone,
-    show: |input| {
-        one_line(
-            input
-                .get("pattern")
-                .and_then(Value::as_str)
-                .unwrap_or_default(),
-        )
-    },
+    show: |input| shown(input, "pattern"),
     run: |context, input| Box::pin(blocking(context, input, run)),
 };
 

@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, table};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, shown, table,
+};
 use crate::domain::skill::{NAME_MAX, SkillBook};
 use crate::domain::text::{clip, one_line};
 
@@ -15,14 +17,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Read,
     audience: Audience::Everyone,
-    show: |input| {
-        one_line(
-            input
-                .get("name")
-                .and_then(Value::as_str)
-                .unwrap_or_default(),
-        )
-    },
+    show: |input| shown(input, "name"),
     run: |context, input| Box::pin(blocking(context, input, run)),
 };
 

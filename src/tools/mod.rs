@@ -1,4 +1,4 @@
-//! Floor 3: the tools of the agents. One file a tool; adding one adds its line to the table below.
+//! Floor 3: the tools of the agents. One file a tool; a new one adds its line to [`table`].
 
 mod ask_user;
 mod background_run;
@@ -236,12 +236,8 @@ async fn blocking(
     }
 }
 
-/// The path that a file tool works on, in one line.
-fn path_of(input: &Value) -> String {
-    crate::domain::text::one_line(
-        input
-            .get("path")
-            .and_then(Value::as_str)
-            .unwrap_or_default(),
-    )
+/// A text of the input, in one line: what most calls work on.
+fn shown(input: &Value, field: &str) -> String {
+    let text = input.get(field).and_then(Value::as_str);
+    crate::domain::text::one_line(text.unwrap_or_default())
 }

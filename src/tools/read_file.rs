@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::workspace::Workspace;
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, path_of, schema_of};
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, shown};
 
 /// Most characters of one result: the reference's number.
 const CHARS_MAX: usize = 50_000;
@@ -21,7 +21,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Read,
     audience: Audience::Everyone,
-    show: path_of,
+    show: |input| shown(input, "path"),
     run: |context, input| Box::pin(blocking(context, input, run)),
 };
 

@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, letters, parse, schema_of};
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, letters, parse, schema_of, shown};
 use crate::domain::request::RequestKind;
-use crate::domain::text::{head_and_tail, one_line};
+use crate::domain::text::head_and_tail;
 
 /// Most bytes of a reason.
 const REASON_MAX: usize = 4 * 1024;
@@ -18,14 +18,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Crew,
     audience: Audience::Lead,
-    show: |input| {
-        one_line(
-            input
-                .get("teammate")
-                .and_then(Value::as_str)
-                .unwrap_or_default(),
-        )
-    },
+    show: |input| shown(input, "teammate"),
     run: |context, input| Box::pin(run(context, input)),
 };
 

@@ -6,10 +6,9 @@ use serde_json::Value;
 
 use super::loose::{self, LooseRef};
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_ref,
+    Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, shown, task_ref,
 };
 use crate::domain::graph::NewTask;
-use crate::domain::text::one_line;
 
 /// The tool.
 pub const TOOL: Tool = Tool {
@@ -18,14 +17,7 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Crew,
     audience: Audience::Members,
-    show: |input| {
-        one_line(
-            input
-                .get("subject")
-                .and_then(Value::as_str)
-                .unwrap_or_default(),
-        )
-    },
+    show: |input| shown(input, "subject"),
     run: |context, input| Box::pin(blocking(context, input, run)),
 };
 

@@ -29,6 +29,21 @@ impl Project {
         project
     }
 
+    /// A git repository on the branch `main` with these files, path and content, in its first commit.
+    pub fn repository(files: &[(&str, &str)]) -> Project {
+        let project = Project::git();
+        for (key, value) in [("user.name", "Ada"), ("user.email", "ada@example.org")] {
+            git(&project, &["config", key, value]);
+        }
+        for (name, content) in files {
+            project.write(name, content);
+        }
+        git(&project, &["add", "."]);
+        git(&project, &["commit", "--quiet", "--message", "first"]);
+        git(&project, &["branch", "--move", "main"]);
+        project
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         self.dir.path()
@@ -84,6 +99,18 @@ impl Project {
         assert_eq!(err.lines().count(), 1, "{args:?}: {err}");
         err.trim_end().to_string()
     }
+}
+
+/// Runs git in a project, which is its home too; it must succeed. What it printed.
+pub fn git(project: &Project, args: &[&str]) -> String {
+    let out = Command::new("git")
+        .args(args)
+        .current_dir(project.path())
+        .env("HOME", project.path())
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{args:?}: {out:?}");
+    String::from_utf8_lossy(&out.stdout).into_owned()
 }
 
 /// What a run left.

@@ -251,7 +251,7 @@ impl Stage {
             .arg(&self.project);
         match self.play {
             Play::Demo => {
-                command.args(["--demo", "--speed", "40"]);
+                command.args(["--demo", "--speed", "100"]);
                 if !has_session && self.project.exists() {
                     // Killed before the lead had heard its first words.
                     // A git of the killed run may still write there.

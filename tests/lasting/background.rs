@@ -1,8 +1,6 @@
 //! Commands that run beside the conversation, and what is told of their end.
 
-use std::process::Stdio;
-
-use super::{ask_to_end, events, lead, of, result_texts, run, scripted, wait_for};
+use super::{ask_to_end, events, lead, of, result_texts, run, started};
 use crate::project::Project;
 use crewdeck::domain::chat::Message;
 
@@ -111,12 +109,7 @@ rules:
     times: 0
     say: I see.
 "#;
-    let mut child = scripted(&project, script, &["go"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    wait_for(&project, "started", &mut child);
+    let mut child = started(&project, script);
     ask_to_end(&mut child);
     let open: Vec<String> = lead(&project).lost_jobs.into_iter().map(|j| j.1).collect();
     assert_eq!(open, ["sleep 600"]);

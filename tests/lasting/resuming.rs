@@ -1,8 +1,8 @@
 //! Sessions that are gone on with after an end, a kill or an interrupt.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use super::{ask_to_end, events, kill, lead, of, result_texts, run, scripted, wait_for};
+use super::{ask_to_end, events, kill, lead, of, result_texts, run, started};
 use crate::project::Project;
 use crewdeck::domain::chat::Message;
 
@@ -66,12 +66,7 @@ rules:
   - when: ^first
     say: It had been written.
 "#;
-    let mut child = scripted(&project, script, &["go"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    wait_for(&project, "started", &mut child);
+    let mut child = started(&project, script);
     kill(&mut child);
     // A power cut may also tear the last line.
     let dir = project.file(".transcripts");
@@ -115,12 +110,7 @@ rules:
   - when: .
     say: on I go
 "#;
-    let mut child = scripted(&project, script, &["go"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    wait_for(&project, "started", &mut child);
+    let mut child = started(&project, script);
     ask_to_end(&mut child);
     let ran = run(&project, script, &["--resume"]);
     assert_eq!(ran.code(), 1);
@@ -159,8 +149,7 @@ rules:
   - when: slow
     calls: [{ tool: bash, input: { command: "while ! grep -q turn.:.ended .transcripts/*-lead.1.jsonl; do sleep 0.05; done; touch started; sleep 20" } }]
 "#;
-    let mut child = scripted(&project, script, &["go"]).spawn().unwrap();
-    wait_for(&project, "started", &mut child);
+    let mut child = started(&project, script);
     let pid = child.id().to_string();
     assert!(
         Command::new("kill")

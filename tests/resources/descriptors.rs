@@ -58,7 +58,7 @@ fn eight_agents_at_work_do_not_keep_files_open() {
   - agent: lead
     say: Done.
     times: 0
-  - times: 120
+  - times: 60
     calls:
       - {{ tool: bash, input: {{ command: echo x >> rounds }} }}
       - {{ tool: write_file, input: {{ path: a.txt, content: x }} }}
@@ -88,8 +88,8 @@ fn eight_agents_at_work_do_not_keep_files_open() {
         });
         most
     };
-    let early = most_until(40);
-    let late = most_until(110);
+    let early = most_until(20);
+    let late = most_until(55);
     assert!(early > 10, "{early}");
     assert!(late <= early + 10, "{early} files were open, then {late}");
     let run = end_of(child).ok();

@@ -1,31 +1,12 @@
 //! A team in a git repository: worktrees, merges, conflicts.
 
-use std::process::Command;
-
 use super::{notices, run};
-use crate::project::Project;
+use crate::project::{Project, git};
 
 /// A git repository with one commit.
 fn repository() -> Project {
-    let project = Project::git();
-    for (key, value) in [("user.name", "t"), ("user.email", "t@t")] {
-        git(&project, &["config", key, value]);
-    }
-    project.write("base.txt", "base\n");
-    project.write(".gitignore", "script.yaml\n.config/\n");
-    git(&project, &["add", "."]);
-    git(&project, &["commit", "--quiet", "-m", "start"]);
-    project
-}
-
-fn git(project: &Project, args: &[&str]) -> String {
-    let out = Command::new("git")
-        .args(args)
-        .current_dir(project.path())
-        .output()
-        .unwrap();
-    assert!(out.status.success(), "{args:?}: {out:?}");
-    String::from_utf8_lossy(&out.stdout).into_owned()
+    let ignored = "script.yaml\n.config/\n";
+    Project::repository(&[("base.txt", "base\n"), (".gitignore", ignored)])
 }
 
 #[test]

@@ -10,6 +10,19 @@ use crewdeck::domain::worktree::{Merge, Removal};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
+/// Makes the first worktree with git alone.
+fn begin(r: &Repository) {
+    let path = r.tree("task-1");
+    let add = ["worktree", "add", "--quiet", "-b", "wt/task-1"];
+    r.git(&[&add[..], &[&path.to_string_lossy()]].concat());
+}
+
+/// Removes the first worktree.
+fn remove(r: &Repository) {
+    let (trees, task) = (r.worktrees(), name("task-1"));
+    trees.remove(&task, Removal::OnlyIfSafe, NOW).unwrap();
+}
+
 #[test]
 fn an_attempt_that_was_cut_off_anywhere_is_no_hindrance() {
     let r = Repository::new();
@@ -18,44 +31,24 @@ fn an_attempt_that_was_cut_off_anywhere_is_no_hindrance() {
     // Only the branch was made.
     r.git(&["branch", "wt/task-1"]);
     assert_eq!(r.create(1, &[]), "task-1");
-    trees
-        .remove(&name("task-1"), Removal::OnlyIfSafe, NOW)
-        .unwrap();
+    remove(&r);
 
     // Git was killed while it wrote the files: the worktree is locked, files are missing.
-    r.git(&[
-        "worktree",
-        "add",
-        "--quiet",
-        "-b",
-        "wt/task-1",
-        &path.to_string_lossy(),
-    ]);
+    begin(&r);
     let own = r.root().join(".git/worktrees/task-1");
     fs::write(own.join("locked"), "initializing\n").unwrap();
     fs::remove_file(path.join("a.txt")).unwrap();
     assert_eq!(r.create(1, &[]), "task-1");
     assert!(path.join("a.txt").exists());
-    trees
-        .remove(&name("task-1"), Removal::OnlyIfSafe, NOW)
-        .unwrap();
+    remove(&r);
 
     // Before there was a file in it.
-    r.git(&[
-        "worktree",
-        "add",
-        "--quiet",
-        "-b",
-        "wt/task-1",
-        &path.to_string_lossy(),
-    ]);
+    begin(&r);
     fs::write(own.join("locked"), "initializing\n").unwrap();
     fs::remove_dir_all(&path).unwrap();
     fs::create_dir(&path).unwrap();
     assert_eq!(r.create(1, &[]), "task-1");
-    trees
-        .remove(&name("task-1"), Removal::OnlyIfSafe, NOW)
-        .unwrap();
+    remove(&r);
 
     // Before it had written where the repository is: git itself lists no worktrees any more.
     r.git(&["branch", "wt/task-7"]);
@@ -74,14 +67,7 @@ fn an_attempt_that_was_cut_off_anywhere_is_no_hindrance() {
     assert!(r.tree("task-7").join("a.txt").exists());
 
     // It was made and not entered: it is found, with all that is in it.
-    r.git(&[
-        "worktree",
-        "add",
-        "--quiet",
-        "-b",
-        "wt/task-1",
-        &path.to_string_lossy(),
-    ]);
+    begin(&r);
     commit(&path, "b.txt", "work\n");
     let found = trees.find_for(TaskId(1)).unwrap().unwrap();
     assert_eq!(
@@ -99,9 +85,7 @@ fn an_attempt_that_was_cut_off_anywhere_is_no_hindrance() {
 
     // The merge was made, the registry not yet written.
     r.git(&["merge", "--quiet", "wt/task-1"]);
-    trees
-        .remove(&name("task-1"), Removal::OnlyIfSafe, NOW)
-        .unwrap();
+    remove(&r);
 }
 
 #[test]

@@ -9,8 +9,8 @@ use crate::app::wire::{self, ANTHROPIC_KEY, NoModel, OPENAI_KEY, variable};
 use crate::cli::Global;
 use crate::config::{self, Choice, Settings};
 use crate::doctor::{Asked, ModelFacts, Offer};
+use crate::model::ModelError;
 use crate::model::provider::{self, ProviderConfig};
-use crate::model::{Fault, ModelError};
 
 /// How long the server may take to list its models.
 const WITHIN: Duration = Duration::from_secs(5);
@@ -94,18 +94,8 @@ async fn ask(config: &ProviderConfig) -> Asked {
     };
     match tokio::time::timeout(WITHIN, model.list()).await {
         Ok(Ok(models)) => Asked::Models(models),
-        Ok(Err(error)) => match error.fault {
-            Fault::UnknownModel | Fault::BadRequest | Fault::Garbled => Asked::NoList,
-            Fault::NoKey
-            | Fault::Auth
-            | Fault::Unreachable
-            | Fault::RateLimited
-            | Fault::Server
-            | Fault::ContextTooLong
-            | Fault::Cut
-            | Fault::Timeout
-            | Fault::Script => failed(&error),
-        },
+        Ok(Err(error)) if error.fault.means_no_list() => Asked::NoList,
+        Ok(Err(error)) => failed(&error),
         Err(_) => Asked::Failed {
             why: format!("it has not answered within {} s", WITHIN.as_secs()),
             remedy: "check that the server runs and that this machine reaches it".into(),

@@ -13,7 +13,7 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::http::{Answer, Http, SILENCE, deltas};
+use super::http::{Http, SILENCE, answered};
 use super::{Delta, Model, ModelError, ModelRequest};
 
 /// What varies between servers.
@@ -84,15 +84,8 @@ impl Model for Anthropic {
     fn call(&self, request: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>> {
         let http = self.http.clone();
         async move {
-            Ok(
-                match http.post("/v1/messages", request::body(&request)).await? {
-                    Answer::Events(events) => deltas(events, decode::Decoder::default()),
-                    Answer::Json(value) => {
-                        let reply = decode::whole(&value)?;
-                        futures::stream::iter([Ok(Delta::Done(reply))]).boxed()
-                    }
-                },
-            )
+            let answer = http.post("/v1/messages", request::body(&request)).await?;
+            answered(answer, decode::Decoder::default(), decode::whole)
         }
         .into_stream()
         .try_flatten()

@@ -14,7 +14,7 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::http::{Answer, Http, SILENCE, deltas};
+use super::http::{Http, SILENCE, answered};
 use super::{Delta, Model, ModelError, ModelRequest};
 
 /// The address of `OpenAI` itself.
@@ -91,18 +91,9 @@ impl Model for OpenAi {
     fn call(&self, request: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>> {
         let (http, field) = (self.http.clone(), self.max_tokens);
         async move {
-            Ok(
-                match http
-                    .post("/chat/completions", request::body(&request, field))
-                    .await?
-                {
-                    Answer::Events(events) => deltas(events, decode::Decoder::default()),
-                    Answer::Json(value) => {
-                        let reply = decode::whole(&value)?;
-                        futures::stream::iter([Ok(Delta::Done(reply))]).boxed()
-                    }
-                },
-            )
+            let body = request::body(&request, field);
+            let answer = http.post("/chat/completions", body).await?;
+            answered(answer, decode::Decoder::default(), decode::whole)
         }
         .into_stream()
         .try_flatten()

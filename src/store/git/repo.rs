@@ -59,7 +59,6 @@ impl Repo {
             dir: root.clone(),
             ..git.clone()
         };
-        git.check()?;
         let asked = &[
             "rev-parse",
             "--path-format=absolute",
@@ -69,6 +68,12 @@ impl Repo {
             "--show-toplevel",
         ];
         let answer = git.run(asked)?;
+        // A git that is too old gives a question back that it does not understand.
+        let is_plain =
+            answer.code == 0 && matches!(answer.out.lines().next(), Some("true" | "false"));
+        if !is_plain {
+            git.check()?;
+        }
         let mut lines = answer.out.lines();
         if lines.next() == Some("true") {
             return Err(GitError::Bare(root));

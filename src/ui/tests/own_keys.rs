@@ -89,10 +89,11 @@ fn no_screen_names_an_old_key() {
     // The help, and the hints for the second key of a pair, list all keys of an action.
     let lists = |look: &str| look.contains('?') || ["f1", "ctrl+x"].contains(&look);
     let looks = LOOKS.iter().filter(|look| !lists(look));
+    let own = own();
     for look in looks {
         for size in SIZES {
             let mut state = crew(size, look);
-            state.set_keymap(own());
+            state.set_keymap(own.clone());
             check(&state, &format!("{size:?} {look}"));
         }
     }
@@ -101,11 +102,11 @@ fn no_screen_names_an_old_key() {
     ] {
         let mut state = started(160, 45);
         press(&mut state, keys);
-        state.set_keymap(own());
+        state.set_keymap(own.clone());
         check(&state, keys);
     }
     let mut first = blank(100, 30);
-    first.set_keymap(own());
+    first.set_keymap(own);
     first.show_first(first_page(Weight::Missing));
     check(&first, "first run");
 }
@@ -123,6 +124,7 @@ fn no_message_names_an_old_key() {
         "alt+w",
         "alt+w l l",
     ];
+    let own = own();
     let mut said = 0;
     for look in looks {
         let contexts = crew(SIZES[0], look).contexts();
@@ -131,7 +133,7 @@ fn no_message_names_an_old_key() {
                 continue;
             };
             let mut state = crew(SIZES[0], look);
-            state.set_keymap(own());
+            state.set_keymap(own.clone());
             press(&mut state, key);
             if let Some(flash) = &state.flash {
                 said += 1;

@@ -7,6 +7,48 @@
 //! `contrast.rs` then holds it to the contrasts that people can read. Those that people write themselves are made in
 //! `own.rs`; for what their colours are given is [`Meaning`].
 
+/// Hands the names of all styles of a theme to a macro.
+#[cfg(test)]
+macro_rules! each_style {
+    ($of:ident) => {
+        $of![
+            ground,
+            panel,
+            text,
+            dim,
+            title,
+            title_focused,
+            border,
+            border_focused,
+            border_waiting,
+            selection,
+            accent,
+            ok,
+            warn,
+            error,
+            working,
+            waiting,
+            yes,
+            no,
+            code,
+            heading,
+            link,
+            quote,
+            added,
+            removed,
+            keyword,
+            string,
+            number,
+            comment,
+            found,
+            found_here,
+            user,
+            assistant,
+            tool
+        ]
+    };
+}
+
 #[cfg(test)]
 mod contrast;
 mod dark;
@@ -136,41 +178,7 @@ impl Theme {
         macro_rules! named {
             ($($field:ident),*) => { vec![$((stringify!($field), self.$field)),*] };
         }
-        named![
-            ground,
-            panel,
-            text,
-            dim,
-            title,
-            title_focused,
-            border,
-            border_focused,
-            border_waiting,
-            selection,
-            accent,
-            ok,
-            warn,
-            error,
-            working,
-            waiting,
-            yes,
-            no,
-            code,
-            heading,
-            link,
-            quote,
-            added,
-            removed,
-            keyword,
-            string,
-            number,
-            comment,
-            found,
-            found_here,
-            user,
-            assistant,
-            tool
-        ]
+        each_style!(named)
     }
 }
 

@@ -68,41 +68,7 @@ pub fn theme() -> Theme {
     macro_rules! told_apart {
         ($($field:ident),*) => { Theme { $($field: style_of(stringify!($field))),* } };
     }
-    told_apart![
-        ground,
-        panel,
-        text,
-        dim,
-        title,
-        title_focused,
-        border,
-        border_focused,
-        border_waiting,
-        selection,
-        accent,
-        ok,
-        warn,
-        error,
-        working,
-        waiting,
-        yes,
-        no,
-        code,
-        heading,
-        link,
-        quote,
-        added,
-        removed,
-        keyword,
-        string,
-        number,
-        comment,
-        found,
-        found_here,
-        user,
-        assistant,
-        tool
-    ]
+    each_style!(told_apart)
 }
 
 /// Whether a cell belongs to what lies over the panes.

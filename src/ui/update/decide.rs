@@ -147,14 +147,7 @@ fn answer(
     if state.requests.is_answered(id) {
         return;
     }
-    let decision = Decision {
-        id: request.id.clone(),
-        kind: request.kind,
-        target: request.target.clone(),
-        verdict,
-        by: Name::user(),
-        comment,
-    };
+    let decision = Decision::on(request, verdict, Name::user(), comment);
     state.selected.request = Some(id.clone());
     state.requests.answer(id);
     out.push(Do::Command(Command::Decide(decision)));

@@ -58,6 +58,7 @@ fn bar(player: &Player, row: Rect) -> Rect {
     }
 }
 
+// Both sides are far below what a float holds to the unit.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

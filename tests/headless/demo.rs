@@ -1,0 +1,119 @@
+//! The demo without a screen: its team really does the work.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::{crewdeck, lines, text};
+
+#[test]
+fn the_demo_as_json_lines_really_does_the_work() {
+    let dir = tempfile::tempdir().unwrap();
+    let project = dir.path().join("project");
+    let out = crewdeck(dir.path())
+        .args(["run", "--demo", "--json", "--speed", "60", "--dir"])
+        .arg(&project)
+        .output()
+        .unwrap();
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    let events = lines(&out.stdout);
+    let mut last = 0;
+    for event in &events {
+        let seq = event["seq"].as_u64().unwrap();
+        assert!(seq > last, "{event}");
+        last = seq;
+        assert!(
+            event["at"].is_number() && event["type"].is_string(),
+            "{event}"
+        );
+    }
+    assert_eq!(events[0]["type"], "crew_ready");
+    assert_eq!(events.last().unwrap()["type"], "crew_at_rest");
+    let list = crewdeck(&project)
+        .args(["task", "list", "--json"])
+        .output()
+        .unwrap();
+    let tasks: Value = serde_json::from_slice(&list.stdout).unwrap();
+    let tasks = tasks.as_array().unwrap();
+    assert!(
+        tasks.iter().all(|t| t["status"] == "completed"),
+        "{tasks:?}"
+    );
+    let subjects: Vec<&str> = tasks
+        .iter()
+        .map(|t| t["subject"].as_str().unwrap())
+        .collect();
+    // Eight that the lead has planned; one that a letter has led to; one that a conflict has led to.
+    assert_eq!(subjects.len(), 10, "{subjects:?}");
+    assert_eq!(subjects[8], "Check an empty text");
+    assert_eq!(
+        subjects[9],
+        "Merge main into wt/task-5: conflict in tally.sh"
+    );
+    assert!(most_at_work(&events) >= 2, "nobody worked side by side");
+    // The question of one teammate, and the answer of another that the ninth task comes from.
+    for (to, words) in [("carol", "an empty text"), ("bob", "no task checks that")] {
+        let is_acted_on = events.iter().any(|e| {
+            let letter = &e["letter"];
+            let says = |words| {
+                letter["content"]
+                    .as_str()
+                    .is_some_and(|c| c.contains(words))
+            };
+            e["step"] == "acted_on" && letter["to"] == to && says(words)
+        });
+        assert!(is_acted_on, "to {to}: {words}");
+    }
+    let test = Command::new("sh")
+        .arg("tests/run.sh")
+        .current_dir(&project)
+        .output()
+        .unwrap();
+    assert_eq!(text(&test.stdout), "all 5 tests passed\n", "{test:?}");
+    assert_eq!(git(&project, &["status", "--short"]), "");
+    assert_eq!(git(&project, &["branch", "--no-merged", "main"]), "");
+    let gone: Vec<&str> = events
+        .iter()
+        .filter_map(|e| {
+            e["text"]
+                .as_str()?
+                .strip_suffix(" has shut down, as asked.")
+        })
+        .collect();
+    assert_eq!(gone, ["carol"]);
+}
+
+/// The most tasks that were worked on at one time. Fails when a task has had two owners.
+fn most_at_work(events: &[Value]) -> usize {
+    let mut owners: HashMap<u64, String> = HashMap::new();
+    let mut at_work: HashSet<u64> = HashSet::new();
+    let mut most = 0;
+    let changed = events.iter().filter(|e| e["type"] == "board_changed");
+    for task in changed.flat_map(|e| e["changed"].as_array().unwrap()) {
+        let id = task["id"].as_u64().unwrap();
+        let owner = task["owner"].as_str().unwrap();
+        if !owner.is_empty() {
+            let first = owners.entry(id).or_insert_with(|| owner.into());
+            assert_eq!(first, owner, "two have had {task}");
+        }
+        if task["status"] == "in_progress" {
+            at_work.insert(id);
+        } else {
+            at_work.remove(&id);
+        }
+        most = most.max(at_work.len());
+    }
+    most
+}
+
+fn git(dir: &Path, args: &[&str]) -> String {
+    let out = Command::new("git")
+        .args(args)
+        .current_dir(dir)
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{out:?}");
+    text(&out.stdout)
+}

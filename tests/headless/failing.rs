@@ -1,0 +1,180 @@
+//! A model that fails, one that is slow, and one whose teammate is left alone: the run ends well and says why.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{conversation, lines, results, run, text};
+
+#[test]
+fn a_model_that_fails_is_one_line_with_the_remedy_and_exit_1() {
+    let cases = [
+        ("  - fault: { status: 401 }\n", "key"),
+        (
+            "  - when: something else\n    say: no\n",
+            "no rule for lead after: go. add a rule",
+        ),
+        (
+            "  - fault: { status: 404, message: no such model }\n",
+            "model",
+        ),
+    ];
+    for (rules, remedy) in cases {
+        let dir = tempfile::tempdir().unwrap();
+        let out = run(
+            dir.path(),
+            rules,
+            &[
+                "--tool",
+                "auto",
+                "--plan",
+                "auto",
+                "--shutdown",
+                "auto",
+                "--json",
+            ],
+        );
+        assert_eq!(out.status.code(), Some(1), "{out:?}");
+        let said = text(&out.stderr);
+        assert!(
+            said.lines().count() == 1 && said.starts_with("crewdeck: "),
+            "{said}"
+        );
+        assert!(said.to_lowercase().contains(remedy), "{said}");
+        assert!(!lines(&out.stdout).is_empty());
+    }
+}
+
+#[test]
+fn faults_of_the_model_end_well_and_leave_a_valid_conversation() {
+    let good = "  - say: Good.\n    times: 0\n";
+    let cases = [
+        ("cut", "  - fault: { cut: 5 }\n    say: Half a word\n"),
+        ("429", "  - fault: { status: 429, retry_after: 0.05 }\n"),
+        ("529", "  - fault: { status: 529, retry_after: 0.05 }\n"),
+        ("empty", "  - fault: { empty: true }\n"),
+        (
+            "broken_json",
+            "  - fault: { broken_json: '{\"command\":' }\n    calls: [{ tool: bash }]\n",
+        ),
+    ];
+    for (name, rules) in cases {
+        let dir = tempfile::tempdir().unwrap();
+        let out = run(dir.path(), &format!("{rules}{good}"), &["--tool", "auto"]);
+        assert_eq!(out.status.code(), Some(0), "{name}: {out:?}");
+        assert_eq!(text(&out.stdout), "Good.\n", "{name}");
+        let messages = conversation(dir.path());
+        assert_eq!(messages.last().unwrap().words(), "Good.", "{name}");
+        if name == "broken_json" {
+            assert!(results(&messages)[0].contains("JSON"), "{messages:?}");
+        }
+    }
+}
+
+#[test]
+fn a_teammate_whose_model_fails_leaves_its_task_and_the_run_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let rules = "
+  - agent: lead
+    when: ^go
+    calls:
+      - { tool: task_create, input: { subject: one } }
+      - { tool: spawn_teammate, input: { name: bob, role: worker } }
+  - agent: lead
+    when: Spawned 'bob'
+    say: Bob is at work.
+  - agent: bob
+    times: 0
+    fault: { status: 401, message: no such key }
+  - agent: lead
+    when: rests with 1 of 1 tasks open
+    say: Bob could not work.
+";
+    let out = run(dir.path(), rules, &[]);
+    let (said, progress) = (text(&out.stdout), text(&out.stderr));
+    assert!(out.status.success(), "{said}{progress}");
+    assert_eq!(said, "Bob is at work.\nBob could not work.\n");
+    assert!(
+        progress.contains("bob · the key was refused (401): no such key"),
+        "{progress}"
+    );
+}
+
+/// The events that the journal of the only session holds.
+fn journal(dir: &Path) -> Vec<Value> {
+    let sessions = std::fs::read_dir(dir.join(".crewdeck/sessions")).unwrap();
+    let files: Vec<_> = sessions
+        .map(|e| e.unwrap().path().join("journal.jsonl"))
+        .collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    lines(&std::fs::read(&files[0]).unwrap())
+}
+
+#[test]
+fn a_team_that_the_server_slows_down_waits_together_and_does_its_work() {
+    let dir = tempfile::tempdir().unwrap();
+    let names = ["ann", "bob", "cid", "dan"];
+    let spawn = names.map(|name| {
+        format!("      - {{ tool: spawn_teammate, input: {{ name: {name}, role: worker, prompt: work }} }}\n")
+    });
+    let spawn = spawn.concat();
+    let rules = format!(
+        "
+  - agent: lead
+    when: ^go
+    calls:
+{spawn}
+  - agent: lead
+    when: Spawned
+    fault: {{ status: 429, retry_after: 0.3, message: slow down }}
+  - agent: lead
+    when: Spawned
+    say: They are at work.
+  - agent: lead
+    say: All is done.
+    times: 0
+  - agent: ann
+    fault: {{ status: 429, retry_after: 0.3, message: slow down }}
+  - agent: bob
+    fault: {{ status: 529, retry_after: 0.3, message: slow down }}
+  - say: It is done.
+    times: 0
+    delay_ms: 50
+"
+    );
+    // One call at a time, so that somebody has to wait in line.
+    std::fs::create_dir(dir.path().join(".crewdeck")).unwrap();
+    std::fs::write(
+        dir.path().join(".crewdeck/config.toml"),
+        "calls_max = 1\nidle_timeout_s = 1\n",
+    )
+    .unwrap();
+    let out = run(dir.path(), &rules, &[]);
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    assert!(text(&out.stdout).contains("They are at work.\n"), "{out:?}");
+    let events = journal(dir.path());
+    for name in names {
+        let said = |e: &&Value| e["type"] == "said" && e["agent"] == name;
+        let said: Vec<_> = events.iter().filter(said).collect();
+        assert_eq!(said.len(), 1, "{name}: {said:?}");
+    }
+    let held = |state: &str| -> Vec<&Value> {
+        let is = |e: &&Value| e["activity"]["state"] == state;
+        events.iter().filter(is).collect()
+    };
+    let waits = held("backoff");
+    let shared = |e: &&&Value| e["activity"]["attempt"] == 0;
+    assert!(waits.iter().filter(shared).count() > 0, "{waits:?}");
+    assert!(
+        waits.iter().any(|e| e["activity"]["attempt"] == 1),
+        "{waits:?}"
+    );
+    let cause = waits[0]["activity"]["cause"].as_str().unwrap();
+    assert!(cause.contains("slow down"), "{cause}");
+    assert!(
+        held("queued")
+            .iter()
+            .all(|e| e["activity"]["place"].as_u64() > Some(0))
+    );
+    assert!(!held("queued").is_empty());
+}

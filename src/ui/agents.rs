@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use jiff::tz::TimeZone;
+
 use super::pulse::Pulse;
 use super::transcript::Transcript;
 use crate::domain::ids::Name;
@@ -137,11 +139,21 @@ impl AgentView {
 #[derive(Debug, Default)]
 pub struct Agents {
     known: BTreeMap<Name, AgentView>,
+    /// The zone of the times that conversations tell; none: UTC.
+    zone: Option<TimeZone>,
     /// The tokens of those that made room, and what they cost.
     past: (u64, Option<f64>),
 }
 
 impl Agents {
+    /// Nobody yet; times are told in a zone.
+    pub fn in_zone(zone: TimeZone) -> Agents {
+        Agents {
+            zone: Some(zone),
+            ..Agents::default()
+        }
+    }
+
     /// The agent of that name, if it was heard of.
     pub fn get(&self, name: &Name) -> Option<&AgentView> {
         self.known.get(name)
@@ -163,7 +175,11 @@ impl Agents {
                 self.past.1 = costs.into_iter().flatten().reduce(|a, b| a + b);
             }
         }
-        self.known.entry(name.clone()).or_default()
+        let zone = &self.zone;
+        self.known.entry(name.clone()).or_insert_with(|| AgentView {
+            transcript: Transcript::in_zone(zone.clone()),
+            ..AgentView::default()
+        })
     }
 
     /// Takes an event in that happened to `name`.

@@ -52,8 +52,8 @@ fn a_diff_is_read_file_by_file() {
     let text = desk.press("D", "] next file");
     assert!(text.contains("3 files, +2 −1"), "{text}");
     for words in [
-        "2 -two",
-        "2 +TWO",
+        "2 - two",
+        "2 + TWO",
         "+1 −1  base.txt",
         "+1 −0  more.txt  new",
         "1/3 base.txt",

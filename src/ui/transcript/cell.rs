@@ -1,6 +1,7 @@
 //! One cell of a conversation: something that was said or done.
 
 use super::answer::Answer;
+use super::fields::Field;
 use super::find::Needle;
 use super::fold;
 use super::run::ToolRun;
@@ -105,7 +106,7 @@ impl Kind {
         match self {
             Kind::Prompt(text) | Kind::Injected(text) => text.len(),
             Kind::Answer(answer) => answer.text.as_str().len() + answer.thinking.as_str().len(),
-            Kind::Tool(run) => run.input.len() + run.output.len() + run.diff.len(),
+            Kind::Tool(run) => run.bytes(),
             Kind::Notice(_, text, hint) => text.len() + hint.len(),
         }
     }
@@ -118,12 +119,14 @@ impl Kind {
             Kind::Prompt(text) | Kind::Injected(text) => count(text),
             Kind::Answer(answer) => count(answer.thinking.as_str()) + count(answer.text.as_str()),
             Kind::Tool(run) => {
+                let values =
+                    |fields: &[Field]| fields.iter().map(|f| count(&f.value)).sum::<usize>();
                 let input = if run.diff.is_empty() {
-                    run.input.as_str()
+                    values(&run.input)
                 } else {
-                    ""
+                    0
                 };
-                let short = count(&run.tool) + count(&run.on) + count(input);
+                let short = count(&run.tool) + count(&run.on) + input + values(&run.told);
                 let long =
                     [&run.diff, &run.output].map(|t| fold::shown(t).map(count).sum::<usize>());
                 short + long.iter().sum::<usize>()

@@ -4,16 +4,20 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::cell::Fold;
+use super::fields::Field;
 use super::layout::{Mark, Page};
 use super::run::{Progress, ToolRun};
-use crate::domain::text::harmless;
+use crate::domain::text::{harmless, one_line};
 use crate::ui::diff;
+use crate::ui::textual::pad;
 use crate::ui::wrap::{Break, Margin, Row, fit, width, wrap};
 
 /// Most lines of output, and of a diff, that an open call shows.
 const LINES_MAX: usize = 200;
-/// Most rows of input that an open call shows.
-const INPUT_ROWS: usize = 40;
+/// Most rows that one field of an open call takes.
+const FIELD_ROWS: usize = 60;
+/// Widest name of a field, in columns; a longer one is cut.
+const NAME_MAX: usize = 16;
 /// Most rows that one line of output takes.
 const ROWS_OF_LINE: usize = 60;
 /// Lines of its output that a running call shows.
@@ -27,8 +31,7 @@ pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<R
     match (run.fold, run.progress) {
         (Fold::Open, _) => {
             if run.diff.is_empty() {
-                let input = block(&run.input, page.theme.code, page, ink);
-                out.extend(some(input, INPUT_ROWS, page));
+                out.extend(told(&run.input, page.theme.code, page, ink));
             }
             let diff = diff::read(run.diff.trim_end());
             let look = diff::Look {
@@ -40,6 +43,7 @@ pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<R
             out.extend(some_lines(&diff, page, ink, |line, ink| {
                 diff::rows(line, look, ink)
             }));
+            out.extend(told(&run.told, page.theme.text, page, ink));
             out.extend(lines(&run.output, page, ink));
         }
         (Fold::Folded, Progress::Running) => {
@@ -150,6 +154,33 @@ fn block(text: &str, style: Style, page: Page<'_>, ink: &mut usize) -> Vec<Row> 
     };
     let words = [Span::styled(harmless(text), style)];
     wrap(&words, page.columns, &margin, Break::Anywhere, ink)
+}
+
+/// Names and values in two columns; a value that is too long goes on below where it begins.
+fn told(fields: &[Field], style: Style, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
+    let names = fields.iter().map(|field| width(&field.name));
+    let wide = names.max().unwrap_or(0).min(NAME_MAX);
+    let mut out = Vec::new();
+    for Field { name, value } in fields {
+        let is_named = !name.is_empty();
+        let name = pad(&one_line(name), wide);
+        let (first, under) = if is_named {
+            let name = Span::styled(format!("  {name}  "), page.theme.dim);
+            (vec![name], wide + 4)
+        } else {
+            (vec!["  ".into()], 2)
+        };
+        let value = value.trim_end();
+        if value.is_empty() {
+            out.push(Row::ornament(first, *ink));
+            continue;
+        }
+        let margin = Margin::hanging(first, vec![" ".repeat(under).into()]);
+        let words = [Span::styled(harmless(value), style)];
+        let rows = wrap(&words, page.columns, &margin, Break::Words, ink);
+        out.extend(some(rows, FIELD_ROWS, page));
+    }
+    out
 }
 
 /// The lines of a long text that an open call shows: the first and the last.

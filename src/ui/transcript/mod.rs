@@ -9,9 +9,11 @@ mod answer;
 mod apply;
 mod cell;
 mod copy;
+mod fields;
 mod find;
 mod fold;
 mod follow;
+mod forms;
 mod hit;
 mod kept;
 mod layout;
@@ -26,9 +28,12 @@ mod view;
 
 use std::collections::VecDeque;
 
+use jiff::tz::TimeZone;
+
 pub use copy::Portion;
 pub use find::{Hit, Needle, hits};
 pub use follow::{Scroll, Viewport};
+pub use forms::FORMS;
 pub use log::CELLS_MAX;
 pub use search::{Round, Search};
 pub use view::{Drawn, TranscriptCache};
@@ -52,6 +57,8 @@ pub struct Transcript {
     /// The calls that run, and the numbers of their cells.
     running: VecDeque<(CallId, u64)>,
     place: Place,
+    /// The zone of the times that are told; none: UTC.
+    zone: Option<TimeZone>,
     search: Option<Box<Search>>,
     /// Layouts between two scrolls, while the reader is not at the newest. Not a part of the state: they
     /// are always what [`layout::lay`] gives.
@@ -62,6 +69,19 @@ impl Transcript {
     /// An empty one.
     pub fn new() -> Transcript {
         Transcript::default()
+    }
+
+    /// An empty one, whose times are told in a zone.
+    pub fn in_zone(zone: Option<TimeZone>) -> Transcript {
+        Transcript {
+            zone,
+            ..Transcript::default()
+        }
+    }
+
+    /// The zone of the times that are told.
+    fn zone(&self) -> TimeZone {
+        self.zone.clone().unwrap_or(TimeZone::UTC)
     }
 
     /// Adds a line of crewdeck's own.

@@ -169,7 +169,7 @@ impl Transcript {
 
     fn begin_run(&mut self, call: &CallId, run: ToolRun) {
         self.close_answer();
-        let number = self.push(Kind::Tool(Box::new(run)));
+        let number = self.log.push_call(run);
         // Servers may use an id again: the newest call of that id is meant.
         self.running.retain(|(id, _)| id != call);
         self.running.push_back((call.clone(), number));
@@ -185,7 +185,7 @@ impl Transcript {
         let number = known.map_or_else(
             || {
                 let run = ToolRun::begun(tool, "", &serde_json::Value::Null, &self.zone());
-                self.push(Kind::Tool(Box::new(run)))
+                self.log.push_call(run)
             },
             |(_, number)| number,
         );

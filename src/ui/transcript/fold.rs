@@ -3,6 +3,7 @@
 use ratatui::style::Style;
 use ratatui::text::Span;
 
+use super::calls::Calls;
 use super::cell::Fold;
 use super::fields::Field;
 use super::layout::{Mark, Page};
@@ -30,8 +31,11 @@ pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<R
     let mut out = vec![head(run, mark, page)];
     match (run.fold, run.progress) {
         (Fold::Open, _) => {
+            let fields = run.input.iter().chain(&run.told);
+            let names = fields.map(|f| width(&f.name)).max().unwrap_or(0);
+            let names = names.min(NAME_MAX);
             if run.diff.is_empty() {
-                out.extend(told(&run.input, page.theme.code, page, ink));
+                out.extend(told(&run.input, names, page.theme.code, page, ink));
             }
             let diff = diff::read(run.diff.trim_end());
             let look = diff::Look {
@@ -43,7 +47,7 @@ pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<R
             out.extend(some_lines(&diff, page, ink, |line, ink| {
                 diff::rows(line, look, ink)
             }));
-            out.extend(told(&run.told, page.theme.text, page, ink));
+            out.extend(told(&run.told, names, page.theme.text, page, ink));
             out.extend(lines(&run.output, page, ink));
         }
         (Fold::Folded, Progress::Running) => {
@@ -62,8 +66,54 @@ pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<R
     out
 }
 
-/// `✓ tool  what it works on · what came of it`: all of it in one row.
+/// The line before calls of the same tool: `✓ tool × 8 first … last`, and why one failed.
+pub fn calls(calls: &Calls, mark: Mark, page: Page<'_>) -> Vec<Row> {
+    let name = format!("{} × {}", calls.tool, calls.len);
+    let result = calls.result();
+    let on = match calls.fold {
+        Fold::Open => "one by one".into(),
+        Fold::Folded if calls.is_same => calls.first.clone(),
+        Fold::Folded => {
+            // Both ends are worth the same room.
+            let taken = width(&name) + width(&result) + 10;
+            let each = page.columns.saturating_sub(taken) / 2;
+            let ends = [&calls.first, &calls.last].map(|on| fit(on, each));
+            ends.join(" … ").trim().to_string()
+        }
+    };
+    let head = Head {
+        progress: calls.progress(),
+        name: &name,
+        on: &on,
+        result,
+    };
+    let mut out = vec![line(&head, mark, page)];
+    if calls.fold == Fold::Folded && !calls.why.is_empty() {
+        out.push(one(&calls.why, page.theme.error, page));
+    }
+    out
+}
+
+/// What the first line of a call says.
+struct Head<'a> {
+    progress: Progress,
+    name: &'a str,
+    on: &'a str,
+    result: String,
+}
+
 fn head(run: &ToolRun, mark: Mark, page: Page<'_>) -> Row {
+    let head = Head {
+        progress: run.progress,
+        name: &run.tool,
+        on: &run.on,
+        result: run.result(),
+    };
+    line(&head, mark, page)
+}
+
+/// `✓ tool  what it works on · what came of it`: all of it in one row.
+fn line(run: &Head<'_>, mark: Mark, page: Page<'_>) -> Row {
     let theme = page.theme;
     let (shape, style) = match run.progress {
         Progress::Running => ("◐", theme.working),
@@ -78,16 +128,16 @@ fn head(run: &ToolRun, mark: Mark, page: Page<'_>) -> Row {
     let mut row = Shelf::new(page.columns);
     row.put(shape, style);
     row.put(" ", Style::default());
-    row.put(&run.tool, name_style);
+    row.put(run.name, name_style);
     // What came of it is there whole or not at all; what it works on gives way to it, down to its least:
     // how a call failed matters more than what became of one that did not.
     let least = match run.progress {
         Progress::Failed => 1,
         Progress::Running | Progress::Done | Progress::Abandoned => ON_LEAST,
     };
-    let least = least.min(width(&run.on));
-    let result = match run.result() {
-        result if result.is_empty() => result,
+    let least = least.min(width(run.on));
+    let result = match &run.result {
+        result if result.is_empty() => String::new(),
         result => format!(" · {result}"),
     };
     let result = if 1 + least + width(&result) <= row.room {
@@ -98,7 +148,7 @@ fn head(run: &ToolRun, mark: Mark, page: Page<'_>) -> Row {
     if !run.on.is_empty() {
         let room = row.room.saturating_sub(1 + width(&result));
         row.put(" ", Style::default());
-        row.put(&fit(&run.on, room), theme.text);
+        row.put(&fit(run.on, room), theme.text);
     }
     row.put(&result, theme.dim);
     Row::ornament(row.spans, 0)
@@ -157,9 +207,7 @@ fn block(text: &str, style: Style, page: Page<'_>, ink: &mut usize) -> Vec<Row> 
 }
 
 /// Names and values in two columns; a value that is too long goes on below where it begins.
-fn told(fields: &[Field], style: Style, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
-    let names = fields.iter().map(|field| width(&field.name));
-    let wide = names.max().unwrap_or(0).min(NAME_MAX);
+fn told(fields: &[Field], wide: usize, style: Style, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
     let mut out = Vec::new();
     for Field { name, value } in fields {
         let is_named = !name.is_empty();

@@ -7,6 +7,7 @@
 
 mod answer;
 mod apply;
+mod calls;
 mod cell;
 mod copy;
 mod fields;
@@ -158,7 +159,9 @@ impl Transcript {
         if self.log.selected.is_none() {
             let is_tool = |n: &u64| {
                 let at = self.log.index(*n);
-                at.is_some_and(|at| matches!(self.log.cell(at).kind, Kind::Tool(_)))
+                at.is_some_and(|at| {
+                    matches!(self.log.cell(at).kind, Kind::Tool(_) | Kind::Calls(_))
+                })
             };
             let last = self.log.foldable().rev().find(is_tool);
             self.log.selected = last.or_else(|| self.log.foldable().next_back());
@@ -197,7 +200,11 @@ impl Transcript {
     pub fn selected_subagent(&self) -> Option<&Name> {
         let subagent = |number: u64| match &self.log.cell(self.log.index(number)?).kind {
             Kind::Tool(run) => run.subagent.as_ref(),
-            Kind::Prompt(_) | Kind::Answer(_) | Kind::Injected(_) | Kind::Notice(..) => None,
+            Kind::Prompt(_)
+            | Kind::Answer(_)
+            | Kind::Calls(_)
+            | Kind::Injected(_)
+            | Kind::Notice(..) => None,
         };
         match self.log.selected {
             Some(number) => subagent(number),

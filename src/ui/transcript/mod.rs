@@ -1,7 +1,7 @@
 //! The conversation of one agent as cells: what was said, what tools did, and where the reader stands in it.
 //!
-//! [`Transcript::apply`] turns events into cells (`cell`, `answer`, `run`, in a `log`); `layout`, `fold` and
-//! `markdown` turn a cell into rows; `follow` knows which row is the first in view; `search` and `find` look for words;
+//! [`Transcript::apply`] turns events into cells (`cell`, `answer`, `run` with its `fields`, `calls` that fold together, in a
+//! `log`); `layout`, `fold` and `markdown` turn a cell into rows; `follow` knows which row is the first in view; `search` and `find` look for words;
 //! `view` draws. Everything
 //! is bounded: the cells ([`CELLS_MAX`]), the text of each, the rows that an open one shows.
 

@@ -1,6 +1,6 @@
 //! What fills the scenes beside the crew of the fixtures: more of everything than fits.
 
-pub use super::work::{diff, diff_of_files, jobs, long_conversation};
+pub use super::work::{diff, diff_of_files, jobs, long_conversation, written_tasks};
 
 use std::sync::Arc;
 

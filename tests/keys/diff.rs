@@ -67,7 +67,7 @@ fn a_diff_is_read_file_by_file() {
     desk.press("[", "2/3 more.txt");
     desk.press("/needle\r", "/needle 1/1");
     desk.press("q[", "1/3 base.txt");
-    desk.press("?", "go to the next file");
+    desk.press("\x1bOP", "go to the next file");
     desk.clear("q", "go to the next file");
     desk.clear("q", "Changes of task #1");
     desk.leave();

@@ -71,15 +71,19 @@ pub fn calls(calls: &Calls, mark: Mark, page: Page<'_>) -> Vec<Row> {
     let name = format!("{} × {}", calls.tool, calls.len);
     let result = calls.result();
     let on = match calls.fold {
-        Fold::Open => "one by one".into(),
+        Fold::Open => "one by one".to_string(),
         Fold::Folded if calls.is_same => calls.first.clone(),
         Fold::Folded => {
             // Both ends are worth the same room.
-            let taken = width(&name) + width(&result) + 10;
+            let taken = width(&name) + width(&result) + 12;
             let each = page.columns.saturating_sub(taken) / 2;
             let ends = [&calls.first, &calls.last].map(|on| fit(on, each));
             ends.join(" … ").trim().to_string()
         }
+    };
+    let on = match on.as_str() {
+        "" => on,
+        on => format!("· {on}"),
     };
     let head = Head {
         progress: calls.progress(),

@@ -14,6 +14,8 @@ pub struct Form {
 pub enum Answer {
     /// Words of crewdeck: JSON among them is told field by field.
     Own,
+    /// Words of crewdeck that say all that was asked: it is not shown a second time.
+    Repeats,
     /// What a program, a file or another agent says: it is shown as it is.
     Foreign,
 }
@@ -27,25 +29,26 @@ pub enum Place {
     Apart,
 }
 
-/// The tools whose answers come from outside, each with its place. `tests/tools.rs` holds that there are such tools.
-pub const FORMS: &[(&str, Place)] = &[
-    ("bash", Place::Apart),
-    ("background_run", Place::Apart),
-    ("write_file", Place::Apart),
-    ("edit_file", Place::Apart),
-    ("task", Place::Apart),
-    ("read_file", Place::Together),
-    ("glob", Place::Together),
-    ("grep", Place::Together),
-    ("check_background", Place::Together),
-    ("load_skill", Place::Together),
+/// The tools of which something is to be said. `tests/tools.rs` holds that there are such tools.
+pub const FORMS: &[(&str, Answer, Place)] = &[
+    ("bash", Answer::Foreign, Place::Apart),
+    ("background_run", Answer::Foreign, Place::Apart),
+    ("write_file", Answer::Foreign, Place::Apart),
+    ("edit_file", Answer::Foreign, Place::Apart),
+    ("task", Answer::Foreign, Place::Apart),
+    ("read_file", Answer::Foreign, Place::Together),
+    ("glob", Answer::Foreign, Place::Together),
+    ("grep", Answer::Foreign, Place::Together),
+    ("check_background", Answer::Foreign, Place::Together),
+    ("load_skill", Answer::Foreign, Place::Together),
+    ("todo", Answer::Repeats, Place::Together),
 ];
 
 /// How the calls of the tool of that name are shown.
 pub fn form(tool: &str) -> Form {
-    let listed = FORMS.iter().find(|(name, _)| *name == tool);
-    let (answer, row) = listed.map_or((Answer::Own, Place::Together), |(_, row)| {
-        (Answer::Foreign, *row)
+    let listed = FORMS.iter().find(|(name, ..)| *name == tool);
+    let (answer, row) = listed.map_or((Answer::Own, Place::Together), |(_, answer, row)| {
+        (*answer, *row)
     });
     Form { answer, row }
 }

@@ -327,8 +327,10 @@ impl Log {
                 Above::Close
             }
             Some(_) => Above::Apart,
-            None if self.dropped > 0 => Above::Dropped(self.dropped),
-            None => Above::Nothing,
+            None => match self.cells.front().map_or(0, |first| first.entries) {
+                0 => Above::Nothing,
+                dropped => Above::Dropped(dropped),
+            },
         }
     }
 

@@ -103,7 +103,11 @@ impl ToolRun {
         self.output.clear();
         let told = match form(&self.tool).answer {
             Answer::Own => fields::of_output(output, &self.input, zone, OUTPUT_MAX),
-            Answer::Foreign => None,
+            Answer::Repeats if outcome == Outcome::Ok => {
+                self.input.clear();
+                None
+            }
+            Answer::Repeats | Answer::Foreign => None,
         };
         match told {
             Some(Told { gist, fields }) => (self.gist, self.told) = (one_line(&gist), fields),

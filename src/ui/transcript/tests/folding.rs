@@ -61,22 +61,22 @@ fn three_calls_fold_and_two_do_not() {
         ["✓ read_file f1 · text 1", "✓ read_file f2 · text 2"]
     );
     let mut all = transcript(&reads(3));
-    assert_eq!(lines(&all), ["✓ read_file × 3 f1 … f3"]);
+    assert_eq!(lines(&all), ["✓ read_file × 3 · f1 … f3"]);
     take(&mut all, &[begun("read_file", "f4")]);
-    assert_eq!(lines(&all), ["◐ read_file × 4 f1 … f4 · 1 running"]);
+    assert_eq!(lines(&all), ["◐ read_file × 4 · f1 … f4 · 1 running"]);
     // Another tool, a word and a word of crewdeck each begin anew.
     take(&mut all, &called("glob", "*.rs", Outcome::Ok, "a"));
     take(&mut all, &reads(2));
     take(&mut all, &[said("I see."), notice(Level::Info, "so")]);
     take(&mut all, &reads(3));
     let expected = [
-        "◐ read_file × 4 f1 … f4 · 1 running",
+        "◐ read_file × 4 · f1 … f4 · 1 running",
         "✓ glob *.rs · a",
         "✓ read_file f1 · text 1",
         "✓ read_file f2 · text 2",
         "I see.",
         "· so",
-        "✓ read_file × 3 f1 … f3",
+        "✓ read_file × 3 · f1 … f3",
     ];
     assert_eq!(lines(&all), expected);
 }
@@ -107,7 +107,7 @@ fn a_failed_call_is_seen_in_the_folded_line() {
     ));
     let mut all = transcript(&calls);
     let expected = [
-        "✗ read_file × 5 f1 … f8 · 2 failed",
+        "✗ read_file × 5 · f1 … f8 · 2 failed",
         "  Error: no such file f9",
     ];
     assert_eq!(lines(&all), expected);
@@ -126,7 +126,7 @@ fn enter_shows_the_calls_each_of_which_opens_and_folds_them_again() {
     let mut all = transcript(&reads(3));
     all.toggle_selected();
     let open = [
-        "✓ read_file × 3 one by one",
+        "✓ read_file × 3 · one by one",
         "✓ read_file f1 · text 1",
         "✓ read_file f2 · text 2",
         "✓ read_file f3 · text 3",
@@ -139,7 +139,7 @@ fn enter_shows_the_calls_each_of_which_opens_and_folds_them_again() {
     all.select_prev();
     all.select_prev();
     all.toggle_selected();
-    assert_eq!(lines(&all), ["✓ read_file × 3 f1 … f3"]);
+    assert_eq!(lines(&all), ["✓ read_file × 3 · f1 … f3"]);
     // What is hidden is not selected.
     all.select_next();
     all.select_prev();
@@ -153,7 +153,7 @@ fn enter_shows_the_calls_each_of_which_opens_and_folds_them_again() {
     assert_eq!(
         lines(&all),
         [
-            "✓ read_file × 3 one by one",
+            "✓ read_file × 3 · one by one",
             open[1],
             "✓ read_file f2 · text 2",
             "  path  f2",
@@ -173,7 +173,7 @@ fn a_call_that_is_read_is_not_folded_away() {
             all.scroll(Scroll::Bottom, view(40, 30));
         }
         take(&mut all, &reads(1));
-        assert_eq!(lines(&all)[0], "✓ read_file × 3 one by one");
+        assert_eq!(lines(&all)[0], "✓ read_file × 3 · one by one");
     }
 }
 
@@ -187,14 +187,14 @@ fn a_match_in_a_hidden_call_shows_it_and_the_next_one_elsewhere_hides_it() {
     assert_eq!(all.found(), (1, 1));
     assert!(lines(&all)[0].ends_with("one by one"));
     all.write_search(|line: &mut LineInput| *line = LineInput::default(), view);
-    assert_eq!(lines(&all)[0], "✓ read_file × 4 f1 … f4");
+    assert_eq!(lines(&all)[0], "✓ read_file × 4 · f1 … f4");
     all.write_search(|line: &mut LineInput| line.insert("text"), view);
     all.keep_search();
     for nth in 2..=5 {
         all.next_match(Way::Forward, view);
         assert_eq!(all.found(), (nth, 5));
     }
-    assert_eq!(lines(&all)[0], "✓ read_file × 4 f1 … f4");
+    assert_eq!(lines(&all)[0], "✓ read_file × 4 · f1 … f4");
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn the_reader_stays_where_he_is_when_the_calls_in_view_are_folded() {
     take(&mut all, &reads(1));
     let text = screen(&all, 40, 10);
     assert!(
-        text.contains("word 36") && text.contains("✓ read_file × 3 f1 … f1"),
+        text.contains("word 36") && text.contains("✓ read_file × 3 · f1 … f1"),
         "{text}"
     );
     // From there on everything can be reached, up and down.

@@ -67,6 +67,8 @@
 //!   git keeps the branches: `store/refs.rs`
 //! - what stands on the first page: `app/first.rs` and `app/ground.rs`; how it is shown: `ui/first.rs`; how it goes:
 //!   `app/dashboard/first.rs`; a new start from it: `app/dashboard/starts.rs`
+//! - how a tool call looks: `ui/transcript/fold.rs`, which tools answer in crewdeck's own words: `ui/transcript/forms.rs`;
+//!   a diff: `ui/diff/`
 //! - what the mouse can press: `ui/hit/`; what completes a word in the composer: `ui/complete.rs`
 //! - a session that is watched again: [`ui::replay`] (the player), `ui/update/replay.rs` (the screen moved through it)
 //! - a second dashboard in the same directory: what it sees `app/follow.rs`, what it does `crew/viewer.rs`, how it takes

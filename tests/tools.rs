@@ -225,3 +225,10 @@ fn files_are_written_edited_and_found() {
         text.len()
     );
 }
+
+#[test]
+fn the_screen_knows_the_tools_whose_answers_come_from_outside() {
+    for (name, ..) in crewdeck::ui::transcript::FORMS {
+        assert!(crewdeck::tools::table::find(name).is_some(), "{name}");
+    }
+}

@@ -276,18 +276,37 @@ impl Announced {
     }
 }
 
+/// An input of at most about [`SHOWN_MAX`] bytes: its long texts are cut, each for itself, and where that is not enough it is
+/// a text that is cut.
+fn bounded(input: &Value) -> Value {
+    let whole = input.to_string();
+    if whole.len() <= SHOWN_MAX {
+        return input.clone();
+    }
+    if let Value::Object(fields) = input {
+        // As JSON a text may take twice the room, and the marks take some.
+        let each = SHOWN_MAX / (2 * fields.len().max(1));
+        let mut short = fields.clone();
+        for value in short.values_mut() {
+            if let Value::String(text) = value {
+                *text = head_and_tail(text, each);
+            }
+        }
+        let short = Value::Object(short);
+        if short.to_string().len() <= SHOWN_MAX {
+            return short;
+        }
+    }
+    Value::String(head_and_tail(&whole, SHOWN_MAX))
+}
+
 fn begun(agent: &Name, call: &ToolCall) -> EventKind {
-    let input = if call.input.to_string().len() <= SHOWN_MAX {
-        call.input.clone()
-    } else {
-        Value::String(head_and_tail(&call.input.to_string(), SHOWN_MAX))
-    };
     EventKind::ToolStarted {
         agent: agent.clone(),
         call: call.id.clone(),
         tool: call.name.clone(),
         on: shown(call),
-        input,
+        input: bounded(&call.input),
     }
 }
 
@@ -318,6 +337,28 @@ mod tests {
             other => format!("{other:?}"),
         };
         events.iter().map(name).collect()
+    }
+
+    #[test]
+    fn of_a_long_input_each_text_is_cut_and_what_is_short_stays() {
+        let long = "line\n".repeat(50_000);
+        let input =
+            serde_json::json!({"subject": "Write it", "description": long, "blocked_by": [1]});
+        let short = bounded(&input);
+        assert_eq!(short["subject"], "Write it");
+        assert_eq!(short["blocked_by"], serde_json::json!([1]));
+        let said = short["description"].as_str().unwrap();
+        assert!(
+            said.contains("bytes cut here") && said.starts_with("line\n"),
+            "{said}"
+        );
+        for input in [
+            input,
+            serde_json::json!([long]),
+            serde_json::json!({"a": [long]}),
+        ] {
+            assert!(bounded(&input).to_string().len() < SHOWN_MAX * 2);
+        }
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use jiff::tz::TimeZone;
+
 use super::costs::Used;
 use super::pulse::Pulse;
 use super::transcript::Transcript;
@@ -174,9 +176,19 @@ pub struct Agents {
     known: BTreeMap<Name, AgentView>,
     /// How many made room, subagents aside, and what they used.
     past: (usize, Used),
+    /// The zone of the times that conversations tell; none: UTC.
+    zone: Option<TimeZone>,
 }
 
 impl Agents {
+    /// Nobody yet; times are told in a zone.
+    pub fn in_zone(zone: TimeZone) -> Agents {
+        Agents {
+            zone: Some(zone),
+            ..Agents::default()
+        }
+    }
+
     /// The agent of that name, if it was heard of.
     pub fn get(&self, name: &Name) -> Option<&AgentView> {
         self.known.get(name)
@@ -196,7 +208,11 @@ impl Agents {
                 self.let_go(&victim);
             }
         }
-        self.known.entry(name.clone()).or_default()
+        let zone = &self.zone;
+        self.known.entry(name.clone()).or_insert_with(|| AgentView {
+            transcript: Transcript::in_zone(zone.clone()),
+            ..AgentView::default()
+        })
     }
 
     /// Forgets an agent, but not what it used: that of a subagent is its parent's.

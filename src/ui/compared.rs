@@ -27,7 +27,7 @@
 //! | btop | a row of small bars says how busy something was | five minutes of each teammate: `src/ui/pulse.rs` | big graphs: what agents use is a sum, not a wave |
 //! | k9s | the header says where one is and how it stands | one line: which project, who works, who waits, model, window, tokens, cost: `src/ui/view/status.rs`; project in the terminal's title | several rows of header and a logo: the rows are worth more |
 //! | k9s | pulses: a page of its own for how all of it is (`internal/view/pulse.go`) | `p`: who waits, failed or stands still, with the key that helps: `src/ui/problems/mod.rs` | – |
-//! | opencode | a conversation, one input, nearly nothing else; the output of tools is cut ("Click to expand") | folded tool calls, opened one by one: `src/ui/transcript/fold.rs`; the composer has the keys at the start | a screen that hides the rest of the crew: seeing it is the point here |
+//! | opencode | a conversation, one input, nearly nothing else; the output of tools is cut ("Click to expand") | folded tool calls, opened one by one, and those of one tool that follow each other in one line: `src/ui/transcript/fold.rs`, `src/ui/transcript/calls.rs`; names and values, not JSON: `src/ui/transcript/fields.rs`; the composer has the keys at the start | a screen that hides the rest of the crew: seeing it is the point here |
 //!
 //! # Focus and selection
 //!
@@ -59,6 +59,7 @@
 //! | k9s | `/` with `!` for what is not wanted and labels | `owner:`, `status:`, `tag:` and `!`; what is not understood is said: `src/ui/board/filter.rs` | regular expressions: words are enough for titles |
 //! | yazi, btop | the filter narrows while it is written, Enter keeps it, a key clears it, the title says that there is one | all four: `src/ui/update/board.rs` | – |
 //! | lazygit, tig | `/` in a long text, then `n` and `N` | in the conversation, folded output too, and in every text that is read; the match is counted on the frame: `src/ui/transcript/search.rs`, `src/ui/text_search.rs` | – |
+//! | lazygit, tig | a diff file by file, with a list of the files and keys between them | the list above, `]` and `[`, headings with what became of a file, numbers: `src/ui/diff/page.rs` | a pane for the list, staging of lines: the person reads what agents did, and merges it or not |
 //! | lazygit, yazi | a line of the help can be chosen, and is done | the same; what means nothing here says where it does: `src/ui/help.rs` | – |
 //! | tig, lazygit | a key without a meaning says so | the same, with the pane in which it has one: `src/ui/update/unknown.rs` | – |
 //!

@@ -231,7 +231,7 @@ impl UiState {
             first: First::default(),
             seat: Seat::Crew,
             setup: None,
-            agents: Agents::default(),
+            agents: Agents::in_zone(zone.clone()),
             board: Arc::default(),
             board_kept: board::Kept::default(),
             board_shape: board::Shape::default(),

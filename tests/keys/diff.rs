@@ -52,8 +52,8 @@ fn a_diff_is_read_file_by_file() {
     let text = desk.press("D", "] next file");
     assert!(text.contains("3 files, +2 −1"), "{text}");
     for words in [
-        "2 -two",
-        "2 +TWO",
+        "2 - two",
+        "2 + TWO",
         "+1 −1  base.txt",
         "+1 −0  more.txt  new",
         "1/3 base.txt",
@@ -67,7 +67,7 @@ fn a_diff_is_read_file_by_file() {
     desk.press("[", "2/3 more.txt");
     desk.press("/needle\r", "/needle 1/1");
     desk.press("q[", "1/3 base.txt");
-    desk.press("?", "go to the next file");
+    desk.press("\x1bOP", "go to the next file");
     desk.clear("q", "go to the next file");
     desk.clear("q", "Changes of task #1");
     desk.leave();

@@ -51,7 +51,7 @@ impl Transcript {
                 on,
                 input,
                 ..
-            } => self.begin_run(call, ToolRun::begun(tool, on, input)),
+            } => self.begin_run(call, ToolRun::begun(tool, on, input, &self.zone())),
             EventKind::ToolOutput { call, chunk, .. } => {
                 if let Some((_, number)) = self.running.iter().find(|(id, _)| id == call) {
                     self.log.change(*number, |kind| {
@@ -69,9 +69,12 @@ impl Transcript {
                 diff,
                 took_ms,
                 ..
-            } => self.end_run(call, tool, |run| {
-                run.end(*outcome, output, diff, *took_ms);
-            }),
+            } => {
+                let zone = self.zone();
+                self.end_run(call, tool, |run| {
+                    run.end(*outcome, output, diff, *took_ms, &zone);
+                });
+            }
             EventKind::TurnEnded { end, .. } => {
                 self.close_answer();
                 self.abandon_runs();
@@ -168,7 +171,7 @@ impl Transcript {
 
     fn begin_run(&mut self, call: &CallId, run: ToolRun) {
         self.close_answer();
-        let number = self.push(Kind::Tool(Box::new(run)));
+        let number = self.log.push_call(run);
         // Servers may use an id again: the newest call of that id is meant.
         self.running.retain(|(id, _)| id != call);
         self.running.push_back((call.clone(), number));
@@ -183,8 +186,8 @@ impl Transcript {
         let known = at.and_then(|at| self.running.remove(at));
         let number = known.map_or_else(
             || {
-                let run = ToolRun::begun(tool, "", &serde_json::Value::Null);
-                self.push(Kind::Tool(Box::new(run)))
+                let run = ToolRun::begun(tool, "", &serde_json::Value::Null, &self.zone());
+                self.log.push_call(run)
             },
             |(_, number)| number,
         );

@@ -1,9 +1,11 @@
 //! One cell of a conversation: something that was said or done.
 
 use super::answer::Answer;
+use super::calls::Calls;
+use super::fields::Field;
 use super::find::Needle;
 use super::fold;
-use super::run::ToolRun;
+use super::run::{Progress, ToolRun};
 use crate::domain::text::one_line;
 use crate::protocol::event::{Level, TurnEnd};
 
@@ -16,6 +18,10 @@ pub struct Cell {
     pub version: u64,
     /// How often it holds what is searched for.
     pub found: usize,
+    /// The number of the line before the calls that it is one of.
+    pub calls: Option<u64>,
+    /// How many entries came before it since the conversation began; lines before calls are none.
+    pub entries: u64,
 }
 
 /// What a cell holds.
@@ -27,6 +33,8 @@ pub enum Kind {
     Answer(Box<Answer>),
     /// A tool call.
     Tool(Box<ToolRun>),
+    /// The line before calls of the same tool.
+    Calls(Box<Calls>),
     /// Something else that entered the conversation, in one line.
     Injected(String),
     /// A word of crewdeck itself: how much it matters, what, and what to do (may be empty).
@@ -70,7 +78,7 @@ impl Kind {
         match self {
             Kind::Prompt(_) => Group::Person,
             Kind::Answer(_) => Group::Model,
-            Kind::Tool(_) | Kind::Injected(_) | Kind::Notice(..) => Group::Work,
+            Kind::Tool(_) | Kind::Calls(_) | Kind::Injected(_) | Kind::Notice(..) => Group::Work,
         }
     }
 
@@ -78,6 +86,7 @@ impl Kind {
     pub fn is_blank(&self) -> bool {
         match self {
             Kind::Answer(answer) => answer.is_blank(),
+            Kind::Calls(calls) => !calls.is_shown(),
             Kind::Prompt(_) | Kind::Tool(_) | Kind::Injected(_) | Kind::Notice(..) => false,
         }
     }
@@ -86,6 +95,7 @@ impl Kind {
     pub fn fold(&mut self) -> Option<&mut Fold> {
         match self {
             Kind::Tool(run) => Some(&mut run.fold),
+            Kind::Calls(calls) => calls.is_shown().then_some(&mut calls.fold),
             Kind::Answer(answer) if !answer.thinking.is_blank() => Some(&mut answer.fold),
             Kind::Answer(_) | Kind::Prompt(_) | Kind::Injected(_) | Kind::Notice(..) => None,
         }
@@ -95,6 +105,7 @@ impl Kind {
     pub fn is_foldable(&self) -> bool {
         match self {
             Kind::Tool(_) => true,
+            Kind::Calls(calls) => calls.is_shown(),
             Kind::Answer(answer) => !answer.thinking.is_blank(),
             Kind::Prompt(_) | Kind::Injected(_) | Kind::Notice(..) => false,
         }
@@ -105,7 +116,8 @@ impl Kind {
         match self {
             Kind::Prompt(text) | Kind::Injected(text) => text.len(),
             Kind::Answer(answer) => answer.text.as_str().len() + answer.thinking.as_str().len(),
-            Kind::Tool(run) => run.input.len() + run.output.len() + run.diff.len(),
+            Kind::Tool(run) => run.bytes(),
+            Kind::Calls(calls) => calls.bytes(),
             Kind::Notice(_, text, hint) => text.len() + hint.len(),
         }
     }
@@ -118,16 +130,20 @@ impl Kind {
             Kind::Prompt(text) | Kind::Injected(text) => count(text),
             Kind::Answer(answer) => count(answer.thinking.as_str()) + count(answer.text.as_str()),
             Kind::Tool(run) => {
+                let values =
+                    |fields: &[Field]| fields.iter().map(|f| count(&f.value)).sum::<usize>();
                 let input = if run.diff.is_empty() {
-                    run.input.as_str()
+                    values(&run.input)
                 } else {
-                    ""
+                    0
                 };
-                let short = count(&run.tool) + count(&run.on) + count(input);
+                let short = count(&run.tool) + count(&run.on) + input + values(&run.told);
                 let long =
                     [&run.diff, &run.output].map(|t| fold::shown(t).map(count).sum::<usize>());
                 short + long.iter().sum::<usize>()
             }
+            // Its words are those of the calls.
+            Kind::Calls(_) => 0,
             Kind::Notice(_, text, hint) => count(text) + count(hint),
         }
     }
@@ -138,18 +154,32 @@ impl Kind {
             Kind::Prompt(_) => "the prompt",
             Kind::Answer(_) => "the answer",
             Kind::Tool(_) => "the tool call",
+            Kind::Calls(_) => "the tool calls",
             Kind::Injected(_) | Kind::Notice(..) => "the entry",
         }
     }
 
-    /// The text of the cell, for copying.
+    /// The text of the cell, for copying; the line before calls has none of its own.
     pub fn text(&self) -> String {
         match self {
             Kind::Prompt(text) | Kind::Injected(text) => text.clone(),
             Kind::Answer(answer) => answer.text.as_str().to_string(),
             Kind::Tool(run) => run.text(),
+            Kind::Calls(_) => String::new(),
             Kind::Notice(_, text, hint) if hint.is_empty() => text.clone(),
             Kind::Notice(_, text, hint) => format!("{text}\n{hint}"),
+        }
+    }
+
+    /// How far it has come, if it is a call.
+    pub fn progress(&self) -> Option<Progress> {
+        match self {
+            Kind::Tool(run) => Some(run.progress),
+            Kind::Prompt(_)
+            | Kind::Answer(_)
+            | Kind::Calls(_)
+            | Kind::Injected(_)
+            | Kind::Notice(..) => None,
         }
     }
 

@@ -31,7 +31,8 @@ impl Transcript {
         let selected = self.log.selected;
         if let Some((number, kind)) = selected.and_then(|n| Some((n, self.kind(n)?))) {
             let words = format!("selected: {}", kind.name());
-            out.push((Portion::Cell(number), words, gist(&kind.text())));
+            let text = self.text_at(number).unwrap_or_default();
+            out.push((Portion::Cell(number), words, gist(&text)));
         }
         let answers: Vec<u64> = self.answers().take(ANSWERS_MAX).collect();
         for number in answers.iter().take(1).filter(|n| Some(**n) != selected) {
@@ -64,7 +65,7 @@ impl Transcript {
         });
         out.extend(blocks.take(BLOCKS_MAX));
         if self.log.len() > 0 {
-            let count = format!("{} entries", self.log.len());
+            let count = format!("{} entries", self.log.entries_from(self.log.number(0)));
             out.push((Portion::Whole, "whole conversation".into(), count));
         }
         out
@@ -73,7 +74,7 @@ impl Transcript {
     /// The text of a part, if it is still there.
     pub fn text_of(&self, portion: &Portion) -> Option<String> {
         match portion {
-            Portion::Cell(number) => self.kind(*number).map(|k| harmless(&k.text())),
+            Portion::Cell(number) => self.text_at(*number).map(|text| harmless(&text)),
             Portion::Code(number, at) => {
                 let (_, code) = self.blocks(*number).into_iter().nth(*at)?;
                 Some(harmless(&code))
@@ -84,8 +85,20 @@ impl Transcript {
 
     /// A word for the selected cell, and its text.
     pub fn selected_text(&self) -> Option<(&'static str, String)> {
-        let kind = self.kind(self.log.selected?)?;
-        Some((kind.name(), harmless(&kind.text())))
+        let number = self.log.selected?;
+        let name = self.kind(number)?.name();
+        Some((name, harmless(&self.text_at(number)?)))
+    }
+
+    /// The text of a cell; of the line before calls, that of all of them.
+    fn text_at(&self, number: u64) -> Option<String> {
+        let kind = self.kind(number)?;
+        let Kind::Calls(calls) = kind else {
+            return Some(kind.text());
+        };
+        let all = number + 1..=number + calls.len as u64;
+        let texts: Vec<String> = all.filter_map(|n| Some(self.kind(n)?.text())).collect();
+        Some(texts.join("\n\n"))
     }
 
     fn kind(&self, number: u64) -> Option<&Kind> {
@@ -96,7 +109,11 @@ impl Transcript {
     fn answers(&self) -> impl Iterator<Item = u64> {
         let has_words = |at: &usize| match &self.log.cell(*at).kind {
             Kind::Answer(answer) => !answer.text.is_blank(),
-            Kind::Prompt(_) | Kind::Tool(_) | Kind::Injected(_) | Kind::Notice(..) => false,
+            Kind::Prompt(_)
+            | Kind::Tool(_)
+            | Kind::Calls(_)
+            | Kind::Injected(_)
+            | Kind::Notice(..) => false,
         };
         let all = (0..self.log.len()).rev().filter(has_words);
         all.map(|at| self.log.number(at))
@@ -105,9 +122,14 @@ impl Transcript {
     fn blocks(&self, number: u64) -> Vec<(String, String)> {
         match self.kind(number) {
             Some(Kind::Answer(answer)) => markdown::code_blocks(answer.text.as_str()),
-            Some(Kind::Prompt(_) | Kind::Tool(_) | Kind::Injected(_) | Kind::Notice(..)) | None => {
-                Vec::new()
-            }
+            Some(
+                Kind::Prompt(_)
+                | Kind::Tool(_)
+                | Kind::Calls(_)
+                | Kind::Injected(_)
+                | Kind::Notice(..),
+            )
+            | None => Vec::new(),
         }
     }
 
@@ -118,7 +140,7 @@ impl Transcript {
         let mut left_out = 0;
         for at in (0..self.log.len()).rev() {
             let kind = &self.log.cell(at).kind;
-            if kind.is_blank() {
+            if kind.is_blank() || matches!(kind, Kind::Calls(_)) {
                 continue;
             }
             let sign = match kind {
@@ -127,9 +149,11 @@ impl Transcript {
                 Kind::Answer(answer) if !answer.thinking.is_blank() => {
                     format!("∴ {}\n\n", harmless(answer.thinking.as_str().trim()))
                 }
-                Kind::Answer(_) | Kind::Tool(_) | Kind::Injected(_) | Kind::Notice(..) => {
-                    String::new()
-                }
+                Kind::Answer(_)
+                | Kind::Tool(_)
+                | Kind::Calls(_)
+                | Kind::Injected(_)
+                | Kind::Notice(..) => String::new(),
             };
             if kind.bytes() > room {
                 left_out = at + 1;

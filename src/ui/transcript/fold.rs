@@ -3,17 +3,22 @@
 use ratatui::style::Style;
 use ratatui::text::Span;
 
+use super::calls::Calls;
 use super::cell::Fold;
+use super::fields::Field;
 use super::layout::{Mark, Page};
 use super::run::{Progress, ToolRun};
-use crate::domain::text::harmless;
+use crate::domain::text::{harmless, one_line};
 use crate::ui::diff;
+use crate::ui::textual::pad;
 use crate::ui::wrap::{Break, Margin, Row, fit, width, wrap};
 
 /// Most lines of output, and of a diff, that an open call shows.
 const LINES_MAX: usize = 200;
-/// Most rows of input that an open call shows.
-const INPUT_ROWS: usize = 40;
+/// Most rows that one field of an open call takes.
+const FIELD_ROWS: usize = 60;
+/// Widest name of a field, in columns; a longer one is cut.
+const NAME_MAX: usize = 16;
 /// Most rows that one line of output takes.
 const ROWS_OF_LINE: usize = 60;
 /// Lines of its output that a running call shows.
@@ -26,9 +31,11 @@ pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<R
     let mut out = vec![head(run, mark, page)];
     match (run.fold, run.progress) {
         (Fold::Open, _) => {
+            let fields = run.input.iter().chain(&run.told);
+            let names = fields.map(|f| width(&f.name)).max().unwrap_or(0);
+            let names = names.min(NAME_MAX);
             if run.diff.is_empty() {
-                let input = block(&run.input, page.theme.code, page, ink);
-                out.extend(some(input, INPUT_ROWS, page));
+                out.extend(told(&run.input, names, page.theme.code, page, ink));
             }
             let diff = diff::read(run.diff.trim_end());
             let look = diff::Look {
@@ -40,6 +47,7 @@ pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<R
             out.extend(some_lines(&diff, page, ink, |line, ink| {
                 diff::rows(line, look, ink)
             }));
+            out.extend(told(&run.told, names, page.theme.text, page, ink));
             out.extend(lines(&run.output, page, ink));
         }
         (Fold::Folded, Progress::Running) => {
@@ -58,8 +66,58 @@ pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<R
     out
 }
 
-/// `✓ tool  what it works on · what came of it`: all of it in one row.
+/// The line before calls of the same tool: `✓ tool × 8 first … last`, and why one failed.
+pub fn calls(calls: &Calls, mark: Mark, page: Page<'_>) -> Vec<Row> {
+    let name = format!("{} × {}", calls.tool, calls.len);
+    let result = calls.result();
+    let on = match calls.fold {
+        Fold::Open => "one by one".to_string(),
+        Fold::Folded if calls.is_same => calls.first.clone(),
+        Fold::Folded => {
+            // Both ends are worth the same room.
+            let taken = width(&name) + width(&result) + 12;
+            let each = page.columns.saturating_sub(taken) / 2;
+            let ends = [&calls.first, &calls.last].map(|on| fit(on, each));
+            ends.join(" … ").trim().to_string()
+        }
+    };
+    let on = match on.as_str() {
+        "" => on,
+        on => format!("· {on}"),
+    };
+    let head = Head {
+        progress: calls.progress(),
+        name: &name,
+        on: &on,
+        result,
+    };
+    let mut out = vec![line(&head, mark, page)];
+    if calls.fold == Fold::Folded && !calls.why.is_empty() {
+        out.push(one(&calls.why, page.theme.error, page));
+    }
+    out
+}
+
+/// What the first line of a call says.
+struct Head<'a> {
+    progress: Progress,
+    name: &'a str,
+    on: &'a str,
+    result: String,
+}
+
 fn head(run: &ToolRun, mark: Mark, page: Page<'_>) -> Row {
+    let head = Head {
+        progress: run.progress,
+        name: &run.tool,
+        on: &run.on,
+        result: run.result(),
+    };
+    line(&head, mark, page)
+}
+
+/// `✓ tool  what it works on · what came of it`: all of it in one row.
+fn line(run: &Head<'_>, mark: Mark, page: Page<'_>) -> Row {
     let theme = page.theme;
     let (shape, style) = match run.progress {
         Progress::Running => ("◐", theme.working),
@@ -74,16 +132,16 @@ fn head(run: &ToolRun, mark: Mark, page: Page<'_>) -> Row {
     let mut row = Shelf::new(page.columns);
     row.put(shape, style);
     row.put(" ", Style::default());
-    row.put(&run.tool, name_style);
+    row.put(run.name, name_style);
     // What came of it is there whole or not at all; what it works on gives way to it, down to its least:
     // how a call failed matters more than what became of one that did not.
     let least = match run.progress {
         Progress::Failed => 1,
         Progress::Running | Progress::Done | Progress::Abandoned => ON_LEAST,
     };
-    let least = least.min(width(&run.on));
-    let result = match run.result() {
-        result if result.is_empty() => result,
+    let least = least.min(width(run.on));
+    let result = match &run.result {
+        result if result.is_empty() => String::new(),
         result => format!(" · {result}"),
     };
     let result = if 1 + least + width(&result) <= row.room {
@@ -94,7 +152,7 @@ fn head(run: &ToolRun, mark: Mark, page: Page<'_>) -> Row {
     if !run.on.is_empty() {
         let room = row.room.saturating_sub(1 + width(&result));
         row.put(" ", Style::default());
-        row.put(&fit(&run.on, room), theme.text);
+        row.put(&fit(run.on, room), theme.text);
     }
     row.put(&result, theme.dim);
     Row::ornament(row.spans, 0)
@@ -150,6 +208,31 @@ fn block(text: &str, style: Style, page: Page<'_>, ink: &mut usize) -> Vec<Row> 
     };
     let words = [Span::styled(harmless(text), style)];
     wrap(&words, page.columns, &margin, Break::Anywhere, ink)
+}
+
+/// Names and values in two columns; a value that is too long goes on below where it begins.
+fn told(fields: &[Field], wide: usize, style: Style, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
+    let mut out = Vec::new();
+    for Field { name, value } in fields {
+        let is_named = !name.is_empty();
+        let name = pad(&one_line(name), wide);
+        let (first, under) = if is_named {
+            let name = Span::styled(format!("  {name}  "), page.theme.dim);
+            (vec![name], wide + 4)
+        } else {
+            (vec!["  ".into()], 2)
+        };
+        let value = value.trim_end();
+        if value.is_empty() {
+            out.push(Row::ornament(first, *ink));
+            continue;
+        }
+        let margin = Margin::hanging(first, vec![" ".repeat(under).into()]);
+        let words = [Span::styled(harmless(value), style)];
+        let rows = wrap(&words, page.columns, &margin, Break::Words, ink);
+        out.extend(some(rows, FIELD_ROWS, page));
+    }
+    out
 }
 
 /// The lines of a long text that an open call shows: the first and the last.

@@ -90,7 +90,7 @@ impl Place {
         match self {
             Place::Following => 0,
             Place::Held(anchor) => {
-                let unread = log.next().saturating_sub(anchor.unseen);
+                let unread = log.entries_from(anchor.unseen);
                 usize::try_from(unread).unwrap_or(usize::MAX)
             }
         }
@@ -106,7 +106,7 @@ impl Place {
             // The cell was the last one and was taken back.
             return Some(end);
         }
-        let at = log.index(anchor.cell).unwrap_or(0);
+        let at = log.shown(log.index(anchor.cell).unwrap_or(0));
         let columns = layouts.columns();
         let laid = layouts.get(log, at);
         let line = if log.number(at) != anchor.cell {
@@ -141,6 +141,7 @@ impl Place {
         let Some(top) = self.top(log, layouts, rows) else {
             return;
         };
+        let at = log.shown(at);
         let first = Spot { at, line: 0 };
         let height = layouts.get(log, at).len();
         let last = Spot {
@@ -180,13 +181,15 @@ impl Place {
         let top = self.top(log, layouts, rows)?;
         let mut room = rows + top.line;
         let mut last = top.at;
-        for at in top.at..log.len() {
+        let mut next = Some(top.at);
+        while let Some(at) = next {
             let height = layouts.get(log, at).len();
             last = at;
             if height >= room {
                 break;
             }
             room -= height;
+            next = log.next_shown(at);
         }
         Some((top.at, last))
     }
@@ -238,16 +241,17 @@ impl Place {
         if *self == Place::Following {
             return;
         }
+        // An empty cell has no row to stand on.
+        by += usize::from(layouts.get(log, at).len() == 0);
         while by > 0 {
             let left = layouts.get(log, at).len().saturating_sub(line + 1);
             if left >= by {
                 line += by;
                 by = 0;
-            } else if at + 1 < log.len() {
+            } else if let Some(next) = log.next_shown(at) {
                 by -= left + 1;
-                at += 1;
+                at = next;
                 line = 0;
-                // An empty cell has no row to stand on.
                 by += usize::from(layouts.get(log, at).len() == 0);
             } else {
                 break;
@@ -258,20 +262,32 @@ impl Place {
 
     /// Holds a row at the top, or follows where the newest row is in view then.
     fn hold(&mut self, spot: Spot, log: &Log, layouts: &mut Layouts, rows: usize) {
-        let end = end_of(log, layouts, rows);
-        if end.is_none_or(|end| spot >= end) {
+        let Some(end) = end_of(log, layouts, rows) else {
+            *self = Place::Following;
+            return;
+        };
+        let mut spot = spot;
+        // An empty cell has no row that could be held.
+        while layouts.get(log, spot.at).len() == 0
+            && let Some(at) = log.next_shown(spot.at)
+        {
+            spot = Spot { at, line: 0 };
+        }
+        if spot >= end {
             *self = Place::Following;
             return;
         }
         let mut seen = log.number(spot.at);
         let mut room = rows + spot.line;
-        for at in spot.at..log.len() {
+        let mut next = Some(spot.at);
+        while let Some(at) = next {
             let height = layouts.get(log, at).len();
             if height > room {
                 break;
             }
             room -= height;
-            seen = log.number(at) + 1;
+            next = log.next_shown(at);
+            seen = next.map_or(log.next(), |next| log.number(next));
         }
         let unseen = match self {
             Place::Following => log.next(),
@@ -290,13 +306,15 @@ impl Place {
 /// The first row in view when the newest one is the last.
 fn end_of(log: &Log, layouts: &mut Layouts, rows: usize) -> Option<Spot> {
     let mut left = rows;
-    for at in (0..log.len()).rev() {
+    let mut next = log.prev_shown(log.len());
+    while let Some(at) = next {
         let height = layouts.get(log, at).len();
         if height >= left {
             let line = height - left;
             return Some(Spot { at, line });
         }
         left -= height;
+        next = log.prev_shown(at);
     }
     (log.len() > 0).then_some(Spot { at: 0, line: 0 })
 }
@@ -309,11 +327,11 @@ fn back(from: Spot, mut by: usize, log: &Log, layouts: &mut Layouts) -> Spot {
             line -= by;
             return Spot { at, line };
         }
-        if at == 0 {
+        let Some(above) = log.prev_shown(at) else {
             return Spot { at: 0, line: 0 };
-        }
+        };
         by -= line;
-        at -= 1;
+        at = above;
         // The row behind the last one of the cell above.
         line = layouts.get(log, at).len();
     }

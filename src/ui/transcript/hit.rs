@@ -1,4 +1,4 @@
-//! The mouse in a transcript: a click on a tool call opens or folds it.
+//! The mouse in a transcript: a click on a tool call, or on the line before several, opens or folds it.
 
 use super::Transcript;
 use super::cell::Kind;
@@ -13,7 +13,9 @@ impl Transcript {
                 return;
             };
             let mut left = row + top.line;
-            for at in top.at..log.len() {
+            let mut next = Some(top.at);
+            while let Some(at) = next {
+                next = log.next_shown(at);
                 let height = layouts.get(log, at).len();
                 if left < height {
                     found = Some(at);
@@ -23,7 +25,7 @@ impl Transcript {
             }
         });
         let Some(at) = found else { return };
-        if matches!(self.log.cell(at).kind, Kind::Tool(_)) {
+        if matches!(self.log.cell(at).kind, Kind::Tool(_) | Kind::Calls(_)) {
             self.log.selected = Some(self.log.number(at));
             self.toggle_selected();
             self.reveal_selected(viewport);

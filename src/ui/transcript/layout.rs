@@ -40,6 +40,8 @@ pub enum Above {
     Close,
     /// A cell of another group.
     Apart,
+    /// The line that stands for it: the cell is not shown.
+    Hidden,
 }
 
 /// How to draw.
@@ -156,6 +158,7 @@ impl Laid {
 pub fn lay(kind: &Kind, above: Above, mark: Mark, page: Page<'_>, old: Option<Laid>) -> Laid {
     let mut head = Vec::new();
     match above {
+        Above::Hidden => return Laid::default(),
         Above::Nothing | Above::Close => {}
         Above::Apart => head.push(Row::default()),
         Above::Dropped(count) => {
@@ -180,6 +183,7 @@ pub fn lay(kind: &Kind, above: Above, mark: Mark, page: Page<'_>, old: Option<La
         }
         Kind::Answer(answer) => return said(answer, head, mark, page, old),
         Kind::Tool(run) => head.extend(fold::rows(run, mark, page, &mut ink)),
+        Kind::Calls(calls) => head.extend(fold::calls(calls, mark, page)),
         Kind::Injected(what) => {
             let shape = match what.split_whitespace().next() {
                 Some("letter" | "letters") => "✉",

@@ -1,17 +1,20 @@
 //! The conversation of one agent as cells: what was said, what tools did, and where the reader stands in it.
 //!
-//! [`Transcript::apply`] turns events into cells (`cell`, `answer`, `run`, in a `log`); `layout`, `fold` and
-//! `markdown` turn a cell into rows; `follow` knows which row is the first in view; `search` and `find` look for words;
+//! [`Transcript::apply`] turns events into cells (`cell`, `answer`, `run` with its `fields`, `calls` that fold together, in a
+//! `log`); `layout`, `fold` and `markdown` turn a cell into rows; `follow` knows which row is the first in view; `search` and `find` look for words;
 //! `view` draws. Everything
 //! is bounded: the cells ([`CELLS_MAX`]), the text of each, the rows that an open one shows.
 
 mod answer;
 mod apply;
+mod calls;
 mod cell;
 mod copy;
+mod fields;
 mod find;
 mod fold;
 mod follow;
+mod forms;
 mod hit;
 mod kept;
 mod layout;
@@ -26,9 +29,12 @@ mod view;
 
 use std::collections::VecDeque;
 
+use jiff::tz::TimeZone;
+
 pub use copy::Portion;
 pub use find::{Hit, Needle, hits};
 pub use follow::{Scroll, Viewport};
+pub use forms::FORMS;
 pub use log::CELLS_MAX;
 pub use search::{Round, Search};
 pub use view::{Drawn, TranscriptCache};
@@ -53,6 +59,8 @@ pub struct Transcript {
     /// The calls that run, and the numbers of their cells.
     running: VecDeque<(CallId, u64)>,
     place: Place,
+    /// The zone of the times that are told; none: UTC.
+    zone: Option<TimeZone>,
     search: Option<Box<Search>>,
     /// Layouts between two scrolls, while the reader is not at the newest. Not a part of the state: they
     /// are always what [`layout::lay`] gives.
@@ -63,6 +71,19 @@ impl Transcript {
     /// An empty one.
     pub fn new() -> Transcript {
         Transcript::default()
+    }
+
+    /// An empty one, whose times are told in a zone.
+    pub fn in_zone(zone: Option<TimeZone>) -> Transcript {
+        Transcript {
+            zone,
+            ..Transcript::default()
+        }
+    }
+
+    /// The zone of the times that are told.
+    fn zone(&self) -> TimeZone {
+        self.zone.clone().unwrap_or(TimeZone::UTC)
     }
 
     /// Adds a line of crewdeck's own.
@@ -154,7 +175,9 @@ impl Transcript {
         if self.log.selected.is_none() {
             let is_tool = |n: &u64| {
                 let at = self.log.index(*n);
-                at.is_some_and(|at| matches!(self.log.cell(at).kind, Kind::Tool(_)))
+                at.is_some_and(|at| {
+                    matches!(self.log.cell(at).kind, Kind::Tool(_) | Kind::Calls(_))
+                })
             };
             let last = self.log.foldable().rev().find(is_tool);
             self.log.selected = last.or_else(|| self.log.foldable().next_back());
@@ -193,7 +216,11 @@ impl Transcript {
     pub fn selected_subagent(&self) -> Option<&Name> {
         let subagent = |number: u64| match &self.log.cell(self.log.index(number)?).kind {
             Kind::Tool(run) => run.subagent.as_ref(),
-            Kind::Prompt(_) | Kind::Answer(_) | Kind::Injected(_) | Kind::Notice(..) => None,
+            Kind::Prompt(_)
+            | Kind::Answer(_)
+            | Kind::Calls(_)
+            | Kind::Injected(_)
+            | Kind::Notice(..) => None,
         };
         match self.log.selected {
             Some(number) => subagent(number),

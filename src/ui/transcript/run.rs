@@ -1,8 +1,11 @@
 //! A tool call: what it works on, how far it has come, what came of it.
 
+use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::cell::Fold;
+use super::fields::{self, Field, Told};
+use super::forms::{Answer, form};
 use crate::domain::chat::Outcome;
 use crate::domain::ids::Name;
 use crate::domain::text::{head_and_tail, one_line};
@@ -38,11 +41,15 @@ pub struct ToolRun {
     /// What it works on, in one line; may be empty.
     pub on: String,
     /// Its input as a person reads it; may be empty.
-    pub input: String,
+    pub input: Vec<Field>,
     /// How far it has come.
     pub progress: Progress,
-    /// The end of its output while it runs, all of it (bounded) when it is done.
+    /// The end of its output while it runs, all of it (bounded) when it is done and is not told.
     pub output: String,
+    /// What it gave back as a person reads it, where that is a record and no text.
+    pub told: Vec<Field>,
+    /// The gist of that; may be empty.
+    pub gist: String,
     /// What it changed, as a unified diff; may be empty.
     pub diff: String,
     /// How long it took, in milliseconds.
@@ -55,13 +62,15 @@ pub struct ToolRun {
 
 impl ToolRun {
     /// A call that begins.
-    pub fn begun(tool: &str, on: &str, input: &Value) -> ToolRun {
+    pub fn begun(tool: &str, on: &str, input: &Value, zone: &TimeZone) -> ToolRun {
         ToolRun {
             tool: one_line(tool),
             on: one_line(on),
-            input: head_and_tail(&readable(input), INPUT_MAX),
+            input: fields::of_input(input, zone, INPUT_MAX),
             progress: Progress::Running,
             output: String::new(),
+            told: Vec::new(),
+            gist: String::new(),
             diff: String::new(),
             took_ms: 0,
             subagent: None,
@@ -79,20 +88,48 @@ impl ToolRun {
     }
 
     /// It is over.
-    pub fn end(&mut self, outcome: Outcome, output: &str, diff: &str, took_ms: u64) {
+    pub fn end(
+        &mut self,
+        outcome: Outcome,
+        output: &str,
+        diff: &str,
+        took_ms: u64,
+        zone: &TimeZone,
+    ) {
         self.progress = match outcome {
             Outcome::Ok => Progress::Done,
             Outcome::Error => Progress::Failed,
         };
-        self.output = head_and_tail(output, OUTPUT_MAX);
+        self.output.clear();
+        let told = match form(&self.tool).answer {
+            Answer::Own => fields::of_output(output, &self.input, zone, OUTPUT_MAX),
+            Answer::Repeats if outcome == Outcome::Ok => {
+                self.input.clear();
+                None
+            }
+            Answer::Repeats | Answer::Foreign => None,
+        };
+        match told {
+            Some(Told { gist, fields }) => (self.gist, self.told) = (one_line(&gist), fields),
+            None => self.output = head_and_tail(output, OUTPUT_MAX),
+        }
         self.diff = head_and_tail(diff, OUTPUT_MAX);
         self.took_ms = took_ms;
+    }
+
+    /// The bytes of text in it.
+    pub fn bytes(&self) -> usize {
+        let fields =
+            |all: &[Field]| -> usize { all.iter().map(|f| f.name.len() + f.value.len()).sum() };
+        fields(&self.input) + fields(&self.told) + self.output.len() + self.diff.len()
     }
 
     /// Everything in it as text.
     pub fn text(&self) -> String {
         let head = format!("{} {}", self.tool, self.on);
-        let parts = [head.trim_end(), &self.input, &self.diff, &self.output];
+        let fields = [&self.input, &self.told].map(|f| fields::text(f));
+        let [input, told] = &fields;
+        let parts = [head.trim_end(), input, &self.diff, told, &self.output];
         let parts: Vec<&str> = parts
             .iter()
             .map(|p| p.trim_end())
@@ -110,6 +147,7 @@ impl ToolRun {
             Progress::Abandoned => words.push("not finished".to_string()),
             Progress::Failed => words.extend(ended_by(&self.output)),
             Progress::Done if self.subagent.is_some() => {}
+            Progress::Done if !self.gist.is_empty() => words.push(self.gist.clone()),
             Progress::Done if self.diff.is_empty() => words.extend(measure(&self.output)),
             Progress::Done => {
                 let (added, removed) = changes(&self.diff);
@@ -180,25 +218,6 @@ pub fn duration(ms: u64) -> String {
     }
 }
 
-/// An input as a person reads it: a command as a command, else one field a line.
-fn readable(input: &Value) -> String {
-    let Value::Object(fields) = input else {
-        return if input.is_null() {
-            String::new()
-        } else {
-            input.to_string()
-        };
-    };
-    if let Some(command) = fields.get("command").and_then(Value::as_str) {
-        return format!("$ {command}");
-    }
-    let line = |(name, value): (&String, &Value)| match value {
-        Value::String(text) => format!("{name}: {text}"),
-        other => format!("{name}: {other}"),
-    };
-    fields.iter().map(line).collect::<Vec<_>>().join("\n")
-}
-
 /// The last `max` bytes of `text`, at a border of characters.
 fn tail(text: &str, max: usize) -> &str {
     let start = text.len().saturating_sub(max);
@@ -208,13 +227,11 @@ fn tail(text: &str, max: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn done(outcome: Outcome, output: &str, diff: &str, took_ms: u64) -> ToolRun {
-        let mut run = ToolRun::begun("x", "", &Value::Null);
-        run.end(outcome, output, diff, took_ms);
+        let mut run = ToolRun::begun("bash", "", &Value::Null, &TimeZone::UTC);
+        run.end(outcome, output, diff, took_ms, &TimeZone::UTC);
         run
     }
 
@@ -263,21 +280,8 @@ mod tests {
     }
 
     #[test]
-    fn inputs_are_readable() {
-        let cases = [
-            (json!({"command": "ls\npwd", "timeout_s": 5}), "$ ls\npwd"),
-            (json!({"path": "a", "limit": 5}), "path: a\nlimit: 5"),
-            (json!(null), ""),
-            (json!("odd"), "\"odd\""),
-        ];
-        for (input, expected) in cases {
-            assert_eq!(readable(&input), expected);
-        }
-    }
-
-    #[test]
     fn running_output_keeps_its_end() {
-        let mut run = ToolRun::begun("x", "", &Value::Null);
+        let mut run = ToolRun::begun("bash", "", &Value::Null, &TimeZone::UTC);
         for _ in 0..1000 {
             run.hear(&"中文\n".repeat(1000));
         }

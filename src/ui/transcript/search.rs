@@ -28,6 +28,8 @@ pub struct Search {
     here: Option<(u64, usize)>,
     /// The cell that was opened to show a match in it.
     opened: Option<u64>,
+    /// The line before calls that were shown for a match in one of them.
+    unfolded: Option<u64>,
 }
 
 /// Whether going on began again at the other end.
@@ -194,6 +196,12 @@ impl Transcript {
     fn go_to(&mut self, at: usize, nth: usize, viewport: Viewport) {
         let number = self.log.number(at);
         self.fold_again(Some(number));
+        if let Some(line) = self.log.hidden_by(at).map(|line| self.log.number(line))
+            && self.set_fold(line, Fold::Open)
+            && let Some(search) = self.search.as_mut()
+        {
+            search.unfolded = Some(line);
+        }
         self.log.selected = Some(number);
         self.scratch.begin(viewport.columns(), &Theme::default());
         let mut hits = self.hits(at);
@@ -230,6 +238,14 @@ impl Transcript {
         });
         if let Some(number) = opened {
             self.set_fold(number, Fold::Folded);
+        }
+        let line = but.and_then(|n| self.log.cell(self.log.index(n)?).calls);
+        let unfolded = self.search.as_mut().and_then(|s| {
+            let other = s.unfolded.filter(|n| Some(*n) != line);
+            other.inspect(|_| s.unfolded = None)
+        });
+        if let Some(line) = unfolded {
+            self.set_fold(line, Fold::Folded);
         }
     }
 

@@ -1,6 +1,7 @@
 //! What a conversation looks like, and what becomes of it event by event.
 
 mod bounds;
+mod folding;
 mod look;
 mod reading;
 mod searching;

@@ -75,7 +75,9 @@ impl Transcript {
         let mut lines = area.y..area.bottom();
         let mut skip = top.line;
         let here = self.here();
-        for at in top.at..self.log.len() {
+        let mut next = Some(top.at);
+        while let Some(at) = next {
+            next = self.log.next_shown(at);
             let from = lines.start;
             let laid = layouts.get(&self.log, at);
             for row in laid.rows(skip) {

@@ -1,6 +1,8 @@
 //! What fills the scenes beside the crew of the fixtures: more of everything than fits.
 
-pub use super::work::{conversation_of, diff, diff_of_files, jobs, long_conversation, spending};
+pub use super::work::{
+    conversation_of, diff, diff_of_files, jobs, long_conversation, spending, written_tasks,
+};
 
 use std::sync::Arc;
 

@@ -89,6 +89,18 @@ pub fn scenes() -> Vec<Scene> {
             cast::long_conversation,
             "esc 1 K K K enter",
         ),
+        with(
+            "pane_lead_calls",
+            Pane::Lead,
+            cast::written_tasks,
+            "esc 1 K K K",
+        ),
+        with(
+            "pane_lead_calls_opened",
+            Pane::Lead,
+            cast::written_tasks,
+            "esc 1 K K K enter J J enter",
+        ),
         with("pane_lead_agent", Pane::Lead, Vec::new, "esc 4 j enter"),
         with(
             "pane_board_filter",

@@ -1,6 +1,6 @@
 //! What agents did in the scenes: a conversation with everything that can stand in one, jobs, a diff.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::domain::ceiling::{Ceiling, Ceilings};
 use crate::domain::chat::Outcome;
@@ -179,6 +179,63 @@ pub fn diff() -> EventKind {
         text: DIFF.into(),
         untracked: vec!["notes.txt".into()],
     }
+}
+
+/// The lead has written five tasks, one of which was refused, and sends letters.
+pub fn written_tasks() -> Vec<EventKind> {
+    let lead = Name::lead();
+    let mut out = vec![EventKind::Prompted {
+        agent: lead.clone(),
+        text: "Split the work.".into(),
+    }];
+    let mut call = |tool: &str, on: &str, input: Value, outcome: Outcome, output: String| {
+        let id = CallId(format!("w{}", out.len()));
+        out.push(EventKind::ToolStarted {
+            agent: Name::lead(),
+            call: id.clone(),
+            tool: tool.into(),
+            on: on.into(),
+            input,
+        });
+        out.push(EventKind::ToolFinished {
+            agent: Name::lead(),
+            call: id,
+            tool: tool.into(),
+            outcome,
+            output,
+            diff: String::new(),
+            took_ms: 12,
+        });
+    };
+    let subjects = [
+        "Read the header",
+        "Read the blocks, whatever their size and their order is in the file",
+        "Write the header",
+        "写块",
+        "Test it all",
+    ];
+    for (id, subject) in (1..).zip(subjects) {
+        let description = "The format is in docs/format.md; what it does not say is asked.\nEach function gets a test that can fail.";
+        let input = json!({"subject": subject, "description": description, "blocked_by": [1, 2], "tags": ["rust"]});
+        if id == 4 {
+            let error = "Error: task #9 does not exist".to_string();
+            call("task_create", subject, input, Outcome::Error, error);
+            continue;
+        }
+        let record = json!({
+            "id": id, "subject": subject, "description": description, "status": "pending", "blockedBy": [1, 2], "blocks": [], "owner": "",
+            "worktree": "", "tags": ["rust"], "created_at": NOON - 60.0, "updated_at": NOON - 60.0, "attempts": 0
+        });
+        let output = serde_json::to_string_pretty(&record).unwrap();
+        call("task_create", subject, input, Outcome::Ok, output);
+    }
+    for to in ["alice", "bob"] {
+        let on = format!("to {to}: Which way?");
+        let input = json!({"to": to, "content": "Which way?"});
+        let output = format!("Sent message to {to}");
+        call("send_message", &on, input, Outcome::Ok, output);
+    }
+    out
 }
 
 /// Several files, each changed in another way, and more than a screen of lines.

@@ -1,0 +1,287 @@
+//! Calls of the same tool that follow one another, in one line.
+
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::*;
+use crate::ui::line_input::LineInput;
+use crate::ui::pane::Way;
+
+/// A call that is done: what it works on, and what came of it.
+fn called(tool: &str, on: &str, outcome: Outcome, said: &str) -> Vec<EventKind> {
+    let call = CallId(format!("{tool} {on}"));
+    vec![
+        begun(tool, on),
+        EventKind::ToolFinished {
+            agent: bob(),
+            call,
+            tool: tool.into(),
+            outcome,
+            output: said.into(),
+            diff: String::new(),
+            took_ms: 10,
+        },
+    ]
+}
+
+fn begun(tool: &str, on: &str) -> EventKind {
+    EventKind::ToolStarted {
+        agent: bob(),
+        call: CallId(format!("{tool} {on}")),
+        tool: tool.into(),
+        on: on.into(),
+        input: json!({"path": on}),
+    }
+}
+
+/// So many files are read.
+fn reads(count: usize) -> Vec<EventKind> {
+    let read = |n: usize| {
+        called(
+            "read_file",
+            &format!("f{n}"),
+            Outcome::Ok,
+            &format!("text {n}"),
+        )
+    };
+    (1..=count).flat_map(read).collect()
+}
+
+fn lines(all: &Transcript) -> Vec<String> {
+    let text = screen(all, 40, 30);
+    let lines = text.lines().map(str::to_string);
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
+#[test]
+fn three_calls_fold_and_two_do_not() {
+    let two = transcript(&reads(2));
+    assert_eq!(
+        lines(&two),
+        ["✓ read_file f1 · text 1", "✓ read_file f2 · text 2"]
+    );
+    let mut all = transcript(&reads(3));
+    assert_eq!(lines(&all), ["✓ read_file × 3 · f1 … f3"]);
+    take(&mut all, &[begun("read_file", "f4")]);
+    assert_eq!(lines(&all), ["◐ read_file × 4 · f1 … f4 · 1 running"]);
+    // Another tool, a word and a word of crewdeck each begin anew.
+    take(&mut all, &called("glob", "*.rs", Outcome::Ok, "a"));
+    take(&mut all, &reads(2));
+    take(&mut all, &[said("I see."), notice(Level::Info, "so")]);
+    take(&mut all, &reads(3));
+    let expected = [
+        "◐ read_file × 4 · f1 … f4 · 1 running",
+        "✓ glob *.rs · a",
+        "✓ read_file f1 · text 1",
+        "✓ read_file f2 · text 2",
+        "I see.",
+        "· so",
+        "✓ read_file × 3 · f1 … f3",
+    ];
+    assert_eq!(lines(&all), expected);
+}
+
+#[test]
+fn what_an_agent_runs_and_changes_stays_apart() {
+    for tool in ["bash", "edit_file", "write_file", "task", "background_run"] {
+        let calls = (1..=4).flat_map(|n| called(tool, &n.to_string(), Outcome::Ok, ""));
+        let all = transcript(&calls.collect::<Vec<_>>());
+        assert_eq!(lines(&all).len(), 4, "{tool}");
+    }
+}
+
+#[test]
+fn a_failed_call_is_seen_in_the_folded_line() {
+    let mut calls = reads(3);
+    calls.extend(called(
+        "read_file",
+        "f9",
+        Outcome::Error,
+        "Error: no such file f9",
+    ));
+    calls.extend(called(
+        "read_file",
+        "f8",
+        Outcome::Error,
+        "Error: no such file f8",
+    ));
+    let mut all = transcript(&calls);
+    let expected = [
+        "✗ read_file × 5 · f1 … f8 · 2 failed",
+        "  Error: no such file f9",
+    ];
+    assert_eq!(lines(&all), expected);
+    take(
+        &mut all,
+        &[
+            begun("read_file", "f7"),
+            ended(crate::protocol::event::TurnEnd::Done),
+        ],
+    );
+    assert!(screen(&all, 70, 9).contains("2 failed · 1 not finished"));
+}
+
+#[test]
+fn enter_shows_the_calls_each_of_which_opens_and_folds_them_again() {
+    let mut all = transcript(&reads(3));
+    all.toggle_selected();
+    let open = [
+        "✓ read_file × 3 · one by one",
+        "✓ read_file f1 · text 1",
+        "✓ read_file f2 · text 2",
+        "✓ read_file f3 · text 3",
+    ];
+    assert_eq!(lines(&all), open);
+    all.select_next();
+    all.select_next();
+    all.toggle_selected();
+    assert_eq!(lines(&all)[3..5], ["  path  f2", "  text 2"]);
+    all.select_prev();
+    all.select_prev();
+    all.toggle_selected();
+    assert_eq!(lines(&all), ["✓ read_file × 3 · f1 … f3"]);
+    // What is hidden is not selected.
+    all.select_next();
+    all.select_prev();
+    assert_eq!(
+        copied(&all).unwrap(),
+        "read_file f1\npath: f1\ntext 1\n\nread_file f2\npath: f2\ntext 2\n\nread_file f3\npath: f3\ntext 3"
+    );
+    let whole = all.text_of(&Portion::Whole).unwrap();
+    assert_eq!(whole.matches("read_file").count(), 3, "{whole}");
+    all.open_at(0, view(40, 30));
+    assert_eq!(
+        lines(&all),
+        [
+            "✓ read_file × 3 · one by one",
+            open[1],
+            "✓ read_file f2 · text 2",
+            "  path  f2",
+            "  text 2",
+            open[3]
+        ]
+    );
+}
+
+#[test]
+fn a_call_that_is_read_is_not_folded_away() {
+    for open in [true, false] {
+        let mut all = transcript(&reads(2));
+        all.select_prev();
+        if open {
+            all.toggle_selected();
+            all.scroll(Scroll::Bottom, view(40, 30));
+        }
+        take(&mut all, &reads(1));
+        assert_eq!(lines(&all)[0], "✓ read_file × 3 · one by one");
+    }
+}
+
+#[test]
+fn a_match_in_a_hidden_call_shows_it_and_the_next_one_elsewhere_hides_it() {
+    let mut all = transcript(&reads(4));
+    take(&mut all, &[said("text beside")]);
+    all.begin_search();
+    let view = view(40, 30);
+    all.write_search(|line: &mut LineInput| line.insert("text 3"), view);
+    assert_eq!(all.found(), (1, 1));
+    assert!(lines(&all)[0].ends_with("one by one"));
+    all.write_search(|line: &mut LineInput| *line = LineInput::default(), view);
+    assert_eq!(lines(&all)[0], "✓ read_file × 4 · f1 … f4");
+    all.write_search(|line: &mut LineInput| line.insert("text"), view);
+    all.keep_search();
+    for nth in 2..=5 {
+        all.next_match(Way::Forward, view);
+        assert_eq!(all.found(), (nth, 5));
+    }
+    assert_eq!(lines(&all)[0], "✓ read_file × 4 · f1 … f4");
+}
+
+#[test]
+fn many_folded_calls_cost_no_more_than_a_few_and_count_as_what_they_are() {
+    let mut all = transcript(&[prompted("Read it all.")]);
+    take(&mut all, &reads(30));
+    all.scroll(Scroll::Top, view(40, 5));
+    all.toggle_selected();
+    all.scroll(Scroll::Top, view(40, 5));
+    take(&mut all, &reads(4_000));
+    // The line before the calls is no entry.
+    assert_eq!(all.unread_below(), 4_000);
+    all.scroll(Scroll::Bottom, view(40, 5));
+    all.scroll(Scroll::LineUp, view(40, 5));
+    all.toggle_selected();
+    all.select_prev();
+    let mut cache = TranscriptCache::default();
+    draw(&all, &mut cache, 40, 9);
+    assert!(cache.rows_laid() < 30, "{}", cache.rows_laid());
+}
+
+#[test]
+fn the_reader_stays_where_he_is_when_the_calls_in_view_are_folded() {
+    let mut all = Transcript::new();
+    take(
+        &mut all,
+        &(0..40)
+            .map(|n| said(&format!("word {n}")))
+            .collect::<Vec<_>>(),
+    );
+    take(&mut all, &reads(2));
+    all.scroll(Scroll::LineUp, view(40, 10));
+    take(&mut all, &reads(1));
+    let text = screen(&all, 40, 10);
+    assert!(
+        text.contains("word 36") && text.contains("✓ read_file × 3 · f1 … f1"),
+        "{text}"
+    );
+    // From there on everything can be reached, up and down.
+    for _ in 0..100 {
+        all.scroll(Scroll::LineUp, view(40, 10));
+    }
+    assert!(screen(&all, 40, 10).starts_with("word 0\n"));
+    for _ in 0..100 {
+        all.scroll(Scroll::LineDown, view(40, 10));
+    }
+    assert!(all.is_following());
+}
+
+mod properties {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Whatever comes and is opened: drawn at once or step by step, a conversation looks the same; and a walk down from
+        /// the top passes every row that a tall view shows.
+        #[test]
+        fn a_walk_passes_every_row(steps in proptest::collection::vec((0..8u8, 1..5usize), 1..14), rows in 3..9u16) {
+            let mut all = Transcript::new();
+            for (what, count) in steps {
+                match what {
+                    0 => take(&mut all, &[said("words")]),
+                    1 => take(&mut all, &called("glob", "g", Outcome::Error, "no")),
+                    2 => { all.select_prev(); all.toggle_selected(); }
+                    3 => (0..count).for_each(|_| all.select_prev()),
+                    4 => take(&mut all, &[begun("glob", "late")]),
+                    5 => all.shrink(count * 1_000),
+                    _ => take(&mut all, &reads(count)),
+                }
+            }
+            let tall = screen(&all, 40, 300);
+            let tall: Vec<&str> = tall.lines().map(str::trim_end).collect();
+            let last = tall.iter().rposition(|l| !l.is_empty()).map_or(0, |at| at + 1);
+            let mut passed: Vec<String> = Vec::new();
+            all.scroll(Scroll::Top, view(40, rows));
+            for _ in 0..400 {
+                let now = screen(&all, 40, rows);
+                passed.push(now.lines().next().unwrap_or_default().to_string());
+                if all.is_following() {
+                    passed.extend(now.lines().skip(1).map(str::to_string));
+                    break;
+                }
+                all.scroll(Scroll::LineDown, view(40, rows));
+            }
+            while passed.last().is_some_and(String::is_empty) { passed.pop(); }
+            prop_assert_eq!(passed, tall[..last].to_vec());
+        }
+    }
+}

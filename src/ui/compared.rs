@@ -77,7 +77,7 @@
 //! | tool | what it does well | taken over | not, and why |
 //! |---|---|---|---|
 //! | lazygit | an empty list says so | each empty pane says what will be there and how it comes about: `src/ui/view/frame.rs` | – |
-//! | lazygit | at 70x20 the panes without the keys shrink to their titles | one pane at a time below 100 columns, the others as tabs with their counts: `src/ui/layout.rs` | titles one below the other: they cost a row each |
+//! | lazygit | at 70x20 the panes without the keys shrink to their titles | one pane at a time below 100 columns, the others as tabs with their counts: `src/ui/layout/mod.rs` | titles one below the other: they cost a row each |
 //! | btop | too small a window: what it is, what it needs (at 70x20 already) | what it is and what it needs, from below 60x16 on, and that the crew goes on: `src/ui/view/first.rs` | – |
 //! | lazygit, yazi | 20x5 and back does no harm ("Not enough space"; cut columns) | any size is drawn: `tests/terminal.rs`, `src/ui/tests/robust.rs` | – |
 //! | k9s, lazygit | a message has a level and goes by itself after six seconds; the keys stay in view beside it | the same with five, and a mark for the level; the next key puts it away once it was read; it is kept for later: `src/ui/state.rs`, `src/ui/view/hints.rs` | faces as marks: not every font has them |

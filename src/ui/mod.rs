@@ -16,6 +16,7 @@ mod composer;
 mod contexts;
 mod cut;
 mod event_log;
+mod filters;
 pub mod first;
 #[cfg(test)]
 pub(crate) mod fixture;

@@ -168,7 +168,7 @@ impl UiState {
             focus: _,
             shown: _,
             selected: _,
-            filter: _,
+            filters: _,
             zoom: _,
             tab: _,
             popups: _,

@@ -2,12 +2,15 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, BorderType, Widget};
+use ratatui::widgets::{Block, BorderType, Borders, Widget};
 
 use crate::ui::bars;
+use crate::ui::filters::{self, Filter};
+use crate::ui::keymap::{Action, Context};
 use crate::ui::pane::{Focus, Pane};
+use crate::ui::popup::Searching;
 pub use crate::ui::rows::first_row;
 use crate::ui::scrollbar::{self, Scrollbar};
 use crate::ui::state::UiState;
@@ -56,7 +59,12 @@ pub fn pane(
         // No part of the name: a title may be reversed.
         Span::raw(" "),
     ];
+    let borders = match area.height {
+        1 => Borders::TOP,
+        _ => Borders::ALL,
+    };
     let block = Block::bordered()
+        .borders(borders)
         .border_type(BorderType::Rounded)
         .border_style(border)
         // What stands on the frame does not look like it.
@@ -108,6 +116,39 @@ pub fn empty(words: &str, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     {
         Line::styled(line.as_str(), theme.dim).render(row, buffer);
     }
+}
+
+/// Draws what a pane's list is filtered by.
+pub fn filter(filter: &Filter, pane: Pane, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    let cursor = match filter.searching {
+        Searching::Typing => "▏",
+        Searching::Rest => "",
+    };
+    let room = usize::from(row.width).saturating_sub(4);
+    let written = filter.words.text();
+    let mut spans = vec![
+        Span::styled(" / ", theme.accent),
+        Span::styled(format!("{}{cursor}", fit(written, room)), theme.text),
+    ];
+    if written.is_empty() {
+        let how = format!("  {}", filters::how(pane));
+        spans.push(Span::styled(fit(&how, room), theme.dim));
+    }
+    Line::from(spans).render(row, buffer);
+}
+
+/// A pane's name, and how many of its rows its filter lets through.
+pub fn filtered(state: &UiState, pane: Pane, rows: usize, all: usize) -> String {
+    match state.filters.words(pane) {
+        "" => pane.title().into(),
+        _ => format!("{} · {rows} of {all}", pane.title()),
+    }
+}
+
+/// The words of a list of which the filter lets nothing through.
+pub fn none_fits(state: &UiState, what: &str) -> String {
+    let key = state.keymap.key(Context::Panes, Action::Back);
+    format!("No {what} fits the filter. {key} clears it.")
 }
 
 /// Draws what is searched for on the lower edge of a frame, with the match that the reader is at and how many there are;
@@ -175,8 +216,12 @@ pub fn position(
 /// Draws the thumb of a scrollbar: a bar in the line of the frame, so that it costs no column and is seen without colour.
 pub fn scrollbar(bar: Option<Scrollbar>, theme: &Theme, buffer: &mut Buffer) {
     let Some(bar) = bar else { return };
+    // The line that it stands in may be dim.
+    let style = Style::new().remove_modifier(Modifier::DIM);
     for at in bar.thumb().intersection(buffer.area).positions() {
-        buffer[at].set_symbol(THUMB).set_style(theme.title);
+        buffer[at]
+            .set_symbol(THUMB)
+            .set_style(style.patch(theme.title));
     }
 }
 

@@ -170,6 +170,17 @@ fn queued(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Re
     rest
 }
 
+/// Draws a composer that nobody writes in, on a screen with few rows.
+fn folded(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    let key = state.keymap.key(Context::Panes, Action::Compose);
+    Line::from(vec![
+        Span::styled(format!(" {key} "), theme.accent),
+        Span::styled("writes to ", theme.dim),
+        Span::styled(state.shown.to_string(), theme.title),
+    ])
+    .render(row, buffer);
+}
+
 /// Draws the composer; where the cursor is to be comes back.
 pub fn composer(
     state: &UiState,
@@ -177,6 +188,10 @@ pub fn composer(
     area: Rect,
     buffer: &mut Buffer,
 ) -> Option<Position> {
+    if area.height == 1 {
+        folded(state, theme, area, buffer);
+        return None;
+    }
     let has_keys = state.focus == Focus::Composer && state.popups.is_empty();
     let border = if has_keys {
         theme.border_focused

@@ -102,6 +102,31 @@ pub fn scenes() -> Vec<Scene> {
             Vec::new,
             "esc 3 / \"block\" enter",
         ),
+        with("pane_team_filter", Pane::Team, Vec::new, "esc 4 /"),
+        with(
+            "pane_team_filtered",
+            Pane::Team,
+            cast::large_team,
+            "esc 4 / \"a !c\" enter j j",
+        ),
+        with(
+            "pane_team_none_fits",
+            Pane::Team,
+            Vec::new,
+            "esc 4 / \"zoe\" enter",
+        ),
+        with(
+            "pane_inbox_filter",
+            Pane::Inbox,
+            Vec::new,
+            "esc 5 / \"bob\"",
+        ),
+        with(
+            "pane_inbox_filtered",
+            Pane::Inbox,
+            cast::many_letters,
+            "esc 5 / \"from:bob\" enter k",
+        ),
         with("pane_board_list", Pane::Board, Vec::new, "esc 3 v j"),
         with(
             "pane_needs_question",

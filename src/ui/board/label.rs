@@ -110,7 +110,7 @@ mod tests {
             ("Write lib/count.sh", 7, 1, 30),
             ("Add the command report", 0, 3, 12),
             ("Add the command report", 0, 2, 16),
-            ("Add the command report", 7, 3, 14),
+            ("Add the command report", 7, 3, 15),
             ("Fuzz it", 0, 3, 12),
             ("Go", 0, 3, 7),
             ("Supercalifragilisticexpialidocious", 0, 3, 30),

@@ -21,10 +21,8 @@ pub fn next(state: &mut UiState, out: &mut Vec<Do>) {
         state.tab = state.focus.pane();
     }
     let about = match state.screen.layout {
-        Arrangement::Wall if is_low => {
-            "wall: one pane and the tabs; more with more columns or rows"
-        }
-        Arrangement::Focus if is_low => "focus: one pane, without the tabs",
+        Arrangement::Wall if is_low => "wall: one pane and the tabs",
+        Arrangement::Focus if is_low => "focus: one pane, no tabs",
         other => other.about(),
     };
     let text = format!("Layout {about}.");

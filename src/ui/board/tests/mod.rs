@@ -1,5 +1,6 @@
 //! What the board's pane shows.
 
+mod calm;
 mod keys;
 
 use pretty_assertions::assert_eq;

@@ -56,10 +56,10 @@ fn the_inbox_is_filtered_by_its_parties_and_words() {
         tell(&mut state, vec![EventKind::LetterMoved { letter, step }]);
     }
     let cases: [(&str, &[&str]); 5] = [
-        ("carol", &["carol dave", "dave carol"]),
+        ("carol", &["lead carol", "carol dave", "dave carol"]),
         ("from:carol", &["carol dave"]),
         ("carol BEGIN", &["dave carol"]),
-        ("carol !wait", &["dave carol"]),
+        ("carol !wait", &["lead carol", "dave carol"]),
         ("zoe", &[]),
     ];
     for (words, expected) in cases {

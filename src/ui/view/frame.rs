@@ -75,7 +75,7 @@ pub fn pane(
     let block = foot(block, titles.foot);
     let inner = block.inner(area);
     block.render(area, buffer);
-    scrollbar(titles.bar, theme, buffer);
+    scrollbar(titles.bar, thumb(state, pane, theme), buffer);
     inner
 }
 
@@ -214,14 +214,21 @@ pub fn position(
 }
 
 /// Draws the thumb of a scrollbar: a bar in the line of the frame, so that it costs no column and is seen without colour.
-pub fn scrollbar(bar: Option<Scrollbar>, theme: &Theme, buffer: &mut Buffer) {
+pub fn scrollbar(bar: Option<Scrollbar>, style: Style, buffer: &mut Buffer) {
     let Some(bar) = bar else { return };
     // The line that it stands in may be dim.
-    let style = Style::new().remove_modifier(Modifier::DIM);
+    let style = Style::new().remove_modifier(Modifier::DIM).patch(style);
     for at in bar.thumb().intersection(buffer.area).positions() {
-        buffer[at]
-            .set_symbol(THUMB)
-            .set_style(style.patch(theme.title));
+        buffer[at].set_symbol(THUMB).set_style(style);
+    }
+}
+
+/// The thumb of a pane: it stands out where the keys move it.
+pub fn thumb(state: &UiState, pane: Pane, theme: &Theme) -> Style {
+    if state.focus == Focus::Pane(pane) {
+        theme.title
+    } else {
+        theme.dim
     }
 }
 

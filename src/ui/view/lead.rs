@@ -43,7 +43,7 @@ pub fn draw(
             let talk = layout::talk(state, area);
             let scrolled = agent.transcript.view(cache, theme, talk, buffer);
             let bar = scrolled.and_then(|scrolled| Scrollbar::new(area, talk, scrolled));
-            frame::scrollbar(bar, theme, buffer);
+            frame::scrollbar(bar, frame::thumb(state, Pane::Lead, theme), buffer);
         }
         Some(_) | None => match crate::ui::first::drawn(state) {
             Some(page) => {

@@ -76,7 +76,8 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     for (line, row) in lines.zip(places.text.rows()) {
         part(request, line, theme, row, buffer);
     }
-    frame::scrollbar(places.bar(area), theme, buffer);
+    let thumb = frame::thumb(state, Pane::Needs, theme);
+    frame::scrollbar(places.bar(area), thumb, buffer);
     // On the frame: a mark over the text would cut a line of what is decided.
     let shown = places.top + usize::from(places.text.height);
     let below = places.card.lines.len().saturating_sub(shown);

@@ -103,7 +103,7 @@ fn who_stops_nobody_by_leaving_is_not_asked() {
 
 #[test]
 fn a_message_leaves_the_question_its_keys() {
-    for (keys, question) in [("esc q", "quit"), ("esc 4 g X", "end it")] {
+    for (keys, question) in [("esc q", "y yes"), ("esc 4 g X", "n no")] {
         let mut state = busy(60, 16);
         press(&mut state, keys);
         let line = |state: &UiState| {

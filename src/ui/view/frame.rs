@@ -1,7 +1,7 @@
 //! What all panes share: the frame with its title, the selected row, the words of an empty pane.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::{Margin, Position, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Borders, Widget};
@@ -71,6 +71,12 @@ pub fn pane(
         .title_style(theme.ground)
         .title_top(Line::from(name));
     let block = edge(block, titles.aside, Edge::Top);
+    if area.height == 1 {
+        // Folded to its title: a line, whose ends are where the corners of frames are.
+        buffer.set_string(area.x, area.y, "─".repeat(area.width.into()), border);
+        block.render(area.inner(Margin::new(1, 0)), buffer);
+        return Rect { height: 0, ..area };
+    }
     let block = edge(block, titles.below, Edge::Bottom);
     let block = foot(block, titles.foot);
     let inner = block.inner(area);
@@ -109,7 +115,7 @@ fn foot<'a>(block: Block<'a>, mut spans: Vec<Span<'static>>) -> Block<'a> {
 
 /// Says in an empty pane what will be there and how it comes about.
 pub fn empty(words: &str, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let inner = area.inner(ratatui::layout::Margin::new(1, 0));
+    let inner = area.inner(Margin::new(1, 0));
     for (line, row) in wrap(words, usize::from(inner.width))
         .iter()
         .zip(inner.rows())

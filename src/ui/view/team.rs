@@ -72,7 +72,12 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         .map(|r| width(r.name().as_str()) + usize::from(r.name().parent().is_some()) * 2)
         .max()
         .unwrap_or(0)
-        .min(if inner.width < 100 { 12 } else { 20 });
+        .min(match usize::from(inner.width) {
+            // One long name does not take the columns of all tasks.
+            0..CONTEXT_FROM => 8,
+            CONTEXT_FROM..WIDE => 12,
+            WIDE.. => 20,
+        });
     for ((at, member), area) in members.iter().enumerate().skip(first).zip(list.rows()) {
         let columns = usize::from(area.width).saturating_sub(2);
         let spans = match member {

@@ -107,7 +107,7 @@ pub fn scenes() -> Vec<Scene> {
             "pane_team_filtered",
             Pane::Team,
             cast::large_team,
-            "esc 4 / \"a !c\" enter j j",
+            "esc 4 / \"decoder !a\" enter j j",
         ),
         with(
             "pane_team_none_fits",

@@ -86,6 +86,16 @@ pub enum Shown {
     List(Why),
 }
 
+/// What a drawing keeps to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Keeps {
+    columns: u16,
+    rows: u16,
+    zoom: Zoom,
+    /// The columns of a node that are for its owner.
+    owners: usize,
+}
+
 /// What is worked out from the board, kept until it is out of date. Its loss changes no pixel.
 #[derive(Debug, Default)]
 pub struct Kept {
@@ -94,8 +104,8 @@ pub struct Kept {
     index: Slot<u64, Arc<Index>>,
     /// By the board and the words of the filter.
     rows: Slot<(u64, String), Arc<Rows>>,
-    /// By the board, the room and the columns for owners.
-    drawing: Slot<(u64, u16, u16, Zoom, usize), Option<Arc<Drawing>>>,
+    /// By the board and what it keeps to.
+    drawing: Slot<(u64, Keeps), Option<Arc<Drawing>>>,
     /// By the board and the task.
     unlocks: Slot<(u64, TaskId), Arc<Vec<TaskId>>>,
     /// By the board.
@@ -147,16 +157,19 @@ pub fn rows(state: &UiState) -> Arc<Rows> {
 /// The tasks as a drawing that keeps to `room` where it can; `None` when they are too many or too tangled.
 fn drawing(state: &UiState, room: Rect) -> Option<Arc<Drawing>> {
     let kept = &state.board_kept;
-    let zoom = state.camera.zoom;
-    let owners = owners(state);
-    let key = (kept.version, room.width, room.height, zoom, owners);
+    let keeps = Keeps {
+        columns: room.width,
+        rows: room.height,
+        zoom: state.camera.zoom,
+        owners: owners(state),
+    };
     kept.drawing
-        .get(key, || drawn(state, room, owners).map(Arc::new))
+        .get((kept.version, keeps), || drawn(state, keeps).map(Arc::new))
 }
 
-fn drawn(state: &UiState, room: Rect, owners: usize) -> Option<Drawing> {
-    let columns = usize::from(room.width);
-    let zoom = state.camera.zoom;
+fn drawn(state: &UiState, keeps: Keeps) -> Option<Drawing> {
+    let Keeps { zoom, owners, .. } = keeps;
+    let columns = usize::from(keeps.columns);
     let natural = |task| match zoom {
         Zoom::Cards | Zoom::Lines => label(task).width(owners),
         Zoom::Numbers => label(task).mark_width(),
@@ -170,7 +183,7 @@ fn drawn(state: &UiState, room: Rect, owners: usize) -> Option<Drawing> {
     };
     let low = graph::draw(&wanted)?;
     let is_whole = |(at, width): (usize, &usize)| low.nodes[at].width >= *width;
-    let height = usize::from(room.height);
+    let height = usize::from(keeps.rows);
     if zoom != Zoom::Cards || low.height >= height || wanted.widths.iter().enumerate().all(is_whole)
     {
         return Some(low);

@@ -103,7 +103,7 @@ fn who_stops_nobody_by_leaving_is_not_asked() {
 
 #[test]
 fn a_message_leaves_the_question_its_keys() {
-    for (keys, question) in [("esc q", "y yes"), ("esc 4 g X", "n no")] {
+    for keys in ["esc q", "esc 4 g X"] {
         let mut state = busy(60, 16);
         press(&mut state, keys);
         let line = |state: &UiState| {
@@ -112,10 +112,10 @@ fn a_message_leaves_the_question_its_keys() {
             last.trim_matches(['"', ' ']).to_string()
         };
         let before = line(&state);
-        assert!(before.contains(question), "{before}");
+        assert!(before.starts_with("y yes  n no "), "{before}");
         state.say(Level::Info, "words ".repeat(30));
         let after = line(&state);
-        assert!(after.ends_with(&before), "{after} has lost of {before}");
         assert!(after.starts_with("· words"), "{after}");
+        assert!(after.contains("  y yes  n no "), "{after}");
     }
 }

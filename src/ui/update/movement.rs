@@ -159,8 +159,9 @@ pub fn back(state: &mut UiState) {
         };
         focus(state, pane);
         state.left_composer = true;
-    } else if state.filters.end(state.focus.pane()) {
-    } else if state.focus == Focus::Pane(Pane::Lead) && super::find::end(state) {
+    } else if state.filters.end(state.focus.pane())
+        || state.focus == Focus::Pane(Pane::Lead) && super::find::end(state)
+    {
     } else if state.zoom.is_some() {
         state.zoom = None;
     } else if let Some(parent) = state.shown.parent() {

@@ -173,10 +173,20 @@ fn queued(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Re
 /// Draws a composer that nobody writes in, on a screen with few rows.
 fn folded(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let key = state.keymap.key(Context::Panes, Action::Compose);
+    let does = if state.seat.is_crew() {
+        "writes to "
+    } else {
+        "writes a letter to "
+    };
+    let waits = match state.first_page().map(|p| p.weight) {
+        Some(Weight::Missing) => ", which waits for a model",
+        Some(_) | None => "",
+    };
     Line::from(vec![
         Span::styled(format!(" {key} "), theme.accent),
-        Span::styled("writes to ", theme.dim),
+        Span::styled(does, theme.dim),
         Span::styled(state.shown.to_string(), theme.title),
+        Span::styled(waits, theme.dim),
     ])
     .render(row, buffer);
 }

@@ -69,6 +69,8 @@
 //!   `app/dashboard/first.rs`; a new start from it: `app/dashboard/starts.rs`
 //! - how a tool call looks: `ui/transcript/fold.rs`, which tools answer in crewdeck's own words: `ui/transcript/forms.rs`;
 //!   a diff: `ui/diff/`
+//! - which pane gets how many rows: `ui/layout/shares.rs`; the thumb of what is longer than its place: `ui/scrollbar.rs`;
+//!   what lists are filtered by: `ui/filters.rs`
 //! - what the mouse can press: `ui/hit/`; what completes a word in the composer: `ui/complete.rs`
 //! - a session that is watched again: [`ui::replay`] (the player), `ui/update/replay.rs` (the screen moved through it)
 //! - a second dashboard in the same directory: what it sees `app/follow.rs`, what it does `crew/viewer.rs`, how it takes

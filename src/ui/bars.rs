@@ -64,13 +64,15 @@ pub fn place<T>(row: Rect, parts: impl IntoIterator<Item = (usize, T)>) -> Vec<P
     out
 }
 
-/// The columns of the message that stands before the hints: what it needs, and what leaves room for the one that always
-/// has its place.
+/// The columns of the message that stands before the hints: what it needs, and what leaves room for those that always
+/// have their place.
 pub fn message_room(state: &UiState, row: Rect) -> u16 {
     let Some(flash) = &state.flash else {
         return 0;
     };
-    let kept = hints(state).into_iter().filter(is_kept);
+    let kept = hints(state)
+        .into_iter()
+        .filter(|h| is_kept(h) || answers(state, h));
     let kept: usize = kept.map(|h| wide(&h)).sum();
     let needed = width(&flash.text) + MESSAGE_MARGIN;
     let room = needed.min(usize::from(row.width).saturating_sub(kept));
@@ -79,6 +81,24 @@ pub fn message_room(state: &UiState, row: Rect) -> u16 {
 
 fn wide(hint: &Hint) -> usize {
     width(&hint.key) + width(&hint.words) + 3
+}
+
+/// Whether it is a key of the question that is asked: that waits for one of them.
+fn answers(state: &UiState, hint: &Hint) -> bool {
+    let asks = match state.popups.last() {
+        Some(popup @ (Popup::Confirm(_) | Popup::Comment(_))) => popup.context(),
+        Some(
+            Popup::Reader(_)
+            | Popup::Picker(_)
+            | Popup::Jobs { .. }
+            | Popup::EventLog(_)
+            | Popup::Costs(_)
+            | Popup::Peek(_),
+        )
+        | None => return false,
+    };
+    let mut keys = state.keymap.in_context(asks);
+    keys.any(|bound| bound.action == hint.action)
 }
 
 fn is_kept(hint: &Hint) -> bool {

@@ -34,6 +34,7 @@
 //! | tool | what it does well | taken over | not, and why |
 //! |---|---|---|---|
 //! | lazygit | the frame with the keys has another colour; a selected row is a bar | both, and a mark at the left of the row for terminals without colour: `src/ui/view/frame.rs` | – |
+//! | lazygit, btop, yazi | a scroll bar, and which of how many rows is selected | a thumb in the right edge of whatever is longer than its place, which costs no column and which the mouse pulls: `src/ui/scrollbar.rs`; "7 of 20" below it | a percentage: a row's number can be said to others |
 //! | yazi | `j k g G`, half pages and arrows work alike everywhere | one table for all panes and popups: [`keymap`](crate::ui::keymap) | – |
 //! | yazi | a column to the right shows what is selected | the letter below its list: `src/ui/view/inbox.rs`; the selected task's line below the board, with what it unblocks: `src/ui/view/board/mod.rs`, `src/ui/board/unlocks.rs` | a preview pane for everything: Enter opens a page |
 //! | k9s | Enter goes in, Esc comes back, from everything | the same, also out of filter, zoom and a teammate's conversation: `src/ui/update/movement.rs` | a trail of crumbs: there are two levels |
@@ -57,6 +58,7 @@
 //! | opencode | Ctrl+p from the input; letters that need not stand together; what suits now comes first | the same key, the same matching: `src/ui/fuzzy.rs`; what waits first, then this pane's actions, then those of the others: `src/ui/rows.rs` | – |
 //! | opencode, k9s | a word that is begun is completed: a list above the input, the rest of the word in the prompt (`internal/ui/prompt.go`) | a list above the composer for `/` and `@`: `src/ui/complete.rs` | files behind `@`: agents find them by themselves |
 //! | k9s | `/` with `!` for what is not wanted and labels | `owner:`, `status:`, `tag:` and `!`; what is not understood is said: `src/ui/board/filter.rs` | regular expressions: words are enough for titles |
+//! | k9s, lazygit | every list can be filtered | board, team, inbox and event log, each keeps its own: `src/ui/filters.rs`; texts are searched | lists that fit the screen: themes are few |
 //! | yazi, btop | the filter narrows while it is written, Enter keeps it, a key clears it, the title says that there is one | all four: `src/ui/update/board.rs` | – |
 //! | lazygit, tig | `/` in a long text, then `n` and `N` | in the conversation, folded output too, and in every text that is read; the match is counted on the frame: `src/ui/transcript/search.rs`, `src/ui/text_search.rs` | – |
 //! | lazygit, tig | a diff file by file, with a list of the files and keys between them | the list above, `]` and `[`, headings with what became of a file, numbers: `src/ui/diff/page.rs` | a pane for the list, staging of lines: the person reads what agents did, and merges it or not |
@@ -78,7 +80,8 @@
 //! | tool | what it does well | taken over | not, and why |
 //! |---|---|---|---|
 //! | lazygit | an empty list says so | each empty pane says what will be there and how it comes about: `src/ui/view/frame.rs` | – |
-//! | lazygit | at 70x20 the panes without the keys shrink to their titles | one pane at a time below 100 columns, the others as tabs with their counts: `src/ui/layout.rs` | titles one below the other: they cost a row each |
+//! | lazygit | at 70x20 the panes without the keys shrink to their titles | one pane at a time below 100 columns, the others as tabs with their counts, two from 36 rows on: `src/ui/layout/mod.rs`; a todo list that is done is its title: `src/ui/layout/arrange.rs` | titles one below the other: they cost a row each |
+//! | lazygit | the panel with the keys can have more room (`expandFocusedSidePanel`) | a list that is longer than its pane grows while it has the keys; else rows change only when a pane gets its first one: `src/ui/layout/shares.rs` | growing without need: what jumps can not be read |
 //! | btop | too small a window: what it is, what it needs (at 70x20 already) | what it is and what it needs, from below 60x16 on, and that the crew goes on: `src/ui/view/first.rs` | – |
 //! | lazygit, yazi | 20x5 and back does no harm ("Not enough space"; cut columns) | any size is drawn: `tests/terminal.rs`, `src/ui/tests/robust.rs` | – |
 //! | k9s, lazygit | a message has a level and goes by itself after six seconds; the keys stay in view beside it | the same with five, and a mark for the level; the next key puts it away once it was read; it is kept for later: `src/ui/state.rs`, `src/ui/view/hints.rs` | faces as marks: not every font has them |
@@ -122,6 +125,4 @@
 //!
 //! Not refused, only not there. Whoever builds one moves its line up into a table.
 //!
-//! - a filter in every list: board and event log have one (k9s, lazygit, tig)
 //! - the branch in the status line (lazygit, opencode, k9s)
-//! - a scroll bar or a position (lazygit, btop, yazi)

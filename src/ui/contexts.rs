@@ -1,10 +1,11 @@
 //! Pure: in which contexts keys count now, as what is open and being written says.
 
+use super::filters::Filter;
 use super::keymap::Context;
 use super::pane::{Focus, Pane};
 use super::popup::{Popup, Searching, Text};
 use super::rows;
-use super::state::{Filter, UiState};
+use super::state::UiState;
 use super::transcript::Search;
 use super::{complete, first};
 
@@ -25,7 +26,7 @@ impl UiState {
                 vec![Context::Completion, Context::Composer, Context::Everywhere]
             }
             Focus::Composer => vec![Context::Composer, Context::Everywhere],
-            Focus::Pane(Pane::Board) if self.is_filtering() => {
+            Focus::Pane(_) if self.is_filtering() => {
                 vec![Context::Filter, Context::Everywhere]
             }
             Focus::Pane(Pane::Lead) if self.is_searching() => {
@@ -58,10 +59,13 @@ impl UiState {
         rows::selected_request(self).is_some_and(|(_, r)| !r.choices.is_empty())
     }
 
-    /// Whether the board's filter is being written.
+    /// Whether the filter of the pane with the keys is being written.
     pub(super) fn is_filtering(&self) -> bool {
         let typing = |f: &Filter| f.searching == Searching::Typing;
-        self.filter.as_ref().is_some_and(typing)
+        match self.focus {
+            Focus::Pane(pane) => self.filters.of(pane).is_some_and(typing),
+            Focus::Composer => false,
+        }
     }
 
     /// Whether what is searched for in the conversation is being written.

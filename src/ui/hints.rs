@@ -39,7 +39,7 @@ pub enum Urgency {
     Always,
 }
 
-/// What `Back` does on a filtered board.
+/// What `Back` does in a filtered list.
 const CLEAR_FILTER: &str = "clear filter";
 /// What `Back` does in a searched conversation.
 const END_SEARCH: &str = "end search";
@@ -140,7 +140,7 @@ fn words(state: &UiState, binding: &Bound) -> String {
         return END_SEARCH.into();
     }
     if action == Action::Back && binding.context == Context::Panes {
-        if state.filter.is_some() && state.focus == Focus::Pane(Pane::Board) {
+        if state.filters.of(state.focus.pane()).is_some() {
             return CLEAR_FILTER.into();
         }
         let agent = state.agents.get(&state.shown);
@@ -293,7 +293,7 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             Pane::Todo | Pane::Team | Pane::Inbox => false,
         },
         Action::TurnBoard | Action::Pan(_) | Action::ZoomIn | Action::ZoomOut => {
-            !state.board.is_empty() && state.filter.is_none()
+            !state.board.is_empty() && state.filters.of(Pane::Board).is_none()
         }
         Action::Claim => can(state, Hand::Claim),
         Action::Release => can(state, Hand::Release),
@@ -323,10 +323,15 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
                 | Popup::Peek(_)
                 | Popup::Confirm(_),
             ) => false,
-            None => !state.board.is_empty(),
+            None => match focus.pane() {
+                Pane::Team => !state.team.members.is_empty(),
+                Pane::Inbox => !state.letters.is_empty(),
+                Pane::Board => !state.board.is_empty(),
+                Pane::Lead | Pane::Todo | Pane::Needs => false,
+            },
         },
         Action::Back if binding.context == Context::Panes => {
-            let filtered = state.filter.is_some() && focus == Focus::Pane(Pane::Board);
+            let filtered = state.filters.of(focus.pane()).is_some();
             let searched = state
                 .agents
                 .get(&state.shown)

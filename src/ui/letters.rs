@@ -1,7 +1,11 @@
 //! The letters that went to and fro: the newest of them, each with the step that it has reached.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
+use super::board::Slot;
+use super::filters::Words;
+use super::sentence;
 use crate::domain::mail::Letter;
 use crate::domain::text::head_and_tail;
 use crate::protocol::event::LetterStep;
@@ -28,6 +32,8 @@ pub struct Traced {
 pub struct LetterLog {
     letters: VecDeque<Traced>,
     next: u64,
+    /// By the number of the next one and the words.
+    fitting: Slot<(u64, String), Arc<Vec<u64>>>,
 }
 
 impl LetterLog {
@@ -67,6 +73,26 @@ impl LetterLog {
         })
     }
 
+    /// The numbers of those that the words of a filter let through, the oldest first: words of the parties and the text,
+    /// `from:NAME`, `to:NAME`.
+    pub fn fitting(&self, words: &str) -> Arc<Vec<u64>> {
+        self.fitting.get((self.next, words.to_string()), || {
+            let words = Words::new(words);
+            let fits = |traced: &&Traced| {
+                let letter = &traced.letter;
+                let (from, to) = (letter.from.to_lowercase(), letter.to.to_lowercase());
+                let said = sentence::letter(letter).to_lowercase();
+                let text = letter.content.to_lowercase();
+                words.fit(&format!("{from} {to} {said} {text}"), |key| match key {
+                    "from" => Some(from.as_str()),
+                    "to" => Some(to.as_str()),
+                    _ => None,
+                })
+            };
+            Arc::new(self.letters.iter().filter(fits).map(|t| t.number).collect())
+        })
+    }
+
     /// How many are kept.
     pub fn len(&self) -> usize {
         self.letters.len()
@@ -93,11 +119,6 @@ impl LetterLog {
         let first = self.letters.front()?.number;
         let at = usize::try_from(number.checked_sub(first)?).ok()?;
         (at < self.letters.len()).then_some(at)
-    }
-
-    /// The letter at a place, counted from the oldest.
-    pub fn at(&self, place: usize) -> Option<&Traced> {
-        self.letters.get(place)
     }
 
     /// How many letters have not been read by their recipient.

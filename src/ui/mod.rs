@@ -18,6 +18,7 @@ mod costs;
 mod cut;
 mod diff;
 mod event_log;
+mod filters;
 pub mod first;
 #[cfg(test)]
 pub(crate) mod fixture;

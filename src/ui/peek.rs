@@ -154,7 +154,7 @@ pub fn peeked(state: &UiState, columns: usize, theme: &Theme) -> Option<Peeked> 
             Some(whole(format!("Task {id}"), lines))
         }
         Pane::Inbox => {
-            let traced = state.letters.at(rows::selected_letter(state)?)?;
+            let (_, traced) = rows::selected_letter(state)?;
             let thread = thread::lay_out(state, traced, columns, theme);
             let lines = thread.lines.into_iter().skip(thread.opened);
             Some(whole(thread::title(state, traced), lines.collect()))

@@ -1,11 +1,18 @@
 //! The rows of the panes in the order in which they are shown, and which of them is selected.
 
+use std::sync::Arc;
+
+use ratatui::layout::Rect;
+
+use super::cut::cut_top;
+use super::filters::Words;
 use super::keymap::{Action, Bound, Context};
+use super::letters::Traced;
 use super::pane::Pane;
 use super::popup::{Choice, Picker};
 use super::state::{Models, UiState};
 use super::transcript::Portion;
-use super::{fuzzy, themes};
+use super::{board, fuzzy, themes};
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::own_theme::ThemeChoice;
 use crate::domain::request::Request;
@@ -49,8 +56,35 @@ impl TeamRow<'_> {
     }
 }
 
-/// The team: the lead's subagents, then the teammates, each with its own.
+/// The team: the lead's subagents, then the teammates, each with its own; of them those that the filter lets through.
 pub fn team(state: &UiState) -> Vec<TeamRow<'_>> {
+    let words = state.filters.words(Pane::Team);
+    let mut rows = everybody(state);
+    if !words.is_empty() {
+        let words = Words::new(words);
+        rows.retain(|row| words.fit(&about(state, row), |_| None));
+    }
+    rows
+}
+
+/// What a row of the team is about, in small letters: the name, the role, what it does, the task.
+fn about(state: &UiState, row: &TeamRow) -> String {
+    let name = row.name();
+    let role = match row {
+        TeamRow::Member(member) => one_line(&member.role),
+        TeamRow::Subagent(_) => state
+            .agents
+            .get(name)
+            .map_or_else(String::new, |agent| agent.errand.clone()),
+    };
+    let task = board::open_task(state, name).map_or_else(String::new, |task| {
+        format!("{} {}", task.id, one_line(&task.subject))
+    });
+    format!("{name} {role} {task}").to_lowercase()
+}
+
+/// The whole team, whatever it is filtered by.
+pub fn everybody(state: &UiState) -> Vec<TeamRow<'_>> {
     let of = |parent: &Name| {
         let all = state.agents.subagents(parent);
         all.map(TeamRow::Subagent).collect::<Vec<_>>()
@@ -75,14 +109,41 @@ pub fn selected_member(state: &UiState) -> Option<(usize, Name)> {
     rows.get(at).map(|r| (at, r.name().clone()))
 }
 
-/// The place of the selected letter, counted from the oldest; the newest when none is selected.
-pub fn selected_letter(state: &UiState) -> Option<usize> {
-    let newest = state.letters.len().checked_sub(1)?;
-    // A letter that fell off the log was among the oldest.
-    Some(match state.selected.letter {
+/// The numbers of the letters that the inbox shows, the oldest first: those that its filter lets through.
+pub fn letters(state: &UiState) -> Arc<Vec<u64>> {
+    state.letters.fitting(state.filters.words(Pane::Inbox))
+}
+
+/// The selected letter and its row; the newest when none is selected. One that the filter hides, or that fell off the log,
+/// gives way to the one that came next.
+pub fn selected_letter(state: &UiState) -> Option<(usize, &Traced)> {
+    let rows = letters(state);
+    let newest = rows.len().checked_sub(1)?;
+    let at = match state.selected.letter {
         None => newest,
-        Some(number) => state.letters.place(number).unwrap_or(0),
-    })
+        Some(number) => rows.partition_point(|n| *n < number).min(newest),
+    };
+    Some((at, state.letters.get(*rows.get(at)?)?))
+}
+
+/// Selects a row of the inbox; on the newest it follows.
+pub fn select_letter(state: &mut UiState, at: usize) {
+    let rows = letters(state);
+    let is_newest = at + 1 >= rows.len();
+    state.selected.letter = rows.get(at).copied().filter(|_| !is_newest);
+}
+
+/// The row in which the filter of a pane is written, while there is one, and the rows of its list.
+pub fn places(state: &UiState, pane: Pane, inside: Rect) -> (Option<Rect>, Rect) {
+    match pane {
+        Pane::Team | Pane::Inbox if state.filters.of(pane).is_some() => {
+            let (row, list) = cut_top(inside, 1);
+            (Some(row), list)
+        }
+        Pane::Lead | Pane::Todo | Pane::Board | Pane::Team | Pane::Inbox | Pane::Needs => {
+            (None, inside)
+        }
+    }
 }
 
 /// The shown todo list.
@@ -114,6 +175,13 @@ pub fn first_todo(state: &UiState, height: u16) -> usize {
     let height = usize::from(height);
     let first = (current_todo(state) + 1).saturating_sub(height);
     first.min(len.saturating_sub(height))
+}
+
+/// Whether there is a shown todo list, and all of it is done.
+pub fn todo_is_done(state: &UiState) -> bool {
+    let items = todo(state);
+    let is_done = |item: &TodoItem| item.status == TodoStatus::Completed;
+    !items.is_empty() && items.iter().all(is_done)
 }
 
 /// How much of the shown todo list is done, as `2/4`; `None` when there is no list.

@@ -171,7 +171,7 @@ impl UiState {
             before_todo: _,
             shown: _,
             selected: _,
-            filter: _,
+            filters: _,
             zoom: _,
             tab: _,
             popups: _,

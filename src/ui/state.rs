@@ -14,14 +14,14 @@ use super::composer::Composer;
 use super::costs;
 use super::diff::Changes;
 use super::event_log::EventLog;
+use super::filters::Filters;
 use super::first::First;
 use super::hit::Pointer;
 use super::jobs::JobBook;
 use super::keymap::KeyMap;
 use super::letters::LetterLog;
-use super::line_input::LineInput;
 use super::pane::{Focus, Pane};
-use super::popup::{Popup, Searching};
+use super::popup::Popup;
 use super::replay::Player;
 use super::requests::RequestBook;
 use super::seat::Seat;
@@ -86,15 +86,6 @@ pub enum Models {
     Asked,
     /// There they are.
     Listed(Vec<String>),
-}
-
-/// What the board is filtered by.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Filter {
-    /// The words.
-    pub words: LineInput,
-    /// Whether they are being written.
-    pub searching: Searching,
 }
 
 /// A short message in place of the hints.
@@ -190,7 +181,8 @@ pub struct UiState {
     pub(super) before_needs: Option<Focus>,
     pub(super) shown: Name,
     pub(super) selected: Selected,
-    pub(super) filter: Option<Filter>,
+    /// What the lists of panes are filtered by.
+    pub(super) filters: Filters,
     pub(super) zoom: Option<Pane>,
     pub(super) tab: Pane,
     /// How the panes lie.
@@ -256,7 +248,7 @@ impl UiState {
             before_needs: None,
             shown: Name::lead(),
             selected: Selected::default(),
-            filter: None,
+            filters: Filters::default(),
             zoom: None,
             tab: Pane::Board,
             screen: ScreenChoice::default(),

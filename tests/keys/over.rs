@@ -20,7 +20,7 @@ fn the_help_is_searched_and_the_palette_acts() {
     desk.press(ENTER, "╭ Background jobs");
     desk.clear(CTRL_C, "╭ Background jobs");
     desk.press(":", "╭ Actions");
-    desk.press("\x0e\x1b[B\x1b[6~", "↑");
+    desk.press("\x0e\x1b[B\x1b[6~", "13 of ");
     desk.clear(&format!("{UP}{ESC}"), "╭ Actions");
     desk.leave();
 }

@@ -1,6 +1,6 @@
 //! From pane to pane, up and down in each, and the way back.
 
-use crate::desk::{ALT_W, DOWN, Desk, ESC, UP, has_line};
+use crate::desk::{ALT_W, DOWN, Desk, ENTER, ESC, UP, has_line};
 
 /// What the hints say only while a pane has the keys.
 const TODO: &str = "Enter read  ";
@@ -61,6 +61,27 @@ fn vim_keys_arrows_and_pages_move_the_conversation() {
     desk.clear("KKKKKKKK", "That was the needle in it.");
     desk.press("g", "I begin with a list.");
     desk.press("\x1b[F", "That was the needle in it.");
+    desk.leave();
+}
+
+#[test]
+fn lists_are_filtered() {
+    let mut desk = Desk::full();
+    desk.press(ESC, "? help");
+    desk.press("4/", "name, role or task");
+    desk.press("tester", "Team · 1 of 2");
+    desk.press(ENTER, "Esc clear filter");
+    desk.press(ENTER, " to bob ");
+    desk.press(ESC, "Esc clear filter");
+    desk.clear(ESC, "Team · 1 of 2");
+    desk.press("5/", "from:NAME");
+    desk.press("from:alice which !carol", "Inbox · 1 of ");
+    desk.press(ENTER, "Esc clear filter");
+    desk.press(ENTER, "Letter from");
+    desk.clear(ESC, "Letter from");
+    desk.clear(ESC, "Inbox · 1 of ");
+    desk.press("/from:zoe", "No letter fits the filter.");
+    desk.clear(ESC, "No letter fits the filter.");
     desk.leave();
 }
 

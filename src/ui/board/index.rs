@@ -6,7 +6,9 @@ use super::critical::critical;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
+use crate::domain::text::one_line;
 use crate::ui::graph;
+use crate::ui::textual::width;
 
 /// Where a task stands, as the board shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,6 +61,7 @@ pub struct Index {
     critical: Vec<usize>,
     counts: BTreeMap<Standing, usize>,
     open_of: HashMap<String, TaskId>,
+    longest_owner: usize,
 }
 
 impl Index {
@@ -109,6 +112,8 @@ impl Index {
             let owner = task.owner.to_ascii_lowercase();
             out.open_of.entry(owner).or_insert(task.id);
         }
+        let names = board.tasks().map(|t| width(&one_line(&t.owner)));
+        out.longest_owner = names.max().unwrap_or(0);
         out.critical = critical(&out);
         out
     }
@@ -176,6 +181,11 @@ impl Index {
         self.open_of
             .get(&owner.as_str().to_ascii_lowercase())
             .copied()
+    }
+
+    /// The columns of the longest name of an owner.
+    pub fn longest_owner(&self) -> usize {
+        self.longest_owner
     }
 
     /// All edges, from what is waited for to what waits.

@@ -12,6 +12,10 @@ pub const INDENT: usize = 2;
 /// Widest node that is asked for so that its words stay whole; longer words may be cut.
 const LEAST_MAX: usize = 30;
 
+/// Shortest and longest name that nodes keep room for.
+const OWNER_MIN: usize = 5;
+const OWNER_MAX: usize = 12;
+
 /// What stands on a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
@@ -24,9 +28,10 @@ pub struct Label {
 }
 
 impl Label {
-    /// The columns that it takes: a shape and the three with blanks between them.
-    pub fn width(&self) -> usize {
-        self.head() + width(&self.subject) + self.by()
+    /// The columns that it takes: a shape, the number and the subject with blanks between them, and those for an owner,
+    /// who may come and go and moves nothing by it.
+    pub fn width(&self, owners: usize) -> usize {
+        self.head() + width(&self.subject) + owners
     }
 
     /// The columns that the shape and the number take.
@@ -35,25 +40,23 @@ impl Label {
     }
 
     /// The columns in which at most `rows` rows hold it with no word cut; no more than [`LEAST_MAX`].
-    pub fn least(&self, rows: usize, owner: Owner) -> usize {
-        let natural = self.width();
+    pub fn least(&self, rows: usize, owners: usize) -> usize {
+        let natural = self.width(owners);
         let most = natural.min(LEAST_MAX);
         let fits = |columns: &usize| {
             let rows = rows_for(natural, *columns, rows);
-            self.needs(*columns, owner).is_some_and(|n| n <= rows)
+            self.needs(*columns, owners).is_some_and(|n| n <= rows)
         };
         (NODE_MIN..most).find(fits).unwrap_or(most)
     }
 
     /// The rows that it needs in so many columns; `None`: a word does not fit.
-    fn needs(&self, columns: usize, owner: Owner) -> Option<usize> {
+    fn needs(&self, columns: usize, owners: usize) -> Option<usize> {
         let mut rows = 1;
         let mut x = self.head();
         let mut is_fresh = true;
-        let by = match owner {
-            Owner::Told => self.by(),
-            Owner::Spare => 0,
-        };
+        // With a blank before it, as words have.
+        let by = owners.saturating_sub(1);
         let words = self.subject.split_whitespace().map(width);
         for word in words.chain((by > 0).then_some(by)) {
             let blank = usize::from(!is_fresh);
@@ -73,22 +76,11 @@ impl Label {
     fn head(&self) -> usize {
         self.number.len() + 3
     }
-
-    fn by(&self) -> usize {
-        match self.owner.as_str() {
-            "" => 0,
-            owner => width(owner) + 2,
-        }
-    }
 }
 
-/// Whether a node has to tell the owner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owner {
-    /// It does.
-    Told,
-    /// Only where there is room.
-    Spare,
+/// The columns for the owner of any task: for the longest name, within bounds, with a blank and its sign.
+pub fn owners(longest: usize) -> usize {
+    longest.clamp(OWNER_MIN, OWNER_MAX) + 2
 }
 
 /// What stands on the node of a task.
@@ -107,31 +99,25 @@ mod tests {
 
     #[test]
     fn the_least_columns_keep_words_whole() {
-        let label = |subject: &str, owner: &str| Label {
+        let label = |subject: &str| Label {
             number: "#2".into(),
             subject: subject.into(),
-            owner: owner.into(),
+            owner: String::new(),
         };
         let cases = [
-            ("Write lib/count.sh", "", 3, Owner::Spare, 14),
-            ("Write lib/count.sh", "alice", 3, Owner::Told, 14),
-            ("Write lib/count.sh", "alice", 3, Owner::Spare, 14),
-            ("Write lib/count.sh", "alice", 1, Owner::Told, 30),
-            ("Add the command report", "", 3, Owner::Spare, 12),
-            ("Add the command report", "", 2, Owner::Spare, 16),
-            ("Fuzz it", "", 3, Owner::Spare, 12),
-            ("Go", "", 3, Owner::Spare, 7),
-            (
-                "Supercalifragilisticexpialidocious",
-                "",
-                3,
-                Owner::Spare,
-                30,
-            ),
+            ("Write lib/count.sh", 0, 3, 14),
+            ("Write lib/count.sh", 7, 3, 14),
+            ("Write lib/count.sh", 7, 1, 30),
+            ("Add the command report", 0, 3, 12),
+            ("Add the command report", 0, 2, 16),
+            ("Add the command report", 7, 3, 15),
+            ("Fuzz it", 0, 3, 12),
+            ("Go", 0, 3, 7),
+            ("Supercalifragilisticexpialidocious", 0, 3, 30),
         ];
-        for (subject, owner, rows, told, expected) in cases {
-            let found = label(subject, owner).least(rows, told);
-            assert_eq!(found, expected, "{subject} {owner} {rows} {told:?}");
+        for (subject, owners, rows, expected) in cases {
+            let found = label(subject).least(rows, owners);
+            assert_eq!(found, expected, "{subject} {owners} {rows}");
         }
     }
 }

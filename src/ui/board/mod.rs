@@ -13,6 +13,7 @@ mod index;
 mod kept;
 mod label;
 mod list;
+mod places;
 pub mod progress;
 mod steps;
 #[cfg(test)]
@@ -31,18 +32,17 @@ pub use camera::{Camera, Toward, Zoom};
 pub use filter::Query;
 pub use hands::{Hand, is_own, owner, owner_is_here, why_not};
 pub use index::{Index, Standing, standing};
-use kept::Slot;
-use label::Owner;
+pub use kept::Slot;
 pub use label::{INDENT, label};
 pub use list::{Row, Rows};
+pub use places::{Places, in_view, places, scrollbar};
 pub use steps::{Step, step};
 
 use super::ages;
 use super::graph::{self, Drawing, Short, Wanted};
-use super::rows::first_row;
-use super::scrollbar::Scrollbar;
+use super::pane::Pane;
 use super::state::UiState;
-use super::textual::age;
+use super::textual::{age, width};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::stamp::Stamp;
 use crate::domain::task::Task;
@@ -51,9 +51,6 @@ use crate::protocol::{Event, EventKind};
 
 /// Most tasks that are drawn as a graph.
 pub const GRAPH_MAX: usize = 400;
-
-/// Rows that a pane must have before one is given to words about the selected task.
-const ABOUT_FROM: u16 = 5;
 
 /// From this width on a drawing may be half as wide again.
 const PANNED_FROM: usize = 60;
@@ -94,6 +91,16 @@ pub enum Shown {
     List(Why),
 }
 
+/// What a drawing keeps to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Keeps {
+    columns: u16,
+    rows: u16,
+    zoom: Zoom,
+    /// The columns of a node that are for its owner.
+    owners: usize,
+}
+
 /// What is worked out from the board, kept until it is out of date. Its loss changes no pixel.
 #[derive(Debug, Default)]
 pub struct Kept {
@@ -102,8 +109,8 @@ pub struct Kept {
     index: Slot<u64, Arc<Index>>,
     /// By the board and the words of the filter.
     rows: Slot<(u64, String), Arc<Rows>>,
-    /// By the board and the room.
-    drawing: Slot<(u64, u16, u16, Zoom), Option<Arc<Drawing>>>,
+    /// By the board and what it keeps to.
+    drawing: Slot<(u64, Keeps), Option<Arc<Drawing>>>,
     /// By the board and the task.
     unlocks: Slot<(u64, TaskId), Arc<Vec<TaskId>>>,
     /// By the board.
@@ -144,7 +151,7 @@ pub fn index(state: &UiState) -> Arc<Index> {
 /// The rows of the list: of all tasks, or of those that the filter lets through.
 pub fn rows(state: &UiState) -> Arc<Rows> {
     let kept = &state.board_kept;
-    let words = state.filter.as_ref().map_or("", |f| f.words.text().trim());
+    let words = state.filters.words(Pane::Board);
     kept.rows.get((kept.version, words.to_string()), || {
         let index = index(state);
         Arc::new(match words {
@@ -157,16 +164,21 @@ pub fn rows(state: &UiState) -> Arc<Rows> {
 /// The tasks as a drawing that keeps to `room` where it can; `None` when they are too many or too tangled.
 fn drawing(state: &UiState, room: Rect) -> Option<Arc<Drawing>> {
     let kept = &state.board_kept;
-    let zoom = state.camera.zoom;
-    let key = (kept.version, room.width, room.height, zoom);
-    kept.drawing.get(key, || drawn(state, room).map(Arc::new))
+    let keeps = Keeps {
+        columns: room.width,
+        rows: room.height,
+        zoom: state.camera.zoom,
+        owners: owners(state),
+    };
+    kept.drawing
+        .get((kept.version, keeps), || drawn(state, keeps).map(Arc::new))
 }
 
-fn drawn(state: &UiState, room: Rect) -> Option<Drawing> {
-    let columns = usize::from(room.width);
-    let zoom = state.camera.zoom;
+fn drawn(state: &UiState, keeps: Keeps) -> Option<Drawing> {
+    let Keeps { zoom, owners, .. } = keeps;
+    let columns = usize::from(keeps.columns);
     let natural = |task| match zoom {
-        Zoom::Cards | Zoom::Lines => label(task).width(),
+        Zoom::Cards | Zoom::Lines => label(task).width(owners),
         Zoom::Numbers => label(task).mark_width(),
     };
     let widths = state.board.tasks().map(|t| natural(t).min(columns));
@@ -178,7 +190,7 @@ fn drawn(state: &UiState, room: Rect) -> Option<Drawing> {
     };
     let low = graph::draw(&wanted)?;
     let is_whole = |(at, width): (usize, &usize)| low.nodes[at].width >= *width;
-    let height = usize::from(room.height);
+    let height = usize::from(keeps.rows);
     if zoom != Zoom::Cards || low.height >= height || wanted.widths.iter().enumerate().all(is_whole)
     {
         return Some(low);
@@ -186,7 +198,8 @@ fn drawn(state: &UiState, room: Rect) -> Option<Drawing> {
     // Where the height allows it, subjects that are cut go on in further rows.
     for rows in (2..=graph::ROWS_MAX).rev() {
         wanted.short = Short::Wrapped(rows);
-        wanted.least = least(state, rows);
+        let tasks = state.board.tasks();
+        wanted.least = tasks.map(|t| label(t).least(rows, owners)).collect();
         let high = graph::draw(&wanted);
         if let Some(high) = high.filter(|d| d.height <= height) {
             return Some(high);
@@ -195,21 +208,11 @@ fn drawn(state: &UiState, room: Rect) -> Option<Drawing> {
     Some(low)
 }
 
-/// The columns in which each task keeps its words whole in so many rows. Who is at work is told.
-fn least(state: &UiState, rows: usize) -> Vec<usize> {
-    let index = index(state);
-    let tasks = state.board.tasks().enumerate();
-    tasks
-        .map(|(at, task)| {
-            let owner = match index.standing(at) {
-                Standing::InProgress => Owner::Told,
-                Standing::Ready | Standing::Assigned | Standing::Blocked | Standing::Done => {
-                    Owner::Spare
-                }
-            };
-            label(task).least(rows, owner)
-        })
-        .collect()
+/// The columns that each node keeps for an owner: for the longest name of the team and of those who own or owned tasks.
+fn owners(state: &UiState) -> usize {
+    let members = state.team.members.iter();
+    let longest = members.map(|m| width(m.name.as_str())).max();
+    label::owners(longest.unwrap_or(0).max(index(state).longest_owner()))
 }
 
 /// The tasks that become ready when `id` is done: see [`unlocks::unlocks`].
@@ -236,105 +239,6 @@ pub fn standing_for(state: &UiState, task: &Task) -> String {
 pub fn tags(task: &Task) -> String {
     let tags: Vec<String> = task.tags.iter().map(|t| format!("#{t}")).collect();
     one_line(&tags.join(" "))
-}
-
-/// Where things lie in the pane.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Places {
-    /// The filter.
-    pub filter: Option<Rect>,
-    /// The drawing or the list.
-    pub body: Rect,
-    /// Words about the selected task, below a drawing.
-    pub about: Option<Rect>,
-    /// What the body holds.
-    pub shown: Shown,
-}
-
-/// Where things lie in a pane with the inside `area`.
-pub fn places(state: &UiState, area: Rect) -> Places {
-    let wanted_rows = state.filter.as_ref().map_or(0, |filter| {
-        let query = Query::new(filter.words.text());
-        1 + u16::from(!query.problems().is_empty())
-    });
-    let filter_rows = wanted_rows.min(area.height);
-    let filter = (filter_rows > 0).then_some(Rect {
-        height: filter_rows,
-        ..area
-    });
-    let body = Rect {
-        y: area.y + filter_rows,
-        height: area.height - filter_rows,
-        ..area
-    };
-    let about_rows = u16::from(body.height >= ABOUT_FROM);
-    let drawn = Rect {
-        // The column before the nodes is for the mark of the selected one.
-        x: body.x + body.width.min(1),
-        width: body.width.saturating_sub(1),
-        height: body.height - about_rows,
-        ..body
-    };
-    let shown = shown(state, drawn);
-    match shown {
-        Shown::List(_) => Places {
-            filter,
-            body,
-            about: None,
-            shown,
-        },
-        Shown::Graph(_) => Places {
-            filter,
-            body: drawn,
-            about: (about_rows > 0).then_some(Rect {
-                y: drawn.bottom(),
-                height: 1,
-                ..body
-            }),
-            shown,
-        },
-    }
-}
-
-fn shown(state: &UiState, room: Rect) -> Shown {
-    if state.filter.is_some() {
-        return Shown::List(Why::Filtered);
-    }
-    let count = state.board.len();
-    if state.board_shape == Shape::List || count == 0 {
-        return Shown::List(Why::Asked);
-    }
-    if count > GRAPH_MAX {
-        return Shown::List(Why::Many(count));
-    }
-    let (columns, rows) = (usize::from(room.width), usize::from(room.height));
-    // Half of it in view is enough to find the way up and down.
-    let highest = rows * 2;
-    // A narrow drawing that has to be scrolled tells less than a list.
-    let widest = if columns < PANNED_FROM {
-        columns
-    } else {
-        columns * 3 / 2
-    };
-    if state.board_shape == Shape::Fitting {
-        // What can not fit is not drawn to find that out.
-        let (steps, least) = index(state).extent();
-        if least > highest {
-            return Shown::List(Why::Many(count));
-        }
-        let narrowest = state.camera.zoom.narrowest();
-        if steps * narrowest > widest + narrowest {
-            return Shown::List(Why::Deep(steps));
-        }
-    }
-    let Some(drawing) = drawing(state, room) else {
-        return Shown::List(Why::Tangled);
-    };
-    match state.board_shape {
-        Shape::Fitting if drawing.height > highest => Shown::List(Why::Many(count)),
-        Shape::Fitting if drawing.width > widest => Shown::List(Why::Deep(drawing.layers)),
-        Shape::Fitting | Shape::Graph | Shape::List => Shown::Graph(drawing),
-    }
 }
 
 /// The first task of `owner` that is not completed.
@@ -375,57 +279,4 @@ pub fn window(drawing: &Drawing, selected: usize, room: Rect) -> (usize, usize) 
     };
     let top = (node.y + node.height / 2).saturating_sub(height / 2);
     (left, top.min(drawing.height.saturating_sub(height)))
-}
-
-/// The tasks in view and the cells that each of them has, in the drawing or in the list.
-pub fn in_view(state: &UiState, places: &Places) -> Vec<(Rect, TaskId)> {
-    let body = places.body;
-    let index = index(state);
-    let Some((selected_row, selected)) = selected(state) else {
-        return Vec::new();
-    };
-    let Shown::Graph(drawing) = &places.shown else {
-        let rows = rows(state);
-        let first = first_row(rows.len(), selected_row, body.height);
-        let listed = (first..rows.len()).zip(body.rows());
-        let task = |(row, at)| Some((at, index.id(rows.get(row)?.task)?));
-        return listed.filter_map(task).collect();
-    };
-    let Some(node) = index.place(selected) else {
-        return Vec::new();
-    };
-    let (left, top) = state.camera.window(drawing, node, body);
-    let nodes = drawing.nodes.iter().enumerate();
-    let cells = |(at, node): (usize, &graph::Node)| {
-        let (x, width) = seen((node.x, node.width), left, (body.x, body.width))?;
-        let (y, height) = seen((node.y, node.height), top, (body.y, body.height))?;
-        Some((Rect::new(x, y, width, height), index.id(at)?))
-    };
-    nodes.filter_map(cells).collect()
-}
-
-/// The scrollbar of the pane with the frame `area`: of the list, or of the drawing from above to below.
-pub fn scrollbar(state: &UiState, places: &Places, area: Rect) -> Option<Scrollbar> {
-    let body = places.body;
-    let (at, id) = selected(state)?;
-    match &places.shown {
-        Shown::List(_) => {
-            let len = rows(state).len();
-            Scrollbar::of_list(area, body, first_row(len, at, body.height), len)
-        }
-        Shown::Graph(drawing) => {
-            let node = index(state).place(id).unwrap_or_default();
-            let (_, top) = state.camera.window(drawing, node, body);
-            Scrollbar::of_list(area, body, top, drawing.height)
-        }
-    }
-}
-
-/// The cells on the screen of `length` cells from `at` on, when `first` is the first one in view of a place with so many.
-fn seen((at, length): (usize, usize), first: usize, place: (u16, u16)) -> Option<(u16, u16)> {
-    let from = at.max(first);
-    let to = (at + length).min(first + usize::from(place.1));
-    let count = to.checked_sub(from).filter(|count| *count > 0)?;
-    let start = u16::try_from(from - first).ok()?;
-    Some((place.0 + start, u16::try_from(count).ok()?))
 }

@@ -10,10 +10,10 @@ use super::{Drawing, Ink, NODE_MIN, Node, Path, ROWS_MAX, Short, Wanted, rows_fo
 /// The arrow before a node.
 pub const ARROW: char = '▸';
 
-const NORTH: u8 = 1;
-const EAST: u8 = 2;
-const SOUTH: u8 = 4;
-const WEST: u8 = 8;
+pub(super) const NORTH: u8 = 1;
+pub(super) const EAST: u8 = 2;
+pub(super) const SOUTH: u8 = 4;
+pub(super) const WEST: u8 = 8;
 
 /// Where the columns of a part lie.
 struct Columns {

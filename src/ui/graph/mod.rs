@@ -5,6 +5,7 @@
 //! ([`order`]), rows near their neighbours ([`place`]), lines in channels between the columns ([`route`]),
 //! and cells in which a line that only passes is drawn behind the other ([`ink`]).
 
+mod heavy;
 mod ink;
 mod layers;
 mod order;
@@ -13,6 +14,7 @@ mod route;
 #[cfg(test)]
 mod tests;
 
+pub use heavy::heavy;
 use layers::Web;
 pub use layers::rank;
 use route::Spacing;

@@ -34,8 +34,11 @@ fn scrollbar(state: &UiState, pane: Pane, area: Rect) -> Option<Scrollbar> {
     let list = |(len, first)| Scrollbar::of_list(area, inside, first, len);
     match pane {
         Pane::Todo => list(todo(state, inside)),
-        Pane::Team => list(team(state, inside)),
-        Pane::Inbox => list(inbox(state, inside)),
+        Pane::Team | Pane::Inbox => {
+            let (_, inside) = rows::places(state, pane, inside);
+            let (len, first) = listed_in(state, pane, inside);
+            Scrollbar::of_list(area, inside, first, len)
+        }
         Pane::Board => board::scrollbar(state, &board::places(state, inside), area),
         Pane::Lead => {
             let talk = layout::talk(state, area);
@@ -55,31 +58,39 @@ fn todo(state: &UiState, inside: Rect) -> (usize, usize) {
     )
 }
 
-fn team(state: &UiState, inside: Rect) -> (usize, usize) {
-    let len = rows::team(state).len();
-    let selected = rows::selected_member(state).map_or(0, |(at, _)| at);
-    (len, first_row(len, selected, inside.height))
-}
-
-fn inbox(state: &UiState, inside: Rect) -> (usize, usize) {
-    let len = state.letters.len();
-    let selected = rows::selected_letter(state).unwrap_or(0);
-    (len, first_row(len, selected, inside.height))
+/// The same of the team or of the inbox.
+fn listed_in(state: &UiState, pane: Pane, list: Rect) -> (usize, usize) {
+    let (len, selected) = if pane == Pane::Team {
+        let selected = rows::selected_member(state).map(|(at, _)| at);
+        (rows::team(state).len(), selected)
+    } else {
+        let selected = rows::selected_letter(state).map(|(at, _)| at);
+        (rows::letters(state).len(), selected)
+    };
+    (len, first_row(len, selected.unwrap_or(0), list.height))
 }
 
 /// Adds what lies in a pane, and the pane itself behind it.
 pub fn inside(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Placed<Hit>>) {
     let inside = layout::inside(area);
-    let mut put = |at, what| out.push(Placed { at, what });
-    let mut list = |(len, first): (usize, usize)| {
-        for (at, row) in listed(inside, first, len) {
-            put(at, Hit::Row(pane, row));
-        }
+    let mut found: Vec<Placed<Hit>> = Vec::new();
+    let mut list = |(len, first): (usize, usize), inside: Rect| {
+        let rows = listed(inside, first, len);
+        found.extend(rows.map(|(at, row)| Placed {
+            at,
+            what: Hit::Row(pane, row),
+        }));
     };
+    let mut put = |at, what| out.push(Placed { at, what });
     match pane {
-        Pane::Todo => list(todo(state, inside)),
-        Pane::Team => list(team(state, inside)),
-        Pane::Inbox => list(inbox(state, inside)),
+        Pane::Todo => list(todo(state, inside), inside),
+        Pane::Team | Pane::Inbox => {
+            let (filter, inside) = rows::places(state, pane, inside);
+            list(listed_in(state, pane, inside), inside);
+            if let Some(row) = filter {
+                put(row, Hit::In(pane, Action::Filter));
+            }
+        }
         Pane::Board => {
             let places = board::places(state, inside);
             if let Some(row) = places.filter {
@@ -99,6 +110,7 @@ pub fn inside(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Placed<Hit>
         }
         Pane::Needs => card(state, area, out),
     }
+    out.append(&mut found);
     out.push(Placed {
         at: area,
         what: Hit::Pane(pane),

@@ -210,9 +210,11 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Team), &["n"], Action::Nudge, "nudge the teammate: ask it where it stands", "nudge"),
     bind(Context::In(Pane::Team), &["X"], Action::Force, "end the teammate by force; its task goes back to the board", ""),
     bind(Context::In(Pane::Team), &["x"], Action::AskShutdown, "ask the teammate to shut down", "shut down"),
+    bind(Context::In(Pane::Team), &["/"], Action::Filter, "filter: name, role or task, !word", "filter"),
     bind(Context::In(Pane::Inbox), &["enter"], Action::Open, "read the letter in its thread: all that the two wrote to one another", "read"),
     bind(Context::In(Pane::Inbox), &["space"], Action::Peek, "peek at the letter, beside the inbox", "peek"),
     bind(Context::In(Pane::Inbox), &["f", "end"], Action::Follow, "follow the newest", "follow"),
+    bind(Context::In(Pane::Inbox), &["/"], Action::Filter, "filter: words, from:NAME to:NAME, !word", "filter"),
 
     bind(Context::Panes, &["w"], Action::Waiting, "go to the oldest request that waits for you", "needs you"),
     bind(Context::Panes, &["i"], Action::Compose, "write to the agent that is shown", "write"),

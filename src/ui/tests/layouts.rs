@@ -2,8 +2,10 @@
 
 use pretty_assertions::assert_eq;
 
+use super::scenes::cast;
 use crate::domain::screen::{Arrangement, ScreenChoice};
-use crate::ui::fixture::{busy, press};
+use crate::ui::board::tests::board;
+use crate::ui::fixture::{board_told, busy, picture, press, tell};
 use crate::ui::layout::layout;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::{Do, UiState};
@@ -66,4 +68,93 @@ fn the_board_has_the_room_whoever_has_the_keys() {
             }
         }
     }
+}
+
+#[test]
+fn on_a_small_screen_the_key_goes_between_two_that_differ() {
+    for (width, height) in [(60, 16), (70, 20)] {
+        let mut state = busy(width, height);
+        press(&mut state, "esc 1");
+        let rows = |state: &UiState| {
+            let layout = layout(state, state.size);
+            (
+                layout.pane(Pane::Lead).unwrap().height,
+                layout.tabs.is_some(),
+            )
+        };
+        let (wall, has_tabs) = rows(&state);
+        assert!(has_tabs);
+        press(&mut state, "=");
+        assert_eq!(state.screen.layout, Arrangement::Focus);
+        assert_eq!(rows(&state), (wall + 1, false));
+        press(&mut state, "=");
+        assert_eq!(state.screen.layout, Arrangement::Wall);
+        assert_eq!(rows(&state), (wall, true));
+        // Who writes gets the field; who has written something keeps it.
+        let composer = |state: &UiState| layout(state, state.size).composer.unwrap().height;
+        assert_eq!(composer(&state), 1);
+        press(&mut state, "i");
+        assert_eq!(composer(&state), 3);
+        press(&mut state, "\"a word\" esc");
+        assert_eq!(composer(&state), 3);
+    }
+}
+
+#[test]
+fn a_narrow_high_screen_shows_two_panes_and_one_of_them_alone() {
+    let mut state = busy(80, 40);
+    press(&mut state, "esc 4");
+    let seen = |state: &UiState| -> Vec<Pane> {
+        let layout = layout(state, state.size);
+        layout.panes.iter().map(|(pane, _)| *pane).collect()
+    };
+    assert_eq!(seen(&state), [Pane::Needs, Pane::Lead, Pane::Team]);
+    press(&mut state, "4");
+    assert_eq!(seen(&state), [Pane::Team]);
+    press(&mut state, "4 =");
+    assert_eq!(seen(&state), [Pane::Needs, Pane::Team, Pane::Lead]);
+    press(&mut state, "=");
+    assert_eq!(seen(&state), [Pane::Team]);
+}
+
+#[test]
+fn rows_change_by_keys_and_first_rows_and_not_by_what_comes() {
+    let places = |state: &UiState| layout(state, state.size).panes;
+    for arrangement in [Arrangement::Wall, Arrangement::Board] {
+        let mut state = with(arrangement, 160, 45);
+        press(&mut state, "esc 3");
+        let before = places(&state);
+        tell(&mut state, cast::many_letters());
+        assert_eq!(places(&state), before, "letters: {arrangement:?}");
+        tell(&mut state, vec![board_told(&board(30, &[], 3))]);
+        assert_eq!(places(&state), before, "tasks: {arrangement:?}");
+    }
+    // A list that is longer than its pane grows with the keys, and gives the rows back.
+    let mut state = busy(160, 45);
+    tell(&mut state, cast::many_letters());
+    press(&mut state, "esc 3");
+    let inbox = |state: &UiState| layout(state, state.size).pane(Pane::Inbox).unwrap().height;
+    let before = inbox(&state);
+    press(&mut state, "5");
+    assert!(inbox(&state) > before);
+    press(&mut state, "3");
+    assert_eq!(inbox(&state), before);
+}
+
+#[test]
+fn a_todo_list_that_is_done_is_its_title_until_it_has_the_keys() {
+    let mut state = busy(160, 45);
+    press(&mut state, "esc 3");
+    let todo = |state: &UiState| layout(state, state.size).pane(Pane::Todo).unwrap().height;
+    assert_eq!(todo(&state), 5);
+    tell(&mut state, vec![cast::done_todo()]);
+    assert_eq!(todo(&state), 1);
+    assert!(
+        picture(&state).contains(" 2 Todo ──"),
+        "{}",
+        picture(&state)
+    );
+    assert!(picture(&state).contains(" 3/3 "));
+    press(&mut state, "2");
+    assert_eq!(todo(&state), 5);
 }

@@ -5,6 +5,7 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::stamp::Stamp;
 use crate::protocol::Event;
+use crate::protocol::event::Level;
 use crate::ui::fixture::{NOON, blank, busy, busy_events, picture, press, started};
 use crate::ui::keymap::KeyMap;
 use crate::ui::replay::Player;
@@ -98,4 +99,23 @@ fn who_stops_nobody_by_leaving_is_not_asked() {
     let mut crew = busy(160, 45);
     assert_eq!(press(&mut crew, "esc q"), []);
     assert!(picture(&crew).contains("Quit and stop"));
+}
+
+#[test]
+fn a_message_leaves_the_question_its_keys() {
+    for keys in ["esc q", "esc 4 g X"] {
+        let mut state = busy(60, 16);
+        press(&mut state, keys);
+        let line = |state: &UiState| {
+            let picture = picture(state);
+            let last = picture.lines().last().unwrap_or_default().to_string();
+            last.trim_matches(['"', ' ']).to_string()
+        };
+        let before = line(&state);
+        assert!(before.starts_with("y yes  n no "), "{before}");
+        state.say(Level::Info, "words ".repeat(30));
+        let after = line(&state);
+        assert!(after.starts_with("· words"), "{after}");
+        assert!(after.contains("  y yes  n no "), "{after}");
+    }
 }

@@ -4,6 +4,7 @@ mod complete;
 mod conversation;
 mod cost;
 mod event_log;
+mod filters;
 mod first;
 pub mod hands;
 mod help;

@@ -286,7 +286,7 @@ fn rows_select(mut state: UiState, pane: Pane, at: usize, here: (u16, u16)) {
     let selected = |state: &UiState| match pane {
         Pane::Todo => rows::selected_todo(state),
         Pane::Team => rows::selected_member(state).map(|(at, _)| at),
-        Pane::Inbox => rows::selected_letter(state),
+        Pane::Inbox => rows::selected_letter(state).map(|(at, _)| at),
         Pane::Needs => rows::selected_request(state).map(|(at, _)| at),
         Pane::Lead | Pane::Board => None,
     };

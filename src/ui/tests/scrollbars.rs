@@ -45,7 +45,7 @@ fn thumbs(state: &UiState) -> Vec<Rect> {
         for y in buffer.area.rows().map(|row| row.y) {
             let cell = &buffer[(x, y)];
             // What a popup covers can not be pulled.
-            if cell.symbol() != "┃" || roles::letter(cell) != 'h' {
+            if cell.symbol() != "┃" || !['h', 'd'].contains(&roles::letter(cell)) {
                 continue;
             }
             if is_covered && !roles::lies_over(cell) {

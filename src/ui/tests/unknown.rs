@@ -27,7 +27,10 @@ fn a_key_says_where_it_works_or_that_it_does_nothing() {
             "D works in Board (3): show what the branch of the task changes.",
         ),
         ("esc 3 X", "X works in Team (4): end the teammate by force."),
-        ("esc 4 /", "/ works in Lead (1), Board (3)."),
+        (
+            "esc 2 /",
+            "/ works in Lead (1), Board (3), Team (4), Inbox (5).",
+        ),
         // Over the panes the keys of the panes would not help.
         ("esc 3 enter m", "m does nothing here; F1 shows the keys."),
         ("esc q z", "z does nothing here; F1 shows the keys."),

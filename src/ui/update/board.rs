@@ -146,7 +146,7 @@ pub fn along(state: &mut UiState, way: Way) {
 
 /// Draws what is listed, lists what is drawn.
 pub fn turn(state: &mut UiState) {
-    if state.filter.is_some() {
+    if state.filters.of(Pane::Board).is_some() {
         let key = state.keymap.key(Context::Panes, Action::Back);
         let words = format!("What is looked for is listed. {key} clears the filter.");
         state.say(Level::Info, words);

@@ -41,11 +41,7 @@ pub fn select(state: &mut UiState, pane: Pane, at: usize) {
             let name = rows::team(state).get(at).map(|row| row.name().clone());
             state.selected.member = name.or(state.selected.member.take());
         }
-        Pane::Inbox => {
-            let is_newest = at + 1 >= state.letters.len();
-            let letter = state.letters.at(at).filter(|_| !is_newest);
-            state.selected.letter = letter.map(|t| t.number);
-        }
+        Pane::Inbox => rows::select_letter(state, at),
         Pane::Needs => {
             if let Some(request) = state.requests.at(at) {
                 let is_other = state.selected.request.as_ref() != Some(&request.id);

@@ -7,6 +7,7 @@ mod costs;
 mod decide;
 mod event_log;
 mod events;
+mod filter;
 mod find;
 mod first;
 mod hands;
@@ -244,11 +245,10 @@ fn text_key(state: &mut UiState, key: KeyEvent) {
                 state.composer.key(key);
                 state.completion = Completion::Fresh;
             }
-            Focus::Pane(Pane::Board) if state.is_filtering() => {
-                if let Some(filter) = &mut state.filter {
-                    filter.words.key(key);
-                    state.selected.task = None;
-                }
+            Focus::Pane(pane) if state.is_filtering() => {
+                filter::write(state, pane, |words| {
+                    words.key(key);
+                });
             }
             Focus::Pane(Pane::Lead) if state.is_searching() => {
                 find::write(state, |words| {
@@ -289,16 +289,16 @@ fn paste(state: &mut UiState, text: &str) {
             | Popup::Confirm(_),
         ) => {}
         None if is_searching => find::write(state, |words| words.insert(text)),
-        None => match (&mut state.filter, state.focus) {
-            (Some(filter), Focus::Pane(Pane::Board)) if filter.searching == Searching::Typing => {
-                filter.words.insert(text);
+        None => match state.focus {
+            Focus::Pane(pane) if state.is_filtering() => {
+                filter::write(state, pane, |words| words.insert(text));
             }
-            (_, Focus::Composer) => {
+            Focus::Composer => {
                 let pasted = state.composer.paste(text);
                 compose::report(state, pasted);
             }
             // A paste into the panes would be a row of single keys: nobody means that.
-            (_, Focus::Pane(_)) => {
+            Focus::Pane(_) => {
                 let key = state.keymap.key(Context::Panes, Action::Compose);
                 state.say(Level::Info, format!("Press {key} to write, then paste."));
             }

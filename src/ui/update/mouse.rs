@@ -233,7 +233,7 @@ fn row(state: &mut UiState, pane: Pane, at: usize, click: Click, out: &mut Vec<D
     let selected = match pane {
         Pane::Todo => rows::selected_todo(state),
         Pane::Team => rows::selected_member(state).map(|(at, _)| at),
-        Pane::Inbox => rows::selected_letter(state),
+        Pane::Inbox => rows::selected_letter(state).map(|(at, _)| at),
         // Opening a request leaves it: one click alone must not.
         Pane::Needs => (click == Click::Again).then_some(at),
         Pane::Lead | Pane::Board => None,

@@ -161,9 +161,9 @@ pub fn back(state: &mut UiState) {
         };
         focus(state, pane);
         state.left_composer = true;
-    } else if state.filter.is_some() && state.focus == Focus::Pane(Pane::Board) {
-        state.filter = None;
-    } else if state.focus == Focus::Pane(Pane::Lead) && super::find::end(state) {
+    } else if state.filters.end(state.focus.pane())
+        || state.focus == Focus::Pane(Pane::Lead) && super::find::end(state)
+    {
     } else if state.zoom.is_some() {
         state.zoom = None;
     } else if let Some(parent) = state.shown.parent() {
@@ -265,14 +265,9 @@ pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
             state.selected.member = names.get(step(at, names.len(), by, seen)).cloned();
         }
         Pane::Inbox => {
-            let at = rows::selected_letter(state).unwrap_or(0);
-            let next = step(at, state.letters.len(), by, seen);
-            let is_newest = next + 1 >= state.letters.len();
-            state.selected.letter = state
-                .letters
-                .at(next)
-                .filter(|_| !is_newest)
-                .map(|t| t.number);
+            let at = rows::selected_letter(state).map_or(0, |(at, _)| at);
+            let next = step(at, rows::letters(state).len(), by, seen);
+            rows::select_letter(state, next);
         }
         Pane::Needs => {
             let layout = layout::layout(state, state.size);
@@ -353,7 +348,8 @@ fn scroll_popup(state: &mut UiState, by: Scroll) {
 pub(super) fn page_of(state: &UiState, pane: Pane) -> usize {
     let layout = layout::layout(state, state.size);
     let inside = layout.pane(pane).map(layout::inside);
-    usize::from(inside.map_or(1, |area| area.height)).max(1)
+    let list = inside.map(|inside| rows::places(state, pane, inside).1);
+    usize::from(list.map_or(1, |area| area.height)).max(1)
 }
 
 /// The place in a list of `len` rows that `by` leads to from `at`.

@@ -9,11 +9,10 @@ use crate::protocol::Command;
 use crate::protocol::event::Level;
 use crate::ui::diff::Changes;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::line_input::LineInput;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::{Choice, CommentStage, POPUPS_MAX, Popup, Question, Searching, Text};
 use crate::ui::rows::{self, Does};
-use crate::ui::state::{Filter, Models, UiState};
+use crate::ui::state::{Models, UiState};
 use crate::ui::theme::Theme;
 use crate::ui::{board, readers, sentence};
 
@@ -202,8 +201,8 @@ pub fn open(state: &mut UiState) {
             }
         }
         Pane::Inbox => {
-            let letter = rows::selected_letter(state).and_then(|at| state.letters.at(at));
-            if let Some(number) = letter.map(|t| t.number) {
+            let letter = rows::selected_letter(state).map(|(_, letter)| letter.number);
+            if let Some(number) = letter {
                 letter_and_thread(state, number);
             }
         }
@@ -226,7 +225,7 @@ pub fn letter_and_thread(state: &mut UiState, number: u64) {
     push(state, popup);
 }
 
-/// Begins to search a text or the help, or to filter the board.
+/// Begins to search a text or the help, or to filter the list that has the keys.
 pub fn filter(state: &mut UiState) {
     match state.popups.last_mut() {
         Some(Popup::Reader(reader)) => super::read::begin(reader),
@@ -240,14 +239,8 @@ pub fn filter(state: &mut UiState) {
             | Popup::Confirm(_),
         ) => {}
         None => {
-            let words = state
-                .filter
-                .take()
-                .map_or(LineInput::default(), |f| f.words);
-            state.filter = Some(Filter {
-                words,
-                searching: Searching::Typing,
-            });
+            let pane = state.focus.pane();
+            state.filters.begin(pane);
         }
     }
 }
@@ -290,13 +283,8 @@ pub fn accept(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
         Some(Popup::Jobs { .. } | Popup::Costs(_) | Popup::Peek(_)) => {}
         Some(Popup::Picker(_)) => return choose(state, out),
         None => {
-            let filter = state.filter.take();
-            state.filter = filter
-                .filter(|f| !f.words.text().trim().is_empty())
-                .map(|f| Filter {
-                    searching: Searching::Rest,
-                    ..f
-                });
+            let pane = state.focus.pane();
+            state.filters.keep(pane);
         }
     }
     None
@@ -424,7 +412,7 @@ fn selected_text(state: &UiState) -> Option<(String, String)> {
             Some((format!("the name {name}"), name.to_string()))
         }
         Pane::Inbox => {
-            let traced = state.letters.at(rows::selected_letter(state)?)?;
+            let (_, traced) = rows::selected_letter(state)?;
             Some(("the letter".into(), harmless(&traced.letter.content)))
         }
         Pane::Needs => {

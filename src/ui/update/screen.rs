@@ -1,20 +1,31 @@
 //! How the panes lie: the next layout, and the border between the columns under the mouse.
 
 use super::Do;
+use crate::domain::screen::Arrangement;
 use crate::protocol::event::Level;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::layout;
+use crate::ui::layout::{self, Class, TALL};
 use crate::ui::state::{MouseOwner, UiState};
 
 /// Lets the panes lie in the next way and has it remembered.
 pub fn next(state: &mut UiState, out: &mut Vec<Do>) {
-    state.screen.layout = state.screen.layout.next();
+    let is_low = layout::class(state.size) == Class::Narrow && state.size.height < TALL;
+    state.screen.layout = match state.screen.layout.next() {
+        // With room for one pane it would be the wall.
+        Arrangement::Board if is_low => Arrangement::Focus,
+        next => next,
+    };
     state.zoom = None;
     // The pane that has the keys stays in view.
     if layout::TABS.contains(&state.focus.pane()) {
         state.tab = state.focus.pane();
     }
-    let text = format!("Layout {}.", state.screen.layout.about());
+    let about = match state.screen.layout {
+        Arrangement::Wall if is_low => "wall: one pane and the tabs",
+        Arrangement::Focus if is_low => "focus: one pane, no tabs",
+        other => other.about(),
+    };
+    let text = format!("Layout {about}.");
     state.say(Level::Info, text);
     out.push(Do::SaveScreen(state.screen));
 }

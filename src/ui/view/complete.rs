@@ -33,7 +33,7 @@ pub fn draw(state: &UiState, theme: &Theme, layout: &Layout, buffer: &mut Buffer
     }
     popup::lay(title, below, theme, place.area, buffer);
     let bar = Scrollbar::of_list(place.area, place.list, place.first, offers.len());
-    frame::scrollbar(bar, theme, buffer);
+    frame::scrollbar(bar, theme.title, buffer);
     let first = complete::columns(&offers);
     for ((at, offer), row) in offers
         .iter()

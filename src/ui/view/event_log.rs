@@ -41,7 +41,7 @@ pub fn draw(
     let below = frame::position(row, rows.len(), place.list.height, theme);
     open(state, &title, below, theme, place.area, buffer);
     let bar = Scrollbar::of_list(place.area, place.list, place.first, rows.len());
-    frame::scrollbar(bar, theme, buffer);
+    frame::scrollbar(bar, theme.title, buffer);
     let cursor = place
         .search
         .map(|row| search(&view.filter, theme, row, buffer).0);

@@ -1,13 +1,16 @@
 //! What all panes share: the frame with its title, the selected row, the words of an empty pane.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
-use ratatui::style::Style;
+use ratatui::layout::{Margin, Position, Rect};
+use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, BorderType, Widget};
+use ratatui::widgets::{Block, BorderType, Borders, Widget};
 
 use crate::ui::bars;
+use crate::ui::filters::{self, Filter};
+use crate::ui::keymap::{Action, Context};
 use crate::ui::pane::{Focus, Pane};
+use crate::ui::popup::Searching;
 pub use crate::ui::rows::first_row;
 use crate::ui::scrollbar::{self, Scrollbar};
 use crate::ui::state::UiState;
@@ -56,18 +59,29 @@ pub fn pane(
         // No part of the name: a title may be reversed.
         Span::raw(" "),
     ];
+    let borders = match area.height {
+        1 => Borders::TOP,
+        _ => Borders::ALL,
+    };
     let block = Block::bordered()
+        .borders(borders)
         .border_type(BorderType::Rounded)
         .border_style(border)
         // What stands on the frame does not look like it.
         .title_style(theme.ground)
         .title_top(Line::from(name));
     let block = edge(block, titles.aside, Edge::Top);
+    if area.height == 1 {
+        // Folded to its title: a line, whose ends are where the corners of frames are.
+        buffer.set_string(area.x, area.y, "─".repeat(area.width.into()), border);
+        block.render(area.inner(Margin::new(1, 0)), buffer);
+        return Rect { height: 0, ..area };
+    }
     let block = edge(block, titles.below, Edge::Bottom);
     let block = foot(block, titles.foot);
     let inner = block.inner(area);
     block.render(area, buffer);
-    scrollbar(titles.bar, theme, buffer);
+    scrollbar(titles.bar, thumb(state, pane, theme), buffer);
     inner
 }
 
@@ -101,13 +115,46 @@ fn foot<'a>(block: Block<'a>, mut spans: Vec<Span<'static>>) -> Block<'a> {
 
 /// Says in an empty pane what will be there and how it comes about.
 pub fn empty(words: &str, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let inner = area.inner(ratatui::layout::Margin::new(1, 0));
+    let inner = area.inner(Margin::new(1, 0));
     for (line, row) in wrap(words, usize::from(inner.width))
         .iter()
         .zip(inner.rows())
     {
         Line::styled(line.as_str(), theme.dim).render(row, buffer);
     }
+}
+
+/// Draws what a pane's list is filtered by.
+pub fn filter(filter: &Filter, pane: Pane, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    let cursor = match filter.searching {
+        Searching::Typing => "▏",
+        Searching::Rest => "",
+    };
+    let room = usize::from(row.width).saturating_sub(4);
+    let written = filter.words.text();
+    let mut spans = vec![
+        Span::styled(" / ", theme.accent),
+        Span::styled(format!("{}{cursor}", fit(written, room)), theme.text),
+    ];
+    if written.is_empty() {
+        let how = format!("  {}", filters::how(pane));
+        spans.push(Span::styled(fit(&how, room), theme.dim));
+    }
+    Line::from(spans).render(row, buffer);
+}
+
+/// A pane's name, and how many of its rows its filter lets through.
+pub fn filtered(state: &UiState, pane: Pane, rows: usize, all: usize) -> String {
+    match state.filters.words(pane) {
+        "" => pane.title().into(),
+        _ => format!("{} · {rows} of {all}", pane.title()),
+    }
+}
+
+/// The words of a list of which the filter lets nothing through.
+pub fn none_fits(state: &UiState, what: &str) -> String {
+    let key = state.keymap.key(Context::Panes, Action::Back);
+    format!("No {what} fits the filter. {key} clears it.")
 }
 
 /// Draws what is searched for on the lower edge of a frame, with the match that the reader is at and how many there are;
@@ -173,10 +220,21 @@ pub fn position(
 }
 
 /// Draws the thumb of a scrollbar: a bar in the line of the frame, so that it costs no column and is seen without colour.
-pub fn scrollbar(bar: Option<Scrollbar>, theme: &Theme, buffer: &mut Buffer) {
+pub fn scrollbar(bar: Option<Scrollbar>, style: Style, buffer: &mut Buffer) {
     let Some(bar) = bar else { return };
+    // The line that it stands in may be dim.
+    let style = Style::new().remove_modifier(Modifier::DIM).patch(style);
     for at in bar.thumb().intersection(buffer.area).positions() {
-        buffer[at].set_symbol(THUMB).set_style(theme.title);
+        buffer[at].set_symbol(THUMB).set_style(style);
+    }
+}
+
+/// The thumb of a pane: it stands out where the keys move it.
+pub fn thumb(state: &UiState, pane: Pane, theme: &Theme) -> Style {
+    if state.focus == Focus::Pane(pane) {
+        theme.title
+    } else {
+        theme.dim
     }
 }
 

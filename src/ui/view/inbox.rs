@@ -23,22 +23,34 @@ const SHORT: usize = 36;
 
 /// Draws them, the newest at the bottom.
 pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let letters = &state.letters;
-    let selected = rows::selected_letter(state);
-    let height = area.height.saturating_sub(2);
+    let numbers = rows::letters(state);
+    let letters: Vec<&Traced> = numbers
+        .iter()
+        .filter_map(|n| state.letters.get(*n))
+        .collect();
+    let (selected, whole) = rows::selected_letter(state).unzip();
+    let (filter, list) = rows::places(state, Pane::Inbox, layout::inside(area));
+    let height = list.height;
     let first = frame::first_row(letters.len(), selected.unwrap_or(0), height);
-    let unread = letters.unread();
+    let unread = state.letters.unread();
     let titles = Titles {
-        name: "Inbox".into(),
+        name: frame::filtered(state, Pane::Inbox, letters.len(), state.letters.len()),
         aside: match unread {
             0 => Vec::new(),
             n => vec![Span::styled(format!("{n} not read yet"), theme.warn)],
         },
         foot: Vec::new(),
         below: frame::position(selected, letters.len(), height, theme),
-        bar: Scrollbar::of_list(area, layout::inside(area), first, letters.len()),
+        bar: Scrollbar::of_list(area, list, first, letters.len()),
     };
     let inner = frame::pane(state, Pane::Inbox, titles, theme, area, buffer);
+    if let (Some(filter), Some(row)) = (state.filters.of(Pane::Inbox), filter) {
+        frame::filter(filter, Pane::Inbox, theme, row, buffer);
+    }
+    if letters.is_empty() && !state.letters.is_empty() {
+        frame::empty(&frame::none_fits(state, "letter"), theme, list, buffer);
+        return;
+    }
     if letters.is_empty() {
         let words = "No letters yet. What the agents write to one another appears here; @name in the composer writes to one.";
         frame::empty(words, theme, inner, buffer);
@@ -52,7 +64,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         .max()
         .unwrap_or(0)
         .min(usize::from(inner.width) * 2 / 5);
-    for ((at, traced), area) in letters.iter().enumerate().skip(first).zip(inner.rows()) {
+    for ((at, traced), area) in letters.iter().enumerate().skip(first).zip(list.rows()) {
         let (shape, style) = look::step(traced.step, theme);
         let step = format!("{shape} {}", rows::step_word(traced.step));
         let columns = usize::from(area.width).saturating_sub(10 + route_width);
@@ -82,9 +94,9 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         let row = Row::of(state, Pane::Inbox, at, selected);
         frame::row(row, spans, theme, area, buffer);
     }
-    if let Some(traced) = selected.and_then(|at| letters.at(at)) {
+    if let Some(traced) = whole {
         let used = u16::try_from(letters.len()).unwrap_or(u16::MAX);
-        preview(traced, used, theme, inner, buffer);
+        preview(traced, used, theme, list, buffer);
     }
 }
 

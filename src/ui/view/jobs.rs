@@ -42,7 +42,7 @@ pub fn draw(state: &UiState, row: usize, theme: &Theme, screen: Rect, buffer: &m
     let below = frame::position(Some(row), jobs.len(), list.height, theme);
     let inner = open(state, &title, below, theme, area, buffer);
     let bar = Scrollbar::of_list(area, list, first, jobs.len());
-    frame::scrollbar(bar, theme, buffer);
+    frame::scrollbar(bar, theme.title, buffer);
     let mut rows = inner.rows();
     let names = jobs.iter().map(|job| width(job.agent.as_str()));
     let names = names.max().unwrap_or(0).min(NAMES_MAX);

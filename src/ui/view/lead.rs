@@ -43,7 +43,7 @@ pub fn draw(
             let talk = layout::talk(state, area);
             let scrolled = agent.transcript.view(cache, theme, talk, buffer);
             let bar = scrolled.and_then(|scrolled| Scrollbar::new(area, talk, scrolled));
-            frame::scrollbar(bar, theme, buffer);
+            frame::scrollbar(bar, frame::thumb(state, Pane::Lead, theme), buffer);
         }
         Some(_) | None => match crate::ui::first::drawn(state) {
             Some(page) => {
@@ -170,6 +170,27 @@ fn queued(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Re
     rest
 }
 
+/// Draws a composer that nobody writes in, on a screen with few rows.
+fn folded(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    let key = state.keymap.key(Context::Panes, Action::Compose);
+    let does = if state.seat.is_crew() {
+        "writes to "
+    } else {
+        "writes a letter to "
+    };
+    let waits = match state.first_page().map(|p| p.weight) {
+        Some(Weight::Missing) => ", which waits for a model",
+        Some(_) | None => "",
+    };
+    Line::from(vec![
+        Span::styled(format!(" {key} "), theme.accent),
+        Span::styled(does, theme.dim),
+        Span::styled(state.shown.to_string(), theme.title),
+        Span::styled(waits, theme.dim),
+    ])
+    .render(row, buffer);
+}
+
 /// Draws the composer; where the cursor is to be comes back.
 pub fn composer(
     state: &UiState,
@@ -177,6 +198,10 @@ pub fn composer(
     area: Rect,
     buffer: &mut Buffer,
 ) -> Option<Position> {
+    if area.height == 1 {
+        folded(state, theme, area, buffer);
+        return None;
+    }
     let has_keys = state.focus == Focus::Composer && state.popups.is_empty();
     let border = if has_keys {
         theme.border_focused

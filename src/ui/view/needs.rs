@@ -76,17 +76,24 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     for (line, row) in lines.zip(places.text.rows()) {
         part(request, line, theme, row, buffer);
     }
-    frame::scrollbar(places.bar(area), theme, buffer);
+    let thumb = frame::thumb(state, Pane::Needs, theme);
+    frame::scrollbar(places.bar(area), thumb, buffer);
     // On the frame: a mark over the text would cut a line of what is decided.
     let shown = places.top + usize::from(places.text.height);
     let below = places.card.lines.len().saturating_sub(shown);
     let key = |by| state.keymap.key(Context::Panes, Action::Move(by));
     let (down, up) = (key(Scroll::LineDown), key(Scroll::LineUp));
+    // Its keys count once it has them.
+    let how = if state.focus == Focus::Pane(Pane::Needs) {
+        format!(", {down} {up} scroll")
+    } else {
+        String::new()
+    };
     let mark = match (places.top, below) {
         (0, 0) => return,
         (top, 0) => format!(" ↑ {top} lines above "),
-        (_, 1) => format!(" ↓ 1 more line, {down} {up} scroll "),
-        (_, n) => format!(" ↓ {n} more lines, {down} {up} scroll "),
+        (_, 1) => format!(" ↓ 1 more line{how} "),
+        (_, n) => format!(" ↓ {n} more lines{how} "),
     };
     let wide = u16::try_from(width(&mark)).unwrap_or(u16::MAX);
     let wide = wide.min(area.width.saturating_sub(2));

@@ -126,7 +126,7 @@ fn read(
     let title = readers::title(state, reader);
     let inner = open(state, &title, below, theme, area, buffer);
     let bar = Scrollbar::of_list(area, list, first, lines.len());
-    frame::scrollbar(bar, theme, buffer);
+    frame::scrollbar(bar, theme.title, buffer);
     let mut before = None;
     for (line, row) in lines.iter().skip(first).zip(list.rows()) {
         (&line.line).render(row, buffer);
@@ -216,7 +216,7 @@ fn pick(
     let below = frame::position(Some(picker.row), picks.len(), list.height, theme);
     let inner = open(state, &title, below, theme, area, buffer);
     let bar = Scrollbar::of_list(area, list, first, picks.len());
-    frame::scrollbar(bar, theme, buffer);
+    frame::scrollbar(bar, theme.title, buffer);
     let (cursor, _) = search(&picker.search, theme, inner, buffer);
     if picks.is_empty() {
         let words = nothing(state, picker);

@@ -17,10 +17,12 @@ use crate::ui::textual::{age, count, dollars, fit, pad, width};
 use crate::ui::theme::Theme;
 use crate::ui::{board, layout, look, rows};
 
-/// From this width on a row shows how busy its agent was.
-const PULSE_FROM: usize = 66;
+/// From this width on a row shows how busy its agent was: below, its task needs the columns.
+const PULSE_FROM: usize = 84;
 /// From this width on it shows that at length, and what the agent cost.
 const WIDE: usize = 100;
+/// From this width on the figures say that they are of tokens, as the sum below them does.
+const UNIT_FROM: usize = 76;
 
 /// From this width on a row says how full the agent's window is: below, its task needs the columns.
 const CONTEXT_FROM: usize = 46;
@@ -33,20 +35,33 @@ const SCRAP: usize = 10;
 pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let members = rows::team(state);
     let selected = rows::selected_member(state).map(|(at, _)| at);
-    let height = area.height.saturating_sub(2);
+    let (filter, list) = rows::places(state, Pane::Team, layout::inside(area));
+    let height = list.height;
     let first = frame::first_row(members.len(), selected.unwrap_or(0), height);
     let present = state.team.present().count();
     let titles = Titles {
-        name: "Team".into(),
+        name: frame::filtered(
+            state,
+            Pane::Team,
+            members.len(),
+            rows::everybody(state).len(),
+        ),
         aside: match present {
             0 => Vec::new(),
             n => vec![Span::styled(format!("{n} here"), theme.dim)],
         },
         foot: sum(state, theme),
         below: frame::position(selected, members.len(), height, theme),
-        bar: Scrollbar::of_list(area, layout::inside(area), first, members.len()),
+        bar: Scrollbar::of_list(area, list, first, members.len()),
     };
     let inner = frame::pane(state, Pane::Team, titles, theme, area, buffer);
+    if let (Some(filter), Some(row)) = (state.filters.of(Pane::Team), filter) {
+        frame::filter(filter, Pane::Team, theme, row, buffer);
+    }
+    if members.is_empty() && !state.filters.words(Pane::Team).is_empty() {
+        frame::empty(&frame::none_fits(state, "teammate"), theme, list, buffer);
+        return;
+    }
     if members.is_empty() {
         let words = "No teammates yet. The lead spawns them: ask it for as many as the work needs.";
         frame::empty(words, theme, inner, buffer);
@@ -57,8 +72,13 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         .map(|r| width(r.name().as_str()) + usize::from(r.name().parent().is_some()) * 2)
         .max()
         .unwrap_or(0)
-        .min(12);
-    for ((at, member), area) in members.iter().enumerate().skip(first).zip(inner.rows()) {
+        .min(match usize::from(inner.width) {
+            // One long name does not take the columns of all tasks.
+            0..CONTEXT_FROM => 8,
+            CONTEXT_FROM..WIDE => 12,
+            WIDE.. => 20,
+        });
+    for ((at, member), area) in members.iter().enumerate().skip(first).zip(list.rows()) {
         let columns = usize::from(area.width).saturating_sub(2);
         let spans = match member {
             TeamRow::Member(member) => row(state, member, name_width, columns, theme),
@@ -243,7 +263,8 @@ fn figures(
     }
     let tokens = agent.usage.total();
     if tokens > 0 && columns >= ROOMY {
-        parts.push(format!("{:>5} tok", count(tokens)));
+        let unit = if columns < UNIT_FROM { "" } else { " tok" };
+        parts.push(format!("{:>5}{unit}", count(tokens)));
     }
     if let Some(cost) = agent.cost.filter(|_| columns >= WIDE) {
         parts.push(format!("{:>6}", dollars(cost)));

@@ -45,6 +45,20 @@ pub fn long_todo() -> EventKind {
     }
 }
 
+/// A todo list all of which is done.
+pub fn done_todo() -> EventKind {
+    let item = |(id, text): (u32, &str)| TodoItem {
+        id: id.to_string(),
+        text: text.into(),
+        status: TodoStatus::Completed,
+    };
+    let texts = ["Read what is there", "Split the work", "Merge"];
+    EventKind::TodoChanged {
+        agent: Name::lead(),
+        list: TodoList::new((1..).zip(texts).map(item).collect()).unwrap(),
+    }
+}
+
 /// Every state that an agent can be in, each once.
 fn activities() -> Vec<Activity> {
     let all = vec![

@@ -61,15 +61,6 @@ pub fn scenes() -> Vec<Scene> {
             }));
         }
     }
-    let with =
-        |name: &'static str, of: Pane, events: fn() -> Vec<EventKind>, keys: &'static str| {
-            Scene::new(name, Shows::Pane(of), move |width, height| {
-                let mut state = busy(width, height);
-                tell(&mut state, events());
-                press(&mut state, keys);
-                state
-            })
-        };
     all.extend([
         with(
             "pane_lead_search",
@@ -139,5 +130,47 @@ pub fn scenes() -> Vec<Scene> {
             "alt+w",
         ),
     ]);
+    all.extend(filtered());
     all
+}
+
+/// A pane after some more events and keys.
+fn with(name: &'static str, of: Pane, events: fn() -> Vec<EventKind>, keys: &'static str) -> Scene {
+    Scene::new(name, Shows::Pane(of), move |width, height| {
+        let mut state = busy(width, height);
+        tell(&mut state, events());
+        press(&mut state, keys);
+        state
+    })
+}
+
+/// The lists that are filtered, while it is written and after.
+fn filtered() -> Vec<Scene> {
+    vec![
+        with("pane_team_filter", Pane::Team, Vec::new, "esc 4 /"),
+        with(
+            "pane_team_filtered",
+            Pane::Team,
+            cast::large_team,
+            "esc 4 / \"decoder !a\" enter j j",
+        ),
+        with(
+            "pane_team_none_fits",
+            Pane::Team,
+            Vec::new,
+            "esc 4 / \"zoe\" enter",
+        ),
+        with(
+            "pane_inbox_filter",
+            Pane::Inbox,
+            Vec::new,
+            "esc 5 / \"bob\"",
+        ),
+        with(
+            "pane_inbox_filtered",
+            Pane::Inbox,
+            cast::many_letters,
+            "esc 5 / \"from:bob\" enter k",
+        ),
+    ]
 }

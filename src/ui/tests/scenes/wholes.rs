@@ -149,6 +149,15 @@ pub fn scenes() -> Vec<Scene> {
             typed(width, height, "\"/\"")
         }),
         whole("whole_names", |width, height| typed(width, height, "\"@\"")),
+        whole("whole_all_done", |width, height| {
+            let mut state = busy(width, height);
+            tell(&mut state, vec![cast::done_todo()]);
+            press(&mut state, "esc 3");
+            state
+        })
+        .at(&[(160, 45)]),
+        // Narrow, and so high that two panes have room.
+        whole("whole_tall", |width, height| typed(width, height, "esc 4")).at(&[(80, 40)]),
         whole("whole_first_run", first_run).at(&[(60, 16), (70, 20), (100, 30), (160, 45)]),
         whole("whole_replay", replay),
         whole("whole_too_small", busy).at(&[(59, 15), (12, 4)]),

@@ -9,7 +9,7 @@ use ratatui::text::Span;
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::ui::board::{self, INDENT, Index, Standing, Zoom};
-use crate::ui::graph::{Drawing, Node};
+use crate::ui::graph::{Drawing, Node, heavy};
 use crate::ui::look;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::state::UiState;
@@ -179,7 +179,7 @@ fn lines(
             // Where lines cross, the one that lies above counts.
             let sources = own.get(&(ink.x, y)).map_or(&[][..], Vec::as_slice);
             let on_path = critical.get(&(ink.x, y));
-            let is_critical = on_path.is_some_and(|from| ink.sources.contains(from));
+            let is_critical = on_path.is_some_and(|on| ink.sources.contains(&on.from));
             let style = if sources.iter().any(|s| ink.sources.contains(s)) {
                 theme.accent
             } else if is_critical {
@@ -189,11 +189,8 @@ fn lines(
             } else {
                 theme.text
             };
-            let glyph = if is_critical {
-                heavy(ink.glyph)
-            } else {
-                ink.glyph
-            };
+            let arms = on_path.filter(|_| is_critical).map_or(0, |on| on.arms);
+            let glyph = heavy(ink.glyph, arms);
             if let Some(place) = window.place(ink.x, y) {
                 buffer[place].set_char(glyph).set_style(style);
             }
@@ -201,26 +198,28 @@ fn lines(
     }
 }
 
-/// The cells of the lines of the critical path, each with the node that its line comes from.
-fn critical_cells(index: &Index, drawing: &Drawing) -> BTreeMap<(usize, usize), usize> {
-    let paths = drawing.paths.iter();
-    let critical = paths.filter(|p| index.is_critical(p.from, p.to));
-    critical
-        .flat_map(|p| p.cells().map(|cell| (cell, p.from)))
-        .collect()
+/// What the critical path does in a cell.
+struct Step {
+    /// The node that its line comes from.
+    from: usize,
+    /// The arms of its line there.
+    arms: u8,
 }
 
-/// The heavy form of a line's glyph. Where lines part it stays as it is: only one of them is meant.
-fn heavy(glyph: char) -> char {
-    match glyph {
-        '─' => '━',
-        '│' => '┃',
-        '╭' => '┏',
-        '╮' => '┓',
-        '╰' => '┗',
-        '╯' => '┛',
-        other => other,
+/// The cells of the lines of the critical path.
+fn critical_cells(index: &Index, drawing: &Drawing) -> BTreeMap<(usize, usize), Step> {
+    let paths = drawing.paths.iter();
+    let mut out = BTreeMap::new();
+    for path in paths.filter(|p| index.is_critical(p.from, p.to)) {
+        for (cell, arms) in path.arms() {
+            let step = out.entry(cell).or_insert(Step {
+                from: path.from,
+                arms: 0,
+            });
+            step.arms |= arms;
+        }
     }
+    out
 }
 
 fn draw_node(

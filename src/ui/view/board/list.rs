@@ -54,6 +54,12 @@ fn spans(
         return Vec::new();
     };
     let (shape, words, style) = board::look(state, task, theme);
+    // On a narrow row the mark alone says what is done, and what of it is not merged.
+    let is_done = index.standing(row.task) == Standing::Done;
+    let words = match words {
+        _ if is_done && columns < NARROW => String::new(),
+        words => words,
+    };
     let words = match index.standing(row.task) {
         Standing::InProgress => format!("{words} {}", board::standing_for(state, task)),
         Standing::Ready | Standing::Assigned | Standing::Blocked | Standing::Done => words,

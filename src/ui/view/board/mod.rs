@@ -12,13 +12,12 @@ use ratatui::widgets::Widget;
 
 use super::frame::{self, Titles};
 use crate::ui::board::{self, Index, Query, Shown, Standing, Why};
-use crate::ui::keymap::{Action, Context};
+use crate::ui::filters::Filter;
 use crate::ui::layout;
 use crate::ui::look;
 use crate::ui::pane::{Focus, Pane};
-use crate::ui::popup::Searching;
 use crate::ui::seat::Seat;
-use crate::ui::state::{Filter, UiState};
+use crate::ui::state::UiState;
 use crate::ui::textual::{fit, longest, width};
 use crate::ui::theme::Theme;
 
@@ -49,7 +48,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         bar: board::scrollbar(state, &places, area),
     };
     frame::pane(state, Pane::Board, titles, theme, area, buffer);
-    if let (Some(filter), Some(row)) = (&state.filter, places.filter) {
+    if let (Some(filter), Some(row)) = (state.filters.of(Pane::Board), places.filter) {
         draw_filter(filter, theme, row, buffer);
     }
     match &places.shown {
@@ -66,8 +65,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             } else if state.board.is_empty() {
                 "No tasks yet. Say what you want done: the lead writes tasks when it plans. `crewdeck task add` does too.".into()
             } else {
-                let key = state.keymap.key(Context::Panes, Action::Back);
-                format!("No task fits the filter. {key} clears it.")
+                frame::none_fits(state, "task")
             };
             frame::empty(&words, theme, places.body, buffer);
         }
@@ -141,30 +139,13 @@ fn counts(index: &Index, to_merge: usize, room: usize, theme: &Theme) -> Vec<Spa
 
 /// Draws the filter; below it, what in it means nothing.
 fn draw_filter(filter: &Filter, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let columns = usize::from(area.width);
-    let cursor = match filter.searching {
-        Searching::Typing => "▏",
-        Searching::Rest => "",
-    };
-    let written = filter.words.text();
-    let text = fit(written, columns.saturating_sub(4));
-    let mut spans = vec![
-        Span::styled(" / ", theme.accent),
-        Span::styled(format!("{text}{cursor}"), theme.text),
-    ];
-    if written.is_empty() {
-        let how = fit(
-            "  words  owner:NAME  status:ready  tag:T  !not",
-            columns.saturating_sub(4),
-        );
-        spans.push(Span::styled(how, theme.dim));
-    }
     let mut rows = area.rows();
     if let Some(row) = rows.next() {
-        Line::from(spans).render(row, buffer);
+        frame::filter(filter, Pane::Board, theme, row, buffer);
     }
-    if let (Some(row), Some(problem)) = (rows.next(), Query::new(written).problems().first()) {
-        let text = fit(&format!(" ▲ {problem}"), columns);
+    let query = Query::new(filter.words.text());
+    if let (Some(row), Some(problem)) = (rows.next(), query.problems().first()) {
+        let text = fit(&format!(" ▲ {problem}"), usize::from(area.width));
         Line::styled(text, theme.warn).render(row, buffer);
     }
 }

@@ -1,16 +1,17 @@
 //! Where things lie on the screen, by its width and the layout that the person chose. Views draw there, the mouse and page keys count by it.
 
+mod arrange;
+mod shares;
+
 use ratatui::layout::{Margin, Position, Rect};
 
-use super::composer::ROWS_MAX;
-use super::cut::{cut_left, cut_top};
-use super::needs_card;
 use super::pane::{Focus, Pane};
 use super::peek;
 use super::state::UiState;
 use super::tour;
 use super::transcript::Viewport;
 use crate::domain::screen::Arrangement;
+use arrange::{alone, banner, board_first, middle, one, stacked, wide};
 
 /// Narrowest screen with panes, in columns.
 pub const WIDTH_MIN: u16 = 60;
@@ -18,6 +19,8 @@ pub const WIDTH_MIN: u16 = 60;
 pub const HEIGHT_MIN: u16 = 16;
 /// From here on all panes lie side by side.
 pub const WIDE: u16 = 140;
+/// A narrow screen so high shows the conversation and one more pane, one above the other.
+pub const TALL: u16 = 36;
 /// From here on the conversation and one more pane lie side by side.
 pub const MIDDLE: u16 = 100;
 
@@ -29,7 +32,7 @@ pub const TABS: [Pane; 4] = [Pane::Board, Pane::Team, Pane::Inbox, Pane::Todo];
 pub enum Class {
     /// Too small for panes.
     Small,
-    /// One pane at a time.
+    /// One pane at a time; where the screen is high, the conversation and one more.
     Narrow,
     /// The conversation, and a column with tabs.
     Middle,
@@ -172,14 +175,17 @@ fn lay_out(state: &UiState, area: Rect) -> Layout {
         body.height -= 1;
         out.tour = Some(row(body.bottom()));
     }
-    if let (Some(pane), Class::Middle | Class::Wide) = (state.zoom, class) {
+    let one_at_a_time = is_one(class, area.height, state.screen.layout);
+    if let Some(pane) = state.zoom.filter(|_| !one_at_a_time) {
         let body = banner(state, &mut out, body, pane);
         alone(state, &mut out, pane, body);
         return out;
     }
     match (class, state.screen.layout) {
         (Class::Small, _) => {}
-        (Class::Narrow, _) | (_, Arrangement::Focus) => one(state, &mut out, body),
+        _ if one_at_a_time => one(state, &mut out, body),
+        (Class::Narrow, _) => stacked(state, &mut out, body),
+        (Class::Middle | Class::Wide, Arrangement::Focus) => one(state, &mut out, body),
         (Class::Middle, Arrangement::Wall) => middle(state, &mut out, body),
         (Class::Wide, Arrangement::Wall) => wide(state, &mut out, body),
         (Class::Middle | Class::Wide, Arrangement::Board) => board_first(state, &mut out, body),
@@ -189,193 +195,11 @@ fn lay_out(state: &UiState, area: Rect) -> Layout {
 
 /// Whether one pane is in view at a time, whatever else there is.
 pub fn shows_one(state: &UiState) -> bool {
-    class(state.size) == Class::Narrow || state.screen.layout == Arrangement::Focus
+    is_one(class(state.size), state.size.height, state.screen.layout)
 }
 
-/// One pane at a time, and a line with the others.
-fn one(state: &UiState, out: &mut Layout, body: Rect) {
-    let (tabs, body) = cut_top(body, 1);
-    let pane = state.focus.pane();
-    let offered = Pane::ALL
-        .into_iter()
-        .filter(|p| *p != Pane::Needs || !state.requests.is_empty() || pane == Pane::Needs)
-        .collect();
-    out.tabs = Some((tabs, offered));
-    let body = banner(state, out, body, pane);
-    alone(state, out, pane, body);
-}
-
-fn middle(state: &UiState, out: &mut Layout, body: Rect) {
-    let (left, right) = columns(state, out, body, 58);
-    conversation(state, out, left, Todo::Elsewhere);
-    let right = needs(state, out, right);
-    let (tabs, pane) = cut_top(right, 1);
-    out.tabs = Some((tabs, TABS.to_vec()));
-    out.panes.push((state.tab, pane));
-}
-
-fn wide(state: &UiState, out: &mut Layout, body: Rect) {
-    let (left, right) = columns(state, out, body, 55);
-    conversation(state, out, left, Todo::AboveComposer);
-    let right = needs(state, out, right);
-    let rows = |n: usize| u16::try_from(n).unwrap_or(u16::MAX).saturating_add(2);
-    // The team gets what it needs up to a third, the board up to three fifths of the rest, or all that letters leave.
-    let team = rows(state.team.members.len()).clamp(4, (right.height / 3).max(4));
-    let rest = right.height.saturating_sub(team);
-    // A drawing needs rows between its parts and one for words about the selected task.
-    let letters = rows(state.letters.len() + LETTER).max(6);
-    let most = (rest * 3 / 5).max(rest.saturating_sub(letters)).max(6);
-    let board = rows(state.board.len() * 3 / 2 + 2).clamp(6, most);
-    let (board, right) = cut_top(right, board);
-    let (team, inbox) = cut_top(right, team);
-    out.panes.extend([
-        (Pane::Board, board),
-        (Pane::Team, team),
-        (Pane::Inbox, inbox),
-    ]);
-}
-
-/// The board in the large column on the left, whoever has the keys; the conversation with its todo list beside it.
-fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
-    let (left, right) = columns(state, out, body, 62);
-    let right = needs(state, out, right);
-    conversation(state, out, right, Todo::WhereRoom);
-    // What is known of the team fits below the tasks, and some letters.
-    let rows = |n: usize| u16::try_from(n).unwrap_or(u16::MAX).saturating_add(2);
-    let most = (left.height / 3).max(4);
-    let letters = rows(state.letters.len()).min(left.height / 4);
-    let strip = rows(state.team.members.len()).max(letters).clamp(4, most);
-    if out.class == Class::Wide {
-        let (board, below) = cut_top(left, left.height.saturating_sub(strip));
-        let (team, inbox) = cut_left(below, below.width / 2);
-        out.panes.extend([
-            (Pane::Board, board),
-            (Pane::Team, team),
-            (Pane::Inbox, inbox),
-        ]);
-    } else {
-        let (board, below) = cut_top(left, left.height.saturating_sub(strip + 1));
-        let (tabs, below) = cut_top(below, 1);
-        let pane = match state.tab {
-            Pane::Inbox => Pane::Inbox,
-            Pane::Lead | Pane::Todo | Pane::Board | Pane::Team | Pane::Needs => Pane::Team,
-        };
-        out.tabs = Some((tabs, vec![Pane::Team, Pane::Inbox]));
-        out.panes.extend([(Pane::Board, board), (pane, below)]);
-    }
-}
-
-/// The two columns, the left one with so many percent unless the person moved the border.
-fn columns(state: &UiState, out: &mut Layout, body: Rect, usual: u16) -> (Rect, Rect) {
-    let percent =
-        |share| u16::try_from(u32::from(body.width) * u32::from(share) / 100).unwrap_or(body.width);
-    let share = state.screen.left(usual);
-    // The conversation takes no more than its lines need, unless the person wants it so.
-    let needs = TEXT_WIDEST + 2 * (BESIDE_TEXT.horizontal + 1);
-    let width = match state.screen.layout {
-        Arrangement::Wall if share == usual => percent(share).min(needs),
-        Arrangement::Board if share == usual => {
-            percent(share).max(body.width.saturating_sub(needs))
-        }
-        Arrangement::Wall | Arrangement::Board | Arrangement::Focus => percent(share),
-    };
-    let (left, right) = cut_left(body, width);
-    // Both frames' edges: one column alone is hard to hit.
-    out.border = Some(Rect {
-        x: right.x.saturating_sub(1),
-        width: 2,
-        ..body
-    });
-    (left, right)
-}
-
-/// One pane that has the whole body.
-fn alone(state: &UiState, out: &mut Layout, pane: Pane, body: Rect) {
-    if pane == Pane::Lead {
-        conversation(state, out, body, Todo::Elsewhere);
-    } else {
-        out.panes.push((pane, body));
-    }
-}
-
-/// The rows below a list of letters that show a short one whole.
-const LETTER: usize = 3;
-
-/// Where the todo list lies.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Todo {
-    AboveComposer,
-    /// The same, where the conversation keeps enough rows, and while it has the keys.
-    WhereRoom,
-    Elsewhere,
-}
-
-/// Rows of a conversation from which on a list below it leaves enough of it.
-const TALK_FROM: u16 = 15;
-
-fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: Todo) {
-    let upper = if state.replay.is_some() {
-        area
-    } else {
-        let composer = composer_height(state, area);
-        let (upper, composer) = cut_top(area, area.height.saturating_sub(composer));
-        out.composer = Some(composer);
-        upper
-    };
-    let items = state
-        .agents
-        .get(&state.shown)
-        .map_or(0, |a| a.todo.items().len());
-    let has_focus = state.focus == Focus::Pane(Pane::Todo);
-    let is_here = match todo {
-        _ if has_focus && todo != Todo::Elsewhere => true,
-        Todo::AboveComposer => items > 0 && state.screen.shows_todo(),
-        Todo::WhereRoom => items > 0 && upper.height >= TALK_FROM && state.screen.shows_todo(),
-        Todo::Elsewhere => false,
-    };
-    if is_here {
-        let wanted = u16::try_from(items.max(1)).unwrap_or(u16::MAX);
-        let most = (upper.height / 3).max(3);
-        let height = wanted.saturating_add(2).min(most);
-        let (talk, list) = cut_top(upper, upper.height.saturating_sub(height));
-        out.panes.push((Pane::Lead, talk));
-        out.panes.push((Pane::Todo, list));
-    } else {
-        out.panes.push((Pane::Lead, upper));
-    }
-}
-
-/// The rows of the composer with its frame: as many as its text has, up to a bound.
-fn composer_height(state: &UiState, area: Rect) -> u16 {
-    let width = area.width.saturating_sub(4);
-    let most = ROWS_MAX.min(area.height / 3).max(1);
-    let rows = state.composer.window(width, most).rows.len();
-    u16::try_from(rows).unwrap_or(most).clamp(1, most) + 2
-}
-
-/// The pane of what waits, on top of a column; what is left of the column comes back.
-fn needs(state: &UiState, out: &mut Layout, column: Rect) -> Rect {
-    let has_focus = state.focus == Focus::Pane(Pane::Needs);
-    if state.requests.is_empty() && !has_focus {
-        return column;
-    }
-    // Who decides wants to see all of it.
-    let share = if has_focus { 75 } else { 45 };
-    let most = (column.height * share / 100).max(8);
-    let wanted = needs_card::height(state, column.width.saturating_sub(4), most);
-    let height = wanted.saturating_add(2).clamp(6, most);
-    let (top, rest) = cut_top(column, height);
-    out.panes.push((Pane::Needs, top));
-    rest
-}
-
-fn banner(state: &UiState, out: &mut Layout, body: Rect, pane: Pane) -> Rect {
-    if pane == Pane::Needs || state.requests.for_person() == 0 {
-        return body;
-    }
-    let (line, rest) = cut_top(body, 1);
-    out.banner = Some(line);
-    rest
+fn is_one(class: Class, height: u16, arrangement: Arrangement) -> bool {
+    arrangement == Arrangement::Focus || class == Class::Narrow && height < TALL
 }
 
 #[cfg(test)]

@@ -1,0 +1,137 @@
+//! The filter of the team and of the inbox: what it shows is what keys and the mouse act on.
+
+use pretty_assertions::assert_eq;
+
+use super::scenes::cast;
+use crate::domain::mail::LetterKind;
+use crate::protocol::EventKind;
+use crate::protocol::event::LetterStep;
+use crate::ui::fixture::{busy, letter, name, picture, press, tell};
+use crate::ui::hit::{self, Hit};
+use crate::ui::popup::{Popup, Text};
+use crate::ui::{Pane, UiState, rows};
+
+fn team(state: &UiState) -> Vec<String> {
+    let rows = rows::team(state);
+    rows.iter().map(|row| row.name().to_string()).collect()
+}
+
+/// From whom to whom the letters in the inbox go.
+fn letters(state: &UiState) -> Vec<String> {
+    let numbers = rows::letters(state);
+    let all = numbers.iter().filter_map(|n| state.letters.get(*n));
+    all.map(|t| format!("{} {}", t.letter.from, t.letter.to))
+        .collect()
+}
+
+#[test]
+fn the_team_is_filtered_by_name_role_and_task() {
+    // alice decodes and has #3, bob parses and has #2, carol writes, dave reviewed.
+    let cases: [(&str, &[&str]); 8] = [
+        ("", &["alice", "bob", "carol", "dave"]),
+        ("a", &["alice", "bob", "carol", "dave"]),
+        ("ALI", &["alice"]),
+        ("writer", &["carol"]),
+        ("#3", &["alice"]),
+        ("header", &["bob"]),
+        ("!#", &["carol", "dave"]),
+        ("zoe", &[]),
+    ];
+    for (words, expected) in cases {
+        let mut state = busy(160, 45);
+        press(&mut state, &format!("esc 4 / \"{words}\" enter"));
+        assert_eq!(team(&state), expected, "{words}");
+    }
+}
+
+#[test]
+fn the_inbox_is_filtered_by_its_parties_and_words() {
+    let mut state = busy(160, 45);
+    for (id, from, to, words) in [
+        ("x1", "carol", "dave", "Shall I wait?"),
+        ("x2", "dave", "carol", "No: begin."),
+    ] {
+        let letter = letter(id, LetterKind::Message, from, to, words);
+        let step = LetterStep::Sent;
+        tell(&mut state, vec![EventKind::LetterMoved { letter, step }]);
+    }
+    let cases: [(&str, &[&str]); 5] = [
+        ("carol", &["lead carol", "carol dave", "dave carol"]),
+        ("from:carol", &["carol dave"]),
+        ("carol BEGIN", &["dave carol"]),
+        ("carol !wait", &["lead carol", "dave carol"]),
+        ("zoe", &[]),
+    ];
+    for (words, expected) in cases {
+        press(&mut state, &format!("esc 5 / \"{words}\" enter"));
+        assert_eq!(letters(&state), expected, "{words}");
+        press(&mut state, "esc");
+    }
+    let all = letters(&state).len();
+    assert_eq!(all, state.letters.len());
+}
+
+#[test]
+fn keys_act_on_what_is_shown_and_what_was_found_stays_selected() {
+    let mut state = busy(160, 45);
+    press(&mut state, "esc 4 / \"writer\" enter");
+    assert_eq!(rows::selected_member(&state), Some((0, name("carol"))));
+    assert!(picture(&state).contains("4 Team · 1 of 4"));
+    press(&mut state, "j G");
+    assert_eq!(rows::selected_member(&state), Some((0, name("carol"))));
+    press(&mut state, "enter");
+    assert_eq!(state.shown, name("carol"));
+    press(&mut state, "esc esc");
+    assert!(!picture(&state).contains("1 of 4"));
+    assert_eq!(rows::selected_member(&state), Some((2, name("carol"))));
+
+    tell(&mut state, cast::many_letters());
+    press(&mut state, "5 / \"from:bob\" enter k");
+    let (at, found) = rows::selected_letter(&state).unwrap();
+    let (number, from) = (found.number, found.letter.from.clone());
+    assert_eq!((at, from.as_str()), (letters(&state).len() - 2, "bob"));
+    press(&mut state, "enter");
+    let Some(Popup::Reader(reader)) = state.popups.last() else {
+        panic!("nothing is read");
+    };
+    assert_eq!(reader.text, Text::Letter(number));
+    press(&mut state, "esc esc");
+    assert_eq!(letters(&state).len(), state.letters.len());
+    assert_eq!(rows::selected_letter(&state).unwrap().1.number, number);
+}
+
+#[test]
+fn a_letter_that_comes_is_filtered_too_and_each_pane_keeps_its_filter() {
+    let mut state = busy(160, 45);
+    press(&mut state, "esc 5 / \"from:carol\" enter 4 / \"bob\" enter");
+    for from in ["alice", "carol"] {
+        let letter = letter(from, LetterKind::Message, from, "dave", "news");
+        let step = LetterStep::Sent;
+        tell(&mut state, vec![EventKind::LetterMoved { letter, step }]);
+    }
+    assert_eq!(letters(&state), ["carol dave"]);
+    assert_eq!(team(&state), ["bob"]);
+    press(&mut state, "esc");
+    assert_eq!((letters(&state).len(), team(&state).len()), (1, 4));
+}
+
+#[test]
+fn what_is_seen_is_what_is_hit() {
+    for (size, pane, keys) in [
+        ((160, 45), Pane::Team, "esc 4 / \"carol\""),
+        ((70, 20), Pane::Inbox, "esc 5 / \"bob\" enter"),
+    ] {
+        let mut state = busy(size.0, size.1);
+        press(&mut state, keys);
+        let targets = hit::targets(&state);
+        let rows = targets
+            .iter()
+            .filter(|t| matches!(t.what, Hit::Row(p, _) if p == pane));
+        let first = rows.map(|t| t.at.y).min().unwrap();
+        let filter = targets
+            .iter()
+            .find(|t| matches!(t.what, Hit::In(p, _) if p == pane));
+        let filter = filter.unwrap_or_else(|| panic!("{pane:?}: no filter to press"));
+        assert_eq!(filter.at.y + 1, first, "{pane:?}");
+    }
+}

@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
 use crewdeck::app;
 use crewdeck::cli::Cli;
 use crewdeck::domain::redact::Redactor;
@@ -16,7 +15,7 @@ fn main() -> ExitCode {
     {
         return ExitCode::from(app::guard::main());
     }
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(help) => return told(&help),
     };

@@ -78,3 +78,117 @@ fn every_verb_that_meets_a_damaged_task_sets_it_aside() {
         assert!(project.file(".tasks/task_1.json.damaged-1").exists());
     }
 }
+
+#[test]
+fn two_who_take_the_mail_at_once_never_get_the_same_letter() {
+    let project = team();
+    let mut taken = Vec::new();
+    for round in 0..3 {
+        for n in 0..10 {
+            project.json(&["mail", "send", "amy", &format!("{round}-{n}")]);
+        }
+        let readers: Vec<_> = (0..4)
+            .map(|_| {
+                let mut command = project.command(&["mail", "read", "amy", "--json"]);
+                command
+                    .stdout(std::process::Stdio::piped())
+                    .spawn()
+                    .unwrap()
+            })
+            .collect();
+        for reader in readers {
+            let out = reader.wait_with_output().unwrap();
+            let letters: Vec<serde_json::Value> = serde_json::from_slice(&out.stdout).unwrap();
+            taken.extend(letters.iter().map(|l| l["content"].to_string()));
+        }
+    }
+    assert_eq!(taken.len(), 30);
+    taken.sort();
+    taken.dedup();
+    assert_eq!(taken.len(), 30);
+}
+
+/// An address where nobody listens.
+fn nowhere() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("http://{}", listener.local_addr().unwrap())
+}
+
+#[test]
+fn the_environment_goes_over_the_files_and_options_over_both() {
+    let (file, environment, option) = (nowhere(), nowhere(), nowhere());
+    let project = Project::new();
+    project.write(
+        ".crewdeck/config.toml",
+        &format!("provider = 'anthropic'\nmodel = 'm'\nbase_url = '{file}'\n"),
+    );
+    let said = |args: &[&str], url: Option<&str>| {
+        let mut command = project.command(&[&["run", "hello"], args].concat());
+        command.envs(url.map(|url| ("ANTHROPIC_BASE_URL", url)));
+        String::from_utf8(command.output().unwrap().stderr).unwrap()
+    };
+    for (args, url, asked) in [
+        (&[][..], None, &file),
+        (&[], Some(environment.as_str()), &environment),
+        (&["--base-url", &option], Some(&environment), &option),
+    ] {
+        let said = said(args, url);
+        assert!(
+            said.contains(&format!("nothing answers at {asked}")),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn an_address_alone_says_which_server_is_asked() {
+    for (name, provider) in [
+        ("ANTHROPIC_BASE_URL", "anthropic"),
+        ("OPENAI_BASE_URL", "openai"),
+    ] {
+        let (project, url) = (Project::new(), nowhere());
+        let mut command = project.command(&["run", "hello", "--model", "m"]);
+        let said = command.env(name, &url).output().unwrap().stderr;
+        let said = String::from_utf8(said).unwrap();
+        assert!(
+            said.contains(&format!("crewdeck · {provider} · m")),
+            "{said}"
+        );
+        assert!(
+            said.contains(&format!("nothing answers at {url}")),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn an_empty_prompt_is_none() {
+    let line = Project::new().refused(&["run", " ", "--provider", "openai"]);
+    assert!(line.contains("run needs a prompt"), "{line}");
+}
+
+#[test]
+fn the_demo_without_a_person_denies_what_it_is_told_to_ask() {
+    let project = Project::new();
+    let demo = [
+        "--demo", "run", "--json", "--speed", "1000", "--plan", "ask",
+    ];
+    let ran = project.run(&demo);
+    assert_eq!(ran.code(), 0, "{}", ran.err());
+    assert!(
+        ran.err().contains("approved (--shutdown, --tool ")
+            && ran.err().contains("denied (--plan "),
+        "{}",
+        ran.err()
+    );
+    let last = ran.out().lines().last().unwrap().to_string();
+    assert!(last.contains("crew_at_rest"), "{last}");
+    let decided = |kind: &str, status: &str| {
+        let kind = format!("\"kind\":\"{kind}\"");
+        let status = format!("\"status\":\"{status}\"");
+        ran.out()
+            .lines()
+            .any(|l| l.contains("request_changed") && l.contains(&kind) && l.contains(&status))
+    };
+    assert!(decided("plan", "rejected") && !decided("plan", "approved"));
+}

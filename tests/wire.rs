@@ -278,6 +278,14 @@ async fn every_refusal_has_its_kind_and_a_hint() {
             "billing",
         ),
         (402, json!({}), Fault::Auth, "billing"),
+        (408, json!({}), Fault::BadRequest, ""),
+        (409, json!({}), Fault::BadRequest, ""),
+        (
+            401,
+            json!({"error": {"type": "authentication_error", "message": "invalid x-api-key"}}),
+            Fault::Auth,
+            "[anthropic] key_header",
+        ),
         (500, json!({}), Fault::Server, "Try again"),
         (
             529,

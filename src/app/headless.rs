@@ -16,6 +16,7 @@ use crate::domain::team::Activity;
 use crate::domain::text::{clip, harmless, harmless_json, one_line};
 use crate::protocol::event::{EventKind, Level, TurnEnd};
 use crate::protocol::{Command, Event, Inlet};
+use crate::ui::transcript;
 use crate::verbs::Form;
 
 /// How a run ended.
@@ -131,6 +132,9 @@ fn say(event: &Event, began: Stamp) -> std::io::Result<()> {
     match &event.kind {
         EventKind::Said { agent, text, .. } if agent.is_lead() && !text.trim().is_empty() => {
             writeln!(std::io::stdout().lock(), "{}", harmless(text.trim_end()))?;
+            if transcript::holds_call(text) {
+                eprint_line(&format!("warning: {}", transcript::CALL_AS_TEXT));
+            }
         }
         EventKind::CrewReady(setup) => {
             let scripted = if setup.scripted { " (scripted)" } else { "" };

@@ -111,7 +111,7 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
         said = blueprint.nobody_decides();
     }
     let prompt = prompt.or_else(|| blueprint.prompt());
-    if prompt.is_none() && blueprint.resume.is_none() {
+    if prompt.as_ref().is_none_or(|p| p.trim().is_empty()) && blueprint.resume.is_none() {
         bail!("run needs a prompt: crewdeck run \"what you want done\"");
     }
     blocked_on(async {
@@ -262,45 +262,58 @@ pub fn jitter() -> f64 {
 }
 
 impl Blueprint {
-    /// `ask` becomes `deny` where nobody can be asked; what there is to say about it comes back. The demo approves its own requests.
+    /// `ask` becomes `deny` where nobody can be asked; what there is to say about it comes back. The demo approves its own
+    /// requests where nothing else is set.
     fn nobody_decides(&mut self) -> Option<String> {
-        let replace = if self.choice == Some(Choice::Demo) {
-            Decider::Auto
-        } else {
-            Decider::Deny
-        };
+        let is_demo = self.choice == Some(Choice::Demo);
+        let set = [
+            self.settings.plan,
+            self.settings.shutdown,
+            self.settings.tool,
+        ];
         // No option sets this one: the end of the run says which ceiling was reached.
         self.deciders.ceiling = Decider::Deny;
         self.deciders.question = Decider::Deny;
-        let mut asked = Vec::new();
-        for (name, decider) in [
-            ("plan", &mut self.deciders.plan),
-            ("shutdown", &mut self.deciders.shutdown),
-            ("tool", &mut self.deciders.tool),
-        ] {
-            if *decider == Decider::Ask {
-                *decider = replace;
-                asked.push(format!("--{name}"));
+        let (mut approved, mut denied) = (Vec::new(), Vec::new());
+        for ((name, decider), set) in [
+            ("--plan", &mut self.deciders.plan),
+            ("--shutdown", &mut self.deciders.shutdown),
+            ("--tool", &mut self.deciders.tool),
+        ]
+        .into_iter()
+        .zip(set)
+        {
+            if *decider != Decider::Ask {
+                continue;
+            }
+            if is_demo && set.is_none() {
+                *decider = Decider::Auto;
+                approved.push(name);
+            } else {
+                *decider = Decider::Deny;
+                denied.push(name);
             }
         }
-        if asked.is_empty() {
-            return None;
-        }
-        let words = if replace == Decider::Auto {
-            "approved"
-        } else {
-            "denied"
-        };
-        Some(format!(
-            "nobody is here to ask, so requests are {words} ({} ask|lead|auto|deny sets it)",
-            asked.join(", ")
-        ))
+        let parts = [("approved", approved), ("denied", denied)];
+        let parts: Vec<String> = parts
+            .iter()
+            .filter(|(_, names)| !names.is_empty())
+            .map(|(word, names)| {
+                format!("{word} ({} ask|lead|auto|deny sets it)", names.join(", "))
+            })
+            .collect();
+        (!parts.is_empty()).then(|| {
+            format!(
+                "nobody is here to ask, so requests are {}",
+                parts.join(", others are ")
+            )
+        })
     }
 }
 
-/// The settings for `root`, with the options over them.
+/// The settings for `root`: the files, the environment over them, the options over both.
 fn settings(global: &Global, root: &Path) -> Result<Settings> {
-    let mut settings = config::load(root)?;
+    let files = config::load(root)?;
     let options = Settings {
         provider: global.provider.clone(),
         model: global.model.clone(),
@@ -311,6 +324,9 @@ fn settings(global: &Global, root: &Path) -> Result<Settings> {
         tool: global.tool.map(Decider::from),
         ..Settings::default()
     };
-    settings = settings.overlaid(options);
-    Ok(settings)
+    let environment = Settings {
+        base_url: wire::address(&files.clone().overlaid(options.clone())),
+        ..Settings::default()
+    };
+    Ok(files.overlaid(environment).overlaid(options))
 }

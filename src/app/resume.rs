@@ -25,7 +25,9 @@ pub fn choose(root: &Path, wish: &str) -> Result<String> {
         Err(error) => return Err(error.into()),
     };
     let Some(newest) = all.last() else {
-        bail!("there is no session to resume here: start without --resume");
+        bail!(
+            "there is no session here yet: crewdeck begins one, and so does crewdeck run \"what you want done\""
+        );
     };
     if wish.is_empty() {
         return Ok(newest.clone());
@@ -145,7 +147,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         let none = choose(root, "").unwrap_err().to_string();
-        assert!(none.contains("no session to resume"), "{none}");
+        assert!(none.contains("no session here yet"), "{none}");
         let folder = root.join(".transcripts");
         std::fs::create_dir(&folder).unwrap();
         for id in ["0190aaaa", "0190abbb", "0191cccc"] {

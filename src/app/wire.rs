@@ -8,7 +8,7 @@ use secrecy::SecretString;
 
 use super::assemble::Blueprint;
 use super::{demo, local};
-use crate::config::{Choice, Found, Settings, Source};
+use crate::config::{self, Choice, Found, Settings, Source};
 use crate::domain::redact::Redactor;
 use crate::model::anthropic::{AnthropicConfig, KeyHeader};
 use crate::model::openai::{MaxTokensField, OpenAiConfig};
@@ -21,6 +21,10 @@ use crate::store::words;
 /// The variables that hold the keys.
 pub(super) const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
 pub(super) const OPENAI_KEY: &str = "OPENAI_API_KEY";
+/// The variables that hold the servers' addresses.
+const ANTHROPIC_URL: &str = "ANTHROPIC_BASE_URL";
+const OPENAI_URL: &str = "OPENAI_BASE_URL";
+
 /// No model can be had: what is missing and what to do, for the first page, `run` and `doctor`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}. {}", reason.trim_end_matches('.'), self.all_steps().join(" "))]
@@ -166,6 +170,19 @@ pub fn keys() -> Found {
     Found {
         anthropic_key: there(ANTHROPIC_KEY),
         openai_key: there(OPENAI_KEY),
+        anthropic_url: there(ANTHROPIC_URL),
+        openai_url: there(OPENAI_URL),
+    }
+}
+
+/// The address that the surroundings name for the wire that `settings` lead to. It goes over the files, and the
+/// options go over it.
+pub fn address(settings: &Settings) -> Option<String> {
+    match config::choose(None, settings, keys()) {
+        Ok(Some(Choice::Anthropic)) => variable(ANTHROPIC_URL),
+        Ok(Some(Choice::OpenAi)) => variable(OPENAI_URL),
+        // A name that there is not is told where the wire is made.
+        Ok(Some(Choice::Demo | Choice::Script(_)) | None) | Err(_) => None,
     }
 }
 
@@ -220,12 +237,8 @@ pub fn variable(name: &str) -> Option<String> {
 /// The Anthropic wire as it is set up.
 pub fn anthropic(settings: &Settings) -> Result<ProviderConfig> {
     let mut config = AnthropicConfig::default();
-    if let Some(url) = settings
-        .base_url
-        .clone()
-        .or_else(|| variable("ANTHROPIC_BASE_URL"))
-    {
-        config.base_url = url;
+    if let Some(url) = &settings.base_url {
+        config.base_url.clone_from(url);
     }
     config.key = key(ANTHROPIC_KEY, &config.base_url)?;
     config.silence = settings.model_timeout().unwrap_or(config.silence);
@@ -245,12 +258,7 @@ pub fn anthropic(settings: &Settings) -> Result<ProviderConfig> {
 /// The Chat Completions wire as it is set up; `local` is a server that was found on this machine.
 pub fn openai(settings: &Settings, local: Option<String>) -> Result<ProviderConfig> {
     let mut config = OpenAiConfig::default();
-    if let Some(url) = settings
-        .base_url
-        .clone()
-        .or_else(|| variable("OPENAI_BASE_URL"))
-        .or(local)
-    {
+    if let Some(url) = settings.base_url.clone().or(local) {
         config.base_url = url;
     }
     config.key = key(OPENAI_KEY, &config.base_url)?;

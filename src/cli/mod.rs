@@ -2,9 +2,11 @@
 
 pub mod manual;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::domain::ids::TaskRef;
 use crate::domain::request::Decider;
@@ -19,6 +21,47 @@ pub struct Cli {
     /// The verb; without one the dashboard opens.
     #[command(subcommand)]
     pub verb: Option<Verb>,
+}
+
+impl Cli {
+    /// Reads the command line. The options of every command may stand before the verb and behind it.
+    ///
+    /// # Errors
+    /// What does not fit, or the help that was asked for.
+    pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+        let mut words: Vec<OsString> = words.into_iter().collect();
+        if let Some(at) = bare_resume(&words)
+            && let Some(word) = words.get_mut(at)
+        {
+            *word = "--resume=".into();
+        }
+        let cli = Cli::try_parse_from(words)?;
+        let global = &cli.global;
+        let has_its_own =
+            global.demo || global.resume.is_some() || global.provider.as_deref() == Some("demo");
+        if let Some(Verb::Run { prompt: None }) = &cli.verb
+            && !has_its_own
+        {
+            return Err(Cli::command().error(
+                ErrorKind::MissingRequiredArgument,
+                "run needs a prompt: crewdeck run \"what you want done\"",
+            ));
+        }
+        Ok(cli)
+    }
+}
+
+/// Where `--resume` stands before the verb, without an id: the verb is none.
+fn bare_resume(words: &[OsString]) -> Option<usize> {
+    let command = Cli::command();
+    let verb = words
+        .iter()
+        .skip(1)
+        .position(|word| command.get_subcommands().any(|c| word == c.get_name()))?;
+    words
+        .get(verb)
+        .is_some_and(|w| w == "--resume")
+        .then_some(verb)
 }
 
 const EXAMPLES: &str = "Examples:
@@ -112,7 +155,6 @@ pub enum Verb {
     #[command(after_help = RUN_EXAMPLES)]
     Run {
         /// What you want done (not needed with --demo, nor with --resume in the middle of work)
-        #[arg(required_unless_present_any = ["demo", "resume"])]
         prompt: Option<String>,
     },
     /// The task board
@@ -354,7 +396,10 @@ pub enum WorktreeVerb {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
+
+    fn read(line: &str) -> Result<Cli, clap::Error> {
+        Cli::read(line.split(' ').map(OsString::from))
+    }
 
     #[test]
     fn the_command_line_is_consistent() {
@@ -363,11 +408,32 @@ mod tests {
 
     #[test]
     fn run_needs_a_prompt_or_the_demo() {
-        assert!(Cli::try_parse_from(["crewdeck", "run"]).is_err());
-        assert!(Cli::try_parse_from(["crewdeck", "run", "--demo", "--json"]).is_ok());
-        let cli =
-            Cli::try_parse_from(["crewdeck", "run", "do it", "--tools", "bash,glob"]).unwrap();
+        assert_eq!(read("crewdeck run").unwrap_err().exit_code(), 2);
+        for line in [
+            "crewdeck run --demo --json",
+            "crewdeck --demo run",
+            "crewdeck --json --provider demo run",
+            "crewdeck run --resume",
+            "crewdeck --resume run",
+        ] {
+            assert!(read(line).is_ok(), "{line}");
+        }
+        let cli = read("crewdeck run it --tools bash,glob").unwrap();
         assert_eq!(cli.global.tools.unwrap(), ["bash", "glob"]);
-        assert!(Cli::try_parse_from(["crewdeck", "--speed", "0"]).is_err());
+        assert!(read("crewdeck --speed 0").is_err());
+    }
+
+    #[test]
+    fn a_verb_is_no_session() {
+        for (line, id) in [
+            ("crewdeck --resume run more", ""),
+            ("crewdeck --json --resume doctor", ""),
+            ("crewdeck --resume 0190aaaa run more", "0190aaaa"),
+            ("crewdeck run --resume 0190aaaa more", "0190aaaa"),
+            ("crewdeck --resume", ""),
+        ] {
+            let cli = read(line).unwrap();
+            assert_eq!(cli.global.resume.as_deref(), Some(id), "{line}");
+        }
     }
 }

@@ -22,6 +22,10 @@ pub struct Found {
     pub anthropic_key: Source,
     /// Whether `OPENAI_API_KEY` is set.
     pub openai_key: Source,
+    /// Whether `ANTHROPIC_BASE_URL` is set.
+    pub anthropic_url: Source,
+    /// Whether `OPENAI_BASE_URL` is set.
+    pub openai_url: Source,
 }
 
 /// Whether something is there.
@@ -33,7 +37,8 @@ pub enum Source {
     Missing,
 }
 
-/// The provider to use; `Ok(None)`: nothing points to one, a local server may be looked for.
+/// The provider to use: as named, else by the key that is there, else by the address. `Ok(None)`: nothing points to
+/// one, a local server may be looked for.
 ///
 /// # Errors
 /// The name is none of the known ones.
@@ -58,7 +63,14 @@ pub fn choose(
     Ok(match (found.anthropic_key, found.openai_key) {
         (Source::There, _) => Some(Choice::Anthropic),
         (Source::Missing, Source::There) => Some(Choice::OpenAi),
-        (Source::Missing, Source::Missing) => None,
+        (Source::Missing, Source::Missing) => match (found.anthropic_url, found.openai_url) {
+            (Source::There, _) => Some(Choice::Anthropic),
+            (Source::Missing, Source::There) => Some(Choice::OpenAi),
+            // An address without a wire's name: most servers speak Chat Completions.
+            (Source::Missing, Source::Missing) => {
+                settings.base_url.as_ref().map(|_| Choice::OpenAi)
+            }
+        },
     })
 }
 
@@ -69,7 +81,36 @@ mod tests {
     const NOTHING: Found = Found {
         anthropic_key: Source::Missing,
         openai_key: Source::Missing,
+        anthropic_url: Source::Missing,
+        openai_url: Source::Missing,
     };
+
+    #[test]
+    fn without_keys_an_address_points_to_its_wire() {
+        let (set, none) = (
+            Settings {
+                base_url: Some("http://127.0.0.1:1/v1".into()),
+                ..Settings::default()
+            },
+            Settings::default(),
+        );
+        let anthropic = Found {
+            anthropic_url: Source::There,
+            ..NOTHING
+        };
+        let openai = Found {
+            openai_url: Source::There,
+            ..NOTHING
+        };
+        let keyed = Found {
+            anthropic_key: Source::There,
+            ..openai
+        };
+        assert_eq!(choose(None, &none, anthropic), Ok(Some(Choice::Anthropic)));
+        assert_eq!(choose(None, &none, openai), Ok(Some(Choice::OpenAi)));
+        assert_eq!(choose(None, &none, keyed), Ok(Some(Choice::Anthropic)));
+        assert_eq!(choose(None, &set, NOTHING), Ok(Some(Choice::OpenAi)));
+    }
 
     #[test]
     fn the_option_wins_then_the_setting_then_the_keys() {
@@ -80,6 +121,7 @@ mod tests {
         let both = Found {
             anthropic_key: Source::There,
             openai_key: Source::There,
+            ..NOTHING
         };
         let none = Settings::default();
         assert_eq!(choose(Some("demo"), &set, both), Ok(Some(Choice::Demo)));

@@ -42,17 +42,15 @@ pub fn refused(code: u16, said: &str, model: &str, base: &str, key: &str) -> Mod
         401 | 403 => (
             Fault::Auth,
             format!("the key was refused ({code}){words}"),
-            format!("Check {key}: export the right key, then start crewdeck again."),
+            format!(
+                "Check {key}: export the right key, then start crewdeck again.{}",
+                other_header(&lower)
+            ),
         ),
         404 => (
             Fault::UnknownModel,
             format!("'{model}' was not found at {base} (404){words}"),
             "Name one that it has: /model in the dashboard lists them, --model NAME sets it. Or name another address with --base-url.".into(),
-        ),
-        408 | 409 => (
-            Fault::Server,
-            format!("the server asks to try again ({code}){words}"),
-            String::new(),
         ),
         429 => (
             Fault::RateLimited,
@@ -138,6 +136,15 @@ pub fn is_out_of_credit(lower: &str) -> bool {
 
 /// What servers say of a key that is wrong, although the words name a header as well.
 const WRONG_KEY: &[&str] = &["invalid x-api-key", "invalid bearer token"];
+
+/// What else may be wrong where a wrong key is named by its header.
+fn other_header(lower: &str) -> &'static str {
+    if WRONG_KEY.iter().any(|words| lower.contains(words)) {
+        " If it is right, the server may want it in the other header: [anthropic] key_header in the settings."
+    } else {
+        ""
+    }
+}
 
 /// The setting to change when a server complains about the header of Anthropic's key or the version.
 fn header_setting(code: u16, lower: &str) -> Option<&'static str> {

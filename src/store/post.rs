@@ -186,6 +186,15 @@ impl Post {
         Ok(self.seen(name)?.0)
     }
 
+    /// Waits until nobody else takes letters of `name`: who reads, uses and acknowledges while this is held gets no
+    /// letter that another one got. Writers need not wait for it.
+    ///
+    /// # Errors
+    /// When the lock file can not be opened.
+    pub fn take_turn(&self, name: &Name) -> Result<Lock, StoreError> {
+        Lock::take(&self.dir.join(format!(".{name}.reader")))
+    }
+
     /// What waits in an inbox, and the lines in between that are no letters.
     fn seen(&self, name: &Name) -> Result<(Pending, Vec<String>), StoreError> {
         let cursor = self.cursor(name)?;

@@ -37,6 +37,7 @@ pub fn run(verb: &MailVerb, desk: &Desk<'_>) -> Result<Ended> {
         }
         MailVerb::Read { name } => {
             let name = recipient(name, desk)?;
+            let _turn = post.take_turn(&name)?;
             let pending = post.pending(&name)?;
             Desk::warn(&pending.notices());
             desk.print(&pending.letters, || lines(&pending.letters))?;

@@ -23,11 +23,7 @@ rules:
 "#;
     let none = run(&project, script, &["what now", "--resume"]);
     assert_eq!(none.code(), 1);
-    assert!(
-        none.err().contains("no session to resume here"),
-        "{}",
-        none.err()
-    );
+    assert!(none.err().contains("no session here yet"), "{}", none.err());
     assert_eq!(run(&project, script, &["my name is Ada"]).code(), 0);
     let ran = run(&project, script, &["what now", "--resume", "--json"]);
     assert_eq!(ran.code(), 0, "{}", ran.err());

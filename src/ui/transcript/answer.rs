@@ -97,7 +97,7 @@ impl Answer {
 
 /// Whether a text holds what should have been a tool call: some servers' chat templates let models write
 /// calls as JSON, bare or in tags. Only what begins a line counts; talk about calls does not.
-fn holds_call(text: &str) -> bool {
+pub fn holds_call(text: &str) -> bool {
     const TAGS: [&str; 4] = [
         "<tool_call>",
         "<function=",

@@ -14,7 +14,7 @@ use crate::ui::theme::Theme;
 use crate::ui::wrap::{Break, Margin, Row, fit, width, wrap};
 
 /// Said behind an answer that holds a tool call as text.
-const CALL_AS_TEXT: &str = "the model wrote a tool call as text; it was not run (its server's chat template may lack tool support)";
+pub const CALL_AS_TEXT: &str = "the model wrote a tool call as text; it was not run (its server's chat template may lack tool support)";
 /// Fewest columns in which the first line of folded thoughts is shown.
 const LEAST_THOUGHT: usize = 12;
 /// Most rows of thoughts that are shown when they are opened.

@@ -31,10 +31,12 @@ use std::collections::VecDeque;
 
 use jiff::tz::TimeZone;
 
+pub use answer::holds_call;
 pub use copy::Portion;
 pub use find::{Hit, Needle, hits};
 pub use follow::{Scroll, Viewport};
 pub use forms::FORMS;
+pub use layout::CALL_AS_TEXT;
 pub use log::CELLS_MAX;
 pub use search::{Round, Search};
 pub use view::{Drawn, TranscriptCache};

@@ -168,6 +168,21 @@ fn an_empty_prompt_is_none() {
 }
 
 #[test]
+fn the_demo_comes_to_rest_when_its_lead_decides() {
+    let project = Project::new();
+    let ran = project.run(&[
+        "run", "--demo", "--json", "--speed", "1000", "--plan", "lead",
+    ]);
+    assert_eq!(ran.code(), 0, "{}", ran.err());
+    let is_decided = |line: &str| {
+        line.contains("request_changed")
+            && line.contains("\"kind\":\"plan\"")
+            && line.contains("\"decided_by\":\"lead\"")
+    };
+    assert!(ran.out().lines().any(is_decided), "{}", ran.out());
+}
+
+#[test]
 fn the_demo_without_a_person_denies_what_it_is_told_to_ask() {
     let project = Project::new();
     let demo = [

@@ -160,9 +160,12 @@ fn say(event: &Event, began: Stamp) -> std::io::Result<()> {
         EventKind::Injected { agent, what } => eprint_line(&format!("{agent} · {what}")),
         EventKind::Compacted { agent, compaction } => {
             let (before, after) = (compaction.before, compaction.after);
-            eprint_line(&format!(
-                "{agent} · conversation shortened from {before} to {after} tokens"
-            ));
+            // A short conversation may grow by its summary.
+            eprint_line(&if after < before {
+                format!("{agent} · conversation shortened from {before} to {after} tokens")
+            } else {
+                format!("{agent} · conversation summarised, {after} tokens now")
+            });
         }
         EventKind::JobChanged { job } => {
             let (agent, title, status) = (&job.agent, job.title(), job.status());

@@ -18,7 +18,7 @@ const TASKS_SHOWN: usize = 100;
 /// The cells of a bar.
 const BAR: usize = 10;
 /// Columns for names at the most.
-const NAMES_MAX: usize = 26;
+const NAMES_MAX: usize = 28;
 /// Columns for names at least.
 const NAMES_MIN: usize = 14;
 
@@ -96,8 +96,8 @@ impl Column {
             Cost => used.cost.map_or_else(|| "no price".into(), dollars),
             Ceil => ceiling.map_or_else(String::new, |share| format!("{share}%")),
             Share if usage.total() == 0 => String::new(),
-            Share if share == 0 => "<1%".into(),
-            Share => format!("{}%", share.div_ceil(10)),
+            Share if share < 5 => "<1%".into(),
+            Share => format!("{}%", (share + 5) / 10),
             Bar => bar(share),
         }
     }

@@ -66,6 +66,8 @@
 //! - how a change of a file is noticed, and what is done where nobody tells of it: [`store::watch`]
 //! - what stands on the first page: `app/first.rs` and `app/ground.rs`; how it is shown: `ui/first.rs`; how it goes:
 //!   `app/dashboard/first.rs`
+//! - what everybody has used, and what is spent on which task: `ui/costs/`; what is peeked at, and where: `ui/peek.rs`
+//! - who has the terminal while the screen is away (`$EDITOR`, the printed conversation): `app/errand.rs`
 //! - what the mouse can press: `ui/hit/`; what completes a word in the composer: `ui/complete.rs`
 //! - a session that is watched again: [`ui::replay`] (the player), `ui/update/replay.rs` (the screen moved through it)
 //! - a second dashboard in the same directory: what it sees `app/follow.rs`, what it does `crew/viewer.rs`, how it takes

@@ -48,7 +48,9 @@ fn the_cost_panel_leads_to_an_agent_and_a_task() {
     replay.wait("the figures of alice as they were", |t| {
         figures(t, "alice").as_ref() == Some(&alice)
     });
-    replay.send("\x1bq");
+    replay.send("q");
+    replay.wait("the panel closed", |t| !t.contains("╭ Cost"));
+    replay.send("q");
     replay.end();
     let mut again = crate::desk::start(&home, &[], &["--resume"]);
     again.send(ESC);

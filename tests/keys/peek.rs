@@ -20,7 +20,7 @@ fn what_is_selected_is_peeked_at_and_opened() {
     desk.clear(ESC, "╭ Task #");
     desk.press("6 ", "╭ Request 1 of 1");
     // What the pane can do is done here too.
-    desk.press("a", "Approved");
-    desk.loses("╭ Request");
+    desk.clear("a", "╭ Request");
+    desk.loses("bob asks you to approve its plan");
     desk.leave();
 }

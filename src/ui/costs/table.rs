@@ -71,7 +71,7 @@ impl Column {
     /// Its columns, with the blanks before it.
     fn width(self) -> usize {
         match self {
-            Calls => 7,
+            Calls => 6,
             Input | Read | Cached | Output | Tokens => 8,
             Written | Ceil => 9,
             Cost => 10,

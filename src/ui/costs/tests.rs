@@ -47,8 +47,8 @@ fn a_call_counts_for_the_task_that_was_open_and_a_subagents_for_its_parents() {
         .of(task)
         .unwrap()
         .since(before.of(task).unwrap_or_default());
-    // The fixture's sum has output too: what is asked is how much came on top.
-    let expected = 100 + 50 - known.usage.output;
+    // What the fixture counted as output comes as input here.
+    let expected = 100 + 50 + known.usage.output;
     assert_eq!((counted.usage.total(), counted.calls), (expected, 2));
 }
 

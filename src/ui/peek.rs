@@ -32,7 +32,7 @@ pub fn can(state: &UiState, pane: Pane) -> bool {
     match pane {
         Pane::Board => board::selected(state).is_some(),
         Pane::Team => rows::selected_member(state).is_some(),
-        Pane::Inbox => state.letters.len() > 0,
+        Pane::Inbox => !state.letters.is_empty(),
         Pane::Needs => !state.requests.is_empty(),
         Pane::Lead | Pane::Todo => false,
     }

@@ -5,6 +5,7 @@ use pretty_assertions::assert_eq;
 use super::*;
 use crate::domain::usage::Usage;
 use crate::protocol::EventKind;
+use crate::ui::agents::AgentView;
 use crate::ui::fixture::{busy, name, tell};
 use crate::ui::textual::width as columns_of;
 
@@ -29,7 +30,11 @@ fn a_call_counts_for_the_task_that_was_open_and_a_subagents_for_its_parents() {
     let bob = name("bob");
     let open = crate::ui::board::open_task(&state, &bob).map(|t| t.id);
     let task = open.unwrap();
-    let known = state.agents.get(&bob).map(|a| a.used()).unwrap_or_default();
+    let known = state
+        .agents
+        .get(&bob)
+        .map(AgentView::used)
+        .unwrap_or_default();
     let total = |more| known.usage.total() + more;
     tell(
         &mut state,

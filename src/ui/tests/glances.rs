@@ -210,9 +210,12 @@ fn the_whole_conversation_leaves_the_screen_with_its_folded_parts_and_no_control
 /// Whether the todo list is in view, who has the keys, and what is to be remembered.
 fn after(state: &mut UiState, keys: &str) -> (bool, Focus, Option<TodoPane>) {
     let done = press(state, keys);
-    let kept = done.iter().find_map(|d| match d {
-        Do::SaveScreen(choice) => Some(choice.todo),
-        _ => None,
+    let kept = done.iter().find_map(|d| {
+        if let Do::SaveScreen(choice) = d {
+            Some(choice.todo)
+        } else {
+            None
+        }
     });
     let layout = crate::ui::layout::layout(state, state.size);
     (layout.pane(Pane::Todo).is_some(), state.focus, kept)

@@ -7,6 +7,8 @@ mod all;
 mod board;
 #[path = "keys/composer.rs"]
 mod composer;
+#[path = "keys/costs.rs"]
+mod costs;
 #[path = "keys/desk.rs"]
 mod desk;
 #[path = "keys/diff.rs"]
@@ -19,10 +21,14 @@ mod find;
 mod mouse;
 #[path = "keys/needs.rs"]
 mod needs;
+#[path = "keys/outside.rs"]
+mod outside;
 #[path = "keys/over.rs"]
 mod over;
 #[path = "keys/panes.rs"]
 mod panes;
+#[path = "keys/peek.rs"]
+mod peek;
 #[path = "keys/team.rs"]
 mod team;
 

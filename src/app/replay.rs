@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use crossterm::event::{Event as Input, EventStream, KeyEventKind};
 use futures::StreamExt;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -38,9 +38,11 @@ pub fn main(global: &Global, session: Option<&str>) -> Result<u8> {
 
 async fn play(player: Player, settings: &Settings) -> Result<()> {
     let keymap = keys::keymap(settings)?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut hangup = signal(SignalKind::hangup())?;
+    let mut signals = Signals {
+        interrupt: signal(SignalKind::interrupt())?,
+        terminate: signal(SignalKind::terminate())?,
+        hangup: signal(SignalKind::hangup())?,
+    };
     let mut screen = Screen::enter()
         .context("the replay needs a terminal (.crewdeck/sessions has the journals as they are)")?;
     let (width, height) = screen.size()?;
@@ -71,9 +73,9 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
         let mut cause = Cause::Event;
         let messages = tokio::select! {
             biased;
-            _ = interrupt.recv() => return Ok(()),
-            _ = terminate.recv() => return Ok(()),
-            _ = hangup.recv() => return Ok(()),
+            _ = signals.terminate.recv() => return Ok(()),
+            _ = signals.hangup.recv() => return Ok(()),
+            _ = signals.interrupt.recv() => return Ok(()),
             came = keys.next() => {
                 cause = Cause::Key;
                 let Some(came) = came else { return Ok(()) };
@@ -122,19 +124,8 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
         if let Some(errand) = errand {
             // Two readers of one terminal would share the keys.
             drop(keys);
-            screen.give()?;
-            let stop = CancellationToken::new();
-            let done = tokio::select! {
-                done = errand.run(&stop) => done,
-                _ = interrupt.recv() => Ok(None),
-                _ = terminate.recv() => return Ok(()),
-                _ = hangup.recv() => return Ok(()),
-            };
-            screen.take()?;
-            let (width, height) = screen.size()?;
-            update(&mut state, Msg::Resize(width, height));
-            if let Err(error) = done {
-                state.say(Level::Warn, in_words(&error));
+            if away(&mut screen, &mut state, errand, &mut signals).await? == Away::Ended {
+                return Ok(());
             }
             keys = EventStream::new();
         }
@@ -142,6 +133,58 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
             stale = stale.max(Some(cause));
         }
     }
+}
+
+/// What the system may want.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+/// How an errand ended.
+#[derive(PartialEq, Eq)]
+enum Away {
+    /// The screen is there again.
+    Back,
+    /// The replay has to end; the terminal is as it was before it.
+    Ended,
+}
+
+/// Gives the terminal away for an errand.
+async fn away(
+    screen: &mut Screen,
+    state: &mut UiState,
+    errand: Errand,
+    signals: &mut Signals,
+) -> Result<Away> {
+    screen.give()?;
+    let stop = CancellationToken::new();
+    let is_over_by_interrupt = errand.ends_by_interrupt();
+    let running = errand.run(&stop);
+    tokio::pin!(running);
+    let done = loop {
+        tokio::select! {
+            done = &mut running => break done,
+            _ = signals.terminate.recv() => stop.cancel(),
+            _ = signals.hangup.recv() => stop.cancel(),
+            _ = signals.interrupt.recv() => {
+                if is_over_by_interrupt {
+                    break Ok(None);
+                }
+            }
+        }
+    };
+    if stop.is_cancelled() {
+        return Ok(Away::Ended);
+    }
+    screen.take()?;
+    let (width, height) = screen.size()?;
+    update(state, Msg::Resize(width, height));
+    if let Err(error) = done {
+        state.say(Level::Warn, in_words(&error));
+    }
+    Ok(Away::Back)
 }
 
 /// What an input means to the screen; `None`: nothing.

@@ -73,6 +73,7 @@ pub enum TodoPane {
 }
 
 impl TodoPane {
+    #[allow(clippy::trivially_copy_pass_by_ref)] // as serde asks it
     fn is_usual(&self) -> bool {
         *self == TodoPane::default()
     }

@@ -24,6 +24,7 @@
 //! |---|---|---|---|
 //! | lazygit | numbered panes; the number is the key | pane numbers on the frames, the same key again for the whole screen: `src/ui/pane.rs`, `src/ui/view/frame.rs` | one big pane that follows the selection: here the conversation is the big one |
 //! | btop | the frame carries words: title, counts, buttons; not a row is lost | counts above, progress and totals below, on the frame: `src/ui/view/frame.rs`, `src/ui/board/progress.rs` | colour gradients by value: states here have names, and each has its shape too (`src/ui/look.rs`) |
+//! | btop | one table for what everything takes, the most first | `$`: by agent and by task, with a bar for the share: `src/ui/costs/table.rs` | sorting by each column: what is dear comes first |
 //! | btop | a row of small bars says how busy something was | five minutes of each teammate: `src/ui/pulse.rs` | big graphs: what agents use is a sum, not a wave |
 //! | k9s | the header says where one is and how it stands | one line: which project, who works, who waits, model, window, tokens, cost: `src/ui/view/status.rs`; project in the terminal's title | several rows of header and a logo: the rows are worth more |
 //! | k9s | pulses: a page of its own for how all of it is (`internal/view/pulse.go`) | `p`: who waits, failed or stands still, with the key that helps: `src/ui/problems/mod.rs` | – |
@@ -36,7 +37,8 @@
 //! | lazygit | the frame with the keys has another colour; a selected row is a bar | both, and a mark at the left of the row for terminals without colour: `src/ui/view/frame.rs` | – |
 //! | lazygit, btop, yazi | a scroll bar, and which of how many rows is selected | a thumb in the right edge of whatever is longer than its place, which costs no column and which the mouse pulls: `src/ui/scrollbar.rs`; "7 of 20" below it | a percentage: a row's number can be said to others |
 //! | yazi | `j k g G`, half pages and arrows work alike everywhere | one table for all panes and popups: [`keymap`](crate::ui::keymap) | – |
-//! | yazi | a column to the right shows what is selected | the letter below its list: `src/ui/view/inbox.rs`; the selected task's line below the board, with what it unblocks: `src/ui/view/board/mod.rs`, `src/ui/board/unlocks.rs` | a preview pane for everything: Enter opens a page |
+//! | yazi | a column to the right shows what is selected | the letter below its list: `src/ui/view/inbox.rs`; the selected task's line below the board, with what it unblocks: `src/ui/view/board/mod.rs`, `src/ui/board/unlocks.rs` | a preview pane that is always there |
+//! | yazi | a look at what is selected while one walks over the list | Space, where there is room beside the list, else in its lower part; a teammate's conversation grows there: `src/ui/peek.rs`, `src/ui/update/peek.rs` | a column that is always there: the conversation is worth more |
 //! | k9s | Enter goes in, Esc comes back, from everything | the same, also out of filter, zoom and a teammate's conversation: `src/ui/update/movement.rs` | a trail of crumbs: there are two levels |
 //!
 //! # The line of keys
@@ -96,6 +98,7 @@
 //! | k9s | the mouse is the terminal's until it is asked for (`enableMouse`) | `mouse = false` leaves it there; `M` gives it and takes it at any time: `src/app/mouse.rs`, `src/ui/terminal.rs` | leaving it by default: lazygit, btop and yazi answer to the first click, and Shift selects text all the same |
 //! | k9s | falls back to OSC 52 for the clipboard, which works through ssh | OSC 52: `src/ui/terminal.rs` | programs of the desktop: they are not there on the other side |
 //! | lazygit | a menu of what can be copied | `Y`: a message, a code block, all of it; `y` the nearest thing: `src/ui/transcript/copy.rs` | – |
+//! | lazygit, tig | a text in `$EDITOR`, behind the screen | the conversation, with `v` in the editor and with `s` as lines of the terminal itself, which can scroll, search and select them: `src/app/errand.rs` | a pager of its own for it |
 //! | opencode | each theme is shown while one walks over the list | the same, and Esc brings the old one back: `src/ui/themes.rs` | thirty themes: two with measured contrast, none, and the terminal's own sixteen, which the person has chosen already: [`theme`](crate::ui::theme) |
 //! | btop, k9s, opencode | themes that people write themselves | `[themes.NAME]`: colours for meanings over a base; what could not be read gets another colour, and is told: `src/ui/theme/own.rs` | a file for each, and folders of them |
 //! | btop | 24 bits, 256 colours or 16, by a setting (`README.md`) | the same three, found out by itself: `src/ui/theme/depth.rs` | symbols for consoles without fonts |

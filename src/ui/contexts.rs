@@ -12,6 +12,14 @@ use super::{complete, first};
 impl UiState {
     /// The contexts in which keys count now, the narrowest first.
     pub fn contexts(&self) -> Vec<Context> {
+        if let Some(Popup::Peek(pane)) = self.popups.last() {
+            // Whoever looks at something may do with it what its pane can do.
+            let choices = *pane == Pane::Needs && self.has_choices();
+            let choices = choices.then_some(Context::Choices);
+            let rest = [Context::In(*pane), Context::Everywhere];
+            let first = std::iter::once(Context::Peek);
+            return first.chain(choices).chain(rest).collect();
+        }
         if let Some(popup) = self.popups.last() {
             let mut all = vec![popup.context(), Context::Everywhere];
             if matches!(popup, Popup::Reader(r) if matches!(r.text, Text::Diff(_)))

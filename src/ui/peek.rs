@@ -32,7 +32,7 @@ pub fn can(state: &UiState, pane: Pane) -> bool {
     match pane {
         Pane::Board => board::selected(state).is_some(),
         Pane::Team => rows::selected_member(state).is_some(),
-        Pane::Inbox => state.letters.len() > 0,
+        Pane::Inbox => !state.letters.is_empty(),
         Pane::Needs => !state.requests.is_empty(),
         Pane::Lead | Pane::Todo => false,
     }
@@ -84,7 +84,8 @@ pub fn make_room(state: &UiState, layout: &mut Layout) {
     }
 }
 
-/// The largest place in `body` that leaves `list` in view, if any is large enough.
+/// A place in `body` that leaves `list` in view, if one is large enough: the column beside it, else its own column above
+/// or below it.
 fn beside(body: Rect, list: Rect) -> Option<Rect> {
     let left = Rect {
         width: list.x - body.x,
@@ -96,33 +97,31 @@ fn beside(body: Rect, list: Rect) -> Option<Rect> {
         ..body
     };
     let above = Rect {
+        y: body.y,
         height: list.y - body.y,
-        ..body
+        ..list
     };
     let below = Rect {
         y: list.bottom(),
         height: body.bottom() - list.bottom(),
-        ..body
+        ..list
     };
-    let fits = |area: &Rect| area.width >= BESIDE_MIN && area.height >= ROWS_MIN;
-    let best = [left, right, above, below]
-        .into_iter()
-        .filter(fits)
-        .max_by_key(|area| area.area())?;
+    let largest = |places: [Rect; 2]| {
+        let fits = |area: &Rect| area.width >= BESIDE_MIN && area.height >= ROWS_MIN;
+        places.into_iter().filter(fits).max_by_key(|a| a.area())
+    };
+    let best = largest([left, right]).or_else(|| largest([above, below]))?;
     let width = best.width.min(WIDTH_MAX);
     let height = best.height.min(list.height.max(ROWS));
     // As near to the list as it can be.
-    let x = list.x.saturating_sub(width).max(best.x);
-    let x = if best.x >= list.x { best.x } else { x };
-    let y = list.y.clamp(best.y, best.bottom() - height);
-    let y = if best.bottom() <= list.y {
-        best.bottom() - height
-    } else {
-        y
-    };
+    let near = |at: u16, from: u16, room: u16| at.clamp(from, from + room);
     Some(Rect {
-        x,
-        y,
+        x: near(list.x.saturating_sub(width), best.x, best.width - width),
+        y: near(
+            list.y.min(best.bottom() - height),
+            best.y,
+            best.height - height,
+        ),
         width,
         height,
     })
@@ -215,4 +214,29 @@ fn about(state: &UiState, name: &Name, columns: usize, theme: &Theme) -> Vec<Lin
         out.push(Line::from(vec![Span::styled(task, theme.dim)]));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_lies_beside_the_list_and_never_over_it() {
+        let body = Rect::new(0, 1, 160, 40);
+        let cases = [
+            // In the right column: all of the left one, as near as can be.
+            (Rect::new(100, 21, 60, 10), Some(Rect::new(0, 17, 100, 24))),
+            // In the left one, the right one is wide enough.
+            (Rect::new(0, 1, 90, 40), Some(Rect::new(90, 1, 70, 40))),
+            // Both sides are too narrow: above it.
+            (Rect::new(30, 31, 100, 10), Some(Rect::new(30, 7, 100, 24))),
+            // Below it.
+            (Rect::new(30, 1, 100, 10), Some(Rect::new(30, 11, 100, 24))),
+            // Nowhere.
+            (body, None),
+        ];
+        for (list, expected) in cases {
+            assert_eq!(beside(body, list), expected, "{list}");
+        }
+    }
 }

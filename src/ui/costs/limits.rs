@@ -111,6 +111,12 @@ fn percent(used: f64, allowed: f64) -> u64 {
     (used / allowed.max(f64::MIN_POSITIVE) * 100.0).clamp(0.0, 999.0) as u64
 }
 
+/// An amount without its unit: another one with it follows.
+fn bare(ceiling: Ceiling, amount: f64) -> String {
+    let shown = ceiling.shown(amount);
+    shown.trim_end_matches(" tokens").to_string()
+}
+
 fn of_team(state: &UiState, sum: &Used, ceiling: Ceiling) -> Option<(String, u64)> {
     let allowed = state.limits.allowed(ceiling, None)?;
     let used = amount(sum, ceiling);
@@ -121,7 +127,7 @@ fn of_team(state: &UiState, sum: &Used, ceiling: Ceiling) -> Option<(String, u64
     };
     let words = format!(
         "{} of {}, {share}%{raised}",
-        ceiling.shown(used),
+        bare(ceiling, used),
         ceiling.shown(allowed)
     );
     Some((words, share))
@@ -138,7 +144,7 @@ fn of_agents(state: &UiState, accounts: &Accounts, ceiling: Ceiling) -> Option<(
     let (words, share) = match nearest {
         Some((account, share)) => {
             let name = account.name.as_ref().map_or("", |n| n.as_str());
-            let used = ceiling.shown(amount(&account.used, ceiling));
+            let used = bare(ceiling, amount(&account.used, ceiling));
             let whose = account.name.as_ref();
             let allowed = state.limits.allowed(ceiling, whose).unwrap_or(base);
             let of = if allowed > base {

@@ -20,7 +20,7 @@ use super::theme::Theme;
 use crate::domain::ids::{Name, TaskId};
 
 /// Widest panel, in columns.
-const WIDTH_MAX: u16 = 104;
+const WIDTH_MAX: u16 = 112;
 
 /// What a line of the panel is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,11 +122,11 @@ pub fn place(screen: Rect, view: &CostView, lines: &[CostLine]) -> Place {
     let area = centered(screen, width(screen), framed(lines.len()).min(most));
     let list = pickers::inside(area);
     let at = selected(view, lines).unwrap_or(0);
-    let is_last = |line: &&CostLine| line.target.is_some();
-    let at = match lines.iter().skip(at + 1).find(is_last) {
-        Some(_) => at,
+    let at = if lines.iter().skip(at + 1).any(|l| l.target.is_some()) {
+        at
+    } else {
         // What stands below the last one has to be seen too.
-        None => lines.len().saturating_sub(1),
+        lines.len().saturating_sub(1)
     };
     let first = first_row(lines.len(), at, list.height);
     // The selected one stays in view, whatever stands below.

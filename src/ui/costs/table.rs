@@ -18,7 +18,7 @@ const TASKS_SHOWN: usize = 100;
 /// The cells of a bar.
 const BAR: usize = 10;
 /// Columns for names at the most.
-const NAMES_MAX: usize = 26;
+const NAMES_MAX: usize = 28;
 /// Columns for names at least.
 const NAMES_MIN: usize = 14;
 
@@ -71,7 +71,7 @@ impl Column {
     /// Its columns, with the blanks before it.
     fn width(self) -> usize {
         match self {
-            Calls => 7,
+            Calls => 6,
             Input | Read | Cached | Output | Tokens => 8,
             Written | Ceil => 9,
             Cost => 10,
@@ -92,12 +92,11 @@ impl Column {
             Cached => count(usage.cache_read.saturating_add(usage.cache_write)),
             Output => count(usage.output),
             Tokens => count(usage.total()),
-            Cost if usage.total() == 0 => String::new(),
+            Cost | Share if usage.total() == 0 => String::new(),
             Cost => used.cost.map_or_else(|| "no price".into(), dollars),
             Ceil => ceiling.map_or_else(String::new, |share| format!("{share}%")),
-            Share if usage.total() == 0 => String::new(),
-            Share if share == 0 => "<1%".into(),
-            Share => format!("{}%", share.div_ceil(10)),
+            Share if share < 5 => "<1%".into(),
+            Share => format!("{}%", (share + 5) / 10),
             Bar => bar(share),
         }
     }

@@ -307,8 +307,6 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Peek, &["enter", "o"], Action::Open, "open what is peeked at", "open"),
     bind(Context::Peek, &["j", "down"], Action::Move(Scroll::LineDown), "peek at the next one", "next"),
     bind(Context::Peek, &["k", "up"], Action::Move(Scroll::LineUp), "peek at the one before", ""),
-    bind(Context::Peek, &["l", "right", "n"], Action::Next, "peek at the next request; on the board at the task that waits for this one", ""),
-    bind(Context::Peek, &["h", "left", "N"], Action::Prev, "peek at the request before; on the board at the task that this one waits for", ""),
     bind(Context::Peek, &["pgdn", "ctrl+d"], Action::Move(Scroll::PageDown), "page down", ""),
     bind(Context::Peek, &["pgup", "ctrl+u"], Action::Move(Scroll::PageUp), "page up", ""),
     bind(Context::Peek, &["g", "home"], Action::Move(Scroll::Top), "peek at the first one", ""),

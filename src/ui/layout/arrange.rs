@@ -186,10 +186,10 @@ fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: Todo) {
         .get(&state.shown)
         .map_or(0, |a| a.todo.items().len());
     let has_focus = state.focus == Focus::Pane(Pane::Todo);
+    let is_wanted = items > 0 && state.screen.shows_todo();
     let is_here = match todo {
-        _ if has_focus && todo != Todo::Elsewhere => true,
-        Todo::AboveComposer => items > 0 && state.screen.shows_todo(),
-        Todo::WhereRoom => items > 0 && upper.height >= TALK_FROM && state.screen.shows_todo(),
+        Todo::AboveComposer => has_focus || is_wanted,
+        Todo::WhereRoom => has_focus || is_wanted && upper.height >= TALK_FROM,
         Todo::Elsewhere => false,
     };
     if is_here {

@@ -37,7 +37,7 @@ fn help(state: &UiState) -> &Reader {
 fn enter_does_what_the_selected_entry_does_where_the_help_was_opened() {
     let cases = [
         ("esc 3 ? enter", "esc 3 enter"),
-        ("esc 3 ? down enter", "esc 3 space"),
+        ("esc 3 ? down down enter", "esc 3 v"),
         ("esc 3 ? j j k enter", "esc 3 space"),
         ("esc 4 ? / \"another lay\" enter enter", "esc 4 ="),
         ("esc 4 ? / \"/skills\" enter enter", "esc 4 S"),

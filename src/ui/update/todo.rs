@@ -1,7 +1,7 @@
 //! The todo list is shown or hidden, whoever has the keys.
 
 use super::{Do, movement};
-use crate::domain::screen::Arrangement;
+use crate::domain::screen::{Arrangement, TodoPane};
 use crate::protocol::event::Level;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::layout::{self, Class};
@@ -20,13 +20,15 @@ pub fn turn(state: &mut UiState, out: &mut Vec<Do>) {
     }
     let is_here = layout::layout(state, state.size).pane(Pane::Todo).is_some();
     let has_keys = state.focus == Focus::Pane(Pane::Todo);
-    if is_here == state.screen.shows_todo() || has_keys {
-        state.screen.todo = state.screen.todo.turned();
+    if !is_here && state.screen.shows_todo() && !rows::todo(state).is_empty() {
+        // The conversation needs the rows: it is there while it has the keys.
+        return movement::focus(state, Pane::Todo);
     }
-    if has_keys && state.screen.shows_todo() {
-        // It was in view for its keys alone.
-        state.screen.todo = state.screen.todo.turned();
-    }
+    state.screen.todo = if is_here {
+        TodoPane::Hidden
+    } else {
+        TodoPane::Shown
+    };
     if has_keys {
         movement::focus(state, Pane::Lead);
     }
@@ -54,7 +56,8 @@ fn go(state: &mut UiState) {
     let is_shown = layout::layout(state, state.size).pane(Pane::Todo).is_some();
     if !is_shown {
         state.before_todo = Some((state.focus, state.zoom, state.tab));
-        if layout::shows_one(state) || state.zoom.is_some() {
+        let has_tab = matches!(state.focus, Focus::Pane(p) if layout::TABS.contains(&p));
+        if layout::shows_one(state) || state.zoom.is_some() || has_tab {
             let zoom = state.zoom.map(|_| Pane::Todo);
             movement::focus(state, Pane::Todo);
             state.zoom = zoom;

@@ -217,12 +217,13 @@ fn right(state: &UiState, theme: &Theme) -> Vec<Piece> {
         let style = if share >= 80 { theme.warn } else { theme.dim };
         out.push(piece(8, format!("ctx {share}%"), style));
     }
+    let costs = Hit::Button(Action::Costs);
     let tokens = state.agents.tokens();
     if tokens > 0 {
-        out.push(piece(6, format!("{} tok", count(tokens)), theme.dim));
+        out.push(piece(6, format!("{} tok", count(tokens)), theme.dim).leads(costs.clone()));
     }
     if let Some(cost) = state.agents.cost() {
-        out.push(piece(6, dollars(cost), theme.dim));
+        out.push(piece(6, dollars(cost), theme.dim).leads(costs));
     }
     out
 }

@@ -65,7 +65,7 @@ fn costs() -> Vec<EventKind> {
 
 /// A teammate with something to look at.
 fn working() -> Vec<EventKind> {
-    cast::conversation_of(name("alice"))
+    cast::conversation_of(&name("alice"))
 }
 
 /// What is selected in a pane, beside it.

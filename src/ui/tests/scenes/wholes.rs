@@ -143,6 +143,7 @@ pub fn scenes() -> Vec<Scene> {
         whole(seat_name(Seat::Starting), starting),
         whole("whole_start", started),
         whole("whole_full", full),
+        whole("whole_todo_hidden", |w, h| typed(w, h, "ctrl+t")),
         whole("whole_tour", tour).at(&[(60, 16), (70, 20), (100, 30), (160, 45)]),
         whole("whole_writing", writing),
         whole("whole_commands", |width, height| {

@@ -56,11 +56,11 @@ const DIFF: &str = "--- a/src/header.rs\n+++ b/src/header.rs\n@@ -1,4 +1,5 @@\n 
 
 /// A conversation with everything that can stand in one, longer than the screen.
 pub fn long_conversation() -> Vec<EventKind> {
-    conversation_of(Name::lead())
+    conversation_of(&Name::lead())
 }
 
 /// The same of another agent.
-pub fn conversation_of(lead: Name) -> Vec<EventKind> {
+pub fn conversation_of(lead: &Name) -> Vec<EventKind> {
     let said = |text: &str| EventKind::Said {
         agent: lead.clone(),
         text: text.into(),
@@ -78,7 +78,7 @@ pub fn conversation_of(lead: Name) -> Vec<EventKind> {
         agent: lead.clone(),
     });
     out.extend(called(
-        &lead,
+        lead,
         "k1",
         "read_file",
         "src/header.rs",
@@ -87,7 +87,7 @@ pub fn conversation_of(lead: Name) -> Vec<EventKind> {
         "",
     ));
     out.extend(called(
-        &lead,
+        lead,
         "k2",
         "edit_file",
         "src/header.rs",
@@ -96,7 +96,7 @@ pub fn conversation_of(lead: Name) -> Vec<EventKind> {
         DIFF,
     ));
     out.extend(called(
-        &lead,
+        lead,
         "k3",
         "bash",
         "cargo test --workspace --all-features -- --nocapture header",
@@ -115,7 +115,7 @@ pub fn conversation_of(lead: Name) -> Vec<EventKind> {
     });
     out.push(said("I ask them."));
     out.extend(called(
-        &lead,
+        lead,
         "k4",
         "send_message",
         "alice",

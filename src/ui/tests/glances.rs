@@ -1,0 +1,263 @@
+//! What is looked at for a moment: costs, what is selected in a pane, the whole conversation, the todo list.
+
+use pretty_assertions::assert_eq;
+
+use super::scenes::cast;
+use crate::domain::ids::Name;
+use crate::domain::screen::TodoPane;
+use crate::protocol::{Event, EventKind};
+use crate::ui::fixture::{blank, busy, busy_events, name, picture, press, started, tell};
+use crate::ui::pane::{Focus, Pane};
+use crate::ui::popup::{Popup, Text};
+use crate::ui::{Do, Msg, UiState, costs, update};
+
+fn spending() -> Vec<EventKind> {
+    let mut all = busy_events();
+    all.extend(cast::spending());
+    all
+}
+
+#[test]
+fn costs_are_the_same_from_the_journal_as_they_were_live() {
+    let (mut live, mut read) = (blank(160, 45), blank(160, 45));
+    for (seq, kind) in (1..).zip(spending()) {
+        let event = Event {
+            seq,
+            at: crate::domain::stamp::Stamp(1.0),
+            kind,
+        };
+        let line = serde_json::to_string(&event).unwrap();
+        update(&mut live, Msg::Event(event));
+        let event: Event = serde_json::from_str(&line).unwrap();
+        update(&mut read, Msg::Event(event));
+    }
+    let text = costs::text(&live);
+    assert_eq!(costs::text(&read), text);
+    for words in [
+        "lead and 2 subagents",
+        "no price",
+        "raised from $5.00",
+        "#3 Read",
+    ] {
+        assert!(text.contains(words), "{words}:\n{text}");
+    }
+    // Who looks at another crew starts anew.
+    read.forget_crew();
+    assert!(costs::text(&read).contains("Nothing has been used yet"));
+}
+
+#[test]
+fn an_older_record_has_no_calls_and_is_read_all_the_same() {
+    let line = r#"{"seq":1,"at":1.0,"type":"usage_changed","agent":"lead","total":{"input":900,"output":100,
+        "cache_read":0,"cache_write":0},"context":1000,"window":null,"cost":null}"#;
+    let event: Event = serde_json::from_str(line).unwrap();
+    let mut state = started(160, 45);
+    update(&mut state, Msg::Event(event));
+    let text = costs::text(&state);
+    let row = text.lines().find(|l| l.contains("lead")).unwrap();
+    let words: Vec<&str> = row.split_whitespace().collect();
+    let expected = [
+        "○",
+        "lead",
+        "–",
+        "900",
+        "0",
+        "0",
+        "100",
+        "no",
+        "price",
+        "100%",
+        "██████████",
+    ];
+    assert_eq!(words, expected);
+}
+
+#[test]
+fn the_panel_leads_to_an_agent_and_to_a_task() {
+    let mut state = busy(160, 45);
+    tell(&mut state, cast::spending());
+    press(&mut state, "esc $ j enter");
+    assert!(state.popups.is_empty());
+    assert_eq!(
+        (state.shown.as_str(), state.focus),
+        ("alice", Focus::Pane(Pane::Lead))
+    );
+    press(&mut state, "$ G enter");
+    let task = |state: &UiState| match state.popups.last() {
+        Some(Popup::Reader(reader)) => reader.text.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert!(matches!(task(&state), Text::Task(_)));
+    assert!(
+        picture(&state).contains("spent       "),
+        "{}",
+        picture(&state)
+    );
+    press(&mut state, "esc");
+    assert!(matches!(state.popups.last(), Some(Popup::Costs(_))));
+    let done = press(&mut state, "y");
+    assert_eq!(done, [Do::Copy(costs::text(&state))]);
+    press(&mut state, "$");
+    assert!(state.popups.is_empty());
+}
+
+fn title(state: &UiState) -> String {
+    let screen = picture(state);
+    let words = [
+        "╭ alice ",
+        "╭ bob ",
+        "╭ Task #2 ",
+        "╭ Task #3 ",
+        "╭ Request 1 ",
+        "╭ Request 2 ",
+        "╭ Letter",
+    ];
+    let found = words.iter().filter(|w| screen.contains(**w));
+    found.copied().collect()
+}
+
+#[test]
+fn a_peek_follows_the_selection_and_opens_what_it_shows() {
+    for (width, height) in [(160, 45), (100, 30), (70, 20)] {
+        let mut state = busy(width, height);
+        press(&mut state, "esc 4 g space");
+        assert_eq!(title(&state), "╭ alice ");
+        press(&mut state, "j");
+        assert_eq!(title(&state), "╭ bob ");
+        press(&mut state, "space");
+        assert_eq!(
+            (title(&state).as_str(), state.focus),
+            ("", Focus::Pane(Pane::Team))
+        );
+        press(&mut state, "space enter");
+        assert!(state.popups.is_empty());
+        assert_eq!(state.shown, name("bob"));
+        let mut state = busy(width, height);
+        press(&mut state, "esc 3 g space j enter");
+        let is_page = matches!(state.popups.as_slice(), [Popup::Reader(r)] if matches!(r.text, Text::Task(_)));
+        assert!(is_page, "{:?}", state.popups);
+    }
+}
+
+#[test]
+fn what_is_peeked_at_can_be_acted_upon_and_goes_when_nothing_is_left() {
+    let mut state = busy(160, 45);
+    press(&mut state, "esc 4 g space");
+    let done = press(&mut state, "n");
+    let nudged = matches!(done.as_slice(), [Do::Command(crate::protocol::Command::Nudge { member })] if *member == name("alice"));
+    assert!(nudged, "{done:?}");
+    press(&mut state, "space alt+w space");
+    assert_eq!(title(&state), "╭ Request 1 ");
+    let id = state.requests.at(0).unwrap().id.clone();
+    let request = crate::domain::request::Request {
+        id,
+        ..crate::ui::fixture::plan("r0", "")
+    };
+    tell(
+        &mut state,
+        vec![crate::ui::fixture::decided(request, "lead")],
+    );
+    assert!(state.popups.is_empty(), "{:?}", state.popups);
+}
+
+#[test]
+fn an_empty_pane_has_nothing_to_peek_at() {
+    for pane in [3, 4, 5, 6] {
+        let mut state = started(160, 45);
+        press(&mut state, &format!("esc {pane} space"));
+        assert!(state.popups.is_empty(), "{pane}");
+        assert!(
+            picture(&state).contains("nothing here to peek at"),
+            "{pane}"
+        );
+    }
+}
+
+#[test]
+fn the_whole_conversation_leaves_the_screen_with_its_folded_parts_and_no_control_characters() {
+    let mut state = busy(160, 45);
+    tell(&mut state, cast::long_conversation());
+    let evil = EventKind::Said {
+        agent: Name::lead(),
+        text: "a \u{1b}]0;title\u{7} b\u{9b}2J".into(),
+        thinking: String::new(),
+        thought_ms: 0,
+    };
+    tell(&mut state, vec![evil]);
+    let done = press(&mut state, "esc 1 s");
+    let [Do::Print(text)] = done.as_slice() else {
+        panic!("{done:?}");
+    };
+    assert_eq!(press(&mut state, "v"), [Do::ReadOutside(text.clone())]);
+    assert_eq!(
+        press(&mut state, "Y \"whole\" enter"),
+        [Do::Copy(text.clone())]
+    );
+    for words in [
+        "> And the others?",
+        "∴ The table comes first",
+        "error: 1 test failed",
+        "+const MAGIC",
+    ] {
+        assert!(text.contains(words), "{words}:\n{text}");
+    }
+    let drives = |c: char| c.is_control() && c != '\n' && c != '\t';
+    assert_eq!(text.chars().find(|c| drives(*c)), None);
+    let mut state = started(160, 45);
+    assert_eq!(press(&mut state, "esc 1 s"), []);
+}
+
+/// Whether the todo list is in view, who has the keys, and what is to be remembered.
+fn after(state: &mut UiState, keys: &str) -> (bool, Focus, Option<TodoPane>) {
+    let done = press(state, keys);
+    let kept = done.iter().find_map(|d| {
+        if let Do::SaveScreen(choice) = d {
+            Some(choice.todo)
+        } else {
+            None
+        }
+    });
+    let layout = crate::ui::layout::layout(state, state.size);
+    (layout.pane(Pane::Todo).is_some(), state.focus, kept)
+}
+
+#[test]
+fn the_todo_list_folds_away_and_comes_back_from_anywhere() {
+    let (todo, board) = (Focus::Pane(Pane::Todo), Focus::Pane(Pane::Board));
+    let hidden = Some(TodoPane::Hidden);
+    let shown = Some(TodoPane::Shown);
+    let mut wide = busy(160, 45);
+    for (keys, expected) in [
+        ("ctrl+t", (false, Focus::Composer, hidden)),
+        ("ctrl+t", (true, Focus::Composer, shown)),
+        ("esc 3 ctrl+t", (false, board, hidden)),
+        // Its number brings it for as long as it has the keys.
+        ("2", (true, todo, None)),
+        ("ctrl+t", (false, Focus::Pane(Pane::Lead), hidden)),
+        ("3 ctrl+t", (true, board, shown)),
+        // In the whole screen there is room for one.
+        ("3 ctrl+t", (true, todo, None)),
+        ("ctrl+t", (false, board, None)),
+    ] {
+        assert_eq!(after(&mut wide, keys), expected, "{keys}");
+    }
+    let mut narrow = busy(70, 20);
+    for (keys, expected) in [
+        ("ctrl+t", (true, todo, None)),
+        ("ctrl+t", (false, Focus::Composer, None)),
+        ("esc 3 ctrl+t", (true, todo, None)),
+        ("ctrl+t", (false, board, None)),
+        ("2 ctrl+t", (false, Focus::Pane(Pane::Lead), None)),
+    ] {
+        assert_eq!(after(&mut narrow, keys), expected, "{keys}");
+    }
+    let mut middle = busy(100, 30);
+    for (keys, expected) in [
+        ("ctrl+t", (true, Focus::Composer, None)),
+        ("ctrl+t", (false, Focus::Composer, None)),
+        ("esc 3 ctrl+t", (true, todo, None)),
+        ("ctrl+t", (false, board, None)),
+    ] {
+        assert_eq!(after(&mut middle, keys), expected, "{keys}");
+    }
+}

@@ -271,6 +271,18 @@ pub fn box_buttons(state: &UiState, popup: &Popup, row: Rect) -> Vec<Placed<Butt
                 (Action::Back, "back"),
             ],
         },
+        Popup::Task(form) => match form.id {
+            None => &[
+                (Action::Accept, "add"),
+                (Action::NextField, "next field"),
+                (Action::Back, "close"),
+            ],
+            Some(_) => &[
+                (Action::Accept, "save"),
+                (Action::NextField, "next field"),
+                (Action::Back, "close"),
+            ],
+        },
         Popup::Confirm(Question::Quit) => &[(Action::Accept, "quit"), (Action::Back, "stay")],
         Popup::Confirm(Question::Force(_)) => {
             &[(Action::Accept, "end it"), (Action::Back, "let it go on")]

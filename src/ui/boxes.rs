@@ -15,6 +15,8 @@ use crate::domain::worktree::BranchState;
 const COMMENT_WIDTH: u16 = 72;
 /// Most rows that a comment has in view.
 const COMMENT_ROWS: u16 = 6;
+/// Most rows of the form of a task, with its frame.
+const TASK_ROWS: u16 = 18;
 /// Widest question, in columns.
 const QUESTION_WIDTH: u16 = 60;
 
@@ -31,6 +33,7 @@ pub struct Place {
 pub fn place(state: &UiState, screen: Rect, popup: &Popup) -> Place {
     let area = match popup {
         Popup::Comment(_) => comment(screen),
+        Popup::Task(_) => task(screen),
         Popup::Confirm(question) => {
             let rows = u16::try_from(lines(state, question, screen).len()).unwrap_or(2);
             centered(screen, question_width(screen), rows + 4)
@@ -55,6 +58,15 @@ fn comment(screen: Rect) -> Rect {
     // Low, and no more than a sixth of the screen: the card can be read meanwhile.
     let rows = (screen.height / 6).clamp(1, COMMENT_ROWS);
     low(screen, columns, rows + 5)
+}
+
+fn task(screen: Rect) -> Rect {
+    let columns = COMMENT_WIDTH.min(screen.width.saturating_sub(4));
+    centered(
+        screen,
+        columns,
+        TASK_ROWS.min(screen.height.saturating_sub(2)),
+    )
 }
 
 /// The title of a field for a comment.

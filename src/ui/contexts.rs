@@ -65,10 +65,10 @@ impl UiState {
         typing && self.focus == Focus::Pane(Pane::Lead)
     }
 
-    /// Whether a comment is being written: it must not get lost.
+    /// Whether a comment or a task is being written: it must not get lost.
     pub(super) fn is_commenting(&self) -> bool {
-        let comment = |p: &Popup| matches!(p, Popup::Comment(_));
-        self.popups.iter().any(comment)
+        let written = |p: &Popup| matches!(p, Popup::Comment(_) | Popup::Task(_));
+        self.popups.iter().any(written)
     }
 
     /// Whether the background jobs are in view.

@@ -161,6 +161,7 @@ fn answer_words(state: &UiState, binding: &Bound) -> Option<&'static str> {
         Some(
             Popup::Reader(_)
             | Popup::Picker(_)
+            | Popup::Task(_)
             | Popup::Jobs { .. }
             | Popup::EventLog(_)
             | Popup::Confirm(_),
@@ -206,6 +207,8 @@ fn acts_on_the_crew(action: Action) -> bool {
             | Action::Claim
             | Action::Release
             | Action::CompleteTask
+            | Action::AddTask
+            | Action::EditTask
             | Action::Merge
             | Action::MergeAll
             | Action::Diff
@@ -287,6 +290,11 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         Action::CompleteTask => {
             selected_task(state).is_some_and(board::is_own) && can(state, Hand::Complete)
         }
+        Action::AddTask | Action::NextField | Action::PrevField => true,
+        Action::EditTask => {
+            selected_task(state).is_some_and(|t| board::why_no_edit(state, t.id).is_none())
+        }
+        Action::TurnWait => !state.board.is_empty(),
         Action::CopyPlace => selected_task(state).is_some_and(|t| !t.worktree.is_empty()),
         Action::Merge => selected_task(state)
             .is_some_and(|t| board::is_unmerged(state, t) && board::refusal(state, t).is_none()),
@@ -301,9 +309,13 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         Action::Filter => match state.popups.last() {
             Some(Popup::Reader(_)) => true,
             Some(Popup::EventLog(_)) => !state.event_log.is_empty(),
-            Some(Popup::Picker(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::Confirm(_)) => {
-                false
-            }
+            Some(
+                Popup::Picker(_)
+                | Popup::Comment(_)
+                | Popup::Task(_)
+                | Popup::Jobs { .. }
+                | Popup::Confirm(_),
+            ) => false,
             None => !state.board.is_empty(),
         },
         Action::Back if binding.context == Context::Panes => {
@@ -327,6 +339,7 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             Some(
                 Popup::Picker(_)
                 | Popup::Comment(_)
+                | Popup::Task(_)
                 | Popup::Jobs { .. }
                 | Popup::EventLog(_)
                 | Popup::Confirm(_),

@@ -5,6 +5,7 @@ use super::event_log::LogView;
 use super::keymap::Context;
 use super::line_input::LineInput;
 use super::pane::Focus;
+use super::task_form::TaskForm;
 use crate::domain::ids::{Name, RequestId, TaskId};
 
 /// Most popups that lie over one another.
@@ -127,6 +128,8 @@ pub enum Popup {
     },
     /// What happened.
     EventLog(LogView),
+    /// A task that is written or changed.
+    Task(Box<TaskForm>),
     /// A question before something that can not be taken back.
     Confirm(Question),
 }
@@ -186,7 +189,11 @@ impl Popup {
                 | Choice::Rules
                 | Choice::Themes => None,
             },
-            Popup::Reader(_) | Popup::Jobs { .. } | Popup::EventLog(_) | Popup::Confirm(_) => None,
+            Popup::Reader(_)
+            | Popup::Task(_)
+            | Popup::Jobs { .. }
+            | Popup::EventLog(_)
+            | Popup::Confirm(_) => None,
         }
     }
 
@@ -203,6 +210,7 @@ impl Popup {
                 CommentStage::Writing => Context::Comment,
                 CommentStage::Verdict => Context::CommentVerdict,
             },
+            Popup::Task(_) => Context::TaskForm,
             Popup::Jobs { .. } => Context::Jobs,
             Popup::EventLog(view) => match view.searching {
                 Searching::Typing => Context::Filter,

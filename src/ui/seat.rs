@@ -172,6 +172,8 @@ impl UiState {
             zoom: _,
             tab: _,
             popups: _,
+            task_draft: _,
+            task_sent: _,
             composer: _,
             completion: _,
             prefix: _,

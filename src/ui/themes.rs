@@ -40,6 +40,7 @@ fn previewed(state: &UiState) -> Option<ThemeName> {
         Popup::Picker(_)
         | Popup::Reader(_)
         | Popup::Comment(_)
+        | Popup::Task(_)
         | Popup::Jobs { .. }
         | Popup::EventLog(_)
         | Popup::Confirm(_) => None,

@@ -39,6 +39,8 @@ pub enum Context {
     Picker,
     /// While writing a comment to a request.
     Comment,
+    /// While writing a task or changing one.
+    TaskForm,
     /// The comment is written: yes or no?
     CommentVerdict,
     /// In the list of background jobs.
@@ -71,6 +73,7 @@ impl Context {
             Context::Reader => "Reading",
             Context::Picker => "Choosing",
             Context::Comment => "Comment",
+            Context::TaskForm => "Writing a task",
             Context::CommentVerdict => "Comment: yes or no",
             Context::Jobs => "Background jobs",
             Context::EventLog => "Event log",
@@ -180,6 +183,8 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Board), &["c"], Action::Claim, "claim the task: you work on it, agents leave it alone", "claim"),
     bind(Context::In(Pane::Board), &["u"], Action::Release, "release the task: back to the board; from a teammate at work asks first", "release"),
     bind(Context::In(Pane::Board), &["d"], Action::CompleteTask, "complete the task that you claimed", "complete"),
+    bind(Context::In(Pane::Board), &["a"], Action::AddTask, "add a task: a form asks for its words", "add"),
+    bind(Context::In(Pane::Board), &["e"], Action::EditTask, "edit the task: its words, what it waits for, its tags", "edit"),
     bind(Context::In(Pane::Board), &["D"], Action::Diff, "show what the branch of the task changes", "diff"),
     bind(Context::In(Pane::Board), &["m"], Action::Merge, "merge the branch of the completed task; asks first", "merge"),
     bind(Context::In(Pane::Board), &["/"], Action::Filter, "filter: words, owner:NAME status:ready tag:T, !word", "filter"),
@@ -295,6 +300,15 @@ pub const TABLE: &[Binding] = &[
     bind(Context::CommentVerdict, &["a"], Action::Approve, "approve with the comment", "approve"),
     bind(Context::CommentVerdict, &["r"], Action::Reject, "reject with the comment", "reject"),
     bind(Context::CommentVerdict, &["esc"], Action::Back, "back to the comment", "back"),
+
+    bind(Context::TaskForm, &["enter"], Action::Accept, "put it on the board", "take it"),
+    bind(Context::TaskForm, &["tab"], Action::NextField, "go to the next field", "next field"),
+    bind(Context::TaskForm, &["shift+tab"], Action::PrevField, "go to the field before", ""),
+    bind(Context::TaskForm, &["ctrl+t"], Action::TurnWait, "let it wait for the task that is selected on the board, or no more", "wait for selected"),
+    bind(Context::TaskForm, &["ctrl+j", "alt+enter", "shift+enter"], Action::Newline, "begin a new line of the description", "new line"),
+    bind(Context::TaskForm, &["ctrl+u"], Action::DeleteToStart, "delete back to the start of the line", ""),
+    bind(Context::TaskForm, &["ctrl+x e"], Action::EditOutside, "write the field in $EDITOR", ""),
+    bind(Context::TaskForm, &["esc"], Action::Back, "close; the draft is kept", "close"),
 
     bind(Context::Confirm, &["y"], Action::Accept, "yes", "yes"),
     bind(Context::Confirm, &["n", "esc", "q", "ctrl+c"], Action::Back, "no", "no"),

@@ -2,7 +2,7 @@
 
 use pretty_assertions::assert_eq;
 
-use crate::domain::graph::Claimer;
+use crate::domain::graph::{Claimer, NewTask, TaskEdit};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::stamp::Stamp;
 use crate::protocol::event::PersonAct;
@@ -167,10 +167,10 @@ fn the_event_log_names_the_person() {
     let mut state = at(160, 45, None, 2);
     let mut board = (*state.board).clone();
     let now = Stamp(NOON + 1.0);
-    let mut act = |state: &mut UiState,
-                   task: u64,
-                   act: PersonAct,
-                   board: &crate::domain::graph::TaskGraph| {
+    let act = |state: &mut UiState,
+               task: u64,
+               act: PersonAct,
+               board: &crate::domain::graph::TaskGraph| {
         let task = TaskId(task);
         tell(
             state,
@@ -194,4 +194,103 @@ fn the_event_log_names_the_person() {
         assert!(log.contains(line), "{line}\n{log}");
     }
     assert!(!log.contains("outside"), "{log}");
+}
+
+#[test]
+fn a_task_is_written_in_a_form_and_an_error_is_said_in_it() {
+    let add = |subject: &str, blocked_by: &[u64]| {
+        wish(TaskWish::Add {
+            new: NewTask {
+                subject: subject.into(),
+                blocked_by: blocked_by.iter().copied().map(TaskId).collect(),
+                ..NewTask::default()
+            },
+        })
+    };
+    let edit = |edit: TaskEdit| {
+        wish(TaskWish::Edit {
+            task: TaskId(4),
+            edit,
+        })
+    };
+    let words = |subject: &str| TaskEdit {
+        subject: Some(subject.into()),
+        ..TaskEdit::default()
+    };
+    let no_wait = TaskEdit {
+        unblock: vec![TaskId(2)],
+        ..TaskEdit::default()
+    };
+    for (keys, expected, is_open) in [
+        ("a", vec![], true),
+        ("a enter", vec![], true),
+        ("a \"Draw\" enter", vec![add("Draw", &[])], false),
+        (
+            "a \"Draw\" tab tab ctrl+t enter",
+            vec![add("Draw", &[4])],
+            false,
+        ),
+        (
+            "a \"Draw\" ctrl+t ctrl+t enter",
+            vec![add("Draw", &[])],
+            false,
+        ),
+        ("a \"Draw\" ctrl+j enter", vec![add("Draw", &[])], false),
+        ("a \"Draw\" esc", vec![], false),
+        ("a \"Draw\" esc a enter", vec![add("Draw", &[])], false),
+        (
+            "a \"Draw\" ctrl+u \"It\" enter",
+            vec![add("It", &[])],
+            false,
+        ),
+        ("a \"Draw\" ctrl+x e", vec![Do::EditComposer], true),
+        ("e enter", vec![], false),
+        (
+            "e \"s\" enter",
+            vec![edit(words("Describe the formats"))],
+            false,
+        ),
+        ("e tab tab ctrl+u enter", vec![edit(no_wait)], false),
+        ("e ctrl+t enter", vec![], true),
+        // What is written does not get lost over other keys.
+        ("a \"Draw\" alt+w", vec![], true),
+        ("a \"Draw\" ctrl+p", vec![], true),
+    ] {
+        let mut state = at(160, 45, None, 4);
+        assert_eq!(press(&mut state, keys), expected, "{keys}");
+        let open = state.popups.iter().any(|p| matches!(p, Popup::Task(_)));
+        assert_eq!(open, is_open, "{keys}");
+    }
+    let mut state = at(160, 45, None, 1);
+    assert_eq!(press(&mut state, "e"), []);
+    assert!(picture(&state).contains("#1 is completed: it can not be changed any more."));
+}
+
+#[test]
+fn what_the_board_refuses_comes_back_with_the_reason() {
+    let mut state = at(160, 45, None, 4);
+    press(&mut state, "a \"Draw\" enter");
+    let why = "the disk is full".to_string();
+    tell(&mut state, vec![EventKind::Refused { why: why.clone() }]);
+    let shown = picture(&state);
+    assert!(shown.contains("New task") && shown.contains("Draw") && shown.contains(&why));
+    // Taken the next time, it is gone for good; a refusal of something else brings nothing back.
+    press(&mut state, "enter");
+    let task = TaskId(7);
+    let act = PersonAct::Added;
+    tell(
+        &mut state,
+        vec![
+            EventKind::PersonActed { task, act },
+            EventKind::Refused { why },
+        ],
+    );
+    assert!(state.popups.is_empty() && state.task_draft.is_none() && state.task_sent.is_none());
+    press(&mut state, "a");
+    assert!(!picture(&state).contains("Draw"));
+    // A paste into a field with one line has one line.
+    crate::ui::update(&mut state, crate::ui::Msg::Paste("a\nb\n".into()));
+    assert!(picture(&state).contains("a b"));
+    crate::ui::update(&mut state, crate::ui::Msg::Edited("c\nd\n".into()));
+    assert!(picture(&state).contains("c d"));
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{hands, merge, popups};
+use super::{hands, merge, popups, task_form};
 use crate::domain::attention::Matter;
 use crate::domain::ids::Name;
 use crate::domain::request::{Decider, Request};
@@ -112,8 +112,10 @@ pub fn event(state: &mut UiState, event: &Event) {
                 state.models = Models::Listed(Vec::new());
             }
             state.note(Level::Warn, why);
+            task_form::refused(state, why);
         }
-        EventKind::PersonActed { .. } | EventKind::CrewAtRest => {}
+        EventKind::PersonActed { task, act } => task_form::taken(state, *task, act),
+        EventKind::CrewAtRest => {}
     }
 }
 

@@ -123,6 +123,7 @@ pub fn settle(state: &mut UiState) {
         | Popup::Reader(_)
         | Popup::Picker(_)
         | Popup::Comment(_)
+        | Popup::Task(_)
         | Popup::Jobs { .. }
         | Popup::EventLog(_) => None,
     });

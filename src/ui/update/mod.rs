@@ -16,6 +16,7 @@ mod popups;
 mod read;
 mod replay;
 mod screen;
+mod task_form;
 mod themes;
 mod unknown;
 
@@ -118,6 +119,10 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
             let text = text.trim_end_matches('\n');
             match state.popups.last_mut() {
                 Some(Popup::Comment(comment)) => comment.text.set(text),
+                Some(Popup::Task(form)) => {
+                    let text = form.fitting(text);
+                    form.writing().set(&text);
+                }
                 Some(
                     Popup::Reader(_)
                     | Popup::Picker(_)
@@ -220,6 +225,7 @@ fn text_key(state: &mut UiState, key: KeyEvent) {
         Some(Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
             comment.text.key(key);
         }
+        Some(Popup::Task(form)) => form.writing().key(key),
         Some(
             Popup::Reader(_)
             | Popup::Comment(_)
@@ -265,6 +271,11 @@ fn paste(state: &mut UiState, text: &str) {
         }
         Some(Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
             let pasted = comment.text.paste(text);
+            compose::report(state, pasted);
+        }
+        Some(Popup::Task(form)) => {
+            let text = form.fitting(text);
+            let pasted = form.writing().paste(&text);
             compose::report(state, pasted);
         }
         Some(
@@ -368,6 +379,15 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Claim => hands::claim(state, out),
         Action::Release => hands::release(state, out),
         Action::CompleteTask => hands::complete(state, out),
+        Action::AddTask => task_form::add(state),
+        Action::EditTask => task_form::edit(state),
+        Action::NextField | Action::PrevField => {
+            let by = if action == Action::NextField { 1 } else { -1 };
+            if let Some(form) = task_form::form(state) {
+                form.turn(by);
+            }
+        }
+        Action::TurnWait => task_form::turn_wait(state),
         Action::CopyPlace => hands::copy_place(state, out),
         Action::Merge => merge::ask(state),
         Action::MergeAll => merge::all(state, out),

@@ -104,6 +104,7 @@ fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
             | Popup::Jobs { .. }
             | Popup::EventLog(_)
             | Popup::Comment(_)
+            | Popup::Task(_)
             | Popup::Confirm(_) => 1,
         };
         for by in std::iter::repeat_n(lines, times).flatten() {
@@ -180,7 +181,11 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
             let action = match state.popups.last() {
                 Some(Popup::Jobs { .. } | Popup::EventLog(_)) => Action::Open,
                 Some(
-                    Popup::Picker(_) | Popup::Reader(_) | Popup::Comment(_) | Popup::Confirm(_),
+                    Popup::Picker(_)
+                    | Popup::Reader(_)
+                    | Popup::Comment(_)
+                    | Popup::Task(_)
+                    | Popup::Confirm(_),
                 )
                 | None => Action::Accept,
             };
@@ -191,7 +196,8 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
             Some(Popup::Picker(picker)) => picker.row = at,
             Some(Popup::Jobs { row }) => *row = at,
             Some(Popup::EventLog(_)) => super::event_log::select(state, at),
-            Some(Popup::Reader(_) | Popup::Comment(_) | Popup::Confirm(_)) | None => {}
+            Some(Popup::Reader(_) | Popup::Comment(_) | Popup::Task(_) | Popup::Confirm(_))
+            | None => {}
         },
         Hit::HelpRow(action) => {
             popups::close_help(state);

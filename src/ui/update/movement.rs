@@ -132,6 +132,7 @@ pub fn back(state: &mut UiState) {
             comment.stage = CommentStage::Writing;
             return;
         }
+        Some(Popup::Task(_)) => return super::task_form::close(state),
         Some(
             Popup::Reader(_)
             | Popup::Picker(_)
@@ -325,7 +326,7 @@ fn scroll_popup(state: &mut UiState, by: Scroll) {
         Some(Popup::Picker(picker)) => (rows::picks(state, picker).len(), 10),
         Some(Popup::Jobs { .. }) => (state.jobs.listed().len(), 10),
         Some(Popup::EventLog(_)) => return super::event_log::scroll(state, by),
-        Some(Popup::Comment(_) | Popup::Confirm(_)) | None => return,
+        Some(Popup::Comment(_) | Popup::Task(_) | Popup::Confirm(_)) | None => return,
     };
     match state.popups.last_mut() {
         Some(Popup::Reader(reader)) => {
@@ -333,7 +334,8 @@ fn scroll_popup(state: &mut UiState, by: Scroll) {
         }
         Some(Popup::Picker(picker)) => picker.row = step(picker.row, len, by, page),
         Some(Popup::Jobs { row }) => *row = step(*row, len, by, page),
-        Some(Popup::EventLog(_) | Popup::Comment(_) | Popup::Confirm(_)) | None => {}
+        Some(Popup::EventLog(_) | Popup::Comment(_) | Popup::Task(_) | Popup::Confirm(_))
+        | None => {}
     }
 }
 

@@ -230,7 +230,13 @@ pub fn filter(state: &mut UiState) {
     match state.popups.last_mut() {
         Some(Popup::Reader(reader)) => super::read::begin(reader),
         Some(Popup::EventLog(view)) => view.searching = Searching::Typing,
-        Some(Popup::Picker(_) | Popup::Comment(_) | Popup::Jobs { .. } | Popup::Confirm(_)) => {}
+        Some(
+            Popup::Picker(_)
+            | Popup::Comment(_)
+            | Popup::Task(_)
+            | Popup::Jobs { .. }
+            | Popup::Confirm(_),
+        ) => {}
         None => {
             let words = state
                 .filter
@@ -258,6 +264,7 @@ pub fn accept(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
             return Some(Action::Approve);
         }
         Some(Popup::Comment(comment)) => comment.stage = CommentStage::Verdict,
+        Some(Popup::Task(_)) => super::task_form::take(state, out),
         Some(Popup::Confirm(Question::Quit)) => out.push(Do::Quit),
         Some(Popup::Confirm(Question::Force(member))) => {
             let member = member.clone();

@@ -24,6 +24,7 @@ fn reader(state: &mut UiState) -> Option<&mut Reader> {
         Some(
             Popup::Picker(_)
             | Popup::Comment(_)
+            | Popup::Task(_)
             | Popup::Jobs { .. }
             | Popup::EventLog(_)
             | Popup::Confirm(_),

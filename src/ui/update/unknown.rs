@@ -82,6 +82,7 @@ fn takes_text(context: Context) -> bool {
         | Context::Filter
         | Context::Search
         | Context::Picker
+        | Context::TaskForm
         | Context::Comment => true,
         Context::Everywhere
         | Context::FirstRun

@@ -13,6 +13,7 @@ mod needs;
 mod popup;
 mod replay;
 mod status;
+mod task_form;
 mod team;
 mod todo;
 mod tour;

@@ -35,6 +35,7 @@ pub fn draw(
         }
         Popup::EventLog(view) => super::event_log::draw(state, view, theme, screen, buffer),
         Popup::Comment(comment) => write(state, popup, comment, theme, screen, buffer),
+        Popup::Task(form) => super::task_form::draw(state, popup, form, theme, screen, buffer),
         Popup::Confirm(question) => {
             confirm(state, popup, question, theme, screen, buffer);
             None
@@ -45,7 +46,11 @@ pub fn draw(
 /// Whether what lies below a popup matters no more while it is open; else it is about what can be seen beside it.
 pub fn covers(popup: &Popup) -> bool {
     match popup {
-        Popup::Reader(_) | Popup::EventLog(_) | Popup::Jobs { .. } | Popup::Confirm(_) => true,
+        Popup::Reader(_)
+        | Popup::EventLog(_)
+        | Popup::Jobs { .. }
+        | Popup::Task(_)
+        | Popup::Confirm(_) => true,
         Popup::Comment(_) => false,
         Popup::Picker(picker) => match picker.choice {
             Choice::Palette { .. } | Choice::Models | Choice::Rules => true,
@@ -324,7 +329,13 @@ fn write(
 }
 
 /// Draws what can be answered.
-fn buttons(state: &UiState, popup: &Popup, row: Rect, theme: &Theme, buffer: &mut Buffer) {
+pub(super) fn buttons(
+    state: &UiState,
+    popup: &Popup,
+    row: Rect,
+    theme: &Theme,
+    buffer: &mut Buffer,
+) {
     for placed in bars::box_buttons(state, popup, row) {
         let button = placed.what;
         let style = match button.action {

@@ -251,7 +251,7 @@ fn a_task_is_written_in_a_form_and_an_error_is_said_in_it() {
             false,
         ),
         ("e tab tab ctrl+u enter", vec![edit(no_wait)], false),
-        ("e ctrl+t enter", vec![], true),
+        ("e ctrl+t enter", vec![], false),
         // What is written does not get lost over other keys.
         ("a \"Draw\" alt+w", vec![], true),
         ("a \"Draw\" ctrl+p", vec![], true),

@@ -115,6 +115,11 @@ fn words(state: &UiState, binding: &Bound) -> String {
     if let Some(words) = answer_words(state, binding) {
         return words.into();
     }
+    if action == Action::TurnWait
+        && let Some((_, id)) = board::selected(state)
+    {
+        return format!("wait for {id}");
+    }
     if action == Action::Interrupt {
         return format!("stop {}", state.shown);
     }
@@ -294,7 +299,10 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         Action::EditTask => {
             selected_task(state).is_some_and(|t| board::why_no_edit(state, t.id).is_none())
         }
-        Action::TurnWait => !state.board.is_empty(),
+        Action::TurnWait => {
+            let selected = board::selected(state).map(|(_, id)| id);
+            matches!(state.popups.last(), Some(Popup::Task(form)) if form.id != selected)
+        }
         Action::CopyPlace => selected_task(state).is_some_and(|t| !t.worktree.is_empty()),
         Action::Merge => selected_task(state)
             .is_some_and(|t| board::is_unmerged(state, t) && board::refusal(state, t).is_none()),

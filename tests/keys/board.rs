@@ -39,15 +39,15 @@ fn a_task_is_written_and_changed_in_a_form() {
     desk.press("3gj", "graph or list");
     desk.press("a", "╭ New task");
     desk.press(ENTER, "a task needs a subject");
-    desk.press("Epsilon", "› Subject      Epsilon");
+    desk.press("Epsilon", "› Subject     Epsilon");
     desk.press("\t", "› Description");
     desk.press("one\ntwo", "two");
     desk.press("\t", "› Waits for");
     // The selected one, once in and once out, and one that is not there.
-    desk.press("\x14", "Waits for    2");
-    desk.clear("\x14", "Waits for    2");
+    desk.press("\x14", "Waits for   2");
+    desk.clear("\x14", "Waits for   2");
     desk.press("99\r", "task #99 does not exist");
-    desk.press("\x15\x14", "Waits for    2");
+    desk.press("\x15\x14", "Waits for   2");
     // Closed and opened again the draft is there.
     desk.clear(ESC, "╭ New task");
     desk.sees("The draft is kept");

@@ -14,7 +14,7 @@ use crate::ui::textual::{fit, wrap};
 use crate::ui::theme::Theme;
 
 /// The columns of the names of the fields.
-const NAMES: u16 = 13;
+const NAMES: u16 = 14;
 /// Most rows that say what is wrong.
 const ERROR_ROWS: usize = 3;
 

@@ -290,6 +290,12 @@ pub fn box_buttons(state: &UiState, popup: &Popup, row: Rect) -> Vec<Placed<Butt
         Popup::Confirm(Question::Release { .. }) => {
             &[(Action::Accept, "take it"), (Action::Back, "leave it")]
         }
+        Popup::Confirm(Question::RemoveTree(_)) => {
+            &[(Action::Accept, "remove"), (Action::Back, "leave it")]
+        }
+        Popup::Confirm(Question::LoseTree(_)) => {
+            &[(Action::Accept, "lose it"), (Action::Back, "leave it")]
+        }
         Popup::Confirm(Question::Complete(_)) => {
             &[(Action::Accept, "complete"), (Action::Back, "not")]
         }

@@ -2,13 +2,13 @@
 
 use ratatui::layout::Rect;
 
-use super::popup::{CommentBox, Popup, Question};
+use super::popup::{CommentBox, Judged, Popup, Question};
 use super::readers::{centered, low};
 use super::state::UiState;
 use super::textual::wrap;
 use super::{board, pickers};
 use crate::domain::ids::{Name, TaskId};
-use crate::domain::text::one_line;
+use crate::domain::text::{harmless, one_line};
 use crate::domain::worktree::BranchState;
 
 /// Widest field for a comment, in columns.
@@ -86,6 +86,8 @@ pub fn question_title(question: &Question) -> &'static str {
         Question::Merge(_) => "Merge",
         Question::Release { .. } => "Release",
         Question::Complete(_) => "Complete",
+        Question::RemoveTree(_) => "Remove worktree",
+        Question::LoseTree(_) => "Lose work",
     }
 }
 
@@ -101,6 +103,8 @@ pub fn lines(state: &UiState, question: &Question, screen: Rect) -> Vec<String> 
         Question::Merge(id) => merge(state, *id),
         Question::Release { task, from } => release(state, *task, from),
         Question::Complete(id) => complete(state, *id),
+        Question::RemoveTree(judged) => remove(state, judged),
+        Question::LoseTree(judged) => lose(state, judged),
     };
     wrap(
         &words,
@@ -163,6 +167,42 @@ fn complete(state: &UiState, id: TaskId) -> String {
         "Complete {id} ({}), which nobody has claimed? That can not be taken back.",
         one_line(subject)
     )
+}
+
+fn tree(state: &UiState, id: TaskId) -> String {
+    let task = state.board.get(id);
+    task.map_or_else(String::new, |task| one_line(&task.worktree))
+}
+
+fn remove(state: &UiState, judged: &Judged) -> String {
+    let (id, size) = (judged.task, &judged.size);
+    let losses = if judged.losses.is_empty() {
+        "Nothing is lost: all of it is merged.".to_string()
+    } else {
+        format!(
+            "It has {}: you are asked again before that is lost.",
+            judged.losses
+        )
+    };
+    format!(
+        "Remove .worktrees/{} ({size}) of {id}?\n{}",
+        tree(state, id),
+        harmless(&losses)
+    )
+}
+
+/// What is asked before something is lost names it.
+fn lose(state: &UiState, judged: &Judged) -> String {
+    let tree = tree(state, judged.task);
+    let (gone, kept) = (judged.losses.gone(), judged.losses.kept());
+    let mut words = format!("Remove .worktrees/{tree} all the same?");
+    if !gone.is_empty() {
+        words.push_str(&format!("\nLost for good: {gone}."));
+    }
+    if !kept.is_empty() {
+        words.push_str(&format!("\nKept on the branch wt/{tree}: {kept}."));
+    }
+    harmless(&words)
 }
 
 fn quit(state: &UiState) -> String {

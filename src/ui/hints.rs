@@ -213,6 +213,7 @@ fn acts_on_the_crew(action: Action) -> bool {
             | Action::Release
             | Action::CompleteTask
             | Action::AddTask
+            | Action::RemoveTree
             | Action::EditTask
             | Action::Merge
             | Action::MergeAll
@@ -295,6 +296,9 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         Action::CompleteTask => {
             selected_task(state).is_some_and(board::is_own) && can(state, Hand::Complete)
         }
+        Action::RemoveTree => selected_task(state).is_some_and(|t| {
+            board::branch(state, t).is_some() && board::why_no_removal(state, t.id).is_none()
+        }),
         Action::AddTask | Action::NextField | Action::PrevField => true,
         Action::EditTask => {
             selected_task(state).is_some_and(|t| board::why_no_edit(state, t.id).is_none())

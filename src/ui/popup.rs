@@ -7,6 +7,7 @@ use super::line_input::LineInput;
 use super::pane::Focus;
 use super::task_form::TaskForm;
 use crate::domain::ids::{Name, RequestId, TaskId};
+use crate::domain::worktree::Losses;
 
 /// Most popups that lie over one another.
 pub const POPUPS_MAX: usize = 4;
@@ -134,6 +135,17 @@ pub enum Popup {
     Confirm(Question),
 }
 
+/// A worktree as it was judged before it is removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judged {
+    /// Its task.
+    pub task: TaskId,
+    /// What would be lost.
+    pub losses: Losses,
+    /// What it takes on disk, in words.
+    pub size: String,
+}
+
 /// What is asked before it is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Question {
@@ -150,6 +162,10 @@ pub enum Question {
         /// Whose it is.
         from: Name,
     },
+    /// Whether to remove the worktree of a task.
+    RemoveTree(Judged),
+    /// Whether to remove it although something is lost.
+    LoseTree(Judged),
     /// Whether to complete a task that nobody has.
     Complete(TaskId),
 }
@@ -218,8 +234,12 @@ impl Popup {
             },
             Popup::Confirm(Question::Quit) => Context::Leave,
             Popup::Confirm(
-                Question::Force(_) | Question::Release { .. } | Question::Complete(_),
+                Question::Force(_)
+                | Question::Release { .. }
+                | Question::RemoveTree(_)
+                | Question::Complete(_),
             ) => Context::Confirm,
+            Popup::Confirm(Question::LoseTree(_)) => Context::ConfirmLoss,
             Popup::Confirm(Question::Merge(_)) => Context::ConfirmMerge,
         }
     }

@@ -38,6 +38,10 @@ fn pressed(context: Context) -> (&'static str, &'static str) {
             "../merging",
             "the_person_sees_what_is_not_merged_is_asked_and_can_take_it_back",
         ),
+        Context::ConfirmLoss => (
+            "../by_hand",
+            "a_worktree_is_removed_and_what_is_lost_is_named_first",
+        ),
         Context::Leave => (
             "ends",
             "an_agent_is_stopped_and_leaving_asks_while_one_works",

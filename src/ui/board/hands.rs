@@ -61,6 +61,21 @@ pub fn why_no_edit(state: &UiState, id: TaskId) -> Option<String> {
     is_done.then(|| format!("{id} is completed: it can not be changed any more."))
 }
 
+/// Why the worktree of that task can not be removed now; `None`: it can, as far as is known.
+pub fn why_no_removal(state: &UiState, id: TaskId) -> Option<String> {
+    let tree = &state.board.get(id)?.worktree;
+    let mut tasks = state.board.tasks();
+    let at_work = |t: &&Task| {
+        t.worktree == *tree && t.status == TaskStatus::InProgress && !t.owner.is_empty()
+    };
+    let task = tasks.find(at_work)?;
+    let (id, owner) = (task.id, one_line(&task.owner));
+    let owner = if is_own(task) { "you" } else { &owner };
+    Some(format!(
+        "The worktree stays: {id} is in progress there by {owner}."
+    ))
+}
+
 /// A refusal for one who has keys.
 fn words(task: &Task, error: &GraphError) -> String {
     let id = task.id;

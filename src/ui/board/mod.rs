@@ -26,7 +26,7 @@ use ratatui::layout::Rect;
 pub use branches::{Branches, UNMERGED, branch, is_unmerged, look, refusal, to_merge, words};
 pub use camera::{Camera, Toward, Zoom};
 pub use filter::Query;
-pub use hands::{Hand, is_own, owner, owner_is_here, why_no_edit, why_not};
+pub use hands::{Hand, is_own, owner, owner_is_here, why_no_edit, why_no_removal, why_not};
 pub use index::{Index, Standing, standing};
 use kept::Slot;
 use label::Owner;

@@ -113,6 +113,8 @@ pub enum Action {
     PrevField,
     /// Let the written task wait for the selected one, or no more.
     TurnWait,
+    /// Ask whether to remove the selected task's worktree.
+    RemoveTree,
     /// Copy the path of the selected task's worktree.
     CopyPlace,
     /// Ask whether to merge the branch of the selected task.

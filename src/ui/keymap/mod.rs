@@ -51,6 +51,8 @@ pub enum Context {
     Confirm,
     /// A question before a branch is merged.
     ConfirmMerge,
+    /// A question before something is lost for good.
+    ConfirmLoss,
     /// A question before leaving: who presses the key again means it.
     Leave,
     /// While a recording is played.
@@ -79,6 +81,7 @@ impl Context {
             Context::EventLog => "Event log",
             Context::Confirm => "Question",
             Context::ConfirmMerge => "Before a merge",
+            Context::ConfirmLoss => "Before a loss",
             Context::Leave => "Before leaving",
             Context::Replay => "Replay",
         }
@@ -187,6 +190,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Board), &["e"], Action::EditTask, "edit the task: its words, what it waits for, its tags", "edit"),
     bind(Context::In(Pane::Board), &["D"], Action::Diff, "show what the branch of the task changes", "diff"),
     bind(Context::In(Pane::Board), &["m"], Action::Merge, "merge the branch of the completed task; asks first", "merge"),
+    bind(Context::In(Pane::Board), &["W"], Action::RemoveTree, "remove the task's worktree; asks first, and again where something is lost", "remove worktree"),
     bind(Context::In(Pane::Board), &["/"], Action::Filter, "filter: words, owner:NAME status:ready tag:T, !word", "filter"),
     bind(Context::In(Pane::Board), &["Y"], Action::CopyPlace, "copy the path of the task's worktree", ""),
     bind(Context::In(Pane::Board), &["-"], Action::ZoomOut, "draw less of each task: one line, then its number", "zoom"),
@@ -317,6 +321,9 @@ pub const TABLE: &[Binding] = &[
     bind(Context::ConfirmMerge, &["A"], Action::MergeAll, "merge all that is completed, what others build on first", "merge all"),
     bind(Context::ConfirmMerge, &["D"], Action::Diff, "look at what the branch changes", "look"),
     bind(Context::ConfirmMerge, &["n", "esc", "q", "ctrl+c"], Action::Back, "do not merge", "not"),
+
+    bind(Context::ConfirmLoss, &["X"], Action::Accept, "remove it, and lose what is named", "lose it"),
+    bind(Context::ConfirmLoss, &["n", "esc", "q", "ctrl+c"], Action::Back, "leave it as it is", "leave it"),
 
     bind(Context::Leave, &["y", "enter", "ctrl+c"], Action::Accept, "leave", "yes"),
     bind(Context::Leave, &["n", "esc", "q"], Action::Back, "stay", "no"),

@@ -5,10 +5,12 @@ use pretty_assertions::assert_eq;
 use crate::domain::graph::{Claimer, NewTask, TaskEdit};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::stamp::Stamp;
+use crate::domain::worktree::Losses;
 use crate::protocol::event::PersonAct;
 use crate::protocol::{Command, EventKind, TaskWish};
 use crate::ui::fixture::{NOON, board_told, hands, name, picture, press, tell};
 use crate::ui::popup::Popup;
+use crate::ui::tests::merging::on as merging_on;
 use crate::ui::{Do, UiState};
 
 /// The board with a task selected.
@@ -293,4 +295,77 @@ fn what_the_board_refuses_comes_back_with_the_reason() {
     assert!(picture(&state).contains("a b"));
     crate::ui::update(&mut state, crate::ui::Msg::Edited("c\nd\n".into()));
     assert!(picture(&state).contains("c d"));
+}
+
+/// What would be lost with a worktree.
+pub fn losses() -> Losses {
+    Losses {
+        files: 2,
+        named: vec!["notes.txt".into(), "src/words.rs".into()],
+        commits: 1,
+        subjects: vec!["1a2b3c4 Count the words".into()],
+        ..Losses::default()
+    }
+}
+
+/// The answer to the wish to remove a worktree.
+pub fn judged(id: u64, losses: Losses) -> EventKind {
+    EventKind::WorktreeJudged {
+        task: TaskId(id),
+        losses,
+        size: "1.2 MiB".into(),
+    }
+}
+
+#[test]
+fn a_worktree_goes_after_one_yes_and_work_in_it_after_another_key() {
+    let remove = |told: Losses| {
+        let task = TaskId(2);
+        Do::Command(Command::RemoveWorktree { task, told })
+    };
+    let none = Losses::default;
+    for (would_go, keys, expected, asks) in [
+        (none(), "", vec![], true),
+        (none(), "y", vec![remove(none())], false),
+        (none(), "X", vec![], true),
+        (none(), "n", vec![], false),
+        (losses(), "y", vec![], true),
+        (losses(), "y y", vec![], true),
+        (losses(), "y enter", vec![], true),
+        (losses(), "y n", vec![], false),
+        (losses(), "y X", vec![remove(losses())], false),
+    ] {
+        let mut state = merging_on(160, 45, 2);
+        let judge = Do::Command(Command::JudgeWorktree { task: TaskId(2) });
+        assert_eq!(press(&mut state, "W"), [judge]);
+        tell(&mut state, vec![judged(2, would_go)]);
+        assert_eq!(press(&mut state, keys), expected, "{keys}");
+        assert_eq!(!state.popups.is_empty(), asks, "{keys}");
+    }
+    // What is lost for good is told apart from what stays.
+    let mut state = merging_on(160, 45, 2);
+    tell(&mut state, vec![judged(2, losses())]);
+    press(&mut state, "y");
+    let shown = picture(&state);
+    for words in [
+        "Lost for good: 2 uncommitted files",
+        "Kept on the branch wt/task-2",
+    ] {
+        assert!(shown.contains(words), "{words}\n{shown}");
+    }
+    for (id, words) in [
+        (4, "The worktree stays: #4 is in progress there by alice."),
+        (5, "#5 has no worktree"),
+    ] {
+        let mut state = merging_on(160, 45, id);
+        let hints = crate::ui::hints::hints(&state);
+        assert!(!hints.iter().any(|h| h.key == "W"), "{id}");
+        assert_eq!(press(&mut state, "W"), [], "{id}");
+        assert!(picture(&state).contains(words), "{id}");
+    }
+    // An answer that comes when the person does something else asks nothing.
+    let mut state = merging_on(160, 45, 2);
+    press(&mut state, "W a");
+    tell(&mut state, vec![judged(2, losses())]);
+    assert!(picture(&state).contains("New task"));
 }

@@ -95,6 +95,7 @@ impl Transcript {
             | EventKind::JobOutput { .. }
             | EventKind::BranchesChanged { .. }
             | EventKind::DiffShown { .. }
+            | EventKind::WorktreeJudged { .. }
             | EventKind::BoardChanged { .. }
             | EventKind::PersonActed { .. }
             | EventKind::TeamChanged { .. }
@@ -239,6 +240,7 @@ fn agent_of(event: &EventKind) -> Option<&Name> {
         | EventKind::JobOutput { .. }
         | EventKind::BranchesChanged { .. }
         | EventKind::DiffShown { .. }
+        | EventKind::WorktreeJudged { .. }
         | EventKind::BoardChanged { .. }
         | EventKind::PersonActed { .. }
         | EventKind::TeamChanged { .. }

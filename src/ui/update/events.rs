@@ -114,6 +114,9 @@ pub fn event(state: &mut UiState, event: &Event) {
             state.note(Level::Warn, why);
             task_form::refused(state, why);
         }
+        EventKind::WorktreeJudged { task, losses, size } => {
+            hands::judged(state, *task, losses, size);
+        }
         EventKind::PersonActed { task, act } => task_form::taken(state, *task, act),
         EventKind::CrewAtRest => {}
     }

@@ -379,6 +379,7 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Claim => hands::claim(state, out),
         Action::Release => hands::release(state, out),
         Action::CompleteTask => hands::complete(state, out),
+        Action::RemoveTree => hands::ask_removal(state, out),
         Action::AddTask => task_form::add(state),
         Action::EditTask => task_form::edit(state),
         Action::NextField | Action::PrevField => {

@@ -281,6 +281,16 @@ pub fn accept(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
             state.popups.pop();
             super::hands::release_now(state, task, from, out);
         }
+        Some(Popup::Confirm(Question::RemoveTree(judged))) => {
+            let judged = judged.clone();
+            state.popups.pop();
+            super::hands::removal(state, judged, out);
+        }
+        Some(Popup::Confirm(Question::LoseTree(judged))) => {
+            let judged = judged.clone();
+            state.popups.pop();
+            super::hands::remove_now(state, judged, out);
+        }
         Some(Popup::Confirm(Question::Complete(task))) => {
             let task = *task;
             state.popups.pop();

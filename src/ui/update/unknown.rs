@@ -95,6 +95,7 @@ fn takes_text(context: Context) -> bool {
         | Context::EventLog
         | Context::Confirm
         | Context::ConfirmMerge
+        | Context::ConfirmLoss
         | Context::Leave
         | Context::Replay => false,
     }

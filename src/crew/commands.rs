@@ -38,7 +38,7 @@ pub async fn obey(shared: Arc<Shared>, mut inbox: mpsc::Receiver<Command>) {
             Command::AskShutdown { member } => ask_shutdown(&shared, &member).await,
             Command::Force { member } => shared.force(&member),
             Command::Nudge { member } => shared.nudge(&member).await,
-            Command::Task(wish) => act(&shared, wish).await,
+            Command::Task(wish) => act(&shared, *wish).await,
             Command::Merge { task } => {
                 merge(&shared, vec![task]);
                 Ok(())

@@ -124,7 +124,7 @@ async fn obey(files: Arc<Files>, mut inbox: mpsc::Receiver<Command>) {
             Command::Nudge { member } => files.write(&member, NUDGE).await,
             Command::Decide(decision) => files.decide(decision).await,
             Command::AskShutdown { member } => files.ask_shutdown(&member).await,
-            Command::Task(wish) => files.act(wish).await,
+            Command::Task(wish) => files.act(*wish).await,
             Command::Merge { task } => {
                 merge(&files, vec![task]);
                 Ok(())

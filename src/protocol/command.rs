@@ -68,7 +68,7 @@ pub enum Command {
         member: Name,
     },
     /// Change the board by the person's own hand. `PersonActed` and `BoardChanged`.
-    Task(TaskWish),
+    Task(Box<TaskWish>),
     /// Merge the branch of a completed task. A `Notice` tells what came of it.
     Merge {
         /// The task.

@@ -299,7 +299,6 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         Action::RemoveTree => selected_task(state).is_some_and(|t| {
             board::branch(state, t).is_some() && board::why_no_removal(state, t.id).is_none()
         }),
-        Action::AddTask | Action::NextField | Action::PrevField => true,
         Action::EditTask => {
             selected_task(state).is_some_and(|t| board::why_no_edit(state, t.id).is_none())
         }
@@ -384,6 +383,9 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             Some(Popup::Reader(reader)) if matches!(reader.text, Text::Help(_))
         ),
         Action::Choose(_)
+        | Action::AddTask
+        | Action::NextField
+        | Action::PrevField
         | Action::Rules
         | Action::Help
         | Action::Palette

@@ -153,7 +153,7 @@ impl TaskForm {
         let mut words: Vec<&str> = words(&text).collect();
         let number = id.0.to_string();
         if words.iter().any(is_it) {
-            words.retain(|word| !is_it(&word));
+            words.retain(|word| !is_it(word));
         } else {
             words.push(&number);
         }

@@ -143,6 +143,7 @@ pub struct Losses {
 
 impl Losses {
     /// What of it stays although the worktree is removed: the commits, on its branch.
+    #[must_use]
     pub fn kept(&self) -> Losses {
         Losses {
             commits: self.commits,
@@ -152,6 +153,7 @@ impl Losses {
     }
 
     /// What of it is lost for good when the worktree is removed all the same.
+    #[must_use]
     pub fn gone(&self) -> Losses {
         Losses {
             commits: 0,

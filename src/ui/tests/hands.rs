@@ -22,7 +22,7 @@ pub fn at(width: u16, height: u16, own: Option<u64>, id: u64) -> UiState {
 }
 
 fn wish(wish: TaskWish) -> Do {
-    Do::Command(Command::Task(wish))
+    Do::Command(Command::Task(Box::new(wish)))
 }
 
 fn claim(id: u64) -> Do {

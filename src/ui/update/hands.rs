@@ -34,7 +34,7 @@ fn selected(state: &mut UiState, hand: Hand) -> Option<(TaskId, Option<Name>)> {
 
 fn wish(state: &mut UiState, words: String, wish: TaskWish, out: &mut Vec<Do>) {
     state.say(Level::Info, words);
-    out.push(Do::Command(Command::Task(wish)));
+    out.push(Do::Command(Command::Task(Box::new(wish))));
 }
 
 /// Takes the selected task.

@@ -304,6 +304,7 @@ fn paste(state: &mut UiState, text: &str) {
 }
 
 /// Carries `action` out.
+#[allow(clippy::too_many_lines)] // every action, once
 fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
     let refused = state.seat.refuses(action);
     if let Some(why) = refused.or_else(|| first::refuses(state, action)) {
@@ -380,16 +381,12 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Release => hands::release(state, out),
         Action::CompleteTask => hands::complete(state, out),
         Action::RemoveTree => hands::ask_removal(state, out),
+        Action::CopyPlace => hands::copy_place(state, out),
         Action::AddTask => task_form::add(state),
         Action::EditTask => task_form::edit(state),
-        Action::NextField | Action::PrevField => {
-            let by = if action == Action::NextField { 1 } else { -1 };
-            if let Some(form) = task_form::form(state) {
-                form.turn(by);
-            }
-        }
+        Action::NextField => task_form::turn(state, movement::Way::Forward),
+        Action::PrevField => task_form::turn(state, movement::Way::Back),
         Action::TurnWait => task_form::turn_wait(state),
-        Action::CopyPlace => hands::copy_place(state, out),
         Action::Merge => merge::ask(state),
         Action::MergeAll => merge::all(state, out),
         Action::Diff => popups::ask_diff(state, out),

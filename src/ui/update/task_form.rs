@@ -1,6 +1,7 @@
 //! Writing a task and changing one: the form is opened, taken, or closed with its draft kept.
 
 use super::Do;
+use super::movement::Way;
 use super::popups;
 use crate::domain::ids::TaskId;
 use crate::protocol::Command;
@@ -25,6 +26,17 @@ pub fn form(state: &mut UiState) -> Option<&mut TaskForm> {
             | Popup::Confirm(_),
         )
         | None => None,
+    }
+}
+
+/// Gives the keys to the next field, or to the one before.
+pub fn turn(state: &mut UiState, way: Way) {
+    let by = match way {
+        Way::Forward => 1,
+        Way::Back => -1,
+    };
+    if let Some(form) = form(state) {
+        form.turn(by);
     }
 }
 
@@ -91,7 +103,7 @@ pub fn take(state: &mut UiState, out: &mut Vec<Do>) {
             if let Some(Popup::Task(form)) = state.popups.pop() {
                 state.task_sent = Some(form);
             }
-            out.push(Do::Command(Command::Task(wish)));
+            out.push(Do::Command(Command::Task(Box::new(wish))));
         }
     }
 }

@@ -27,6 +27,8 @@
 //! counter that only goes up.
 //!
 //! - `tests/race.rs::eight_processes_claim_and_no_task_has_two_owners`
+//! - `tests/race.rs::the_person_and_a_teammate_who_claim_at_once_are_never_both_the_owner`
+//! - `tests/by_hand.rs::a_task_is_taken_from_one_at_work_who_goes_on_with_another`: who had it does not complete it
 //! - `tests/race.rs::one_name_in_many_processes_never_has_two_open_tasks`
 //! - `tests/race.rs::two_blockers_that_are_completed_at_once_free_the_join`
 //! - `tests/crash.rs::a_crew_that_is_killed_while_it_comes_back_does_its_work_once`
@@ -66,6 +68,7 @@
 //! - `tests/crash.rs::the_demo_that_is_killed_at_any_moment_is_gone_on_with`
 //! - `tests/resume.rs::a_team_at_work_is_gone_on_with_although_the_lead_only_waited`
 //! - `tests/resume.rs::a_conflict_that_was_solved_is_merged_after_a_restart`
+//! - `tests/by_hand.rs::what_the_person_claimed_gets_a_worktree_and_outlives_a_kill`
 //! - `tests/viewer.rs::when_the_first_is_killed_one_of_two_takes_over_and_finishes_the_work`
 //! - `tests/doctor.rs::what_a_killed_crew_left_is_found_and_mended_and_its_work_stays`
 //!
@@ -73,6 +76,7 @@
 //!
 //! Whether work is merged is judged by content, not by the branch's name or ancestry; what can not be judged stays.
 //!
+//! - `tests/by_hand.rs::a_worktree_is_removed_and_what_is_lost_is_named_first`: nor is more than was named
 //! - `tests/worktrees.rs::dirty_and_unmerged_work_is_never_removed_unasked`
 //! - `tests/worktrees.rs::merging::squashed_and_rebased_work_counts_as_merged`
 //! - `tests/merging.rs::the_lead_hears_of_the_branches_that_the_board_counts`: one truth for both

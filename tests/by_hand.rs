@@ -215,3 +215,59 @@ fn what_the_person_claimed_gets_a_worktree_and_outlives_a_kill() {
     assert_eq!(task(&project, 2)["owner"], "");
     leave(screen);
 }
+
+#[test]
+fn a_worktree_is_removed_and_what_is_lost_is_named_first() {
+    let project = repository();
+    let mut screen = open(&project, &[]);
+    screen.send("alone\r");
+    screen.wait_for("#2 Water it");
+    screen.send("\x1b");
+    screen.wait_for("i to write");
+    screen.send("3gc");
+    screen.wait_for("#1 is yours: its worktree is .worktrees/task-1.");
+    screen.send("W");
+    screen.wait_for("The worktree stays: #1 is in progress there by you.");
+    let tree = project.file(".worktrees/task-1");
+    std::fs::write(tree.join("bed"), "dug\n").unwrap();
+    screen.send("d");
+    becomes(&project, 1, |t| t["status"] == "completed");
+    screen.wait_for("1 to merge");
+    std::fs::write(tree.join("notes"), "mine\n").unwrap();
+    // As on the command line it stays, and here the person is told before it is asked again.
+    let refusal = project.refused(&["worktree", "remove", "task-1"]);
+    assert!(refusal.contains("1 uncommitted file (notes)"), "{refusal}");
+    screen.send("W");
+    screen.wait_for("Remove .worktrees/task-1");
+    screen.wait_for("1 unmerged commit");
+    screen.send("y");
+    screen.wait_for("Lost for good: 1 uncommitted file (notes).");
+    screen.wait_for("Kept on the branch wt/task-1: 1 unmerged commit");
+    // More than was told is not lost.
+    std::fs::write(tree.join("more"), "mine too\n").unwrap();
+    screen.send("X");
+    screen.wait_for("by now it has 2 uncommitted files");
+    assert!(tree.join("notes").exists());
+    let mut viewer = open_viewer(&project);
+    viewer.send("\x1b");
+    viewer.wait_for("i to write");
+    viewer.send("3gW");
+    viewer.wait_for("Remove .worktrees/task-1");
+    viewer.send("y");
+    viewer.wait_for("Lost for good: 2 uncommitted files (more, notes).");
+    viewer.send("X");
+    viewer.wait_for("what was committed is on the branch wt/task-1");
+    assert!(!tree.exists());
+    assert_eq!(git(&project, &["show", "wt/task-1:bed"]), "dug");
+    leave(viewer);
+    leave(screen);
+}
+
+/// A second dashboard, which looks on.
+fn open_viewer(project: &Project) -> Screen {
+    let provider = format!("script:{}", project.file("script.yaml").display());
+    let screen = Screen::start(project.path(), 160, 45, &["--provider", &provider]);
+    screen.wait_for("viewer · crew runs in process");
+    screen.wait_for("1 to merge");
+    screen
+}

@@ -12,6 +12,7 @@ use crate::domain::ids::{LetterId, Name, TaskId};
 use crate::domain::mail::{Letter, LetterKind};
 use crate::domain::request::{Asking, Decision, RequestKind, Verdict};
 use crate::domain::stamp::Stamp;
+use crate::domain::worktree::Losses;
 use crate::protocol::event::EventKind;
 use crate::protocol::{Command, TaskWish};
 use crate::store::{Post, Roster, StoreError};
@@ -37,13 +38,21 @@ pub async fn obey(shared: Arc<Shared>, mut inbox: mpsc::Receiver<Command>) {
             Command::AskShutdown { member } => ask_shutdown(&shared, &member).await,
             Command::Force { member } => shared.force(&member),
             Command::Nudge { member } => shared.nudge(&member).await,
-            Command::Task(wish) => act(&shared, wish).await,
+            Command::Task(wish) => act(&shared, *wish).await,
             Command::Merge { task } => {
                 merge(&shared, vec![task]);
                 Ok(())
             }
             Command::MergeAll { tasks } => {
                 merge(&shared, tasks);
+                Ok(())
+            }
+            Command::JudgeWorktree { task } => {
+                judge(&shared, task);
+                Ok(())
+            }
+            Command::RemoveWorktree { task, told } => {
+                remove(&shared, task, told);
                 Ok(())
             }
             Command::ShowDiff { task } => shared.show_diff(task).await,
@@ -187,6 +196,26 @@ fn merge(shared: &Arc<Shared>, tasks: Vec<TaskId>) {
     let crew = Arc::clone(shared);
     shared.tracker.spawn(async move {
         if let Err(why) = crew.merge_asked(tasks).await {
+            crew.publish(EventKind::Refused { why }).await;
+        }
+    });
+}
+
+/// Looks what would be lost with a worktree. A large one takes its time; other commands must not wait for it.
+fn judge(shared: &Arc<Shared>, task: TaskId) {
+    let crew = Arc::clone(shared);
+    shared.tracker.spawn(async move {
+        let told = crew.judge_worktree(task).await;
+        crew.publish(told.unwrap_or_else(|why| EventKind::Refused { why }))
+            .await;
+    });
+}
+
+/// Removes a worktree, beside the other commands.
+fn remove(shared: &Arc<Shared>, task: TaskId, losses: Losses) {
+    let crew = Arc::clone(shared);
+    shared.tracker.spawn(async move {
+        if let Err(why) = crew.remove_worktree(task, losses).await {
             crew.publish(EventKind::Refused { why }).await;
         }
     });

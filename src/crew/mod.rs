@@ -12,6 +12,7 @@ mod mate;
 mod outfit;
 mod parting;
 mod person;
+mod removal;
 mod rest;
 mod roll;
 mod rules;

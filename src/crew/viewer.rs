@@ -12,13 +12,13 @@ use super::commands::{from_person, send_to_member};
 use super::parting::NUDGE;
 use super::person::{Hands, Trees};
 use super::watcher::LETTERS_MAX;
-use super::{COMMANDS_MAX, lock, trees};
+use super::{COMMANDS_MAX, lock, removal, trees};
 use crate::agent::driver::blocking;
 use crate::domain::graph::Delta;
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::request::{Decision, Request, RequestKind, Verdict};
 use crate::domain::stamp::Stamp;
-use crate::domain::worktree::Merge;
+use crate::domain::worktree::{Losses, Merge};
 use crate::protocol::event::{EventKind, LetterStep, Level};
 use crate::protocol::{Command, Publisher, TaskWish};
 use crate::store::{Board, Look, Post, Requests, Roster, Seen, StoreError, Worktrees};
@@ -124,7 +124,7 @@ async fn obey(files: Arc<Files>, mut inbox: mpsc::Receiver<Command>) {
             Command::Nudge { member } => files.write(&member, NUDGE).await,
             Command::Decide(decision) => files.decide(decision).await,
             Command::AskShutdown { member } => files.ask_shutdown(&member).await,
-            Command::Task(wish) => files.act(wish).await,
+            Command::Task(wish) => files.act(*wish).await,
             Command::Merge { task } => {
                 merge(&files, vec![task]);
                 Ok(())
@@ -133,6 +133,8 @@ async fn obey(files: Arc<Files>, mut inbox: mpsc::Receiver<Command>) {
                 merge(&files, tasks);
                 Ok(())
             }
+            Command::JudgeWorktree { task } => files.judge_worktree(task).await,
+            Command::RemoveWorktree { task, told } => files.remove_worktree(task, told).await,
             Command::ShowDiff { task } => files.show_diff(task).await,
             Command::Interrupt { .. }
             | Command::Compact { .. }
@@ -384,6 +386,24 @@ impl Files {
             let told = EventKind::LetterMoved { letter, step };
             self.publisher.publish(told).await;
         }
+        self.tell_branches().await;
+        Ok(())
+    }
+
+    async fn judge_worktree(&self, id: TaskId) -> Result<(), String> {
+        let (board, trees) = (self.board.clone(), self.trees.clone());
+        let judged = blocking(move || Ok(removal::judge(&board, &trees, id))).await;
+        let told = judged.map_err(|e: StoreError| e.to_string())??;
+        self.publisher.publish(told).await;
+        Ok(())
+    }
+
+    async fn remove_worktree(&self, id: TaskId, told: Losses) -> Result<(), String> {
+        let _turn = self.merge_turn.lock().await;
+        let (board, trees, now) = (self.board.clone(), self.trees.clone(), self.now());
+        let removed = blocking(move || Ok(removal::remove(&board, &trees, id, &told, now))).await;
+        let text = removed.map_err(|e: StoreError| e.to_string())??;
+        self.notice(text).await;
         self.tell_branches().await;
         Ok(())
     }

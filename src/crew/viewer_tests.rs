@@ -252,7 +252,7 @@ async fn the_board_is_changed_by_the_rules_of_the_crews_own_window() {
     let add = TaskWish::Add { new: new("Work") };
     let acted = |task, act| EventKind::PersonActed { task, act };
     assert_eq!(
-        place.answer(Command::Task(add)).await,
+        place.answer(Command::Task(Box::new(add))).await,
         acted(task, PersonAct::Added)
     );
     // A claim of the person is one as any other.
@@ -261,16 +261,18 @@ async fn the_board_is_changed_by_the_rules_of_the_crews_own_window() {
         tags: Vec::new(),
     };
     board.claim(Some(task), &bob_claims, now).unwrap();
-    let why = place.refusal(Command::Task(TaskWish::Claim { task })).await;
+    let why = place
+        .refusal(Command::Task(Box::new(TaskWish::Claim { task })))
+        .await;
     assert!(why.contains("claimed by bob"), "{why}");
     let why = place
-        .refusal(Command::Task(TaskWish::Complete { task }))
+        .refusal(Command::Task(Box::new(TaskWish::Complete { task })))
         .await;
     assert!(why.contains("belongs to bob"), "{why}");
     // Another owner than the person was asked about: nothing is done.
     let from = Name::lead();
     let why = place
-        .refusal(Command::Task(TaskWish::Release { task, from }))
+        .refusal(Command::Task(Box::new(TaskWish::Release { task, from })))
         .await;
     assert!(why.contains("belongs to bob"), "{why}");
     // Taken from bob, who is told, and does not choose it again.
@@ -280,7 +282,7 @@ async fn the_board_is_changed_by_the_rules_of_the_crews_own_window() {
         from: from.clone(),
     };
     assert_eq!(
-        place.answer(Command::Task(release)).await,
+        place.answer(Command::Task(Box::new(release))).await,
         acted(task, PersonAct::Released { from })
     );
     let known = board.read().unwrap().graph;
@@ -295,16 +297,18 @@ async fn the_board_is_changed_by_the_rules_of_the_crews_own_window() {
         .set_status(&bob(), crate::domain::team::MemberStatus::Shutdown, now)
         .unwrap();
     let release = TaskWish::Release { task, from: bob() };
-    place.answer(Command::Task(release)).await;
+    place.answer(Command::Task(Box::new(release))).await;
     assert_eq!(Post::open(&root).pending(&bob()).unwrap().letters.len(), 1);
     // The person's own.
     assert_eq!(
-        place.answer(Command::Task(TaskWish::Claim { task })).await,
+        place
+            .answer(Command::Task(Box::new(TaskWish::Claim { task })))
+            .await,
         acted(task, PersonAct::Claimed)
     );
     assert_eq!(
         place
-            .answer(Command::Task(TaskWish::Complete { task }))
+            .answer(Command::Task(Box::new(TaskWish::Complete { task })))
             .await,
         acted(task, PersonAct::Completed)
     );

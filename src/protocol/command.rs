@@ -6,6 +6,7 @@ use crate::domain::graph::{NewTask, TaskEdit};
 use crate::domain::ids::{JobId, Name, RequestId, TaskId};
 use crate::domain::request::Decision;
 use crate::domain::rule::Scope;
+use crate::domain::worktree::Losses;
 
 /// What the person wants. Each says which event answers it; a refusal is [`super::EventKind::Refused`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -67,7 +68,7 @@ pub enum Command {
         member: Name,
     },
     /// Change the board by the person's own hand. `PersonActed` and `BoardChanged`.
-    Task(TaskWish),
+    Task(Box<TaskWish>),
     /// Merge the branch of a completed task. A `Notice` tells what came of it.
     Merge {
         /// The task.
@@ -83,6 +84,19 @@ pub enum Command {
     ShowDiff {
         /// The task.
         task: TaskId,
+    },
+    /// Look what would be lost with the worktree of a task. `WorktreeJudged`.
+    JudgeWorktree {
+        /// The task.
+        task: TaskId,
+    },
+    /// Remove the worktree of a task. Where more would be lost than the person was told, nothing is done. A `Notice` tells
+    /// what came of it.
+    RemoveWorktree {
+        /// The task.
+        task: TaskId,
+        /// What the person was told would be lost.
+        told: Losses,
     },
     /// Ask the server which models it has. `ModelsListed`.
     ListModels,

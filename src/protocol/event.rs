@@ -20,7 +20,7 @@ use crate::domain::task::Task;
 use crate::domain::team::{Activity, Team};
 use crate::domain::todo::TodoList;
 use crate::domain::usage::Usage;
-use crate::domain::worktree::Branch;
+use crate::domain::worktree::{Branch, Losses};
 
 /// Something that happened, numbered and dated. One of these is one line of `crewdeck run --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -355,6 +355,15 @@ pub enum EventKind {
         /// New files that are not in it yet.
         untracked: Vec<String>,
     },
+    /// What would be lost with the worktree of a task. Answers [`super::Command::JudgeWorktree`].
+    WorktreeJudged {
+        /// The task.
+        task: TaskId,
+        /// What would be lost.
+        losses: Losses,
+        /// What its folder takes on disk, in words.
+        size: String,
+    },
     /// The roster on disk is another than before, whoever changed it.
     TeamChanged {
         /// The whole roster.
@@ -418,6 +427,7 @@ impl EventKind {
         matches!(
             self,
             EventKind::DiffShown { .. }
+                | EventKind::WorktreeJudged { .. }
                 | EventKind::ModelsListed { .. }
                 | EventKind::Refused { .. }
         )

@@ -8,6 +8,7 @@
 pub mod atomic;
 mod board;
 mod git;
+mod in_use;
 pub(crate) mod inbox;
 mod journal;
 mod leftovers;
@@ -39,6 +40,7 @@ pub use git::{
     COMMIT as FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, RepositoryFacts,
     begin as begin_repository, facts as git_facts, is_tracked,
 };
+pub use in_use::worked_in;
 pub use journal::{Beginning, Journal, Tail, Tailed};
 pub use leftovers::{Aside, Leftovers, is_used, leftovers, size_below};
 pub use post::{Cursor, Pending, Post, Recent, Waiting};

@@ -127,6 +127,7 @@ impl AgentView {
             | EventKind::JobOutput { .. }
             | EventKind::BranchesChanged { .. }
             | EventKind::DiffShown { .. }
+            | EventKind::WorktreeJudged { .. }
             | EventKind::BoardChanged { .. }
             | EventKind::PersonActed { .. }
             | EventKind::TeamChanged { .. }

@@ -86,7 +86,7 @@ fn wide(hint: &Hint) -> usize {
 /// Whether it is a key of the question that is asked: that waits for one of them.
 fn answers(state: &UiState, hint: &Hint) -> bool {
     let asks = match state.popups.last() {
-        Some(popup @ (Popup::Confirm(_) | Popup::Comment(_))) => popup.context(),
+        Some(popup @ (Popup::Confirm(_) | Popup::Comment(_) | Popup::Task(_))) => popup.context(),
         Some(
             Popup::Reader(_)
             | Popup::Picker(_)
@@ -291,12 +291,30 @@ pub fn box_buttons(state: &UiState, popup: &Popup, row: Rect) -> Vec<Placed<Butt
                 (Action::Back, "back"),
             ],
         },
+        Popup::Task(form) => match form.id {
+            None => &[
+                (Action::Accept, "add"),
+                (Action::NextField, "next field"),
+                (Action::Back, "close"),
+            ],
+            Some(_) => &[
+                (Action::Accept, "save"),
+                (Action::NextField, "next field"),
+                (Action::Back, "close"),
+            ],
+        },
         Popup::Confirm(Question::Quit) => &[(Action::Accept, "quit"), (Action::Back, "stay")],
         Popup::Confirm(Question::Force(_)) => {
             &[(Action::Accept, "end it"), (Action::Back, "let it go on")]
         }
         Popup::Confirm(Question::Release { .. }) => {
             &[(Action::Accept, "take it"), (Action::Back, "leave it")]
+        }
+        Popup::Confirm(Question::RemoveTree(_)) => {
+            &[(Action::Accept, "remove"), (Action::Back, "leave it")]
+        }
+        Popup::Confirm(Question::LoseTree(_)) => {
+            &[(Action::Accept, "lose it"), (Action::Back, "leave it")]
         }
         Popup::Confirm(Question::Complete(_)) => {
             &[(Action::Accept, "complete"), (Action::Back, "not")]

@@ -2,19 +2,21 @@
 
 use ratatui::layout::Rect;
 
-use super::popup::{CommentBox, Popup, Question};
+use super::popup::{CommentBox, Judged, Popup, Question};
 use super::readers::{centered, low};
 use super::state::UiState;
 use super::textual::wrap;
 use super::{board, pickers};
 use crate::domain::ids::{Name, TaskId};
-use crate::domain::text::one_line;
+use crate::domain::text::{harmless, one_line};
 use crate::domain::worktree::BranchState;
 
 /// Widest field for a comment, in columns.
 const COMMENT_WIDTH: u16 = 72;
 /// Most rows that a comment has in view.
 const COMMENT_ROWS: u16 = 6;
+/// Most rows of the form of a task, with its frame.
+const TASK_ROWS: u16 = 18;
 /// Widest question, in columns.
 const QUESTION_WIDTH: u16 = 60;
 
@@ -31,6 +33,7 @@ pub struct Place {
 pub fn place(state: &UiState, screen: Rect, popup: &Popup) -> Place {
     let area = match popup {
         Popup::Comment(_) => comment(screen),
+        Popup::Task(_) => task(screen),
         Popup::Confirm(question) => {
             let rows = u16::try_from(lines(state, question, screen).len()).unwrap_or(2);
             centered(screen, question_width(screen), rows + 4)
@@ -60,6 +63,15 @@ fn comment(screen: Rect) -> Rect {
     low(screen, columns, rows + 5)
 }
 
+fn task(screen: Rect) -> Rect {
+    let columns = COMMENT_WIDTH.min(screen.width.saturating_sub(4));
+    centered(
+        screen,
+        columns,
+        TASK_ROWS.min(screen.height.saturating_sub(2)),
+    )
+}
+
 /// The title of a field for a comment.
 pub fn comment_title(state: &UiState, comment: &CommentBox) -> &'static str {
     if state.requests.is_question(&comment.request) {
@@ -77,6 +89,8 @@ pub fn question_title(question: &Question) -> &'static str {
         Question::Merge(_) => "Merge",
         Question::Release { .. } => "Release",
         Question::Complete(_) => "Complete",
+        Question::RemoveTree(_) => "Remove worktree",
+        Question::LoseTree(_) => "Lose work",
     }
 }
 
@@ -92,6 +106,8 @@ pub fn lines(state: &UiState, question: &Question, screen: Rect) -> Vec<String> 
         Question::Merge(id) => merge(state, *id),
         Question::Release { task, from } => release(state, *task, from),
         Question::Complete(id) => complete(state, *id),
+        Question::RemoveTree(judged) => remove(state, judged),
+        Question::LoseTree(judged) => lose(state, judged),
     };
     wrap(
         &words,
@@ -154,6 +170,42 @@ fn complete(state: &UiState, id: TaskId) -> String {
         "Complete {id} ({}), which nobody has claimed? That can not be taken back.",
         one_line(subject)
     )
+}
+
+fn tree(state: &UiState, id: TaskId) -> String {
+    let task = state.board.get(id);
+    task.map_or_else(String::new, |task| one_line(&task.worktree))
+}
+
+fn remove(state: &UiState, judged: &Judged) -> String {
+    let (id, size) = (judged.task, &judged.size);
+    let losses = if judged.losses.is_empty() {
+        "Nothing is lost: all of it is merged.".to_string()
+    } else {
+        format!(
+            "It has {}: you are asked again before that is lost.",
+            judged.losses
+        )
+    };
+    format!(
+        "Remove .worktrees/{} ({size}) of {id}?\n{}",
+        tree(state, id),
+        harmless(&losses)
+    )
+}
+
+/// What is asked before something is lost names it.
+fn lose(state: &UiState, judged: &Judged) -> String {
+    let tree = tree(state, judged.task);
+    let (gone, kept) = (judged.losses.gone(), judged.losses.kept());
+    let mut words = format!("Remove .worktrees/{tree} all the same?");
+    if !gone.is_empty() {
+        words.push_str(&format!("\nLost for good: {gone}."));
+    }
+    if !kept.is_empty() {
+        words.push_str(&format!("\nKept on the branch wt/{tree}: {kept}."));
+    }
+    harmless(&words)
 }
 
 fn quit(state: &UiState) -> String {

@@ -71,7 +71,7 @@
 //!
 //! | tool | what it does well | taken over | not, and why |
 //! |---|---|---|---|
-//! | lazygit, yazi | what can not be taken back is asked first, and the question names what will be gone | ending a teammate by force, a merge, leaving while agents work: `src/ui/boxes.rs`; after a merge the command that takes it back: `src/crew/branches.rs` | a question before each decision: an approval is itself the answer to one |
+//! | lazygit, yazi | what can not be taken back is asked first, and the question names what will be gone | ending a teammate by force, taking its task, a merge, removing a worktree (twice where work is lost), leaving while agents work: `src/ui/boxes.rs`; after a merge the command that takes it back: `src/crew/branches.rs` | a question before each decision: an approval is itself the answer to one |
 //! | k9s | Cancel has the focus in a question (`internal/ui/dialog/confirm.go`) | `n`, Esc, `q` and Ctrl+c are no, Enter is nothing; only in the question before leaving they mean what they say: [`keymap`](crate::ui::keymap) | buttons to walk over: two letters are faster |
 //! | opencode | a permission shows the whole command; once, always, reject; a key shows it on the whole screen | the card with its buttons below a text that scrolls; `A` chooses how far a yes reaches: `src/ui/needs_card.rs`, `src/ui/view/needs.rs` | a cursor over the buttons, with Enter for yes: Enter opens the agent, so that nothing is approved by habit |
 //! | opencode | the request takes the input's place, so it can not be missed | a pane that is there when something waits, a word in the status line, `w` from anywhere | taking the keys from who writes: a letter of a sentence must approve nothing (`src/ui/update/decide.rs`) |

@@ -83,10 +83,10 @@ impl UiState {
         typing && self.focus == Focus::Pane(Pane::Lead)
     }
 
-    /// Whether a comment is being written: it must not get lost.
+    /// Whether a comment or a task is being written: it must not get lost.
     pub(super) fn is_commenting(&self) -> bool {
-        let comment = |p: &Popup| matches!(p, Popup::Comment(_));
-        self.popups.iter().any(comment)
+        let written = |p: &Popup| matches!(p, Popup::Comment(_) | Popup::Task(_));
+        self.popups.iter().any(written)
     }
 
     /// Whether the keys move in a pane: no popup lies over it, or one that only looks at what is selected there.

@@ -116,6 +116,11 @@ fn words(state: &UiState, binding: &Bound) -> String {
     if let Some(words) = answer_words(state, binding) {
         return words.into();
     }
+    if action == Action::TurnWait
+        && let Some((_, id)) = board::selected(state)
+    {
+        return format!("wait for {id}");
+    }
     if action == Action::Interrupt {
         return format!("stop {}", state.shown);
     }
@@ -162,6 +167,7 @@ fn answer_words(state: &UiState, binding: &Bound) -> Option<&'static str> {
         Some(
             Popup::Reader(_)
             | Popup::Picker(_)
+            | Popup::Task(_)
             | Popup::Jobs { .. }
             | Popup::Costs(_)
             | Popup::Peek(_)
@@ -209,6 +215,9 @@ fn acts_on_the_crew(action: Action) -> bool {
             | Action::Claim
             | Action::Release
             | Action::CompleteTask
+            | Action::AddTask
+            | Action::RemoveTree
+            | Action::EditTask
             | Action::Merge
             | Action::MergeAll
             | Action::Diff
@@ -301,6 +310,16 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         Action::CompleteTask => {
             selected_task(state).is_some_and(board::is_own) && can(state, Hand::Complete)
         }
+        Action::RemoveTree => selected_task(state).is_some_and(|t| {
+            board::branch(state, t).is_some() && board::why_no_removal(state, t.id).is_none()
+        }),
+        Action::EditTask => {
+            selected_task(state).is_some_and(|t| board::why_no_edit(state, t.id).is_none())
+        }
+        Action::TurnWait => {
+            let selected = board::selected(state).map(|(_, id)| id);
+            matches!(state.popups.last(), Some(Popup::Task(form)) if form.id != selected)
+        }
         Action::CopyPlace => selected_task(state).is_some_and(|t| !t.worktree.is_empty()),
         Action::Merge => selected_task(state).is_some_and(|t| board::is_mergeable(state, t)),
         Action::MergeAll => board::to_merge(state).len() > 1,
@@ -318,6 +337,7 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             Some(
                 Popup::Picker(_)
                 | Popup::Comment(_)
+                | Popup::Task(_)
                 | Popup::Jobs { .. }
                 | Popup::Costs(_)
                 | Popup::Peek(_)
@@ -354,6 +374,7 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             Some(
                 Popup::Picker(_)
                 | Popup::Comment(_)
+                | Popup::Task(_)
                 | Popup::Jobs { .. }
                 | Popup::Costs(_)
                 | Popup::Peek(_)
@@ -390,6 +411,9 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             Some(Popup::Reader(reader)) if matches!(reader.text, Text::Help(_))
         ),
         Action::Choose(_)
+        | Action::AddTask
+        | Action::NextField
+        | Action::PrevField
         | Action::Rules
         | Action::Help
         | Action::Palette

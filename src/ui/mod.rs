@@ -50,6 +50,7 @@ mod seat;
 mod sentence;
 mod skills;
 mod state;
+mod task_form;
 mod task_page;
 pub mod terminal;
 mod terms;

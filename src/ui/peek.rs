@@ -47,6 +47,7 @@ fn of(state: &UiState) -> Option<Pane> {
             | Popup::Reader(_)
             | Popup::Picker(_)
             | Popup::Comment(_)
+            | Popup::Task(_)
             | Popup::Jobs { .. }
             | Popup::EventLog(_)
             | Popup::Costs(_)

@@ -6,7 +6,9 @@ use super::event_log::LogView;
 use super::keymap::Context;
 use super::line_input::LineInput;
 use super::pane::{Focus, Pane};
+use super::task_form::TaskForm;
 use crate::domain::ids::{Name, RequestId, TaskId};
+use crate::domain::worktree::Losses;
 
 /// Most popups that lie over one another.
 pub const POPUPS_MAX: usize = 4;
@@ -132,8 +134,21 @@ pub enum Popup {
     Costs(CostView),
     /// What is selected in that pane, beside it: the keys go on selecting there.
     Peek(Pane),
+    /// A task that is written or changed.
+    Task(Box<TaskForm>),
     /// A question before something that can not be taken back.
     Confirm(Question),
+}
+
+/// A worktree as it was judged before it is removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judged {
+    /// Its task.
+    pub task: TaskId,
+    /// What would be lost.
+    pub losses: Losses,
+    /// What it takes on disk, in words.
+    pub size: String,
 }
 
 /// What is asked before it is done.
@@ -152,6 +167,10 @@ pub enum Question {
         /// Whose it is.
         from: Name,
     },
+    /// Whether to remove the worktree of a task.
+    RemoveTree(Judged),
+    /// Whether to remove it although something is lost.
+    LoseTree(Judged),
     /// Whether to complete a task that nobody has.
     Complete(TaskId),
 }
@@ -192,6 +211,7 @@ impl Popup {
                 | Choice::Themes => None,
             },
             Popup::Reader(_)
+            | Popup::Task(_)
             | Popup::Jobs { .. }
             | Popup::Costs(_)
             | Popup::Peek(_)
@@ -213,6 +233,7 @@ impl Popup {
                 CommentStage::Writing => Context::Comment,
                 CommentStage::Verdict => Context::CommentVerdict,
             },
+            Popup::Task(_) => Context::TaskForm,
             Popup::Jobs { .. } => Context::Jobs,
             Popup::Costs(_) => Context::Costs,
             Popup::Peek(_) => Context::Peek,
@@ -222,8 +243,12 @@ impl Popup {
             },
             Popup::Confirm(Question::Quit) => Context::Leave,
             Popup::Confirm(
-                Question::Force(_) | Question::Release { .. } | Question::Complete(_),
+                Question::Force(_)
+                | Question::Release { .. }
+                | Question::RemoveTree(_)
+                | Question::Complete(_),
             ) => Context::Confirm,
+            Popup::Confirm(Question::LoseTree(_)) => Context::ConfirmLoss,
             Popup::Confirm(Question::Merge(_)) => Context::ConfirmMerge,
         }
     }

@@ -25,6 +25,7 @@ use super::popup::Popup;
 use super::replay::Player;
 use super::requests::RequestBook;
 use super::seat::Seat;
+use super::task_form::TaskForm;
 use super::tour::Tour;
 use crate::domain::attention::Matter;
 use crate::domain::graph::TaskGraph;
@@ -190,6 +191,10 @@ pub struct UiState {
     /// What the mouse holds, and where it clicked last.
     pub(super) pointer: Pointer,
     pub(super) popups: Vec<Popup>,
+    /// A task whose form was closed before it was taken.
+    pub(super) task_draft: Option<Box<TaskForm>>,
+    /// A task that is on its way to the board.
+    pub(super) task_sent: Option<Box<TaskForm>>,
     pub(super) composer: Composer,
     /// What the person made of the list that completes a word.
     pub(super) completion: Completion,
@@ -254,6 +259,8 @@ impl UiState {
             screen: ScreenChoice::default(),
             pointer: Pointer::default(),
             popups: Vec::new(),
+            task_draft: None,
+            task_sent: None,
             composer: Composer::default(),
             completion: Completion::default(),
             prefix: None,
@@ -294,6 +301,8 @@ impl UiState {
     pub fn composer_text(&self) -> String {
         if let Some(Popup::Comment(comment)) = self.popups.last() {
             comment.text.text()
+        } else if let Some(Popup::Task(form)) = self.popups.last() {
+            form.part(form.field).text()
         } else {
             self.composer.text()
         }

@@ -49,6 +49,7 @@ fn previewed(state: &UiState) -> Option<ThemeChoice> {
         Popup::Picker(_)
         | Popup::Reader(_)
         | Popup::Comment(_)
+        | Popup::Task(_)
         | Popup::Jobs { .. }
         | Popup::Costs(_)
         | Popup::Peek(_)

@@ -6,11 +6,10 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{Desk, Ended};
 use crate::cli::WorktreeVerb;
-use crate::domain::task::TaskStatus;
 use crate::domain::worktree::{
     BranchFate, Content, DiskUse, Merge, OnDisk, Removal, Worktree, WorktreeDiff, WorktreeState,
 };
-use crate::store::{Board, Worktrees};
+use crate::store::{Board, Worktrees, worked_in};
 
 /// Carries the verb out.
 pub fn run(verb: &WorktreeVerb, desk: &Desk<'_>) -> Result<Ended> {
@@ -194,19 +193,13 @@ fn remove(worktrees: &Worktrees, name: &str, removal: Removal, desk: &Desk<'_>) 
 
 /// Nobody works in it, as far as the board knows.
 fn not_in_use(worktrees: &Worktrees, tree: &Worktree, desk: &Desk<'_>) -> Result<()> {
-    let Some(id) = tree.task_id else {
-        return Ok(());
-    };
-    if worktrees.find_for(id)?.is_some_and(|t| t.name != tree.name) {
-        return Ok(());
-    }
-    let reading = Board::open(desk.root).read()?;
-    match reading.graph.get(id) {
-        Some(task) if task.status == TaskStatus::InProgress && !task.owner.is_empty() => bail!(
-            "worktree {} stays, {} works on task {id} in it (--force removes it)",
+    match worked_in(&Board::open(desk.root), worktrees, tree)? {
+        Some(task) => bail!(
+            "worktree {} stays, {} works on task {} in it (--force removes it)",
             tree.name,
-            task.owner
+            task.owner,
+            task.id
         ),
-        Some(_) | None => Ok(()),
+        None => Ok(()),
     }
 }

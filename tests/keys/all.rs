@@ -21,6 +21,7 @@ fn pressed(context: Context) -> (&'static str, &'static str) {
         Context::Panes => ("panes", "numbers_tab_and_zoom"),
         Context::In(Pane::Lead) | Context::Search => ("find", "words_are_found_and_copied"),
         Context::In(Pane::Todo | Pane::Inbox) => ("panes", "lists_move_by_rows"),
+        Context::TaskForm => ("board", "a_task_is_written_and_changed_in_a_form"),
         Context::In(Pane::Board) => ("board", "the_board_is_turned_zoomed_moved_and_filtered"),
         Context::In(Pane::Team) | Context::Confirm => {
             ("team", "a_teammate_is_looked_at_asked_and_ended")
@@ -39,6 +40,10 @@ fn pressed(context: Context) -> (&'static str, &'static str) {
         Context::ConfirmMerge => (
             "../merging",
             "the_person_sees_what_is_not_merged_is_asked_and_can_take_it_back",
+        ),
+        Context::ConfirmLoss => (
+            "../by_hand",
+            "a_worktree_is_removed_and_what_is_lost_is_named_first",
         ),
         Context::Leave => (
             "ends",

@@ -125,7 +125,7 @@ impl WorktreeState {
 }
 
 /// What would be lost with a worktree. Ignored files are not counted: they can be made again.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Losses {
     /// How many files are not committed.
     pub files: usize,
@@ -142,6 +142,26 @@ pub struct Losses {
 }
 
 impl Losses {
+    /// What of it stays although the worktree is removed: the commits, on its branch.
+    #[must_use]
+    pub fn kept(&self) -> Losses {
+        Losses {
+            commits: self.commits,
+            subjects: self.subjects.clone(),
+            ..Losses::default()
+        }
+    }
+
+    /// What of it is lost for good when the worktree is removed all the same.
+    #[must_use]
+    pub fn gone(&self) -> Losses {
+        Losses {
+            commits: 0,
+            subjects: Vec::new(),
+            ..self.clone()
+        }
+    }
+
     /// Whether nothing would be lost.
     pub fn is_empty(&self) -> bool {
         self.files == 0 && self.commits == 0 && self.nested.is_empty() && self.busy.is_none()

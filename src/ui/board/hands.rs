@@ -1,7 +1,7 @@
 //! Pure: what the person can do with a task by key, and why not: the rules are the board's own, the words name the keys.
 
 use crate::domain::graph::{Claimer, GraphError};
-use crate::domain::ids::Name;
+use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
 use crate::ui::state::UiState;
@@ -54,6 +54,28 @@ pub fn why_not(state: &UiState, task: &Task, hand: Hand) -> Option<String> {
     Some(state.keymap.told(&words(task, &error)))
 }
 
+/// Why the person can not change the words of that task; `None`: it can.
+pub fn why_no_edit(state: &UiState, id: TaskId) -> Option<String> {
+    let task = state.board.get(id)?;
+    let is_done = task.status == TaskStatus::Completed;
+    is_done.then(|| format!("{id} is completed: it can not be changed any more."))
+}
+
+/// Why the worktree of that task can not be removed now; `None`: it can, as far as is known.
+pub fn why_no_removal(state: &UiState, id: TaskId) -> Option<String> {
+    let tree = &state.board.get(id)?.worktree;
+    let mut tasks = state.board.tasks();
+    let at_work = |t: &&Task| {
+        t.worktree == *tree && t.status == TaskStatus::InProgress && !t.owner.is_empty()
+    };
+    let task = tasks.find(at_work)?;
+    let (id, owner) = (task.id, one_line(&task.owner));
+    let owner = if is_own(task) { "you" } else { &owner };
+    Some(format!(
+        "The worktree stays: {id} is in progress there by {owner}."
+    ))
+}
+
 /// A refusal for one who has keys.
 fn words(task: &Task, error: &GraphError) -> String {
     let id = task.id;
@@ -82,7 +104,6 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
-    use crate::domain::ids::TaskId;
     use crate::ui::fixture::hands;
 
     #[test]

@@ -30,7 +30,7 @@ pub use branches::{
 };
 pub use camera::{Camera, Toward, Zoom};
 pub use filter::Query;
-pub use hands::{Hand, is_own, owner, owner_is_here, why_not};
+pub use hands::{Hand, is_own, owner, owner_is_here, why_no_edit, why_no_removal, why_not};
 pub use index::{Index, Standing, standing};
 pub use kept::Slot;
 pub use label::{INDENT, label};

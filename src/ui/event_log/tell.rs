@@ -113,6 +113,7 @@ pub(super) fn tell(state: &UiState, event: &Event) -> Vec<Told> {
         // It opens what was asked for.
         | EventKind::ModelsListed { .. }
         | EventKind::PersonActed { .. }
+        | EventKind::WorktreeJudged { .. }
         | EventKind::DiffShown { .. } => Vec::new(),
     }
 }

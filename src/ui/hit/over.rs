@@ -94,7 +94,7 @@ pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
             (layout.peek.unwrap_or_default(), Hit::BesidePopup, None)
         }
         // What is written or asked there is not put away by a slip of the mouse.
-        Popup::Comment(_) | Popup::Confirm(_) => {
+        Popup::Comment(_) | Popup::Task(_) | Popup::Confirm(_) => {
             let place = boxes::place(state, state.size, popup);
             for button in bars::box_buttons(state, popup, place.buttons) {
                 if let Some(action) = button.what.action {

@@ -117,6 +117,18 @@ pub enum Action {
     Release,
     /// Complete the selected task.
     CompleteTask,
+    /// Write a task.
+    AddTask,
+    /// Change the selected task.
+    EditTask,
+    /// Go to the next field.
+    NextField,
+    /// Go to the field before.
+    PrevField,
+    /// Let the written task wait for the selected one, or no more.
+    TurnWait,
+    /// Ask whether to remove the selected task's worktree.
+    RemoveTree,
     /// Copy the path of the selected task's worktree.
     CopyPlace,
     /// Ask whether to merge the branch of the selected task.
@@ -189,6 +201,8 @@ impl Action {
                 | Action::DeleteToStart
                 | Action::Complete
                 | Action::Accept
+                | Action::NextField
+                | Action::PrevField
                 | Action::Back
                 | Action::Move(_)
                 | Action::Pan(_)

@@ -41,6 +41,8 @@ pub enum Context {
     Picker,
     /// While writing a comment to a request.
     Comment,
+    /// While writing a task or changing one.
+    TaskForm,
     /// The comment is written: yes or no?
     CommentVerdict,
     /// In the list of background jobs.
@@ -55,6 +57,8 @@ pub enum Context {
     Confirm,
     /// A question before a branch is merged.
     ConfirmMerge,
+    /// A question before something is lost for good.
+    ConfirmLoss,
     /// A question before leaving: who presses the key again means it.
     Leave,
     /// While a recording is played.
@@ -78,6 +82,7 @@ impl Context {
             Context::Diff => "Reading a diff",
             Context::Picker => "Choosing",
             Context::Comment => "Comment",
+            Context::TaskForm => "Writing a task",
             Context::CommentVerdict => "Comment: yes or no",
             Context::Jobs => "Background jobs",
             Context::Costs => "Cost",
@@ -85,6 +90,7 @@ impl Context {
             Context::EventLog => "Event log",
             Context::Confirm => "Question",
             Context::ConfirmMerge => "Before a merge",
+            Context::ConfirmLoss => "Before a loss",
             Context::Leave => "Before leaving",
             Context::Replay => "Replay",
         }
@@ -193,8 +199,11 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Board), &["c"], Action::Claim, "claim the task: you work on it, agents leave it alone", "claim"),
     bind(Context::In(Pane::Board), &["u"], Action::Release, "release the task: back to the board; from a teammate at work asks first", "release"),
     bind(Context::In(Pane::Board), &["d"], Action::CompleteTask, "complete the task that you claimed", "complete"),
+    bind(Context::In(Pane::Board), &["a"], Action::AddTask, "add a task: a form asks for its words", "add"),
+    bind(Context::In(Pane::Board), &["e"], Action::EditTask, "edit the task: its words, what it waits for, its tags", "edit"),
     bind(Context::In(Pane::Board), &["D"], Action::Diff, "show what the branch of the task changes", "diff"),
     bind(Context::In(Pane::Board), &["m"], Action::Merge, "merge the branch of the completed task; asks first", "merge"),
+    bind(Context::In(Pane::Board), &["W"], Action::RemoveTree, "remove the task's worktree; asks first, and again where something is lost", "remove worktree"),
     bind(Context::In(Pane::Board), &["/"], Action::Filter, "filter: words, owner:NAME status:ready tag:T, !word", "filter"),
     bind(Context::In(Pane::Board), &["Y"], Action::CopyPlace, "copy the path of the task's worktree", ""),
     bind(Context::In(Pane::Board), &["-"], Action::ZoomOut, "draw less of each task: one line, then its number", "zoom"),
@@ -337,6 +346,15 @@ pub const TABLE: &[Binding] = &[
     bind(Context::CommentVerdict, &["r"], Action::Reject, "reject with the comment", "reject"),
     bind(Context::CommentVerdict, &["esc"], Action::Back, "back to the comment", "back"),
 
+    bind(Context::TaskForm, &["enter"], Action::Accept, "put it on the board", "take it"),
+    bind(Context::TaskForm, &["tab"], Action::NextField, "go to the next field", "next field"),
+    bind(Context::TaskForm, &["shift+tab"], Action::PrevField, "go to the field before", ""),
+    bind(Context::TaskForm, &["ctrl+t"], Action::TurnWait, "let it wait for the task that is selected on the board, or no more", "wait for selected"),
+    bind(Context::TaskForm, &["ctrl+j", "alt+enter", "shift+enter"], Action::Newline, "begin a new line of the description", "new line"),
+    bind(Context::TaskForm, &["ctrl+u"], Action::DeleteToStart, "delete back to the start of the line", ""),
+    bind(Context::TaskForm, &["ctrl+x e"], Action::EditOutside, "write the field in $EDITOR", ""),
+    bind(Context::TaskForm, &["esc"], Action::Back, "close; the draft is kept", "close"),
+
     bind(Context::Confirm, &["y"], Action::Accept, "yes", "yes"),
     bind(Context::Confirm, &["n", "esc", "q", "ctrl+c"], Action::Back, "no", "no"),
 
@@ -344,6 +362,9 @@ pub const TABLE: &[Binding] = &[
     bind(Context::ConfirmMerge, &["A"], Action::MergeAll, "merge all that is completed, what others build on first", "merge all"),
     bind(Context::ConfirmMerge, &["D"], Action::Diff, "look at what the branch changes", "look"),
     bind(Context::ConfirmMerge, &["n", "esc", "q", "ctrl+c"], Action::Back, "do not merge", "not"),
+
+    bind(Context::ConfirmLoss, &["X"], Action::Accept, "remove it, and lose what is named", "lose it"),
+    bind(Context::ConfirmLoss, &["n", "esc", "q", "ctrl+c"], Action::Back, "leave it as it is", "leave it"),
 
     bind(Context::Leave, &["y", "enter", "ctrl+c"], Action::Accept, "leave", "yes"),
     bind(Context::Leave, &["n", "esc", "q"], Action::Back, "stay", "no"),

@@ -2,13 +2,15 @@
 
 use pretty_assertions::assert_eq;
 
-use crate::domain::graph::Claimer;
+use crate::domain::graph::{Claimer, NewTask, TaskEdit};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::stamp::Stamp;
+use crate::domain::worktree::Losses;
 use crate::protocol::event::PersonAct;
 use crate::protocol::{Command, EventKind, TaskWish};
 use crate::ui::fixture::{NOON, board_told, hands, name, picture, press, tell};
 use crate::ui::popup::Popup;
+use crate::ui::tests::merging::on as merging_on;
 use crate::ui::{Do, UiState};
 
 /// The board with a task selected.
@@ -20,7 +22,7 @@ pub fn at(width: u16, height: u16, own: Option<u64>, id: u64) -> UiState {
 }
 
 fn wish(wish: TaskWish) -> Do {
-    Do::Command(Command::Task(wish))
+    Do::Command(Command::Task(Box::new(wish)))
 }
 
 fn claim(id: u64) -> Do {
@@ -194,4 +196,176 @@ fn the_event_log_names_the_person() {
         assert!(log.contains(line), "{line}\n{log}");
     }
     assert!(!log.contains("outside"), "{log}");
+}
+
+#[test]
+fn a_task_is_written_in_a_form_and_an_error_is_said_in_it() {
+    let add = |subject: &str, blocked_by: &[u64]| {
+        wish(TaskWish::Add {
+            new: NewTask {
+                subject: subject.into(),
+                blocked_by: blocked_by.iter().copied().map(TaskId).collect(),
+                ..NewTask::default()
+            },
+        })
+    };
+    let edit = |edit: TaskEdit| {
+        wish(TaskWish::Edit {
+            task: TaskId(4),
+            edit,
+        })
+    };
+    let words = |subject: &str| TaskEdit {
+        subject: Some(subject.into()),
+        ..TaskEdit::default()
+    };
+    let no_wait = TaskEdit {
+        unblock: vec![TaskId(2)],
+        ..TaskEdit::default()
+    };
+    for (keys, expected, is_open) in [
+        ("a", vec![], true),
+        ("a enter", vec![], true),
+        ("a \"Draw\" enter", vec![add("Draw", &[])], false),
+        (
+            "a \"Draw\" tab tab ctrl+t enter",
+            vec![add("Draw", &[4])],
+            false,
+        ),
+        (
+            "a \"Draw\" ctrl+t ctrl+t enter",
+            vec![add("Draw", &[])],
+            false,
+        ),
+        ("a \"Draw\" ctrl+j enter", vec![add("Draw", &[])], false),
+        ("a \"Draw\" esc", vec![], false),
+        ("a \"Draw\" esc a enter", vec![add("Draw", &[])], false),
+        (
+            "a \"Draw\" ctrl+u \"It\" enter",
+            vec![add("It", &[])],
+            false,
+        ),
+        ("a \"Draw\" ctrl+x e", vec![Do::EditComposer], true),
+        ("e enter", vec![], false),
+        (
+            "e \"s\" enter",
+            vec![edit(words("Describe the formats"))],
+            false,
+        ),
+        ("e tab tab ctrl+u enter", vec![edit(no_wait)], false),
+        ("e ctrl+t enter", vec![], false),
+        // What is written does not get lost over other keys.
+        ("a \"Draw\" alt+w", vec![], true),
+        ("a \"Draw\" ctrl+p", vec![], true),
+    ] {
+        let mut state = at(160, 45, None, 4);
+        assert_eq!(press(&mut state, keys), expected, "{keys}");
+        let open = state.popups.iter().any(|p| matches!(p, Popup::Task(_)));
+        assert_eq!(open, is_open, "{keys}");
+    }
+    let mut state = at(160, 45, None, 1);
+    assert_eq!(press(&mut state, "e"), []);
+    assert!(picture(&state).contains("#1 is completed: it can not be changed any more."));
+}
+
+#[test]
+fn what_the_board_refuses_comes_back_with_the_reason() {
+    let mut state = at(160, 45, None, 4);
+    press(&mut state, "a \"Draw\" enter");
+    let why = "the disk is full".to_string();
+    tell(&mut state, vec![EventKind::Refused { why: why.clone() }]);
+    let shown = picture(&state);
+    assert!(shown.contains("New task") && shown.contains("Draw") && shown.contains(&why));
+    // Taken the next time, it is gone for good; a refusal of something else brings nothing back.
+    press(&mut state, "enter");
+    let task = TaskId(7);
+    let act = PersonAct::Added;
+    tell(
+        &mut state,
+        vec![
+            EventKind::PersonActed { task, act },
+            EventKind::Refused { why },
+        ],
+    );
+    assert!(state.popups.is_empty() && state.task_draft.is_none() && state.task_sent.is_none());
+    press(&mut state, "a");
+    assert!(!picture(&state).contains("Draw"));
+    // A paste into a field with one line has one line.
+    crate::ui::update(&mut state, crate::ui::Msg::Paste("a\nb\n".into()));
+    assert!(picture(&state).contains("a b"));
+    crate::ui::update(&mut state, crate::ui::Msg::Edited("c\nd\n".into()));
+    assert!(picture(&state).contains("c d"));
+}
+
+/// What would be lost with a worktree.
+pub fn losses() -> Losses {
+    Losses {
+        files: 2,
+        named: vec!["notes.txt".into(), "src/words.rs".into()],
+        commits: 1,
+        subjects: vec!["1a2b3c4 Count the words".into()],
+        ..Losses::default()
+    }
+}
+
+/// The answer to the wish to remove a worktree.
+pub fn judged(id: u64, losses: Losses) -> EventKind {
+    EventKind::WorktreeJudged {
+        task: TaskId(id),
+        losses,
+        size: "1.2 MiB".into(),
+    }
+}
+
+#[test]
+fn a_worktree_goes_after_one_yes_and_work_in_it_after_another_key() {
+    let remove = |told: Losses| {
+        let task = TaskId(2);
+        Do::Command(Command::RemoveWorktree { task, told })
+    };
+    let none = Losses::default;
+    for (would_go, keys, expected, asks) in [
+        (none(), "", vec![], true),
+        (none(), "y", vec![remove(none())], false),
+        (none(), "X", vec![], true),
+        (none(), "n", vec![], false),
+        (losses(), "y", vec![], true),
+        (losses(), "y y", vec![], true),
+        (losses(), "y enter", vec![], true),
+        (losses(), "y n", vec![], false),
+        (losses(), "y X", vec![remove(losses())], false),
+    ] {
+        let mut state = merging_on(160, 45, 2);
+        let judge = Do::Command(Command::JudgeWorktree { task: TaskId(2) });
+        assert_eq!(press(&mut state, "W"), [judge]);
+        tell(&mut state, vec![judged(2, would_go)]);
+        assert_eq!(press(&mut state, keys), expected, "{keys}");
+        assert_eq!(!state.popups.is_empty(), asks, "{keys}");
+    }
+    // What is lost for good is told apart from what stays.
+    let mut state = merging_on(160, 45, 2);
+    tell(&mut state, vec![judged(2, losses())]);
+    press(&mut state, "y");
+    let shown = picture(&state);
+    for words in [
+        "Lost for good: 2 uncommitted files",
+        "Kept on the branch wt/task-2",
+    ] {
+        assert!(shown.contains(words), "{words}\n{shown}");
+    }
+    for (id, words) in [
+        (4, "The worktree stays: #4 is in progress there by alice."),
+        (5, "#5 has no worktree"),
+    ] {
+        let mut state = merging_on(160, 45, id);
+        let hints = crate::ui::hints::hints(&state);
+        assert!(!hints.iter().any(|h| h.key == "W"), "{id}");
+        assert_eq!(press(&mut state, "W"), [], "{id}");
+        assert!(picture(&state).contains(words), "{id}");
+    }
+    // An answer that comes when the person does something else asks nothing.
+    let mut state = merging_on(160, 45, 2);
+    press(&mut state, "W a");
+    tell(&mut state, vec![judged(2, losses())]);
+    assert!(picture(&state).contains("New task"));
 }

@@ -98,6 +98,7 @@ impl Transcript {
             | EventKind::JobOutput { .. }
             | EventKind::BranchesChanged { .. }
             | EventKind::DiffShown { .. }
+            | EventKind::WorktreeJudged { .. }
             | EventKind::BoardChanged { .. }
             | EventKind::PersonActed { .. }
             | EventKind::TeamChanged { .. }
@@ -243,6 +244,7 @@ fn agent_of(event: &EventKind) -> Option<&Name> {
         | EventKind::JobOutput { .. }
         | EventKind::BranchesChanged { .. }
         | EventKind::DiffShown { .. }
+        | EventKind::WorktreeJudged { .. }
         | EventKind::BoardChanged { .. }
         | EventKind::PersonActed { .. }
         | EventKind::TeamChanged { .. }

@@ -10,6 +10,7 @@ use crate::ui::first::{self, Weight};
 use crate::ui::keymap::{Action, Context, SLASH};
 use crate::ui::popup::{CommentStage, Popup};
 use crate::ui::state::{QUEUED_MAX, Queued, TWICE, UiState};
+use crate::ui::task_form::Field;
 use crate::ui::textual::bytes;
 
 /// Sends what is written; a slash word is an action instead.
@@ -144,6 +145,8 @@ pub fn newline(state: &mut UiState) {
         Some(Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
             comment.text.newline();
         }
+        // The other fields have one line.
+        Some(Popup::Task(form)) if form.field == Field::Description => form.writing().newline(),
         Some(_) => {}
         None => state.composer.newline(),
     }
@@ -155,6 +158,7 @@ pub fn delete_to_start(state: &mut UiState) {
         Some(Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
             comment.text.delete_to_start();
         }
+        Some(Popup::Task(form)) => form.writing().delete_to_start(),
         Some(_) => {}
         None => state.composer.delete_to_start(),
     }

@@ -27,6 +27,7 @@ fn view(state: &mut UiState) -> Option<&mut LogView> {
             Popup::Reader(_)
             | Popup::Picker(_)
             | Popup::Comment(_)
+            | Popup::Task(_)
             | Popup::Jobs { .. }
             | Popup::Costs(_)
             | Popup::Peek(_)

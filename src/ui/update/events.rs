@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{hands, merge, popups};
+use super::{hands, merge, popups, task_form};
 use crate::domain::attention::Matter;
-use crate::domain::ids::Name;
+use crate::domain::ids::{Name, TaskId};
 use crate::domain::request::{Decider, Request};
 use crate::domain::stamp::Stamp;
+use crate::domain::task::Task;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::protocol::event::{Level, Setup};
@@ -85,10 +86,7 @@ pub fn event(state: &mut UiState, event: &Event) {
         } => popups::diff(state, *task, stat, text, untracked),
         EventKind::JobChanged { job } => popups::job_changed(state, job),
         EventKind::JobOutput { job, chunk } => state.jobs.heard(job, chunk),
-        EventKind::BoardChanged { changed, removed } => {
-            Arc::make_mut(&mut state.board).apply(changed, removed);
-            hands::settle(state);
-        }
+        EventKind::BoardChanged { changed, removed } => board_changed(state, changed, removed),
         EventKind::TeamChanged { team } => state.team = team.clone(),
         EventKind::LetterMoved { letter, step } => {
             if let (true, Ok(to)) = (letter.from == "user", Name::party(&letter.to)) {
@@ -116,9 +114,20 @@ pub fn event(state: &mut UiState, event: &Event) {
                 state.models = Models::Listed(Vec::new());
             }
             state.note(Level::Warn, why);
+            task_form::refused(state, why);
         }
-        EventKind::PersonActed { .. } | EventKind::CrewAtRest => {}
+        EventKind::WorktreeJudged { task, losses, size } => {
+            hands::judged(state, *task, losses, size);
+        }
+        EventKind::PersonActed { task, act } => task_form::taken(state, *task, act),
+        EventKind::CrewAtRest => {}
     }
+}
+
+/// The board is another than before: what is asked about a task may be settled.
+fn board_changed(state: &mut UiState, changed: &[Arc<Task>], removed: &[TaskId]) {
+    Arc::make_mut(&mut state.board).apply(changed, removed);
+    hands::settle(state);
 }
 
 /// The crew is there, or has another model.

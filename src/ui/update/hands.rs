@@ -4,10 +4,11 @@ use super::{Do, popups};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
 use crate::domain::text::harmless;
+use crate::domain::worktree::Losses;
 use crate::protocol::event::Level;
 use crate::protocol::{Command, TaskWish};
 use crate::ui::board::{self, Hand};
-use crate::ui::popup::{Popup, Question};
+use crate::ui::popup::{Judged, Popup, Question};
 use crate::ui::state::UiState;
 
 /// The selected task, if the person can do that with it; else says why not.
@@ -33,7 +34,7 @@ fn selected(state: &mut UiState, hand: Hand) -> Option<(TaskId, Option<Name>)> {
 
 fn wish(state: &mut UiState, words: String, wish: TaskWish, out: &mut Vec<Do>) {
     state.say(Level::Info, words);
-    out.push(Do::Command(Command::Task(wish)));
+    out.push(Do::Command(Command::Task(Box::new(wish))));
 }
 
 /// Takes the selected task.
@@ -112,6 +113,52 @@ fn path(state: &UiState, task: &Task) -> String {
     harmless(&format!("{root}/.worktrees/{}", task.worktree))
 }
 
+/// Looks what would be lost with the selected task's worktree, to ask about it.
+pub fn ask_removal(state: &mut UiState, out: &mut Vec<Do>) {
+    let Some(task) = popups::with_worktree(state) else {
+        return;
+    };
+    if let Some(why) = board::why_no_removal(state, task) {
+        state.say(Level::Info, why);
+        return;
+    }
+    state.say(Level::Info, format!("Looking at the worktree of {task}…"));
+    out.push(Do::Command(Command::JudgeWorktree { task }));
+}
+
+/// What would be lost with a worktree is known: asks.
+pub fn judged(state: &mut UiState, task: TaskId, losses: &Losses, size: &str) {
+    if !state.popups.is_empty() {
+        // The person does something else by now.
+        return;
+    }
+    state.flash = None;
+    popups::push(
+        state,
+        Popup::Confirm(Question::RemoveTree(Judged {
+            task,
+            losses: losses.clone(),
+            size: size.into(),
+        })),
+    );
+}
+
+/// Removes a worktree, which was asked; where something is lost, that is asked first.
+pub fn removal(state: &mut UiState, judged: Judged, out: &mut Vec<Do>) {
+    if judged.losses.is_empty() {
+        remove_now(state, judged, out);
+    } else {
+        popups::push(state, Popup::Confirm(Question::LoseTree(judged)));
+    }
+}
+
+/// Removes a worktree, and what would be lost was told.
+pub fn remove_now(state: &mut UiState, judged: Judged, out: &mut Vec<Do>) {
+    let (task, told) = (judged.task, judged.losses);
+    state.say(Level::Info, format!("Removing the worktree of {task}…"));
+    out.push(Do::Command(Command::RemoveWorktree { task, told }));
+}
+
 /// Takes a question back whose answer means nothing any more.
 pub fn settle(state: &mut UiState) {
     let asked = state.popups.iter().find_map(|popup| match popup {
@@ -119,10 +166,17 @@ pub fn settle(state: &mut UiState) {
             Some((*task, Hand::Release, Some(from.clone())))
         }
         Popup::Confirm(Question::Complete(task)) => Some((*task, Hand::Complete, None)),
-        Popup::Confirm(Question::Quit | Question::Force(_) | Question::Merge(_))
+        Popup::Confirm(
+            Question::Quit
+            | Question::Force(_)
+            | Question::Merge(_)
+            | Question::RemoveTree(_)
+            | Question::LoseTree(_),
+        )
         | Popup::Reader(_)
         | Popup::Picker(_)
         | Popup::Comment(_)
+        | Popup::Task(_)
         | Popup::Jobs { .. }
         | Popup::EventLog(_)
         | Popup::Costs(_)

@@ -66,6 +66,6 @@ fn popup_to(state: &mut UiState, bar: Scrollbar, row: u16) {
         Some(Popup::Jobs { row }) => *row = at,
         Some(Popup::EventLog(_)) => super::event_log::select(state, at),
         Some(Popup::Costs(_)) => super::costs::select(state, at),
-        Some(Popup::Comment(_) | Popup::Confirm(_) | Popup::Peek(_)) | None => {}
+        Some(Popup::Comment(_) | Popup::Task(_) | Popup::Confirm(_) | Popup::Peek(_)) | None => {}
     }
 }

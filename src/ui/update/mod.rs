@@ -20,6 +20,7 @@ mod popups;
 mod read;
 mod replay;
 mod screen;
+mod task_form;
 mod themes;
 mod todo;
 mod unknown;
@@ -127,6 +128,10 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
             let text = text.trim_end_matches('\n');
             match state.popups.last_mut() {
                 Some(Popup::Comment(comment)) => comment.text.set(text),
+                Some(Popup::Task(form)) => {
+                    let text = form.fitting(text);
+                    form.writing().set(&text);
+                }
                 Some(
                     Popup::Reader(_)
                     | Popup::Picker(_)
@@ -231,6 +236,7 @@ fn text_key(state: &mut UiState, key: KeyEvent) {
         Some(Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
             comment.text.key(key);
         }
+        Some(Popup::Task(form)) => form.writing().key(key),
         Some(
             Popup::Reader(_)
             | Popup::Comment(_)
@@ -279,6 +285,11 @@ fn paste(state: &mut UiState, text: &str) {
             let pasted = comment.text.paste(text);
             compose::report(state, pasted);
         }
+        Some(Popup::Task(form)) => {
+            let text = form.fitting(text);
+            let pasted = form.writing().paste(&text);
+            compose::report(state, pasted);
+        }
         Some(
             Popup::Reader(_)
             | Popup::Comment(_)
@@ -307,6 +318,7 @@ fn paste(state: &mut UiState, text: &str) {
 }
 
 /// Carries `action` out.
+#[allow(clippy::too_many_lines)] // every action, once
 fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
     let refused = state.seat.refuses(action);
     if let Some(why) = refused.or_else(|| first::refuses(state, action)) {
@@ -389,7 +401,13 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Claim => hands::claim(state, out),
         Action::Release => hands::release(state, out),
         Action::CompleteTask => hands::complete(state, out),
+        Action::RemoveTree => hands::ask_removal(state, out),
         Action::CopyPlace => hands::copy_place(state, out),
+        Action::AddTask => task_form::add(state),
+        Action::EditTask => task_form::edit(state),
+        Action::NextField => task_form::turn(state, movement::Way::Forward),
+        Action::PrevField => task_form::turn(state, movement::Way::Back),
+        Action::TurnWait => task_form::turn_wait(state),
         Action::Merge => merge::ask(state),
         Action::MergeAll => merge::all(state, out),
         Action::Diff => popups::ask_diff(state, out),

@@ -115,6 +115,7 @@ fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
             | Popup::Peek(_)
             | Popup::EventLog(_)
             | Popup::Comment(_)
+            | Popup::Task(_)
             | Popup::Confirm(_) => 1,
         };
         for by in std::iter::repeat_n(lines, times).flatten() {
@@ -197,7 +198,11 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
                     Popup::Jobs { .. } | Popup::EventLog(_) | Popup::Costs(_) | Popup::Peek(_),
                 ) => Action::Open,
                 Some(
-                    Popup::Picker(_) | Popup::Reader(_) | Popup::Comment(_) | Popup::Confirm(_),
+                    Popup::Picker(_)
+                    | Popup::Reader(_)
+                    | Popup::Comment(_)
+                    | Popup::Task(_)
+                    | Popup::Confirm(_),
                 )
                 | None => Action::Accept,
             };
@@ -209,7 +214,13 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
             Some(Popup::Jobs { row }) => *row = at,
             Some(Popup::EventLog(_)) => super::event_log::select(state, at),
             Some(Popup::Costs(_)) => super::costs::select(state, at),
-            Some(Popup::Peek(_) | Popup::Reader(_) | Popup::Comment(_) | Popup::Confirm(_))
+            Some(
+                Popup::Peek(_)
+                | Popup::Task(_)
+                | Popup::Reader(_)
+                | Popup::Comment(_)
+                | Popup::Confirm(_),
+            )
             | None => {}
         },
         Hit::HelpRow(action) => {

@@ -132,6 +132,7 @@ pub fn back(state: &mut UiState) {
             comment.stage = CommentStage::Writing;
             return;
         }
+        Some(Popup::Task(_)) => return super::task_form::close(state),
         Some(
             Popup::Reader(_)
             | Popup::Picker(_)
@@ -321,7 +322,7 @@ fn scroll_popup(state: &mut UiState, by: Scroll) {
         Some(Popup::EventLog(_)) => return super::event_log::scroll(state, by),
         Some(Popup::Costs(_)) => return costs::scroll(state, by),
         Some(Popup::Peek(_)) => return peek::scroll(state, by),
-        Some(Popup::Comment(_) | Popup::Confirm(_)) | None => return,
+        Some(Popup::Comment(_) | Popup::Task(_) | Popup::Confirm(_)) | None => return,
     };
     match state.popups.last_mut() {
         Some(Popup::Reader(reader)) => {
@@ -338,6 +339,7 @@ fn scroll_popup(state: &mut UiState, by: Scroll) {
             | Popup::Costs(_)
             | Popup::Peek(_)
             | Popup::Comment(_)
+            | Popup::Task(_)
             | Popup::Confirm(_),
         )
         | None => {}

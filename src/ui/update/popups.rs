@@ -173,6 +173,7 @@ pub fn open(state: &mut UiState) {
             Popup::Reader(_)
             | Popup::Picker(_)
             | Popup::Comment(_)
+            | Popup::Task(_)
             | Popup::Jobs { .. }
             | Popup::Confirm(_),
         )
@@ -233,6 +234,7 @@ pub fn filter(state: &mut UiState) {
         Some(
             Popup::Picker(_)
             | Popup::Comment(_)
+            | Popup::Task(_)
             | Popup::Jobs { .. }
             | Popup::Costs(_)
             | Popup::Peek(_)
@@ -259,6 +261,7 @@ pub fn accept(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
             return Some(Action::Approve);
         }
         Some(Popup::Comment(comment)) => comment.stage = CommentStage::Verdict,
+        Some(Popup::Task(_)) => super::task_form::take(state, out),
         Some(Popup::Confirm(Question::Quit)) => out.push(Do::Quit),
         Some(Popup::Confirm(Question::Force(member))) => {
             let member = member.clone();
@@ -274,6 +277,16 @@ pub fn accept(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
             let (task, from) = (*task, from.clone());
             state.popups.pop();
             super::hands::release_now(state, task, from, out);
+        }
+        Some(Popup::Confirm(Question::RemoveTree(judged))) => {
+            let judged = judged.clone();
+            state.popups.pop();
+            super::hands::removal(state, judged, out);
+        }
+        Some(Popup::Confirm(Question::LoseTree(judged))) => {
+            let judged = judged.clone();
+            state.popups.pop();
+            super::hands::remove_now(state, judged, out);
         }
         Some(Popup::Confirm(Question::Complete(task))) => {
             let task = *task;

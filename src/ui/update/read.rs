@@ -25,6 +25,7 @@ fn reader(state: &mut UiState) -> Option<&mut Reader> {
         Some(
             Popup::Picker(_)
             | Popup::Comment(_)
+            | Popup::Task(_)
             | Popup::Jobs { .. }
             | Popup::Costs(_)
             | Popup::Peek(_)

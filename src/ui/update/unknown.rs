@@ -82,6 +82,7 @@ fn takes_text(context: Context) -> bool {
         | Context::Filter
         | Context::Search
         | Context::Picker
+        | Context::TaskForm
         | Context::Comment => true,
         Context::Everywhere
         | Context::FirstRun
@@ -97,6 +98,7 @@ fn takes_text(context: Context) -> bool {
         | Context::EventLog
         | Context::Confirm
         | Context::ConfirmMerge
+        | Context::ConfirmLoss
         | Context::Leave
         | Context::Replay => false,
     }

@@ -15,6 +15,7 @@ mod peek;
 mod popup;
 mod replay;
 mod status;
+mod task_form;
 mod team;
 mod todo;
 mod tour;

@@ -42,6 +42,7 @@ pub fn draw(
         Popup::Peek(_) => None,
         Popup::EventLog(view) => super::event_log::draw(state, view, theme, screen, buffer),
         Popup::Comment(comment) => write(state, popup, comment, theme, screen, buffer),
+        Popup::Task(form) => super::task_form::draw(state, popup, form, theme, screen, buffer),
         Popup::Confirm(question) => {
             confirm(state, popup, question, theme, screen, buffer);
             None
@@ -56,6 +57,7 @@ pub fn covers(popup: &Popup) -> bool {
         | Popup::EventLog(_)
         | Popup::Jobs { .. }
         | Popup::Costs(_)
+        | Popup::Task(_)
         | Popup::Confirm(_) => true,
         Popup::Comment(_) | Popup::Peek(_) => false,
         Popup::Picker(picker) => match picker.choice {
@@ -340,7 +342,13 @@ fn write(
 }
 
 /// Draws what can be answered.
-fn buttons(state: &UiState, popup: &Popup, row: Rect, theme: &Theme, buffer: &mut Buffer) {
+pub(super) fn buttons(
+    state: &UiState,
+    popup: &Popup,
+    row: Rect,
+    theme: &Theme,
+    buffer: &mut Buffer,
+) {
     for placed in bars::box_buttons(state, popup, row) {
         let button = placed.what;
         let style = match button.action {

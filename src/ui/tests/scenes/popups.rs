@@ -1,11 +1,12 @@
 //! Everything that lies over the panes.
 
 use super::{Scene, Shows, cast};
+use crate::domain::worktree::Losses;
 use crate::protocol::EventKind;
 use crate::protocol::event::Level;
 use crate::ui::fixture::{busy, name, press, question, skills, started, tell};
 use crate::ui::tests::event_log::eventful;
-use crate::ui::tests::hands::at;
+use crate::ui::tests::hands::{at, judged, losses};
 use crate::ui::tests::merging::on;
 use crate::ui::tests::threads::writing;
 
@@ -174,6 +175,18 @@ pub fn scenes() -> Vec<Scene> {
         merging("popup_merge_task", Shows::Popup, "enter"),
         by_hand("popup_release", Shows::Popup, 2, None, "u"),
         by_hand("popup_complete", Shows::Popup, 6, None, "d"),
+        removal("popup_remove_worktree", false, ""),
+        removal("popup_remove_worktree_losses", true, ""),
+        removal("popup_lose_work", true, "y"),
+        by_hand("popup_task_new", Shows::Popup, 6, None, "a"),
+        by_hand(
+            "popup_task_new_refused",
+            Shows::Popup,
+            4,
+            None,
+            "a \"Measure 两个字节\" tab \"First line\" ctrl+j \"second line\" tab \"2\" space \"99\" enter",
+        ),
+        by_hand("popup_task_edit", Shows::Popup, 4, None, "e tab tab"),
         by_hand("pane_board_by_hand", Shows::Screen, 6, Some(6), ""),
         merging("pane_board_merging", Shows::Screen, ""),
         merging("pane_board_merging_list", Shows::Screen, "v 3"),
@@ -219,6 +232,17 @@ fn by_hand(
 ) -> Scene {
     Scene::new(name, shows, move |width, height| {
         let mut state = at(width, height, own, id);
+        press(&mut state, keys);
+        state
+    })
+}
+
+/// The question before a worktree is removed, where something is lost and where nothing is.
+fn removal(name: &'static str, is_lost: bool, keys: &'static str) -> Scene {
+    Scene::new(name, Shows::Popup, move |width, height| {
+        let mut state = on(width, height, 2);
+        let losses = if is_lost { losses() } else { Losses::default() };
+        tell(&mut state, vec![judged(2, losses)]);
         press(&mut state, keys);
         state
     })

@@ -1,0 +1,105 @@
+//! A worktree that the person removes: what would be lost is told first, and what was not told is not lost.
+
+use super::Shared;
+use crate::agent::driver::blocking;
+use crate::domain::ids::TaskId;
+use crate::domain::stamp::Stamp;
+use crate::domain::worktree::{
+    BranchFate, Losses, Removal, Worktree, WorktreeError, WorktreeName, may_remove,
+};
+use crate::protocol::event::{EventKind, Level};
+use crate::store::{Board, Look, StoreError, Worktrees, worked_in};
+
+/// The worktree of a task in which nobody works.
+fn free(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Worktree, String> {
+    let task = board.get(id).map_err(|e| e.to_string())?;
+    let name = WorktreeName::new(&task.worktree)
+        .map_err(|_| format!("task {id} has no worktree: there is nothing to remove"))?;
+    let tree = trees.find(name.as_str()).map_err(|e| e.to_string())?;
+    let at_work = worked_in(board, trees, &tree).map_err(|e| e.to_string())?;
+    match at_work {
+        Some(task) => Err(format!(
+            "worktree {name} stays, {} works on task {} in it",
+            task.owner, task.id
+        )),
+        None => Ok(tree),
+    }
+}
+
+/// What would be lost with the worktree of a task.
+pub(super) fn judge(board: &Board, trees: &Worktrees, id: TaskId) -> Result<EventKind, String> {
+    let tree = free(board, trees, id)?;
+    let state = trees.state(&tree.name).map_err(|e| e.to_string())?;
+    let losses = match may_remove(&tree, &state, Removal::OnlyIfSafe) {
+        Ok(()) => Losses::default(),
+        Err(WorktreeError::Unsafe { losses, .. }) => losses,
+        Err(why) => return Err(why.to_string()),
+    };
+    Ok(EventKind::WorktreeJudged {
+        task: id,
+        losses,
+        size: trees.size(&tree.name).to_string(),
+    })
+}
+
+/// Removes it, if no more would be lost than the person was told of; what came of it, in words.
+pub(super) fn remove(
+    board: &Board,
+    trees: &Worktrees,
+    id: TaskId,
+    told: &Losses,
+    now: Stamp,
+) -> Result<String, String> {
+    let tree = free(board, trees, id)?;
+    let removal = if told.is_empty() {
+        Removal::OnlyIfSafe
+    } else {
+        let state = trees.state(&tree.name).map_err(|e| e.to_string())?;
+        let losses = state.losses();
+        if losses != *told && !losses.is_empty() {
+            return Err(format!(
+                "worktree {} stays: by now it has {losses}. Look at it again.",
+                tree.name
+            ));
+        }
+        Removal::WhatIsLostIsKnown
+    };
+    let fate = trees.remove(&tree.name, removal, now);
+    match fate.map_err(|e: StoreError| e.to_string())? {
+        BranchFate::Deleted => Ok(format!("The worktree {} is removed.", tree.name)),
+        BranchFate::Stays(branch) => Ok(format!(
+            "The worktree {} is removed; what was committed is on the branch {branch}.",
+            tree.name
+        )),
+    }
+}
+
+impl Shared {
+    fn tree_doors(&self) -> Result<(Board, Worktrees), String> {
+        let trees = self.trees.as_ref();
+        let trees =
+            trees.ok_or("there are no worktrees here: everybody works in the directory itself")?;
+        Ok((self.board.clone(), trees.door.clone()))
+    }
+
+    /// What would be lost with the worktree of a task.
+    pub(super) async fn judge_worktree(&self, id: TaskId) -> Result<EventKind, String> {
+        let (board, trees) = self.tree_doors()?;
+        blocking(move || Ok(judge(&board, &trees, id)))
+            .await
+            .map_err(|e: StoreError| e.to_string())?
+    }
+
+    /// Removes the worktree of a task because the person wants it, and tells everybody.
+    pub(super) async fn remove_worktree(&self, id: TaskId, told: Losses) -> Result<(), String> {
+        let (board, trees) = self.tree_doors()?;
+        // As while it is merged: one after the other.
+        let _turn = self.merge_turn.lock().await;
+        let now = self.now();
+        let removed = blocking(move || Ok(remove(&board, &trees, id, &told, now))).await;
+        let text = removed.map_err(|e: StoreError| e.to_string())??;
+        self.notice(Level::Info, text).await;
+        self.read_branches(Look::Anew).await;
+        Ok(())
+    }
+}

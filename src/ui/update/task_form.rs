@@ -1,0 +1,160 @@
+//! Writing a task and changing one: the form is opened, taken, or closed with its draft kept.
+
+use super::Do;
+use super::movement::Way;
+use super::popups;
+use crate::domain::ids::TaskId;
+use crate::protocol::Command;
+use crate::protocol::event::{Level, PersonAct};
+use crate::ui::board;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::pane::Pane;
+use crate::ui::popup::Popup;
+use crate::ui::state::UiState;
+use crate::ui::task_form::TaskForm;
+
+/// The form that has the keys.
+pub fn form(state: &mut UiState) -> Option<&mut TaskForm> {
+    match state.popups.last_mut() {
+        Some(Popup::Task(form)) => Some(form),
+        Some(
+            Popup::Reader(_)
+            | Popup::Picker(_)
+            | Popup::Comment(_)
+            | Popup::Jobs { .. }
+            | Popup::EventLog(_)
+            | Popup::Costs(_)
+            | Popup::Peek(_)
+            | Popup::Confirm(_),
+        )
+        | None => None,
+    }
+}
+
+/// Gives the keys to the next field, or to the one before.
+pub fn turn(state: &mut UiState, way: Way) {
+    let by = match way {
+        Way::Forward => 1,
+        Way::Back => -1,
+    };
+    if let Some(form) = form(state) {
+        form.turn(by);
+    }
+}
+
+/// Opens the form for a new task, or the draft of one.
+pub fn add(state: &mut UiState) {
+    open(state, None, TaskForm::new);
+}
+
+/// Opens the form for the selected task, or the draft of its change.
+pub fn edit(state: &mut UiState) {
+    let Some((_, id)) = board::selected(state) else {
+        state.say(Level::Info, "There is no task yet.");
+        return;
+    };
+    if let Some(why) = board::why_no_edit(state, id) {
+        state.say(Level::Info, why);
+        return;
+    }
+    state.selected.task = Some(id);
+    let board = state.board.clone();
+    open(state, Some(id), || {
+        board.get(id).map_or_else(TaskForm::new, TaskForm::of)
+    });
+}
+
+fn open(state: &mut UiState, id: Option<TaskId>, make: impl FnOnce() -> TaskForm) {
+    let draft = state.task_draft.take_if(|draft| draft.id == id);
+    let form = draft.unwrap_or_else(|| Box::new(make()));
+    popups::push(state, Popup::Task(form));
+}
+
+/// Closes the form; what is written waits for the next time.
+pub fn close(state: &mut UiState) {
+    let Some(Popup::Task(form)) = state.popups.pop() else {
+        return;
+    };
+    let is_other = form.wish(&state.board).map_or(true, |wish| wish.is_some());
+    if !is_other || form.is_empty() {
+        return;
+    }
+    let action = match form.id {
+        None => Action::AddTask,
+        Some(_) => Action::EditTask,
+    };
+    let key = state.keymap.key(Context::In(Pane::Board), action);
+    state.say(
+        Level::Info,
+        format!("The draft is kept: {key} brings it back."),
+    );
+    state.task_draft = Some(form);
+}
+
+/// Takes what is written, where the board would; else the form says why not.
+pub fn take(state: &mut UiState, out: &mut Vec<Do>) {
+    let board = state.board.clone();
+    let Some(form) = form(state) else { return };
+    match form.wish(&board) {
+        Err(why) => form.error = why,
+        Ok(None) => {
+            state.popups.pop();
+            state.say(Level::Info, "Nothing was changed.");
+        }
+        Ok(Some(wish)) => {
+            if let Some(Popup::Task(form)) = state.popups.pop() {
+                state.task_sent = Some(form);
+            }
+            out.push(Do::Command(Command::Task(Box::new(wish))));
+        }
+    }
+}
+
+/// Lets the task that is selected on the board be waited for, or no more.
+pub fn turn_wait(state: &mut UiState) {
+    let selected = board::selected(state).map(|(_, id)| id);
+    let Some(form) = form(state) else { return };
+    match selected {
+        None => form.error = "there is no task to wait for yet".into(),
+        Some(id) if form.id == Some(id) => {
+            form.error = format!("task {id} can not wait for itself: name another task");
+        }
+        Some(id) => form.turn_wait(id),
+    }
+}
+
+/// The board has taken what was written.
+pub fn taken(state: &mut UiState, task: TaskId, act: &PersonAct) {
+    let is_it = match act {
+        PersonAct::Added => state.task_sent.take_if(|form| form.id.is_none()).is_some(),
+        PersonAct::Edited => state
+            .task_sent
+            .take_if(|form| form.id == Some(task))
+            .is_some(),
+        PersonAct::Claimed | PersonAct::Released { .. } | PersonAct::Completed => false,
+    };
+    if is_it {
+        let words = match act {
+            PersonAct::Added => format!("{task} is on the board."),
+            PersonAct::Edited
+            | PersonAct::Claimed
+            | PersonAct::Released { .. }
+            | PersonAct::Completed => format!("{task} is changed."),
+        };
+        state.selected.task = Some(task);
+        state.say(Level::Info, words);
+    }
+}
+
+/// The board has refused what was written: the form comes back with the reason, or its draft waits.
+pub fn refused(state: &mut UiState, why: &str) {
+    let Some(mut form) = state.task_sent.take() else {
+        return;
+    };
+    form.error = why.into();
+    if state.popups.is_empty() {
+        popups::push(state, Popup::Task(form));
+    } else {
+        state.task_draft = Some(form);
+    }
+}

@@ -37,7 +37,7 @@ impl Signals {
     }
 
     /// Waits for one that no key of the terminal sends: another program has the terminal.
-    pub async fn from_outside(&mut self) {
+    pub async fn sent_by_others(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.hangup.recv() => {}

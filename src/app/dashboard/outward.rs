@@ -46,7 +46,7 @@ impl Dashboard {
         let edited = loop {
             tokio::select! {
                 edited = &mut editing => break edited,
-                () = self.signals.from_outside() => stop.cancel(),
+                () = self.signals.sent_by_others() => stop.cancel(),
                 Some(event) = self.inlet.next() => self.hear(event),
             }
         };

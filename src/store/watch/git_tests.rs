@@ -48,7 +48,7 @@ fn repository(dir: &Path, branch: &str, more: &[&str]) -> PathBuf {
 /// A watch, and what it tells.
 struct Told {
     root: PathBuf,
-    told: Receiver<Dirty>,
+    heard: Receiver<Dirty>,
     _watch: Watch,
 }
 
@@ -60,7 +60,7 @@ impl Told {
         let skills: Option<&Skills> = None;
         Told {
             root: root.into(),
-            told,
+            heard: told,
             _watch: start_with(root, skills, Folders::native, NEVER, tell).unwrap(),
         }
     }
@@ -75,7 +75,7 @@ impl Told {
         ] {
             atomic::write(&self.root.join(file), b"{}").unwrap();
             loop {
-                match self.told.recv_timeout(WITHIN).unwrap() {
+                match self.heard.recv_timeout(WITHIN).unwrap() {
                     Dirty::Branches => has_told = true,
                     dirty if dirty == end => break,
                     Dirty::Board(_)

@@ -322,6 +322,8 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         }
         Action::CopyPlace => selected_task(state).is_some_and(|t| !t.worktree.is_empty()),
         Action::Merge => selected_task(state).is_some_and(|t| board::is_mergeable(state, t)),
+        Action::Enlarge => state.zoom.is_none() && !super::layout::shows_one(state),
+        Action::Restore => state.zoom.is_some(),
         Action::MergeAll => board::to_merge(state).len() > 1,
         Action::Diff => selected_task(state).is_some_and(|t| !t.worktree.is_empty()),
         Action::AskShutdown | Action::Force | Action::Nudge => rows::selected_member(state)

@@ -15,6 +15,10 @@ pub enum Action {
     Waiting,
     /// Give the keys to a pane; again: give it the whole screen.
     Focus(Pane),
+    /// Give the pane that has the keys the whole screen.
+    Enlarge,
+    /// Give the other panes their room back.
+    Restore,
     /// Give the keys to the next pane.
     NextPane,
     /// Give the keys to the pane before.

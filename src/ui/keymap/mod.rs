@@ -253,6 +253,8 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Panes, &["p"], Action::Problems, "show what is in the way: who waits, failed or stands still, and what helps", ""),
     bind(Context::Panes, &["$"], Action::Costs, "show what everybody has used: tokens, cost, ceilings, calls", ""),
     bind(Context::Panes, &["S"], Action::Skills, "show the skills that agents can load", ""),
+    bind(Context::Panes, &["+"], Action::Enlarge, "give the pane the whole screen", ""),
+    bind(Context::Panes, &["-"], Action::Restore, "give the other panes their room back", ""),
     bind(Context::Panes, &["="], Action::Layout, "another layout: wall, board, focus", ""),
     bind(Context::Panes, &["T"], Action::Themes, "choose another theme", ""),
     bind(Context::Panes, &["R"], Action::Rules, "show what the whole team may do unasked, to take it back", ""),

@@ -339,6 +339,8 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Skills => popups::skills(state),
         Action::Models => popups::models(state, out),
         Action::Themes => themes::open(state),
+        Action::Enlarge => movement::enlarge(state),
+        Action::Restore => state.zoom = None,
         Action::Layout => screen::next(state, out),
         Action::Jobs => popups::jobs(state),
         Action::Kill => popups::kill(state, out),

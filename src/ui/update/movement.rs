@@ -34,8 +34,15 @@ pub fn focus_or_zoom(state: &mut UiState, pane: Pane) {
         focus(state, pane);
     } else if state.zoom.is_some() {
         state.zoom = None;
-    } else if !layout::shows_one(state) {
-        state.zoom = Some(pane);
+    } else {
+        enlarge(state);
+    }
+}
+
+/// Gives the pane that has the keys the whole screen.
+pub fn enlarge(state: &mut UiState) {
+    if !layout::shows_one(state) {
+        state.zoom = Some(state.focus.pane());
     }
 }
 

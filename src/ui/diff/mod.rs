@@ -1,6 +1,7 @@
 //! Unified diffs: read into files and lines, drawn with headings and numbers, in a conversation and on a page of their own.
 
 mod page;
+mod path;
 mod read;
 mod rows;
 

@@ -74,11 +74,13 @@ pub fn calls(calls: &Calls, mark: Mark, page: Page<'_>) -> Vec<Row> {
         Fold::Open => "one by one".to_string(),
         Fold::Folded if calls.is_same => calls.first.clone(),
         Fold::Folded => {
-            // Both ends are worth the same room.
+            // Both ends are worth the same room; what one does not need the other has.
             let taken = width(&name) + width(&result) + 12;
             let each = page.columns.saturating_sub(taken) / 2;
-            let ends = [&calls.first, &calls.last].map(|on| fit(on, each));
-            ends.join(" … ").trim().to_string()
+            let left = |on: &str| each.saturating_sub(width(on));
+            let first = fit(&calls.first, each + left(&calls.last));
+            let last = fit(&calls.last, each + left(&calls.first));
+            format!("{first} … {last}").trim().to_string()
         }
     };
     let on = match on.as_str() {

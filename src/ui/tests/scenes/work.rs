@@ -240,7 +240,8 @@ pub fn written_tasks() -> Vec<EventKind> {
 
 /// Several files, each changed in another way, and more than a screen of lines.
 pub fn diff_of_files() -> EventKind {
-    let lines: String = (1..=30).map(|n| format!("+line {n} of it\n")).collect();
+    let lines: Vec<String> = (1..=30).map(|n| format!("+line {n} of it\n")).collect();
+    let lines = lines.concat();
     let text = format!(
         "diff --git a/src/header.rs b/src/header.rs\nindex 1..2 100644\n{DIFF}\
          @@ -40,2 +41,2 @@ fn blocks(input: &[u8]) -> Option<Blocks>\n     let len = input.len();\n-\tlen\n+\tlen.min(BLOCKS_MAX) // a line that is so long that it is continued in the next row of every screen but the widest\n\

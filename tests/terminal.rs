@@ -156,7 +156,7 @@ fn a_rejection_with_a_comment_reaches_the_one_who_asked() {
     screen.send("\r");
     screen.wait("the choice", |text| text.contains("r reject with it"));
     screen.send("r");
-    screen.wait_for("says, nothing else.");
+    screen.wait_for("nothing else.");
     // The keys went back to the composer; bob's conversation is the second of the team.
     screen.send("\x1b4j\r");
     screen.wait_for("I make the plan smaller.");

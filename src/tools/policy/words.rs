@@ -376,16 +376,7 @@ impl Lexer<'_> {
             return parse_into(&inside, self.depth + 1, self.inner);
         }
         if self.takes("$((") {
-            let mut open = 2;
-            while open > 0 {
-                match self.next() {
-                    Some('(') => open += 1,
-                    Some(')') => open -= 1,
-                    Some('`') => return Err("arithmetic in it starts programs".into()),
-                    Some(_) => {}
-                    None => return Err("arithmetic in it does not end".into()),
-                }
-            }
+            self.arithmetic()?;
             word.expands = true;
             return Ok(());
         }
@@ -423,6 +414,24 @@ impl Lexer<'_> {
             Some(_) | None => word.text.push('$'),
         }
         Ok(())
+    }
+
+    /// Numbers up to `))`. A substitution among them starts programs, and so does what does not end so: to some shells
+    /// that is a command in parentheses.
+    fn arithmetic(&mut self) -> Result<(), String> {
+        let programs = || Err("arithmetic in it starts programs".into());
+        let mut open = 0;
+        while let Some(c) = self.next() {
+            match c {
+                '(' => open += 1,
+                ')' if open > 0 => open -= 1,
+                ')' if self.takes(")") => return Ok(()),
+                ')' | '`' => return programs(),
+                '$' if self.peek() == Some('(') => return programs(),
+                _ => {}
+            }
+        }
+        Err("arithmetic in it does not end".into())
     }
 
     /// The command up to the closing parenthesis, quotes and nesting counted.

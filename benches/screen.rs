@@ -8,11 +8,11 @@
 mod common;
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::pty::Screen;
 use common::{
-    SIZE, crewdeck, files, median, median_and, ms, process, repository, script, settle, shows,
+    SIZE, crewdeck, echo, files, median, median_and, process, repository, script, settle, shows,
     tell, this,
 };
 use crewdeck::store::Journal;
@@ -190,7 +190,7 @@ fn key_echo(dir: &Path, provider: &str) {
     screen.send("go\r");
     screen.wait_for("word word");
     let mut typed = String::new();
-    let echoes = (0..KEYS).map(|n| echo(&mut screen, &mut typed, n));
+    let echoes = (0..KEYS).map(|n| typed_key(&mut screen, &mut typed, n));
     let (half, most) = median_and(99, echoes.collect());
     tell(
         "key echo while 200 tokens a second stream in",
@@ -204,19 +204,7 @@ fn key_echo(dir: &Path, provider: &str) {
 }
 
 /// Milliseconds until a typed key stands in the composer, typed as fast as people type.
-fn echo(screen: &mut Screen, typed: &mut String, n: usize) -> f64 {
+fn typed_key(screen: &mut Screen, typed: &mut String, n: usize) -> f64 {
     std::thread::sleep(TYPING);
-    if n.is_multiple_of(20) {
-        screen.send("\u{15}");
-        let before = std::mem::take(typed);
-        screen.wait("the composer is empty", |t| {
-            before.is_empty() || !t.contains(&before)
-        });
-    }
-    let letter = char::from(b'A' + u8::try_from(n % 26).unwrap_or(0));
-    typed.push(letter);
-    let began = Instant::now();
-    screen.send(&letter.to_string());
-    screen.wait_for(typed);
-    ms(began.elapsed())
+    echo(screen, typed, n)
 }

@@ -180,6 +180,7 @@
 //! | what | command |
 //! |---|---|
 //! | crews that are killed at random moments | `CREWDECK_ROUNDS=100 cargo test --test crash -- --nocapture` |
+//! | processes that create, claim, complete and save at once | `CREWDECK_ROUNDS=10 cargo test --test race` |
 //! | a model's server that fails at three calls of ten | `CREWDECK_ROUNDS=20 cargo test --test chaos -- --nocapture` |
 //! | fuzzing of every reader of bytes from outside | `fuzz/README.md` says how |
 //! | property tests with other and more inputs | `PROPTEST_CASES=50000 cargo test --lib` |

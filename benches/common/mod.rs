@@ -147,3 +147,20 @@ pub fn files(dir: &Path) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
     out.sort();
     out
 }
+
+/// Milliseconds until a typed key stands on the screen, the `n`th that is typed; `typed` is what the line holds.
+pub fn echo(screen: &mut Screen, typed: &mut String, n: usize) -> f64 {
+    if n.is_multiple_of(20) {
+        screen.send("\u{15}");
+        let before = std::mem::take(typed);
+        screen.wait("the line is empty", |t| {
+            before.is_empty() || !t.contains(&before)
+        });
+    }
+    let letter = char::from(b'A' + u8::try_from(n % 26).unwrap_or(0));
+    typed.push(letter);
+    let began = Instant::now();
+    screen.send(&letter.to_string());
+    screen.wait_for(typed);
+    ms(began.elapsed())
+}

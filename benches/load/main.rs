@@ -21,8 +21,7 @@ mod smallest;
 use std::time::{Duration, Instant};
 
 use common::process::{self, cpu_ms, pss_mib};
-use common::pty::Screen;
-use common::{median_and, ms};
+use common::{echo, median_and};
 use crew::{AGENTS, Busy};
 
 /// What each agent streams, in tokens a second.
@@ -118,21 +117,4 @@ fn hour() {
         println!("process {} is held for {seconds} s", busy.pid());
         std::thread::sleep(Duration::from_secs(seconds));
     }
-}
-
-/// Milliseconds until a typed key stands on the screen.
-fn echo(screen: &mut Screen, typed: &mut String, n: usize) -> f64 {
-    if n.is_multiple_of(20) {
-        screen.send("\u{15}");
-        let before = std::mem::take(typed);
-        screen.wait("the line is empty", |t| {
-            before.is_empty() || !t.contains(&before)
-        });
-    }
-    let letter = char::from(b'A' + u8::try_from(n % 26).unwrap_or(0));
-    typed.push(letter);
-    let began = Instant::now();
-    screen.send(&letter.to_string());
-    screen.wait_for(typed);
-    ms(began.elapsed())
 }

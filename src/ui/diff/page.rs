@@ -204,10 +204,7 @@ fn summary(changes: &Changes, lines: &[Line<'_>], look: Look<'_>) -> Vec<Row> {
         ));
     }
     if !changes.untracked.is_empty() {
-        let names = format!(
-            "new, in no commit yet: {}",
-            changes.untracked
-        );
+        let names = format!("new, in no commit yet: {}", changes.untracked);
         out.extend(words(&names, theme.warn, look));
     }
     out

@@ -52,8 +52,6 @@ fn whatever_is_in_the_way_is_told_with_its_cause() {
             ),
         ]
     );
-    press(&mut state, "esc p");
-    insta::assert_snapshot!("problems_100x30", picture(&state));
 }
 
 #[test]
@@ -301,23 +299,4 @@ fn the_worst_are_listed_where_there_are_too_many() {
     );
     let all = problems(&state);
     assert_eq!((all.len(), all[0].weight), (PROBLEMS_MAX, Weight::Failed));
-}
-
-#[test]
-fn problems_at_three_sizes() {
-    for (width, height) in [(160, 45), (100, 30), (70, 20)] {
-        let mut state = busy(width, height);
-        wait(&mut state, 400);
-        let notice = EventKind::notice(
-            Level::Error,
-            ".tasks/task_9.json was damaged and is left out",
-        );
-        tell(
-            &mut state,
-            vec![team(&[("alice", MemberStatus::Idle, &[])]), notice],
-        );
-        press(&mut state, "esc p");
-        let name = format!("problems_many_{width}x{height}");
-        insta::assert_snapshot!(name, picture(&state));
-    }
 }

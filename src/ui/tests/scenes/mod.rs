@@ -1,5 +1,9 @@
 //! Every scene of the screen at three sizes, in words and in style: one list, one picture a scene. A change of a picture is
 //! a change that people see. Nothing may be without a scene: `coverage.rs` holds that.
+//!
+//! Other pictures stand beside what they are of, because they are no screens of this floor: a part by itself at sizes that
+//! no screen has (the drawing of a graph, Markdown, a conversation, a pane of the board), and the first page, whose words
+//! are made above (`app/first`).
 
 pub mod cast;
 mod coverage;

@@ -1,6 +1,9 @@
 //! Everything that lies over the panes.
 
+use std::time::Duration;
+
 use super::{Scene, Shows, cast};
+use crate::domain::team::Activity;
 use crate::domain::worktree::Losses;
 use crate::protocol::EventKind;
 use crate::protocol::event::Level;
@@ -9,6 +12,7 @@ use crate::ui::tests::event_log::eventful;
 use crate::ui::tests::hands::{at, judged, losses};
 use crate::ui::tests::merging::on;
 use crate::ui::tests::threads::writing;
+use crate::ui::{Msg, update};
 
 fn none() -> Vec<EventKind> {
     vec![]
@@ -127,6 +131,7 @@ pub fn scenes() -> Vec<Scene> {
         over("popup_event_log_overfull", happenings, "esc @"),
         without("popup_event_log_empty", "esc @"),
         over("popup_problems", troubles, "esc p"),
+        long_waiting(),
         without("popup_problems_empty", "esc p"),
         over(
             "popup_skills",
@@ -209,6 +214,29 @@ fn log(name: &'static str, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
         let mut state = eventful(width, height);
         press(&mut state, keys);
+        state
+    })
+}
+
+/// Much in the way at once: an agent that failed, one that says nothing, letters that nobody reads, a damaged file.
+fn long_waiting() -> Scene {
+    Scene::new("popup_problems_many", Shows::Popup, |width, height| {
+        let mut state = busy(width, height);
+        let does = |agent: &str, activity| EventKind::ActivityChanged {
+            agent: name(agent),
+            activity,
+        };
+        let why = "the server said no".to_string();
+        let damaged = ".tasks/task_9.json was damaged and is left out";
+        let happened = vec![
+            does("carol", Activity::Failed { why }),
+            does("alice", Activity::Thinking),
+            EventKind::notice(Level::Error, damaged),
+        ];
+        tell(&mut state, happened);
+        let now = state.now.after(Duration::from_secs(400));
+        update(&mut state, Msg::Tick { now });
+        press(&mut state, "esc p");
         state
     })
 }

@@ -1,0 +1,127 @@
+//! What the shell puts in while it reads a word: variables, arithmetic, and what the programs of a substitution say. Pure.
+
+use super::{Lexer, Word, parse_into};
+
+impl Lexer<'_> {
+    pub(super) fn double_quoted(&mut self, word: &mut Word) -> Result<(), String> {
+        loop {
+            match self.peek() {
+                Some('"') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                Some('\\') => {
+                    self.at += 1;
+                    match self.next() {
+                        Some(c @ ('"' | '\\' | '$' | '`')) => word.text.push(c),
+                        Some('\n') => {}
+                        Some(c) => word.text.extend(['\\', c]),
+                        None => return Err("a quote does not end".into()),
+                    }
+                }
+                Some('$' | '`') => self.expansion(word)?,
+                Some(c) => {
+                    word.text.push(c);
+                    self.at += 1;
+                }
+                None => return Err("a quote does not end".into()),
+            }
+        }
+    }
+
+    pub(super) fn expansion(&mut self, word: &mut Word) -> Result<(), String> {
+        if self.takes("`") {
+            let start = self.at;
+            while self.peek().is_some_and(|c| c != '`') {
+                self.at += 1;
+            }
+            if self.peek().is_none() {
+                return Err("a backquote does not end".into());
+            }
+            let inside: String = self.chars[start..self.at].iter().collect();
+            self.at += 1;
+            word.expands = true;
+            return parse_into(&inside, self.depth + 1, self.inner);
+        }
+        if self.takes("$((") {
+            self.arithmetic()?;
+            word.expands = true;
+            return Ok(());
+        }
+        if self.takes("$(") {
+            word.expands = true;
+            return self.substitution(')');
+        }
+        if self.takes("$'") {
+            return Err("it has text in $'…'".into());
+        }
+        self.at += 1;
+        match self.peek() {
+            Some('{') => {
+                while let Some(c) = self.next() {
+                    match c {
+                        '}' => break,
+                        '`' | '(' => return Err("a variable in it starts programs".into()),
+                        _ => {}
+                    }
+                }
+                word.expands = true;
+            }
+            Some(c) if c.is_ascii_alphanumeric() || "_?!@*#$-".contains(c) => {
+                self.at += 1;
+                if c.is_ascii_alphabetic() || c == '_' {
+                    while self
+                        .peek()
+                        .is_some_and(|c| c.is_ascii_alphanumeric() || c == '_')
+                    {
+                        self.at += 1;
+                    }
+                }
+                word.expands = true;
+            }
+            Some(_) | None => word.text.push('$'),
+        }
+        Ok(())
+    }
+
+    /// Numbers up to `))`. A substitution among them starts programs, and so does what does not end so: to some shells
+    /// that is a command in parentheses.
+    fn arithmetic(&mut self) -> Result<(), String> {
+        let programs = || Err("arithmetic in it starts programs".into());
+        let mut open = 0;
+        while let Some(c) = self.next() {
+            match c {
+                '(' => open += 1,
+                ')' if open > 0 => open -= 1,
+                ')' if self.takes(")") => return Ok(()),
+                ')' | '`' => return programs(),
+                '$' if self.peek() == Some('(') => return programs(),
+                _ => {}
+            }
+        }
+        Err("arithmetic in it does not end".into())
+    }
+
+    /// The command up to the closing parenthesis, quotes and nesting counted.
+    pub(super) fn substitution(&mut self, close: char) -> Result<(), String> {
+        let start = self.at;
+        let (mut open, mut quote) = (1, None);
+        while let Some(c) = self.next() {
+            match (quote, c) {
+                (None, '\'' | '"') => quote = Some(c),
+                (Some(q), c) if c == q => quote = None,
+                (None | Some('"'), '\\') => self.at += 1,
+                (None, '(') => open += 1,
+                (None, c) if c == close => {
+                    open -= 1;
+                    if open == 0 {
+                        let inside: String = self.chars[start..self.at - 1].iter().collect();
+                        return parse_into(&inside, self.depth + 1, self.inner);
+                    }
+                }
+                (_, _) => {}
+            }
+        }
+        Err("a substitution does not end".into())
+    }
+}

@@ -297,8 +297,7 @@ mod tests {
         let expected = [
             "3 files, +1000 −0 · too long: not all of",
             "it is shown, 2 more files are missing",
-            "new files in no commit yet, not shown",
-            "  here: n␛w, m",
+            "new, in no commit yet: n␛w, m",
             "",
             "x  +1 −0",
             "1 + 1",

@@ -82,12 +82,12 @@ fn a_session_is_watched_again_forth_and_back() {
     let mut again = Screen::start(home, 120, 36, &args);
     again.wait_for("Both are on the board.");
     again.send("\u{1b}");
-    again.wait_for("q quit");
+    again.wait_for("? help");
     again.send("@");
     again.wait("the same sentences", told);
     again.wait_for("crewdeck was started again");
     again.send("q");
-    again.wait_for("q quit");
+    again.wait_for("? help");
     again.send("q");
     let (status, is_clean) = again.end();
     assert!(status.success() && is_clean);

@@ -93,8 +93,6 @@ impl UiState {
         self.first.pages.retain(|p| p.weight != page.weight);
         self.first.pages.push(page);
         self.first.pages.sort_by_key(|p| p.weight);
-        // What was said meanwhile is on the page, and it hides the keys.
-        self.flash = None;
         self.dirty = true;
     }
 

@@ -368,7 +368,7 @@ impl UiState {
     pub fn say(&mut self, level: Level, text: impl Into<String>) {
         self.flash = Some(Flash {
             level,
-            text: text.into(),
+            text: one_line(&text.into()),
             until: self.now.after(FLASH),
         });
         self.dirty = true;

@@ -97,6 +97,8 @@ impl Dashboard {
         if let Some(matters) = &blueprint.settings.notify_about {
             state.call_for(matters);
         }
+        // What is said from here on stands for its time, and not as if it had been said long ago.
+        update(&mut state, Msg::Tick { now: now() });
         state.sit(Seat::Starting);
         state.set_keymap(keymap);
         let (choice, unread) = remembered::recall(&blueprint.root);

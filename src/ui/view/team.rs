@@ -18,7 +18,7 @@ use crate::ui::theme::Theme;
 use crate::ui::{board, layout, look, rows};
 
 /// From this width on a row shows how busy its agent was: below, its task needs the columns.
-const PULSE_FROM: usize = 84;
+const PULSE_FROM: usize = 70;
 /// From this width on it shows that at length, and what the agent cost.
 const WIDE: usize = 100;
 /// From this width on the figures say that they are of tokens, as the sum below them does.

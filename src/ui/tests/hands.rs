@@ -240,6 +240,7 @@ fn a_task_is_written_in_a_form_and_an_error_is_said_in_it() {
         ("a \"Draw\" ctrl+j enter", vec![add("Draw", &[])], false),
         ("a \"Draw\" esc", vec![], false),
         ("a \"Draw\" esc a enter", vec![add("Draw", &[])], false),
+        ("a \"Draw\" ctrl+c a enter", vec![add("Draw", &[])], false),
         (
             "a \"Draw\" ctrl+u \"It\" enter",
             vec![add("It", &[])],

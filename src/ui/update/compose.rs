@@ -181,6 +181,9 @@ pub fn report(state: &mut UiState, pasted: Pasted) {
 
 /// Closes a popup, stops the shown agent, or, when it rests and after a hint, leaves.
 pub fn interrupt(state: &mut UiState, out: &mut Vec<Do>) {
+    if let Some(Popup::Task(_)) = state.popups.last() {
+        return super::task_form::close(state);
+    }
     if state.popups.pop().is_some() {
         return;
     }

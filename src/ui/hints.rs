@@ -342,10 +342,9 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
                 | Popup::Task(_)
                 | Popup::Jobs { .. }
                 | Popup::Costs(_)
-                | Popup::Peek(_)
                 | Popup::Confirm(_),
             ) => false,
-            None => match focus.pane() {
+            Some(Popup::Peek(_)) | None => match focus.pane() {
                 Pane::Team => !state.team.members.is_empty(),
                 Pane::Inbox => !state.letters.is_empty(),
                 Pane::Board => !state.board.is_empty(),

@@ -128,7 +128,7 @@ pub fn ask_removal(state: &mut UiState, out: &mut Vec<Do>) {
 
 /// What would be lost with a worktree is known: asks.
 pub fn judged(state: &mut UiState, task: TaskId, losses: &Losses, size: &str) {
-    if !state.popups.is_empty() {
+    if !state.is_in_panes() {
         // The person does something else by now.
         return;
     }

@@ -60,7 +60,7 @@ fn pull(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
         | Held::Border
         | Held::Ground(_)
         | Held::Replay(_)
-        | Held::Scrollbar(Scrolls::Pane(_), _) => !state.popups.is_empty(),
+        | Held::Scrollbar(Scrolls::Pane(_), _) => !state.is_in_panes(),
     };
     if is_covered {
         // What a popup covers is out of reach.

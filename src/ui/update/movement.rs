@@ -203,7 +203,7 @@ pub fn close(state: &mut UiState, out: &mut Vec<Do>) {
 
 /// Shows the newest of a conversation or of the inbox, and stays with it.
 pub fn follow(state: &mut UiState) {
-    if !state.popups.is_empty() {
+    if !state.is_in_panes() {
         return super::event_log::follow(state);
     }
     match state.focus.pane() {

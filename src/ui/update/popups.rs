@@ -237,10 +237,11 @@ pub fn filter(state: &mut UiState) {
             | Popup::Task(_)
             | Popup::Jobs { .. }
             | Popup::Costs(_)
-            | Popup::Peek(_)
             | Popup::Confirm(_),
         ) => {}
-        None => {
+        // The words are written in the pane: what is peeked at makes room.
+        Some(Popup::Peek(_)) | None => {
+            state.popups.pop();
             let pane = state.focus.pane();
             state.filters.begin(pane);
         }

@@ -152,7 +152,7 @@ pub fn refused(state: &mut UiState, why: &str) {
         return;
     };
     form.error = why.into();
-    if state.popups.is_empty() {
+    if state.is_in_panes() {
         popups::push(state, Popup::Task(form));
     } else {
         state.task_draft = Some(form);

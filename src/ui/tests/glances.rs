@@ -158,6 +158,11 @@ fn what_is_peeked_at_can_be_acted_upon_and_goes_when_nothing_is_left() {
         vec![crate::ui::fixture::decided(request, "lead")],
     );
     assert!(state.popups.is_empty(), "{:?}", state.popups);
+    // So does the crew of another process: no key is to go to what is not drawn.
+    let mut state = busy(160, 45);
+    press(&mut state, "alt+w space");
+    state.end_of_run(state.now);
+    assert!(state.popups.is_empty(), "{:?}", state.popups);
 }
 
 #[test]

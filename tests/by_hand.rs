@@ -127,15 +127,15 @@ fn a_task_is_taken_from_one_at_work_who_goes_on_with_another() {
     screen.send("\x1b");
     screen.wait_for("i to write");
     screen.send("3gc");
-    screen.wait_for("#1 is the task of alice: u takes it back.");
+    screen.wait_for("#1 is the task of alice: u releases it.");
     screen.send("u");
-    screen.wait_for("Take #1 (Dig the bed) from alice?");
+    screen.wait_for("Release #1 (Dig the bed), the task of alice?");
     screen.wait_for(".worktrees/task-1 stays as it is");
     screen.send("n");
-    screen.wait("no question", |t| !t.contains("from alice?"));
+    screen.wait("no question", |t| !t.contains("the task of alice?"));
     assert_eq!(task(&project, 1)["owner"], "alice");
     screen.send("u");
-    screen.wait_for("from alice?");
+    screen.wait_for("the task of alice?");
     screen.send("y");
     let taken = becomes(&project, 1, |t| t["owner"] == "");
     assert_eq!(

@@ -252,7 +252,7 @@ impl Shared {
             }
             Err(error) => {
                 let text = format!(
-                    "The worktree of your task {id} can not be made: {error}. Work on it in the directory itself, or give it back."
+                    "The worktree of your task {id} can not be made: {error}. Work on it in the directory itself, or release it."
                 );
                 self.notice(Level::Warn, text).await;
             }

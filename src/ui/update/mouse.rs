@@ -106,18 +106,9 @@ fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
         Toward::Left | Toward::Right => None,
     };
     if let Some(popup) = state.popups.last() {
-        let times = match popup {
-            Popup::Reader(_) => NOTCH,
-            // A row of a list is a step by itself.
-            Popup::Picker(_)
-            | Popup::Jobs { .. }
-            | Popup::Costs(_)
-            | Popup::Peek(_)
-            | Popup::EventLog(_)
-            | Popup::Comment(_)
-            | Popup::Task(_)
-            | Popup::Confirm(_) => 1,
-        };
+        // A row of a list is a step by itself.
+        let is_text = matches!(popup, Popup::Reader(_));
+        let times = if is_text { NOTCH } else { 1 };
         for by in std::iter::repeat_n(lines, times).flatten() {
             movement::scroll(state, by);
         }

@@ -266,7 +266,9 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         Action::Open | Action::Copy | Action::Move(_) if state.shows_jobs() => {
             !state.jobs.listed().is_empty()
         }
-        Action::Move(_) if binding.context == Context::EventLog => !state.event_log.is_empty(),
+        Action::Move(_) | Action::Filter if binding.context == Context::EventLog => {
+            !state.event_log.is_empty()
+        }
         Action::Open if binding.context == Context::EventLog => {
             event_log::selected(state).is_some_and(|l| l.about != About::Nothing)
         }
@@ -326,7 +328,6 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             }),
         Action::Peek => peek::can(state, focus.pane()),
         Action::Trouble => !state.event_log.is_empty(),
-        Action::Filter if binding.context == Context::EventLog => !state.event_log.is_empty(),
         Action::Filter if binding.context == Context::Reader => true,
         Action::Filter => match focus.pane() {
             Pane::Team => !state.team.members.is_empty(),

@@ -217,6 +217,38 @@ fn what_the_person_claimed_gets_a_worktree_and_outlives_a_kill() {
 }
 
 #[test]
+fn who_claims_a_task_again_whose_worktree_was_removed_gets_another() {
+    let project = repository();
+    let mut screen = open(&project, &[]);
+    screen.send("alone\r");
+    screen.wait_for("#2 Water it");
+    screen.send("\x1b");
+    screen.wait_for("i to write");
+    let tree = project.file(".worktrees/task-1/.git");
+    screen.send("3g");
+    let exists = |expected: bool| {
+        let until = Instant::now() + Duration::from_secs(20);
+        while tree.exists() != expected {
+            assert!(Instant::now() < until, "a worktree: {}", !expected);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    for _ in 0..2 {
+        screen.send("c");
+        exists(true);
+        screen.wait_for("u release");
+        screen.send("u");
+        screen.wait_for("W remove worktree");
+        screen.send("W");
+        screen.wait_for("Remove .worktrees/task-1");
+        screen.send("y");
+        exists(false);
+        screen.wait_for("c claim");
+    }
+    leave(screen);
+}
+
+#[test]
 fn a_worktree_is_removed_and_what_is_lost_is_named_first() {
     let project = repository();
     let mut screen = open(&project, &[]);

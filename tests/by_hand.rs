@@ -127,15 +127,15 @@ fn a_task_is_taken_from_one_at_work_who_goes_on_with_another() {
     screen.send("\x1b");
     screen.wait_for("i to write");
     screen.send("3gc");
-    screen.wait_for("#1 is the task of alice: u takes it back.");
+    screen.wait_for("#1 is the task of alice: u releases it.");
     screen.send("u");
-    screen.wait_for("Take #1 (Dig the bed) from alice?");
+    screen.wait_for("Release #1 (Dig the bed), the task of alice?");
     screen.wait_for(".worktrees/task-1 stays as it is");
     screen.send("n");
-    screen.wait("no question", |t| !t.contains("from alice?"));
+    screen.wait("no question", |t| !t.contains("the task of alice?"));
     assert_eq!(task(&project, 1)["owner"], "alice");
     screen.send("u");
-    screen.wait_for("from alice?");
+    screen.wait_for("the task of alice?");
     screen.send("y");
     let taken = becomes(&project, 1, |t| t["owner"] == "");
     assert_eq!(
@@ -213,6 +213,38 @@ fn what_the_person_claimed_gets_a_worktree_and_outlives_a_kill() {
     assert!(refusal.contains("claimed by user"), "{refusal}");
     project.json(&["task", "release", "2", "--as", "user"]);
     assert_eq!(task(&project, 2)["owner"], "");
+    leave(screen);
+}
+
+#[test]
+fn who_claims_a_task_again_whose_worktree_was_removed_gets_another() {
+    let project = repository();
+    let mut screen = open(&project, &[]);
+    screen.send("alone\r");
+    screen.wait_for("#2 Water it");
+    screen.send("\x1b");
+    screen.wait_for("i to write");
+    let tree = project.file(".worktrees/task-1/.git");
+    screen.send("3g");
+    let exists = |expected: bool| {
+        let until = Instant::now() + Duration::from_secs(20);
+        while tree.exists() != expected {
+            assert!(Instant::now() < until, "a worktree: {}", !expected);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    for _ in 0..2 {
+        screen.send("c");
+        exists(true);
+        screen.wait_for("u release");
+        screen.send("u");
+        screen.wait_for("W remove worktree");
+        screen.send("W");
+        screen.wait_for("Remove .worktrees/task-1");
+        screen.send("y");
+        exists(false);
+        screen.wait_for("c claim");
+    }
     leave(screen);
 }
 

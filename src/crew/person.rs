@@ -225,7 +225,7 @@ impl Shared {
         let works = |task: &&Task| {
             task.status == TaskStatus::InProgress
                 && task.is_open_for(Name::user().as_str())
-                && task.worktree.is_empty()
+                && self.dir_of(task).is_none()
         };
         for task in tasks.filter(works) {
             if !lock(&self.placed).insert(task.id) {
@@ -246,13 +246,15 @@ impl Shared {
         match self.place_for(task, &Name::user()).await {
             Ok(None) => {}
             Ok(Some(place)) => {
+                // Where it is removed one day, whoever claims the task again gets another.
+                lock(&self.placed).remove(&id);
                 let dir = place.dir.strip_prefix(&self.root).unwrap_or(&place.dir);
                 let text = format!("{id} is yours: its worktree is {}.", dir.display());
                 self.notice(Level::Info, text).await;
             }
             Err(error) => {
                 let text = format!(
-                    "The worktree of your task {id} can not be made: {error}. Work on it in the directory itself, or give it back."
+                    "The worktree of your task {id} can not be made: {error}. Work on it in the directory itself, or release it."
                 );
                 self.notice(Level::Warn, text).await;
             }

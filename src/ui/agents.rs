@@ -142,12 +142,13 @@ impl AgentView {
         }
     }
 
-    /// Takes in what it has used so far. One that has used less than before is another one of the same name: what the
-    /// earlier one used is not undone.
+    /// Takes in what it has used so far. One that has used less than before, or more with no more calls, is another one
+    /// of the same name: what the earlier one used is not undone.
     fn counted(&mut self, so_far: Used) {
-        let before = self.usage.total();
-        let own = before.saturating_sub(self.earlier.usage.total());
-        if so_far.usage.total() < own {
+        let own = self.used().since(self.earlier);
+        let (before, tokens) = (own.usage.total(), so_far.usage.total());
+        let begins_anew = so_far.calls > 0 && so_far.calls <= own.calls && tokens != before;
+        if tokens < before || begins_anew {
             self.earlier = self.used();
         }
         let mut all = self.earlier;

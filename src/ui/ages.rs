@@ -7,7 +7,7 @@ use super::pane::{Focus, Pane};
 use super::popup::{Popup, Text};
 use super::state::UiState;
 use super::textual::{age, age_lasts};
-use super::{problems, thread};
+use super::{problems, rows, thread};
 use crate::domain::ids::TaskId;
 use crate::domain::stamp::Stamp;
 use crate::domain::task::TaskStatus;
@@ -71,6 +71,11 @@ fn shown(state: &UiState) -> Vec<Aging> {
             Text::Problems => all.extend(problems::ages(state)),
             Text::Help(_) | Text::Todo(_) | Text::Diff(_) | Text::Skills => {}
         }
+    }
+    if let Some(Popup::Peek(Pane::Inbox)) = state.popups.last()
+        && let Some((_, peeked)) = rows::selected_letter(state)
+    {
+        all.extend(thread::ages(state, peeked.number));
     }
     if state.focus == Focus::Pane(Pane::Board)
         && let Some((_, id)) = board::selected(state)
@@ -201,6 +206,9 @@ mod tests {
         assert!(state.take_dirty());
         state.popups.clear();
         assert_eq!(next_tick(&state), None);
+        // Whoever peeks at it reads it too.
+        state.popups.push(Popup::Peek(Pane::Inbox));
+        assert_eq!(next_tick(&state).map(|wait| wait.as_secs()), Some(60));
     }
 
     #[test]

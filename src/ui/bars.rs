@@ -85,17 +85,9 @@ fn wide(hint: &Hint) -> usize {
 
 /// Whether it is a key of the question that is asked: that waits for one of them.
 fn answers(state: &UiState, hint: &Hint) -> bool {
-    let asks = match state.popups.last() {
-        Some(popup @ (Popup::Confirm(_) | Popup::Comment(_) | Popup::Task(_))) => popup.context(),
-        Some(
-            Popup::Reader(_)
-            | Popup::Picker(_)
-            | Popup::Jobs { .. }
-            | Popup::EventLog(_)
-            | Popup::Costs(_)
-            | Popup::Peek(_),
-        )
-        | None => return false,
+    let asks = |p: &&Popup| matches!(p, Popup::Confirm(_) | Popup::Comment(_) | Popup::Task(_));
+    let Some(asks) = state.popups.last().filter(asks).map(Popup::context) else {
+        return false;
     };
     let mut keys = state.keymap.in_context(asks);
     keys.any(|bound| bound.action == hint.action)
@@ -308,7 +300,7 @@ pub fn box_buttons(state: &UiState, popup: &Popup, row: Rect) -> Vec<Placed<Butt
             &[(Action::Accept, "end it"), (Action::Back, "let it go on")]
         }
         Popup::Confirm(Question::Release { .. }) => {
-            &[(Action::Accept, "take it"), (Action::Back, "leave it")]
+            &[(Action::Accept, "release"), (Action::Back, "leave it")]
         }
         Popup::Confirm(Question::RemoveTree(_)) => {
             &[(Action::Accept, "remove"), (Action::Back, "leave it")]

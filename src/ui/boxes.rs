@@ -159,7 +159,7 @@ fn release(state: &UiState, id: TaskId, from: &Name) -> String {
         ),
     };
     format!(
-        "Take {id} ({}) from {from}? It goes back to the board.\n{told}{tree}",
+        "Release {id} ({}), the task of {from}? It goes back to the board.\n{told}{tree}",
         one_line(&task.subject)
     )
 }

@@ -162,19 +162,12 @@ fn words(state: &UiState, binding: &Bound) -> String {
 
 /// A question is not approved or rejected: it is answered.
 fn answer_words(state: &UiState, binding: &Bound) -> Option<&'static str> {
-    let id = match state.popups.last() {
-        Some(Popup::Comment(comment)) => Some(&comment.request),
-        Some(
-            Popup::Reader(_)
-            | Popup::Picker(_)
-            | Popup::Task(_)
-            | Popup::Jobs { .. }
-            | Popup::Costs(_)
-            | Popup::Peek(_)
-            | Popup::EventLog(_)
-            | Popup::Confirm(_),
-        ) => None,
-        None => rows::selected_request(state).map(|(_, r)| &r.id),
+    let id = if let Some(Popup::Comment(comment)) = state.popups.last() {
+        Some(&comment.request)
+    } else if state.is_in_panes() {
+        rows::selected_request(state).map(|(_, r)| &r.id)
+    } else {
+        None
     };
     if !id.is_some_and(|id| state.requests.is_question(id)) {
         return None;
@@ -273,7 +266,9 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         Action::Open | Action::Copy | Action::Move(_) if state.shows_jobs() => {
             !state.jobs.listed().is_empty()
         }
-        Action::Move(_) if binding.context == Context::EventLog => !state.event_log.is_empty(),
+        Action::Move(_) | Action::Filter if binding.context == Context::EventLog => {
+            !state.event_log.is_empty()
+        }
         Action::Open if binding.context == Context::EventLog => {
             event_log::selected(state).is_some_and(|l| l.about != About::Nothing)
         }
@@ -333,24 +328,12 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             }),
         Action::Peek => peek::can(state, focus.pane()),
         Action::Trouble => !state.event_log.is_empty(),
-        Action::Filter => match state.popups.last() {
-            Some(Popup::Reader(_)) => true,
-            Some(Popup::EventLog(_)) => !state.event_log.is_empty(),
-            Some(
-                Popup::Picker(_)
-                | Popup::Comment(_)
-                | Popup::Task(_)
-                | Popup::Jobs { .. }
-                | Popup::Costs(_)
-                | Popup::Peek(_)
-                | Popup::Confirm(_),
-            ) => false,
-            None => match focus.pane() {
-                Pane::Team => !state.team.members.is_empty(),
-                Pane::Inbox => !state.letters.is_empty(),
-                Pane::Board => !state.board.is_empty(),
-                Pane::Lead | Pane::Todo | Pane::Needs => false,
-            },
+        Action::Filter if binding.context == Context::Reader => true,
+        Action::Filter => match focus.pane() {
+            Pane::Team => !state.team.members.is_empty(),
+            Pane::Inbox => !state.letters.is_empty(),
+            Pane::Board => !state.board.is_empty(),
+            Pane::Lead | Pane::Todo | Pane::Needs => false,
         },
         Action::Back if binding.context == Context::Panes => {
             let filtered = state.filters.of(focus.pane()).is_some();
@@ -371,23 +354,14 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         | Action::CopyMenu
         | Action::Print
         | Action::ReadOutside => state.agents.get(&state.shown).is_some_and(|a| a.has_spoken),
-        Action::NextMatch | Action::PrevMatch => match state.popups.last() {
-            Some(Popup::Reader(reader)) => !text_search::in_text(state, reader).hits.is_empty(),
-            Some(
-                Popup::Picker(_)
-                | Popup::Comment(_)
-                | Popup::Task(_)
-                | Popup::Jobs { .. }
-                | Popup::Costs(_)
-                | Popup::Peek(_)
-                | Popup::EventLog(_)
-                | Popup::Confirm(_),
-            ) => false,
-            None => state
-                .agents
-                .get(&state.shown)
-                .is_some_and(|a| a.transcript.found().1 > 0),
-        },
+        Action::NextMatch | Action::PrevMatch => {
+            if let Some(Popup::Reader(reader)) = state.popups.last() {
+                !text_search::in_text(state, reader).hits.is_empty()
+            } else {
+                let agent = state.agents.get(&state.shown);
+                in_panes && agent.is_some_and(|a| a.transcript.found().1 > 0)
+            }
+        }
         Action::NextFile => place_in_diff(state).is_some_and(|(at, of)| at + 1 < of),
         Action::PrevFile => place_in_diff(state).is_some_and(|(at, _)| at > 0),
         Action::Copy if !in_panes => true,

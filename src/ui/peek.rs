@@ -40,21 +40,10 @@ pub fn can(state: &UiState, pane: Pane) -> bool {
 
 /// The pane that is peeked at.
 fn of(state: &UiState) -> Option<Pane> {
-    match state.popups.last() {
-        Some(Popup::Peek(pane)) if state.focus == Focus::Pane(*pane) => Some(*pane),
-        Some(
-            Popup::Peek(_)
-            | Popup::Reader(_)
-            | Popup::Picker(_)
-            | Popup::Comment(_)
-            | Popup::Task(_)
-            | Popup::Jobs { .. }
-            | Popup::EventLog(_)
-            | Popup::Costs(_)
-            | Popup::Confirm(_),
-        )
-        | None => None,
-    }
+    let Some(Popup::Peek(pane)) = state.popups.last() else {
+        return None;
+    };
+    (state.focus == Focus::Pane(*pane)).then_some(*pane)
 }
 
 /// Whether the conversation of `agent` is peeked at.

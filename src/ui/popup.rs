@@ -114,7 +114,8 @@ pub struct CommentBox {
     pub stage: CommentStage,
 }
 
-/// What lies over the panes.
+/// What lies over the panes. Whoever wants something of one kind asks for that kind; a `match` over all of them stands
+/// where each has its answer: here, where it is drawn, pressed and scrolled, and what Enter does in it.
 #[derive(Debug)]
 pub enum Popup {
     /// A text.
@@ -138,6 +139,21 @@ pub enum Popup {
     Task(Box<TaskForm>),
     /// A question before something that can not be taken back.
     Confirm(Question),
+}
+
+/// What the letters go to while a popup has the keys.
+#[derive(Debug)]
+pub enum Written<'a> {
+    /// What a text is searched for; the text goes to its matches.
+    Search,
+    /// What the event log is filtered by.
+    Filter(&'a mut LineInput),
+    /// What a list is searched for.
+    Choice(&'a mut Picker),
+    /// A comment.
+    Comment(&'a mut Composer),
+    /// A task.
+    Task(&'a mut TaskForm),
 }
 
 /// A worktree as it was judged before it is removed.
@@ -200,23 +216,33 @@ impl Popup {
 
     /// The request that it is about.
     pub fn request(&self) -> Option<&RequestId> {
+        if let Popup::Comment(comment) = self {
+            Some(&comment.request)
+        } else if let Popup::Picker(picker) = self
+            && let Choice::Scopes(id) = &picker.choice
+        {
+            Some(id)
+        } else {
+            None
+        }
+    }
+
+    /// What letters go to; `None`: they mean nothing.
+    pub fn written(&mut self) -> Option<Written<'_>> {
         match self {
-            Popup::Comment(comment) => Some(&comment.request),
-            Popup::Picker(picker) => match &picker.choice {
-                Choice::Scopes(id) => Some(id),
-                Choice::Palette { .. }
-                | Choice::Models
-                | Choice::Copy
-                | Choice::Rules
-                | Choice::Themes => None,
+            Popup::Reader(reader) => {
+                (reader.searching == Searching::Typing).then_some(Written::Search)
+            }
+            Popup::Picker(picker) => Some(Written::Choice(picker)),
+            Popup::EventLog(view) => {
+                (view.searching == Searching::Typing).then_some(Written::Filter(&mut view.filter))
+            }
+            Popup::Comment(comment) => match comment.stage {
+                CommentStage::Writing => Some(Written::Comment(&mut comment.text)),
+                CommentStage::Verdict => None,
             },
-            Popup::Reader(_)
-            | Popup::Task(_)
-            | Popup::Jobs { .. }
-            | Popup::Costs(_)
-            | Popup::Peek(_)
-            | Popup::EventLog(_)
-            | Popup::Confirm(_) => None,
+            Popup::Task(form) => Some(Written::Task(form)),
+            Popup::Jobs { .. } | Popup::Costs(_) | Popup::Peek(_) | Popup::Confirm(_) => None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Which seat this screen has: the crew's own window, or one that looks on while another process runs the crew.
 
 use super::keymap::Action;
+use super::popup::Popup;
 use super::state::UiState;
 use crate::domain::stamp::Stamp;
 use crate::ui::pane::{Focus, Pane};
@@ -234,7 +235,10 @@ impl UiState {
     pub fn end_of_run(&mut self, now: Stamp) {
         let focus = self.focus;
         self.end_of_session(now);
-        if focus != Focus::Pane(Pane::Needs) {
+        if focus == Focus::Pane(Pane::Needs) {
+            // What was peeked at there waits no more, and no key is to go to it.
+            self.popups.retain(|p| !matches!(p, Popup::Peek(_)));
+        } else {
             self.focus = focus;
         }
     }

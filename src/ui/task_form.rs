@@ -63,6 +63,8 @@ pub struct TaskForm {
     pub field: Field,
     /// Why it can not be taken as it is; empty: nobody has said so.
     pub error: String,
+    /// The task as it was when its form was opened: what others change meanwhile is not undone.
+    opened: Option<Task>,
     subject: Composer,
     description: Composer,
     waits: Composer,
@@ -79,6 +81,7 @@ impl TaskForm {
     pub fn of(task: &Task) -> TaskForm {
         let mut form = TaskForm {
             id: Some(task.id),
+            opened: Some(task.clone()),
             ..TaskForm::default()
         };
         let numbers: Vec<String> = task.blocked_by.iter().map(|b| b.0.to_string()).collect();
@@ -184,16 +187,20 @@ impl TaskForm {
             checked.map_err(|e| e.to_string())?;
             return Ok(Some(TaskWish::Add { new }));
         };
-        let before = board.known(task).map_err(|e| e.to_string())?;
+        let now = board.known(task).map_err(|e| e.to_string())?;
+        let before = self.opened.as_ref().unwrap_or(now);
         let is_other = |a: &[TaskId], b: &[TaskId]| -> Vec<TaskId> {
             a.iter().copied().filter(|id| !b.contains(id)).collect()
         };
+        let mut unblock = is_other(&before.blocked_by, &blocked_by);
+        // What is done or gone meanwhile keeps it no more.
+        unblock.retain(|id| now.blocked_by.contains(id));
         let edit = TaskEdit {
             subject: (subject != one_line(&before.subject)).then_some(subject),
             description: (description.trim_end() != before.description.trim_end())
                 .then(|| description.trim_end().into()),
             block_on: is_other(&blocked_by, &before.blocked_by),
-            unblock: is_other(&before.blocked_by, &blocked_by),
+            unblock,
             tags: (tags != before.tags).then_some(tags),
         };
         if edit == TaskEdit::default() {
@@ -229,6 +236,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
+    use crate::domain::ids::Name;
     use crate::ui::fixture::hands;
 
     /// A form with these words in its fields.
@@ -339,6 +347,31 @@ mod tests {
             let refusal = made(id, fields).unwrap_err();
             assert!(refusal.starts_with(why), "{refusal}");
         }
+    }
+
+    #[test]
+    fn what_others_change_while_the_form_is_open_is_not_undone() {
+        let mut board = (*hands(160, 45, None).board).clone();
+        let mut form = TaskForm::of(board.get(TaskId(4)).unwrap());
+        let now = Stamp(1.0);
+        let others = TaskEdit {
+            subject: Some("Describe the format well".into()),
+            block_on: vec![TaskId(3)],
+            tags: Some(vec!["docs".into()]),
+            ..TaskEdit::default()
+        };
+        board.edit(TaskId(4), &others, now).unwrap();
+        let alice = Name::member("alice").unwrap();
+        board.complete(TaskId(2), &alice, now).unwrap();
+        assert_eq!(form.wish(&board), Ok(None));
+        form.field = Field::Waits;
+        form.writing().set("5");
+        let edit = TaskEdit {
+            block_on: vec![TaskId(5)],
+            ..TaskEdit::default()
+        };
+        let task = TaskId(4);
+        assert_eq!(form.wish(&board), Ok(Some(TaskWish::Edit { task, edit })));
     }
 
     #[test]

@@ -44,17 +44,11 @@ pub fn rows(state: &UiState) -> Vec<Pick> {
 
 /// The theme of the selected row, while one is chosen.
 fn previewed(state: &UiState) -> Option<ThemeChoice> {
-    let picker = state.popups.iter().rev().find_map(|popup| match popup {
-        Popup::Picker(picker) if picker.choice == Choice::Themes => Some(picker),
-        Popup::Picker(_)
-        | Popup::Reader(_)
-        | Popup::Comment(_)
-        | Popup::Task(_)
-        | Popup::Jobs { .. }
-        | Popup::Costs(_)
-        | Popup::Peek(_)
-        | Popup::EventLog(_)
-        | Popup::Confirm(_) => None,
+    let picker = state.popups.iter().rev().find_map(|popup| {
+        let Popup::Picker(picker) = popup else {
+            return None;
+        };
+        (picker.choice == Choice::Themes).then_some(picker)
     })?;
     match picks(state, picker).into_iter().nth(picker.row)?.does {
         Does::Theme(theme) => Some(theme),

@@ -58,7 +58,7 @@ impl Life {
         if let Err(error) = self.shared.give_back(&self.member.name).await {
             self.outfit
                 .driver
-                .trouble("The task can not be given back", &error)
+                .trouble("The task can not be released", &error)
                 .await;
         }
     }

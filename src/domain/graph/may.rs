@@ -1,4 +1,4 @@
-//! Who may claim, complete and give back a task: the rules alone, for who decides and for who shows what can be done.
+//! Who may claim, complete and release a task: the rules alone, for who decides and for who shows what can be done.
 
 use super::super::ids::{Name, TaskId};
 use super::super::task::{Task, TaskStatus};

@@ -2,7 +2,7 @@
 
 mod expansions;
 
-use super::body::{Body, Taken};
+use super::body::{Body, Tabs, Taken};
 
 /// Most nesting of substitutions and `sh -c`.
 const DEPTH_MAX: usize = 8;
@@ -196,13 +196,20 @@ impl Lexer<'_> {
         if self.takes("<<<") {
             self.target()?;
             simple.is_fed = true;
-        } else if self.takes("<<-") || self.takes("<<") {
+        } else if self.takes("<<") {
+            let tabs = if self.takes("-") {
+                Tabs::Cut
+            } else {
+                Tabs::Kept
+            };
             self.skip_blanks();
+            // The shell takes such an end of a line away before it reads the mark.
+            while self.takes("\\\n") {}
             let taken = match self.peek() {
                 Some('\'' | '"' | '\\') => Taken::Literally,
                 Some(_) | None => Taken::Expanded,
             };
-            bodies.push(Body::new(self.word()?.text, taken)?);
+            bodies.push(Body::new(self.word()?.text, taken, tabs)?);
             simple.is_fed = true;
         } else if self.takes("<(") {
             self.substitution(')')?;

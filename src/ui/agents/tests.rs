@@ -99,6 +99,10 @@ fn who_comes_again_under_a_name_does_not_undo_what_the_one_before_used() {
         (80, 2, Some(0.75)),
         // The same one after a restart.
         (80, 2, Some(0.75)),
+        // Another one, whose first call took more than all of the one before.
+        (900, 1, Some(9.0)),
+        // And one more, with as many calls.
+        (1000, 1, Some(10.0)),
     ];
     let mut seen = Vec::new();
     for (total, calls, cost) in told {
@@ -111,6 +115,8 @@ fn who_comes_again_under_a_name_does_not_undo_what_the_one_before_used() {
         (350, 3, Some(3.5)),
         (380, 4, Some(3.75)),
         (380, 4, Some(3.75)),
+        (1280, 5, Some(12.75)),
+        (2280, 6, Some(22.75)),
     ];
     assert_eq!(seen, expected);
 }

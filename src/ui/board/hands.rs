@@ -45,7 +45,7 @@ pub fn why_not(state: &UiState, task: &Task, hand: Hand) -> Option<String> {
         Hand::Release if owner(task).is_none() => {
             let owner = one_line(&task.owner);
             return Some(format!(
-                "{id} belongs to {owner}, who is no member here: whoever gave it that owner takes it back."
+                "{id} belongs to {owner}, who is no member here: whoever gave it that owner releases it."
             ));
         }
         Hand::Release => Ok(()),
@@ -86,7 +86,7 @@ fn words(task: &Task, error: &GraphError) -> String {
         match owner.as_str() {
             "user" => format!("{id} is yours already."),
             "" => format!("{id} is in progress, and nobody is named."),
-            _ => format!("{id} is the task of {owner}: {{board.release}} takes it back."),
+            _ => format!("{id} is the task of {owner}: {{board.release}} releases it."),
         }
     } else if let GraphError::Blocked(_, open) = error {
         format!("{id} waits for {open}.")
@@ -121,15 +121,15 @@ mod tests {
             ),
             (
                 2,
-                no("#2 is the task of alice: u takes it back."),
+                no("#2 is the task of alice: u releases it."),
                 None,
-                no("#2 is the task of alice: u takes it back."),
+                no("#2 is the task of alice: u releases it."),
             ),
             (
                 3,
-                no("#3 is the task of carol: u takes it back."),
+                no("#3 is the task of carol: u releases it."),
                 None,
-                no("#3 is the task of carol: u takes it back."),
+                no("#3 is the task of carol: u releases it."),
             ),
             (
                 4,

@@ -52,7 +52,7 @@ impl Step {
         match self {
             Step::Claimed { by, attempt: 0..=1 } => format!("claimed by {by}"),
             Step::Claimed { by, attempt } => format!("claimed by {by}, attempt {attempt}"),
-            Step::Released { by } => format!("given back by {by}"),
+            Step::Released { by } => format!("released by {by}"),
             Step::Completed { by } if by.is_empty() => "completed".into(),
             Step::Completed { by } => format!("completed by {by}"),
             Step::Freed => "ready: nothing keeps it any more".into(),
@@ -257,7 +257,7 @@ mod tests {
                 "5 completed by carol",
                 "4 edited",
                 "3 claimed by carol, attempt 2",
-                "2 given back by bob",
+                "2 released by bob",
                 "1 claimed by bob",
             ]
         );

@@ -158,6 +158,38 @@ fn what_is_peeked_at_can_be_acted_upon_and_goes_when_nothing_is_left() {
         vec![crate::ui::fixture::decided(request, "lead")],
     );
     assert!(state.popups.is_empty(), "{:?}", state.popups);
+    // So does the crew of another process: no key is to go to what is not drawn.
+    let mut state = busy(160, 45);
+    press(&mut state, "alt+w space");
+    state.end_of_run(state.now);
+    assert!(state.popups.is_empty(), "{:?}", state.popups);
+}
+
+#[test]
+fn the_keys_of_the_pane_below_a_peek_do_what_they_do_without_it() {
+    // Follow the newest.
+    let mut state = busy(160, 45);
+    press(&mut state, "esc 5 g space");
+    assert!(state.selected.letter.is_some());
+    press(&mut state, "f");
+    assert_eq!(state.selected.letter, None);
+    assert!(matches!(state.popups.as_slice(), [Popup::Peek(_)]));
+    // A filter is written in the pane: the peek makes room for it.
+    for pane in [3, 4, 5] {
+        let mut state = busy(160, 45);
+        press(&mut state, &format!("esc {pane} g space / \"x\""));
+        assert!(state.popups.is_empty(), "{pane}");
+        let shown = Pane::ALL.into_iter().find(|p| p.number() == pane).unwrap();
+        assert_eq!(state.filters.words(shown), "x", "{pane}");
+    }
+    // What is asked about a worktree is asked over the peek.
+    let mut state = crate::ui::tests::merging::on(160, 45, 2);
+    press(&mut state, "space");
+    assert_eq!(press(&mut state, "W").len(), 1);
+    let judged = super::hands::judged(2, crate::domain::worktree::Losses::default());
+    tell(&mut state, vec![judged]);
+    let asks = matches!(state.popups.as_slice(), [Popup::Peek(_), Popup::Confirm(_)]);
+    assert!(asks, "{:?}", state.popups);
 }
 
 #[test]

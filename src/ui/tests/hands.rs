@@ -78,7 +78,7 @@ fn what_can_not_be_done_is_said_and_not_offered() {
             2,
             "c",
             None,
-            Some("#2 is the task of alice: u takes it back."),
+            Some("#2 is the task of alice: u releases it."),
         ),
         (None, 2, "u", Some("release"), None),
         (
@@ -86,7 +86,7 @@ fn what_can_not_be_done_is_said_and_not_offered() {
             2,
             "d",
             None,
-            Some("#2 is the task of alice: u takes it back."),
+            Some("#2 is the task of alice: u releases it."),
         ),
         (None, 4, "c", None, Some("#4 waits for #2.")),
         (None, 4, "u", None, Some("#4 is nobody's")),
@@ -126,7 +126,7 @@ fn what_can_not_be_done_is_said_and_not_offered() {
 fn a_question_goes_when_its_task_has_another_owner() {
     let mut state = at(160, 45, None, 2);
     press(&mut state, "u");
-    assert!(picture(&state).contains("Take #2 (Write the parser) from alice?"));
+    assert!(picture(&state).contains("Release #2 (Write the parser), the task of alice?"));
     let mut board = (*state.board).clone();
     board.take(TaskId(2), &name("alice"), Stamp(NOON)).unwrap();
     let bob = Claimer {
@@ -240,6 +240,7 @@ fn a_task_is_written_in_a_form_and_an_error_is_said_in_it() {
         ("a \"Draw\" ctrl+j enter", vec![add("Draw", &[])], false),
         ("a \"Draw\" esc", vec![], false),
         ("a \"Draw\" esc a enter", vec![add("Draw", &[])], false),
+        ("a \"Draw\" ctrl+c a enter", vec![add("Draw", &[])], false),
         (
             "a \"Draw\" ctrl+u \"It\" enter",
             vec![add("It", &[])],

@@ -8,6 +8,7 @@ use super::scenes::{Scene, cast, scenes};
 use crate::ui::fixture::{busy, cells, press, tell};
 use crate::ui::hit::{self, Hit};
 use crate::ui::layout::layout;
+use crate::ui::popup::Popup;
 use crate::ui::scrollbar::Scrollbar;
 use crate::ui::theme::roles;
 use crate::ui::{Msg, Pane, UiState, update};
@@ -135,4 +136,21 @@ fn a_pull_at_the_bar_of_a_popup_goes_there() {
         assert_eq!(bars(&state)[0].thumb().y, bar.at.y, "{keys}");
         assert_eq!(state.popups.len(), 1, "{keys}");
     }
+}
+
+#[test]
+fn a_pull_at_the_bar_of_a_diff_turns_to_the_file_that_is_in_view() {
+    let mut state = full(Pane::Lead);
+    tell(&mut state, vec![cast::diff_of_files()]);
+    let file = |state: &UiState| match state.popups.last() {
+        Some(Popup::Reader(reader)) => reader.row,
+        other => panic!("{other:?}"),
+    };
+    let last = state.diff.files().len() - 1;
+    assert!(last > 0);
+    let bar = bars(&state)[0];
+    mouse(&mut state, DOWN, bar.at.x, bar.at.bottom() - 1);
+    assert_eq!(file(&state), last);
+    mouse(&mut state, PULL, bar.at.x, bar.at.y);
+    assert_eq!(file(&state), 0);
 }

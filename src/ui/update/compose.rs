@@ -8,7 +8,7 @@ use crate::protocol::event::Level;
 use crate::ui::composer::Pasted;
 use crate::ui::first::{self, Weight};
 use crate::ui::keymap::{Action, Context, SLASH};
-use crate::ui::popup::{CommentStage, Popup};
+use crate::ui::popup::{Popup, Written};
 use crate::ui::state::{QUEUED_MAX, Queued, TWICE, UiState};
 use crate::ui::task_form::Field;
 use crate::ui::textual::bytes;
@@ -141,25 +141,26 @@ fn addressed<'a>(state: &UiState, text: &'a str) -> Result<(Name, &'a str), Stri
 
 /// Begins a new line in what is written.
 pub fn newline(state: &mut UiState) {
-    match state.popups.last_mut() {
-        Some(Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
-            comment.text.newline();
-        }
+    match state.popups.last_mut().map(Popup::written) {
+        Some(Some(Written::Comment(text))) => text.newline(),
         // The other fields have one line.
-        Some(Popup::Task(form)) if form.field == Field::Description => form.writing().newline(),
-        Some(_) => {}
+        Some(Some(Written::Task(form))) if form.field == Field::Description => {
+            form.writing().newline();
+        }
+        Some(
+            Some(Written::Search | Written::Filter(_) | Written::Choice(_) | Written::Task(_))
+            | None,
+        ) => {}
         None => state.composer.newline(),
     }
 }
 
 /// Deletes back to the start of the line in what is written.
 pub fn delete_to_start(state: &mut UiState) {
-    match state.popups.last_mut() {
-        Some(Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
-            comment.text.delete_to_start();
-        }
-        Some(Popup::Task(form)) => form.writing().delete_to_start(),
-        Some(_) => {}
+    match state.popups.last_mut().map(Popup::written) {
+        Some(Some(Written::Comment(text))) => text.delete_to_start(),
+        Some(Some(Written::Task(form))) => form.writing().delete_to_start(),
+        Some(Some(Written::Search | Written::Filter(_) | Written::Choice(_)) | None) => {}
         None => state.composer.delete_to_start(),
     }
 }
@@ -181,6 +182,9 @@ pub fn report(state: &mut UiState, pasted: Pasted) {
 
 /// Closes a popup, stops the shown agent, or, when it rests and after a hint, leaves.
 pub fn interrupt(state: &mut UiState, out: &mut Vec<Do>) {
+    if let Some(Popup::Task(_)) = state.popups.last() {
+        return super::task_form::close(state);
+    }
     if state.popups.pop().is_some() {
         return;
     }

@@ -21,20 +21,10 @@ pub fn open(state: &mut UiState) {
 
 /// The view of the log, where that is what has the keys.
 fn view(state: &mut UiState) -> Option<&mut LogView> {
-    match state.popups.last_mut() {
-        Some(Popup::EventLog(view)) => Some(view),
-        Some(
-            Popup::Reader(_)
-            | Popup::Picker(_)
-            | Popup::Comment(_)
-            | Popup::Task(_)
-            | Popup::Jobs { .. }
-            | Popup::Costs(_)
-            | Popup::Peek(_)
-            | Popup::Confirm(_),
-        )
-        | None => None,
-    }
+    let Some(Popup::EventLog(view)) = state.popups.last_mut() else {
+        return None;
+    };
+    Some(view)
 }
 
 /// Moves the selection; on the newest line it follows.

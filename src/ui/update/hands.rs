@@ -128,7 +128,7 @@ pub fn ask_removal(state: &mut UiState, out: &mut Vec<Do>) {
 
 /// What would be lost with a worktree is known: asks.
 pub fn judged(state: &mut UiState, task: TaskId, losses: &Losses, size: &str) {
-    if !state.popups.is_empty() {
+    if !state.is_in_panes() {
         // The person does something else by now.
         return;
     }
@@ -161,26 +161,19 @@ pub fn remove_now(state: &mut UiState, judged: Judged, out: &mut Vec<Do>) {
 
 /// Takes a question back whose answer means nothing any more.
 pub fn settle(state: &mut UiState) {
-    let asked = state.popups.iter().find_map(|popup| match popup {
-        Popup::Confirm(Question::Release { task, from }) => {
-            Some((*task, Hand::Release, Some(from.clone())))
-        }
-        Popup::Confirm(Question::Complete(task)) => Some((*task, Hand::Complete, None)),
-        Popup::Confirm(
+    let asked = state.popups.iter().find_map(|popup| {
+        let Popup::Confirm(question) = popup else {
+            return None;
+        };
+        match question {
+            Question::Release { task, from } => Some((*task, Hand::Release, Some(from.clone()))),
+            Question::Complete(task) => Some((*task, Hand::Complete, None)),
             Question::Quit
             | Question::Force(_)
             | Question::Merge(_)
             | Question::RemoveTree(_)
-            | Question::LoseTree(_),
-        )
-        | Popup::Reader(_)
-        | Popup::Picker(_)
-        | Popup::Comment(_)
-        | Popup::Task(_)
-        | Popup::Jobs { .. }
-        | Popup::EventLog(_)
-        | Popup::Costs(_)
-        | Popup::Peek(_) => None,
+            | Question::LoseTree(_) => None,
+        }
     });
     let Some((id, hand, from)) = asked else {
         return;

@@ -61,7 +61,12 @@ fn popup_to(state: &mut UiState, bar: Scrollbar, row: u16) {
         Some(Popup::Reader(reader)) if matches!(reader.text, Text::Help(_)) => {
             read::select_near(state, at);
         }
-        Some(Popup::Reader(reader)) => reader.scroll = first,
+        Some(Popup::Reader(reader)) => {
+            reader.scroll = first;
+            if matches!(reader.text, Text::Diff(_)) {
+                read::scrolled(state);
+            }
+        }
         Some(Popup::Picker(picker)) => picker.row = at,
         Some(Popup::Jobs { row }) => *row = at,
         Some(Popup::EventLog(_)) => super::event_log::select(state, at),

@@ -37,7 +37,7 @@ use super::complete::Completion;
 use super::keymap::{Action, Context, Found};
 use super::keys;
 use super::pane::{Focus, Pane};
-use super::popup::{CommentStage, Popup, Searching, Text};
+use super::popup::{Popup, Text, Written};
 use super::replay::Player;
 use super::state::{Flash, Motion, MouseOwner, SPIN, UiState};
 use crate::domain::own_theme::ThemeChoice;
@@ -126,22 +126,13 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
         Msg::Window(window) => state.attention.window(window),
         Msg::Edited(text) => {
             let text = text.trim_end_matches('\n');
-            match state.popups.last_mut() {
-                Some(Popup::Comment(comment)) => comment.text.set(text),
-                Some(Popup::Task(form)) => {
-                    let text = form.fitting(text);
-                    form.writing().set(&text);
-                }
-                Some(
-                    Popup::Reader(_)
-                    | Popup::Picker(_)
-                    | Popup::Jobs { .. }
-                    | Popup::Costs(_)
-                    | Popup::Peek(_)
-                    | Popup::EventLog(_)
-                    | Popup::Confirm(_),
-                )
-                | None => state.composer.set(text),
+            if let Some(Popup::Comment(comment)) = state.popups.last_mut() {
+                comment.text.set(text);
+            } else if let Some(form) = task_form::form(state) {
+                let text = form.fitting(text);
+                form.writing().set(&text);
+            } else {
+                state.composer.set(text);
             }
             state.dirty = true;
         }
@@ -220,32 +211,20 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
 
 /// A key without another meaning: text, where there is a text field.
 fn text_key(state: &mut UiState, key: KeyEvent) {
-    match state.popups.last_mut() {
-        Some(Popup::Reader(reader)) if reader.searching == Searching::Typing => {
-            read::write(state, |words| {
-                words.key(key);
-            });
+    match state.popups.last_mut().map(Popup::written) {
+        Some(Some(Written::Search)) => read::write(state, |words| {
+            words.key(key);
+        }),
+        Some(Some(Written::Filter(words))) => {
+            words.key(key);
         }
-        Some(Popup::EventLog(view)) if view.searching == Searching::Typing => {
-            view.filter.key(key);
-        }
-        Some(Popup::Picker(picker)) => {
+        Some(Some(Written::Choice(picker))) => {
             picker.search.key(key);
             picker.row = 0;
         }
-        Some(Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
-            comment.text.key(key);
-        }
-        Some(Popup::Task(form)) => form.writing().key(key),
-        Some(
-            Popup::Reader(_)
-            | Popup::Comment(_)
-            | Popup::Jobs { .. }
-            | Popup::Costs(_)
-            | Popup::Peek(_)
-            | Popup::EventLog(_)
-            | Popup::Confirm(_),
-        ) => {}
+        Some(Some(Written::Comment(text))) => text.key(key),
+        Some(Some(Written::Task(form))) => form.writing().key(key),
+        Some(None) => {}
         None => match state.focus {
             Focus::Composer => {
                 state.composer.key(key);
@@ -270,35 +249,23 @@ fn paste(state: &mut UiState, text: &str) {
     state.dirty = true;
     compose::disarm(state);
     let is_searching = state.is_searching();
-    match state.popups.last_mut() {
-        Some(Popup::Reader(reader)) if reader.searching == Searching::Typing => {
-            read::write(state, |words| words.insert(text));
-        }
-        Some(Popup::EventLog(view)) if view.searching == Searching::Typing => {
-            view.filter.insert(text);
-        }
-        Some(Popup::Picker(picker)) => {
+    match state.popups.last_mut().map(Popup::written) {
+        Some(Some(Written::Search)) => read::write(state, |words| words.insert(text)),
+        Some(Some(Written::Filter(words))) => words.insert(text),
+        Some(Some(Written::Choice(picker))) => {
             picker.search.insert(text);
             picker.row = 0;
         }
-        Some(Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
-            let pasted = comment.text.paste(text);
+        Some(Some(Written::Comment(comment))) => {
+            let pasted = comment.paste(text);
             compose::report(state, pasted);
         }
-        Some(Popup::Task(form)) => {
+        Some(Some(Written::Task(form))) => {
             let text = form.fitting(text);
             let pasted = form.writing().paste(&text);
             compose::report(state, pasted);
         }
-        Some(
-            Popup::Reader(_)
-            | Popup::Comment(_)
-            | Popup::Jobs { .. }
-            | Popup::Costs(_)
-            | Popup::Peek(_)
-            | Popup::EventLog(_)
-            | Popup::Confirm(_),
-        ) => {}
+        Some(None) => {}
         None if is_searching => find::write(state, |words| words.insert(text)),
         None => match state.focus {
             Focus::Pane(pane) if state.is_filtering() => {

@@ -60,7 +60,7 @@ fn pull(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
         | Held::Border
         | Held::Ground(_)
         | Held::Replay(_)
-        | Held::Scrollbar(Scrolls::Pane(_), _) => !state.popups.is_empty(),
+        | Held::Scrollbar(Scrolls::Pane(_), _) => !state.is_in_panes(),
     };
     if is_covered {
         // What a popup covers is out of reach.
@@ -106,18 +106,9 @@ fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
         Toward::Left | Toward::Right => None,
     };
     if let Some(popup) = state.popups.last() {
-        let times = match popup {
-            Popup::Reader(_) => NOTCH,
-            // A row of a list is a step by itself.
-            Popup::Picker(_)
-            | Popup::Jobs { .. }
-            | Popup::Costs(_)
-            | Popup::Peek(_)
-            | Popup::EventLog(_)
-            | Popup::Comment(_)
-            | Popup::Task(_)
-            | Popup::Confirm(_) => 1,
-        };
+        // A row of a list is a step by itself.
+        let is_text = matches!(popup, Popup::Reader(_));
+        let times = if is_text { NOTCH } else { 1 };
         for by in std::iter::repeat_n(lines, times).flatten() {
             movement::scroll(state, by);
         }

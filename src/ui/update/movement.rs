@@ -8,11 +8,13 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::layout;
 pub use crate::ui::pane::Way;
 use crate::ui::pane::{Focus, Pane};
-use crate::ui::popup::{CommentStage, Popup, Question, Searching, Text};
+use crate::ui::popup::{CommentStage, Popup, Question, Searching};
 use crate::ui::state::UiState;
-use crate::ui::theme::Theme;
 use crate::ui::transcript::{Scroll, Viewport};
-use crate::ui::{needs_card, readers, rows, text_search};
+use crate::ui::{needs_card, rows, text_search};
+
+/// Rows of a page in a list over the panes.
+const PAGE: usize = 10;
 
 /// Gives the keys to a pane.
 pub fn focus(state: &mut UiState, pane: Pane) {
@@ -128,32 +130,27 @@ pub fn subagent(state: &mut UiState) {
 
 /// One step back: popup, composer, filter, whole screen, teammate.
 pub fn back(state: &mut UiState) {
-    match state.popups.last_mut() {
-        Some(Popup::Reader(reader))
-            if reader.searching == Searching::Typing || text_search::is_on(reader) =>
-        {
-            return super::read::end(reader);
-        }
-        Some(Popup::EventLog(view)) if view.has_filter() => return view.end_filter(),
-        Some(Popup::Comment(comment)) if comment.stage == CommentStage::Verdict => {
-            comment.stage = CommentStage::Writing;
-            return;
-        }
-        Some(Popup::Task(_)) => return super::task_form::close(state),
-        Some(
-            Popup::Reader(_)
-            | Popup::Picker(_)
-            | Popup::Comment(_)
-            | Popup::Jobs { .. }
-            | Popup::Costs(_)
-            | Popup::Peek(_)
-            | Popup::EventLog(_)
-            | Popup::Confirm(_),
-        ) => {
-            state.popups.pop();
-            return;
-        }
-        None => {}
+    if let Some(Popup::Reader(reader)) = state.popups.last_mut()
+        && (reader.searching == Searching::Typing || text_search::is_on(reader))
+    {
+        return super::read::end(reader);
+    }
+    if let Some(Popup::EventLog(view)) = state.popups.last_mut()
+        && view.has_filter()
+    {
+        return view.end_filter();
+    }
+    if let Some(Popup::Comment(comment)) = state.popups.last_mut()
+        && comment.stage == CommentStage::Verdict
+    {
+        comment.stage = CommentStage::Writing;
+        return;
+    }
+    if let Some(Popup::Task(_)) = state.popups.last() {
+        return super::task_form::close(state);
+    }
+    if state.popups.pop().is_some() {
+        return;
     }
     if complete::put_away(state) {
         return;
@@ -203,7 +200,7 @@ pub fn close(state: &mut UiState, out: &mut Vec<Do>) {
 
 /// Shows the newest of a conversation or of the inbox, and stays with it.
 pub fn follow(state: &mut UiState) {
-    if !state.popups.is_empty() {
+    if !state.is_in_panes() {
         return super::event_log::follow(state);
     }
     match state.focus.pane() {
@@ -311,45 +308,24 @@ pub fn viewport(state: &UiState) -> Viewport {
 }
 
 fn scroll_popup(state: &mut UiState, by: Scroll) {
-    let screen = state.size;
-    let theme = Theme::default();
-    let (len, page) = match state.popups.last() {
-        Some(Popup::Reader(reader)) if matches!(reader.text, Text::Help(_)) => {
-            return super::read::select(state, by);
-        }
-        Some(Popup::Reader(reader)) => {
-            let area = readers::area(screen);
-            let width = area.width.saturating_sub(4);
-            let lines = readers::lines(state, reader, width, &theme).len();
-            let page = usize::from(area.height.saturating_sub(2)).max(1);
-            (lines.saturating_sub(page) + 1, page)
-        }
-        Some(Popup::Picker(picker)) => (rows::picks(state, picker).len(), 10),
-        Some(Popup::Jobs { .. }) => (state.jobs.listed().len(), 10),
-        Some(Popup::EventLog(_)) => return super::event_log::scroll(state, by),
-        Some(Popup::Costs(_)) => return costs::scroll(state, by),
-        Some(Popup::Peek(_)) => return peek::scroll(state, by),
-        Some(Popup::Comment(_) | Popup::Task(_) | Popup::Confirm(_)) | None => return,
-    };
-    match state.popups.last_mut() {
-        Some(Popup::Reader(reader)) => {
-            let before = reader.scroll;
-            reader.scroll = step(before.min(len - 1), len, by, page);
-            if matches!(reader.text, Text::Diff(_)) && reader.scroll != before {
-                super::read::scrolled(state);
+    match state.popups.last() {
+        Some(Popup::Reader(_)) => super::read::scroll(state, by),
+        Some(Popup::Picker(picker)) => {
+            let len = rows::picks(state, picker).len();
+            if let Some(Popup::Picker(picker)) = state.popups.last_mut() {
+                picker.row = step(picker.row, len, by, PAGE);
             }
         }
-        Some(Popup::Picker(picker)) => picker.row = step(picker.row, len, by, page),
-        Some(Popup::Jobs { row }) => *row = step(*row, len, by, page),
-        Some(
-            Popup::EventLog(_)
-            | Popup::Costs(_)
-            | Popup::Peek(_)
-            | Popup::Comment(_)
-            | Popup::Task(_)
-            | Popup::Confirm(_),
-        )
-        | None => {}
+        Some(Popup::Jobs { .. }) => {
+            let len = state.jobs.listed().len();
+            if let Some(Popup::Jobs { row }) = state.popups.last_mut() {
+                *row = step(*row, len, by, PAGE);
+            }
+        }
+        Some(Popup::EventLog(_)) => super::event_log::scroll(state, by),
+        Some(Popup::Costs(_)) => costs::scroll(state, by),
+        Some(Popup::Peek(_)) => peek::scroll(state, by),
+        Some(Popup::Comment(_) | Popup::Task(_) | Popup::Confirm(_)) | None => {}
     }
 }
 

@@ -164,20 +164,18 @@ pub fn open(state: &mut UiState) {
         movement::show(state, &agent);
         return;
     }
-    match state.popups.last() {
-        Some(Popup::EventLog(_)) => return event_log::show(state),
-        Some(Popup::Costs(_)) => return costs::show(state),
-        // What is peeked at is what is selected.
-        Some(Popup::Peek(_)) => drop(state.popups.pop()),
-        Some(
-            Popup::Reader(_)
-            | Popup::Picker(_)
-            | Popup::Comment(_)
-            | Popup::Task(_)
-            | Popup::Jobs { .. }
-            | Popup::Confirm(_),
-        )
-        | None => {}
+    // What is peeked at is what is selected.
+    let is_peek = |popup: &mut Popup| matches!(popup, Popup::Peek(_));
+    state.popups.pop_if(is_peek);
+    if let Some(Popup::EventLog(_)) = state.popups.last() {
+        return event_log::show(state);
+    }
+    if let Some(Popup::Costs(_)) = state.popups.last() {
+        return costs::show(state);
+    }
+    if !state.popups.is_empty() {
+        // A list with nothing in it.
+        return;
     }
     match state.focus.pane() {
         Pane::Lead => {
@@ -228,22 +226,15 @@ pub fn letter_and_thread(state: &mut UiState, number: u64) {
 
 /// Begins to search a text or the help, or to filter the list that has the keys.
 pub fn filter(state: &mut UiState) {
-    match state.popups.last_mut() {
-        Some(Popup::Reader(reader)) => super::read::begin(reader),
-        Some(Popup::EventLog(view)) => view.searching = Searching::Typing,
-        Some(
-            Popup::Picker(_)
-            | Popup::Comment(_)
-            | Popup::Task(_)
-            | Popup::Jobs { .. }
-            | Popup::Costs(_)
-            | Popup::Peek(_)
-            | Popup::Confirm(_),
-        ) => {}
-        None => {
-            let pane = state.focus.pane();
-            state.filters.begin(pane);
-        }
+    if let Some(Popup::Reader(reader)) = state.popups.last_mut() {
+        super::read::begin(reader);
+    } else if let Some(Popup::EventLog(view)) = state.popups.last_mut() {
+        view.searching = Searching::Typing;
+    } else if state.is_in_panes() {
+        // The words are written in the pane: what is peeked at makes room.
+        state.popups.pop();
+        let pane = state.focus.pane();
+        state.filters.begin(pane);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The keys of a text that is read: the search in it, and the selected entry of the help.
 
-use super::movement::Way;
+use super::movement::{self, Way};
 use super::{find, popups, unknown};
 use crate::protocol::event::Level;
 use crate::ui::diff::{self, Spot};
@@ -20,20 +20,10 @@ const NOTHING: &str = "Nothing in this text has these words.";
 
 /// The text that has the keys.
 fn reader(state: &mut UiState) -> Option<&mut Reader> {
-    match state.popups.last_mut() {
-        Some(Popup::Reader(reader)) => Some(reader),
-        Some(
-            Popup::Picker(_)
-            | Popup::Comment(_)
-            | Popup::Task(_)
-            | Popup::Jobs { .. }
-            | Popup::Costs(_)
-            | Popup::Peek(_)
-            | Popup::EventLog(_)
-            | Popup::Confirm(_),
-        )
-        | None => None,
-    }
+    let Some(Popup::Reader(reader)) = state.popups.last_mut() else {
+        return None;
+    };
+    Some(reader)
 }
 
 /// Begins to write what is searched for; what was searched for before is there to be changed.
@@ -90,8 +80,31 @@ fn take(state: &mut UiState) -> Option<Action> {
     None
 }
 
+/// Moves the text; of the help its selection.
+pub fn scroll(state: &mut UiState, by: Scroll) {
+    let Some(Popup::Reader(reader)) = state.popups.last() else {
+        return;
+    };
+    if matches!(reader.text, Text::Help(_)) {
+        return select(state, by);
+    }
+    let area = readers::area(state.size);
+    let width = area.width.saturating_sub(4);
+    let lines = readers::lines(state, reader, width, &Theme::default()).len();
+    let page = usize::from(area.height.saturating_sub(2)).max(1);
+    let most = lines.saturating_sub(page);
+    let (before, is_diff) = (reader.scroll, matches!(reader.text, Text::Diff(_)));
+    let to = movement::step(before.min(most), most + 1, by, page);
+    if let Some(reader) = self::reader(state) {
+        reader.scroll = to;
+    }
+    if is_diff && to != before {
+        scrolled(state);
+    }
+}
+
 /// Moves the selection of the help.
-pub fn select(state: &mut UiState, by: Scroll) {
+fn select(state: &mut UiState, by: Scroll) {
     let Some((rows, first, page)) = seen(state) else {
         return;
     };

@@ -15,20 +15,10 @@ use crate::ui::task_form::TaskForm;
 
 /// The form that has the keys.
 pub fn form(state: &mut UiState) -> Option<&mut TaskForm> {
-    match state.popups.last_mut() {
-        Some(Popup::Task(form)) => Some(form),
-        Some(
-            Popup::Reader(_)
-            | Popup::Picker(_)
-            | Popup::Comment(_)
-            | Popup::Jobs { .. }
-            | Popup::EventLog(_)
-            | Popup::Costs(_)
-            | Popup::Peek(_)
-            | Popup::Confirm(_),
-        )
-        | None => None,
-    }
+    let Some(Popup::Task(form)) = state.popups.last_mut() else {
+        return None;
+    };
+    Some(form)
 }
 
 /// Gives the keys to the next field, or to the one before.
@@ -152,7 +142,7 @@ pub fn refused(state: &mut UiState, why: &str) {
         return;
     };
     form.error = why.into();
-    if state.popups.is_empty() {
+    if state.is_in_panes() {
         popups::push(state, Popup::Task(form));
     } else {
         state.task_draft = Some(form);

@@ -43,6 +43,10 @@ impl Lexer<'_> {
             word.expands = true;
             return parse_into(&inside, self.depth + 1, self.inner);
         }
+        if self.takes("$\\\n") {
+            // What it is shows behind the end of the line, which the shell takes away first.
+            return Err("a line ends in the middle of a variable".into());
+        }
         if self.takes("$((") {
             self.arithmetic()?;
             word.expands = true;
@@ -95,7 +99,7 @@ impl Lexer<'_> {
                 ')' if open > 0 => open -= 1,
                 ')' if self.takes(")") => return Ok(()),
                 ')' | '`' => return programs(),
-                '$' if self.peek() == Some('(') => return programs(),
+                '$' if matches!(self.peek(), Some('(' | '\\')) => return programs(),
                 _ => {}
             }
         }

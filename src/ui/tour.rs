@@ -2,6 +2,7 @@
 
 use super::keymap::{Action, Context};
 use super::pane::{Focus, Pane};
+use super::popup::{Choice, Popup, Text};
 use super::state::UiState;
 use super::textual::width;
 use super::transcript::Scroll;
@@ -61,8 +62,7 @@ pub fn line(state: &UiState) -> Option<String> {
     }
     let key = |context, action| state.keymap.key(context, action);
     if let Some(popup) = state.popups.last() {
-        let context = popup.context();
-        return Some(format!("{} closes this", key(context, Action::Back)));
+        return Some(over(state, popup));
     }
     if let Some((_, request)) = rows::selected_request(state) {
         return Some(waiting(state, request));
@@ -99,6 +99,41 @@ pub fn line(state: &UiState) -> Option<String> {
         }
     };
     Some(here)
+}
+
+/// What a popup is for; the hints below have its keys.
+fn over(state: &UiState, popup: &Popup) -> String {
+    let words = match popup {
+        Popup::Reader(reader) => match reader.text {
+            Text::Help(_) => "All keys, those of this place first",
+            Text::Todo(_) => "A step of the agent's own list",
+            Text::Task(_) => "All that is known of the task, and what happened to it",
+            Text::Diff(_) => "What the branch of the task changes, file by file",
+            Text::Letter(_) => "What the two wrote to one another",
+            Text::Problems => "What is in the way, why, and what helps",
+            Text::Skills => "What agents load when the work calls for it",
+        },
+        Popup::Picker(picker) => match picker.choice {
+            Choice::Palette { .. } => "A few letters of an action find it",
+            Choice::Models => "The models that the server lists",
+            Choice::Scopes(_) => "How far the permission reaches, for the whole team",
+            Choice::Copy => "What of the conversation is copied",
+            Choice::Rules => "What the whole team may do unasked",
+            Choice::Themes => "The screen shows what is selected before it is kept",
+        },
+        Popup::Comment(_) => "The one who asks reads what you write",
+        Popup::Jobs { .. } => "What agents run in the background",
+        Popup::EventLog(_) => "What happened, by whom and why; the newest last",
+        Popup::Costs(_) => "What everybody has used, and what for",
+        Popup::Peek(_) => {
+            let key = |scroll| state.keymap.key(Context::Panes, Action::Move(scroll));
+            let (down, up) = (key(Scroll::LineDown), key(Scroll::LineUp));
+            return format!("{down} and {up} go on in the list, and this goes along");
+        }
+        Popup::Task(_) => "The board is yours, too: teammates claim what you add",
+        Popup::Confirm(_) => "Nothing is done before you answer",
+    };
+    words.into()
 }
 
 /// Columns that the line has for its words: before it stands a mark, behind it the key that puts it away.
@@ -387,7 +422,21 @@ mod tests {
                 "alt+4 enter",
                 "This is alice, live. Esc goes back to the lead",
             ),
-            (without_conflict(0), "f1", "Esc closes this"),
+            (
+                without_conflict(0),
+                "f1",
+                "All keys, those of this place first",
+            ),
+            (
+                without_conflict(0),
+                "alt+3 space",
+                "j and k go on in the list, and this goes along",
+            ),
+            (
+                without_conflict(0),
+                "alt+3 enter",
+                "All that is known of the task, and what happened to it",
+            ),
         ];
         for (events, keys, expected) in cases {
             let mut state = told(70, 20, events);

@@ -121,6 +121,12 @@ fn words(state: &UiState, binding: &Bound) -> String {
     {
         return format!("wait for {id}");
     }
+    if binding.context == Context::TaskForm
+        && action == Action::Accept
+        && let Some(Popup::Task(form)) = state.popups.last()
+    {
+        return if form.id.is_some() { "save" } else { "add" }.into();
+    }
     if action == Action::Interrupt {
         return format!("stop {}", state.shown);
     }

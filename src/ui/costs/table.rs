@@ -256,8 +256,10 @@ pub fn tasks(state: &UiState, accounts: &Accounts, columns: usize, theme: &Theme
         let task = state.board.get(*id);
         let ((shape, style), words) = match task {
             Some(task) => {
-                let by =
-                    Name::party(&task.owner).map_or_else(|_| String::new(), |n| format!("  @{n}"));
+                let by = Name::party(&task.owner).map_or_else(
+                    |_| String::new(),
+                    |n| format!("  @{}", look::called(n.as_str())),
+                );
                 let words = format!("{id} {}{by}", one_line(&task.subject));
                 let (shape, _, style) = look::task(&state.board, task, theme);
                 ((shape, style), words)

@@ -196,7 +196,7 @@ fn what_the_person_claimed_gets_a_worktree_and_outlives_a_kill() {
     assert!(!doctor.contains("#1"), "{doctor}");
     for more in [&["--resume"][..], &[]] {
         let mut screen = open(&project, more);
-        screen.wait_for("@user");
+        screen.wait_for("@you");
         assert_eq!(task(&project, 1)["owner"], "user");
         screen.send("\x1b");
         screen.wait_for("i to write");

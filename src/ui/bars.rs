@@ -265,9 +265,9 @@ fn all_buttons(state: &UiState, request: &Request) -> Vec<Button> {
     }
 }
 
-/// The buttons of a popup that asks, in its last row.
-pub fn box_buttons(state: &UiState, popup: &Popup, row: Rect) -> Vec<Placed<Button>> {
-    let buttons: &[(Action, &'static str)] = match popup {
+/// What the buttons of a popup that asks do and say; none where it does not ask.
+pub fn asked(state: &UiState, popup: &Popup) -> &'static [(Action, &'static str)] {
+    match popup {
         Popup::Comment(comment) => match comment.stage {
             CommentStage::Writing if state.requests.is_question(&comment.request) => &[
                 (Action::Accept, "send the answer"),
@@ -328,8 +328,12 @@ pub fn box_buttons(state: &UiState, popup: &Popup, row: Rect) -> Vec<Placed<Butt
         | Popup::Costs(_)
         | Popup::Peek(_)
         | Popup::EventLog(_) => &[],
-    };
-    let parts = buttons.iter().map(|(action, words)| {
+    }
+}
+
+/// The buttons of a popup that asks, in its last row.
+pub fn box_buttons(state: &UiState, popup: &Popup, row: Rect) -> Vec<Placed<Button>> {
+    let parts = asked(state, popup).iter().map(|(action, words)| {
         let button = Button {
             key: state.keymap.key(popup.context(), *action),
             words,

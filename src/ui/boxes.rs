@@ -180,7 +180,7 @@ fn tree(state: &UiState, id: TaskId) -> String {
 fn remove(state: &UiState, judged: &Judged) -> String {
     let (id, size) = (judged.task, &judged.size);
     let losses = if judged.losses.is_empty() {
-        "Nothing is lost: all of it is merged.".to_string()
+        "Nothing would be lost.".to_string()
     } else {
         format!(
             "It has {}: you are asked again before that is lost.",

@@ -3,6 +3,7 @@
 use super::board::{self, Hand};
 use super::event_log::{self, About};
 use super::first;
+use super::hint_words::{CLEAR_FILTER, END_SEARCH, words};
 use super::keymap::{Action, Bound, Context, Found};
 use super::keys;
 use super::pane::{Focus, Pane};
@@ -38,11 +39,6 @@ pub enum Urgency {
     /// The way to all the others: it always has its place.
     Always,
 }
-
-/// What `Back` does in a filtered list.
-const CLEAR_FILTER: &str = "clear filter";
-/// What `Back` does in a searched conversation.
-const END_SEARCH: &str = "end search";
 
 /// The keys that do something now, the most useful first.
 pub fn hints(state: &UiState) -> Vec<Hint> {
@@ -102,85 +98,6 @@ fn place(hint: &Hint) -> u8 {
         (_, true) => 1,
         (Urgency::Usual | Urgency::Always, false) => 2,
     }
-}
-
-fn words(state: &UiState, binding: &Bound) -> String {
-    let action = binding.action;
-    let is_closing_view = state.zoom.is_some() || !state.shown.is_lead();
-    if action == Action::Waiting {
-        return match state.requests.for_person() {
-            1 => "1 needs you".into(),
-            n => format!("{n} need you"),
-        };
-    }
-    if let Some(words) = answer_words(state, binding) {
-        return words.into();
-    }
-    if action == Action::TurnWait
-        && let Some((_, id)) = board::selected(state)
-    {
-        return format!("wait for {id}");
-    }
-    if action == Action::Interrupt {
-        return format!("stop {}", state.shown);
-    }
-    if action == Action::Close && is_closing_view {
-        return "close".into();
-    }
-    if binding.context == Context::EventLog
-        && let Some(Popup::EventLog(view)) = state.popups.last()
-    {
-        if action == Action::Back && view.has_filter() {
-            return "clear filter".into();
-        }
-        if action == Action::Trouble && view.is_trouble_only() {
-            return "everything".into();
-        }
-    }
-    if binding.context == Context::Reader
-        && action == Action::Back
-        && let Some(Popup::Reader(reader)) = state.popups.last()
-        && text_search::is_on(reader)
-    {
-        return END_SEARCH.into();
-    }
-    if action == Action::Back && binding.context == Context::Panes {
-        if state.filters.of(state.focus.pane()).is_some() {
-            return CLEAR_FILTER.into();
-        }
-        let agent = state.agents.get(&state.shown);
-        let is_searched = agent.is_some_and(|a| a.transcript.search().is_some());
-        if is_searched && state.focus == Focus::Pane(Pane::Lead) {
-            return END_SEARCH.into();
-        }
-        if !state.shown.is_lead() && state.zoom.is_none() {
-            return "back to lead".into();
-        }
-    }
-    binding.hint.into()
-}
-
-/// A question is not approved or rejected: it is answered.
-fn answer_words(state: &UiState, binding: &Bound) -> Option<&'static str> {
-    let id = if let Some(Popup::Comment(comment)) = state.popups.last() {
-        Some(&comment.request)
-    } else if state.is_in_panes() {
-        rows::selected_request(state).map(|(_, r)| &r.id)
-    } else {
-        None
-    };
-    if !id.is_some_and(|id| state.requests.is_question(id)) {
-        return None;
-    }
-    let words = [
-        (Context::Comment, Action::Accept, "send"),
-        (Context::In(Pane::Needs), Action::Reject, "decline"),
-        (Context::In(Pane::Needs), Action::Comment, "answer"),
-    ];
-    let found = words
-        .iter()
-        .find(|(context, action, _)| *context == binding.context && *action == binding.action);
-    found.map(|(_, _, words)| *words)
 }
 
 fn selected_task(state: &UiState) -> Option<&Task> {

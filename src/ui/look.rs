@@ -19,6 +19,15 @@ use super::textual::fit;
 /// A shape, a few words, a style.
 pub type Look = (&'static str, String, Style);
 
+/// How a party is called in a sentence: the person is you.
+pub fn called(name: &str) -> String {
+    match name {
+        "user" => "you".into(),
+        "policy" => "a standing rule".into(),
+        name => one_line(name),
+    }
+}
+
 /// The shape and the style of where a task stands.
 pub fn standing(standing: Standing, theme: &Theme) -> (&'static str, Style) {
     match standing {
@@ -31,7 +40,7 @@ pub fn standing(standing: Standing, theme: &Theme) -> (&'static str, Style) {
 
 /// How a task looks.
 pub fn task(graph: &TaskGraph, task: &Task, theme: &Theme) -> Look {
-    let owner = one_line(&task.owner);
+    let owner = called(&task.owner);
     let here = board::standing(graph, task);
     let words = match here {
         Standing::InProgress if owner.is_empty() => "in progress".into(),

@@ -25,6 +25,7 @@ pub(crate) mod fixture;
 mod fuzzy;
 mod graph;
 mod help;
+mod hint_words;
 mod hints;
 mod hit;
 mod jobs;

@@ -4,6 +4,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::board::{self, Standing};
+use super::look::called;
 use super::state::UiState;
 use super::textual::{age, clock, count, dollars, pad, width as columns, wrap};
 use super::theme::Theme;
@@ -38,7 +39,7 @@ pub fn lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<L
     };
     let here = board::standing(&state.board, task);
     let by = match (here, task.owner.is_empty()) {
-        (Standing::Done, false) => format!(" by {}", one_line(&task.owner)),
+        (Standing::Done, false) => format!(" by {}", called(&task.owner)),
         _ => String::new(),
     };
     out.push(Line::from(vec![

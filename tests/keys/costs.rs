@@ -5,19 +5,15 @@ use std::path::Path;
 use crate::desk::{CTRL_C, Desk, ESC};
 use crate::pty::Screen;
 
-/// Calls, input, read, written and output of an agent, as the panel on the screen has them.
+/// Calls, input, what was read from and written to the cache, and output of an agent, as the panel on the screen has
+/// them: the only line in which figures follow its name.
 fn figures(text: &str, agent: &str) -> Option<Vec<String>> {
-    let line = text
-        .lines()
-        .find(|l| l.contains(&format!(" {agent} ")) && l.contains("no price"))?;
-    let (_, behind) = line.split_once(&format!(" {agent} "))?;
-    Some(
-        behind
-            .split_whitespace()
-            .take(5)
-            .map(str::to_string)
-            .collect(),
-    )
+    let name = format!(" {agent} ");
+    let behind = text.lines().filter_map(|line| line.split_once(&name));
+    behind
+        .map(|(_, behind)| behind.split_whitespace().take(5))
+        .map(|words| words.map(str::to_string).collect::<Vec<_>>())
+        .find(|words| words.len() == 5 && words.iter().all(|w| w.starts_with(char::is_numeric)))
 }
 
 #[test]

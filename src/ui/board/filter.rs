@@ -1,5 +1,6 @@
 //! The filter's language: words, `owner:NAME`, `status:ready`, `tag:T`, and `!` before what is not wanted.
 
+use crate::ui::look::called;
 use std::fmt;
 
 use super::index::Standing;
@@ -101,7 +102,10 @@ impl Query {
         self.terms.iter().all(|term| {
             let found = match &term.looks {
                 Looks::Status(all) => all.contains(&standing),
-                Looks::Owner(name) => task.owner.to_lowercase().contains(name),
+                Looks::Owner(name) => {
+                    let owners = [task.owner.to_lowercase(), called(&task.owner)];
+                    owners.iter().any(|owner| owner.contains(name))
+                }
                 Looks::Tag(tag) => task.tags.iter().any(|t| t.to_lowercase().contains(tag)),
                 Looks::Word(word) => hay
                     .get_or_insert_with(|| words(task, standing))
@@ -141,7 +145,7 @@ fn words(task: &Task, standing: Standing) -> String {
         "{} {} @{} {} {}",
         task.id,
         task.subject,
-        task.owner,
+        called(&task.owner),
         task.tags.join(" "),
         standing.word(),
     )

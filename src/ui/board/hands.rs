@@ -4,6 +4,7 @@ use crate::domain::graph::{Claimer, GraphError};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
+use crate::ui::look::called;
 use crate::ui::state::UiState;
 
 /// What the person does to a task.
@@ -69,8 +70,7 @@ pub fn why_no_removal(state: &UiState, id: TaskId) -> Option<String> {
         t.worktree == *tree && t.status == TaskStatus::InProgress && !t.owner.is_empty()
     };
     let task = tasks.find(at_work)?;
-    let (id, owner) = (task.id, one_line(&task.owner));
-    let owner = if is_own(task) { "you" } else { &owner };
+    let (id, owner) = (task.id, called(&task.owner));
     Some(format!(
         "The worktree stays: {id} is in progress there by {owner}."
     ))

@@ -2,6 +2,7 @@
 //!
 //! All of it comes from events, so a session that goes on and one that is replayed show the same.
 
+use crate::ui::look::called;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -148,7 +149,7 @@ impl History {
 
 /// What leads from one version of a task to the next one; `None`: nothing that matters.
 fn step(before: &Task, after: &Task) -> Option<Step> {
-    let by = |task: &Task| clip(&one_line(&task.owner), WORDS_MAX);
+    let by = |task: &Task| clip(&called(&task.owner), WORDS_MAX);
     let is_owned = |task: &Task| !task.owner.is_empty();
     if before.status != after.status && after.status == TaskStatus::Completed {
         return Some(Step::Completed { by: by(after) });

@@ -1,12 +1,12 @@
 //! The tasks of a board by their places, each with where it stands and its edges: made once a change.
 
+use crate::ui::look::called;
 use std::collections::{BTreeMap, HashMap};
 
 use super::critical::critical;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
-use crate::domain::text::one_line;
 use crate::ui::graph;
 use crate::ui::textual::width;
 
@@ -112,7 +112,7 @@ impl Index {
             let owner = task.owner.to_ascii_lowercase();
             out.open_of.entry(owner).or_insert(task.id);
         }
-        let names = board.tasks().map(|t| width(&one_line(&t.owner)));
+        let names = board.tasks().map(|t| width(&called(&t.owner)));
         out.longest_owner = names.max().unwrap_or(0);
         out.critical = critical(&out);
         out

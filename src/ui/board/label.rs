@@ -4,6 +4,7 @@ use crate::domain::graph::SUBJECT_MAX;
 use crate::domain::task::Task;
 use crate::domain::text::{clip, one_line};
 use crate::ui::graph::{NODE_MIN, rows_for};
+use crate::ui::look::called;
 use crate::ui::textual::width;
 
 /// The columns before the further rows of a node.
@@ -89,7 +90,7 @@ pub fn label(task: &Task) -> Label {
         number: task.id.to_string(),
         // Other programs may write longer ones.
         subject: clip(&one_line(&task.subject), SUBJECT_MAX),
-        owner: one_line(&task.owner),
+        owner: called(&task.owner),
     }
 }
 

@@ -81,6 +81,11 @@ pub struct Accounts {
 }
 
 impl Accounts {
+    /// Whether the price of any call is known.
+    pub fn is_priced(&self) -> bool {
+        self.sum.cost.is_some()
+    }
+
     /// How much of the sum `used` is, in thousandths: of the cost where it is known, else of the tokens.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 1000
     pub fn share(&self, used: &Used) -> u64 {

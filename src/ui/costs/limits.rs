@@ -55,16 +55,20 @@ pub fn lines(state: &UiState, accounts: &Accounts, columns: usize, theme: &Theme
         }
     }
     if !is_any {
-        let words = "none: with a setting as ceilings.team_cost or ceilings.agent_tokens, who reaches it pauses and you are asked";
+        let words = "none. With ceilings.team_cost or ceilings.agent_tokens in the settings, who reaches it pauses and you are asked";
         put("ceilings", words, theme.dim);
     }
-    if accounts.sum.cost.is_none()
-        && let Some(setup) = state.setup.as_ref().filter(|s| !s.scripted)
+    if !accounts.is_priced()
+        && let Some(setup) = state.setup.as_ref()
     {
-        let model = one_line(&setup.model);
-        let words = format!(
-            "of {model} not known. Set it, in dollars for a million tokens: [prices.\"{model}\"] with input = … and output = …"
-        );
+        let words = if setup.scripted {
+            "none: the model is scripted".into()
+        } else {
+            let model = one_line(&setup.model);
+            format!(
+                "of {model} not known. Set it, in dollars for a million tokens: [prices.\"{model}\"] with input = … and output = …"
+            )
+        };
         put("price", &words, theme.dim);
     }
     out

@@ -56,9 +56,9 @@ impl Column {
         match self {
             Calls => "calls",
             Input => "input",
-            Read => "read",
-            Written => "written",
-            Cached => "cached",
+            Read => "cache read",
+            Written => "cache write",
+            Cached => "cache",
             Output => "output",
             Tokens => "tokens",
             Cost => "cost",
@@ -72,9 +72,11 @@ impl Column {
     fn width(self) -> usize {
         match self {
             Calls => 6,
-            Input | Read | Cached | Output | Tokens => 8,
-            Written | Ceil => 9,
+            Input | Cached | Output | Tokens => 8,
+            Ceil => 9,
             Cost => 10,
+            Read => 12,
+            Written => 13,
             Share => 7,
             Bar => BAR + 2,
         }
@@ -102,26 +104,30 @@ impl Column {
     }
 }
 
-/// A bar of `share` thousandths; a little one is seen too.
+/// A bar of `share` thousandths; a little one is seen too. Of lines, as that of the board: on the selected row blocks
+/// would be holes.
 fn bar(share: u64) -> String {
     let cells = usize::try_from(share).unwrap_or(1000) * BAR;
     let full = (cells + 500) / 1000;
     let full = if share > 0 { full.max(1) } else { full };
-    format!("{}{}", "█".repeat(full), "░".repeat(BAR - full))
+    format!("{}{}", "━".repeat(full), "┄".repeat(BAR - full))
 }
 
-/// The columns that fit beside the names.
-fn form(state: &UiState, columns: usize) -> Vec<Column> {
+/// The columns that fit beside the names; that of the cost only where any price is known.
+fn form(state: &UiState, accounts: &Accounts, columns: usize) -> Vec<Column> {
     let has_ceiling = [Ceiling::AgentTokens, Ceiling::AgentCost]
         .iter()
         .any(|c| state.limits.ceilings.of(*c).is_some());
-    let kept = FORMS.iter().map(|form| {
-        let kept = form.iter().filter(|c| has_ceiling || **c != Ceil);
+    let mut kept = FORMS.iter().map(|form| {
+        let kept = form.iter().filter(|c| match c {
+            Ceil => has_ceiling,
+            Cost => accounts.is_priced(),
+            Calls | Input | Read | Written | Cached | Output | Tokens | Share | Bar => true,
+        });
         kept.copied().collect::<Vec<_>>()
     });
     let fits = |form: &Vec<Column>| NAMES_MIN + wide(form) <= columns;
-    let last = || vec![Tokens, Cost, Share];
-    kept.into_iter().find(fits).unwrap_or_else(last)
+    kept.find(fits).unwrap_or_else(|| vec![Tokens, Share])
 }
 
 fn wide(form: &[Column]) -> usize {
@@ -171,7 +177,7 @@ pub fn agents(
     columns: usize,
     theme: &Theme,
 ) -> Vec<CostLine> {
-    let form = form(state, columns);
+    let form = form(state, accounts, columns);
     let names = columns.saturating_sub(wide(&form)).min(NAMES_MAX);
     let mut out = vec![heads("  agent", names, &form, theme)];
     for account in &accounts.all {
@@ -231,13 +237,16 @@ pub fn tasks(state: &UiState, accounts: &Accounts, columns: usize, theme: &Theme
     if dearest.is_empty() {
         return Vec::new();
     }
-    let form: &[Column] = if columns >= 70 {
-        &[Calls, Tokens, Cost, Share]
-    } else {
-        &[Tokens, Cost, Share]
-    };
-    let names = columns.saturating_sub(wide(form));
-    let mut out = vec![heads("  task", names, form, theme)];
+    let form = [Calls, Tokens, Cost, Share]
+        .into_iter()
+        .filter(|c| match c {
+            Calls => columns >= 70,
+            Cost => accounts.is_priced(),
+            Input | Read | Written | Cached | Output | Tokens | Ceil | Share | Bar => true,
+        });
+    let form: Vec<Column> = form.collect();
+    let names = columns.saturating_sub(wide(&form));
+    let mut out = vec![heads("  task", names, &form, theme)];
     let mut rest = accounts.sum;
     for (_, used) in &dearest {
         rest = rest.since(*used);
@@ -247,8 +256,10 @@ pub fn tasks(state: &UiState, accounts: &Accounts, columns: usize, theme: &Theme
         let task = state.board.get(*id);
         let ((shape, style), words) = match task {
             Some(task) => {
-                let by =
-                    Name::party(&task.owner).map_or_else(|_| String::new(), |n| format!("  @{n}"));
+                let by = Name::party(&task.owner).map_or_else(
+                    |_| String::new(),
+                    |n| format!("  @{}", look::called(n.as_str())),
+                );
                 let words = format!("{id} {}{by}", one_line(&task.subject));
                 let (shape, _, style) = look::task(&state.board, task, theme);
                 ((shape, style), words)
@@ -266,7 +277,7 @@ pub fn tasks(state: &UiState, accounts: &Accounts, columns: usize, theme: &Theme
                 theme.text,
             ),
         ];
-        spans.extend(figures(form, used, share, None, theme.text, theme));
+        spans.extend(figures(&form, used, share, None, theme.text, theme));
         out.push(CostLine::about(Target::Task(*id), spans));
     }
     let beyond = dearest.len().saturating_sub(TASKS_SHOWN);
@@ -279,7 +290,7 @@ pub fn tasks(state: &UiState, accounts: &Accounts, columns: usize, theme: &Theme
         pad("  while no task was open", names),
         theme.dim,
     )];
-    spans.extend(figures(form, &rest, share, None, theme.dim, theme));
+    spans.extend(figures(&form, &rest, share, None, theme.dim, theme));
     out.push(CostLine::plain(spans));
     out
 }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use super::actors::Deed;
 use super::tell::task as titled;
-use super::{About, Told, Tone, Topic, called};
+use super::{About, Told, Tone, Topic};
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::stamp::Stamp;
 use crate::domain::task::{Task, TaskStatus};
+use crate::ui::look::called;
 use crate::ui::state::UiState;
 
 /// What is told of tasks that changed at once.

@@ -15,6 +15,7 @@ mod tests;
 
 use std::collections::VecDeque;
 
+use super::look::called;
 use super::state::UiState;
 use crate::domain::ids::{JobId, LetterId, Name, RequestId, TaskId};
 use crate::domain::stamp::Stamp;
@@ -165,15 +166,6 @@ impl Told {
     /// What happened to an agent: it is about it and found by its name.
     fn of(self, agent: &Name) -> Told {
         self.by(agent.as_str()).about(About::Agent(agent.clone()))
-    }
-}
-
-/// How a party is called in a sentence: the person is you.
-fn called(name: &str) -> String {
-    match name {
-        "user" => "you".into(),
-        "policy" => "a standing rule".into(),
-        name => one_line(name),
     }
 }
 

@@ -4,7 +4,7 @@
 //! letters, the team and the calls of the models is.
 
 use super::agents::{activity_changed, gone, team_changed, turn_ended};
-use super::{About, Told, Tone, Topic, board, called};
+use super::{About, Told, Tone, Topic, board};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::job::{Job, JobEnd};
 use crate::domain::mail::Letter;
@@ -14,6 +14,7 @@ use crate::domain::skill::SkillBook;
 use crate::domain::text::one_line;
 use crate::protocol::event::{LetterStep, Level, Setup};
 use crate::protocol::{Event, EventKind};
+use crate::ui::look::called;
 use crate::ui::sentence;
 use crate::ui::state::UiState;
 

@@ -64,10 +64,8 @@ fn an_older_record_has_no_calls_and_is_read_all_the_same() {
         "0",
         "0",
         "100",
-        "no",
-        "price",
         "100%",
-        "██████████",
+        "━━━━━━━━━━",
     ];
     assert_eq!(words, expected);
 }

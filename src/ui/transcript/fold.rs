@@ -77,9 +77,10 @@ pub fn calls(calls: &Calls, mark: Mark, page: Page<'_>) -> Vec<Row> {
             // Both ends are worth the same room; what one does not need the other has.
             let taken = width(&name) + width(&result) + 12;
             let each = page.columns.saturating_sub(taken) / 2;
+            let (first, last) = both(calls, each * 2);
             let left = |on: &str| each.saturating_sub(width(on));
-            let first = fit(&calls.first, each + left(&calls.last));
-            let last = fit(&calls.last, each + left(&calls.first));
+            let (before, behind) = (left(last), left(first));
+            let (first, last) = (fit(first, each + before), fit(last, each + behind));
             format!("{first} … {last}").trim().to_string()
         }
     };
@@ -98,6 +99,17 @@ pub fn calls(calls: &Calls, mark: Mark, page: Page<'_>) -> Vec<Row> {
         out.push(one(&calls.why, page.theme.error, page));
     }
     out
+}
+
+/// What the first and the last call are on; where both do not fit whole into `room`, without what stands in brackets:
+/// `alice … carol`.
+fn both(calls: &Calls, room: usize) -> (&str, &str) {
+    let (first, last) = (calls.first.as_str(), calls.last.as_str());
+    if width(first) + width(last) <= room {
+        return (first, last);
+    }
+    let [first, last] = [first, last].map(|on| on.split_once(" (").map_or(on, |(on, _)| on));
+    (first, last)
 }
 
 /// What the first line of a call says.

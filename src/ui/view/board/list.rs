@@ -65,8 +65,8 @@ fn spans(
         Standing::Ready | Standing::Assigned | Standing::Blocked | Standing::Done => words,
     };
     let guide = row.guide();
-    let columns = columns.saturating_sub(digits + 4 + width(&guide));
-    // On a narrow row the shape says that it is in progress or blocked.
+    let columns = columns.saturating_sub(digits + 4);
+    // In a narrow list the shape says that it is in progress or blocked, however deep the row is.
     let short = words
         .strip_prefix("in progress ")
         .or_else(|| words.strip_prefix("blocked "));
@@ -74,6 +74,7 @@ fn spans(
         Some(rest) if columns < NARROW => rest.to_string(),
         Some(_) | None => words,
     };
+    let columns = columns.saturating_sub(width(&guide));
     let words = fit(&words, columns / 2);
     let room = columns.saturating_sub(width(&words) + 1);
     let tags = fit(&board::tags(task), room / 3);

@@ -159,12 +159,23 @@ fn about(state: &UiState, index: &Index, theme: &Theme, row: Rect, buffer: &mut 
     let place = index.place(task.id).unwrap_or_default();
     let label = board::label(task);
     let took = board::standing_for(state, task);
-    let next = next(state, index, place);
-    let forms = [
-        format!("{words} {took}{next}"),
-        format!("{took}{next}"),
-        next.trim_start().to_string(),
-    ];
+    let is_done = index.standing(place) == Standing::Done;
+    // Nothing waits for what is done.
+    let next = if is_done {
+        String::new()
+    } else {
+        next(state, index, place)
+    };
+    let forms = match words.strip_prefix("done") {
+        Some(rest) if is_done && !took.is_empty() => {
+            [format!("done {took} ago{rest}"), words, String::new()]
+        }
+        Some(_) | None => [
+            format!("{words} {took}{next}"),
+            format!("{took}{next}"),
+            next.trim_start().to_string(),
+        ],
+    };
     let forms: Vec<&str> = forms
         .iter()
         .filter(|f| !f.is_empty())

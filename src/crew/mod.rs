@@ -194,7 +194,7 @@ struct Shared {
     troubles: troubles::Troubles,
     /// Held by who reads the board and tells of it.
     board_turn: tokio::sync::Mutex<()>,
-    /// The person's tasks whose worktree was made, or could not be, since the crew began.
+    /// The person's tasks whose worktree is being made.
     placed: Mutex<BTreeSet<TaskId>>,
     /// Held while branches are merged because the person wants it.
     merge_turn: tokio::sync::Mutex<()>,

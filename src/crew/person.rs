@@ -217,33 +217,53 @@ impl Shared {
         }
     }
 
-    /// Makes the worktrees of what the person works on, where there is none yet.
+    /// Makes the worktrees of what the person works on, where there is none yet, or none any more.
     pub(super) fn place_person<'a>(self: &Arc<Self>, tasks: impl Iterator<Item = &'a Task>) {
         if self.trees.is_none() {
             return;
         }
-        let works = |task: &&Task| {
-            task.status == TaskStatus::InProgress
-                && task.is_open_for(Name::user().as_str())
-                && task.worktree.is_empty()
-        };
-        for task in tasks.filter(works) {
+        for task in tasks.filter(|task| self.lacks_place(task)) {
             if !lock(&self.placed).insert(task.id) {
                 continue;
             }
-            let (shared, task) = (Arc::clone(self), task.clone());
+            let (shared, id) = (Arc::clone(self), task.id);
             self.chores.fetch_add(1, Ordering::SeqCst);
             self.tracker.spawn(async move {
-                shared.place_and_tell(&task).await;
+                shared.place_and_tell(id).await;
+                lock(&shared.placed).remove(&id);
                 shared.chores.fetch_sub(1, Ordering::SeqCst);
                 shared.beat();
             });
         }
     }
 
-    async fn place_and_tell(self: &Arc<Self>, task: &Task) {
-        let id = task.id;
-        match self.place_for(task, &Name::user()).await {
+    /// Whether the person works on a task that has no worktree.
+    fn lacks_place(&self, task: &Task) -> bool {
+        task.status == TaskStatus::InProgress
+            && task.is_open_for(Name::user().as_str())
+            && self.dir_of(task).is_none()
+    }
+
+    /// The task as it stands, if the person works on it by now.
+    async fn works_on(&self, id: TaskId) -> Option<Arc<Task>> {
+        let board = self.board.clone();
+        let task = blocking(move || board.get(id)).await.ok()?;
+        let is_theirs =
+            task.status == TaskStatus::InProgress && task.is_open_for(Name::user().as_str());
+        is_theirs.then_some(task)
+    }
+
+    async fn place_and_tell(self: &Arc<Self>, id: TaskId) {
+        // What is told of the board may be late: a worktree made a moment ago, a task given back.
+        let Some(task) = self.works_on(id).await.filter(|t| self.dir_of(t).is_none()) else {
+            return;
+        };
+        let placed = self.place_for(&task, &Name::user()).await;
+        if self.works_on(id).await.is_none() {
+            // It was given back or completed meanwhile.
+            return;
+        }
+        match placed {
             Ok(None) => {}
             Ok(Some(place)) => {
                 let dir = place.dir.strip_prefix(&self.root).unwrap_or(&place.dir);

@@ -63,6 +63,9 @@ pub struct TaskForm {
     pub field: Field,
     /// Why it can not be taken as it is; empty: nobody has said so.
     pub error: String,
+    /// The task as it was when the form was opened: what the person left as it was is not written back over what
+    /// others have changed since.
+    was: Option<Box<Task>>,
     subject: Composer,
     description: Composer,
     waits: Composer,
@@ -79,6 +82,7 @@ impl TaskForm {
     pub fn of(task: &Task) -> TaskForm {
         let mut form = TaskForm {
             id: Some(task.id),
+            was: Some(Box::new(task.clone())),
             ..TaskForm::default()
         };
         let numbers: Vec<String> = task.blocked_by.iter().map(|b| b.0.to_string()).collect();
@@ -184,7 +188,8 @@ impl TaskForm {
             checked.map_err(|e| e.to_string())?;
             return Ok(Some(TaskWish::Add { new }));
         };
-        let before = board.known(task).map_err(|e| e.to_string())?;
+        let now = board.known(task).map_err(|e| e.to_string())?;
+        let before = self.was.as_deref().unwrap_or(now);
         let is_other = |a: &[TaskId], b: &[TaskId]| -> Vec<TaskId> {
             a.iter().copied().filter(|id| !b.contains(id)).collect()
         };
@@ -193,7 +198,10 @@ impl TaskForm {
             description: (description.trim_end() != before.description.trim_end())
                 .then(|| description.trim_end().into()),
             block_on: is_other(&blocked_by, &before.blocked_by),
-            unblock: is_other(&before.blocked_by, &blocked_by),
+            unblock: is_other(&before.blocked_by, &blocked_by)
+                .into_iter()
+                .filter(|gone| now.blocked_by.contains(gone))
+                .collect(),
             tags: (tags != before.tags).then_some(tags),
         };
         if edit == TaskEdit::default() {
@@ -339,6 +347,38 @@ mod tests {
             let refusal = made(id, fields).unwrap_err();
             assert!(refusal.starts_with(why), "{refusal}");
         }
+    }
+
+    #[test]
+    fn what_others_change_while_the_form_is_open_stays() {
+        let mut board = TaskGraph::clone(&hands(160, 45, None).board);
+        let mut form = TaskForm::of(board.get(TaskId(4)).unwrap());
+        let theirs = TaskEdit {
+            subject: Some("Describe all of it".into()),
+            description: Some("By them.".into()),
+            unblock: vec![TaskId(2)],
+            block_on: vec![TaskId(3)],
+            tags: None,
+        };
+        board.edit(TaskId(4), &theirs, Stamp::default()).unwrap();
+        assert_eq!(form.wish(&board), Ok(None));
+        form.field = Field::Tags;
+        form.writing().set("docs");
+        let mine = |edit| {
+            Ok(Some(TaskWish::Edit {
+                task: TaskId(4),
+                edit,
+            }))
+        };
+        let tags = TaskEdit {
+            tags: Some(vec!["docs".into()]),
+            ..TaskEdit::default()
+        };
+        assert_eq!(form.wish(&board), mine(tags.clone()));
+        // What it waited for may be done, and off the board, before the form is taken.
+        form.field = Field::Waits;
+        form.writing().set("");
+        assert_eq!(form.wish(&board), mine(tags));
     }
 
     #[test]

@@ -258,7 +258,14 @@ impl Shared {
         let Some(task) = self.works_on(id).await.filter(|t| self.dir_of(t).is_none()) else {
             return;
         };
+        // A crew that was killed may have made it, and not have noted it with the task.
+        let task = if task.worktree.is_empty() {
+            self.bound(Task::clone(&task)).await
+        } else {
+            Task::clone(&task)
+        };
         let placed = self.place_for(&task, &Name::user()).await;
+        self.read_board(Which::These([id].into())).await;
         if self.works_on(id).await.is_none() {
             // It was given back or completed meanwhile.
             return;

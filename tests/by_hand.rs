@@ -295,6 +295,61 @@ fn a_worktree_is_removed_and_what_is_lost_is_named_first() {
     leave(screen);
 }
 
+#[test]
+fn a_task_whose_worktree_was_removed_gets_one_again_when_the_person_claims_it() {
+    let project = repository();
+    let mut screen = open(&project, &[]);
+    screen.send("alone\r");
+    screen.wait_for("#2 Water it");
+    screen.send("\x1b");
+    screen.wait_for("i to write");
+    screen.send("3gc");
+    screen.wait_for("#1 is yours: its worktree is .worktrees/task-1.");
+    let tree = project.file(".worktrees/task-1");
+    screen.send("u");
+    becomes(&project, 1, |t| t["owner"] == "");
+    screen.wait_for("c claim");
+    screen.send("W");
+    screen.wait_for("Nothing is lost: all of it is merged.");
+    screen.send("y");
+    screen.wait_for("The worktree task-1 is removed.");
+    assert!(!tree.exists());
+    screen.send("c");
+    let is_told = |t: &str| {
+        t.matches("#1 is yours: its worktree is .worktrees/task-1.")
+            .count()
+            > 1
+    };
+    screen.wait("the worktree of the second time", is_told);
+    assert!(tree.join(".git").exists());
+    assert_eq!(task(&project, 1)["worktree"], "task-1");
+    leave(screen);
+}
+
+#[test]
+fn a_worktree_that_a_killed_crew_made_is_found_again_by_the_next_one() {
+    let project = repository();
+    let mut screen = open(&project, &[]);
+    screen.send("alone\r");
+    screen.wait_for("#2 Water it");
+    screen.send("\x1b");
+    screen.wait_for("i to write");
+    screen.send("3gc");
+    screen.wait_for("#1 is yours: its worktree is .worktrees/task-1.");
+    screen.kill();
+    // Killed a moment before: it stands, and its task does not say so.
+    let file = project.file(".tasks/task_1.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let cut = text.replace("\"worktree\": \"task-1\"", "\"worktree\": \"\"");
+    assert_ne!(cut, text);
+    std::fs::write(&file, cut).unwrap();
+    let screen = open(&project, &["--resume"]);
+    screen.wait_for("#1 is yours: its worktree is .worktrees/task-1.");
+    becomes(&project, 1, |t| t["worktree"] == "task-1");
+    assert!(!project.file(".worktrees/task-1-2").exists());
+    leave(screen);
+}
+
 /// A second dashboard, which looks on.
 fn open_viewer(project: &Project) -> Screen {
     let provider = format!("script:{}", project.file("script.yaml").display());

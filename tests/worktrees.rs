@@ -259,6 +259,12 @@ fn dirty_and_unmerged_work_is_never_removed_unasked() {
     assert_eq!(losses().commits, 1);
     let why = refusal(trees.merge(&task, NOW));
     assert!(matches!(why, WorktreeError::Elsewhere { .. }), "{why}");
+    // On no branch it would be gone with the folder, and its own branch is not what others can build on.
+    let why = refusal(trees.remove(&task, Removal::WhatIsLostIsKnown, NOW));
+    assert!(matches!(why, WorktreeError::Loose { .. }), "{why}");
+    let why = refusal(trees.commit_leftovers(&task, "task 1"));
+    assert!(matches!(why, WorktreeError::Beside { .. }), "{why}");
+    assert!(dir.join("new.txt").exists());
     git(&dir, &["switch", "--quiet", "wt/task-1"]);
     git(&dir, &["merge", "--quiet", &hash]);
     fs::write(dir.join("new.txt"), "lost\n").unwrap();

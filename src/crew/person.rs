@@ -143,6 +143,15 @@ fn taken(task: &Task) -> String {
     )
 }
 
+/// What became of the worktree that the person was to get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Placing {
+    /// It is there, or nobody wants it any more.
+    Over,
+    /// It could not be made.
+    Failed,
+}
+
 impl Shared {
     /// Changes the board because the person wants it, and tells everybody.
     pub(super) async fn act_for_person(self: &Arc<Self>, wish: TaskWish) -> Result<(), String> {
@@ -217,46 +226,76 @@ impl Shared {
         }
     }
 
-    /// Makes the worktrees of what the person works on, where there is none yet.
+    /// Makes the worktrees of what the person works on, where there is none yet, or none any more.
     pub(super) fn place_person<'a>(self: &Arc<Self>, tasks: impl Iterator<Item = &'a Task>) {
         if self.trees.is_none() {
             return;
         }
-        let works = |task: &&Task| {
-            task.status == TaskStatus::InProgress
-                && task.is_open_for(Name::user().as_str())
-                && self.dir_of(task).is_none()
-        };
-        for task in tasks.filter(works) {
+        for task in tasks.filter(|task| self.lacks_place(task)) {
             if !lock(&self.placed).insert(task.id) {
                 continue;
             }
-            let (shared, task) = (Arc::clone(self), task.clone());
+            let (shared, id) = (Arc::clone(self), task.id);
             self.chores.fetch_add(1, Ordering::SeqCst);
             self.tracker.spawn(async move {
-                shared.place_and_tell(&task).await;
+                // One that could not be made is told once, and not tried at each look at the board. Where it is removed one
+                // day, whoever claims the task again gets another.
+                if shared.place_and_tell(id).await == Placing::Over {
+                    lock(&shared.placed).remove(&id);
+                }
                 shared.chores.fetch_sub(1, Ordering::SeqCst);
                 shared.beat();
             });
         }
     }
 
-    async fn place_and_tell(self: &Arc<Self>, task: &Task) {
-        let id = task.id;
-        match self.place_for(task, &Name::user()).await {
-            Ok(None) => {}
+    /// Whether the person works on a task that has no worktree.
+    fn lacks_place(&self, task: &Task) -> bool {
+        task.status == TaskStatus::InProgress
+            && task.is_open_for(Name::user().as_str())
+            && self.dir_of(task).is_none()
+    }
+
+    /// The task as it stands, if the person works on it by now.
+    async fn works_on(&self, id: TaskId) -> Option<Arc<Task>> {
+        let board = self.board.clone();
+        let task = blocking(move || board.get(id)).await.ok()?;
+        let is_theirs =
+            task.status == TaskStatus::InProgress && task.is_open_for(Name::user().as_str());
+        is_theirs.then_some(task)
+    }
+
+    async fn place_and_tell(self: &Arc<Self>, id: TaskId) -> Placing {
+        // What is told of the board may be late: a worktree made a moment ago, a task released.
+        let Some(task) = self.works_on(id).await.filter(|t| self.dir_of(t).is_none()) else {
+            return Placing::Over;
+        };
+        // A crew that was killed may have made it, and not have noted it with the task.
+        let task = if task.worktree.is_empty() {
+            self.bound(Task::clone(&task)).await
+        } else {
+            Task::clone(&task)
+        };
+        let placed = self.place_for(&task, &Name::user()).await;
+        self.read_board(Which::These([id].into())).await;
+        if self.works_on(id).await.is_none() {
+            // It was released or completed meanwhile.
+            return Placing::Over;
+        }
+        match placed {
+            Ok(None) => Placing::Over,
             Ok(Some(place)) => {
-                // Where it is removed one day, whoever claims the task again gets another.
-                lock(&self.placed).remove(&id);
                 let dir = place.dir.strip_prefix(&self.root).unwrap_or(&place.dir);
                 let text = format!("{id} is yours: its worktree is {}.", dir.display());
                 self.notice(Level::Info, text).await;
+                Placing::Over
             }
             Err(error) => {
                 let text = format!(
                     "The worktree of your task {id} can not be made: {error}. Work on it in the directory itself, or release it."
                 );
                 self.notice(Level::Warn, text).await;
+                Placing::Failed
             }
         }
     }

@@ -30,6 +30,8 @@ fn free(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Worktree, String
 pub(super) fn judge(board: &Board, trees: &Worktrees, id: TaskId) -> Result<EventKind, String> {
     let tree = free(board, trees, id)?;
     let state = trees.state(&tree.name).map_err(|e| e.to_string())?;
+    // What the person can not have removed either is not asked about.
+    may_remove(&tree, &state, Removal::WhatIsLostIsKnown).map_err(|why| why.to_string())?;
     let losses = match may_remove(&tree, &state, Removal::OnlyIfSafe) {
         Ok(()) => Losses::default(),
         Err(WorktreeError::Unsafe { losses, .. }) => losses,
@@ -62,7 +64,12 @@ pub(super) fn remove(
                 tree.name
             ));
         }
-        Removal::WhatIsLostIsKnown
+        // What is as it should be by now may be no more a moment later: git looks once more.
+        if losses.is_empty() {
+            Removal::OnlyIfSafe
+        } else {
+            Removal::WhatIsLostIsKnown
+        }
     };
     let fate = trees.remove(&tree.name, removal, now);
     match fate.map_err(|e: StoreError| e.to_string())? {

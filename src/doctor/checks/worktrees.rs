@@ -194,6 +194,7 @@ mod tests {
             state: WorktreeState {
                 on_disk,
                 elsewhere: None,
+                loose: None,
                 busy: None,
                 dirty,
                 files: vec!["a".into(); dirty],

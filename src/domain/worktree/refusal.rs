@@ -46,6 +46,30 @@ pub enum WorktreeError {
         /// Its own branch.
         own: String,
     },
+    /// It has commits that its own branch lacks: what builds on that branch would lack them, too.
+    #[error(
+        "worktree {name} has commits on {on} that {own} lacks: run git switch {own} and git merge {commit} in it first"
+    )]
+    Beside {
+        /// Which one.
+        name: WorktreeName,
+        /// What is checked out.
+        on: String,
+        /// Its own branch.
+        own: String,
+        /// The commit that is checked out.
+        commit: String,
+    },
+    /// Its commits would be on no branch any more.
+    #[error(
+        "worktree {name} stays: its commit {commit} is on no branch; run git branch NAME {commit} in it first"
+    )]
+    Loose {
+        /// Which one.
+        name: WorktreeName,
+        /// The commit that is checked out.
+        commit: String,
+    },
     /// Something is under way in it or in the main work tree.
     #[error("{what} is under way in {place}: finish it, or run git {} there", what.abort())]
     Busy {

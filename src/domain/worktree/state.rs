@@ -90,6 +90,8 @@ pub struct WorktreeState {
     pub on_disk: OnDisk,
     /// What it has checked out when it is not its own branch.
     pub elsewhere: Option<String>,
+    /// The commit that it has checked out, where no branch has it and the base lacks its content.
+    pub loose: Option<String>,
     /// What is under way in it.
     pub busy: Option<Busy>,
     /// How many files are not committed; an untracked folder counts once.
@@ -236,13 +238,17 @@ pub fn may_remove(
         return Err(WorktreeError::Foreign(name.clone()));
     }
     let losses = state.losses();
-    match removal {
-        Removal::WhatIsLostIsKnown => Ok(()),
-        Removal::OnlyIfSafe if tree.status == WorktreeStatus::Kept => {
+    match (removal, &state.loose) {
+        (Removal::WhatIsLostIsKnown, Some(commit)) => Err(WorktreeError::Loose {
+            name: name.clone(),
+            commit: commit.clone(),
+        }),
+        (Removal::WhatIsLostIsKnown, None) => Ok(()),
+        (Removal::OnlyIfSafe, _) if tree.status == WorktreeStatus::Kept => {
             Err(WorktreeError::Kept(name.clone()))
         }
-        Removal::OnlyIfSafe if losses.is_empty() => Ok(()),
-        Removal::OnlyIfSafe => Err(WorktreeError::Unsafe {
+        (Removal::OnlyIfSafe, _) if losses.is_empty() => Ok(()),
+        (Removal::OnlyIfSafe, _) => Err(WorktreeError::Unsafe {
             name: name.clone(),
             losses,
         }),
@@ -260,6 +266,7 @@ mod tests {
         WorktreeState {
             on_disk: OnDisk::Whole,
             elsewhere: None,
+            loose: None,
             busy: None,
             dirty: 0,
             files: vec![],

@@ -53,6 +53,7 @@ impl Work {
         let mut state = WorktreeState {
             on_disk: found.on_disk,
             elsewhere: None,
+            loose: None,
             busy: None,
             dirty: 0,
             files: Vec::new(),
@@ -61,6 +62,7 @@ impl Work {
             unmerged: Vec::new(),
             nested: Vec::new(),
         };
+        let mut alone = None;
         if let Some((git, own)) = &found.git {
             let status = status_of(git)?;
             (state.dirty, state.files) = (status.count, status.files);
@@ -70,6 +72,9 @@ impl Work {
                 && head.branch.as_deref() != Some(&tree.name.branch())
             {
                 let commit = clip(&head.commit, 8);
+                if head.branch.is_none() {
+                    alone = Some(head.commit.clone());
+                }
                 state.elsewhere = Some(head.branch.unwrap_or_else(|| format!("commit {commit}")));
                 // What was committed there would be lost as well.
                 if !tips.contains(&head.commit) {
@@ -78,7 +83,22 @@ impl Work {
             }
         }
         self.judge(tree, &tips, &mut state)?;
+        // In the middle of a rebase it is the rebase that would be lost, and that is told.
+        if let Some(commit) = alone.filter(|_| state.busy.is_none())
+            && state.content == Content::Unmerged
+            && !self.is_held(&commit)?
+        {
+            state.loose = Some(commit.chars().take(8).collect());
+        }
         Ok(state)
+    }
+
+    /// Whether a branch or a tag has a commit.
+    fn is_held(&self, commit: &str) -> Result<bool, StoreError> {
+        let places = ["refs/heads", "refs/remotes", "refs/tags"];
+        let mut args = vec!["for-each-ref", "--count=1", "--contains", commit];
+        args.extend(places);
+        Ok(!self.repo.git.ok(&args)?.is_empty())
     }
 
     /// What of the commits the base has.

@@ -10,7 +10,7 @@ use crate::domain::folders::STATE;
 use crate::domain::stamp::Stamp;
 use crate::domain::text::one_line;
 use crate::domain::worktree::{
-    Busy, FILES_MAX, Leftovers, Merge, OnDisk, WorktreeError, WorktreeName,
+    Busy, FILES_MAX, Leftovers, Merge, OnDisk, Worktree, WorktreeError, WorktreeName,
 };
 use crate::store::StoreError;
 use crate::store::git::{Git, GitError, Hooks, busy_in, commit_of, head, is_hash};
@@ -41,13 +41,15 @@ impl Worktrees {
         message: &str,
     ) -> Result<Leftovers, StoreError> {
         let work = self.work()?;
-        let name = work.index.find(name)?.name.clone();
+        let tree = work.index.find(name)?.clone();
+        let name = tree.name.clone();
         let (git, own) = work.whole(&name)?;
         if let Some(what) = busy_in(&own) {
             let place = format!("worktree {name}");
             return Err(WorktreeError::Busy { what, place }.into());
         }
         if status_of(&git)?.count == 0 {
+            work.none_beside(&tree, &git)?;
             return Ok(Leftovers::None);
         }
         on_own_branch(&name, &git)?;
@@ -144,6 +146,36 @@ impl Work {
         }
         on_own_branch(name, &git)?;
         clean(name, &git)
+    }
+
+    /// What is checked out has no commits that the worktree's own branch lacks: others build on that one.
+    fn none_beside(&self, tree: &Worktree, git: &Git) -> Result<(), StoreError> {
+        let own = tree.name.branch();
+        let Some((head, tip)) = head(git)?.zip(self.repo.branch(&own)?) else {
+            return Ok(());
+        };
+        if head.branch.as_deref() == Some(&own) {
+            return Ok(());
+        }
+        let base = self.base_of(tree)?.1;
+        let beside = [
+            "rev-list",
+            "--max-count=1",
+            &head.commit,
+            "--not",
+            &tip,
+            &base,
+        ];
+        if git.ok(&beside)?.is_empty() {
+            return Ok(());
+        }
+        Err(WorktreeError::Beside {
+            name: tree.name.clone(),
+            on: head.branch.unwrap_or_else(|| "no branch".into()),
+            own,
+            commit: head.commit.chars().take(8).collect(),
+        }
+        .into())
     }
 
     /// Undoes a merge of ours that a killed process left half done in the main work tree: the log says that it was

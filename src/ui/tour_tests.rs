@@ -186,24 +186,30 @@ fn what_happens_decides_what_to_press_next() {
             "alt+4 enter",
             "This is alice, live. Esc goes back to the lead",
         ),
+    ];
+    for (events, keys, expected) in cases {
+        let mut state = told(70, 20, events);
+        press(&mut state, keys);
+        assert_eq!(line(&state).as_deref(), Some(expected), "{keys}");
+        assert!(width(expected) <= 54, "too wide for 70 columns: {expected}");
+    }
+}
+
+#[test]
+fn over_a_popup_it_says_what_that_is_for() {
+    let cases = [
+        ("f1", "All keys, those of this place first"),
         (
-            without_conflict(0),
-            "f1",
-            "All keys, those of this place first",
-        ),
-        (
-            without_conflict(0),
             "alt+3 space",
             "j and k go on in the list, and this goes along",
         ),
         (
-            without_conflict(0),
             "alt+3 enter",
             "All that is known of the task, and what happened to it",
         ),
     ];
-    for (events, keys, expected) in cases {
-        let mut state = told(70, 20, events);
+    for (keys, expected) in cases {
+        let mut state = told(70, 20, without_conflict(0));
         press(&mut state, keys);
         assert_eq!(line(&state).as_deref(), Some(expected), "{keys}");
         assert!(width(expected) <= 54, "too wide for 70 columns: {expected}");

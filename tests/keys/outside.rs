@@ -22,10 +22,10 @@ fn the_conversation_is_printed_and_the_screen_comes_back() {
     desk.press(ENTER, "╭ 3 Board");
     // Folded output was printed too.
     assert!(desk.raw().contains("sleep 600"));
-    desk.press("s", GO_BACK);
+    printed_again(&mut desk, 2);
     // Ctrl+c means the printed text, and nothing behind it.
     desk.press(CTRL_C, "╭ 3 Board");
-    desk.press("s", GO_BACK);
+    printed_again(&mut desk, 3);
     let pid = desk.screen.pid().to_string();
     let asked = std::process::Command::new("kill")
         .args(["-TERM", &pid])
@@ -33,6 +33,14 @@ fn the_conversation_is_printed_and_the_screen_comes_back() {
     assert!(asked.unwrap().success());
     let (status, is_clean) = desk.screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
+}
+
+/// Prints it for that time. The words of the time before are in the terminal's own lines, so they are no sign of it.
+fn printed_again(desk: &mut Desk, time: usize) {
+    desk.keys("s");
+    desk.screen.wait_raw("the print", |raw| {
+        String::from_utf8_lossy(raw).matches(GO_BACK).count() == time
+    });
 }
 
 #[test]

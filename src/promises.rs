@@ -67,7 +67,7 @@
 //! - `tests/worktree_recovery.rs::killed::a_process_that_is_killed_at_any_time_is_no_hindrance`
 //! - `tests/crash.rs::the_demo_that_is_killed_at_any_moment_is_gone_on_with`
 //! - `tests/resume.rs::a_team_at_work_is_gone_on_with_although_the_lead_only_waited`
-//! - `tests/resume.rs::a_conflict_that_was_solved_is_merged_after_a_restart`
+//! - `tests/resume/worktrees.rs::a_conflict_that_was_solved_is_merged_after_a_restart`
 //! - `tests/by_hand.rs::what_the_person_claimed_gets_a_worktree_and_outlives_a_kill`
 //! - `tests/viewer.rs::when_the_first_is_killed_one_of_two_takes_over_and_finishes_the_work`
 //! - `tests/doctor.rs::what_a_killed_crew_left_is_found_and_mended_and_its_work_stays`

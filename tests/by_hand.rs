@@ -12,7 +12,7 @@ mod pty;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use project::Project;
+use project::{Project, git};
 use pty::Screen;
 use serde_json::Value;
 
@@ -48,26 +48,12 @@ rules:
 "#;
 
 fn repository() -> Project {
-    let project = Project::git();
-    for (key, value) in [("user.name", "t"), ("user.email", "t@t")] {
-        git(&project, &["config", key, value]);
-    }
-    project.write(".gitignore", "script.yaml\n.config/\n");
+    let project = Project::repository(&[
+        (".gitignore", "script.yaml\n.config/\n"),
+        ("script.yaml", TASKS),
+    ]);
     project.write("script.yaml", TASKS);
-    git(&project, &["add", "."]);
-    git(&project, &["commit", "--quiet", "-m", "start"]);
-    git(&project, &["branch", "-M", "main"]);
     project
-}
-
-fn git(project: &Project, args: &[&str]) -> String {
-    let out = Command::new("git")
-        .args(args)
-        .current_dir(project.path())
-        .output()
-        .unwrap();
-    assert!(out.status.success(), "{args:?}: {out:?}");
-    String::from_utf8_lossy(&out.stdout).trim().into()
 }
 
 fn open(project: &Project, more: &[&str]) -> Screen {
@@ -78,6 +64,17 @@ fn open(project: &Project, more: &[&str]) -> Screen {
     screen.wait("the crew", |t| {
         t.contains("scripted") && t.contains(" to lead ")
     });
+    screen
+}
+
+/// The dashboard with two tasks, the second of which waits for the first, and nobody but the person to do them. The panes
+/// have the keys.
+fn planted(project: &Project) -> Screen {
+    let mut screen = open(project, &[]);
+    screen.send("alone\r");
+    screen.wait_for("#2 Water it");
+    screen.send("\x1b");
+    screen.wait_for("i to write");
     screen
 }
 
@@ -164,9 +161,9 @@ fn a_task_is_taken_from_one_at_work_who_goes_on_with_another() {
         t["status"] == "completed" && t["owner"] == "user"
     });
     event_log(&mut screen, "you completed #1 Dig the bed");
-    assert_eq!(git(&project, &["show", "wt/task-1:bed"]), "whole");
+    assert_eq!(git(&project, &["show", "wt/task-1:bed"]).trim(), "whole");
     assert_eq!(
-        git(&project, &["log", "-1", "--format=%s", "wt/task-1"]),
+        git(&project, &["log", "-1", "--format=%s", "wt/task-1"]).trim(),
         "task #1: Dig the bed"
     );
     leave(screen);
@@ -175,11 +172,7 @@ fn a_task_is_taken_from_one_at_work_who_goes_on_with_another() {
 #[test]
 fn what_the_person_claimed_gets_a_worktree_and_outlives_a_kill() {
     let project = repository();
-    let mut screen = open(&project, &[]);
-    screen.send("alone\r");
-    screen.wait_for("#2 Water it");
-    screen.send("\x1b");
-    screen.wait_for("i to write");
+    let mut screen = planted(&project);
     screen.send("3gc");
     screen.wait_for("#1 is yours: its worktree is .worktrees/task-1.");
     assert!(project.file(".worktrees/task-1/.git").exists());
@@ -219,11 +212,7 @@ fn what_the_person_claimed_gets_a_worktree_and_outlives_a_kill() {
 #[test]
 fn who_claims_a_task_again_whose_worktree_was_removed_gets_another() {
     let project = repository();
-    let mut screen = open(&project, &[]);
-    screen.send("alone\r");
-    screen.wait_for("#2 Water it");
-    screen.send("\x1b");
-    screen.wait_for("i to write");
+    let mut screen = planted(&project);
     let tree = project.file(".worktrees/task-1/.git");
     screen.send("3g");
     let exists = |expected: bool| {
@@ -237,6 +226,7 @@ fn who_claims_a_task_again_whose_worktree_was_removed_gets_another() {
         screen.send("c");
         exists(true);
         screen.wait_for("u release");
+        becomes(&project, 1, |t| t["worktree"] == "task-1");
         screen.send("u");
         screen.wait_for("W remove worktree");
         screen.send("W");
@@ -251,11 +241,7 @@ fn who_claims_a_task_again_whose_worktree_was_removed_gets_another() {
 #[test]
 fn a_worktree_is_removed_and_what_is_lost_is_named_first() {
     let project = repository();
-    let mut screen = open(&project, &[]);
-    screen.send("alone\r");
-    screen.wait_for("#2 Water it");
-    screen.send("\x1b");
-    screen.wait_for("i to write");
+    let mut screen = planted(&project);
     screen.send("3gc");
     screen.wait_for("#1 is yours: its worktree is .worktrees/task-1.");
     screen.send("W");
@@ -290,50 +276,15 @@ fn a_worktree_is_removed_and_what_is_lost_is_named_first() {
     viewer.send("X");
     viewer.wait_for("what was committed is on the branch wt/task-1");
     assert!(!tree.exists());
-    assert_eq!(git(&project, &["show", "wt/task-1:bed"]), "dug");
+    assert_eq!(git(&project, &["show", "wt/task-1:bed"]).trim(), "dug");
     leave(viewer);
-    leave(screen);
-}
-
-#[test]
-fn a_task_whose_worktree_was_removed_gets_one_again_when_the_person_claims_it() {
-    let project = repository();
-    let mut screen = open(&project, &[]);
-    screen.send("alone\r");
-    screen.wait_for("#2 Water it");
-    screen.send("\x1b");
-    screen.wait_for("i to write");
-    screen.send("3gc");
-    screen.wait_for("#1 is yours: its worktree is .worktrees/task-1.");
-    let tree = project.file(".worktrees/task-1");
-    screen.send("u");
-    becomes(&project, 1, |t| t["owner"] == "");
-    screen.wait_for("c claim");
-    screen.send("W");
-    screen.wait_for("Nothing would be lost.");
-    screen.send("y");
-    screen.wait_for("The worktree task-1 is removed.");
-    assert!(!tree.exists());
-    screen.send("c");
-    let is_told = |t: &str| {
-        t.matches("#1 is yours: its worktree is .worktrees/task-1.")
-            .count()
-            > 1
-    };
-    screen.wait("the worktree of the second time", is_told);
-    assert!(tree.join(".git").exists());
-    assert_eq!(task(&project, 1)["worktree"], "task-1");
     leave(screen);
 }
 
 #[test]
 fn a_worktree_that_a_killed_crew_made_is_found_again_by_the_next_one() {
     let project = repository();
-    let mut screen = open(&project, &[]);
-    screen.send("alone\r");
-    screen.wait_for("#2 Water it");
-    screen.send("\x1b");
-    screen.wait_for("i to write");
+    let mut screen = planted(&project);
     screen.send("3gc");
     screen.wait_for("#1 is yours: its worktree is .worktrees/task-1.");
     screen.kill();

@@ -68,6 +68,20 @@ fn leave(mut screen: Screen) {
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
+/// The dashboard whose four tasks are done, told to merge all of them.
+fn asked_for_all(project: &Project) -> Screen {
+    let mut screen = open(project, &[]);
+    screen.wait_for("scripted");
+    screen.send("go\r");
+    screen.wait_for("⇡ 4 to merge");
+    screen.send("\x1b");
+    screen.wait_for("i to write");
+    screen.send("3gm");
+    screen.wait_for("4 tasks are done and not merged.");
+    screen.send("A");
+    screen
+}
+
 #[test]
 fn the_person_sees_what_is_not_merged_is_asked_and_can_take_it_back() {
     let project = repository();
@@ -118,15 +132,7 @@ fn the_person_sees_what_is_not_merged_is_asked_and_can_take_it_back() {
 #[test]
 fn all_are_merged_in_one_go_up_to_the_first_conflict() {
     let project = repository();
-    let mut screen = open(&project, &[]);
-    screen.wait_for("scripted");
-    screen.send("go\r");
-    screen.wait_for("⇡ 4 to merge");
-    screen.send("\x1b");
-    screen.wait_for("i to write");
-    screen.send("3gm");
-    screen.wait_for("4 tasks are done and not merged.");
-    screen.send("A");
+    let screen = asked_for_all(&project);
     screen.wait_for("3 of 4 branches are merged; stopped at #4");
     for file in ["one", "two"] {
         assert!(project.file(file).exists(), "{file}");
@@ -147,15 +153,7 @@ fn a_merge_whose_hook_takes_its_time_holds_nothing_else_up() {
     let hook = "#!/bin/sh\ntouch .git/asked\nfor i in $(seq 400); do [ -e .git/go-on ] && exit 0; sleep 0.05; done\n";
     let hook = project.write(".git/hooks/pre-merge-commit", hook);
     std::fs::set_permissions(hook, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let mut screen = open(&project, &[]);
-    screen.wait_for("scripted");
-    screen.send("go\r");
-    screen.wait_for("⇡ 4 to merge");
-    screen.send("\x1b");
-    screen.wait_for("i to write");
-    screen.send("3gm");
-    screen.wait_for("4 tasks are done and not merged.");
-    screen.send("A");
+    let mut screen = asked_for_all(&project);
     let until = Instant::now() + Duration::from_secs(20);
     while !project.file(".git/asked").exists() {
         assert!(Instant::now() < until, "the hook never ran");

@@ -1,0 +1,269 @@
+//! What servers answer when all is not well: refusals, waits, broken streams, silence.
+
+use std::time::Duration;
+
+use crewdeck::domain::chat::Block;
+use crewdeck::model::openai::OpenAiConfig;
+use crewdeck::model::provider::{ProviderConfig, connect};
+use crewdeck::model::{Fault, StopReason};
+use serde_json::json;
+use wiremock::matchers::{method, path};
+use wiremock::{Mock, MockServer, ResponseTemplate};
+
+use super::{ANTHROPIC, KEY, answering, anthropic, call, openai, sse};
+
+#[tokio::test]
+async fn every_refusal_has_its_kind_and_a_hint() {
+    for (status, body, fault, words) in [
+        (
+            401,
+            json!({"error": {"message": "invalid key"}}),
+            Fault::Auth,
+            "Check ",
+        ),
+        // The words of Anthropic for a wrong key: the header is right.
+        (
+            401,
+            json!({"error": {"type": "authentication_error", "message": "invalid x-api-key"}}),
+            Fault::Auth,
+            "Check ",
+        ),
+        (
+            401,
+            json!({"error": {"message": "x-api-key header is not supported"}}),
+            Fault::Auth,
+            "key_header",
+        ),
+        (
+            400,
+            json!({"error": {"message": "anthropic-version: unknown"}}),
+            Fault::Auth,
+            "version",
+        ),
+        (403, json!({}), Fault::Auth, "Check "),
+        (
+            404,
+            json!({"error": {"message": "no such model"}}),
+            Fault::UnknownModel,
+            "/model",
+        ),
+        (
+            400,
+            json!({"error": {"code": 400, "type": "exceed_context_size_error", "message": "too large"}}),
+            Fault::ContextTooLong,
+            "",
+        ),
+        (
+            400,
+            json!({"error": {"message": "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'"}}),
+            Fault::BadRequest,
+            "max_tokens_field",
+        ),
+        (422, json!("odd"), Fault::BadRequest, ""),
+        (
+            429,
+            json!({"error": {"type": "rate_limit_error", "message": "slow"}}),
+            Fault::RateLimited,
+            "Wait",
+        ),
+        (
+            429,
+            json!({"error": {"type": "insufficient_quota", "message": "You exceeded your current quota"}}),
+            Fault::Auth,
+            "billing",
+        ),
+        (
+            400,
+            json!({"error": {"type": "invalid_request_error", "message": "Your credit balance is too low to access the API"}}),
+            Fault::Auth,
+            "billing",
+        ),
+        (402, json!({}), Fault::Auth, "billing"),
+        (408, json!({}), Fault::BadRequest, ""),
+        (409, json!({}), Fault::BadRequest, ""),
+        (
+            401,
+            json!({"error": {"type": "authentication_error", "message": "invalid x-api-key"}}),
+            Fault::Auth,
+            "[anthropic] key_header",
+        ),
+        (500, json!({}), Fault::Server, "Try again"),
+        (
+            529,
+            json!({"error": {"type": "overloaded_error"}}),
+            Fault::Server,
+            "Try again",
+        ),
+    ] {
+        let server = answering(ResponseTemplate::new(status).set_body_json(&body)).await;
+        for config in [anthropic(&server), openai(&server)] {
+            let error = call(&config).await.unwrap_err();
+            assert_eq!(error.fault, fault, "{status} {body}");
+            assert!(
+                error.hint.contains(words),
+                "{status} {body}: {}",
+                error.hint
+            );
+            let shown = format!("{error} {error:?} {config:?}");
+            assert!(!shown.contains(KEY), "{shown}");
+            assert_eq!(error.to_string().lines().count(), 1);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_server_says_how_long_to_wait() {
+    let soon = jiff::Timestamp::now() + Duration::from_secs(90);
+    let date = soon.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
+    for (headers, least, most) in [
+        (
+            vec![("retry-after-ms", "250"), ("retry-after", "9")],
+            250,
+            250,
+        ),
+        (vec![("retry-after", "7")], 7000, 7000),
+        (vec![("retry-after", date.as_str())], 60_000, 91_000),
+    ] {
+        let mut response = ResponseTemplate::new(429);
+        for (name, value) in &headers {
+            response = response.insert_header(*name, *value);
+        }
+        let server = answering(response).await;
+        let wait = call(&openai(&server))
+            .await
+            .unwrap_err()
+            .wait
+            .unwrap()
+            .as_millis();
+        assert!((least..=most).contains(&wait), "{headers:?}: {wait}");
+    }
+    // Longer than anybody should wait: then the person must know.
+    let hours = ResponseTemplate::new(429).insert_header("retry-after", "5401");
+    let server = answering(hours).await;
+    let error = call(&anthropic(&server)).await.unwrap_err();
+    assert!(
+        error.to_string().ends_with("; it asks to wait 91 min"),
+        "{error}"
+    );
+    let never = ResponseTemplate::new(500).insert_header("x-should-retry", "false");
+    let server = answering(never).await;
+    assert_eq!(
+        call(&anthropic(&server)).await.unwrap_err().retry,
+        Some(false)
+    );
+}
+
+#[tokio::test]
+async fn broken_answers_are_errors_and_odd_ones_are_understood() {
+    let html = ResponseTemplate::new(200).set_body_raw("<html>", "text/html");
+    let server = answering(html).await;
+    for config in [anthropic(&server), openai(&server)] {
+        let error = call(&config).await.unwrap_err();
+        assert_eq!(error.fault, Fault::Garbled);
+        assert!(error.hint.contains("--base-url"), "{}", error.hint);
+    }
+    let server = answering(sse(&ANTHROPIC[..ANTHROPIC.len() - 60])).await;
+    assert_eq!(
+        call(&anthropic(&server)).await.unwrap_err().fault,
+        Fault::Cut
+    );
+    let server = answering(sse("")).await;
+    assert_eq!(call(&openai(&server)).await.unwrap_err().fault, Fault::Cut);
+    let whole = json!({"choices": [{"message": {"content": "hi", "tool_calls": [
+        {"id": "x", "function": {"name": "glob", "arguments": "{}"}}]}, "finish_reason": "tool_calls"}],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 2}});
+    let server = answering(ResponseTemplate::new(200).set_body_json(whole)).await;
+    let reply = call(&openai(&server)).await.unwrap();
+    assert_eq!(
+        (reply.blocks.len(), reply.usage.prompt(), reply.stop),
+        (2, 3, StopReason::ToolUse)
+    );
+    let whole = json!({"type": "message", "content": [{"type": "text", "text": "hi"}], "stop_reason": "end_turn", "usage": {"input_tokens": 3}});
+    let server = answering(ResponseTemplate::new(200).set_body_json(whole)).await;
+    assert_eq!(
+        call(&anthropic(&server)).await.unwrap().blocks,
+        [Block::text("hi")]
+    );
+    let empty = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
+    let server = answering(sse(empty)).await;
+    assert_eq!(call(&openai(&server)).await.unwrap().blocks, []);
+}
+
+#[tokio::test]
+async fn nothing_listening_says_where_it_was_looked_for() {
+    // A port that was free a moment ago: the listener is gone.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let config = ProviderConfig::OpenAi(OpenAiConfig {
+        base_url: address.clone(),
+        ..OpenAiConfig::default()
+    });
+    let error = call(&config).await.unwrap_err();
+    assert_eq!(error.fault, Fault::Unreachable);
+    assert!(
+        error.to_string().contains(&address) && error.hint.contains("--base-url"),
+        "{error} {}",
+        error.hint
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_says_nothing_for_as_long_as_the_settings_allow_is_a_time_out() {
+    let late = sse(ANTHROPIC).set_delay(Duration::from_secs(60));
+    let server = answering(late).await;
+    let ProviderConfig::Anthropic(mut config) = anthropic(&server) else {
+        panic!()
+    };
+    config.silence = Duration::from_secs(1);
+    let error = call(&ProviderConfig::Anthropic(config)).await.unwrap_err();
+    assert_eq!(
+        (error.fault, error.to_string().as_str()),
+        (Fault::Timeout, "the server said nothing for 1 s")
+    );
+}
+
+#[tokio::test]
+async fn a_connection_that_closes_before_an_answer_is_no_missing_server() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base_url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            stream.readable().await.unwrap();
+            // With bytes unread, closing is a reset.
+            drop(stream);
+        }
+    });
+    let config = ProviderConfig::OpenAi(OpenAiConfig {
+        base_url,
+        ..OpenAiConfig::default()
+    });
+    let error = call(&config).await.unwrap_err();
+    assert_eq!(
+        (error.fault, error.to_string().as_str()),
+        (Fault::Cut, "the connection was closed before an answer")
+    );
+}
+
+#[tokio::test]
+async fn models_are_listed_in_every_spelling() {
+    for (body, names) in [
+        (json!({"data": [{"id": "a"}, {"id": "b"}]}), vec!["a", "b"]),
+        (
+            json!({"models": [{"name": "c"}, {"model": "d"}]}),
+            vec!["c", "d"],
+        ),
+    ] {
+        let server = MockServer::start().await;
+        let answer = ResponseTemplate::new(200).set_body_json(body);
+        Mock::given(method("GET"))
+            .and(path("/v1/models"))
+            .respond_with(answer)
+            .mount(&server)
+            .await;
+        for config in [anthropic(&server), openai(&server)] {
+            assert_eq!(connect(&config).unwrap().list().await.unwrap(), names);
+        }
+    }
+}

@@ -68,7 +68,8 @@ fn task(screen: Rect) -> Rect {
     centered(
         screen,
         columns,
-        TASK_ROWS.min(screen.height.saturating_sub(2)),
+        // The status line and the tabs above it stay in view, and the two lines at the bottom.
+        TASK_ROWS.min(screen.height.saturating_sub(4)),
     )
 }
 

@@ -106,8 +106,8 @@ pub enum PersonAct {
     Edited,
 }
 
-/// How much a notice matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// How much a notice matters; what is worse is greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// Worth knowing.

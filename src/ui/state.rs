@@ -374,8 +374,12 @@ impl UiState {
         self.dirty = true;
     }
 
-    /// Shows a notice, which the event log keeps.
+    /// Shows a notice, which the event log keeps. It comes by itself, so it does not take the place of a more serious
+    /// message that nobody can have read yet.
     pub(super) fn note(&mut self, level: Level, text: &str) {
-        self.say(level, clip(&one_line(text), NOTICE_MAX));
+        let weighs_more = |flash: &Flash| flash.level > level && !flash.is_read(self.now);
+        if !self.flash.as_ref().is_some_and(weighs_more) {
+            self.say(level, clip(&one_line(text), NOTICE_MAX));
+        }
     }
 }

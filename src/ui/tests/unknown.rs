@@ -80,6 +80,17 @@ fn a_warning_that_nobody_has_read_yet_stays() {
     );
     press(&mut state, "z");
     assert_eq!(text(&state).as_deref(), Some("the disk is full"));
+    // What comes by itself and weighs less does not take its place before it can have been read.
+    let less = || vec![EventKind::notice(Level::Info, "alice has shut down")];
+    tell(&mut state, less());
+    assert_eq!(text(&state).as_deref(), Some("the disk is full"));
+    let now = Stamp(state.now.0 + 4.6);
+    update(&mut state, Msg::Tick { now });
+    tell(&mut state, less());
+    assert_eq!(text(&state).as_deref(), Some("alice has shut down"));
+    let more = EventKind::notice(Level::Error, "the key is wrong");
+    tell(&mut state, vec![more]);
+    assert_eq!(text(&state).as_deref(), Some("the key is wrong"));
 }
 
 #[test]

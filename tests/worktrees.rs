@@ -13,6 +13,8 @@ mod merging;
 mod surroundings;
 
 use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use crewdeck::domain::ids::TaskId;
 
@@ -130,6 +132,31 @@ fn a_task_from_its_worktree_to_the_merge() {
         ]
     );
     assert_eq!(r.create(3, &[]), "task-3", "the name is free again");
+}
+
+/// Git tells a file by its size and the second of its change; one that was changed in the second in which the index
+/// was written is compared by its content, which a copy of the index must not make it forget.
+#[test]
+fn a_change_in_the_second_of_the_checkout_is_part_of_the_diff() {
+    let r = Repository::new();
+    r.git(&["config", "core.trustctime", "false"]);
+    let tree = r.create(1, &[]);
+    let dir = r.tree(&tree);
+    let second = SystemTime::now() - Duration::from_secs(60);
+    let of_that_second = |file: &Path| {
+        let file = fs::File::options().write(true).open(file).unwrap();
+        file.set_modified(second).unwrap();
+    };
+    of_that_second(&dir.join("a.txt"));
+    git(&dir, &["update-index", "--refresh"]);
+    of_that_second(&r.root().join(".git/worktrees").join(&tree).join("index"));
+    fs::write(dir.join("a.txt"), "two\n").unwrap();
+    of_that_second(&dir.join("a.txt"));
+    fs::write(dir.join("new.txt"), "new\n").unwrap();
+
+    let diff = r.worktrees().diff(&name(&tree)).unwrap();
+    assert!(diff.text.contains("-one\n+two\n"), "{}", diff.text);
+    assert!(diff.stat.contains("2 files changed"), "{}", diff.stat);
 }
 
 #[test]

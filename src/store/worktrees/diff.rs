@@ -1,6 +1,7 @@
 //! What a worktree changes, as text: what is committed, what is not, and the new files that git does not follow yet.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::path::Path;
 
 use tempfile::TempDir;
@@ -111,7 +112,7 @@ fn with_new_files(git: &Git, own: &Path) -> Option<(Git, TempDir)> {
     }
     let folder = tempfile::tempdir_in(own).ok()?;
     let index = folder.path().join("index");
-    fs::copy(own.join("index"), &index).ok()?;
+    copy_with_time(&own.join("index"), &index).ok()?;
     let git = git.with_index(&index);
     let args = [
         "--literal-pathspecs",
@@ -123,6 +124,14 @@ fn with_new_files(git: &Git, own: &Path) -> Option<(Git, TempDir)> {
     let args: Vec<&str> = args.into_iter().chain(new).collect();
     git.run(&args).ok()?;
     Some((git, folder))
+}
+
+/// Copies an index together with the time of its last change. By that time git knows which files were changed in the
+/// second in which it was written, and must be compared by their content: a younger copy would hide their changes.
+fn copy_with_time(index: &Path, copy: &Path) -> io::Result<()> {
+    let time = fs::metadata(index)?.modified()?;
+    fs::copy(index, copy)?;
+    File::options().write(true).open(copy)?.set_modified(time)
 }
 
 impl Work {

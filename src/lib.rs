@@ -90,7 +90,7 @@
 //! - **A conversation sent to a model is valid**: each tool call has exactly one result, whatever was
 //!   interrupted ([`domain::chat::check`]; the turn machine keeps it under every order of inputs).
 //! - **A letter is acknowledged when the conversation that holds it is on disk**, not before; the line that holds it
-//!   says how far the inbox was read, so that it does not come twice.
+//!   says how far the inbox was read, so that it does not come twice. One reader of an inbox at a time ([`store::Reader`]).
 //! - **What follows from something on disk can be told from the disk again**: crewdeck may be killed between any two
 //!   steps, and the next start does the second one.
 //! - **Every change of the board is made under its lock, after a look at every file that it depends on**, and

@@ -9,9 +9,16 @@
 //! An inbox is an append log; a reader has a cursor in it. A letter is acknowledged (the cursor moves) when the
 //! conversation that holds it is on disk, and that line of the conversation says how far the inbox was read: after a
 //! crash between the two, the line wins. Writers that take no lock append whole lines; a torn line waits, a bad one is
-//! set aside and blocks nothing.
+//! set aside and blocks nothing. Who takes letters, an agent or `crewdeck mail read`, has a lock from the look to the
+//! acknowledgement ([`crate::store::Reader`]) and leaves in it which log it is about to write to: the next reader looks
+//! there for what a killed one had written down. An agent waits a second for another reader, and leaves its letters for
+//! later then. `mail read` prints before it acknowledges: killed in between, it prints the same letters again.
 //!
 //! - `tests/race.rs::writers_without_a_lock_lose_no_letter`: 16,000 letters from 8 processes
+//! - `tests/race.rs::readers::a_crew_and_mail_read_never_both_get_a_letter`
+//! - `tests/race.rs::readers::a_crew_that_is_killed_while_others_read_loses_none_and_gets_none_twice`
+//! - `tests/race.rs::readers::a_crew_does_not_hang_on_a_reader_that_does_not_end_and_reads_later`
+//! - `src/store/reader.rs::what_a_killed_reader_had_in_its_log_is_not_read_again`
 //! - `tests/crash.rs::a_crew_that_is_killed_at_any_moment_does_its_work_once`: each letter stands once in one conversation
 //! - `tests/resume.rs::a_letter_that_stands_in_the_conversation_does_not_come_again`
 //! - `tests/resume.rs::a_member_that_had_not_heard_its_first_words_hears_them_once`

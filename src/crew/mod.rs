@@ -8,6 +8,7 @@ mod host;
 mod jobs;
 mod late;
 mod lead;
+mod mailbox;
 mod mate;
 mod outfit;
 mod parting;
@@ -196,6 +197,8 @@ struct Shared {
     board_turn: tokio::sync::Mutex<()>,
     /// The person's tasks whose worktree is being made, or could not be made since the crew began.
     placed: Mutex<BTreeSet<TaskId>>,
+    /// Whose letters another program takes, while that is waited for.
+    awaited: Mutex<BTreeSet<Name>>,
     /// Held while branches are merged because the person wants it.
     merge_turn: tokio::sync::Mutex<()>,
     team: Mutex<Team>,
@@ -273,6 +276,7 @@ impl Crew {
             troubles: troubles::Troubles::default(),
             board_turn: tokio::sync::Mutex::default(),
             placed: Mutex::default(),
+            awaited: Mutex::default(),
             merge_turn: tokio::sync::Mutex::default(),
             team: Mutex::default(),
             agents: Mutex::default(),

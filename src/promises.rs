@@ -82,7 +82,13 @@
 //! # 6. A worktree with unmerged or uncommitted work is never removed
 //!
 //! Whether work is merged is judged by content, not by the branch's name or ancestry; what can not be judged stays.
+//! What is removed gets another name, is judged once more, and is put back or deleted; killed in between, the next look
+//! does that. Who writes by the folder's name meanwhile finds none. What a program that works inside it (its current
+//! directory, an open file) writes in the moment between the second look and the deletion is lost.
 //!
+//! - `tests/worktree_recovery.rs::removal::what_is_written_by_name_while_it_is_removed_is_not_lost`
+//! - `tests/worktree_recovery.rs::removal::a_process_that_is_killed_while_it_removes_leaves_all_or_nothing`
+//! - `tests/worktree_recovery.rs::removal::a_removal_that_was_cut_off_is_put_in_order_by_the_next_look`
 //! - `tests/by_hand.rs::a_worktree_is_removed_and_what_is_lost_is_named_first`: nor is more than was named
 //! - `tests/worktrees.rs::dirty_and_unmerged_work_is_never_removed_unasked`
 //! - `tests/worktrees.rs::merging::squashed_and_rebased_work_counts_as_merged`

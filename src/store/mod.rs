@@ -22,6 +22,7 @@ mod root;
 mod roster;
 pub(crate) mod settle;
 mod skills;
+mod taking;
 mod transcript;
 pub mod watch;
 pub mod words;
@@ -50,6 +51,7 @@ pub use requests::{Requests, RequestsReading};
 pub use root::{git_dirs, prepare, root_of};
 pub use roster::Roster;
 pub use skills::{Fingerprint, LoadedSkill, Skills};
+pub use taking::take_from;
 pub use transcript::{Added, Recalled, Transcript, last_subagent, sessions};
 pub use worktrees::{Listing, Look, NewWorktree, Seen, Stray, StrayKind, Worktrees};
 

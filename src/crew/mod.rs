@@ -22,6 +22,7 @@ mod start;
 mod subagent;
 mod trees;
 mod troubles;
+mod undecided;
 mod viewer;
 mod watcher;
 
@@ -53,6 +54,7 @@ use crate::protocol::{Command, Publisher};
 use crate::store::{Board, Post, Requests, Roster, Skills, StoreError};
 use crate::tools::policy::Rules;
 pub use trees::MergeRule;
+pub use undecided::REMINDERS_MAX;
 pub use viewer::{Runner, Viewer, ViewerParts};
 
 /// Commands that may wait for the crew.

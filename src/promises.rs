@@ -99,8 +99,12 @@
 //! # 7. Every request is decided once, by someone named
 //!
 //! One state machine for all kinds; a decision is matched on id, kind and target under the request's lock. Nothing that
-//! a branch or a repository brings along decides anything, or says who does.
+//! a branch or a repository brings along decides anything, or says who does. What is left to a lead that does not decide
+//! waits for nobody for ever: the lead is reminded three times, then a headless run ends with an error, and who asked
+//! comes back with `--resume`.
 //!
+//! - `tests/team.rs::undecided::a_plan_that_the_lead_never_decides_ends_the_run_and_is_kept`
+//! - `tests/team.rs::undecided::a_lead_that_decides_when_it_is_reminded_is_not_reminded_again`
 //! - `tests/worktrees.rs::merging::a_branch_that_changes_the_folders_of_crewdeck_is_not_merged`
 //! - `tests/cli.rs::what_comes_with_a_repository_can_not_loosen_anything`
 //! - `src/domain/request.rs::it_is_decided_once_by_someone_named`
@@ -174,6 +178,9 @@
 //! - `src/process/environment.rs::keys_are_hidden_and_what_programs_need_is_not`
 //!
 //! # 13. Housekeeping costs no tokens
+//!
+//! The lead is woken by a letter, by the end of a background job, by the end of all work, and, when nobody can work on
+//! without it, by a reminder of what it has not decided: three at most for a request.
 //!
 //! - `tests/team.rs::mechanisms::s11_two_teammates_claim_three_tasks_and_housekeeping_costs_no_call`
 //!

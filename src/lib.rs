@@ -50,11 +50,13 @@
 //! - a skill that ships with crewdeck: a folder in `skills/` at the top level, and its line in `store/skills/built_in.rs`
 //! - a new provider: one folder in `model/` and its arm in [`model::provider`]
 //! - which call of a model may begin, and when: [`model::governor`]; what agents may use: [`domain::ceiling`]
-//! - who decides a request: `crew/clerk.rs`; what the person allowed for the session: `crew/rules.rs`, and what that
+//! - who decides a request: `crew/clerk.rs`, and what becomes of it when nobody does: `crew/undecided.rs`; what the person allowed for the session: `crew/rules.rs`, and what that
 //!   covers: `tools/policy/scopes.rs`; the card of a request: `ui/needs_card.rs`
 //! - what the person does to the board by key, here or in a viewer: `crew/person.rs`, by the rules of `domain/graph/may.rs`;
 //!   what is asked and said: `ui/update/hands.rs`, `ui/board/hands.rs`; the form of a task: `ui/task_form.rs`
-//! - what would be lost with a worktree, and its removal by the person: `crew/removal.rs`
+//! - what would be lost with a worktree, and its removal by the person: `crew/removal.rs`, over `store/worktrees/remove.rs`
+//!   (where it lies meanwhile: `aside.rs` beside it)
+//! - who may take letters, and what a killed reader leaves: `store/reader.rs`; the wait for another one: `crew/mailbox.rs`
 //! - where a claimed task is worked on and how it is merged: `crew/trees.rs`, over [`store::Worktrees`]
 //! - what is merged and what is not: `store/worktrees/branches.rs` asks git, and `own.rs` beside it for the content where
 //!   the history says no; `crew/branches.rs` tells, `ui/board/branches.rs` marks what [`domain::worktree::to_merge`] counts; the question before a merge: `ui/update/merge.rs`, `ui/boxes.rs`
@@ -90,7 +92,7 @@
 //! - **A conversation sent to a model is valid**: each tool call has exactly one result, whatever was
 //!   interrupted ([`domain::chat::check`]; the turn machine keeps it under every order of inputs).
 //! - **A letter is acknowledged when the conversation that holds it is on disk**, not before; the line that holds it
-//!   says how far the inbox was read, so that it does not come twice.
+//!   says how far the inbox was read, so that it does not come twice. One reader of an inbox at a time ([`store::Reader`]).
 //! - **What follows from something on disk can be told from the disk again**: crewdeck may be killed between any two
 //!   steps, and the next start does the second one.
 //! - **Every change of the board is made under its lock, after a look at every file that it depends on**, and

@@ -9,9 +9,16 @@
 //! An inbox is an append log; a reader has a cursor in it. A letter is acknowledged (the cursor moves) when the
 //! conversation that holds it is on disk, and that line of the conversation says how far the inbox was read: after a
 //! crash between the two, the line wins. Writers that take no lock append whole lines; a torn line waits, a bad one is
-//! set aside and blocks nothing.
+//! set aside and blocks nothing. Who takes letters, an agent or `crewdeck mail read`, has a lock from the look to the
+//! acknowledgement ([`crate::store::Reader`]) and leaves in it which log it is about to write to: the next reader looks
+//! there for what a killed one had written down. An agent waits a second for another reader, and leaves its letters for
+//! later then. `mail read` prints before it acknowledges: killed in between, it prints the same letters again.
 //!
 //! - `tests/race.rs::writers_without_a_lock_lose_no_letter`: 16,000 letters from 8 processes
+//! - `tests/race.rs::readers::a_crew_and_mail_read_never_both_get_a_letter`
+//! - `tests/race.rs::readers::a_crew_that_is_killed_while_others_read_loses_none_and_gets_none_twice`
+//! - `tests/race.rs::readers::a_crew_does_not_hang_on_a_reader_that_does_not_end_and_reads_later`
+//! - `src/store/reader.rs::what_a_killed_reader_had_in_its_log_is_not_read_again`
 //! - `tests/crash.rs::a_crew_that_is_killed_at_any_moment_does_its_work_once`: each letter stands once in one conversation
 //! - `tests/resume.rs::a_letter_that_stands_in_the_conversation_does_not_come_again`
 //! - `tests/resume.rs::a_member_that_had_not_heard_its_first_words_hears_them_once`
@@ -75,7 +82,13 @@
 //! # 6. A worktree with unmerged or uncommitted work is never removed
 //!
 //! Whether work is merged is judged by content, not by the branch's name or ancestry; what can not be judged stays.
+//! What is removed gets another name, is judged once more, and is put back or deleted; killed in between, the next look
+//! does that. Who writes by the folder's name meanwhile finds none. What a program that works inside it (its current
+//! directory, an open file) writes in the moment between the second look and the deletion is lost.
 //!
+//! - `tests/worktree_recovery.rs::removal::what_is_written_by_name_while_it_is_removed_is_not_lost`
+//! - `tests/worktree_recovery.rs::removal::a_process_that_is_killed_while_it_removes_leaves_all_or_nothing`
+//! - `tests/worktree_recovery.rs::removal::a_removal_that_was_cut_off_is_put_in_order_by_the_next_look`
 //! - `tests/by_hand.rs::a_worktree_is_removed_and_what_is_lost_is_named_first`: nor is more than was named
 //! - `tests/worktrees.rs::dirty_and_unmerged_work_is_never_removed_unasked`
 //! - `tests/worktrees.rs::merging::squashed_and_rebased_work_counts_as_merged`
@@ -86,8 +99,12 @@
 //! # 7. Every request is decided once, by someone named
 //!
 //! One state machine for all kinds; a decision is matched on id, kind and target under the request's lock. Nothing that
-//! a branch or a repository brings along decides anything, or says who does.
+//! a branch or a repository brings along decides anything, or says who does. What is left to a lead that does not decide
+//! waits for nobody for ever: the lead is reminded three times, then a headless run ends with an error, and who asked
+//! comes back with `--resume`.
 //!
+//! - `tests/team.rs::undecided::a_plan_that_the_lead_never_decides_ends_the_run_and_is_kept`
+//! - `tests/team.rs::undecided::a_lead_that_decides_when_it_is_reminded_is_not_reminded_again`
 //! - `tests/worktrees.rs::merging::a_branch_that_changes_the_folders_of_crewdeck_is_not_merged`
 //! - `tests/cli.rs::what_comes_with_a_repository_can_not_loosen_anything`
 //! - `src/domain/request.rs::it_is_decided_once_by_someone_named`
@@ -161,6 +178,9 @@
 //! - `src/process/environment.rs::keys_are_hidden_and_what_programs_need_is_not`
 //!
 //! # 13. Housekeeping costs no tokens
+//!
+//! The lead is woken by a letter, by the end of a background job, by the end of all work, and, when nobody can work on
+//! without it, by a reminder of what it has not decided: three at most for a request.
 //!
 //! - `tests/team.rs::mechanisms::s11_two_teammates_claim_three_tasks_and_housekeeping_costs_no_call`
 //!

@@ -170,6 +170,46 @@ fn a_task_is_taken_from_one_at_work_who_goes_on_with_another() {
 }
 
 #[test]
+fn the_command_line_takes_a_task_as_the_key_does_when_it_is_told_to() {
+    let project = repository();
+    let mut screen = open(&project, &[]);
+    screen.send("go\r");
+    let bed = project.file(".worktrees/task-1/bed");
+    let until = Instant::now() + Duration::from_secs(20);
+    while !bed.exists() {
+        assert!(Instant::now() < until, "alice never began");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let release = ["task", "release", "1", "--as"];
+    let with = |more: &[&'static str]| [&release[..], more].concat();
+    let why = project.refused(&with(&["user"]));
+    assert!(
+        why.contains("belongs to alice") && why.contains("--force takes it"),
+        "{why}"
+    );
+    let why = project.refused(&with(&["bob"]));
+    assert!(
+        why.contains("belongs to alice") && !why.contains("--force"),
+        "{why}"
+    );
+    let why = project.refused(&with(&["bob", "--force"]));
+    assert!(why.contains("use --as user"), "{why}");
+    assert_eq!(task(&project, 1)["owner"], "alice");
+    let taken = project.json(&with(&["user", "--force"]));
+    assert_eq!(
+        (&taken["status"], &taken["owner"], &taken["taken_from"][0]),
+        (&"pending".into(), &"".into(), &"alice".into())
+    );
+    // She is stopped and told, and takes the other one.
+    becomes(&project, 2, |t| t["owner"] == "alice");
+    assert_eq!(task(&project, 1)["owner"], "");
+    // Of nobody's task, and of one's own, it is a release as any other.
+    let again = project.json(&with(&["user", "--force"]));
+    assert_eq!(again["owner"], "");
+    leave(screen);
+}
+
+#[test]
 fn what_the_person_claimed_gets_a_worktree_and_outlives_a_kill() {
     let project = repository();
     let mut screen = planted(&project);

@@ -94,7 +94,7 @@ fn a_letter_is_always_a_message_in_the_callers_own_name() {
         json!({"to": "@bob", "content": "hello", "from": "lead", "type": "shutdown_request"});
     assert_eq!(place.ok("send_message", input), "Sent message to bob");
     let inbox = Post::open(&place.root())
-        .pending(&Name::party("bob").unwrap())
+        .look(&Name::party("bob").unwrap())
         .unwrap();
     let letter = serde_json::to_value(&inbox.letters[0]).unwrap();
     assert_eq!(

@@ -4,10 +4,17 @@
 //! `CREWDECK_ROUNDS=10 cargo test --test race`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
+#[path = "common/project.rs"]
+#[allow(dead_code)] // other tests use more of it
+mod project;
+#[path = "race/readers.rs"]
+mod readers;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use crewdeck::domain::graph::{Claimer, NewTask};
 use crewdeck::domain::ids::{Name, TaskId};
@@ -266,7 +273,8 @@ fn writers_without_a_lock_lose_no_letter() {
     let mut heard: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     loop {
         let are_done = children.iter_mut().all(|c| c.try_wait().unwrap().is_some());
-        let pending = post.pending(&bob).unwrap();
+        let reader = post.reader(&bob, Duration::ZERO).unwrap();
+        let pending = reader.pending().unwrap();
         assert_eq!(pending.bad, 0);
         for letter in &pending.letters {
             heard
@@ -274,7 +282,7 @@ fn writers_without_a_lock_lose_no_letter() {
                 .or_default()
                 .push(letter.content.parse().unwrap());
         }
-        post.acknowledge(&bob, &pending.upto).unwrap();
+        reader.acknowledge(&pending.upto).unwrap();
         if are_done && pending.letters.is_empty() {
             break;
         }

@@ -8,6 +8,7 @@ mod project;
 mod worktrees;
 
 use std::process::Stdio;
+use std::time::Duration;
 
 use crewdeck::domain::chat::{Block, Message, check};
 use crewdeck::domain::conversation::{Conversation, PlanState, Record, TurnState};
@@ -213,7 +214,7 @@ fn a_letter_that_stands_in_the_conversation_does_not_come_again() {
         let letter = Letter::new(id, LetterKind::Message, &bob, &lead, text, NOW);
         post.send(&letter).unwrap();
         if text == "the first" {
-            let upto = post.pending(&lead).unwrap().upto;
+            let upto = post.look(&lead).unwrap().upto;
             // Killed before the letter was acknowledged.
             left.log(
                 "lead",
@@ -230,7 +231,7 @@ fn a_letter_that_stands_in_the_conversation_does_not_come_again() {
     for text in ["the first", "the second"] {
         assert_eq!(heard.matches(text).count(), 1, "{heard}");
     }
-    assert_eq!(post.pending(&lead).unwrap().letters, vec![]);
+    assert_eq!(post.look(&lead).unwrap().letters, vec![]);
 }
 
 #[test]
@@ -335,8 +336,9 @@ fn a_member_that_was_asked_to_go_goes_and_answers_once() {
         };
         if told {
             letter(LetterKind::ShutdownRequest, &lead, &bob);
-            let upto = post.pending(&bob).unwrap().upto;
-            post.acknowledge(&bob, &upto).unwrap();
+            let upto = post.look(&bob).unwrap().upto;
+            let reader = post.reader(&bob, Duration::ZERO).unwrap();
+            reader.acknowledge(&upto).unwrap();
         }
         if answered_before {
             letter(LetterKind::ShutdownResponse, &bob, &lead);

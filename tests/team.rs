@@ -13,6 +13,8 @@ mod pty;
 mod endings;
 #[path = "team/mechanisms.rs"]
 mod mechanisms;
+#[path = "team/undecided.rs"]
+mod undecided;
 #[path = "team/worktrees.rs"]
 mod worktrees;
 

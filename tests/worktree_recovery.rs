@@ -13,6 +13,8 @@ mod repository;
 mod command_line;
 #[path = "worktree_recovery/killed.rs"]
 mod killed;
+#[path = "worktree_recovery/removal.rs"]
+mod removal;
 
 use std::collections::BTreeSet;
 
@@ -232,10 +234,15 @@ fn where_nobody_set_a_name_crewdeck_commits() {
 
 /// Starts this binary as a process of that number.
 fn process(r: &Repository, number: usize) -> Child {
+    process_of(r, &number.to_string())
+}
+
+/// The same of a role.
+fn process_of(r: &Repository, role: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "role", "--nocapture"])
         .env(ROOT, r.root())
-        .env(NUMBER, number.to_string())
+        .env(NUMBER, role)
         .stdout(Stdio::null())
         .spawn()
         .unwrap()
@@ -248,6 +255,9 @@ fn role() {
         return;
     };
     let trees = Worktrees::open(root.as_ref());
+    if number == "remove" {
+        removal::remove_for_ever(&trees, root.as_ref());
+    }
     let number: u64 = number.parse().unwrap();
     for task in 0..5 {
         // Every task is wanted by two processes.

@@ -22,19 +22,11 @@ use crewdeck::domain::worktree::{
     BranchFate, Content, Leftovers, Merge, OnDisk, Removal, WorktreeError, WorktreeStatus,
 };
 
-use crewdeck::store::{NewWorktree, StoreError};
+use crewdeck::store::NewWorktree;
 
 use pretty_assertions::assert_eq;
 
-use repository::{NOW, Repository, commit, git, name};
-
-/// Why the worktrees refuse.
-fn refusal<T: std::fmt::Debug>(result: Result<T, StoreError>) -> WorktreeError {
-    match result.unwrap_err() {
-        StoreError::Worktree(why) => why,
-        other => panic!("{other}"),
-    }
-}
+use repository::{NOW, Repository, commit, git, name, refusal};
 
 #[test]
 fn a_task_from_its_worktree_to_the_merge() {

@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::domain::chat::Block;
 use crate::domain::ids::{JobId, TaskId};
 use crate::domain::todo::TodoList;
+use crate::store::Reader;
 use crate::tools::policy::PlanGate;
 
 /// Most lines of housekeeping that wait for an agent's next call; older ones are dropped.
@@ -50,6 +51,7 @@ pub struct Desk {
     parting: Mutex<Option<Parting>>,
     intake: Mutex<Intake>,
     lifted: Mutex<Option<TaskId>>,
+    reader: Mutex<Option<Arc<Reader>>>,
 }
 
 /// An agent's answer to the wish that it shuts down.
@@ -98,6 +100,21 @@ impl Desk {
     /// Says whether the agent can take letters.
     pub fn set_intake(&self, intake: Intake) {
         *lock(&self.intake) = intake;
+    }
+
+    /// The agent takes letters: it keeps the right to until they are acknowledged.
+    pub fn keep_reader(&self, reader: Arc<Reader>) {
+        *lock(&self.reader) = Some(reader);
+    }
+
+    /// The right to take letters, while the agent has it.
+    pub fn reader(&self) -> Option<Arc<Reader>> {
+        lock(&self.reader).clone()
+    }
+
+    /// What it took is acknowledged, or was nothing: others may read.
+    pub fn drop_reader(&self) {
+        *lock(&self.reader) = None;
     }
 
     /// Adds a line of housekeeping for the agent's next call.

@@ -20,6 +20,9 @@ impl Driver {
             self.publish(event).await;
         }
         let said = (!is_user).then(|| (message.words(), thoughts(&message)));
+        if is_user {
+            self.announce().await;
+        }
         let inbox = self.state.taken.filter(|_| is_user).map(|c| c.offset);
         let ended = if is_user {
             self.state.told.clone()
@@ -230,14 +233,9 @@ impl Driver {
     /// Letters that stand in the conversation do not come again, also where crewdeck was ended before they were
     /// acknowledged.
     async fn stand_by(&mut self, inbox: Option<u64>) {
-        let (Some(post), Some(offset)) = (self.post.clone(), inbox) else {
-            return;
-        };
-        let name = self.name.clone();
-        let read = blocking(move || post.acknowledge_up_to(&name, &Cursor { offset })).await;
-        if let Err(error) = read {
-            self.trouble("The inbox can not be written", &error).await;
+        if let Some(offset) = inbox {
             self.state.owed = Some(Cursor { offset });
+            self.acknowledge().await;
         }
     }
 

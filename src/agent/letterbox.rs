@@ -1,10 +1,18 @@
 //! The driver and its letters: taken before each call, acknowledged when they are on disk.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::driver::{Driver, Log, blocking};
 use super::mail;
 use crate::domain::chat::Block;
 use crate::domain::mail::{Letter, LetterKind};
 use crate::protocol::event::{EventKind, LetterStep, Level};
+use crate::store::{Pending, Post, Reader, StoreError};
+
+/// How long an agent waits for another program that takes its letters: as long as `crewdeck mail read` needs many times
+/// over. Then they are left for the next look.
+const READER_WAIT: Duration = Duration::from_secs(1);
 
 impl Driver {
     /// Takes the letters that wait. They are acknowledged when the message that holds them is saved.
@@ -24,10 +32,9 @@ impl Driver {
         let Some(post) = self.post.clone() else {
             return blocks;
         };
-        let name = self.name.clone();
         // What was taken and not yet saved would come again: the turn was interrupted in between.
         if self.state.taken.is_none() && self.state.owed.is_none() {
-            match blocking(move || post.pending(&name)).await {
+            match self.take_letters(&post).await {
                 Ok(pending) => {
                     for notice in pending.notices() {
                         self.publish(EventKind::notice(Level::Warn, notice)).await;
@@ -36,13 +43,52 @@ impl Driver {
                         self.look_for_shutdown(&pending.letters).await;
                         blocks.push(mail::block(&pending.letters));
                         self.state.letters = pending.letters;
+                        self.state.taken = Some(pending.upto);
                     }
-                    self.state.taken = Some(pending.upto);
                 }
                 Err(error) => self.trouble("The inbox can not be read", &error).await,
             }
         }
         blocks
+    }
+
+    /// The letters that wait. Where there are some, nobody else gets them until they are acknowledged.
+    async fn take_letters(&self, post: &Post) -> Result<Pending, StoreError> {
+        let (post, name) = (post.clone(), self.name.clone());
+        let (reader, pending) = blocking(move || {
+            // Most looks find nothing: they need no lock.
+            let seen = post.look(&name)?;
+            if seen.letters.is_empty() && seen.bad == 0 {
+                return Ok((None, seen));
+            }
+            let reader = post.reader(&name, READER_WAIT)?;
+            let pending = reader.pending()?;
+            Ok((Some(Arc::new(reader)), pending))
+        })
+        .await?;
+        if let Some(reader) = reader.filter(|_| !pending.letters.is_empty()) {
+            self.workshop.desk.keep_reader(reader);
+        }
+        Ok(pending)
+    }
+
+    /// The right to take letters that the agent has, or gets now.
+    async fn reader(&self, post: Post) -> Result<Arc<Reader>, StoreError> {
+        if let Some(reader) = self.workshop.desk.reader() {
+            return Ok(reader);
+        }
+        let name = self.name.clone();
+        blocking(move || post.reader(&name, READER_WAIT).map(Arc::new)).await
+    }
+
+    /// Before the message with letters is written: where they stand from then on.
+    pub(super) async fn announce(&self) {
+        let (Some(reader), Some(cursor)) = (self.workshop.desk.reader(), self.state.taken) else {
+            return;
+        };
+        let log = self.transcript.clone();
+        // Where this fails, the log itself says it when its agent comes back.
+        let _ = blocking(move || reader.announce(&log, &cursor)).await;
     }
 
     /// Takes an approved shutdown request out of the mail when nothing else waits there: to go needs no
@@ -51,8 +97,10 @@ impl Driver {
         let Some(post) = self.post.clone() else {
             return false;
         };
-        let name = self.name.clone();
-        let Ok(pending) = blocking(move || post.pending(&name)).await else {
+        if self.state.taken.is_some() || self.state.owed.is_some() {
+            return false;
+        }
+        let Ok(pending) = self.take_letters(&post).await else {
             return false;
         };
         self.look_for_shutdown(&pending.letters).await;
@@ -61,6 +109,7 @@ impl Driver {
             .iter()
             .all(|l| l.kind == LetterKind::ShutdownRequest);
         if self.state.asked_to_go.is_none() || !only_that {
+            self.workshop.desk.drop_reader();
             return false;
         }
         self.state.letters = pending.letters;
@@ -94,12 +143,16 @@ impl Driver {
         let (Some(post), Some(cursor)) = (self.post.clone(), self.state.owed.take()) else {
             return;
         };
-        let (name, upto) = (self.name.clone(), cursor);
-        if let Err(error) = blocking(move || post.acknowledge(&name, &upto)).await {
+        let done = match self.reader(post).await {
+            Ok(reader) => blocking(move || reader.acknowledge(&cursor)).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = done {
             self.trouble("The inbox can not be written", &error).await;
             self.state.owed = Some(cursor);
             return;
         }
+        self.workshop.desk.drop_reader();
         for letter in self.state.letters.drain(..) {
             let step = LetterStep::Delivered;
             self.publisher

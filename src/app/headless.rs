@@ -6,6 +6,7 @@ use anyhow::Result;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::journal::Journal;
+use super::undecided::Undecided;
 use crate::crew::Crew;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::Name;
@@ -70,6 +71,7 @@ pub async fn run(
     }
     let began = super::now();
     let mut last = TurnEnd::Done;
+    let mut undecided = Undecided::default();
     let (mut terminate, mut hangup) = (
         signal(SignalKind::terminate())?,
         signal(SignalKind::hangup())?,
@@ -100,6 +102,7 @@ pub async fn run(
             }
             return Err(error.into());
         }
+        undecided.hear(&event.kind);
         match event.kind {
             EventKind::TurnEnded { agent, end } if agent.is_lead() => last = end,
             EventKind::RequestChanged { request }
@@ -113,7 +116,9 @@ pub async fn run(
                         Ended::Failed(format!("{error}. {hint}").trim().to_string())
                     }
                     TurnEnd::Stopped { why } => Ended::Failed(why),
-                    TurnEnd::Done | TurnEnd::Interrupted => Ended::Done,
+                    TurnEnd::Done | TurnEnd::Interrupted => {
+                        undecided.words().map_or(Ended::Done, Ended::Failed)
+                    }
                 });
             }
             EventKind::Refused { why } if last == TurnEnd::Done => eprint_line(&why),

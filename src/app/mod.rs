@@ -25,6 +25,7 @@ mod screen;
 mod secrets;
 mod signals;
 mod theme;
+mod undecided;
 mod viewing;
 pub mod wire;
 mod zone;

@@ -305,6 +305,9 @@ pub enum TaskVerb {
         /// Whose it is
         #[arg(long = "as", value_name = "NAME")]
         name: String,
+        /// With --as user: take it from whoever works on it, who is stopped and told
+        #[arg(long)]
+        force: bool,
     },
     /// Change a task
     Edit {

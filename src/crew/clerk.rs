@@ -21,13 +21,21 @@ use crate::store::{Requests, StoreError};
 #[derive(Default)]
 pub struct Clerk {
     known: Mutex<HashMap<RequestId, RequestStatus>>,
-    pub(super) waiting: Mutex<HashMap<RequestId, oneshot::Sender<Request>>>,
+    pub(super) waiting: Mutex<HashMap<RequestId, Waiter>>,
     /// Permissions that were given when nobody waited for them any more; bounded by the requests of one
     /// earlier run.
     pub(super) granted: Mutex<Vec<Request>>,
+    /// What the lead was reminded of in vain; bounded by what waited then.
+    pub(super) given_up: Mutex<Vec<RequestId>>,
     /// One reader at a time, so that changes are told in order and once. Whether it is the first reading, which
     /// finds what earlier crews have dealt with.
     reading: tokio::sync::Mutex<Reading>,
+}
+
+/// An agent whose call goes on when its request is decided.
+pub struct Waiter {
+    pub(super) from: Name,
+    pub(super) tell: oneshot::Sender<Request>,
 }
 
 /// Which reading of the requests comes next.
@@ -83,7 +91,11 @@ impl Shared {
         };
         let kind = request.kind;
         let (tell, told) = oneshot::channel();
-        lock(&self.clerk.waiting).insert(request.id.clone(), tell);
+        let waiter = Waiter {
+            from: from.clone(),
+            tell,
+        };
+        lock(&self.clerk.waiting).insert(request.id.clone(), waiter);
         let guard = Withdraw {
             shared: Arc::clone(self),
             id: request.id.clone(),
@@ -115,9 +127,9 @@ impl Shared {
     async fn catch_up(self: &Arc<Self>, id: &RequestId) {
         if let Ok(request) = self.get_request(id).await
             && !request.is_pending()
-            && let Some(tell) = lock(&self.clerk.waiting).remove(id)
+            && let Some(waiter) = lock(&self.clerk.waiting).remove(id)
         {
-            let _ = tell.send(request);
+            let _ = waiter.tell.send(request);
         }
     }
 
@@ -172,17 +184,11 @@ impl Shared {
     fn new_request(&self, from: &Name, asking: Asking) -> Request {
         let id = RequestId((self.new_id)());
         let task = self.graph().open_task_of(&asking.target).map(|t| t.id);
-        // Who asks can not decide: what the lead asks is left to the person.
-        let decider = match self.deciders.of(asking.kind) {
-            Decider::Lead if from.is_lead() => self.deciders.question,
-            decider => decider,
-        };
-        Request {
+        let request = Request {
             task,
             choices: asking.choices,
             workdir: asking.workdir,
             call: asking.call,
-            decider,
             ..Request::new(
                 id,
                 asking.kind,
@@ -191,6 +197,17 @@ impl Shared {
                 asking.body,
                 self.now(),
             )
+        };
+        let decider = self.decider_of(&request);
+        Request { decider, ..request }
+    }
+
+    /// Who decides a request in this crew.
+    pub(super) fn decider_of(&self, request: &Request) -> Decider {
+        match self.deciders.of(request.kind) {
+            // Who asks can not decide: what the lead asks is left to the person.
+            Decider::Lead if request.from.is_lead() => self.deciders.question,
+            decider => decider,
         }
     }
 
@@ -405,6 +422,10 @@ impl Drop for Withdraw {
     fn drop(&mut self) {
         // Decided: its waiter is gone from the list, and there is nothing to withdraw.
         if lock(&self.shared.clerk.waiting).remove(&self.id).is_none() {
+            return;
+        }
+        if self.shared.stop.is_cancelled() && self.shared.is_given_up(&self.id) {
+            // It waits for the next crew.
             return;
         }
         let (shared, id) = (Arc::clone(&self.shared), self.id.clone());

@@ -9,7 +9,7 @@ use crate::agent::driver::blocking;
 use crate::domain::conversation::{PlanState, Record};
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::mail::LetterKind;
-use crate::domain::request::{Decider, Request, RequestKind, RequestStatus};
+use crate::domain::request::{Request, RequestKind, RequestStatus};
 use crate::domain::text::{clip, one_line};
 use crate::store::Transcript;
 
@@ -25,8 +25,8 @@ impl Shared {
         }
         let waiter = lock(&self.clerk.waiting).remove(&request.id);
         match waiter {
-            Some(tell) => {
-                let _ = tell.send(request.clone());
+            Some(waiter) => {
+                let _ = waiter.tell.send(request.clone());
             }
             None if is_news => self.tell_late(&request).await,
             None => {}
@@ -55,11 +55,8 @@ impl Shared {
             return;
         };
         for mut request in reading.requests.into_iter().filter(Request::is_pending) {
-            let now = self.deciders.of(request.kind);
-            if request.decider == Decider::Ask && matches!(now, Decider::Auto | Decider::Deny) {
-                // The person who was to be asked is not here any more.
-                request.decider = now;
-            }
+            // Whoever was to decide when it was asked: the person may be here by now, or not here any more.
+            request.decider = self.decider_of(&request);
             self.hand_over(&request).await;
         }
     }

@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use super::outfit::{Order, Outfit};
 use super::rest::is_news;
 use super::{Shared, Standing, Start, lock};
-use crate::agent::desk::Intake;
 use crate::agent::driver::{Control, blocking};
 use crate::agent::prompt;
 use crate::agent::turn::{Input, Limits};
@@ -164,33 +163,7 @@ pub async fn work(
 
 impl Shared {
     /// Whether something waits for the lead: letters, or news of what its team has done.
-    pub(super) async fn lead_has_news(&self) -> bool {
+    pub(super) async fn lead_has_news(self: &Arc<Self>) -> bool {
         self.news.load(Ordering::SeqCst) > 0 || self.has_mail(&Name::lead()).await
-    }
-
-    /// Whether letters wait for `name` that it can take.
-    pub(super) async fn has_mail(&self, name: &Name) -> bool {
-        if (self.handle(name)).is_some_and(|h| h.desk.intake() == Intake::Shut) {
-            return false;
-        }
-        let (post, name) = (self.post.clone(), name.clone());
-        let waiting = blocking(move || {
-            let seen = post.look(&name)?;
-            // Nobody would take a line that is no letter, where no letter waits behind it.
-            if seen.letters.is_empty() && seen.bad > 0 {
-                post.pending(&name)
-            } else {
-                Ok(seen)
-            }
-        });
-        let Ok(waiting) = waiting.await else {
-            return false;
-        };
-        if waiting.letters.is_empty() {
-            for notice in waiting.notices() {
-                self.notice(Level::Warn, notice).await;
-            }
-        }
-        !waiting.letters.is_empty()
     }
 }

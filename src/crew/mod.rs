@@ -8,6 +8,7 @@ mod host;
 mod jobs;
 mod late;
 mod lead;
+mod mailbox;
 mod mate;
 mod outfit;
 mod parting;
@@ -21,6 +22,7 @@ mod start;
 mod subagent;
 mod trees;
 mod troubles;
+mod undecided;
 mod viewer;
 mod watcher;
 
@@ -52,6 +54,7 @@ use crate::protocol::{Command, Publisher};
 use crate::store::{Board, Post, Requests, Roster, Skills, StoreError};
 use crate::tools::policy::Rules;
 pub use trees::MergeRule;
+pub use undecided::REMINDERS_MAX;
 pub use viewer::{Runner, Viewer, ViewerParts};
 
 /// Commands that may wait for the crew.
@@ -196,6 +199,8 @@ struct Shared {
     board_turn: tokio::sync::Mutex<()>,
     /// The person's tasks whose worktree is being made, or could not be made since the crew began.
     placed: Mutex<BTreeSet<TaskId>>,
+    /// Whose letters another program takes, while that is waited for.
+    awaited: Mutex<BTreeSet<Name>>,
     /// Held while branches are merged because the person wants it.
     merge_turn: tokio::sync::Mutex<()>,
     team: Mutex<Team>,
@@ -273,6 +278,7 @@ impl Crew {
             troubles: troubles::Troubles::default(),
             board_turn: tokio::sync::Mutex::default(),
             placed: Mutex::default(),
+            awaited: Mutex::default(),
             merge_turn: tokio::sync::Mutex::default(),
             team: Mutex::default(),
             agents: Mutex::default(),

@@ -5,18 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::commands::from_person;
 use super::{Shared, Standing, lock};
 use crate::agent::driver::{Control, blocking};
 use crate::domain::graph::{Claimer, TaskGraph};
-use crate::domain::ids::{Name, TaskId};
+use crate::domain::ids::{LetterId, Name, TaskId};
 use crate::domain::stamp::Stamp;
 use crate::domain::task::{Task, TaskStatus};
-use crate::domain::text::one_line;
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::TaskWish;
 use crate::protocol::event::{EventKind, Level, PersonAct};
-use crate::store::{Board, Post, Roster, StoreError, Which, Worktrees};
+use crate::store::{Board, Post, Roster, StoreError, Which, Worktrees, take_from};
 
 /// The doors that the person's changes go through.
 pub(super) struct Hands {
@@ -108,7 +106,9 @@ impl Hands {
                 )
             }
             TaskWish::Release { task, from } => {
-                let task = self.release(task, &from)?;
+                let doors = (board, &self.roster, &self.post);
+                let letter = LetterId((self.new_id)());
+                let task = take_from(doors, task, &from, letter, now)?;
                 (task, PersonAct::Released { from })
             }
             TaskWish::Complete { task } => (
@@ -120,27 +120,6 @@ impl Hands {
         };
         Ok(Acted { task, act })
     }
-
-    /// Puts a task back. From one who is here it is taken: a letter says so, and it does not choose the task again.
-    fn release(&self, id: TaskId, from: &Name) -> Result<Task, StoreError> {
-        let is_here = from.is_lead() || self.roster.read()?.present().any(|m| m.name.same(from));
-        if from.is_user() || !is_here {
-            return self.board.release(id, from, self.now);
-        }
-        let task = self.board.take(id, from, self.now)?;
-        let letter = from_person(from, &taken(&task), (self.new_id)(), self.now);
-        self.post.send(&letter)?;
-        Ok(task)
-    }
-}
-
-/// What is written to one from whom a task was taken.
-fn taken(task: &Task) -> String {
-    format!(
-        "I have taken task {} ({}) from you and put it back on the board. Leave it and its worktree as they are; do not claim it again unless you are told to. Go on with what else there is.",
-        task.id,
-        one_line(&task.subject)
-    )
 }
 
 /// What became of the worktree that the person was to get.

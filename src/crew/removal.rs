@@ -53,25 +53,7 @@ pub(super) fn remove(
     now: Stamp,
 ) -> Result<String, String> {
     let tree = free(board, trees, id)?;
-    let removal = if told.is_empty() {
-        Removal::OnlyIfSafe
-    } else {
-        let state = trees.state(&tree.name).map_err(|e| e.to_string())?;
-        let losses = state.losses();
-        if losses != *told && !losses.is_empty() {
-            return Err(format!(
-                "worktree {} stays: by now it has {losses}. Look at it again.",
-                tree.name
-            ));
-        }
-        // What is as it should be by now may be no more a moment later: git looks once more.
-        if losses.is_empty() {
-            Removal::OnlyIfSafe
-        } else {
-            Removal::WhatIsLostIsKnown
-        }
-    };
-    let fate = trees.remove(&tree.name, removal, now);
+    let fate = trees.remove_as_told(&tree.name, told, now);
     match fate.map_err(|e: StoreError| e.to_string())? {
         BranchFate::Deleted => Ok(format!("The worktree {} is removed.", tree.name)),
         BranchFate::Stays(branch) => Ok(format!(

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::undecided::{Reminded, Reminder};
 use super::{Handle, Shared, Standing, lock};
 use crate::agent::driver::Control;
 use crate::domain::chat::{Block, Message, Role};
 use crate::domain::graph::{Claimer, TaskGraph};
 use crate::domain::ids::Name;
+use crate::domain::request::Request;
 use crate::domain::task::{Task, TaskStatus};
 use crate::protocol::event::EventKind;
 use crate::store::Which;
@@ -18,6 +20,7 @@ pub async fn detect(shared: Arc<Shared>) {
     // Something may have moved before it began to look.
     pulse.mark_changed();
     let mut told_at = None;
+    let mut reminded = Reminded::default();
     loop {
         tokio::select! {
             () = shared.stop.cancelled() => return,
@@ -27,7 +30,7 @@ pub async fn detect(shared: Arc<Shared>) {
         if begun == 0 || told_at == Some(begun) {
             continue;
         }
-        let Some(graph) = shared.is_at_rest().await else {
+        let Some(Rest { graph, left }) = shared.is_at_rest().await else {
             continue;
         };
         // Somebody may have begun while the files were read: then this look does not count.
@@ -35,11 +38,23 @@ pub async fn detect(shared: Arc<Shared>) {
             continue;
         }
         told_at = Some(begun);
-        if shared.news.swap(0, Ordering::SeqCst) > 0 && shared.wake_lead(&graph).await {
+        if !left.is_empty() {
+            if shared.remind(&left, &mut reminded).await == Reminder::Sent {
+                continue;
+            }
+        } else if shared.news.swap(0, Ordering::SeqCst) > 0 && shared.wake_lead(&graph).await {
             continue;
         }
         shared.publish(EventKind::CrewAtRest).await;
     }
+}
+
+/// A crew in which nobody does anything any more.
+struct Rest {
+    /// The board as it stands on disk.
+    graph: Arc<TaskGraph>,
+    /// What waits for the lead's decision all the same.
+    left: Vec<Request>,
 }
 
 /// How far the work is when the team rests, in words.
@@ -77,20 +92,22 @@ impl Shared {
             && self.chores.load(Ordering::SeqCst) == 0
             && !self.jobs.is_running(None)
             && lock(&self.agents)
-                .values()
-                .all(|h| *lock(&h.standing) != Standing::Working)
+                .iter()
+                .all(|(name, h)| self.seems_at_rest(name, *lock(&h.standing)))
     }
 
-    /// The board as it stands on disk, when nobody works and nothing on disk gives anybody work.
-    async fn is_at_rest(self: &Arc<Self>) -> Option<Arc<TaskGraph>> {
-        if !self.all_rest() || self.has_open_request() {
+    /// How it stands when nobody works, nothing on disk gives anybody work, and the person is not asked.
+    async fn is_at_rest(self: &Arc<Self>) -> Option<Rest> {
+        if !self.all_rest() {
             return None;
         }
+        let left = self.left_to_lead().await?;
         let agents: Vec<(Name, Handle)> = lock(&self.agents)
             .iter()
             .map(|(n, h)| (n.clone(), h.clone()))
             .collect();
-        for (name, handle) in &agents {
+        let in_no_turn = |(_, h): &&(Name, Handle)| *lock(&h.standing) != Standing::Working;
+        for (name, handle) in agents.iter().filter(in_no_turn) {
             if handle.desk.has_results() || self.has_mail(name).await {
                 return None;
             }
@@ -98,7 +115,8 @@ impl Shared {
         // What the last one to rest has changed is told before the rest.
         let Some(graph) = self.read_board(Which::All).await else {
             // Nobody can claim anything then, and nobody waits for ever.
-            return Some(self.graph());
+            let graph = self.graph();
+            return Some(Rest { graph, left });
         };
         let claims = |name: &Name, handle: &Handle| {
             !name.is_lead() && *lock(&handle.standing) == Standing::Resting
@@ -115,14 +133,11 @@ impl Shared {
                         })
                         .is_some()
                 });
-        (!someone_may_claim).then_some(graph)
+        (!someone_may_claim).then_some(Rest { graph, left })
     }
 
     /// Wakes the lead with what became of the work. False: it can not be reached.
     async fn wake_lead(&self, graph: &TaskGraph) -> bool {
-        let Some(lead) = self.handle(&Name::lead()) else {
-            return false;
-        };
         let unmerged = self.unmerged().await;
         let unmerged = if unmerged.is_empty() {
             String::new()
@@ -137,6 +152,14 @@ impl Shared {
             Stand::Open(words) => format!(
                 "<crew>{words}. Look at the board (task_list) and decide how to go on.</crew>"
             ),
+        };
+        self.wake(text)
+    }
+
+    /// Gives the lead words of the crew. False: it can not be reached.
+    pub(super) fn wake(&self, text: String) -> bool {
+        let Some(lead) = self.handle(&Name::lead()) else {
+            return false;
         };
         self.queued.fetch_add(1, Ordering::SeqCst);
         let sent = lead

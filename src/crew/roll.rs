@@ -34,9 +34,16 @@ pub async fn call(shared: &Arc<Shared>, start: Start) -> Result<(Vec<Member>, Te
     Ok((back, team))
 }
 
-/// Closes the books of a crew that ends: its members are gone, their tasks are offered again.
+/// Closes the books of a crew that ends: its members are gone, their tasks are offered again. Who waits for a decision
+/// that the lead did not make comes back, as after a crash.
 pub async fn close(shared: &Arc<Shared>) -> Result<(), StoreError> {
-    close_all_but(shared, &[], Start::Fresh).await
+    let back = shared.who_asked_in_vain().await;
+    let start = if back.is_empty() {
+        Start::Fresh
+    } else {
+        Start::Resumed
+    };
+    close_all_but(shared, &back, start).await
 }
 
 async fn close_all_but(

@@ -94,7 +94,7 @@ async fn words_are_letters_of_the_person() {
             panic!("no letter: {said:?}");
         };
         assert_eq!((letter.from.as_str(), step), ("user", LetterStep::Sent));
-        let waiting = Post::open(place.dir.path()).pending(&to).unwrap();
+        let waiting = Post::open(place.dir.path()).look(&to).unwrap();
         assert_eq!(waiting.letters, [letter]);
         assert_eq!(waiting.letters[0].content, text);
     }
@@ -287,7 +287,7 @@ async fn the_board_is_changed_by_the_rules_of_the_crews_own_window() {
     );
     let known = board.read().unwrap().graph;
     assert_eq!(known.get(task).unwrap().taken_from, ["bob"]);
-    let inbox = Post::open(&root).pending(&bob()).unwrap();
+    let inbox = Post::open(&root).look(&bob()).unwrap();
     let letters: Vec<_> = inbox.letters.iter().map(|l| l.content.clone()).collect();
     assert_eq!(letters.len(), 1, "{letters:?}");
     assert!(letters[0].starts_with("I have taken task #1 (Work) from you"));
@@ -298,7 +298,7 @@ async fn the_board_is_changed_by_the_rules_of_the_crews_own_window() {
         .unwrap();
     let release = TaskWish::Release { task, from: bob() };
     place.answer(Command::Task(Box::new(release))).await;
-    assert_eq!(Post::open(&root).pending(&bob()).unwrap().letters.len(), 1);
+    assert_eq!(Post::open(&root).look(&bob()).unwrap().letters.len(), 1);
     // The person's own.
     assert_eq!(
         place

@@ -257,6 +257,22 @@ impl Request {
         self.status == RequestStatus::Pending
     }
 
+    /// What waits for a decision, in words.
+    pub fn shown(&self) -> String {
+        let (from, target) = (&self.from, &self.target);
+        let what = match self.kind {
+            RequestKind::Plan => format!("the plan of {from}"),
+            RequestKind::Shutdown => format!("the shutdown of {target}"),
+            RequestKind::Permission => format!("a permission for {target}"),
+            RequestKind::Ceiling => format!("the ceiling of {target}"),
+            RequestKind::Question => format!("a question of {from}"),
+        };
+        match self.task {
+            Some(id) => format!("{what} on task {id}"),
+            None => what,
+        }
+    }
+
     /// Whether it was decided and something that follows from it is not done yet.
     pub fn is_unfinished(&self) -> bool {
         let decided = [RequestStatus::Approved, RequestStatus::Rejected];

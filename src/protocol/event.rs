@@ -405,7 +405,8 @@ pub enum EventKind {
         /// Why, and what to do.
         why: String,
     },
-    /// Nobody works, nothing is on its way, and no request waits: a headless run ends here.
+    /// Nobody works, nothing is on its way, and no request waits but those that the lead was reminded of in vain: a
+    /// headless run ends here.
     CrewAtRest,
 }
 

@@ -1,14 +1,16 @@
 //! Whole files: written to a temporary one, synced, renamed. And the locks that order the writers.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::{StoreError, plain};
 
 /// How the names of temporary files begin. A leading dot: watchers and the reference's patterns pass over it.
 const TEMPORARY: &str = ".tmp-";
+/// How often a lock is looked at that is waited for, but not for ever.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// How old a temporary file must be to count as left behind.
 const LEFT_BEHIND: Duration = Duration::from_secs(60);
 
@@ -103,11 +105,40 @@ impl Lock {
     /// # Errors
     /// When the lock file can not be opened.
     pub fn take(path: &Path) -> Result<Lock, StoreError> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        let file = plain::open_as(&options, path).map_err(StoreError::at(path))?;
+        let file = Lock::open(path)?;
         file.lock().map_err(StoreError::at(path))?;
         Ok(Lock { file })
+    }
+
+    /// Waits for the lock, but not for longer than `within`. `None`: somebody else has it still.
+    ///
+    /// # Errors
+    /// When the lock file can not be used.
+    pub fn take_within(path: &Path, within: Duration) -> Result<Option<Lock>, StoreError> {
+        let file = Lock::open(path)?;
+        let until = Instant::now() + within;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(Lock { file })),
+                Err(TryLockError::Error(why)) => return Err(StoreError::at(path)(why)),
+                Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                    std::thread::sleep(LOOK_AGAIN);
+                }
+                Err(TryLockError::WouldBlock) => return Ok(None),
+            }
+        }
+    }
+
+    /// Whether somebody has the lock at this moment. Leaves no trace; where that can not be told: no.
+    pub fn is_held(path: &Path) -> bool {
+        plain::open(path)
+            .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
+    fn open(path: &Path) -> Result<File, StoreError> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        plain::open_as(&options, path).map_err(StoreError::at(path))
     }
 
     /// The lock file, for what its holder may write down in it.

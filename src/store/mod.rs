@@ -15,12 +15,14 @@ mod leftovers;
 pub mod plain;
 mod post;
 mod print;
+mod reader;
 mod refs;
 mod requests;
 mod root;
 mod roster;
 pub(crate) mod settle;
 mod skills;
+mod taking;
 mod transcript;
 pub mod watch;
 pub mod words;
@@ -29,7 +31,7 @@ mod worktrees;
 use std::path::PathBuf;
 
 use crate::domain::graph::GraphError;
-use crate::domain::ids::{RequestId, TaskId};
+use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::request::RequestError;
 use crate::domain::team::TeamError;
 use crate::domain::worktree::WorktreeError;
@@ -44,10 +46,12 @@ pub use in_use::worked_in;
 pub use journal::{Beginning, Journal, Tail, Tailed};
 pub use leftovers::{Aside, Leftovers, is_used, leftovers, size_below};
 pub use post::{Cursor, Pending, Post, Recent, Waiting};
+pub use reader::Reader;
 pub use requests::{Requests, RequestsReading};
 pub use root::{git_dirs, prepare, root_of};
 pub use roster::Roster;
 pub use skills::{Fingerprint, LoadedSkill, Skills};
+pub use taking::take_from;
 pub use transcript::{Added, Recalled, Transcript, last_subagent, sessions};
 pub use worktrees::{Listing, Look, NewWorktree, Seen, Stray, StrayKind, Worktrees};
 
@@ -81,6 +85,16 @@ pub enum StoreError {
     /// There is no such request.
     #[error("there is no request {0}: it may have been decided and cleaned up")]
     NoRequest(RequestId),
+    /// The letters of somebody are being taken by another one.
+    #[error(
+        "the letters of {name} are being read by another program{by}: they wait until it has ended"
+    )]
+    BeingRead {
+        /// Whose letters.
+        name: Name,
+        /// ` (process 4711)`, or nothing.
+        by: String,
+    },
     /// A task's file can not be used.
     #[error("task {0} can not be used: {1}")]
     Unreadable(TaskId, String),

@@ -1,16 +1,19 @@
 //! The Post door: letters in `.team/inbox/NAME.jsonl`, and how far each inbox was acknowledged.
 //!
 //! An inbox is only ever appended to, also by writers that take no lock, so it is never cut while somebody
-//! could be writing. How far its owner has read stands beside it in `.NAME.cursor`.
+//! could be writing. How far its owner has read stands beside it in `.NAME.cursor`; who reads on has the turn of
+//! the readers ([`Reader`]).
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::atomic::{self, Lock};
 use super::inbox::{self, BYTES_MAX, Lines};
+use super::reader::Reader;
 use super::{StoreError, plain};
 use crate::domain::ids::Name;
 use crate::domain::mail::{LETTER_MAX, Letter, LetterStep};
@@ -28,6 +31,7 @@ const CURSOR_MAX: u64 = 4096;
 /// The mail of a root. Cheap to clone; holds no state of its own.
 #[derive(Debug, Clone)]
 pub struct Post {
+    pub(super) root: PathBuf,
     dir: PathBuf,
 }
 
@@ -43,18 +47,18 @@ pub struct Cursor {
 pub struct Pending {
     /// The letters, oldest first.
     pub letters: Vec<Letter>,
-    /// To be given to [`Post::acknowledge`].
+    /// To be given to [`Reader::acknowledge`].
     pub upto: Cursor,
     /// Lines that were no letters.
     pub bad: usize,
     /// What became of them.
-    passed: Passed,
+    pub(super) passed: Passed,
     inbox: String,
 }
 
 /// What became of the lines that are no letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Passed {
+pub(super) enum Passed {
     /// They lie in `NAME.jsonl.damaged-1` now.
     Aside,
     /// They stand where they stood: who only looks changes nothing.
@@ -104,6 +108,7 @@ impl Post {
     /// The mail below `root`.
     pub fn open(root: &Path) -> Post {
         Post {
+            root: root.to_owned(),
             dir: root.join(".team").join("inbox"),
         }
     }
@@ -161,24 +166,8 @@ impl Post {
         }
     }
 
-    /// The letters of `name` that were not acknowledged yet. Takes nothing away; damaged lines are copied
-    /// aside when they are passed over.
-    ///
-    /// # Errors
-    /// When the inbox can not be read.
-    pub fn pending(&self, name: &Name) -> Result<Pending, StoreError> {
-        let (mut pending, bad) = self.seen(name)?;
-        if !bad.is_empty() {
-            self.set_aside(name, &bad)?;
-            pending.passed = Passed::Aside;
-            if pending.letters.is_empty() {
-                self.acknowledge(name, &pending.upto)?;
-            }
-        }
-        Ok(pending)
-    }
-
-    /// The same for who only looks: nothing is changed, so it may be asked as often as one likes.
+    /// The letters of `name` that were not acknowledged yet, for who only looks: nothing is changed, so it may be
+    /// asked as often as one likes. Who takes them has a [`Reader`].
     ///
     /// # Errors
     /// When the inbox can not be read.
@@ -186,17 +175,21 @@ impl Post {
         Ok(self.seen(name)?.0)
     }
 
-    /// Waits until nobody else takes letters of `name`: who reads, uses and acknowledges while this is held gets no
-    /// letter that another one got. Writers need not wait for it.
+    /// The right to take letters of `name`. While somebody else has it that is waited for, as long as `within` says.
     ///
     /// # Errors
-    /// When the lock file can not be opened.
-    pub fn take_turn(&self, name: &Name) -> Result<Lock, StoreError> {
-        Lock::take(&self.dir.join(format!(".{name}.reader")))
+    /// [`StoreError::BeingRead`] when the other one keeps it, or the files can not be used.
+    pub fn reader(&self, name: &Name, within: Duration) -> Result<Reader, StoreError> {
+        Reader::of(self, name, within)
+    }
+
+    /// Whether somebody takes letters of `name` at this moment.
+    pub fn is_being_read(&self, name: &Name) -> bool {
+        Lock::is_held(&self.reader_path(name))
     }
 
     /// What waits in an inbox, and the lines in between that are no letters.
-    fn seen(&self, name: &Name) -> Result<(Pending, Vec<String>), StoreError> {
+    pub(super) fn seen(&self, name: &Name) -> Result<(Pending, Vec<String>), StoreError> {
         let cursor = self.cursor(name)?;
         let (lines, from) = Self::lines(name, &self.path(name), cursor.offset)?;
         let pending = Pending {
@@ -211,14 +204,8 @@ impl Post {
         Ok((pending, lines.bad))
     }
 
-    /// Remembers that everything up to `cursor` is safe in its reader's conversation.
-    ///
-    /// # Errors
-    /// When it can not be written down; then the same letters come again.
-    pub fn acknowledge(&self, name: &Name, cursor: &Cursor) -> Result<(), StoreError> {
-        if *cursor == self.cursor(name)? {
-            return Ok(());
-        }
+    /// Writes down how far `name` has read.
+    pub(super) fn set_cursor(&self, name: &Name, cursor: &Cursor) -> Result<(), StoreError> {
         let _lock = self.lock(name)?;
         let path = self.cursor_path(name);
         if plain::open(&path).is_err_and(|e| plain::is_strange(&e)) {
@@ -228,21 +215,14 @@ impl Post {
         atomic::write(&path, &serde_json::to_vec(cursor)?)
     }
 
-    /// The same where more may have been acknowledged already: a cursor never goes back.
-    ///
-    /// # Errors
-    /// As [`Post::acknowledge`].
-    pub fn acknowledge_up_to(&self, name: &Name, cursor: &Cursor) -> Result<(), StoreError> {
-        let size = match fs::metadata(self.path(name)) {
-            Ok(meta) => meta.len(),
-            // Another inbox than the one that was read.
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            Err(e) => return Err(StoreError::at(self.path(name))(e)),
-        };
-        if cursor.offset > size || cursor.offset <= self.cursor(name)?.offset {
-            return Ok(());
+    /// How long the inbox of `name` is, in bytes; 0: there is none.
+    pub(super) fn size(&self, name: &Name) -> Result<u64, StoreError> {
+        let path = self.path(name);
+        match fs::metadata(&path) {
+            Ok(meta) => Ok(meta.len()),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(0),
+            Err(e) => Err(StoreError::at(path)(e)),
         }
-        self.acknowledge(name, cursor)
     }
 
     /// The newest letters of all inboxes. One that can not be read is no reason to show none of the others.
@@ -370,7 +350,7 @@ impl Post {
         Ok((lines, from))
     }
 
-    fn set_aside(&self, name: &Name, bad: &[String]) -> Result<(), StoreError> {
+    pub(super) fn set_aside(&self, name: &Name, bad: &[String]) -> Result<(), StoreError> {
         let path = self.dir.join(format!("{name}.jsonl.damaged-1"));
         let options = OpenOptions::new().create(true).append(true).clone();
         let mut file = plain::open_as(&options, &path).map_err(StoreError::at(&path))?;
@@ -379,7 +359,7 @@ impl Post {
             .map_err(StoreError::at(&path))
     }
 
-    fn cursor(&self, name: &Name) -> Result<Cursor, StoreError> {
+    pub(super) fn cursor(&self, name: &Name) -> Result<Cursor, StoreError> {
         let path = self.cursor_path(name);
         match plain::read(&path, CURSOR_MAX) {
             // A cursor that can not be understood is taken for none: letters come again, none is lost.
@@ -398,6 +378,10 @@ impl Post {
 
     fn cursor_path(&self, name: &Name) -> PathBuf {
         self.dir.join(format!(".{name}.cursor"))
+    }
+
+    pub(super) fn reader_path(&self, name: &Name) -> PathBuf {
+        self.dir.join(format!(".{name}.reader"))
     }
 
     fn lock(&self, name: &Name) -> Result<Lock, StoreError> {

@@ -63,6 +63,12 @@ impl Transcript {
         }
     }
 
+    /// Its name in its folder.
+    pub(super) fn file_name(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
     /// A record as a line of the log, without its end.
     fn line(&self, record: &Record) -> Result<Vec<u8>, StoreError> {
         let mut value = serde_json::to_value(record)?;
@@ -228,6 +234,25 @@ impl Transcript {
             .find(|path| !path.exists())
             .unwrap_or_else(|| name(ASIDE_MAX))
     }
+}
+
+/// How far the inbox was read into a log below `root`, in bytes, by what its last lines say. Changes nothing.
+pub(super) fn heard(root: &Path, log: &str) -> Option<u64> {
+    if log.contains(['/', '\\']) {
+        return None;
+    }
+    let bytes = plain::read(&root.join(FOLDER).join(log), READ_MAX).ok()?;
+    let mut lines = bytes.rsplit(|b| *b == b'\n');
+    lines.find_map(|line| match serde_json::from_slice(line).ok()? {
+        Record::Told { inbox, .. } => inbox,
+        Record::Inbox { inbox } => Some(inbox),
+        Record::Message(_)
+        | Record::Todo { .. }
+        | Record::Spent { .. }
+        | Record::Job { .. }
+        | Record::Plan { .. }
+        | Record::Turn { .. } => None,
+    })
 }
 
 /// The sessions below `root` whose lead has a log, the newest last.

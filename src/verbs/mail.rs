@@ -1,5 +1,7 @@
 //! `crewdeck mail …`
 
+use std::time::Duration;
+
 use anyhow::{Result, bail};
 
 use super::{Desk, Ended, party};
@@ -7,6 +9,9 @@ use crate::cli::MailVerb;
 use crate::domain::ids::{LetterId, Name};
 use crate::domain::mail::{Letter, LetterKind};
 use crate::store::{Post, Roster};
+
+/// How long another reader is waited for: many times as long as one needs that is not stopped.
+const READER_WAIT: Duration = Duration::from_secs(5);
 
 /// Carries the verb out.
 pub fn run(verb: &MailVerb, desk: &Desk<'_>) -> Result<Ended> {
@@ -37,12 +42,12 @@ pub fn run(verb: &MailVerb, desk: &Desk<'_>) -> Result<Ended> {
         }
         MailVerb::Read { name } => {
             let name = recipient(name, desk)?;
-            let _turn = post.take_turn(&name)?;
-            let pending = post.pending(&name)?;
+            let reader = post.reader(&name, READER_WAIT)?;
+            let pending = reader.pending()?;
             Desk::warn(&pending.notices());
             desk.print(&pending.letters, || lines(&pending.letters))?;
             // Printed first: a letter that was not seen is not acknowledged (promise 1).
-            post.acknowledge(&name, &pending.upto)?;
+            reader.acknowledge(&pending.upto)?;
             Ok(Ended::Done)
         }
     }

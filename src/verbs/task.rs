@@ -1,13 +1,13 @@
 //! `crewdeck task …`
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use super::{Desk, Ended, party};
 use crate::cli::TaskVerb;
-use crate::domain::graph::{Claimer, NewTask, TaskEdit, TaskGraph};
-use crate::domain::ids::{TaskId, TaskRef};
+use crate::domain::graph::{Claimer, GraphError, NewTask, TaskEdit, TaskGraph};
+use crate::domain::ids::{LetterId, Name, TaskId, TaskRef};
 use crate::domain::task::{Task, TaskStatus};
-use crate::store::{Board, Roster, StoreError};
+use crate::store::{Board, Post, Roster, StoreError, take_from};
 
 /// Carries the verb out.
 pub fn run(verb: &TaskVerb, desk: &Desk<'_>) -> Result<Ended> {
@@ -50,8 +50,13 @@ pub fn run(verb: &TaskVerb, desk: &Desk<'_>) -> Result<Ended> {
         TaskVerb::Done { id, name } => {
             board.complete(board.resolve(id)?, &party(name)?, desk.now)?
         }
-        TaskVerb::Release { id, name } => {
-            board.release(board.resolve(id)?, &party(name)?, desk.now)?
+        TaskVerb::Release { id, name, force } => {
+            let (id, name) = (board.resolve(id)?, party(name)?);
+            if *force {
+                take(&board, id, &name, desk)?
+            } else {
+                release(&board, id, &name, desk)?
+            }
         }
         TaskVerb::Edit {
             id,
@@ -80,6 +85,38 @@ pub fn run(verb: &TaskVerb, desk: &Desk<'_>) -> Result<Ended> {
     Desk::warn(&board.set_aside()?);
     desk.print(&task, || whole(&task))?;
     Ok(Ended::Done)
+}
+
+/// The person hears how to take a task from somebody else: in the dashboard that is asked.
+fn release(board: &Board, id: TaskId, name: &Name, desk: &Desk<'_>) -> Result<Task> {
+    match board.release(id, name, desk.now) {
+        Err(error @ StoreError::Graph(GraphError::Foreign(..))) if name.is_user() => {
+            bail!("{error} (--force takes it: whoever works on it is stopped and told)")
+        }
+        other => Ok(other?),
+    }
+}
+
+/// The person takes a task, as with the key in the dashboard.
+fn take(board: &Board, id: TaskId, name: &Name, desk: &Desk<'_>) -> Result<Task> {
+    if !name.is_user() {
+        bail!("only the person takes tasks from others: use --as user with --force");
+    }
+    let owner = board.get(id)?.owner.clone();
+    let from = if owner.is_empty() {
+        name.clone()
+    } else {
+        Name::party(&owner)?
+    };
+    let (roster, post) = (Roster::open(desk.root), Post::open(desk.root));
+    let letter = LetterId((desk.new_id)());
+    Ok(take_from(
+        (board, &roster, &post),
+        id,
+        &from,
+        letter,
+        desk.now,
+    )?)
 }
 
 fn ids(board: &Board, references: &[TaskRef]) -> Result<Vec<TaskId>, StoreError> {

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use crewdeck::domain::ids::TaskId;
 use crewdeck::domain::stamp::Stamp;
-use crewdeck::domain::worktree::{Created, WorktreeName};
+use crewdeck::domain::worktree::{Created, WorktreeError, WorktreeName};
 use crewdeck::store::{NewWorktree, StoreError, Worktrees};
 
 /// The time of every change.
@@ -115,6 +115,14 @@ impl Repository {
 /// A worktree's name.
 pub fn name(text: &str) -> WorktreeName {
     WorktreeName::new(text).unwrap()
+}
+
+/// Why the worktrees refuse.
+pub fn refusal<T: std::fmt::Debug>(result: Result<T, StoreError>) -> WorktreeError {
+    match result.unwrap_err() {
+        StoreError::Worktree(why) => why,
+        other => panic!("{other}"),
+    }
 }
 
 /// Runs git in `dir`, whatever comes of it; nobody's settings, no network.

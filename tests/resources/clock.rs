@@ -208,7 +208,7 @@ fn letters_of_an_inbox_stand_as_they_came() {
         post.send(&letter).unwrap();
     }
     let order = ["first", "second", "third", "fourth"];
-    let pending = post.pending(&bob).unwrap().letters;
+    let pending = post.look(&bob).unwrap().letters;
     let read: Vec<&str> = pending.iter().map(|l| l.content.as_str()).collect();
     assert_eq!(read, order);
     let recent = post.recent(10).unwrap().letters;

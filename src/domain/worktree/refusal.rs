@@ -123,6 +123,25 @@ pub enum WorktreeError {
     /// Somebody said that it is to stay.
     #[error("worktree {0} is to be kept: nothing removes it by itself")]
     Kept(WorktreeName),
+    /// The person said so to git.
+    #[error(
+        "worktree {name} is locked{}: run git worktree unlock .worktrees/{name} first",
+        if why.is_empty() { String::new() } else { format!(" ({why})") }
+    )]
+    Locked {
+        /// Which one.
+        name: WorktreeName,
+        /// Why, as the person wrote it.
+        why: String,
+    },
+    /// Something else would be lost than the person was told of.
+    #[error("worktree {name} stays: by now it has {losses}. Look at it again.")]
+    Changed {
+        /// Which one.
+        name: WorktreeName,
+        /// What would be lost.
+        losses: Losses,
+    },
     /// Something would be lost.
     #[error("worktree {name} stays, it has {losses}")]
     Unsafe {

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::inside::{LOOK_AT_NO_FILES, inside};
-use super::{Work, Worktrees};
+use super::{Tree, Work, Worktrees};
 use crate::domain::text::{clip, one_line};
 use crate::domain::worktree::{
     Content, DiskUse, FILES_MAX, SUBJECTS_MAX, Worktree, WorktreeName, WorktreeState,
@@ -48,7 +48,15 @@ impl Worktrees {
 
 impl Work {
     pub(super) fn state(&self, tree: &Worktree) -> Result<WorktreeState, StoreError> {
-        let found = self.tree(&tree.name);
+        self.state_in(tree, &self.tree(&tree.name))
+    }
+
+    /// The same for a folder that may lie elsewhere by now.
+    pub(super) fn state_in(
+        &self,
+        tree: &Worktree,
+        found: &Tree,
+    ) -> Result<WorktreeState, StoreError> {
         let mut tips: Vec<String> = self.repo.branch(&tree.name.branch())?.into_iter().collect();
         let mut state = WorktreeState {
             on_disk: found.on_disk,

@@ -3,6 +3,7 @@
 //! Every change is made under one lock, from a fresh reading of the registry and of git's own. Where both
 //! differ (somebody removed a folder, a process was killed between two steps) git and the disk are right.
 
+mod aside;
 mod branches;
 mod create;
 mod diff;
@@ -179,8 +180,9 @@ impl Worktrees {
     /// Takes the lock and reads afresh, for a change.
     fn work(&self) -> Result<Work, StoreError> {
         let (repo, dir) = self.open_repo()?;
-        let lock = Lock::take(&dir.join(".lock"))?;
+        let lock = Lock::take(&lock_path(&dir))?;
         let mut notices = Vec::new();
+        aside::finish(&dir, &mut notices)?;
         let index = match read_index(&dir, &mut notices)? {
             Some(index) => index,
             None => set_aside(&dir, &mut notices)?,
@@ -188,9 +190,13 @@ impl Worktrees {
         Work::new(repo, dir, index, notices, Some(lock))
     }
 
-    /// Reads without waiting for a change that somebody makes: the registry is whole at any time.
+    /// Reads without waiting for a change that somebody makes: the registry is whole at any time. A removal that was
+    /// cut off is put in order first.
     fn look(&self) -> Result<Work, StoreError> {
         let (repo, dir) = self.open_repo()?;
+        if aside::is_left(&dir)? && !Lock::is_held(&lock_path(&dir)) {
+            return self.work();
+        }
         let mut notices = Vec::new();
         match read_index(&dir, &mut notices)? {
             Some(index) => Work::new(repo, dir, index, notices, None),
@@ -313,6 +319,10 @@ impl Work {
         text.push('\n');
         atomic::write(&index_path(&self.dir), text.as_bytes())
     }
+}
+
+fn lock_path(dir: &Path) -> PathBuf {
+    dir.join(".lock")
 }
 
 fn index_path(dir: &Path) -> PathBuf {

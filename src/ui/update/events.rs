@@ -144,6 +144,10 @@ fn ready(state: &mut UiState, setup: &Setup) {
 /// What the person may be called for, requests aside.
 pub fn worth_a_call(state: &mut UiState, event: &EventKind) {
     let (matter, words) = if let EventKind::CrewAtRest = event {
+        if !state.requests.is_empty() {
+            // It rests because something waits, for which the person is called by its card.
+            return;
+        }
         let done = crate::ui::board::index(state).count(Standing::Done);
         let words = match state.board.len() {
             0 => "the lead has answered".into(),

@@ -1,0 +1,96 @@
+//! What a headless run says of requests that nobody has decided when its crew rests.
+
+use std::collections::BTreeMap;
+
+use crate::crew::REMINDERS_MAX;
+use crate::domain::ids::RequestId;
+use crate::domain::request::{Decider, Request, RequestKind};
+use crate::protocol::event::EventKind;
+
+/// The requests that wait; bounded by what is on disk.
+#[derive(Debug, Default)]
+pub struct Undecided {
+    open: BTreeMap<RequestId, Request>,
+}
+
+impl Undecided {
+    /// Takes an event in.
+    pub fn hear(&mut self, event: &EventKind) {
+        if let EventKind::RequestChanged { request } = event {
+            if request.is_pending() {
+                self.open.insert(request.id.clone(), request.clone());
+            } else {
+                self.open.remove(&request.id);
+            }
+        }
+    }
+
+    /// Why the run can not go on, and what to do; `None`: nothing waits.
+    pub fn words(&self) -> Option<String> {
+        let first = self.open.values().next()?;
+        let more = match self.open.len() - 1 {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
+        let why = match first.decider {
+            Decider::Lead => {
+                format!("the lead did not decide it, though it was reminded {REMINDERS_MAX} times")
+            }
+            Decider::Ask | Decider::Auto | Decider::Deny => "nobody is here to decide it".into(),
+        };
+        let otherwise = match first.kind {
+            RequestKind::Plan => ", or run with --plan auto",
+            RequestKind::Shutdown => ", or run with --shutdown auto",
+            RequestKind::Permission => ", or run with --tool auto",
+            RequestKind::Ceiling | RequestKind::Question => "",
+        };
+        Some(format!(
+            "{} waits{more}: {why}. It is kept in .team/requests/{}.json: go on with crewdeck --resume and decide it yourself{otherwise}",
+            first.shown(),
+            first.id
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::{Name, TaskId};
+    use crate::domain::request::RequestStatus;
+    use crate::domain::stamp::Stamp;
+    use pretty_assertions::assert_eq;
+
+    fn request(id: &str, kind: RequestKind) -> Request {
+        let (id, bob) = (RequestId(id.into()), Name::member("bob").unwrap());
+        Request {
+            task: Some(TaskId(3)),
+            decider: Decider::Lead,
+            ..Request::new(id, kind, bob.clone(), bob, "First this.".into(), Stamp(1.0))
+        }
+    }
+
+    #[test]
+    fn what_waits_is_named_with_what_to_do_and_what_is_decided_is_not() {
+        let mut undecided = Undecided::default();
+        assert_eq!(undecided.words(), None);
+        let plan = request("a", RequestKind::Plan);
+        for request in [plan.clone(), request("b", RequestKind::Permission)] {
+            undecided.hear(&EventKind::RequestChanged { request });
+        }
+        assert_eq!(
+            undecided.words().unwrap(),
+            "the plan of bob on task #3 waits (and 1 more): the lead did not decide it, though it was reminded 3 times. It is kept in .team/requests/a.json: go on with crewdeck --resume and decide it yourself, or run with --plan auto"
+        );
+        let decided = Request {
+            status: RequestStatus::Approved,
+            ..plan
+        };
+        undecided.hear(&EventKind::RequestChanged { request: decided });
+        let words = undecided.words().unwrap();
+        assert!(
+            words.starts_with("a permission for bob on task #3 waits: "),
+            "{words}"
+        );
+        assert!(words.ends_with("--tool auto"), "{words}");
+    }
+}

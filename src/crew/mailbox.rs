@@ -1,0 +1,101 @@
+//! Whether letters wait for an agent that it can take now; and the wait for another program that takes them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::{Shared, lock};
+use crate::agent::desk::Intake;
+use crate::agent::driver::blocking;
+use crate::domain::ids::Name;
+use crate::protocol::event::Level;
+
+/// How often another reader is looked after.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// How long the crew does not count as at rest because of one: then it is told, and `run` may end.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+impl Shared {
+    /// Whether letters wait for `name` that it can take.
+    pub(super) async fn has_mail(self: &Arc<Self>, name: &Name) -> bool {
+        let handle = self.handle(name);
+        if (handle.as_ref()).is_some_and(|h| h.desk.intake() == Intake::Shut) {
+            return false;
+        }
+        let (post, whose) = (self.post.clone(), name.clone());
+        let waiting = blocking(move || {
+            let seen = post.look(&whose)?;
+            // Nobody would take a line that is no letter, where no letter waits behind it.
+            if seen.letters.is_empty() && seen.bad > 0 {
+                post.reader(&whose, Duration::ZERO)?.pending()
+            } else {
+                Ok(seen)
+            }
+        });
+        let Ok(waiting) = waiting.await else {
+            return false;
+        };
+        if waiting.letters.is_empty() {
+            for notice in waiting.notices() {
+                self.notice(Level::Warn, notice).await;
+            }
+            return false;
+        }
+        // Those that it has taken itself and not written down yet are its own.
+        let has_some = handle.is_some_and(|h| h.desk.reader().is_some());
+        let post = self.post.clone();
+        let whose = name.clone();
+        let is_taken = !has_some
+            && blocking(move || Ok(post.is_being_read(&whose)))
+                .await
+                .unwrap_or(false);
+        if is_taken {
+            self.wait_for_reader(name);
+        }
+        !is_taken
+    }
+
+    /// Wakes everybody when another program no longer takes the letters of `name`: it may have left some.
+    fn wait_for_reader(self: &Arc<Self>, name: &Name) {
+        if !lock(&self.awaited).insert(name.clone()) {
+            return;
+        }
+        self.chores.fetch_add(1, Ordering::SeqCst);
+        let (shared, name) = (Arc::clone(self), name.clone());
+        self.tracker.spawn(async move {
+            let stop = shared.stop.clone();
+            let awaited = tokio::time::timeout(PATIENCE, shared.reader_ends(&name));
+            let has_ended = tokio::select! {
+                () = stop.cancelled() => return,
+                ended = awaited => ended.is_ok(),
+            };
+            if !has_ended {
+                let text = format!(
+                    "The letters of {name} are being read by another program, which does not end (crewdeck mail read?): they wait until it has ended."
+                );
+                shared.notice(Level::Warn, text).await;
+                shared.chores.fetch_sub(1, Ordering::SeqCst);
+                shared.beat();
+                tokio::select! {
+                    () = stop.cancelled() => return,
+                    () = shared.reader_ends(&name) => {}
+                }
+            }
+            lock(&shared.awaited).remove(&name);
+            if has_ended {
+                shared.chores.fetch_sub(1, Ordering::SeqCst);
+            }
+            shared.changed();
+        });
+    }
+
+    async fn reader_ends(&self, name: &Name) {
+        loop {
+            tokio::time::sleep(LOOK_AGAIN).await;
+            let (post, name) = (self.post.clone(), name.clone());
+            if let Ok(false) = blocking(move || Ok(post.is_being_read(&name))).await {
+                return;
+            }
+        }
+    }
+}

@@ -116,7 +116,7 @@ pub async fn run(
                     TurnEnd::Done | TurnEnd::Interrupted => Ended::Done,
                 });
             }
-            EventKind::Refused { why } if last == TurnEnd::Done => eprint_line(&why),
+            EventKind::Refused { why, .. } if last == TurnEnd::Done => eprint_line(&why),
             _ => {}
         }
     }

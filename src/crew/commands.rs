@@ -14,7 +14,7 @@ use crate::domain::request::{Asking, Decision, RequestKind, Verdict};
 use crate::domain::stamp::Stamp;
 use crate::domain::worktree::Losses;
 use crate::protocol::event::EventKind;
-use crate::protocol::{Command, TaskWish};
+use crate::protocol::{Asked, Command, TaskWish};
 use crate::store::{Post, Roster, StoreError};
 
 /// Carries commands out until the crew stops.
@@ -27,6 +27,7 @@ pub async fn obey(shared: Arc<Shared>, mut inbox: mpsc::Receiver<Command>) {
                 None => return,
             },
         };
+        let asked = command.asked();
         let done = match command {
             Command::Prompt { to, text } => prompt(&shared, to, text).await,
             Command::Interrupt { agent } => interrupt(&shared, &agent),
@@ -38,21 +39,21 @@ pub async fn obey(shared: Arc<Shared>, mut inbox: mpsc::Receiver<Command>) {
             Command::AskShutdown { member } => ask_shutdown(&shared, &member).await,
             Command::Force { member } => shared.force(&member),
             Command::Nudge { member } => shared.nudge(&member).await,
-            Command::Task(wish) => act(&shared, *wish).await,
+            Command::Task(wish) => act(&shared, asked.clone(), *wish).await,
             Command::Merge { task } => {
-                merge(&shared, vec![task]);
+                merge(&shared, asked.clone(), vec![task]);
                 Ok(())
             }
             Command::MergeAll { tasks } => {
-                merge(&shared, tasks);
+                merge(&shared, asked.clone(), tasks);
                 Ok(())
             }
             Command::JudgeWorktree { task } => {
-                judge(&shared, task);
+                judge(&shared, asked.clone(), task);
                 Ok(())
             }
             Command::RemoveWorktree { task, told } => {
-                remove(&shared, task, told);
+                remove(&shared, asked.clone(), task, told);
                 Ok(())
             }
             Command::ShowDiff { task } => shared.show_diff(task).await,
@@ -67,7 +68,7 @@ pub async fn obey(shared: Arc<Shared>, mut inbox: mpsc::Receiver<Command>) {
             }
         };
         if let Err(why) = done {
-            shared.publish(EventKind::Refused { why }).await;
+            shared.publish(EventKind::refused(asked, why)).await;
         }
     }
 }
@@ -178,45 +179,45 @@ async fn ask_shutdown(shared: &Arc<Shared>, member: &Name) -> Result<(), String>
 }
 
 /// Changes the board. A task is completed beside the other commands: what is left in its worktree is committed first.
-async fn act(shared: &Arc<Shared>, wish: TaskWish) -> Result<(), String> {
+async fn act(shared: &Arc<Shared>, asked: Asked, wish: TaskWish) -> Result<(), String> {
     if !matches!(wish, TaskWish::Complete { .. }) {
         return shared.act_for_person(wish).await;
     }
     let crew = Arc::clone(shared);
     shared.tracker.spawn(async move {
         if let Err(why) = crew.act_for_person(wish).await {
-            crew.publish(EventKind::Refused { why }).await;
+            crew.publish(EventKind::refused(asked, why)).await;
         }
     });
     Ok(())
 }
 
 /// Begins to merge. Each merge runs the person's hooks, which may take their time; other commands must not wait for it.
-fn merge(shared: &Arc<Shared>, tasks: Vec<TaskId>) {
+fn merge(shared: &Arc<Shared>, asked: Asked, tasks: Vec<TaskId>) {
     let crew = Arc::clone(shared);
     shared.tracker.spawn(async move {
         if let Err(why) = crew.merge_asked(tasks).await {
-            crew.publish(EventKind::Refused { why }).await;
+            crew.publish(EventKind::refused(asked, why)).await;
         }
     });
 }
 
 /// Looks what would be lost with a worktree. A large one takes its time; other commands must not wait for it.
-fn judge(shared: &Arc<Shared>, task: TaskId) {
+fn judge(shared: &Arc<Shared>, asked: Asked, task: TaskId) {
     let crew = Arc::clone(shared);
     shared.tracker.spawn(async move {
         let told = crew.judge_worktree(task).await;
-        crew.publish(told.unwrap_or_else(|why| EventKind::Refused { why }))
+        crew.publish(told.unwrap_or_else(|why| EventKind::refused(asked, why)))
             .await;
     });
 }
 
 /// Removes a worktree, beside the other commands.
-fn remove(shared: &Arc<Shared>, task: TaskId, losses: Losses) {
+fn remove(shared: &Arc<Shared>, asked: Asked, task: TaskId, losses: Losses) {
     let crew = Arc::clone(shared);
     shared.tracker.spawn(async move {
         if let Err(why) = crew.remove_worktree(task, losses).await {
-            crew.publish(EventKind::Refused { why }).await;
+            crew.publish(EventKind::refused(asked, why)).await;
         }
     });
 }
@@ -230,9 +231,10 @@ async fn list_models(shared: Arc<Shared>) {
     shared
         .publish(match listed {
             Ok(names) => EventKind::ModelsListed { names },
-            Err(error) => EventKind::Refused {
-                why: format!("The models can not be listed: {error}. {}", error.hint),
-            },
+            Err(error) => EventKind::refused(
+                Asked::ListModels,
+                format!("The models can not be listed: {error}. {}", error.hint),
+            ),
         })
         .await;
 }

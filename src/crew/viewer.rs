@@ -20,7 +20,7 @@ use crate::domain::request::{Decision, Request, RequestKind, Verdict};
 use crate::domain::stamp::Stamp;
 use crate::domain::worktree::{Losses, Merge};
 use crate::protocol::event::{EventKind, LetterStep, Level};
-use crate::protocol::{Command, Publisher, TaskWish};
+use crate::protocol::{Asked, Command, Publisher, TaskWish};
 use crate::store::{Board, Look, Post, Requests, Roster, Seen, StoreError, Worktrees};
 
 /// Where the crew runs that is looked at.
@@ -119,6 +119,7 @@ struct Files {
 
 async fn obey(files: Arc<Files>, mut inbox: mpsc::Receiver<Command>) {
     while let Some(command) = inbox.recv().await {
+        let asked = command.asked();
         let done = match command {
             Command::Prompt { to, text } => files.write(&to, &text).await,
             Command::Nudge { member } => files.write(&member, NUDGE).await,
@@ -126,11 +127,11 @@ async fn obey(files: Arc<Files>, mut inbox: mpsc::Receiver<Command>) {
             Command::AskShutdown { member } => files.ask_shutdown(&member).await,
             Command::Task(wish) => files.act(*wish).await,
             Command::Merge { task } => {
-                merge(&files, vec![task]);
+                merge(&files, asked.clone(), vec![task]);
                 Ok(())
             }
             Command::MergeAll { tasks } => {
-                merge(&files, tasks);
+                merge(&files, asked.clone(), tasks);
                 Ok(())
             }
             Command::JudgeWorktree { task } => files.judge_worktree(task).await,
@@ -146,17 +147,23 @@ async fn obey(files: Arc<Files>, mut inbox: mpsc::Receiver<Command>) {
             | Command::UseModel { .. } => Err(files.not_here()),
         };
         if let Err(why) = done {
-            files.publisher.publish(EventKind::Refused { why }).await;
+            files
+                .publisher
+                .publish(EventKind::refused(asked, why))
+                .await;
         }
     }
 }
 
 /// Begins to merge: as in the crew's own window, nothing else waits for it.
-fn merge(files: &Arc<Files>, tasks: Vec<TaskId>) {
+fn merge(files: &Arc<Files>, asked: Asked, tasks: Vec<TaskId>) {
     let files = Arc::clone(files);
     tokio::spawn(async move {
         if let Err(why) = files.merge_asked(tasks).await {
-            files.publisher.publish(EventKind::Refused { why }).await;
+            files
+                .publisher
+                .publish(EventKind::refused(asked, why))
+                .await;
         }
     });
 }

@@ -45,8 +45,12 @@ impl Place {
     }
 
     async fn refusal(&mut self, command: Command) -> String {
+        let expected = command.asked();
         match self.answer(command).await {
-            EventKind::Refused { why } => why,
+            EventKind::Refused { asked, why } => {
+                assert_eq!(asked, Some(expected));
+                why
+            }
             other => panic!("not refused: {other:?}"),
         }
     }
@@ -216,7 +220,9 @@ async fn all_are_merged_up_to_the_first_that_is_not_and_where_they_stand_is_told
     let mut stand = Vec::new();
     while said.len() < 3 {
         match place.inlet.next().await.unwrap().kind {
-            EventKind::Notice { text, .. } | EventKind::Refused { why: text } => said.push(text),
+            EventKind::Notice { text, .. } | EventKind::Refused { why: text, .. } => {
+                said.push(text)
+            }
             EventKind::BranchesChanged { branches } => {
                 let is_merged = |s: &BranchState| matches!(s, BranchState::Merged { into, .. } if into == "main");
                 stand = branches.iter().map(|b| is_merged(&b.state)).collect();

@@ -52,6 +52,7 @@ mod sentence;
 mod skills;
 mod state;
 mod task_form;
+mod task_forms;
 mod task_page;
 pub mod terminal;
 mod terms;

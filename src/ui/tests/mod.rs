@@ -20,6 +20,7 @@ mod own_keys;
 mod pressed;
 mod pty;
 mod read;
+mod refused;
 mod replay;
 mod robust;
 pub mod scenes;

@@ -70,9 +70,11 @@ mod update;
 mod view;
 mod wrap;
 
+pub use composer::COMPOSER_MAX;
 pub use pane::{Focus, Pane};
 pub use seat::Seat;
 pub use state::{Motion, MouseOwner, UiState};
+pub use textual::bytes;
 pub use theme::{ColorDepth, Theme, ThemeChoice, ThemeName};
 pub use tick::next_tick;
 pub use update::{Do, Msg, begin_replay, recall, update};

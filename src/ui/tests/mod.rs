@@ -17,6 +17,7 @@ pub mod merging;
 mod mouse;
 mod needs;
 mod own_keys;
+mod possible;
 mod pressed;
 mod pty;
 mod read;

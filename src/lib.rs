@@ -52,8 +52,11 @@
 //! - which call of a model may begin, and when: [`model::governor`]; what agents may use: [`domain::ceiling`]
 //! - who decides a request: `crew/clerk.rs`, and what becomes of it when nobody does: `crew/undecided.rs`; what the person allowed for the session: `crew/rules.rs`, and what that
 //!   covers: `tools/policy/scopes.rs`; the card of a request: `ui/needs_card.rs`
+//! - which commands wait for one another and which go on beside: `crew/obey.rs`, for the crew and a viewer alike; what a refusal
+//!   is about: [`protocol::Asked`], and what the screen gives back then: `ui/update/refused.rs`
 //! - what the person does to the board by key, here or in a viewer: `crew/person.rs`, by the rules of `domain/graph/may.rs`;
-//!   what is asked and said: `ui/update/hands.rs`, `ui/board/hands.rs`; the form of a task: `ui/task_form.rs`
+//!   what is asked and said: `ui/update/hands.rs`, `ui/board/hands.rs`; the form of a task: `ui/task_form.rs`, those that wait:
+//!   `ui/task_forms.rs`
 //! - what would be lost with a worktree, and its removal by the person: `crew/removal.rs`, over `store/worktrees/remove.rs`
 //!   (where it lies meanwhile: `aside.rs` beside it)
 //! - who may take letters, and what a killed reader leaves: `store/reader.rs`; the wait for another one: `crew/mailbox.rs`

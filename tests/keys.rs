@@ -52,7 +52,8 @@ fn demo(home: &Path, settings: &str) -> Screen {
 }
 
 fn leave(mut screen: Screen) {
-    screen.send(&CTRL_C.repeat(3));
+    // A popup, an agent at work, the hint, the end.
+    screen.send(&CTRL_C.repeat(4));
     let (status, is_clean) = screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }

@@ -121,7 +121,7 @@ pub async fn run(
                     }
                 });
             }
-            EventKind::Refused { why } if last == TurnEnd::Done => eprint_line(&why),
+            EventKind::Refused { why, .. } if last == TurnEnd::Done => eprint_line(&why),
             _ => {}
         }
     }

@@ -85,8 +85,8 @@ pub fn event(line: &str) -> Option<Event> {
 mod tests {
     use super::*;
     use crate::domain::ids::TaskId;
-    use crate::protocol::EventKind;
     use crate::protocol::event::{Level, Setup};
+    use crate::protocol::{Asked, EventKind};
     use crate::ui::Motion;
     use crate::ui::keymap::Context;
     use jiff::tz::TimeZone;
@@ -104,7 +104,7 @@ mod tests {
                 text: "+x".into(),
                 untracked: Vec::new(),
             },
-            EventKind::Refused { why: "no".into() },
+            EventKind::refused(Asked::ListModels, "no"),
         ] {
             let (seq, at) = (1, Stamp(1.0));
             let event = Event { seq, at, kind };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Shared;
 use crate::agent::driver::blocking;
+use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::worktree::{Branch, WorktreeName};
 use crate::protocol::event::{BRANCHES_MAX, EventKind, Level};
@@ -90,9 +91,11 @@ impl Shared {
             let graph = self.graph();
             let (door, mut seen) = (trees.door.clone(), std::mem::take(&mut *known));
             let looked = blocking(move || {
-                let tasks = graph.tasks().filter(|_| seen.is_empty());
-                let named = tasks.filter_map(|t| WorktreeName::new(&t.worktree).ok());
-                let named: Vec<WorktreeName> = named.collect();
+                let named = if seen.is_empty() {
+                    named(&graph)
+                } else {
+                    Vec::new()
+                };
                 let changed = door.branches(&mut seen, look, &named)?;
                 Ok((seen, changed))
             });
@@ -150,6 +153,12 @@ impl Shared {
         }
         Ok(())
     }
+}
+
+/// The worktrees that the board names.
+pub(super) fn named(graph: &TaskGraph) -> Vec<WorktreeName> {
+    let names = graph.tasks().map(|t| WorktreeName::new(&t.worktree).ok());
+    names.flatten().collect()
 }
 
 /// Branches in events of a bounded size.

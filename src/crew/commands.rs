@@ -1,74 +1,57 @@
-//! Commands as the crew carries them out, one after the other.
+//! Commands as the crew carries them out.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tokio::sync::mpsc;
-
+use super::obey::Obeys;
 use super::{Shared, lock};
 use crate::agent::driver::{Control, blocking};
 use crate::domain::chat::Block;
-use crate::domain::ids::{LetterId, Name, TaskId};
+use crate::domain::ids::{LetterId, Name};
 use crate::domain::mail::{Letter, LetterKind};
 use crate::domain::request::{Asking, Decision, RequestKind, Verdict};
 use crate::domain::stamp::Stamp;
-use crate::domain::worktree::Losses;
+use crate::protocol::Command;
 use crate::protocol::event::EventKind;
-use crate::protocol::{Command, TaskWish};
 use crate::store::{Post, Roster, StoreError};
 
-/// Carries commands out until the crew stops.
-pub async fn obey(shared: Arc<Shared>, mut inbox: mpsc::Receiver<Command>) {
-    loop {
-        let command = tokio::select! {
-            () = shared.stop.cancelled() => return,
-            command = inbox.recv() => match command {
-                Some(command) => command,
-                None => return,
-            },
-        };
-        let done = match command {
-            Command::Prompt { to, text } => prompt(&shared, to, text).await,
-            Command::Interrupt { agent } => interrupt(&shared, &agent),
-            Command::Compact { agent, focus } => compact(&shared, &agent, focus),
-            Command::KillJob { job } => shared.jobs.kill(&job, &Name::user()),
-            Command::Decide(decision) => shared.decide(decision).await.map(|_| ()),
-            Command::Allow { request, scope } => shared.allow(&request, scope).await,
-            Command::TakeBack { rule } => shared.take_back(rule).await,
-            Command::AskShutdown { member } => ask_shutdown(&shared, &member).await,
-            Command::Force { member } => shared.force(&member),
-            Command::Nudge { member } => shared.nudge(&member).await,
-            Command::Task(wish) => act(&shared, *wish).await,
-            Command::Merge { task } => {
-                merge(&shared, vec![task]);
-                Ok(())
-            }
-            Command::MergeAll { tasks } => {
-                merge(&shared, tasks);
-                Ok(())
-            }
-            Command::JudgeWorktree { task } => {
-                judge(&shared, task);
-                Ok(())
-            }
-            Command::RemoveWorktree { task, told } => {
-                remove(&shared, task, told);
-                Ok(())
-            }
-            Command::ShowDiff { task } => shared.show_diff(task).await,
-            Command::ListModels => {
-                // The server may be slow to answer; other commands must not wait for it.
-                shared.tracker.spawn(list_models(Arc::clone(&shared)));
-                Ok(())
-            }
+impl Obeys for Shared {
+    async fn carry_out(self: &Arc<Self>, command: Command) -> Result<(), String> {
+        match command {
+            Command::Prompt { to, text } => prompt(self, to, text).await,
+            Command::Interrupt { agent } => interrupt(self, &agent),
+            Command::Compact { agent, focus } => compact(self, &agent, focus),
+            Command::KillJob { job } => self.jobs.kill(&job, &Name::user()),
+            Command::Decide(decision) => self.decide(decision).await.map(|_| ()),
+            Command::Allow { request, scope } => self.allow(&request, scope).await,
+            Command::TakeBack { rule } => self.take_back(rule).await,
+            Command::AskShutdown { member } => ask_shutdown(self, &member).await,
+            Command::Force { member } => self.force(&member),
+            Command::Nudge { member } => self.nudge(&member).await,
+            Command::Task(wish) => self.act_for_person(*wish).await,
+            Command::Merge { task } => self.merge_asked(vec![task]).await,
+            Command::MergeAll { tasks } => self.merge_asked(tasks).await,
+            Command::JudgeWorktree { task } => self.judge_worktree(task).await,
+            Command::RemoveWorktree { task, told } => self.remove_worktree(task, told).await,
+            Command::ShowDiff { task } => self.show_diff(task).await,
+            Command::ListModels => list_models(self).await,
             Command::UseModel { name } => {
-                use_model(&shared, name).await;
+                use_model(self, name).await;
                 Ok(())
             }
-        };
-        if let Err(why) = done {
-            shared.publish(EventKind::Refused { why }).await;
         }
+    }
+
+    async fn tell(&self, event: EventKind) {
+        self.publish(event).await;
+    }
+
+    fn beside(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.tracker.spawn(work);
+    }
+
+    async fn stopped(&self) {
+        self.stop.cancelled().await;
     }
 }
 
@@ -177,64 +160,17 @@ async fn ask_shutdown(shared: &Arc<Shared>, member: &Name) -> Result<(), String>
     shared.decide(decision).await.map(|_| ())
 }
 
-/// Changes the board. A task is completed beside the other commands: what is left in its worktree is committed first.
-async fn act(shared: &Arc<Shared>, wish: TaskWish) -> Result<(), String> {
-    if !matches!(wish, TaskWish::Complete { .. }) {
-        return shared.act_for_person(wish).await;
-    }
-    let crew = Arc::clone(shared);
-    shared.tracker.spawn(async move {
-        if let Err(why) = crew.act_for_person(wish).await {
-            crew.publish(EventKind::Refused { why }).await;
-        }
-    });
-    Ok(())
-}
-
-/// Begins to merge. Each merge runs the person's hooks, which may take their time; other commands must not wait for it.
-fn merge(shared: &Arc<Shared>, tasks: Vec<TaskId>) {
-    let crew = Arc::clone(shared);
-    shared.tracker.spawn(async move {
-        if let Err(why) = crew.merge_asked(tasks).await {
-            crew.publish(EventKind::Refused { why }).await;
-        }
-    });
-}
-
-/// Looks what would be lost with a worktree. A large one takes its time; other commands must not wait for it.
-fn judge(shared: &Arc<Shared>, task: TaskId) {
-    let crew = Arc::clone(shared);
-    shared.tracker.spawn(async move {
-        let told = crew.judge_worktree(task).await;
-        crew.publish(told.unwrap_or_else(|why| EventKind::Refused { why }))
-            .await;
-    });
-}
-
-/// Removes a worktree, beside the other commands.
-fn remove(shared: &Arc<Shared>, task: TaskId, losses: Losses) {
-    let crew = Arc::clone(shared);
-    shared.tracker.spawn(async move {
-        if let Err(why) = crew.remove_worktree(task, losses).await {
-            crew.publish(EventKind::Refused { why }).await;
-        }
-    });
-}
-
-async fn list_models(shared: Arc<Shared>) {
+/// Asks the server; the end of the crew needs no answer.
+async fn list_models(shared: &Shared) -> Result<(), String> {
     let model = Arc::clone(&shared.engine().model);
     let listed = tokio::select! {
-        () = shared.stop.cancelled() => return,
+        () = shared.stop.cancelled() => return Ok(()),
         listed = model.list() => listed,
     };
-    shared
-        .publish(match listed {
-            Ok(names) => EventKind::ModelsListed { names },
-            Err(error) => EventKind::Refused {
-                why: format!("The models can not be listed: {error}. {}", error.hint),
-            },
-        })
-        .await;
+    let names =
+        listed.map_err(|error| format!("The models can not be listed: {error}. {}", error.hint))?;
+    shared.publish(EventKind::ModelsListed { names }).await;
+    Ok(())
 }
 
 async fn use_model(shared: &Shared, name: String) {

@@ -10,6 +10,7 @@ mod late;
 mod lead;
 mod mailbox;
 mod mate;
+mod obey;
 mod outfit;
 mod parting;
 mod person;
@@ -328,9 +329,7 @@ impl Crew {
         // Everybody is known before anybody acts: what was decided meanwhile reaches them.
         shared.let_begin(lead, mates);
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
-        shared
-            .tracker
-            .spawn(commands::obey(Arc::clone(&shared), inbox));
+        shared.tracker.spawn(obey::obey(Arc::clone(&shared), inbox));
         Ok(Crew {
             shared,
             commands,

@@ -71,12 +71,13 @@ impl Shared {
         Ok((self.board.clone(), trees.door.clone()))
     }
 
-    /// What would be lost with the worktree of a task.
-    pub(super) async fn judge_worktree(&self, id: TaskId) -> Result<EventKind, String> {
+    /// Tells what would be lost with the worktree of a task.
+    pub(super) async fn judge_worktree(&self, id: TaskId) -> Result<(), String> {
         let (board, trees) = self.tree_doors()?;
-        blocking(move || Ok(judge(&board, &trees, id)))
-            .await
-            .map_err(|e: StoreError| e.to_string())?
+        let judged = blocking(move || Ok(judge(&board, &trees, id))).await;
+        let told = judged.map_err(|e: StoreError| e.to_string())??;
+        self.publish(told).await;
+        Ok(())
     }
 
     /// Removes the worktree of a task because the person wants it, and tells everybody.

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use super::branches::{self, Sum};
 use super::clerk::decide_with_like;
 use super::commands::{from_person, send_to_member};
+use super::obey::{Obeys, obey};
 use super::parting::NUDGE;
 use super::person::{Hands, Trees};
 use super::watcher::LETTERS_MAX;
@@ -82,7 +83,7 @@ impl Viewer {
     pub fn tell_of_files(&self) {
         let files = Arc::clone(&self.files);
         tokio::spawn(async move {
-            if let Err(error) = files.tell().await {
+            if let Err(error) = files.tell_files().await {
                 let text = format!("The state files can not be read: {error}");
                 let told = EventKind::notice(Level::Error, text);
                 files.publisher.publish(told).await;
@@ -117,25 +118,19 @@ struct Files {
     new_id: fn() -> String,
 }
 
-async fn obey(files: Arc<Files>, mut inbox: mpsc::Receiver<Command>) {
-    while let Some(command) = inbox.recv().await {
-        let done = match command {
-            Command::Prompt { to, text } => files.write(&to, &text).await,
-            Command::Nudge { member } => files.write(&member, NUDGE).await,
-            Command::Decide(decision) => files.decide(decision).await,
-            Command::AskShutdown { member } => files.ask_shutdown(&member).await,
-            Command::Task(wish) => files.act(*wish).await,
-            Command::Merge { task } => {
-                merge(&files, vec![task]);
-                Ok(())
-            }
-            Command::MergeAll { tasks } => {
-                merge(&files, tasks);
-                Ok(())
-            }
-            Command::JudgeWorktree { task } => files.judge_worktree(task).await,
-            Command::RemoveWorktree { task, told } => files.remove_worktree(task, told).await,
-            Command::ShowDiff { task } => files.show_diff(task).await,
+impl Obeys for Files {
+    async fn carry_out(self: &Arc<Self>, command: Command) -> Result<(), String> {
+        match command {
+            Command::Prompt { to, text } => self.write(&to, &text).await,
+            Command::Nudge { member } => self.write(&member, NUDGE).await,
+            Command::Decide(decision) => self.decide(decision).await,
+            Command::AskShutdown { member } => self.ask_shutdown(&member).await,
+            Command::Task(wish) => self.act(*wish).await,
+            Command::Merge { task } => self.merge_asked(vec![task]).await,
+            Command::MergeAll { tasks } => self.merge_asked(tasks).await,
+            Command::JudgeWorktree { task } => self.judge_worktree(task).await,
+            Command::RemoveWorktree { task, told } => self.remove_worktree(task, told).await,
+            Command::ShowDiff { task } => self.show_diff(task).await,
             Command::Interrupt { .. }
             | Command::Compact { .. }
             | Command::KillJob { .. }
@@ -143,22 +138,22 @@ async fn obey(files: Arc<Files>, mut inbox: mpsc::Receiver<Command>) {
             | Command::TakeBack { .. }
             | Command::Force { .. }
             | Command::ListModels
-            | Command::UseModel { .. } => Err(files.not_here()),
-        };
-        if let Err(why) = done {
-            files.publisher.publish(EventKind::Refused { why }).await;
+            | Command::UseModel { .. } => Err(self.not_here()),
         }
     }
-}
 
-/// Begins to merge: as in the crew's own window, nothing else waits for it.
-fn merge(files: &Arc<Files>, tasks: Vec<TaskId>) {
-    let files = Arc::clone(files);
-    tokio::spawn(async move {
-        if let Err(why) = files.merge_asked(tasks).await {
-            files.publisher.publish(EventKind::Refused { why }).await;
-        }
-    });
+    async fn tell(&self, event: EventKind) {
+        self.publisher.publish(event).await;
+    }
+
+    fn beside(&self, work: impl Future<Output = ()> + Send + 'static) {
+        tokio::spawn(work);
+    }
+
+    /// The commands end with the viewer.
+    async fn stopped(&self) {
+        std::future::pending().await
+    }
 }
 
 impl Files {
@@ -280,7 +275,7 @@ impl Files {
         }
         match runner {
             Runner::Process(_) => Ok(()),
-            Runner::Nobody => self.tell().await.map_err(|e| e.to_string()),
+            Runner::Nobody => self.tell_files().await.map_err(|e| e.to_string()),
         }
     }
 
@@ -316,13 +311,15 @@ impl Files {
         self.publisher.publish(told).await;
     }
 
-    /// Tells where all branches stand. Outside a repository there are none.
+    /// Tells where all branches stand, and which worktrees are gone that the board names. Outside a repository there
+    /// are none.
     async fn tell_branches(&self) {
         let mut known = Some(Seen::default());
         while let Some(mut seen) = known.take() {
-            let door = self.trees.clone();
+            let (door, board) = (self.trees.clone(), self.board.clone());
             let looked = blocking(move || {
-                let changed = door.branches(&mut seen, Look::IfChanged, &[])?;
+                let named = board.ask(branches::named)?;
+                let changed = door.branches(&mut seen, Look::IfChanged, &named)?;
                 Ok((seen, changed))
             });
             let Ok((seen, changed)) = looked.await else {
@@ -358,7 +355,7 @@ impl Files {
         }
     }
 
-    async fn tell(&self) -> Result<(), StoreError> {
+    async fn tell_files(&self) -> Result<(), StoreError> {
         let (board, roster) = (self.board.clone(), self.roster.clone());
         let (requests, post) = (self.requests.clone(), self.post.clone());
         let read = move || {

@@ -45,8 +45,12 @@ impl Place {
     }
 
     async fn refusal(&mut self, command: Command) -> String {
+        let expected = command.asked();
         match self.answer(command).await {
-            EventKind::Refused { why } => why,
+            EventKind::Refused { asked, why } => {
+                assert_eq!(asked, Some(expected));
+                why
+            }
             other => panic!("not refused: {other:?}"),
         }
     }
@@ -164,30 +168,25 @@ async fn a_wish_for_a_shutdown_is_filed_and_decided() {
     assert_eq!(rows, [(RequestKind::Shutdown, Name::user(), bob(), false)]);
 }
 
-#[tokio::test]
-async fn all_are_merged_up_to_the_first_that_is_not_and_where_they_stand_is_told() {
-    let mut place = place();
-    let root = place.dir.path().to_path_buf();
-    let git = |dir: &std::path::Path, args: &[&str]| {
-        let mut command = std::process::Command::new("git");
-        command.args(["-c", "user.name=t", "-c", "user.email=t@t"]);
-        let out = command.args(args).current_dir(dir).output().unwrap();
-        assert!(out.status.success(), "{args:?} {out:?}");
-        String::from_utf8_lossy(&out.stdout).trim().to_string()
-    };
-    git(&root, &["init", "--quiet", "--initial-branch=main"]);
-    git(
-        &root,
-        &["commit", "--quiet", "--allow-empty", "-m", "start"],
-    );
-    let start = git(&root, &["rev-parse", "--short=10", "HEAD"]);
-    let (board, trees) = (Board::open(&root), Worktrees::open(&root));
-    let now = Stamp(1.0);
-    for (id, file) in [(1, "a"), (2, "b"), (3, "b"), (4, "c")] {
+/// Git, as somebody with a name.
+fn git(dir: &std::path::Path, args: &[&str]) -> String {
+    let mut command = std::process::Command::new("git");
+    command.args(["-c", "user.name=t", "-c", "user.email=t@t"]);
+    let out = command.args(args).current_dir(dir).output().unwrap();
+    assert!(out.status.success(), "{args:?} {out:?}");
+    String::from_utf8_lossy(&out.stdout).trim().to_string()
+}
+
+/// Makes a repository there with a completed task for each of the files, whose branch has it; the first commit comes back.
+fn repository(root: &std::path::Path, files: &[&str]) -> String {
+    git(root, &["init", "--quiet", "--initial-branch=main"]);
+    git(root, &["commit", "--quiet", "--allow-empty", "-m", "start"]);
+    let (board, trees, now) = (Board::open(root), Worktrees::open(root), Stamp(1.0));
+    for (id, file) in (1..).zip(files) {
         let task = TaskId(id);
         let new = crate::store::NewWorktree {
             task,
-            subject: file.into(),
+            subject: (*file).into(),
             owner: "bob".into(),
             base: None,
             needs: Vec::new(),
@@ -198,7 +197,7 @@ async fn all_are_merged_up_to_the_first_that_is_not_and_where_they_stand_is_told
         git(&dir, &["add", "."]);
         git(&dir, &["commit", "--quiet", "-m", file]);
         let new = crate::domain::graph::NewTask {
-            subject: file.into(),
+            subject: (*file).into(),
             worktree: name.to_string(),
             ..Default::default()
         };
@@ -210,13 +209,81 @@ async fn all_are_merged_up_to_the_first_that_is_not_and_where_they_stand_is_told
         board.claim(Some(task), &claimer, now).unwrap();
         board.complete(task, &bob(), now).unwrap();
     }
+    git(root, &["rev-parse", "--short=10", "HEAD"])
+}
+
+#[tokio::test]
+async fn a_hook_that_takes_its_time_holds_no_other_command_up() {
+    let mut place = place();
+    let root = place.dir.path().to_path_buf();
+    repository(&root, &["a", "b"]);
+    let script = "#!/bin/sh\n: > \"$DIR/began\"\nwhile [ ! -e \"$DIR/go\" ]; do sleep 0.02; done\n";
+    let script = script.replace("$DIR", &root.join(".git").display().to_string());
+    for hook in ["pre-merge-commit", "post-merge"] {
+        let path = root.join(".git/hooks").join(hook);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &script).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&path, mode).unwrap();
+    }
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(40);
+    let task = TaskId(1);
+    place.viewer.submit(Command::Merge { task }).unwrap();
+    while !root.join(".git/began").exists() {
+        assert!(std::time::Instant::now() < until, "no hook ran");
+        tokio::task::yield_now().await;
+    }
+    // It waits until the merge is done; what is written meanwhile does not.
+    let told = crate::domain::worktree::Losses {
+        commits: 1,
+        subjects: vec![git(&root, &["log", "-1", "--format=%h %s", "wt/task-2"])],
+        ..Default::default()
+    };
+    let task = TaskId(2);
+    let remove = Command::RemoveWorktree { task, told };
+    place.viewer.submit(remove).unwrap();
+    let words = place.answer(prompt(bob(), "hello"));
+    let left = until.saturating_duration_since(std::time::Instant::now());
+    let said = tokio::time::timeout(left, words).await.unwrap();
+    assert!(matches!(said, EventKind::LetterMoved { .. }), "{said:?}");
+    std::fs::write(root.join(".git/go"), "").unwrap();
+    let (mut said, mut gone) = (Vec::new(), Vec::new());
+    while gone.is_empty() {
+        match place.inlet.next().await.unwrap().kind {
+            EventKind::Notice { text, .. } => said.push(text),
+            EventKind::BranchesChanged { branches } => {
+                let is_gone = |b: &crate::domain::worktree::Branch| b.state == BranchState::Gone;
+                gone = branches.into_iter().filter(is_gone).collect();
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(
+        said[0].starts_with("wt/task-1 is merged into main."),
+        "{said:?}"
+    );
+    assert!(
+        said[1].starts_with("The worktree task-2 is removed"),
+        "{said:?}"
+    );
+    let names: Vec<&str> = gone.iter().map(|b| b.worktree.as_str()).collect();
+    assert_eq!(names, ["task-2"]);
+}
+
+#[tokio::test]
+async fn all_are_merged_up_to_the_first_that_is_not_and_where_they_stand_is_told() {
+    let mut place = place();
+    let root = place.dir.path().to_path_buf();
+    let start = repository(&root, &["a", "b", "b", "c"]);
     let tasks = [1, 2, 3, 4].map(TaskId).to_vec();
     place.viewer.submit(Command::MergeAll { tasks }).unwrap();
     let mut said = Vec::new();
     let mut stand = Vec::new();
     while said.len() < 3 {
         match place.inlet.next().await.unwrap().kind {
-            EventKind::Notice { text, .. } | EventKind::Refused { why: text } => said.push(text),
+            EventKind::Notice { text, .. } | EventKind::Refused { why: text, .. } => {
+                said.push(text)
+            }
             EventKind::BranchesChanged { branches } => {
                 let is_merged = |s: &BranchState| matches!(s, BranchState::Merged { into, .. } if into == "main");
                 stand = branches.iter().map(|b| is_merged(&b.state)).collect();

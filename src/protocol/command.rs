@@ -8,7 +8,8 @@ use crate::domain::request::Decision;
 use crate::domain::rule::Scope;
 use crate::domain::worktree::Losses;
 
-/// What the person wants. Each says which event answers it; a refusal is [`super::EventKind::Refused`].
+/// What the person wants. Each says which event answers it; a refusal is [`super::EventKind::Refused`], which names it
+/// ([`Command::asked`]).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Command {

@@ -21,6 +21,7 @@ use crate::domain::team::{Activity, Team};
 use crate::domain::todo::TodoList;
 use crate::domain::usage::Usage;
 use crate::domain::worktree::{Branch, Losses};
+use crate::protocol::Asked;
 
 /// Something that happened, numbered and dated. One of these is one line of `crewdeck run --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -402,6 +403,9 @@ pub enum EventKind {
     },
     /// A command could not be carried out; nothing changed.
     Refused {
+        /// Which command. `None`: the journal is of a version that did not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked: Option<Asked>,
         /// Why, and what to do.
         why: String,
     },
@@ -432,6 +436,14 @@ impl EventKind {
                 | EventKind::ModelsListed { .. }
                 | EventKind::Refused { .. }
         )
+    }
+
+    /// That command could not be carried out.
+    pub fn refused(asked: Asked, why: impl Into<String>) -> EventKind {
+        EventKind::Refused {
+            asked: Some(asked),
+            why: why.into(),
+        }
     }
 
     /// A notice for everybody.

@@ -223,7 +223,7 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             selected_task(state).is_some_and(board::is_own) && can(state, Hand::Complete)
         }
         Action::RemoveTree => selected_task(state).is_some_and(|t| {
-            board::branch(state, t).is_some() && board::why_no_removal(state, t.id).is_none()
+            board::has_tree(state, t) && board::why_no_removal(state, t.id).is_none()
         }),
         Action::EditTask => {
             selected_task(state).is_some_and(|t| board::why_no_edit(state, t.id).is_none())
@@ -232,12 +232,14 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             let selected = board::selected(state).map(|(_, id)| id);
             matches!(state.popups.last(), Some(Popup::Task(form)) if form.id != selected)
         }
-        Action::CopyPlace => selected_task(state).is_some_and(|t| !t.worktree.is_empty()),
+        Action::CopyPlace => {
+            selected_task(state).is_some_and(|t| board::why_no_tree(state, t).is_none())
+        }
         Action::Merge => selected_task(state).is_some_and(|t| board::is_mergeable(state, t)),
         Action::Enlarge => state.zoom.is_none() && !super::layout::shows_one(state),
         Action::Restore => state.zoom.is_some(),
         Action::MergeAll => board::to_merge(state).len() > 1,
-        Action::Diff => selected_task(state).is_some_and(|t| !t.worktree.is_empty()),
+        Action::Diff => selected_task(state).is_some_and(|t| board::has_tree(state, t)),
         Action::AskShutdown | Action::Force | Action::Nudge => rows::selected_member(state)
             .is_some_and(|(_, name)| {
                 let status = state.team.find(&name).map(|m| m.status);

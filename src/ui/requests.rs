@@ -1,6 +1,6 @@
 //! The requests: what waits for the person, the oldest first.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::domain::ids::RequestId;
 use crate::domain::request::{Decider, Request, RequestKind};
@@ -24,7 +24,8 @@ pub struct RequestBook {
     waiting: VecDeque<Request>,
     /// The places in `waiting` of those that stand for a card: no one before them asks the same.
     cards: Vec<usize>,
-    answered: BTreeSet<RequestId>,
+    /// What an answer is on its way to, each with the request that it was given to.
+    answered: BTreeMap<RequestId, RequestId>,
 }
 
 impl RequestBook {
@@ -121,16 +122,21 @@ impl RequestBook {
             .get(id)
             .map(|r| self.same(r).map(|o| o.id.clone()).collect())
             .unwrap_or_default();
-        self.answered.extend(same);
-        self.answered.insert(id.clone());
+        let all = same.into_iter().chain([id.clone()]);
+        self.answered.extend(all.map(|each| (each, id.clone())));
     }
 
     /// Whether an answer is on its way.
     pub fn is_answered(&self, id: &RequestId) -> bool {
-        self.answered.contains(id)
+        self.answered.contains_key(id)
     }
 
-    /// The crew refused something: answers that are on their way may be given again.
+    /// The answer that was given to that request was refused: it may be given again.
+    pub fn forget_answer(&mut self, id: &RequestId) {
+        self.answered.retain(|_, given| given != id);
+    }
+
+    /// No answer is on its way.
     pub fn forget_answers(&mut self) {
         self.answered.clear();
     }

@@ -25,7 +25,7 @@ use super::popup::Popup;
 use super::replay::Player;
 use super::requests::RequestBook;
 use super::seat::Seat;
-use super::task_form::TaskForm;
+use super::task_forms::TaskForms;
 use super::tour::Tour;
 use crate::domain::attention::Matter;
 use crate::domain::graph::TaskGraph;
@@ -191,10 +191,8 @@ pub struct UiState {
     /// What the mouse holds, and where it clicked last.
     pub(super) pointer: Pointer,
     pub(super) popups: Vec<Popup>,
-    /// A task whose form was closed before it was taken.
-    pub(super) task_draft: Option<Box<TaskForm>>,
-    /// A task that is on its way to the board.
-    pub(super) task_sent: Option<Box<TaskForm>>,
+    /// Tasks whose forms were closed before they were taken, and those that are on their way to the board.
+    pub(super) task_forms: TaskForms,
     pub(super) composer: Composer,
     /// What the person made of the list that completes a word.
     pub(super) completion: Completion,
@@ -259,8 +257,7 @@ impl UiState {
             screen: ScreenChoice::default(),
             pointer: Pointer::default(),
             popups: Vec::new(),
-            task_draft: None,
-            task_sent: None,
+            task_forms: TaskForms::default(),
             composer: Composer::default(),
             completion: Completion::default(),
             prefix: None,

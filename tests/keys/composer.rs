@@ -42,6 +42,35 @@ fn a_message_is_written_sent_and_called_back() {
 }
 
 #[test]
+fn what_the_editor_gives_back_is_bounded_and_nothing_of_it_is_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("editor.sh");
+    let script = "#!/bin/sh\nhead -c 300000 /dev/zero | tr '\\0' x > \"$1\"\n";
+    std::fs::write(&path, script).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut desk = Desk::empty(&[("EDITOR", &path.display().to_string())]);
+    desk.press("as it was", "│ as it was");
+    desk.press(
+        "\x18e",
+        "is too long to be taken back: 292 KiB, 256 KiB at most",
+    );
+    desk.sees("│ as it was");
+    // The folder for temporary files is that of the test.
+    let files = std::fs::read_dir(desk.home.path()).unwrap();
+    let names = files.map(|e| e.unwrap().file_name().to_string_lossy().into_owned());
+    let kept: Vec<String> = names
+        .filter(|n| n.starts_with("crewdeck-") && n.ends_with(".md"))
+        .collect();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    desk.sees(&kept[0]);
+    let size = std::fs::metadata(desk.home.path().join(&kept[0]))
+        .unwrap()
+        .len();
+    assert_eq!(size, 300_000);
+    desk.leave();
+}
+
+#[test]
 fn a_name_and_a_slash_lead_elsewhere() {
     let mut desk = Desk::full();
     desk.press("@alice are you there?\r", "Sent to alice.");

@@ -11,6 +11,7 @@ use crate::narrow::{
     subjects, wait_until,
 };
 use crate::pty::Screen;
+use crate::surroundings::stands;
 use crewdeck::domain::chat::Message;
 
 /// Long enough to fill more than a page of the log.
@@ -193,6 +194,13 @@ fn a_teammate_that_can_not_claim_waits_for_room_and_goes_on_by_itself() {
     screen.wait_for("│ go ");
     screen.send("\r");
     screen.wait_for("Bob is here.");
+    // A short message may go before anybody sees it; the conversation of the teammate keeps it.
+    screen.send("\x1b");
+    screen.wait_for("? help");
+    screen.send("4g");
+    screen.wait_for("n nudge");
+    screen.send("\r");
+    screen.wait_for(" to bob ");
     // As another program would write it: the file is there already when the disk fills up.
     ran(disk.crewdeck(&["task", "add", "later", "--tag", "nobody"])).ok();
     let path = disk.seen.join(".tasks/task_1.json");
@@ -206,8 +214,15 @@ fn a_teammate_that_can_not_claim_waits_for_room_and_goes_on_by_itself() {
         .set_len(0)
         .unwrap();
     fs::write(&path, text).unwrap();
-    screen.wait_for("can not be claimed; it is tried again");
-    screen.wait_for("the disk is full: make room there");
+    screen.wait("why it waits", |t| {
+        // The left pane alone, as one line.
+        let left = t
+            .lines()
+            .map(|l| l.split('│').nth(1).unwrap_or_default().trim());
+        let left = left.collect::<Vec<_>>().join(" ");
+        left.contains("can not be claimed; it is tried again")
+            && left.contains("the disk is full: make room there")
+    });
     let before = cpu(screen.pid());
     std::thread::sleep(std::time::Duration::from_millis(1500));
     let used = cpu(screen.pid()) - before;
@@ -287,7 +302,7 @@ fn a_dashboard_on_a_full_disk_shows_it_and_takes_prompts_again_with_room() {
 ",
     );
     let mut screen = dashboard(&disk);
-    screen.wait_for("The model is scripted");
+    stands(&screen);
     disk.fill();
     prompt(&mut screen, "first");
     screen.wait_for("That did not work.");

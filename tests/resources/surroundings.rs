@@ -58,6 +58,13 @@ fn screen(dir: &Path, cols: u16, rows: u16, more: &[(&str, &str)]) -> Screen {
     Screen::start_program(program, dir, cols, rows, &args, more)
 }
 
+/// Waits for what stays on the screen: a page about the directory comes in its own time over the first words.
+pub fn stands(screen: &Screen) {
+    screen.wait("the crew", |t| {
+        t.contains("scripted") && t.contains(" to lead ")
+    });
+}
+
 fn leave(mut screen: Screen) {
     screen.send("\x03\x03\x03");
     let (status, is_clean) = screen.end();
@@ -76,7 +83,7 @@ fn terminals_of_any_name_and_locale_work() {
     ] {
         let dir = project();
         let screen = screen(dir.path(), 100, 30, more);
-        screen.wait_for("The model is scripted");
+        stands(&screen);
         leave(screen);
     }
 }
@@ -87,10 +94,10 @@ fn a_terminal_of_one_cell_or_none_is_waited_for() {
         let dir = project();
         let screen = screen(dir.path(), cols, rows, &[]);
         screen.resize(100, 30);
-        screen.wait_for("The model is scripted");
+        stands(&screen);
         screen.resize(1, 1);
         screen.resize(100, 30);
-        screen.wait_for("The model is scripted");
+        stands(&screen);
         leave(screen);
     }
     // What some consoles say: no rows and no columns.
@@ -108,6 +115,6 @@ fn a_terminal_of_one_cell_or_none_is_waited_for() {
         screen.raw().windows(8).any(|w| w == b"\x1b[?1049h")
     });
     screen.resize(100, 30);
-    screen.wait_for("The model is scripted");
+    stands(&screen);
     leave(screen);
 }

@@ -367,7 +367,8 @@ impl Dashboard {
 
     fn submit(&mut self, command: Command) {
         self.state.settle();
-        let refused = match &mut self.crew {
+        let asked = command.asked();
+        let is_refused = match &mut self.crew {
             Crew::There(assembly) => assembly.crew.submit(command).is_err(),
             Crew::Elsewhere(viewing) => viewing.submit(command).is_err(),
             Crew::Coming(early) if early.commands.len() < EARLY_MAX => {
@@ -376,8 +377,9 @@ impl Dashboard {
             }
             Crew::Coming(_) | Crew::Missing => true,
         };
-        if refused {
-            self.tell("The crew did not take that: try again in a moment.");
+        if is_refused {
+            let why = "The crew did not take that: try again in a moment.";
+            self.publisher.offer(EventKind::refused(asked, why));
         }
     }
 

@@ -32,9 +32,7 @@ impl Branches {
         self.version += 1;
         for branch in branches {
             let name = branch.worktree.as_str();
-            if branch.state == BranchState::Gone {
-                self.of.remove(name);
-            } else if self.of.len() < BRANCHES_MAX || self.of.contains_key(name) {
+            if self.of.len() < BRANCHES_MAX || self.of.contains_key(name) {
                 self.of.insert(name.into(), branch.state.clone());
             }
         }
@@ -49,6 +47,22 @@ impl Branches {
 /// Where the branch of a task stands; `None`: it has none, or nobody has told of it.
 pub fn branch<'a>(state: &'a UiState, task: &Task) -> Option<&'a BranchState> {
     state.branches.of.get(&task.worktree)
+}
+
+/// Whether the worktree of `task` stands, as somebody has told.
+pub fn has_tree(state: &UiState, task: &Task) -> bool {
+    branch(state, task).is_some_and(|branch| *branch != BranchState::Gone)
+}
+
+/// Why there is no worktree of `task` to look at; `None`: there is one, as far as is known. Of one that nobody has told of
+/// the crew knows.
+pub fn why_no_tree(state: &UiState, task: &Task) -> Option<String> {
+    let id = task.id;
+    if task.worktree.is_empty() {
+        return Some(format!("{id} has no worktree: nothing was changed apart."));
+    }
+    let is_gone = branch(state, task) == Some(&BranchState::Gone);
+    is_gone.then(|| format!("The worktree of {id} is removed."))
 }
 
 /// Whether `task` has the mark of those that can be merged: as many tasks have it as are counted beside the board.
@@ -101,8 +115,8 @@ pub fn words(state: &UiState, task: &Task) -> String {
 /// Why the branch of a task can not be merged now; `None`: it can, as far as is known.
 pub fn refusal(state: &UiState, task: &Task) -> Option<String> {
     let id = task.id;
-    if task.worktree.is_empty() {
-        return Some(format!("{id} has no worktree: nothing was changed apart."));
+    if let Some(why) = why_no_tree(state, task) {
+        return Some(why);
     }
     match standing(&state.board, task) {
         Standing::Done => {}

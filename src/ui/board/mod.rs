@@ -26,7 +26,8 @@ use std::sync::Arc;
 use ratatui::layout::Rect;
 
 pub use branches::{
-    Branches, UNMERGED, branch, is_mergeable, is_to_merge, look, refusal, to_merge, words,
+    Branches, UNMERGED, branch, has_tree, is_mergeable, is_to_merge, look, refusal, to_merge,
+    why_no_tree, words,
 };
 pub use camera::{Camera, Toward, Zoom};
 pub use filter::Query;

@@ -85,7 +85,7 @@ pub(super) fn tell(state: &UiState, event: &Event) -> Vec<Told> {
         EventKind::Notice { level, agent, text } => {
             one(notice(state, *level, agent.as_ref(), text))
         }
-        EventKind::Refused { why } => one(Told::new(Topic::Notice, format!("refused: {why}"))
+        EventKind::Refused { why, .. } => one(Told::new(Topic::Notice, format!("refused: {why}"))
             .by("user")
             .about(about_words(state, why))
             .tone(Tone::Warn)),

@@ -7,7 +7,7 @@ use crate::domain::ids::{Name, TaskId};
 use crate::domain::stamp::Stamp;
 use crate::domain::worktree::Losses;
 use crate::protocol::event::PersonAct;
-use crate::protocol::{Command, EventKind, TaskWish};
+use crate::protocol::{Asked, Command, EventKind, TaskWish};
 use crate::ui::fixture::{NOON, board_told, hands, name, picture, press, tell};
 use crate::ui::popup::Popup;
 use crate::ui::tests::merging::on as merging_on;
@@ -274,7 +274,17 @@ fn what_the_board_refuses_comes_back_with_the_reason() {
     let mut state = at(160, 45, None, 4);
     press(&mut state, "a \"Draw\" enter");
     let why = "the disk is full".to_string();
-    tell(&mut state, vec![EventKind::Refused { why: why.clone() }]);
+    let refused = |asked| EventKind::refused(asked, why.clone());
+    let edit = Asked::EditTask { task: TaskId(4) };
+    for other in [Asked::Merge { task: TaskId(2) }, Asked::ListModels, edit] {
+        tell(&mut state, vec![refused(other)]);
+        assert!(state.popups.is_empty(), "it is not about the form");
+    }
+    let of_old = EventKind::Refused {
+        asked: None,
+        why: why.clone(),
+    };
+    tell(&mut state, vec![of_old, refused(Asked::AddTask)]);
     let shown = picture(&state);
     assert!(shown.contains("New task") && shown.contains("Draw") && shown.contains(&why));
     // Taken the next time, it is gone for good; a refusal of something else brings nothing back.
@@ -285,10 +295,10 @@ fn what_the_board_refuses_comes_back_with_the_reason() {
         &mut state,
         vec![
             EventKind::PersonActed { task, act },
-            EventKind::Refused { why },
+            refused(Asked::AddTask),
         ],
     );
-    assert!(state.popups.is_empty() && state.task_draft.is_none() && state.task_sent.is_none());
+    assert!(state.popups.is_empty() && state.task_forms.is_clear());
     press(&mut state, "a");
     assert!(!picture(&state).contains("Draw"));
     // A paste into a field with one line has one line.
@@ -296,6 +306,46 @@ fn what_the_board_refuses_comes_back_with_the_reason() {
     assert!(picture(&state).contains("a b"));
     crate::ui::update(&mut state, crate::ui::Msg::Edited("c\nd\n".into()));
     assert!(picture(&state).contains("c d"));
+}
+
+#[test]
+fn a_refused_form_waits_as_a_draft_where_the_person_does_something_else() {
+    for keys in ["i", "i \"half\"", "?"] {
+        let mut state = at(160, 45, None, 4);
+        press(&mut state, "a \"Draw\" enter a \"Paint\" esc");
+        press(&mut state, keys);
+        let popups = state.popups.len();
+        tell(
+            &mut state,
+            vec![EventKind::refused(Asked::AddTask, "the disk is full.")],
+        );
+        assert_eq!(state.popups.len(), popups, "{keys}");
+        let said = state.flash.take().map(|f| f.text).unwrap_or_default();
+        assert_eq!(
+            said, "the disk is full. The draft is kept: a brings it back.",
+            "{keys}"
+        );
+        // Neither draft takes the place of the other.
+        press(&mut state, "esc esc 3 a");
+        let shown = picture(&state);
+        assert!(shown.contains("Draw") && shown.contains("the disk is full"));
+        press(&mut state, "enter a");
+        assert!(picture(&state).contains("Paint"), "{keys}");
+    }
+}
+
+#[test]
+fn no_more_forms_are_on_their_way_than_are_remembered() {
+    let mut state = at(160, 45, None, 4);
+    for _ in 0..crate::ui::task_forms::FORMS_MAX {
+        assert_eq!(press(&mut state, "a \"Draw\" enter").len(), 1);
+    }
+    assert_eq!(press(&mut state, "a \"One more\" enter"), []);
+    assert!(picture(&state).contains("the board has not answered"));
+    let act = PersonAct::Added;
+    let task = TaskId(7);
+    tell(&mut state, vec![EventKind::PersonActed { task, act }]);
+    assert_eq!(press(&mut state, "enter").len(), 1);
 }
 
 /// What would be lost with a worktree.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{hands, merge, popups, task_form};
+use super::{hands, merge, popups, refused, task_form};
 use crate::domain::attention::Matter;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::request::{Decider, Request};
@@ -41,8 +41,8 @@ pub fn event(state: &mut UiState, event: &Event) {
         EventKind::ModelsListed { names } => {
             state.models = Models::Listed(names.iter().take(MODELS_MAX).cloned().collect());
         }
-        EventKind::Prompted { agent, .. } => {
-            dequeue(state, agent);
+        EventKind::Prompted { agent, text } => {
+            refused::arrived(state, agent, text);
             agent_event(state, agent, event);
         }
         EventKind::TurnEnded { agent, .. } => {
@@ -90,7 +90,7 @@ pub fn event(state: &mut UiState, event: &Event) {
         EventKind::TeamChanged { team } => state.team = team.clone(),
         EventKind::LetterMoved { letter, step } => {
             if let (true, Ok(to)) = (letter.from == "user", Name::party(&letter.to)) {
-                dequeue(state, &to);
+                refused::sent(state, &to, &letter.content);
             }
             state.letters.moved(letter, *step);
         }
@@ -107,15 +107,7 @@ pub fn event(state: &mut UiState, event: &Event) {
             }
             state.note(*level, text);
         }
-        EventKind::Refused { why } => {
-            state.queued.clear();
-            state.requests.forget_answers();
-            if state.models == Models::Asked {
-                state.models = Models::Listed(Vec::new());
-            }
-            state.note(Level::Warn, why);
-            task_form::refused(state, why);
-        }
+        EventKind::Refused { asked, why } => refused::refused(state, asked.as_ref(), why),
         EventKind::WorktreeJudged { task, losses, size } => {
             hands::judged(state, *task, losses, size);
         }
@@ -186,13 +178,6 @@ fn agent_event(state: &mut UiState, agent: &Name, event: &Event) {
     if let EventKind::UsageChanged { .. } = event.kind {
         let more = used(state).unwrap_or_default().since(before);
         costs::spent(state, agent, more);
-    }
-}
-
-/// The oldest words on their way to `to` have arrived.
-fn dequeue(state: &mut UiState, to: &Name) {
-    if let Some(at) = state.queued.iter().position(|q| q.to.same(to)) {
-        state.queued.remove(at);
     }
 }
 

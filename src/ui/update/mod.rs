@@ -18,6 +18,7 @@ mod movement;
 mod peek;
 mod popups;
 mod read;
+mod refused;
 mod replay;
 mod screen;
 mod task_form;

@@ -102,23 +102,20 @@ pub fn ask_diff(state: &mut UiState, out: &mut Vec<Do>) {
     }
 }
 
-/// The selected task, or the one that is asked about, if it has a worktree; else says that it has none.
+/// The selected task, or the one that is asked about, if it has a worktree; else says why it has none.
 pub(super) fn with_worktree(state: &mut UiState) -> Option<TaskId> {
     if let Some(Popup::Confirm(Question::Merge(id))) = state.popups.last() {
         return Some(*id);
     }
-    let Some((_, id)) = crate::ui::board::selected(state) else {
+    let Some((_, id)) = board::selected(state) else {
         state.say(Level::Info, "There is no task yet.");
         return None;
     };
-    let has = state.board.get(id).is_some_and(|t| !t.worktree.is_empty());
-    if !has {
-        state.say(
-            Level::Info,
-            format!("{id} has no worktree: nothing was changed apart."),
-        );
+    if let Some(why) = board::why_no_tree(state, state.board.get(id)?) {
+        state.say(Level::Info, why);
+        return None;
     }
-    has.then_some(id)
+    Some(id)
 }
 
 /// The selected background job.

@@ -117,7 +117,7 @@ pub fn hold_back(state: &mut UiState, out: &mut Vec<Do>) {
     if out.len() < before {
         state.requests.forget_answers();
         state.queued.clear();
-        state.task_draft = state.task_sent.take().or(state.task_draft.take());
+        state.task_forms.come_back();
         state.say(Level::Info, UNCHANGED);
     }
 }

@@ -8,7 +8,7 @@ use crate::protocol::Command;
 use crate::protocol::event::{Level, PersonAct};
 use crate::ui::board;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::pane::Pane;
+use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::Popup;
 use crate::ui::state::UiState;
 use crate::ui::task_form::TaskForm;
@@ -55,7 +55,7 @@ pub fn edit(state: &mut UiState) {
 }
 
 fn open(state: &mut UiState, id: Option<TaskId>, make: impl FnOnce() -> TaskForm) {
-    let draft = state.task_draft.take_if(|draft| draft.id == id);
+    let draft = state.task_forms.draft(id);
     let form = draft.unwrap_or_else(|| Box::new(make()));
     popups::push(state, Popup::Task(form));
 }
@@ -69,31 +69,28 @@ pub fn close(state: &mut UiState) {
     if !is_other || form.is_empty() {
         return;
     }
-    let action = match form.id {
-        None => Action::AddTask,
-        Some(_) => Action::EditTask,
-    };
-    let key = state.keymap.key(Context::In(Pane::Board), action);
-    state.say(
-        Level::Info,
-        format!("The draft is kept: {key} brings it back."),
-    );
-    state.task_draft = Some(form);
+    let words = kept(state, form.id);
+    state.say(Level::Info, words);
+    state.task_forms.keep(form);
 }
 
 /// Takes what is written, where the board would; else the form says why not.
 pub fn take(state: &mut UiState, out: &mut Vec<Do>) {
     let board = state.board.clone();
+    let is_full = state.task_forms.is_full();
     let Some(form) = form(state) else { return };
     match form.wish(&board) {
         Err(why) => form.error = why,
+        Ok(Some(_)) if is_full => {
+            form.error = "the board has not answered to the tasks before: wait a moment".into();
+        }
         Ok(None) => {
             state.popups.pop();
             state.say(Level::Info, "Nothing was changed.");
         }
         Ok(Some(wish)) => {
             if let Some(Popup::Task(form)) = state.popups.pop() {
-                state.task_sent = Some(form);
+                state.task_forms.sent(form);
             }
             out.push(Do::Command(Command::Task(Box::new(wish))));
         }
@@ -115,36 +112,39 @@ pub fn turn_wait(state: &mut UiState) {
 
 /// The board has taken what was written.
 pub fn taken(state: &mut UiState, task: TaskId, act: &PersonAct) {
-    let is_it = match act {
-        PersonAct::Added => state.task_sent.take_if(|form| form.id.is_none()).is_some(),
-        PersonAct::Edited => state
-            .task_sent
-            .take_if(|form| form.id == Some(task))
-            .is_some(),
-        PersonAct::Claimed | PersonAct::Released { .. } | PersonAct::Completed => false,
+    let (id, words) = match act {
+        PersonAct::Added => (None, format!("{task} is on the board.")),
+        PersonAct::Edited => (Some(task), format!("{task} is changed.")),
+        PersonAct::Claimed | PersonAct::Released { .. } | PersonAct::Completed => return,
     };
-    if is_it {
-        let words = match act {
-            PersonAct::Added => format!("{task} is on the board."),
-            PersonAct::Edited
-            | PersonAct::Claimed
-            | PersonAct::Released { .. }
-            | PersonAct::Completed => format!("{task} is changed."),
-        };
+    if state.task_forms.answered(id).is_some() {
         state.selected.task = Some(task);
         state.say(Level::Info, words);
     }
 }
 
-/// The board has refused what was written: the form comes back with the reason, or its draft waits.
-pub fn refused(state: &mut UiState, why: &str) {
-    let Some(mut form) = state.task_sent.take() else {
+/// The board has refused what was written, a new task or the change of that one: the form comes back with the reason, or
+/// its draft waits where the person writes or reads something else.
+pub fn refused(state: &mut UiState, id: Option<TaskId>, why: &str) {
+    let Some(mut form) = state.task_forms.answered(id) else {
         return;
     };
     form.error = why.into();
-    if state.is_in_panes() {
+    if state.is_in_panes() && state.focus != Focus::Composer {
         popups::push(state, Popup::Task(form));
     } else {
-        state.task_draft = Some(form);
+        let words = format!("{}. {}", why.trim_end_matches('.'), kept(state, id));
+        state.say(Level::Warn, words);
+        state.task_forms.keep(form);
     }
+}
+
+/// How a draft is brought back.
+fn kept(state: &UiState, id: Option<TaskId>) -> String {
+    let action = match id {
+        None => Action::AddTask,
+        Some(_) => Action::EditTask,
+    };
+    let key = state.keymap.key(Context::In(Pane::Board), action);
+    format!("The draft is kept: {key} brings it back.")
 }

@@ -11,8 +11,8 @@ use crate::domain::stamp::Stamp;
 use crate::domain::subagent::SubagentKind;
 use crate::domain::team::Activity;
 use crate::domain::worktree::WorktreeName;
-use crate::protocol::EventKind;
 use crate::protocol::event::{Compaction, LetterStep, Level, Shortened, TurnEnd};
+use crate::protocol::{Asked, EventKind};
 use crate::ui::event_log::About;
 use crate::ui::fixture::{NOON, letter, name, plan, ready};
 
@@ -248,9 +248,7 @@ fn jobs_notices_and_branches_are_told_and_lead_to_what_they_are_about() {
             About::Nothing,
         ),
         (
-            EventKind::Refused {
-                why: "bob has shut down".into(),
-            },
+            EventKind::refused(Asked::Prompt { to: name("bob") }, "bob has shut down"),
             "▲notice refused: bob has shut down",
             About::Nothing,
         ),

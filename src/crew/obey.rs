@@ -1,0 +1,190 @@
+//! Commands as they come in, in the crew's own window and in a viewer alike: one after the other, and what git or a server
+//! may take its time for beside the others.
+
+use std::sync::Arc;
+
+use tokio::sync::{Semaphore, mpsc};
+
+use crate::protocol::{Command, EventKind, TaskWish};
+
+/// Most commands that are carried out beside the others at the same time.
+const BESIDE_MAX: usize = 16;
+
+/// Why one more is not begun.
+const FULL: &str = "Too much is under way already: try again when some of it is done.";
+
+/// Who carries commands out.
+pub(super) trait Obeys: Send + Sync + 'static {
+    /// Carries `command` out; why it can not be, where it can not.
+    fn carry_out(
+        self: &Arc<Self>,
+        command: Command,
+    ) -> impl Future<Output = Result<(), String>> + Send;
+
+    /// Tells whoever gave the command.
+    fn tell(&self, event: EventKind) -> impl Future<Output = ()> + Send;
+
+    /// Runs `work` beside everything else.
+    fn beside(&self, work: impl Future<Output = ()> + Send + 'static);
+
+    /// Comes back when no command is taken any more.
+    fn stopped(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// How a command is carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    /// Before the next one.
+    InTurn,
+    /// The next one does not wait for it.
+    Beside,
+}
+
+/// Git may be slow, runs the person's hooks, and one merge waits for the other; a server may not answer. Nothing else waits
+/// for them.
+fn pace(command: &Command) -> Pace {
+    match command {
+        Command::Merge { .. }
+        | Command::MergeAll { .. }
+        | Command::ShowDiff { .. }
+        | Command::JudgeWorktree { .. }
+        | Command::RemoveWorktree { .. }
+        | Command::ListModels => Pace::Beside,
+        Command::Task(wish) => match **wish {
+            // What is left in its worktree is committed first.
+            TaskWish::Complete { .. } => Pace::Beside,
+            TaskWish::Claim { .. }
+            | TaskWish::Release { .. }
+            | TaskWish::Add { .. }
+            | TaskWish::Edit { .. } => Pace::InTurn,
+        },
+        Command::Prompt { .. }
+        | Command::Interrupt { .. }
+        | Command::Compact { .. }
+        | Command::KillJob { .. }
+        | Command::Decide(_)
+        | Command::Allow { .. }
+        | Command::TakeBack { .. }
+        | Command::AskShutdown { .. }
+        | Command::Force { .. }
+        | Command::Nudge { .. }
+        | Command::UseModel { .. } => Pace::InTurn,
+    }
+}
+
+/// Carries commands out until nobody sends any more, or `crew` has stopped. A refusal names its command.
+pub(super) async fn obey<C: Obeys>(crew: Arc<C>, mut inbox: mpsc::Receiver<Command>) {
+    let room = Arc::new(Semaphore::new(BESIDE_MAX));
+    loop {
+        let command = tokio::select! {
+            () = crew.stopped() => return,
+            command = inbox.recv() => match command {
+                Some(command) => command,
+                None => return,
+            },
+        };
+        if pace(&command) == Pace::InTurn {
+            answer(&crew, command).await;
+        } else if let Ok(place) = Arc::clone(&room).try_acquire_owned() {
+            let own = Arc::clone(&crew);
+            crew.beside(async move {
+                answer(&own, command).await;
+                drop(place);
+            });
+        } else {
+            crew.tell(EventKind::refused(command.asked(), FULL)).await;
+        }
+    }
+}
+
+async fn answer<C: Obeys>(crew: &Arc<C>, command: Command) {
+    let asked = command.asked();
+    if let Err(why) = crew.carry_out(command).await {
+        crew.tell(EventKind::refused(asked, why)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use pretty_assertions::assert_eq;
+    use tokio::sync::Notify;
+
+    use super::*;
+    use crate::domain::ids::{Name, TaskId};
+    use crate::domain::worktree::Losses;
+    use crate::protocol::Asked;
+
+    /// Refuses everything; what goes on beside the rest waits for a word first.
+    struct Slow {
+        told: mpsc::Sender<EventKind>,
+        go: Notify,
+    }
+
+    impl Obeys for Slow {
+        async fn carry_out(self: &Arc<Self>, command: Command) -> Result<(), String> {
+            if pace(&command) == Pace::Beside {
+                self.go.notified().await;
+            }
+            Err("no".into())
+        }
+
+        async fn tell(&self, event: EventKind) {
+            self.told.send(event).await.unwrap();
+        }
+
+        fn beside(&self, work: impl Future<Output = ()> + Send + 'static) {
+            tokio::spawn(work);
+        }
+
+        async fn stopped(&self) {
+            std::future::pending().await
+        }
+    }
+
+    #[tokio::test]
+    async fn what_takes_its_time_holds_nothing_up_and_is_bounded() {
+        let (told, mut hears) = mpsc::channel(64);
+        let (commands, inbox) = mpsc::channel(64);
+        let go = Notify::new();
+        let slow = Arc::new(Slow { told, go });
+        tokio::spawn(obey(Arc::clone(&slow), inbox));
+        let next = async |hears: &mut mpsc::Receiver<EventKind>| {
+            let told = tokio::time::timeout(Duration::from_secs(40), hears.recv()).await;
+            told.unwrap().unwrap()
+        };
+        let task = TaskId(1);
+        let slow_ones = [
+            Command::Merge { task },
+            Command::MergeAll { tasks: vec![task] },
+            Command::ShowDiff { task },
+            Command::JudgeWorktree { task },
+            Command::RemoveWorktree {
+                task,
+                told: Losses::default(),
+            },
+            Command::ListModels,
+            Command::Task(Box::new(TaskWish::Complete { task })),
+        ];
+        let prompt = || Command::Prompt {
+            to: Name::lead(),
+            text: "hello".into(),
+        };
+        let to = Name::lead();
+        let refused = EventKind::refused(Asked::Prompt { to }, "no");
+        for command in slow_ones {
+            commands.send(command).await.unwrap();
+            commands.send(prompt()).await.unwrap();
+            assert_eq!(next(&mut hears).await, refused);
+        }
+        for _ in 7..BESIDE_MAX {
+            commands.send(Command::ListModels).await.unwrap();
+        }
+        commands.send(Command::ShowDiff { task }).await.unwrap();
+        let full = EventKind::refused(Asked::ShowDiff { task }, FULL);
+        assert_eq!(next(&mut hears).await, full);
+        slow.go.notify_one();
+        assert!(matches!(next(&mut hears).await, EventKind::Refused { .. }));
+    }
+}

@@ -1,0 +1,136 @@
+//! A refusal goes to what it is about: words, answers, the list of models, an interrupt.
+
+use pretty_assertions::assert_eq;
+
+use crate::domain::ids::{Name, RequestId, TaskId};
+use crate::domain::team::Activity;
+use crate::protocol::{Asked, Command, EventKind};
+use crate::ui::Do;
+use crate::ui::fixture::{busy, name, permission, picture, plan, press, started, tell};
+use crate::ui::state::Models;
+
+fn refused(asked: Asked) -> EventKind {
+    EventKind::refused(asked, "no")
+}
+
+fn to(name: Name) -> Asked {
+    Asked::Prompt { to: name }
+}
+
+#[test]
+fn refused_words_come_back_and_no_others() {
+    let mut state = busy(160, 45);
+    press(
+        &mut state,
+        "\"first\" enter \"@bob second\" enter \"third\" enter",
+    );
+    let waiting = |state: &crate::ui::UiState| -> Vec<String> {
+        state.queued.iter().map(|q| q.text.clone()).collect()
+    };
+    assert_eq!(waiting(&state), ["first", "second", "third"]);
+    let merge = Asked::Merge { task: TaskId(1) };
+    tell(&mut state, vec![refused(merge), refused(to(name("carol")))]);
+    assert_eq!(waiting(&state), ["first", "second", "third"]);
+    tell(&mut state, vec![refused(to(name("bob")))]);
+    assert_eq!(waiting(&state), ["first", "third"]);
+    assert_eq!(state.composer.text(), "@bob second");
+    // What is being written stays; what comes back is in the history.
+    tell(&mut state, vec![refused(to(Name::lead()))]);
+    assert_eq!(waiting(&state), ["third"]);
+    assert_eq!(state.composer.text(), "@bob second");
+    press(&mut state, "up up up");
+    assert_eq!(state.composer.text(), "first");
+    // Words that have arrived are not those that are refused after them.
+    let mut state = busy(160, 45);
+    press(&mut state, "\"@bob one\" enter \"@bob two\" enter");
+    let (agent, text) = (name("bob"), "one".to_string());
+    let letter = crate::ui::fixture::letter(
+        "m9",
+        crate::domain::mail::LetterKind::Message,
+        "user",
+        "bob",
+        "one",
+    );
+    let step = crate::protocol::event::LetterStep::Sent;
+    tell(
+        &mut state,
+        vec![
+            EventKind::Prompted { agent, text },
+            EventKind::LetterMoved { letter, step },
+            refused(to(name("bob"))),
+        ],
+    );
+    assert_eq!(
+        (waiting(&state).len(), state.composer.text().as_str()),
+        (0, "@bob two")
+    );
+}
+
+#[test]
+fn an_answer_is_given_again_only_where_it_was_refused() {
+    let mut state = busy(160, 45);
+    let (first, second) = (permission("r1"), plan("r2", "1. Look"));
+    let ids = [first.id.clone(), second.id.clone()];
+    for id in &ids {
+        tell(
+            &mut state,
+            [&first, &second]
+                .map(|request| EventKind::RequestChanged {
+                    request: request.clone(),
+                })
+                .to_vec(),
+        );
+        state.requests.answer(id);
+    }
+    let answered =
+        |state: &crate::ui::UiState| ids.clone().map(|id| state.requests.is_answered(&id));
+    let request = RequestId("another".into());
+    tell(
+        &mut state,
+        vec![
+            refused(Asked::Decide { request }),
+            refused(to(Name::lead())),
+        ],
+    );
+    assert_eq!(answered(&state), [true, true]);
+    let request = ids[0].clone();
+    tell(&mut state, vec![refused(Asked::Decide { request })]);
+    assert_eq!(answered(&state), [false, true]);
+}
+
+#[test]
+fn the_models_are_waited_for_whatever_else_is_refused() {
+    let mut state = started(100, 30);
+    press(&mut state, "\"/model\" enter");
+    tell(&mut state, vec![refused(to(Name::lead()))]);
+    assert!(picture(&state).contains("Asking the server…"));
+    tell(&mut state, vec![refused(Asked::ListModels)]);
+    assert_eq!(state.models, Models::Listed(Vec::new()));
+}
+
+#[test]
+fn a_refused_interrupt_may_be_wished_again() {
+    let mut state = started(100, 30);
+    let (agent, activity) = (Name::lead(), Activity::Thinking);
+    tell(
+        &mut state,
+        vec![EventKind::ActivityChanged {
+            agent: agent.clone(),
+            activity,
+        }],
+    );
+    let stop = || {
+        vec![Do::Command(Command::Interrupt {
+            agent: Name::lead(),
+        })]
+    };
+    assert_eq!(press(&mut state, "ctrl+c"), stop());
+    tell(
+        &mut state,
+        vec![refused(Asked::Interrupt { agent: name("bob") })],
+    );
+    assert_eq!(press(&mut state, "ctrl+c"), []);
+    press(&mut state, "x");
+    tell(&mut state, vec![refused(Asked::Interrupt { agent })]);
+    assert_eq!(press(&mut state, "ctrl+c"), stop());
+}

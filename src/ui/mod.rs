@@ -68,6 +68,7 @@ pub mod transcript;
 mod update;
 mod view;
 mod wrap;
+mod writing;
 
 pub use pane::{Focus, Pane};
 pub use seat::Seat;

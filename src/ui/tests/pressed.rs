@@ -269,7 +269,9 @@ fn check_keys(make: &dyn Fn() -> UiState, look: &str) {
                 click(&mut state, here);
                 assert_eq!(state.focus, Focus::Composer, "{words}");
             }
-            Hit::HelpRow(_)
+            Hit::Comment
+            | Hit::Field(_)
+            | Hit::HelpRow(_)
             | Hit::Nothing
             | Hit::Replay(_)
             | Hit::Scrollbar(..)

@@ -76,6 +76,8 @@
 //!   what lists are filtered by: `ui/filters.rs`
 //! - what everybody has used, and what is spent on which task: `ui/costs/`; what is peeked at, and where: `ui/peek.rs`
 //! - who has the terminal while the screen is away (`$EDITOR`, the printed conversation): `app/errand.rs`
+//! - how a text that is being written is broken into rows, and which cell a place in it has: `ui/composer/rows.rs`; where
+//!   such a text lies: `ui/writing.rs`
 //! - what the mouse can press: `ui/hit/`; what completes a word in the composer: `ui/complete.rs`
 //! - a session that is watched again: [`ui::replay`] (the player), `ui/update/replay.rs` (the screen moved through it)
 //! - a second dashboard in the same directory: what it sees `app/follow.rs`, what it does `crew/viewer.rs`, how it takes

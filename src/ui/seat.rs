@@ -180,6 +180,7 @@ impl UiState {
             task_draft: _,
             task_sent: _,
             composer: _,
+            reading: _,
             completion: _,
             prefix: _,
             mouse: _,

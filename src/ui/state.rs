@@ -21,6 +21,7 @@ use super::jobs::JobBook;
 use super::keymap::KeyMap;
 use super::letters::LetterLog;
 use super::pane::{Focus, Pane};
+use super::peek::Reading;
 use super::popup::Popup;
 use super::replay::Player;
 use super::requests::RequestBook;
@@ -196,6 +197,8 @@ pub struct UiState {
     /// A task that is on its way to the board.
     pub(super) task_sent: Option<Box<TaskForm>>,
     pub(super) composer: Composer,
+    /// How far what is peeked at is scrolled.
+    pub(super) reading: Reading,
     /// What the person made of the list that completes a word.
     pub(super) completion: Completion,
     pub(super) prefix: Option<String>,
@@ -262,6 +265,7 @@ impl UiState {
             task_draft: None,
             task_sent: None,
             composer: Composer::default(),
+            reading: Reading::default(),
             completion: Completion::default(),
             prefix: None,
             keymap: Arc::default(),

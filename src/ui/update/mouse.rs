@@ -3,7 +3,7 @@
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};
 
-use super::{Do, act, board, compose, jump, movement, popups, replay, screen};
+use super::{Do, act, board, compose, jump, movement, peek, popups, replay, screen};
 use crate::ui::board::Toward;
 use crate::ui::complete::Completion;
 use crate::ui::composer::{Composer, Room};
@@ -11,6 +11,7 @@ use crate::ui::hit::{self, Held, Hit, Scrolls};
 use crate::ui::keymap::Action;
 use crate::ui::layout;
 use crate::ui::pane::{Focus, Pane};
+use crate::ui::peek::Go;
 use crate::ui::popup::Popup;
 use crate::ui::state::UiState;
 use crate::ui::transcript::Scroll;
@@ -106,6 +107,14 @@ fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
         Toward::Down => Some(Scroll::LineDown),
         Toward::Left | Toward::Right => None,
     };
+    if let Some(Popup::Peek(_)) = state.popups.last()
+        && !peek::is_in_list(state, Position::new(event.column, event.row))
+    {
+        for by in std::iter::repeat_n(lines, NOTCH).flatten() {
+            peek::read(state, Go::By(by));
+        }
+        return;
+    }
     if let Some(popup) = state.popups.last() {
         // A row of a list is a step by itself.
         let is_text = matches!(popup, Popup::Reader(_));

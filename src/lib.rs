@@ -67,7 +67,7 @@
 //! - what the event log tells of each event, and by whom it was: `ui/event_log/tell.rs` and
 //!   `ui/event_log/actors.rs`; what counts as a problem, and what helps: `ui/problems/`
 //! - how a change of a file is noticed, and what is done where nobody tells of it: [`store::watch`]; in which folders
-//!   git keeps the branches: `store/refs.rs`
+//!   git keeps the branches, and what is checked out: `store/refs.rs`
 //! - what stands on the first page: `app/first.rs` and `app/ground.rs`; how it is shown: `ui/first.rs`; how it goes:
 //!   `app/dashboard/first.rs`; a new start from it: `app/dashboard/starts.rs`
 //! - how a tool call looks: `ui/transcript/fold.rs`, which tools answer in crewdeck's own words: `ui/transcript/forms.rs`;

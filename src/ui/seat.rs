@@ -163,6 +163,7 @@ impl UiState {
             dirty,
             history,
             branches,
+            head,
             costs,
             limits,
             camera: _,
@@ -220,6 +221,7 @@ impl UiState {
         self.history = history;
         self.event_log.forget_crew();
         self.branches = branches;
+        self.head = head;
         self.costs = costs;
         self.limits = limits;
     }

@@ -39,6 +39,7 @@ use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Team};
 use crate::domain::text::{clip, one_line};
+use crate::domain::worktree::CheckedOut;
 use crate::protocol::event::{Level, Setup};
 
 /// Most messages that wait to enter a conversation.
@@ -160,6 +161,8 @@ pub struct UiState {
     pub(super) limits: Limits,
     /// What is merged.
     pub(super) branches: board::Branches,
+    /// What the root has checked out, as far as somebody has told.
+    pub(super) head: Option<CheckedOut>,
     pub(super) team: Arc<Team>,
     pub(super) letters: LetterLog,
     pub(super) requests: RequestBook,
@@ -240,6 +243,7 @@ impl UiState {
             costs: costs::TaskBook::default(),
             limits: Limits::default(),
             branches: board::Branches::default(),
+            head: None,
             team: Arc::default(),
             letters: LetterLog::default(),
             requests: RequestBook::default(),

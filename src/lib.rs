@@ -72,7 +72,7 @@
 //! - what the event log tells of each event, and by whom it was: `ui/event_log/tell.rs` and
 //!   `ui/event_log/actors.rs`; what counts as a problem, and what helps: `ui/problems/`
 //! - how a change of a file is noticed, and what is done where nobody tells of it: [`store::watch`]; in which folders
-//!   git keeps the branches: `store/refs.rs`
+//!   git keeps the branches, and what is checked out: `store/refs.rs`
 //! - what stands on the first page: `app/first.rs` and `app/ground.rs`; how it is shown: `ui/first.rs`; how it goes:
 //!   `app/dashboard/first.rs`; a new start from it: `app/dashboard/starts.rs`
 //! - how a tool call looks: `ui/transcript/fold.rs`, which tools answer in crewdeck's own words: `ui/transcript/forms.rs`;
@@ -81,6 +81,8 @@
 //!   what lists are filtered by: `ui/filters.rs`
 //! - what everybody has used, and what is spent on which task: `ui/costs/`; what is peeked at, and where: `ui/peek.rs`
 //! - who has the terminal while the screen is away (`$EDITOR`, the printed conversation): `app/errand.rs`
+//! - how a text that is being written is broken into rows, and which cell a place in it has: `ui/composer/rows.rs`; where
+//!   such a text lies: `ui/writing.rs`
 //! - what the mouse can press: `ui/hit/`; what completes a word in the composer: `ui/complete.rs`
 //! - a session that is watched again: [`ui::replay`] (the player), `ui/update/replay.rs` (the screen moved through it)
 //! - a second dashboard in the same directory: what it sees `app/follow.rs`, what it does `crew/viewer.rs`, how it takes

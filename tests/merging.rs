@@ -61,6 +61,19 @@ fn open(project: &Project, more: &[&str]) -> Screen {
     Screen::start(project.path(), 160, 45, &args)
 }
 
+#[test]
+fn the_status_line_tells_the_branch_also_when_the_person_switches_in_another_terminal() {
+    let project = repository();
+    let screen = open(&project, &[]);
+    screen.wait_for(" on main ");
+    git(&project, &["switch", "--quiet", "-c", "team/next"]);
+    screen.wait_for(" on team/next ");
+    let commit = git(&project, &["rev-parse", "HEAD"]);
+    git(&project, &["switch", "--quiet", "--detach"]);
+    screen.wait_for(&format!(" at {} ", &commit[..7]));
+    leave(screen);
+}
+
 /// Ends a dashboard, whatever it shows.
 fn leave(mut screen: Screen) {
     screen.send("\x03\x03\x03");

@@ -8,7 +8,7 @@ use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::worktree::{Branch, WorktreeName};
 use crate::protocol::event::{BRANCHES_MAX, EventKind, Level};
-use crate::store::Look;
+use crate::store::{Look, checked_out};
 
 /// The characters of a commit's number that name it in words.
 const COMMIT_SHOWN: usize = 10;
@@ -81,6 +81,19 @@ impl Sum {
 }
 
 impl Shared {
+    /// Looks at what is checked out and tells it where it is something else than before.
+    pub(super) async fn read_head(&self) {
+        let root = self.root.clone();
+        let mut told = self.head.lock().await;
+        let Ok(Some(now)) = blocking(move || Ok(checked_out(&root))).await else {
+            return;
+        };
+        if told.as_ref() != Some(&now) {
+            *told = Some(now.clone());
+            self.publish(EventKind::HeadChanged { head: now }).await;
+        }
+    }
+
     /// Looks at the branches of the worktrees and tells of those that stand otherwise than before.
     pub(super) async fn read_branches(&self, how: Look) {
         let Some(trees) = &self.trees else { return };

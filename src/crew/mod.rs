@@ -49,6 +49,7 @@ use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Team;
 use crate::domain::usage::Price;
+use crate::domain::worktree::CheckedOut;
 use crate::process::guard::Guard;
 use crate::protocol::event::{EventKind, Level, Setup};
 use crate::protocol::{Command, Publisher};
@@ -193,6 +194,8 @@ struct Shared {
     roster: Roster,
     /// The worktrees; `None`: everybody works in the root.
     trees: Option<trees::Trees>,
+    /// What is checked out, as it was told. Held by who looks and tells.
+    head: tokio::sync::Mutex<Option<CheckedOut>>,
     /// The board as the screen was told of it.
     graph: RwLock<Arc<TaskGraph>>,
     troubles: troubles::Troubles,
@@ -254,6 +257,7 @@ impl Crew {
         let graph = start::first_look(&parts, &board).await;
         let (trees, without) = start::heard_of_git(asked).await;
         let shared = Arc::new(Shared {
+            head: tokio::sync::Mutex::default(),
             trees,
             board,
             post: Post::open(&parts.root),

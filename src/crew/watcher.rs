@@ -56,6 +56,7 @@ pub async fn watch(shared: Arc<Shared>, begin: impl FnOnce() + Send) {
     shared.read_team().await;
     shared.read_requests().await;
     shared.place_person(shared.graph().tasks());
+    shared.read_head().await;
     shared.read_branches(Look::Anew).await;
     letters.read(&shared).await;
     // They were read before anybody watched them.
@@ -88,7 +89,10 @@ pub async fn watch(shared: Arc<Shared>, begin: impl FnOnce() + Send) {
                 Dirty::Roster => shared.read_team().await,
                 Dirty::Requests => shared.read_requests().await,
                 Dirty::Mail => letters.read(&shared).await,
-                Dirty::Branches => shared.read_branches(Look::IfChanged).await,
+                Dirty::Branches => {
+                    shared.read_head().await;
+                    shared.read_branches(Look::IfChanged).await;
+                }
                 Dirty::Skills => shared.read_skills().await,
             }
         }

@@ -1,5 +1,7 @@
 //! Text from outside, made harmless and bounded: control characters are shown, cuts say so.
 
+use std::borrow::Cow;
+
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Longest grapheme cluster that is shown, in bytes. The longest emoji sequences have about 40; beyond it
@@ -24,13 +26,42 @@ pub fn harmless(text: &str) -> String {
             '\r' if chars.peek() == Some(&'\n') => {}
             '\u{0}'..='\u{1f}' => out.push(char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}')),
             '\u{7f}' => out.push('\u{2421}'),
-            ' '..='~' => out.push(c),
-            _ if is_hidden(c) && !shapes(c, before, chars.peek().copied()) => out.push('\u{fffd}'),
-            _ => out.push(c),
+            _ => out.push(seen(c, before, chars.peek().copied())),
         }
         before = Some(c);
     }
     without_heaps(out)
+}
+
+/// [`harmless`] for what is being written: character for character, so that a place in the one is one in the other.
+/// Heaps of marks stay, and so do newlines.
+pub fn harmless_chars(text: &str) -> Cow<'_, str> {
+    if text
+        .bytes()
+        .all(|b| b == b'\n' || (b' '..=b'~').contains(&b))
+    {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    let mut before = None;
+    while let Some(c) = chars.next() {
+        out.push(match c {
+            '\n' => c,
+            _ => seen(c, before, chars.peek().copied()),
+        });
+        before = Some(c);
+    }
+    Cow::Owned(out)
+}
+
+/// What stands for `c` between its neighbours: itself, where it is seen or shapes what is.
+fn seen(c: char, before: Option<char>, after: Option<char>) -> char {
+    match c {
+        ' '..='~' => c,
+        _ if is_hidden(c) && !shapes(c, before, after) => '\u{fffd}',
+        _ => c,
+    }
 }
 
 fn without_heaps(text: String) -> String {

@@ -20,7 +20,7 @@ use crate::domain::task::Task;
 use crate::domain::team::{Activity, Team};
 use crate::domain::todo::TodoList;
 use crate::domain::usage::Usage;
-use crate::domain::worktree::{Branch, Losses};
+use crate::domain::worktree::{Branch, CheckedOut, Losses};
 use crate::protocol::Asked;
 
 /// Something that happened, numbered and dated. One of these is one line of `crewdeck run --json`.
@@ -344,6 +344,12 @@ pub enum EventKind {
     BranchesChanged {
         /// Those branches.
         branches: Vec<Branch>,
+    },
+    /// The root has something else checked out than before, whoever switched; told at the start of a crew, too. Outside
+    /// a repository it never comes.
+    HeadChanged {
+        /// What it is now.
+        head: CheckedOut,
     },
     /// What the branch of a task changes. Answers [`super::Command::ShowDiff`].
     DiffShown {

@@ -47,6 +47,7 @@ pub use journal::{Beginning, Journal, Tail, Tailed};
 pub use leftovers::{Aside, Leftovers, is_used, leftovers, size_below};
 pub use post::{Cursor, Pending, Post, Recent, Waiting};
 pub use reader::Reader;
+pub use refs::checked_out;
 pub use requests::{Requests, RequestsReading};
 pub use root::{git_dirs, prepare, root_of};
 pub use roster::Roster;

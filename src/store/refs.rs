@@ -4,10 +4,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::git_dirs;
+use super::git::{Git, commit_of};
+use super::{git_dirs, plain};
+use crate::domain::worktree::CheckedOut;
 
 /// Most folders of branches that are looked at; branches in those beyond are seen later.
 const FOLDERS_MAX: usize = 256;
+/// Most bytes of git's file that says what is checked out.
+const HEAD_MAX: u64 = 16 * 1024;
 /// Folders of branches within folders of branches that are looked into.
 const DEPTH_MAX: usize = 16;
 /// The branches of worktrees: what agents commit there moves nothing that others build on.
@@ -116,6 +120,23 @@ impl Refs {
                     .map(|git| git.join("reftable"))
                     .contains(&folder.into()))
     }
+}
+
+/// What `root` has checked out, as its git folder says; `None`: it is in no repository, or that can not be told. Git is
+/// only asked where it keeps the branches as tables.
+pub fn checked_out(root: &Path) -> Option<CheckedOut> {
+    let refs = Refs::of(root)?;
+    let head = plain::read_text(&refs.own.join("HEAD"), HEAD_MAX).ok()?;
+    if !refs.shared.join("reftable").is_dir() {
+        return CheckedOut::parse(&head);
+    }
+    let git = Git::at(root);
+    let name = git.run(&["symbolic-ref", "--quiet", "HEAD"]).ok()?;
+    if name.code == 0 {
+        return CheckedOut::parse(&format!("ref: {}", name.out));
+    }
+    let commit = commit_of(&git, "HEAD").ok()??;
+    CheckedOut::parse(&commit)
 }
 
 #[cfg(test)]

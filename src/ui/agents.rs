@@ -126,6 +126,7 @@ impl AgentView {
             | EventKind::JobChanged { .. }
             | EventKind::JobOutput { .. }
             | EventKind::BranchesChanged { .. }
+            | EventKind::HeadChanged { .. }
             | EventKind::DiffShown { .. }
             | EventKind::WorktreeJudged { .. }
             | EventKind::BoardChanged { .. }

@@ -38,7 +38,7 @@
 //! | lazygit, btop, yazi | a scroll bar, and which of how many rows is selected | a thumb in the right edge of whatever is longer than its place, which costs no column and which the mouse pulls: `src/ui/scrollbar.rs`; "7 of 20" below it | a percentage: a row's number can be said to others |
 //! | yazi | `j k g G`, half pages and arrows work alike everywhere | one table for all panes and popups: [`keymap`](crate::ui::keymap) | – |
 //! | yazi | a column to the right shows what is selected | the letter below its list: `src/ui/view/inbox.rs`; the selected task's line below the board, with what it unblocks: `src/ui/view/board/mod.rs`, `src/ui/board/unlocks.rs` | a preview pane that is always there |
-//! | yazi | a look at what is selected while one walks over the list | Space, where there is room beside the list, else in its lower part; a teammate's conversation grows there: `src/ui/peek.rs`, `src/ui/update/peek.rs` | a column that is always there: the conversation is worth more |
+//! | yazi | a look at what is selected while one walks over the list | Space, where there is room beside the list, else in its lower part; a teammate's conversation grows there; PgUp, PgDn and the wheel scroll it, the other keys go on choosing: `src/ui/peek.rs`, `src/ui/update/peek.rs` | a column that is always there: the conversation is worth more |
 //! | k9s | Enter goes in, Esc comes back, from everything | the same, also out of filter, zoom and a teammate's conversation: `src/ui/update/movement.rs` | a trail of crumbs: there are two levels |
 //!
 //! # The line of keys

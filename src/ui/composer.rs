@@ -2,12 +2,16 @@
 
 use std::collections::VecDeque;
 
-use crossterm::event::{KeyCode, KeyEvent};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tui_textarea::{CursorMove, TextArea};
-use unicode_segmentation::UnicodeSegmentation;
-use unicode_width::UnicodeWidthStr;
 
 use crate::domain::text::{harmless, is_hidden};
+
+mod rows;
+mod view;
+
+use rows::Rows;
+pub use view::Room;
 
 /// Longest text, in bytes. More is cut, with a notice.
 pub const COMPOSER_MAX: usize = 256 * 1024;
@@ -40,15 +44,17 @@ pub struct Composer {
     history: VecDeque<String>,
     /// Where in the history the text comes from, counted from the newest, and what was written before.
     recalled: Option<(usize, String)>,
+    /// The column that the cursor would go back to on its way up or down.
+    goal: Option<usize>,
+    /// The place that the first row in view held when the cursor was last moved: line and character.
+    top: (usize, usize),
 }
 
-/// What of the text is in view.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Window {
-    /// The rows, each at most as wide as asked for.
-    pub rows: Vec<String>,
-    /// Row and column of the cursor in them.
-    pub cursor: (u16, u16),
+/// Up or down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Toward {
+    Up,
+    Down,
 }
 
 impl Composer {
@@ -75,21 +81,123 @@ impl Composer {
         }
     }
 
-    /// Takes a key in that has no other meaning.
-    pub fn key(&mut self, key: KeyEvent) {
+    /// Takes a key in that has no other meaning, in a room of so many columns.
+    pub fn key(&mut self, key: KeyEvent, width: u16) {
         if self.bytes >= COMPOSER_MAX && matches!(key.code, KeyCode::Char(_)) {
             return;
         }
+        let is_plain = key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
+        let is_text = is_plain && matches!(key.code, KeyCode::Char(_));
         match key.code {
             // A terminal that does not mark pastes sends what is in them as keys.
             KeyCode::Char(c) if is_hidden(c) && !joins(c) => {
                 self.paste(&c.to_string());
             }
+            KeyCode::Up if is_plain => {
+                self.step(Toward::Up, width);
+                return;
+            }
+            KeyCode::Down if is_plain => {
+                self.step(Toward::Down, width);
+                return;
+            }
+            KeyCode::Backspace if is_plain => self.delete_sign_before(),
+            KeyCode::Delete if is_plain => self.delete_sign(),
             _ => {
+                let before = self.area.cursor();
                 self.area.input(key);
-                self.recount();
+                if !is_text {
+                    self.settle((before.0, before.1));
+                }
             }
         }
+        // What is selected is not drawn, so nothing is.
+        self.area.cancel_selection();
+        self.goal = None;
+        self.recount();
+    }
+
+    /// Deletes what is seen as one sign, or joins the lines.
+    fn delete_sign_before(&mut self) {
+        let (row, at) = self.cursor();
+        if at == 0 {
+            self.area.delete_newline();
+            return;
+        }
+        let begin = rows::sign(self.line(row), at - 1).start;
+        self.go(row, begin);
+        self.area.delete_str(at - begin);
+    }
+
+    fn delete_sign(&mut self) {
+        let (row, at) = self.cursor();
+        let sign = rows::sign(self.line(row), at);
+        if sign.is_empty() {
+            self.area.delete_next_char();
+        } else {
+            self.area.delete_str(sign.end - at);
+        }
+    }
+
+    /// The cursor stands between two signs, not inside of one: it goes on as it went.
+    fn settle(&mut self, before: (usize, usize)) {
+        let (row, at) = self.cursor();
+        let sign = rows::sign(self.line(row), at);
+        if at > sign.start && at < sign.end {
+            let to = if (row, at) < before {
+                sign.start
+            } else {
+                sign.end
+            };
+            self.go(row, to);
+        }
+    }
+
+    fn cursor(&self) -> (usize, usize) {
+        let cursor = self.area.cursor();
+        (cursor.0, cursor.1)
+    }
+
+    fn line(&self, number: usize) -> &str {
+        self.area.lines().get(number).map_or("", String::as_str)
+    }
+
+    /// Puts the cursor before a character of a line. Both are there.
+    fn go(&mut self, line: usize, chars: usize) {
+        let narrow = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
+        self.area
+            .move_cursor(CursorMove::Jump(narrow(line), narrow(chars)));
+        // What the jump can not name is walked to.
+        for _ in usize::from(u16::MAX)..line {
+            self.area.move_cursor(CursorMove::Down);
+        }
+        for _ in self.area.cursor().1..chars {
+            self.area.move_cursor(CursorMove::Forward);
+        }
+    }
+
+    /// One row up or down, in the column where the way began. Whether there is such a row.
+    fn step(&mut self, toward: Toward, width: u16) -> bool {
+        let (line, at) = self.cursor();
+        let rows = Rows::new(self.line(line), usize::from(width));
+        let (row, column) = rows.place(at);
+        let goal = self.goal.unwrap_or(column);
+        let (line, at) = match toward {
+            Toward::Up if row > 0 => (line, rows.at(row - 1, goal)),
+            Toward::Down if row + 1 < rows.len() => (line, rows.at(row + 1, goal)),
+            Toward::Up if line > 0 => {
+                let above = Rows::new(self.line(line - 1), usize::from(width));
+                (line - 1, above.at(above.len() - 1, goal))
+            }
+            Toward::Down if line + 1 < self.area.lines().len() => {
+                let below = Rows::new(self.line(line + 1), usize::from(width));
+                (line + 1, below.at(0, goal))
+            }
+            Toward::Up | Toward::Down => return false,
+        };
+        self.go(line, at);
+        self.goal = Some(goal);
+        true
     }
 
     /// Inserts pasted text at the cursor: line ends become newlines, control characters harmless.
@@ -109,6 +217,7 @@ impl Composer {
         clean.truncate(kept);
         if !clean.is_empty() {
             self.area.insert_str(&clean);
+            self.goal = None;
             self.recount();
         }
         if end < text.len() || kept < whole {
@@ -125,6 +234,7 @@ impl Composer {
     pub fn newline(&mut self) {
         if self.bytes < COMPOSER_MAX {
             self.area.insert_newline();
+            self.goal = None;
             self.recount();
         }
     }
@@ -132,6 +242,7 @@ impl Composer {
     /// Deletes back to the start of the line.
     pub fn delete_to_start(&mut self) {
         self.area.delete_line_by_head();
+        self.goal = None;
         self.recount();
     }
 
@@ -139,6 +250,8 @@ impl Composer {
     pub fn set(&mut self, text: &str) {
         self.area = TextArea::default();
         self.bytes = 0;
+        self.goal = None;
+        self.top = (0, 0);
         self.paste(text);
     }
 
@@ -151,10 +264,9 @@ impl Composer {
         text
     }
 
-    /// One line up; on the first line the message before.
-    pub fn older(&mut self) {
-        if self.area.cursor().0 > 0 {
-            self.area.move_cursor(CursorMove::Up);
+    /// One row up, in a room of so many columns; on the first row the message before.
+    pub fn older(&mut self, width: u16) {
+        if self.step(Toward::Up, width) {
             return;
         }
         let (at, draft) = match self.recalled.take() {
@@ -171,10 +283,9 @@ impl Composer {
         self.recalled = Some((at, draft));
     }
 
-    /// One line down; on the last line the message after, at last what was being written.
-    pub fn newer(&mut self) {
-        if self.area.cursor().0 + 1 < self.area.lines().len() {
-            self.area.move_cursor(CursorMove::Down);
+    /// One row down; on the last row the message after, at last what was being written.
+    pub fn newer(&mut self, width: u16) {
+        if self.step(Toward::Down, width) {
             return;
         }
         match self.recalled.take() {
@@ -185,38 +296,6 @@ impl Composer {
                 self.set(&text.unwrap_or_default());
                 self.recalled = Some((at - 1, draft));
             }
-        }
-    }
-
-    /// The rows that a view of `width` columns and at most `height` rows shows; the cursor is in it.
-    pub fn window(&self, width: u16, height: u16) -> Window {
-        let width = usize::from(width.max(2));
-        let height = usize::from(height.max(1));
-        let cursor = self.area.cursor();
-        let lines = self.area.lines();
-        // Lines far above the cursor can not be in view: there is no need to wrap them.
-        let first = cursor.0.saturating_sub(height);
-        let mut rows = Vec::new();
-        let mut at = (0, 0);
-        for (number, line) in lines.iter().enumerate().skip(first) {
-            // A joiner may have lost its neighbours by now.
-            let line = harmless(line);
-            let (wrapped, place) = wrap(&line, width, (number == cursor.0).then_some(cursor.1));
-            if let Some((row, column)) = place {
-                at = (rows.len() + row, column);
-            }
-            rows.extend(wrapped);
-            if number > cursor.0 && rows.len() > at.0 + height {
-                break;
-            }
-        }
-        let top = (at.0 + 1).saturating_sub(height);
-        // While everything fits, nothing is scrolled away.
-        let rows: Vec<String> = rows.into_iter().skip(top).take(height).collect();
-        let narrow = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
-        Window {
-            rows,
-            cursor: (narrow(at.0 - top), narrow(at.1)),
         }
     }
 
@@ -241,132 +320,6 @@ fn joins(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')
 }
 
-/// Cuts a line into rows of `width` columns; the place of the character `cursor` comes back too.
-fn wrap(line: &str, width: usize, cursor: Option<usize>) -> (Vec<String>, Option<(usize, usize)>) {
-    let mut rows = vec![String::new()];
-    let mut used = 0;
-    let mut chars = 0;
-    let mut place = None;
-    for grapheme in line.graphemes(true) {
-        let wide = grapheme.width();
-        if used + wide > width {
-            rows.push(String::new());
-            used = 0;
-        }
-        let count = grapheme.chars().count();
-        if place.is_none() && cursor.is_some_and(|c| c < chars + count) {
-            place = Some((rows.len() - 1, used));
-        }
-        if let Some(row) = rows.last_mut() {
-            row.push_str(grapheme);
-        }
-        used += wide;
-        chars += count;
-    }
-    if place.is_none() && cursor.is_some() {
-        if used >= width {
-            rows.push(String::new());
-            used = 0;
-        }
-        place = Some((rows.len() - 1, used));
-    }
-    (rows, place)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ui::keys;
-
-    #[test]
-    fn what_a_terminal_would_obey_is_shown_and_what_shapes_a_sign_stays() {
-        let mut composer = Composer::default();
-        for c in "a\u{9b}2\u{202e}می\u{200c}خb\u{200d}".chars() {
-            let key = KeyEvent::new(KeyCode::Char(c), crossterm::event::KeyModifiers::NONE);
-            composer.key(key);
-        }
-        assert_eq!(composer.text(), "a\u{fffd}2\u{fffd}می\u{200c}خb\u{200d}");
-        let window = composer.window(40, 5);
-        assert_eq!(window.rows, ["a\u{fffd}2\u{fffd}می\u{200c}خb\u{fffd}"]);
-    }
-
-    fn typed(keys: &str) -> Composer {
-        let mut composer = Composer::default();
-        for key in keys::parse_all(keys).unwrap() {
-            composer.key(key);
-        }
-        composer
-    }
-
-    #[test]
-    fn a_paste_is_cut_at_the_bound_and_says_so() {
-        let mut composer = Composer::default();
-        let pasted = composer.paste(&"é".repeat(600_000));
-        assert_eq!(
-            pasted,
-            Pasted::Cut {
-                kept: COMPOSER_MAX,
-                of: 1_200_000
-            }
-        );
-        assert_eq!(composer.text().len(), COMPOSER_MAX);
-        composer.key(keys::parse("a").unwrap());
-        assert_eq!(composer.text().len(), COMPOSER_MAX);
-    }
-
-    #[test]
-    fn line_ends_of_all_kinds_and_control_characters() {
-        let mut composer = Composer::default();
-        assert_eq!(composer.paste("a\rb\r\nc\n\u{1b}[2J\td"), Pasted::Whole);
-        assert_eq!(composer.text(), "a\nb\nc\n␛[2J    d");
-    }
-
-    #[test]
-    fn history_goes_back_and_forth_and_keeps_the_draft() {
-        let mut composer = Composer::default();
-        for text in ["one", "two", "two", " "] {
-            composer.set(text);
-            composer.take();
-        }
-        composer.set("draft");
-        let mut seen = Vec::new();
-        for _ in 0..3 {
-            composer.older();
-            seen.push(composer.text());
-        }
-        for _ in 0..3 {
-            composer.newer();
-            seen.push(composer.text());
-        }
-        assert_eq!(seen, ["two", "one", "one", "two", "draft", "draft"]);
-    }
-
-    #[test]
-    fn the_history_is_bounded() {
-        let mut composer = Composer::default();
-        for i in 0..HISTORY_MAX + 5 {
-            composer.set(&i.to_string());
-            composer.take();
-        }
-        for _ in 0..HISTORY_MAX + 50 {
-            composer.older();
-        }
-        assert_eq!(composer.text(), "5");
-    }
-
-    #[test]
-    fn the_cursor_is_in_the_window() {
-        let mut composer = Composer::default();
-        composer.set("ab中d");
-        let window = composer.window(4, 8);
-        assert_eq!(window.rows, ["ab中", "d"]);
-        assert_eq!(window.cursor, (1, 1));
-        composer.set(&"line\n".repeat(20));
-        let window = composer.window(10, 3);
-        assert_eq!(window.rows, ["line", "line", ""]);
-        assert_eq!(window.cursor, (2, 0));
-        assert_eq!(typed("a b").window(10, 8).cursor, (0, 2));
-        let full = typed("a b c d").window(4, 8);
-        assert_eq!((full.rows.len(), full.cursor), (2, (1, 0)));
-    }
-}
+#[path = "composer/tests.rs"]
+mod tests;

@@ -12,6 +12,7 @@ use super::popup::{Popup, Text};
 use super::rows;
 use super::state::UiState;
 use super::text_search;
+use super::transcript::Scroll;
 use crate::domain::request::RequestKind;
 use crate::domain::task::Task;
 use crate::domain::team::MemberStatus;
@@ -69,7 +70,7 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
             continue;
         };
         let hint = Hint {
-            key: keys::shown(key),
+            key: both_ways(state, binding, key),
             words: words(state, binding),
             action: binding.action,
             urgency: if binding.action == Action::Waiting {
@@ -88,6 +89,18 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
     }
     out.sort_by_key(place);
     out
+}
+
+/// The key as it is shown. Where the hint tells of scrolling, the key of the other way stands before it.
+fn both_ways(state: &UiState, binding: &Bound, key: &str) -> String {
+    let shown = keys::shown(key);
+    if binding.context != Context::Peek || binding.action != Action::Move(Scroll::PageDown) {
+        return shown;
+    }
+    let up = state
+        .keymap
+        .key(Context::Peek, Action::Move(Scroll::PageUp));
+    format!("{up} {shown}")
 }
 
 /// What comes first: what waits, then the way out of what hides tasks or words. On a narrow screen the rest may not fit.
@@ -245,6 +258,10 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
                 let status = state.team.find(&name).map(|m| m.status);
                 status.is_some_and(|s| s != MemberStatus::Shutdown)
             }),
+        Action::Move(Scroll::PageDown | Scroll::PageUp) if binding.context == Context::Peek => {
+            let area = super::layout::layout(state, state.size).peek;
+            area.is_some_and(|area| peek::scrollbar(state, area).is_some())
+        }
         Action::Peek => peek::can(state, focus.pane()),
         Action::Trouble => !state.event_log.is_empty(),
         Action::Filter if binding.context == Context::Reader => true,

@@ -69,6 +69,7 @@ pub mod transcript;
 mod update;
 mod view;
 mod wrap;
+mod writing;
 
 pub use composer::COMPOSER_MAX;
 pub use pane::{Focus, Pane};

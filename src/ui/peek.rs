@@ -4,15 +4,17 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::cut::cut_top;
-use super::layout::Layout;
+use super::layout::{self, Layout};
 use super::needs_card::{self, Part};
 use super::pane::{Focus, Pane};
 use super::popup::Popup;
+use super::scrollbar::Scrollbar;
 use super::state::UiState;
 use super::textual::wrap;
 use super::theme::Theme;
-use super::{board, look, rows, sentence, task_page, thread};
-use crate::domain::ids::Name;
+use super::transcript::{Place, Scroll};
+use super::{board, look, pickers, rows, sentence, task_page, thread};
+use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 
@@ -115,6 +117,139 @@ fn beside(body: Rect, list: Rect) -> Option<Rect> {
         width,
         height,
     })
+}
+
+/// What is selected in the pane that is peeked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Subject {
+    Task(TaskId),
+    /// By its number.
+    Letter(u64),
+    Request(RequestId),
+    Agent(Name),
+}
+
+fn subject(state: &UiState) -> Option<Subject> {
+    match of(state)? {
+        Pane::Board => board::selected(state).map(|(_, id)| Subject::Task(id)),
+        Pane::Inbox => rows::selected_letter(state).map(|(_, l)| Subject::Letter(l.number)),
+        Pane::Needs => rows::selected_request(state).map(|(_, r)| Subject::Request(r.id.clone())),
+        Pane::Team => rows::selected_member(state).map(|(_, name)| Subject::Agent(name)),
+        Pane::Lead | Pane::Todo => None,
+    }
+}
+
+/// How far what is peeked at is scrolled. That counts for it alone: whatever is selected next begins where it begins.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    of: Option<Subject>,
+    /// Lines of a text that lie above.
+    first: usize,
+    /// Where in a conversation.
+    place: Place,
+}
+
+/// How far what is peeked at now is scrolled.
+pub fn reading(state: &UiState) -> Reading {
+    let of = subject(state);
+    if of.is_some() && state.reading.of == of {
+        return state.reading.clone();
+    }
+    Reading {
+        of,
+        ..Reading::default()
+    }
+}
+
+impl Reading {
+    /// Lines of a text of `len` that lie above such a place for it.
+    pub fn first(&self, len: usize, list: Rect) -> usize {
+        self.first.min(len.saturating_sub(usize::from(list.height)))
+    }
+
+    /// Where in a conversation.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+}
+
+/// The place for the conversation of an agent, below the `head` lines that are said of it and a rule.
+pub fn talk(area: Rect, head: usize) -> Rect {
+    let inside = pickers::inside(area);
+    let above = u16::try_from(head).unwrap_or(u16::MAX).saturating_add(1);
+    cut_top(inside, above).1
+}
+
+/// The scrollbar of what is peeked at, which lies in `area`.
+pub fn scrollbar(state: &UiState, area: Rect) -> Option<Scrollbar> {
+    let list = pickers::inside(area);
+    let peeked = peeked(state, usize::from(list.width), &Theme::default())?;
+    let reading = reading(state);
+    let len = peeked.lines.len();
+    let Some(name) = &peeked.agent else {
+        return Scrollbar::of_list(area, list, reading.first(len, list), len);
+    };
+    let talk = talk(area, len);
+    let agent = state.agents.get(name).filter(|a| a.has_spoken)?;
+    if talk.is_empty() {
+        return None;
+    }
+    let viewport = layout::viewport(talk);
+    let scrolled = agent.transcript.scrolled_at(&reading.place, viewport)?;
+    Scrollbar::new(area, talk, scrolled)
+}
+
+/// Where the reading of what is peeked at goes, which lies in `area`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Go {
+    /// Further by so much.
+    By(Scroll),
+    /// To where so much lies above, as the scrollbar counts.
+    To(usize),
+}
+
+/// How far it is scrolled then.
+pub fn go(state: &UiState, area: Rect, go: Go) -> Option<Reading> {
+    let list = pickers::inside(area);
+    let peeked = peeked(state, usize::from(list.width), &Theme::default())?;
+    let mut reading = reading(state);
+    let len = peeked.lines.len();
+    let Some(name) = &peeked.agent else {
+        let seen = usize::from(list.height).max(1);
+        let most = len.saturating_sub(seen);
+        reading.first = match go {
+            Go::By(by) => scrolled(reading.first(len, list), most, by, seen),
+            Go::To(first) => first.min(most),
+        };
+        return Some(reading);
+    };
+    let talk = talk(area, len);
+    let transcript = &state.agents.get(name)?.transcript;
+    if !talk.is_empty() {
+        let viewport = layout::viewport(talk);
+        reading.place = match go {
+            Go::By(by) => transcript.scroll_from(reading.place, by, viewport),
+            Go::To(above) => transcript.place_at(above, viewport),
+        };
+    }
+    Some(reading)
+}
+
+/// The line at the top, of at most `most`, that `by` leads to.
+fn scrolled(first: usize, most: usize, by: Scroll, seen: usize) -> usize {
+    let page = seen.saturating_sub(1).max(1);
+    let half = seen.div_ceil(2);
+    let to = match by {
+        Scroll::LineUp => first.saturating_sub(1),
+        Scroll::LineDown => first + 1,
+        Scroll::HalfUp => first.saturating_sub(half),
+        Scroll::HalfDown => first + half,
+        Scroll::PageUp => first.saturating_sub(page),
+        Scroll::PageDown => first + page,
+        Scroll::Top => 0,
+        Scroll::Bottom => most,
+    };
+    to.min(most)
 }
 
 /// What is peeked at.

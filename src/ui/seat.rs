@@ -163,6 +163,7 @@ impl UiState {
             dirty,
             history,
             branches,
+            head,
             costs,
             limits,
             camera: _,
@@ -179,6 +180,7 @@ impl UiState {
             popups: _,
             task_forms: _,
             composer: _,
+            reading: _,
             completion: _,
             prefix: _,
             mouse: _,
@@ -218,6 +220,7 @@ impl UiState {
         self.history = history;
         self.event_log.forget_crew();
         self.branches = branches;
+        self.head = head;
         self.costs = costs;
         self.limits = limits;
     }

@@ -21,6 +21,7 @@ use super::jobs::JobBook;
 use super::keymap::KeyMap;
 use super::letters::LetterLog;
 use super::pane::{Focus, Pane};
+use super::peek::Reading;
 use super::popup::Popup;
 use super::replay::Player;
 use super::requests::RequestBook;
@@ -38,6 +39,7 @@ use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Team};
 use crate::domain::text::{clip, one_line};
+use crate::domain::worktree::CheckedOut;
 use crate::protocol::event::{Level, Setup};
 
 /// Most messages that wait to enter a conversation.
@@ -159,6 +161,8 @@ pub struct UiState {
     pub(super) limits: Limits,
     /// What is merged.
     pub(super) branches: board::Branches,
+    /// What the root has checked out, as far as somebody has told.
+    pub(super) head: Option<CheckedOut>,
     pub(super) team: Arc<Team>,
     pub(super) letters: LetterLog,
     pub(super) requests: RequestBook,
@@ -194,6 +198,8 @@ pub struct UiState {
     /// Tasks whose forms were closed before they were taken, and those that are on their way to the board.
     pub(super) task_forms: TaskForms,
     pub(super) composer: Composer,
+    /// How far what is peeked at is scrolled.
+    pub(super) reading: Reading,
     /// What the person made of the list that completes a word.
     pub(super) completion: Completion,
     pub(super) prefix: Option<String>,
@@ -235,6 +241,7 @@ impl UiState {
             costs: costs::TaskBook::default(),
             limits: Limits::default(),
             branches: board::Branches::default(),
+            head: None,
             team: Arc::default(),
             letters: LetterLog::default(),
             requests: RequestBook::default(),
@@ -259,6 +266,7 @@ impl UiState {
             popups: Vec::new(),
             task_forms: TaskForms::default(),
             composer: Composer::default(),
+            reading: Reading::default(),
             completion: Completion::default(),
             prefix: None,
             keymap: Arc::default(),

@@ -113,6 +113,11 @@ impl TaskForm {
     /// The field that has the keys. What was wrong may be so no more.
     pub fn writing(&mut self) -> &mut Composer {
         self.error.clear();
+        self.in_view()
+    }
+
+    /// The field that has the keys, as long as nothing is written into it.
+    pub fn in_view(&mut self) -> &mut Composer {
         match self.field {
             Field::Subject => &mut self.subject,
             Field::Description => &mut self.description,

@@ -141,7 +141,7 @@ pub fn visible(text: &str) -> usize {
 }
 
 /// The grapheme clusters of `text` with their columns. What takes no column is no cell of a terminal.
-fn clusters(text: &str) -> impl Iterator<Item = (&str, usize)> {
+pub(super) fn clusters(text: &str) -> impl Iterator<Item = (&str, usize)> {
     text.graphemes(true).map(|c| (c, cluster_width(c)))
 }
 
@@ -155,7 +155,8 @@ fn cluster_width(cluster: &str) -> usize {
     }
 }
 
-fn base(cluster: &str) -> &str {
+/// The sign below the marks of a cluster.
+pub(super) fn base(cluster: &str) -> &str {
     cluster
         .char_indices()
         .nth(1)
@@ -219,7 +220,7 @@ struct Writer<'a> {
 
 /// How a cluster holds on to its neighbours.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Glue {
+pub(super) enum Glue {
     /// Part of a word.
     Word,
     /// Punctuation that ends a word: never begins a row, and a word may go on behind it.
@@ -361,7 +362,8 @@ impl<'a> Writer<'a> {
     }
 }
 
-fn breaks_between(last: Glue, next: Glue) -> bool {
+/// Whether a line may break between two clusters without a blank.
+pub(super) fn breaks_between(last: Glue, next: Glue) -> bool {
     match (last, next) {
         (Glue::Opening, _)
         | (_, Glue::Closing | Glue::Tail)
@@ -372,7 +374,8 @@ fn breaks_between(last: Glue, next: Glue) -> bool {
     }
 }
 
-fn glue(cluster: &str, wide: usize) -> Glue {
+/// How a cluster, so many columns wide, holds on to its neighbours.
+pub(super) fn glue(cluster: &str, wide: usize) -> Glue {
     const CLOSING: &str =
         "、。，．：；？！）］｝〉》」』】〕〗ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ";
     const OPENING: &str = "（［｛〈《「『【〔〖";

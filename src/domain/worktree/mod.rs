@@ -1,6 +1,7 @@
 //! A task's worktree: its name, its branch, where it stands, and what may be done with it.
 
 mod branch;
+mod checked_out;
 mod index;
 mod outcome;
 mod refusal;
@@ -17,6 +18,7 @@ use super::task::or_default;
 use super::text::{clip, one_line};
 
 pub use branch::{Branch, BranchState, ChangeSize, to_merge};
+pub use checked_out::CheckedOut;
 pub use index::{Entry, WorktreeIndex};
 pub use outcome::{
     BranchFate, Brought, Conflict, Created, DiskUse, Leftovers, Merge, Origin, WorktreeDiff,

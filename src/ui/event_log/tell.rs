@@ -111,6 +111,8 @@ pub(super) fn tell(state: &UiState, event: &Event) -> Vec<Told> {
         | EventKind::JobOutput { .. }
         // The board has its mark; a merge of the crew is a notice.
         | EventKind::BranchesChanged { .. }
+        // It stands in the status line.
+        | EventKind::HeadChanged { .. }
         // It opens what was asked for.
         | EventKind::ModelsListed { .. }
         | EventKind::PersonActed { .. }

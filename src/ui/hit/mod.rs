@@ -11,6 +11,7 @@ use super::layout::{self, Class};
 use super::pane::Pane;
 use super::scrollbar::Scrollbar;
 use super::state::{MouseOwner, UiState};
+use super::task_form::Field;
 use super::view;
 use crate::domain::ids::TaskId;
 
@@ -77,6 +78,10 @@ pub enum Hit {
     Pane(Pane),
     /// Where the person writes.
     Composer,
+    /// The text of a comment.
+    Comment,
+    /// A field of the form of a task.
+    Field(Field),
     /// A row of the list that completes a word.
     Offer(usize),
     /// A row of a popup's list.

@@ -5,11 +5,13 @@ use crate::ui::diff::Spot;
 use crate::ui::help::Means;
 use crate::ui::keymap::Action;
 use crate::ui::layout::Layout;
-use crate::ui::popup::Popup;
+use crate::ui::popup::{CommentStage, Popup};
 use crate::ui::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
 use crate::ui::theme::Theme;
-use crate::ui::{bars, boxes, complete, costs, event_log, layout, pickers, readers, rows};
+use crate::ui::{
+    bars, boxes, complete, costs, event_log, layout, peek, pickers, readers, rows, writing,
+};
 
 /// Adds the list that completes a word; nothing below it can be pressed.
 pub fn offers(state: &UiState, layout: &Layout, out: &mut Vec<Placed<Hit>>) {
@@ -91,7 +93,8 @@ pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
             if let Some(area) = layout.pane(*pane) {
                 panes::inside(state, *pane, area, &mut list);
             }
-            (layout.peek.unwrap_or_default(), Hit::BesidePopup, None)
+            let area = layout.peek.unwrap_or_default();
+            (area, Hit::BesidePopup, peek::scrollbar(state, area))
         }
         // What is written or asked there is not put away by a slip of the mouse.
         Popup::Comment(_) | Popup::Task(_) | Popup::Confirm(_) => {
@@ -100,6 +103,16 @@ pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
                 if let Some(action) = button.what.action {
                     put(button.at, Hit::Button(action));
                 }
+            }
+            if let Popup::Task(form) = popup {
+                for (field, at) in writing::fields(state, popup, form).fields {
+                    put(at, Hit::Field(field));
+                }
+            }
+            if let Popup::Comment(comment) = popup
+                && comment.stage == CommentStage::Writing
+            {
+                put(writing::comment(state, popup), Hit::Comment);
             }
             (place.area, Hit::Popup, None)
         }

@@ -157,9 +157,9 @@ pub enum Action {
     Complete,
     /// Begin a new line.
     Newline,
-    /// The line above, then older messages.
+    /// The row above, then older messages.
     Older,
-    /// The line below, then newer messages.
+    /// The row below, then newer messages.
     Newer,
     /// Delete back to the start of the line.
     DeleteToStart,

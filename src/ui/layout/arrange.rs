@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use super::shares::{self, Content, Keys};
 use super::{BESIDE_TEXT, Class, Layout, TABS, TEXT_WIDEST};
 use crate::domain::screen::Arrangement;
-use crate::ui::composer::ROWS_MAX;
+use crate::ui::composer::{ROWS_MAX, Room};
 use crate::ui::cut::{cut_left, cut_top};
 use crate::ui::needs_card;
 use crate::ui::pane::{Focus, Pane};
@@ -218,7 +218,11 @@ fn is_idle(state: &UiState) -> bool {
 fn composer_height(state: &UiState, area: Rect) -> u16 {
     let width = area.width.saturating_sub(4);
     let most = ROWS_MAX.min(area.height / 3).max(1);
-    let rows = state.composer.window(width, most).rows.len();
+    let room = Room {
+        width,
+        height: most,
+    };
+    let rows = state.composer.window(room).rows.len();
     u16::try_from(rows).unwrap_or(most).clamp(1, most) + 2
 }
 

@@ -1,15 +1,17 @@
 //! What is looked at for a moment: costs, what is selected in a pane, the whole conversation, the todo list.
 
+use crossterm::event::{KeyModifiers, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
+use ratatui::layout::Rect;
 
 use super::scenes::cast;
 use crate::domain::ids::Name;
 use crate::domain::screen::TodoPane;
 use crate::protocol::{Event, EventKind};
-use crate::ui::fixture::{blank, busy, busy_events, name, picture, press, started, tell};
+use crate::ui::fixture::{blank, busy, busy_events, cells, name, picture, press, started, tell};
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::{Popup, Text};
-use crate::ui::{Do, Msg, UiState, costs, update};
+use crate::ui::{Do, Msg, Theme, UiState, costs, layout, update};
 
 fn spending() -> Vec<EventKind> {
     let mut all = busy_events();
@@ -134,6 +136,107 @@ fn a_peek_follows_the_selection_and_opens_what_it_shows() {
         press(&mut state, "esc 3 g space j enter");
         let is_page = matches!(state.popups.as_slice(), [Popup::Reader(r)] if matches!(r.text, Text::Task(_)));
         assert!(is_page, "{:?}", state.popups);
+    }
+}
+
+/// A plan of many steps, selected and peeked at; another request waits behind it.
+fn peeked_plan(width: u16, height: u16) -> UiState {
+    let mut state = busy(width, height);
+    let steps: Vec<String> = (1..=90).map(|n| format!("{n}. Step {n} ends.")).collect();
+    let request = crate::ui::fixture::plan("r0", &steps.join("\n"));
+    tell(&mut state, vec![EventKind::RequestChanged { request }]);
+    press(&mut state, "alt+w");
+    while !picture(&state).contains("Step 1 ends") {
+        press(&mut state, "n");
+    }
+    press(&mut state, "space");
+    state
+}
+
+/// The rows of the peek, without the edge that has the thumb.
+fn peeked(state: &UiState) -> Vec<String> {
+    let area = layout::layout(state, state.size).peek.unwrap();
+    let buffer = cells(state, &Theme::default());
+    let row = |y| {
+        (area.x..area.right() - 1)
+            .map(|x| buffer[(x, y)].symbol())
+            .collect()
+    };
+    (area.y + 1..area.bottom() - 1).map(row).collect()
+}
+
+fn wheel(state: &mut UiState, kind: MouseEventKind, here: Rect) {
+    let event = MouseEvent {
+        kind,
+        column: here.x + 2,
+        row: here.y + 1,
+        modifiers: KeyModifiers::NONE,
+    };
+    update(state, Msg::Mouse(event));
+}
+
+#[test]
+fn a_peek_scrolls_by_pages_and_by_the_wheel_and_the_next_one_begins_at_its_beginning() {
+    for (width, height) in [(160, 45), (100, 30), (70, 20)] {
+        let mut state = peeked_plan(width, height);
+        let begin = peeked(&state);
+        let selected = state.selected.request.clone();
+        assert!(picture(&state).contains("PgUp PgDn scroll"), "{width}");
+        press(&mut state, "pgdn");
+        let second = peeked(&state);
+        // A row of the page before stays in view.
+        assert_eq!(Some(&second[0]), begin.last());
+        press(&mut state, "pgup pgup");
+        assert_eq!(peeked(&state), begin);
+        press(&mut state, &"pgdn ".repeat(90));
+        assert!(peeked(&state).concat().contains("Step 90 ends"), "{width}");
+        assert_eq!(state.selected.request, selected);
+
+        let area = layout::layout(&state, state.size).peek.unwrap();
+        for _ in 0..99 {
+            wheel(&mut state, MouseEventKind::ScrollUp, area);
+        }
+        assert_eq!(peeked(&state), begin);
+        wheel(&mut state, MouseEventKind::ScrollDown, area);
+        assert_eq!(peeked(&state)[0], begin[3]);
+        assert_eq!(state.selected.request, selected);
+        // Another one, and back: both from their beginning.
+        press(&mut state, "k");
+        assert_ne!(state.selected.request, selected);
+        press(&mut state, "j");
+        assert_eq!(peeked(&state), begin);
+    }
+}
+
+#[test]
+fn the_conversation_of_a_peek_is_read_back_without_moving_the_one_that_is_open() {
+    for (width, height) in [(160, 45), (100, 30), (70, 20)] {
+        let mut state = busy(width, height);
+        let alice = name("alice");
+        tell(&mut state, cast::conversation_of(&alice));
+        press(&mut state, "esc 4 g space");
+        let newest = peeked(&state);
+        press(&mut state, "pgup");
+        let older = peeked(&state);
+        assert_ne!(older, newest);
+        // What comes in does not move it.
+        let said = EventKind::Said {
+            agent: alice.clone(),
+            text: "One more thing.".into(),
+            thinking: String::new(),
+            thought_ms: 0,
+        };
+        tell(&mut state, vec![said]);
+        assert_eq!(older, peeked(&state), "{width}");
+        let agent = state.agents.get(&alice).unwrap();
+        assert!(agent.transcript.is_following());
+        press(&mut state, &"pgdn ".repeat(40));
+        assert!(peeked(&state).concat().contains("One more thing."));
+        // The wheel over the list moves the selection.
+        press(&mut state, "pgup");
+        let list = layout::layout(&state, state.size).pane(Pane::Team).unwrap();
+        wheel(&mut state, MouseEventKind::ScrollDown, list);
+        assert_eq!(title(&state), "╭ bob ");
     }
 }
 

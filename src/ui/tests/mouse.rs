@@ -9,6 +9,7 @@ use crate::ui::fixture::{busy, name, picture, press};
 use crate::ui::hit::{self, Hit};
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::{Popup, Text};
+use crate::ui::task_form::Field;
 use crate::ui::{Do, Msg, UiState, rows, update};
 
 const DOWN: MouseEventKind = MouseEventKind::Down(MouseButton::Left);
@@ -172,4 +173,43 @@ fn a_click_on_a_folded_call_opens_it() {
     click(&mut state, "✓ task_create");
     assert_ne!(picture(&state), folded);
     assert_eq!(state.focus, Focus::Pane(Pane::Lead));
+}
+
+/// A click puts the cursor where the mouse is: what is typed then stands there.
+#[test]
+fn a_click_in_what_is_written_puts_the_cursor_there() {
+    let mut state = busy(100, 30);
+    let words = "the reader knows three of four versions and words stay whole at the end of a row";
+    press(&mut state, &format!("\"{words}\""));
+    click(&mut state, "stay");
+    press(&mut state, "\"should \"");
+    let expected = words.replace("stay", "should stay");
+    assert_eq!(state.composer.text(), expected);
+    // From another pane the click brings the keys along.
+    press(&mut state, "esc 3");
+    click(&mut state, "versions");
+    press(&mut state, "\"old \"");
+    assert_eq!(
+        state.composer.text(),
+        expected.replace("versions", "old versions")
+    );
+
+    press(
+        &mut state,
+        "esc 3 a \"Draw the plan\" tab \"once more\" tab \"3\"",
+    );
+    click(&mut state, "the plan");
+    press(&mut state, "\"all of \"");
+    click(&mut state, "more");
+    press(&mut state, "\"and \"");
+    click(&mut state, "Tags");
+    press(&mut state, "\"rust\"");
+    let Some(Popup::Task(form)) = state.popups.last() else {
+        panic!("the form is closed");
+    };
+    let texts: Vec<String> = Field::ALL.map(|field| form.part(field).text()).into();
+    assert_eq!(
+        texts,
+        ["Draw all of the plan", "once and more", "3", "rust"]
+    );
 }

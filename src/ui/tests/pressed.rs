@@ -8,6 +8,7 @@ use pretty_assertions::assert_eq;
 use crate::domain::ids::JobId;
 use crate::domain::job::Job;
 use crate::domain::stamp::Stamp;
+use crate::domain::worktree::CheckedOut;
 use crate::protocol::{Event, EventKind};
 use crate::ui::bars::Placed;
 use crate::ui::fixture::{
@@ -269,7 +270,9 @@ fn check_keys(make: &dyn Fn() -> UiState, look: &str) {
                 click(&mut state, here);
                 assert_eq!(state.focus, Focus::Composer, "{words}");
             }
-            Hit::HelpRow(_)
+            Hit::Comment
+            | Hit::Field(_)
+            | Hit::HelpRow(_)
             | Hit::Nothing
             | Hit::Replay(_)
             | Hit::Scrollbar(..)
@@ -339,6 +342,27 @@ fn too_small_a_screen_has_nothing_to_press() {
         assert_eq!(click(&mut state, (3, row)), []);
     }
     assert!(state.popups.is_empty());
+}
+
+#[test]
+fn the_status_line_tells_what_is_checked_out_where_there_is_room() {
+    let line = |width: u16, head: Option<CheckedOut>| {
+        let mut state = crew((width, 40), "");
+        let told = head.map(|head| EventKind::HeadChanged { head });
+        tell(&mut state, told.into_iter().collect());
+        state.flash = None;
+        picture(&state).lines().next().unwrap().to_string()
+    };
+    let branch = |name: &str| Some(CheckedOut::Branch(name.into()));
+    assert!(line(160, branch("main")).contains(" parser  on main "));
+    let commit = Some(CheckedOut::Commit("0123abc".into()));
+    assert!(line(160, commit).contains(" parser  at 0123abc "));
+    let long = line(240, branch(&"a-long-branch/".repeat(9)));
+    assert!(long.contains(" on a-long-branch/a-long-br… "), "{long}");
+    // It goes before anything else does.
+    for width in [70, 100, 112] {
+        assert_eq!(line(width, branch(&"b".repeat(90))), line(width, None));
+    }
 }
 
 #[test]

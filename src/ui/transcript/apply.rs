@@ -97,6 +97,7 @@ impl Transcript {
             | EventKind::JobChanged { .. }
             | EventKind::JobOutput { .. }
             | EventKind::BranchesChanged { .. }
+            | EventKind::HeadChanged { .. }
             | EventKind::DiffShown { .. }
             | EventKind::WorktreeJudged { .. }
             | EventKind::BoardChanged { .. }
@@ -243,6 +244,7 @@ fn agent_of(event: &EventKind) -> Option<&Name> {
         | EventKind::JobChanged { .. }
         | EventKind::JobOutput { .. }
         | EventKind::BranchesChanged { .. }
+        | EventKind::HeadChanged { .. }
         | EventKind::DiffShown { .. }
         | EventKind::WorktreeJudged { .. }
         | EventKind::BoardChanged { .. }

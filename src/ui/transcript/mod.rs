@@ -34,7 +34,7 @@ use jiff::tz::TimeZone;
 pub use answer::holds_call;
 pub use copy::Portion;
 pub use find::{Hit, Needle, hits};
-pub use follow::{Scroll, Viewport};
+pub use follow::{Place, Scroll, Viewport};
 pub use forms::FORMS;
 pub use layout::CALL_AS_TEXT;
 pub use log::CELLS_MAX;
@@ -46,7 +46,6 @@ use crate::protocol::event::Level;
 use crate::ui::scrollbar::Scrolled;
 use crate::ui::theme::Theme;
 use cell::Kind;
-use follow::Place;
 use layouts::Layouts;
 use log::Log;
 
@@ -132,10 +131,31 @@ impl Transcript {
 
     /// How much of it is in view of that size.
     pub fn scrolled(&self, viewport: Viewport) -> Option<Scrolled> {
+        self.scrolled_at(&self.place, viewport)
+    }
+
+    /// The same from another place than the reader's.
+    pub fn scrolled_at(&self, place: &Place, viewport: Viewport) -> Option<Scrolled> {
         let mut layouts = Layouts::default();
         layouts.begin(viewport.columns(), &Theme::default());
-        self.place
-            .scrolled(&self.log, &mut layouts, viewport.rows())
+        place.scrolled(&self.log, &mut layouts, viewport.rows())
+    }
+
+    /// The place that `by` leads to from another one than the reader's.
+    pub fn scroll_from(&self, mut place: Place, by: Scroll, viewport: Viewport) -> Place {
+        let mut layouts = Layouts::default();
+        layouts.begin(viewport.columns(), &Theme::default());
+        place.scroll(by, &self.log, &mut layouts, viewport.rows());
+        place
+    }
+
+    /// The place where so much lies above, as [`Transcript::scrolled_at`] counts.
+    pub fn place_at(&self, above: usize, viewport: Viewport) -> Place {
+        let mut layouts = Layouts::default();
+        layouts.begin(viewport.columns(), &Theme::default());
+        let mut place = Place::Following;
+        place.jump(above, &self.log, &mut layouts, viewport.rows());
+        place
     }
 
     /// Goes to where so much lies above, as [`Transcript::scrolled`] counts.

@@ -41,21 +41,11 @@ impl Transcript {
         area: Rect,
         buffer: &mut Buffer,
     ) -> Option<Scrolled> {
-        self.view_from(&self.place, cache, theme, area, buffer)
+        self.view_at(&self.place, cache, theme, area, buffer)
     }
 
-    /// Draws its newest rows, wherever the reader stands.
-    pub fn view_newest(
-        &self,
-        cache: &mut TranscriptCache,
-        theme: &Theme,
-        area: Rect,
-        buffer: &mut Buffer,
-    ) {
-        self.view_from(&Place::Following, cache, theme, area, buffer);
-    }
-
-    fn view_from(
+    /// The same for somebody who looks at it from another place.
+    pub fn view_at(
         &self,
         place: &Place,
         cache: &mut TranscriptCache,

@@ -12,6 +12,7 @@ use crate::ui::popup::{Popup, Written};
 use crate::ui::state::{QUEUED_MAX, Queued, TWICE, UiState};
 use crate::ui::task_form::Field;
 use crate::ui::textual::bytes;
+use crate::ui::writing;
 
 /// Sends what is written; a slash word is an action instead.
 pub fn send(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
@@ -162,6 +163,24 @@ pub fn delete_to_start(state: &mut UiState) {
         Some(Some(Written::Task(form))) => form.writing().delete_to_start(),
         Some(Some(Written::Search | Written::Filter(_) | Written::Choice(_)) | None) => {}
         None => state.composer.delete_to_start(),
+    }
+}
+
+/// The columns of what is being written.
+pub fn width(state: &UiState) -> u16 {
+    writing::room(state).map_or(u16::MAX, |room| room.width)
+}
+
+/// What is being written stays where it is on the screen as long as its cursor is in view there.
+pub fn reveal(state: &mut UiState) {
+    let Some(room) = writing::room(state) else {
+        return;
+    };
+    match state.popups.last_mut().map(Popup::written) {
+        Some(Some(Written::Comment(text))) => text.reveal(room),
+        Some(Some(Written::Task(form))) => form.in_view().reveal(room),
+        Some(Some(Written::Search | Written::Filter(_) | Written::Choice(_)) | None) => {}
+        None => state.composer.reveal(room),
     }
 }
 

@@ -78,6 +78,7 @@ pub fn event(state: &mut UiState, event: &Event) {
             state.branches.changed(branches);
             merge::settle(state);
         }
+        EventKind::HeadChanged { head } => state.head = Some(head.clone()),
         EventKind::DiffShown {
             task,
             stat,

@@ -1,8 +1,9 @@
 //! The mouse on a scrollbar: what it scrolls goes to where the thumb is pulled.
 
-use super::{board, movement, read};
+use super::{board, movement, peek, read};
 use crate::ui::hit::Scrolls;
 use crate::ui::pane::Pane;
+use crate::ui::peek::Go;
 use crate::ui::popup::{Popup, Text};
 use crate::ui::rows;
 use crate::ui::scrollbar::Scrollbar;
@@ -71,6 +72,7 @@ fn popup_to(state: &mut UiState, bar: Scrollbar, row: u16) {
         Some(Popup::Jobs { row }) => *row = at,
         Some(Popup::EventLog(_)) => super::event_log::select(state, at),
         Some(Popup::Costs(_)) => super::costs::select(state, at),
-        Some(Popup::Comment(_) | Popup::Task(_) | Popup::Confirm(_) | Popup::Peek(_)) | None => {}
+        Some(Popup::Peek(_)) => peek::read(state, Go::To(first)),
+        Some(Popup::Comment(_) | Popup::Task(_) | Popup::Confirm(_)) | None => {}
     }
 }

@@ -108,6 +108,7 @@ pub enum Do {
 /// Takes `msg` in and says what is to be done. No IO, no clock: the same messages give the same screen.
 pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
     let mut out = Vec::new();
+    let may_write = !matches!(msg, Msg::Event(_) | Msg::Tick { .. } | Msg::Window(_));
     match msg {
         Msg::Key(key, now) => {
             clock(state, now);
@@ -137,6 +138,9 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
             }
             state.dirty = true;
         }
+    }
+    if may_write {
+        compose::reveal(state);
     }
     out.extend(state.attention.due(state.now).map(Do::Call));
     replay::hold_back(state, &mut out);
@@ -212,6 +216,7 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
 
 /// A key without another meaning: text, where there is a text field.
 fn text_key(state: &mut UiState, key: KeyEvent) {
+    let width = compose::width(state);
     match state.popups.last_mut().map(Popup::written) {
         Some(Some(Written::Search)) => read::write(state, |words| {
             words.key(key);
@@ -223,12 +228,12 @@ fn text_key(state: &mut UiState, key: KeyEvent) {
             picker.search.key(key);
             picker.row = 0;
         }
-        Some(Some(Written::Comment(text))) => text.key(key),
-        Some(Some(Written::Task(form))) => form.writing().key(key),
+        Some(Some(Written::Comment(text))) => text.key(key, width),
+        Some(Some(Written::Task(form))) => form.writing().key(key, width),
         Some(None) => {}
         None => match state.focus {
             Focus::Composer => {
-                state.composer.key(key);
+                state.composer.key(key, width);
                 state.completion = Completion::Fresh;
             }
             Focus::Pane(pane) if state.is_filtering() => {
@@ -359,8 +364,8 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         }
         Action::Complete => complete::put_in(state),
         Action::Newline => compose::newline(state),
-        Action::Older => state.composer.older(),
-        Action::Newer => state.composer.newer(),
+        Action::Older => state.composer.older(compose::width(state)),
+        Action::Newer => state.composer.newer(compose::width(state)),
         Action::DeleteToStart => compose::delete_to_start(state),
         Action::EditOutside => out.push(Do::EditComposer),
         Action::Approve => decide::approve(state, out),

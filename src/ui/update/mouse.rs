@@ -1,19 +1,21 @@
 //! The mouse: the wheel scrolls what lies under it, a click does what lies there, a pull moves what is held.
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
-use ratatui::layout::Position;
+use ratatui::layout::{Position, Rect};
 
-use super::{Do, act, board, compose, jump, movement, popups, replay, screen};
+use super::{Do, act, board, compose, jump, movement, peek, popups, replay, screen};
 use crate::ui::board::Toward;
 use crate::ui::complete::Completion;
+use crate::ui::composer::{Composer, Room};
 use crate::ui::hit::{self, Held, Hit, Scrolls};
 use crate::ui::keymap::Action;
 use crate::ui::layout;
 use crate::ui::pane::{Focus, Pane};
+use crate::ui::peek::Go;
 use crate::ui::popup::Popup;
-use crate::ui::rows;
 use crate::ui::state::UiState;
 use crate::ui::transcript::Scroll;
+use crate::ui::{rows, writing};
 
 /// Lines that one notch of the wheel scrolls.
 const NOTCH: usize = 3;
@@ -105,6 +107,14 @@ fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
         Toward::Down => Some(Scroll::LineDown),
         Toward::Left | Toward::Right => None,
     };
+    if let Some(Popup::Peek(_)) = state.popups.last()
+        && !peek::is_in_list(state, Position::new(event.column, event.row))
+    {
+        for by in std::iter::repeat_n(lines, NOTCH).flatten() {
+            peek::read(state, Go::By(by));
+        }
+        return;
+    }
     if let Some(popup) = state.popups.last() {
         // A row of a list is a step by itself.
         let is_text = matches!(popup, Popup::Reader(_));
@@ -178,7 +188,32 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
             let transcript = &mut state.agents.entry(&state.shown).transcript;
             transcript.open_at(at, viewport);
         }
-        Hit::Composer => movement::compose(state),
+        Hit::Composer => {
+            let area = layout::layout(state, state.size).composer;
+            movement::compose(state);
+            if let (Some(area), Focus::Composer) = (area, state.focus) {
+                let text = writing::composer(area);
+                put_cursor(&mut state.composer, text, event);
+            }
+        }
+        Hit::Comment => {
+            if let Some(text) = state.popups.last().map(|p| writing::comment(state, p))
+                && let Some(Popup::Comment(comment)) = state.popups.last_mut()
+            {
+                put_cursor(&mut comment.text, text, event);
+            }
+        }
+        Hit::Field(field) => {
+            let places = match state.popups.last() {
+                Some(popup @ Popup::Task(form)) => writing::fields(state, popup, form),
+                Some(_) | None => return,
+            };
+            let place = places.fields.iter().find(|(of, _)| *of == field);
+            if let (Some((_, area)), Some(form)) = (place, super::task_form::form(state)) {
+                form.field = field;
+                put_cursor(form.writing(), writing::words(*area), event);
+            }
+        }
         Hit::Offer(at) => {
             state.completion = Completion::Offered(at);
             act(state, Action::Accept, out);
@@ -227,6 +262,19 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
     }
     state.pointer.clicked = Some(hit);
     state.dirty = true;
+}
+
+/// Puts the cursor of what is written in `text` where the mouse is, or as near as there is a place.
+fn put_cursor(written: &mut Composer, text: Rect, event: MouseEvent) {
+    let (row, column) = (
+        event.row.saturating_sub(text.y),
+        event.column.saturating_sub(text.x),
+    );
+    written.click(
+        Room::from(text),
+        row.min(text.height.saturating_sub(1)),
+        column,
+    );
 }
 
 /// A row of a list: it is selected; when it was already and its pane has the keys, it is opened.

@@ -1,9 +1,12 @@
 //! Peeking: what is selected in a pane is looked at beside it, while the keys go on selecting there.
 
+use ratatui::layout::Position;
+
 use super::{movement, popups};
 use crate::protocol::event::Level;
+use crate::ui::layout;
 use crate::ui::pane::{Pane, Way};
-use crate::ui::peek;
+use crate::ui::peek::{self, Go};
 use crate::ui::popup::Popup;
 use crate::ui::rows;
 use crate::ui::state::UiState;
@@ -19,8 +22,33 @@ pub fn open(state: &mut UiState) {
     }
 }
 
-/// Looks at another one of the same pane.
+/// Scrolls what is peeked at by pages; a line, and the ends, are of the list: another one is looked at.
 pub fn scroll(state: &mut UiState, by: Scroll) {
+    match by {
+        Scroll::HalfUp | Scroll::HalfDown | Scroll::PageUp | Scroll::PageDown => {
+            read(state, Go::By(by));
+        }
+        Scroll::LineUp | Scroll::LineDown | Scroll::Top | Scroll::Bottom => select(state, by),
+    }
+}
+
+/// Reads on in what is peeked at.
+pub fn read(state: &mut UiState, to: Go) {
+    let area = layout::layout(state, state.size).peek;
+    if let Some(reading) = area.and_then(|area| peek::go(state, area, to)) {
+        state.reading = reading;
+    }
+}
+
+/// Whether a cell of the screen belongs to the list of which something is peeked at.
+pub fn is_in_list(state: &UiState, here: Position) -> bool {
+    let layout = layout::layout(state, state.size);
+    let list = layout.pane(state.focus.pane());
+    list.is_some_and(|area| area.contains(here))
+}
+
+/// Looks at another one of the same pane.
+fn select(state: &mut UiState, by: Scroll) {
     let pane = state.focus.pane();
     if pane != Pane::Needs {
         return movement::scroll_pane(state, pane, by);

@@ -9,6 +9,7 @@ use super::ViewCache;
 use super::frame::{self, Titles};
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
+use crate::ui::composer::Room;
 use crate::ui::first::Weight;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::pane::{Focus, Pane};
@@ -17,7 +18,7 @@ use crate::ui::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
 use crate::ui::textual::{age, fit, longest};
 use crate::ui::theme::Theme;
-use crate::ui::{bars, board, layout, look};
+use crate::ui::{bars, board, layout, look, writing};
 
 /// Draws the conversation.
 pub fn draw(
@@ -230,13 +231,8 @@ pub fn composer(
         .border_style(border)
         .title_style(theme.ground)
         .title_top(to);
-    let inner = block.inner(area);
     block.render(area, buffer);
-    let inner = Rect {
-        x: inner.x + 1.min(inner.width),
-        width: inner.width.saturating_sub(2),
-        ..inner
-    };
+    let inner = writing::composer(area);
     if inner.is_empty() {
         return None;
     }
@@ -271,7 +267,7 @@ pub fn composer(
         Line::styled(words, theme.dim).render(inner, buffer);
         return has_keys.then_some(inner.as_position());
     }
-    let window = state.composer.window(inner.width, inner.height);
+    let window = state.composer.window(Room::from(inner));
     for (text, row) in window.rows.iter().zip(inner.rows()) {
         Line::styled(text.as_str(), theme.text).render(row, buffer);
     }

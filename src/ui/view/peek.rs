@@ -25,30 +25,32 @@ pub fn draw(
         Line::styled("It is no longer there.", theme.dim).render(inner, buffer);
         return;
     };
-    let below = match &peeked.agent {
-        Some(_) => Vec::new(),
-        None => frame::beyond(peeked.lines.len(), 0, inside.height, theme),
+    let reading = peek::reading(state);
+    let len = peeked.lines.len();
+    let (first, below) = match &peeked.agent {
+        Some(_) => (0, Vec::new()),
+        None => {
+            let first = reading.first(len, inside);
+            (first, frame::beyond(len, first, inside.height, theme))
+        }
     };
     let inner = open(state, &peeked.title, below, theme, area, buffer);
-    let head = u16::try_from(peeked.lines.len()).unwrap_or(u16::MAX);
-    for (line, row) in peeked.lines.iter().zip(inner.rows()) {
+    for (line, row) in peeked.lines.iter().skip(first).zip(inner.rows()) {
         line.render(row, buffer);
     }
+    frame::scrollbar(peek::scrollbar(state, area), theme.title, buffer);
     let Some(name) = &peeked.agent else { return };
-    let mut rest = inner.rows().skip(usize::from(head));
+    let mut rest = inner.rows().skip(len);
     if let Some(rule) = rest.next() {
         let line = "─".repeat(usize::from(rule.width));
         Line::styled(line, theme.border).render(rule, buffer);
     }
-    let talk = Rect {
-        y: inner.y + (head + 1).min(inner.height),
-        height: inner.height.saturating_sub(head + 1),
-        ..inner
-    };
+    let talk = peek::talk(area, len);
     match state.agents.get(name).filter(|a| a.has_spoken) {
         Some(agent) => {
             let cache = cache.peeked(name);
-            agent.transcript.view_newest(cache, theme, talk, buffer);
+            let place = reading.place();
+            agent.transcript.view_at(place, cache, theme, talk, buffer);
         }
         None => Line::styled("Nothing said or done yet.", theme.dim).render(talk, buffer),
     }

@@ -6,6 +6,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Clear, Widget};
 
 use super::frame;
+use crate::ui::composer::Room;
+use crate::ui::cut::cut_top;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::line_input::LineInput;
 use crate::ui::pane::Pane;
@@ -17,7 +19,7 @@ use crate::ui::state::{Models, UiState};
 use crate::ui::textual::{fit, width, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::transcript::Drawn;
-use crate::ui::{bars, boxes, hit, pickers, readers, rows, sentence, text_search};
+use crate::ui::{bars, boxes, hit, pickers, readers, rows, sentence, text_search, writing};
 
 /// Draws a popup; where the cursor is to be comes back.
 pub fn draw(
@@ -319,25 +321,22 @@ fn write(
     let place = boxes::place(state, screen, popup);
     let title = boxes::comment_title(state, comment);
     let inner = open(state, title, Vec::new(), theme, place.area, buffer);
-    let mut rows: Vec<Rect> = inner.rows().collect();
-    if rows.len() < 4 {
+    let text = writing::comment(state, popup);
+    if text.is_empty() {
         return None;
     }
-    rows.truncate(rows.len() - 2);
-    let head = rows.remove(0);
+    let (head, _) = cut_top(inner, 1);
     let about = state.requests.get(&comment.request);
     let about = about.map_or_else(String::new, |request| {
         sentence::heading(request, &state.board, usize::from(head.width))
     });
     Line::styled(fit(&about, usize::from(head.width)), theme.dim).render(head, buffer);
     buttons(state, popup, place.buttons, theme, buffer);
-    let height = u16::try_from(rows.len()).unwrap_or(1);
-    let window = comment.text.window(inner.width, height);
-    for (text, row) in window.rows.iter().zip(&rows) {
-        Line::styled(text.as_str(), theme.text).render(*row, buffer);
+    let window = comment.text.window(Room::from(text));
+    for (line, row) in window.rows.iter().zip(text.rows()) {
+        Line::styled(line.as_str(), theme.text).render(row, buffer);
     }
-    let first = rows.first()?;
-    let at = Position::new(first.x + window.cursor.1, first.y + window.cursor.0);
+    let at = Position::new(text.x + window.cursor.1, text.y + window.cursor.0);
     (comment.stage == CommentStage::Writing).then_some(at)
 }
 

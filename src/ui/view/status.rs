@@ -14,6 +14,7 @@ use crate::ui::hit::Hit;
 use crate::ui::keymap::Action;
 use crate::ui::look;
 use crate::ui::pane::Pane;
+use crate::ui::seat::Seat;
 use crate::ui::state::UiState;
 use crate::ui::textual::{count, dollars, fit, width};
 use crate::ui::theme::Theme;
@@ -137,6 +138,10 @@ fn left(state: &UiState, theme: &Theme, words: Words) -> Vec<Piece> {
     let project = one_line(setup.project());
     if !project.is_empty() {
         out.push(piece(8, fit(&project, 24), theme.text));
+    }
+    // Nobody looks any more where no crew runs.
+    if let Some(head) = state.head.as_ref().filter(|_| state.seat != Seat::Left) {
+        out.push(piece(10, fit(&one_line(&head.to_string()), 27), theme.dim));
     }
     if setup.scripted {
         out.push(piece(1, "scripted".into(), theme.warn));

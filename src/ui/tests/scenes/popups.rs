@@ -73,6 +73,15 @@ fn working() -> Vec<EventKind> {
     cast::conversation_of(&name("alice"))
 }
 
+/// A plan that is longer than the place beside its card.
+fn long_request() -> Vec<EventKind> {
+    let steps: Vec<String> = (1..=60)
+        .map(|n| format!("{n}. Step {n} of the plan."))
+        .collect();
+    let request = crate::ui::fixture::plan("r0", &steps.join("\n"));
+    vec![EventKind::RequestChanged { request }]
+}
+
 /// What is selected in a pane, beside it.
 fn peek(name: &'static str, events: fn() -> Vec<EventKind>, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Screen, move |width, height| {
@@ -169,6 +178,8 @@ pub fn scenes() -> Vec<Scene> {
         over("popup_costs_ordinary", none, "esc $ j"),
         without("popup_costs_empty", "esc $"),
         peek("popup_peek_team", working, "esc 4 space"),
+        peek("popup_peek_scrolled", working, "esc 4 space pgup"),
+        peek("popup_peek_long", long_request, "alt+w space j pgdn"),
         peek("popup_peek_board", none, "esc 3 j j space"),
         peek("popup_peek_inbox", none, "esc 5 k space"),
         peek("popup_peek_needs", cast::many_requests, "alt+w space j"),
@@ -190,6 +201,15 @@ pub fn scenes() -> Vec<Scene> {
             4,
             None,
             "a \"Measure 两个字节\" tab \"First line\" ctrl+j \"second line\" tab \"2\" space \"99\" enter",
+        ),
+        by_hand(
+            "popup_task_new_long",
+            Shows::Popup,
+            4,
+            None,
+            "a \"Measure how long the reader takes for each of the four versions of the format\" tab \
+             \"Read every file below tests/data ten times and write the mean and the spread into docs/speed.md, \
+             with the machine and the date. What takes longer than a second is a bug: say so.\" up home",
         ),
         by_hand("popup_task_edit", Shows::Popup, 4, None, "e tab tab"),
         by_hand("pane_board_by_hand", Shows::Screen, 6, Some(6), ""),

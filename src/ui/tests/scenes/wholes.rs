@@ -7,6 +7,7 @@ use crate::domain::ids::Name;
 use crate::domain::screen::{Arrangement, ScreenChoice};
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
+use crate::domain::worktree::CheckedOut;
 use crate::protocol::event::Setup;
 use crate::protocol::{Event, EventKind};
 use crate::ui::first::Weight;
@@ -109,6 +110,22 @@ fn writing(width: u16, height: u16) -> UiState {
     state
 }
 
+/// More words than the composer has rows, and the cursor in the middle of them; on which branch stands above.
+fn long_words(width: u16, height: u16) -> UiState {
+    let mut state = busy(width, height);
+    let head = CheckedOut::Branch("team/format-v3".into());
+    tell(&mut state, vec![EventKind::HeadChanged { head }]);
+    let words = "Read the header of every version, refuse what is larger than the table says, \
+        and write down in docs/format.md what each of the fields means. ";
+    let path = "src/a_rather_long_folder_name/with_another_one_in_it/and_a_file_whose_name_says_all_of_what_is_in_it.rs";
+    press(&mut state, &format!("\"{}\"", words.repeat(4)));
+    press(
+        &mut state,
+        &format!("ctrl+j \"{path} 每个字段的意思都写下来，一个也不能少。\" up up"),
+    );
+    state
+}
+
 fn full(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     tell(&mut state, cast::long_conversation());
@@ -146,6 +163,7 @@ pub fn scenes() -> Vec<Scene> {
         whole("whole_todo_hidden", |w, h| typed(w, h, "ctrl+t")),
         whole("whole_tour", tour).at(&[(60, 16), (70, 20), (100, 30), (160, 45)]),
         whole("whole_writing", writing),
+        whole("whole_long_words", long_words),
         whole("whole_commands", |width, height| {
             typed(width, height, "\"/\"")
         }),

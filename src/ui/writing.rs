@@ -1,0 +1,101 @@
+//! Pure: where the text lies that the person writes: in the composer, in a comment, in the fields of a form.
+
+use ratatui::layout::Rect;
+
+use super::boxes;
+use super::composer::Room;
+use super::cut::{cut_left, cut_top};
+use super::layout;
+use super::pane::Focus;
+use super::pickers::inside;
+use super::popup::{CommentStage, Popup};
+use super::state::UiState;
+use super::task_form::{Field, TaskForm};
+use super::textual::wrap;
+
+/// The columns of the names of the fields of a form.
+const NAMES: u16 = 14;
+/// Most rows that say what is wrong.
+const ERROR_ROWS: usize = 3;
+
+/// The room of what has the keys and takes letters in many lines; the composer's, where nothing is written.
+pub fn room(state: &UiState) -> Option<Room> {
+    match state.popups.last() {
+        Some(popup @ Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
+            Some(self::comment(state, popup).into())
+        }
+        Some(popup @ Popup::Task(form)) => {
+            let places = fields(state, popup, form);
+            let own = places.fields.iter().find(|(of, _)| *of == form.field);
+            own.map(|(_, area)| words(*area).into())
+        }
+        Some(_) => None,
+        None if state.focus == Focus::Composer => {
+            let area = layout::layout(state, state.size).composer;
+            area.map(|area| composer(area).into())
+        }
+        None => None,
+    }
+}
+
+/// The rows of the text in the composer, which has `area` with its frame.
+pub fn composer(area: Rect) -> Rect {
+    inside(area)
+}
+
+/// The rows of the text of a comment: below what it is about, above the buttons and a blank row.
+pub fn comment(state: &UiState, popup: &Popup) -> Rect {
+    let inner = inside(boxes::place(state, state.size, popup).area);
+    let (_, below) = cut_top(inner, 1);
+    Rect {
+        height: below.height.saturating_sub(2),
+        ..below
+    }
+}
+
+/// Where the parts of the form of a task lie.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Fields {
+    /// The fields, each with its name.
+    pub fields: Vec<(Field, Rect)>,
+    /// What is wrong, in rows.
+    pub wrong: Vec<String>,
+    /// Where that stands.
+    pub error: Rect,
+}
+
+/// The parts of the form of a task: a field a row, the description in what is left.
+pub fn fields(state: &UiState, popup: &Popup, form: &TaskForm) -> Fields {
+    let inner = inside(boxes::place(state, state.size, popup).area);
+    // The last row has the buttons, and the one above it is free.
+    let room = inner.height.saturating_sub(2);
+    let count = Field::ALL.len();
+    let mut wrong = wrap(&form.error, usize::from(inner.width));
+    wrong.truncate(ERROR_ROWS.min(usize::from(room).saturating_sub(count)));
+    let small = |n: usize| u16::try_from(n).unwrap_or(0);
+    let (mut rest, below) = cut_top(inner, room - small(wrong.len()));
+    let others = small(count - 1);
+    let description = rest.height.saturating_sub(others);
+    let mut fields = Vec::new();
+    for field in Field::ALL {
+        let height = match field {
+            Field::Description => description,
+            Field::Subject | Field::Waits | Field::Tags => 1,
+        };
+        let (own, after) = cut_top(rest, height);
+        rest = after;
+        if !own.is_empty() {
+            fields.push((field, own));
+        }
+    }
+    Fields {
+        fields,
+        error: cut_top(below, small(wrong.len())).0,
+        wrong,
+    }
+}
+
+/// The rows of the text in a field, beside its name.
+pub fn words(field: Rect) -> Rect {
+    cut_left(field, NAMES).1
+}

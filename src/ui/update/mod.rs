@@ -203,6 +203,14 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
         // The second key of a pair that means nothing is dropped with the first one.
         Found::Nothing if whole.contains(' ') => {}
         Found::Nothing => {
+            if let Some(action) = unknown::helps(state, &whole) {
+                state.popups.clear();
+                let is_there = |pane| state.focus == Focus::Pane(pane);
+                if !matches!(action, Action::Focus(pane) if is_there(pane)) {
+                    act(state, action, out);
+                }
+                return;
+            }
             text_key(state, key);
             unknown::tell(state, &whole);
         }

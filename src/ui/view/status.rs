@@ -18,7 +18,7 @@ use crate::ui::state::UiState;
 use crate::ui::textual::{count, dollars, fit, width};
 use crate::ui::theme::Theme;
 
-/// A piece of the line; of those that do not fit, the last ones in rank go first.
+/// A piece of the line. Those of the first ranks take their places first; those of one rank stand or go together.
 struct Piece {
     rank: u8,
     text: String,
@@ -80,13 +80,20 @@ fn pieces(state: &UiState, theme: &Theme, row: Rect) -> Vec<Placed<Piece>> {
     {
         left = self::left(state, theme, Words::Short);
     }
-    while total(&left) + total(&right) + 1 > columns {
-        let worst = left.iter().chain(&right).map(|p| p.rank).max().unwrap_or(0);
-        if worst == 0 {
-            break;
+    // What matters most takes its place first. A long one that has none leaves it to shorter ones behind it.
+    let mut ranks: Vec<u8> = left.iter().chain(&right).map(|p| p.rank).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    let mut taken = 1;
+    for rank in ranks {
+        let pieces = left.iter().chain(&right).filter(|p| p.rank == rank);
+        let wide: usize = pieces.map(|p| width(&p.text) + 2).sum();
+        if rank == 0 || taken + wide <= columns {
+            taken += wide;
+        } else {
+            left.retain(|p| p.rank != rank);
+            right.retain(|p| p.rank != rank);
         }
-        left.retain(|p| p.rank != worst);
-        right.retain(|p| p.rank != worst);
     }
     let wide = |piece: Piece| (width(&piece.text) + 2, piece);
     let behind = u16::try_from(total(&right))

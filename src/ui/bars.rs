@@ -93,7 +93,11 @@ fn wide(hint: &Hint) -> usize {
 /// Whether it is a key of the question that is asked: that waits for one of them.
 fn answers(state: &UiState, hint: &Hint) -> bool {
     let popup = state.popups.last();
-    popup.is_some_and(|p| asked(state, p).iter().any(|(action, _)| *action == hint.action))
+    popup.is_some_and(|p| {
+        asked(state, p)
+            .iter()
+            .any(|(action, _)| *action == hint.action)
+    })
 }
 
 fn is_kept(hint: &Hint) -> bool {

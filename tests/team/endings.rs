@@ -249,7 +249,9 @@ rules:
     let stuck: Vec<&String> = told.iter().filter(|t| t.contains("is stuck")).collect();
     assert_eq!(
         stuck,
-        ["bob is stuck: it ended its turn twice with task #1 still open. What you write to @bob brings it on."],
+        [
+            "bob is stuck: it ended its turn twice with task #1 still open. What you write to @bob brings it on."
+        ],
         "{told:?}"
     );
 }

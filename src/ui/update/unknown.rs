@@ -26,7 +26,9 @@ pub fn tell(state: &mut UiState, name: &str) {
 
 /// What the key `name` does where the problems are read: what is said there to help begins with it, so it closes them.
 pub fn helps(state: &UiState, name: &str) -> Option<Action> {
-    let reads = |p: &Popup| matches!(p, Popup::Reader(r) if r.text == Text::Problems) && p.context() == Context::Reader;
+    let reads = |p: &Popup| {
+        matches!(p, Popup::Reader(r) if r.text == Text::Problems) && p.context() == Context::Reader
+    };
     if !state.popups.last().is_some_and(reads) {
         return None;
     }

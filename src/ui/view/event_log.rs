@@ -156,7 +156,7 @@ fn shape(topic: Topic) -> &'static str {
         Topic::Task => "#",
         Topic::Mail => "→",
         Topic::Request => "◆",
-        Topic::Team => "@",
+        Topic::Team => "⊙",
         Topic::Worktree => "├",
         Topic::Model => "◔",
         Topic::Job => "$",

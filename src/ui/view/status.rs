@@ -18,7 +18,7 @@ use crate::ui::state::UiState;
 use crate::ui::textual::{count, dollars, fit, width};
 use crate::ui::theme::Theme;
 
-/// A piece of the line. Those of the first ranks take their places first; those of one rank stand or go together.
+/// A piece of the line; those of the first ranks take their room first.
 struct Piece {
     rank: u8,
     text: String,
@@ -80,21 +80,14 @@ fn pieces(state: &UiState, theme: &Theme, row: Rect) -> Vec<Placed<Piece>> {
     {
         left = self::left(state, theme, Words::Short);
     }
-    // What matters most takes its place first. A long one that has none leaves it to shorter ones behind it.
-    let mut ranks: Vec<u8> = left.iter().chain(&right).map(|p| p.rank).collect();
-    ranks.sort_unstable();
-    ranks.dedup();
-    let mut taken = 1;
-    for rank in ranks {
-        let pieces = left.iter().chain(&right).filter(|p| p.rank == rank);
-        let wide: usize = pieces.map(|p| width(&p.text) + 2).sum();
-        if rank == 0 || taken + wide <= columns {
-            taken += wide;
-        } else {
-            left.retain(|p| p.rank != rank);
-            right.retain(|p| p.rank != rank);
-        }
-    }
+    let dropped = without_place(left.iter().chain(&right), columns);
+    let mut at = 0;
+    let mut keeps = |_: &Piece| {
+        at += 1;
+        !dropped.contains(&(at - 1))
+    };
+    left.retain(&mut keeps);
+    right.retain(&mut keeps);
     let wide = |piece: Piece| (width(&piece.text) + 2, piece);
     let behind = u16::try_from(total(&right))
         .unwrap_or(u16::MAX)
@@ -107,6 +100,24 @@ fn pieces(state: &UiState, theme: &Theme, row: Rect) -> Vec<Placed<Piece>> {
     let mut out = bars::place(row, left.into_iter().map(wide));
     out.extend(bars::place(end, right.into_iter().map(wide)));
     out
+}
+
+/// The places of the pieces that have no room. What matters most takes its room first; a long one that finds none leaves
+/// it to shorter ones behind it.
+fn without_place<'a>(pieces: impl Iterator<Item = &'a Piece>, columns: usize) -> Vec<usize> {
+    let mut all: Vec<(usize, &Piece)> = pieces.enumerate().collect();
+    all.sort_by_key(|(_, piece)| piece.rank);
+    let mut taken = 1;
+    let mut dropped = Vec::new();
+    for (at, piece) in all {
+        let wide = width(&piece.text) + 2;
+        if piece.rank == 0 || taken + wide <= columns {
+            taken += wide;
+        } else {
+            dropped.push(at);
+        }
+    }
+    dropped
 }
 
 fn total(pieces: &[Piece]) -> usize {

@@ -296,7 +296,8 @@ fn paste(state: &mut UiState, text: &str) {
 #[allow(clippy::too_many_lines)] // every action, once
 fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
     let refused = state.seat.refuses(action);
-    if let Some(why) = refused.or_else(|| first::refuses(state, action)) {
+    let refused = refused.or_else(|| first::refuses(state, action));
+    if let Some(why) = refused.or_else(|| replay::refuses(state, action)) {
         state.say(Level::Info, why);
         return;
     }

@@ -66,15 +66,12 @@ fn spans(
     };
     let guide = row.guide();
     let columns = columns.saturating_sub(digits + 4);
-    // In a narrow list the shape says that it is in progress or blocked, however deep the row is; where the whole of the
-    // row fits, so do words.
-    let others = [one_line(&task.subject), board::tags(task), guide.clone()];
-    let whole = others.iter().map(|part| width(part) + 1).sum::<usize>() + width(&words);
+    // In a narrow list the shape says that it is in progress or blocked, however deep the row is.
     let short = words
         .strip_prefix("in progress ")
         .or_else(|| words.strip_prefix("blocked "));
     let words = match short {
-        Some(rest) if columns < NARROW && whole > columns => rest.to_string(),
+        Some(rest) if columns < NARROW => rest.to_string(),
         Some(_) | None => words,
     };
     let columns = columns.saturating_sub(width(&guide));

@@ -254,7 +254,7 @@ pub enum TaskVerb {
         /// One line that says what is to be done
         subject: String,
         /// Everything else the worker should know
-        #[arg(long, default_value = "")]
+        #[arg(long, default_value = "", hide_default_value = true)]
         description: String,
         /// Tasks that must be completed first: 1,2
         #[arg(long, value_delimiter = ',', value_name = "IDS")]

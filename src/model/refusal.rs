@@ -196,7 +196,12 @@ pub fn root(error: &dyn std::error::Error) -> String {
     while let Some(inner) = root.source() {
         root = inner;
     }
-    root.to_string()
+    let text = root.to_string();
+    // The number that the system gives it tells a person nothing.
+    match text.rsplit_once(" (os error ") {
+        Some((words, _)) => words.to_string(),
+        None => text,
+    }
 }
 
 /// An error with its causes: the outermost alone says too little.

@@ -47,6 +47,8 @@ pub struct Button {
 
 /// Columns of the mark before a message and of the blanks around it.
 const MESSAGE_MARGIN: usize = 5;
+/// Fewest columns of a message that is cut: with fewer it says nothing.
+const MESSAGE_LEAST: usize = 16;
 
 /// Puts parts of so many columns one behind the other into `row`; what does not fit is cut off or out.
 pub fn place<T>(row: Rect, parts: impl IntoIterator<Item = (usize, T)>) -> Vec<Placed<T>> {
@@ -65,7 +67,7 @@ pub fn place<T>(row: Rect, parts: impl IntoIterator<Item = (usize, T)>) -> Vec<P
 }
 
 /// The columns of the message that stands before the hints: what it needs, and what leaves room for those that always
-/// have their place.
+/// have their place; none where it would be cut to a few letters.
 pub fn message_room(state: &UiState, row: Rect) -> u16 {
     let Some(flash) = &state.flash else {
         return 0;
@@ -76,6 +78,11 @@ pub fn message_room(state: &UiState, row: Rect) -> u16 {
     let kept: usize = kept.map(|h| wide(&h)).sum();
     let needed = width(&flash.text) + MESSAGE_MARGIN;
     let room = needed.min(usize::from(row.width).saturating_sub(kept));
+    let room = if room < needed && room < MESSAGE_LEAST {
+        0
+    } else {
+        room
+    };
     u16::try_from(room).unwrap_or(row.width)
 }
 
@@ -85,12 +92,12 @@ fn wide(hint: &Hint) -> usize {
 
 /// Whether it is a key of the question that is asked: that waits for one of them.
 fn answers(state: &UiState, hint: &Hint) -> bool {
-    let asks = |p: &&Popup| matches!(p, Popup::Confirm(_) | Popup::Comment(_) | Popup::Task(_));
-    let Some(asks) = state.popups.last().filter(asks).map(Popup::context) else {
-        return false;
-    };
-    let mut keys = state.keymap.in_context(asks);
-    keys.any(|bound| bound.action == hint.action)
+    let popup = state.popups.last();
+    popup.is_some_and(|p| {
+        asked(state, p)
+            .iter()
+            .any(|(action, _)| *action == hint.action)
+    })
 }
 
 fn is_kept(hint: &Hint) -> bool {

@@ -210,13 +210,36 @@ fn lose(state: &UiState, judged: &Judged) -> String {
 }
 
 fn quit(state: &UiState) -> String {
-    match state.at_stake() {
-        0 => "Quit?".to_string(),
-        1 => "One agent is still at work. Quit and stop it? Its work so far is kept.".to_string(),
-        n => {
-            format!("{n} agents are still at work. Quit and stop them? Their work so far is kept.")
-        }
+    let asks = match (state.at_stake(), state.jobs_at_stake()) {
+        (0, 0) => "Quit?",
+        (1, 0) => "Quit and stop it? Its work so far is kept.",
+        (_, 0) => "Quit and stop them? Their work so far is kept.",
+        (0, 1) => "Quit and end it?",
+        (0, _) => "Quit and end them?",
+        (_, _) => "Quit and end all of it? The work so far is kept.",
+    };
+    match still(state) {
+        None => asks.into(),
+        Some(words) => format!("{words} {asks}"),
     }
+}
+
+/// What leaving would stop, in a sentence; `None`: nothing.
+pub fn still(state: &UiState) -> Option<String> {
+    let agents = match state.at_stake() {
+        0 => None,
+        1 => Some("One agent is still at work".to_string()),
+        n => Some(format!("{n} agents are still at work")),
+    };
+    let jobs = match (state.jobs_at_stake(), &agents) {
+        (0, _) => None,
+        (1, None) => Some("One background job is still running".to_string()),
+        (n, None) => Some(format!("{n} background jobs are still running")),
+        (1, Some(_)) => Some("one background job is running".to_string()),
+        (n, Some(_)) => Some(format!("{n} background jobs are running")),
+    };
+    let all: Vec<String> = agents.into_iter().chain(jobs).collect();
+    (!all.is_empty()).then(|| format!("{}.", all.join(", ")))
 }
 
 fn force(state: &UiState, name: &Name) -> String {

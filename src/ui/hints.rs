@@ -123,7 +123,7 @@ fn can(state: &UiState, hand: Hand) -> bool {
 }
 
 /// Whether `action` is for a crew that runs: in a recording it does nothing.
-fn acts_on_the_crew(action: Action) -> bool {
+pub fn acts_on_the_crew(action: Action) -> bool {
     matches!(
         action,
         Action::Approve

@@ -124,6 +124,15 @@ impl UiState {
         if self.holds_crew() { self.busy() } else { 0 }
     }
 
+    /// How many background jobs would be ended by leaving.
+    pub(super) fn jobs_at_stake(&self) -> usize {
+        if self.holds_crew() {
+            self.jobs.running()
+        } else {
+            0
+        }
+    }
+
     /// Takes a seat.
     pub fn sit(&mut self, seat: Seat) {
         self.dirty |= self.seat != seat;

@@ -218,3 +218,40 @@ fn a_command_line_without_a_crew_sees_who_was_there() {
         .unwrap();
     assert!(left.status.success());
 }
+
+#[test]
+fn that_a_teammate_is_stuck_is_told_once_whatever_else_changes() {
+    let project = Project::new();
+    let script = r#"
+rules:
+  - agent: lead
+    when: ^go$
+    calls:
+      - { tool: task_create, input: { subject: the work, tags: [rust] } }
+      - { tool: spawn_teammate, input: { name: bob, role: coder, prompt: Work, tags: [rust] } }
+      - { tool: spawn_teammate, input: { name: carol, role: writer, prompt: Write } }
+  # What others do moves the board, and bob looks around again.
+  - agent: carol
+    when: Write
+    calls:
+      - { tool: bash, input: { command: "until grep -qs 'bob is stuck' .crewdeck/sessions/*/journal.jsonl; do sleep 0.02; done" } }
+  - agent: carol
+    when: .
+    times: 3
+    calls: [{ tool: task_create, input: { subject: more of it, tags: [nobody] } }]
+  - when: .
+    times: 0
+    say: fine
+"#;
+    let (ran, events) = run(&project, script, &["go"]);
+    assert_eq!(ran.code(), 0, "{}", ran.err());
+    let told = notices(&events);
+    let stuck: Vec<&String> = told.iter().filter(|t| t.contains("is stuck")).collect();
+    assert_eq!(
+        stuck,
+        [
+            "bob is stuck: it ended its turn twice with task #1 still open. What you write to @bob brings it on."
+        ],
+        "{told:?}"
+    );
+}

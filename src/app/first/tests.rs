@@ -24,7 +24,7 @@ fn wrong_key() -> NoModel {
 fn nobody() -> NoModel {
     refused(
         Fault::Unreachable,
-        "nothing answers at http://127.0.0.1:9000 (Connection refused (os error 111))",
+        "nothing answers at http://127.0.0.1:9000 (Connection refused)",
         "Is the server running? --base-url names another address.",
     )
 }
@@ -55,7 +55,7 @@ fn a_model_that_is_missing_gives_a_page_with_what_mends_it() {
         ),
         (
             nobody(),
-            "Nothing answers at http://127.0.0.1:9000 (Connection refused (os error 111)).",
+            "Nothing answers at http://127.0.0.1:9000 (Connection refused).",
             usual.clone(),
         ),
         (

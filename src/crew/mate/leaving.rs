@@ -31,7 +31,7 @@ impl Life {
             .await;
         let agent = Some(self.member.name.clone());
         let text = format!(
-            "{} is stuck: it {why}. Write to it with @{} .",
+            "{} is stuck: it {why}. What you write to @{} brings it on.",
             self.member.name, self.member.name
         );
         self.outfit

@@ -15,6 +15,7 @@ use crate::agent::prompt;
 use crate::agent::turn::{Input, Limits};
 use crate::domain::chat::Block;
 use crate::domain::conversation::{PlanState, TurnState};
+use crate::domain::ids::TaskId;
 use crate::domain::team::{Activity, Member, MemberStatus, PlanRule, Team};
 use crate::protocol::event::{Level, TurnEnd};
 use crate::store::StoreError;
@@ -156,6 +157,9 @@ struct Life {
     hold: Hold,
     /// How often in a row the board could not be written when it wanted to claim a task.
     failed_claims: u32,
+    /// The task that it was told to be stuck with since its last turn: each change of anything makes it look around
+    /// again, and that is no news.
+    stuck_with: Option<TaskId>,
 }
 
 impl Life {
@@ -195,6 +199,7 @@ impl Life {
             member,
             hold: Hold::No,
             failed_claims: 0,
+            stuck_with: None,
         }
     }
 
@@ -237,8 +242,10 @@ impl Life {
                     }
                 },
                 Next::Stuck(task) => {
-                    let why = format!("ended its turn twice with task {task} still open");
-                    self.stuck(&why).await;
+                    if self.stuck_with.replace(task) != Some(task) {
+                        let why = format!("ended its turn twice with task {task} still open");
+                        self.stuck(&why).await;
+                    }
                     say = self.rest(&mut changes, None).await?;
                 }
                 Next::Rest(until) => say = self.rest(&mut changes, until).await?,
@@ -250,6 +257,7 @@ impl Life {
 
     /// One turn. `None`: the crew stops.
     async fn work(&mut self, start: Input) -> Option<()> {
+        self.stuck_with = None;
         self.shared
             .set_standing(&self.outfit.handle, Standing::Working);
         self.set_status(MemberStatus::Working).await;

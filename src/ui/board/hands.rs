@@ -72,7 +72,7 @@ pub fn why_no_removal(state: &UiState, id: TaskId) -> Option<String> {
     let task = tasks.find(at_work)?;
     let (id, owner) = (task.id, called(&task.owner));
     Some(format!(
-        "The worktree stays: {id} is in progress there by {owner}."
+        "The worktree stays: {owner} has {id} in progress there."
     ))
 }
 

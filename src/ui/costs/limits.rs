@@ -55,7 +55,7 @@ pub fn lines(state: &UiState, accounts: &Accounts, columns: usize, theme: &Theme
         }
     }
     if !is_any {
-        let words = "none. With ceilings.team_cost or ceilings.agent_tokens in the settings, who reaches it pauses and you are asked";
+        let words = "none. Set ceilings.team_cost or ceilings.agent_tokens: who reaches one pauses, and you are asked";
         put("ceilings", words, theme.dim);
     }
     if !accounts.is_priced()
@@ -157,7 +157,7 @@ fn of_agents(state: &UiState, accounts: &Accounts, ceiling: Ceiling) -> Option<(
                 String::new()
             };
             (
-                format!(", the nearest {name} with {used}{of}, {share}%"),
+                format!("; nearest is {name} with {used}{of}, {share}%"),
                 share,
             )
         }

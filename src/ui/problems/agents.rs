@@ -81,7 +81,7 @@ fn agent(state: &UiState, name: &Name) -> Option<Problem> {
         Activity::Stuck { why } => (
             Weight::Stuck,
             format!("{name} is stuck: {}", one_line(&why)),
-            "{panes.focus_team}, then {team.nudge} nudges it; {panes.compose} writes to it",
+            "{panes.focus_team}, then {team.nudge} nudges it; {team.open}, then {panes.compose} writes to it",
         ),
         Activity::Backoff { cause, .. } => (
             Weight::Waits,

@@ -88,37 +88,35 @@ pub fn lines(state: &UiState, width: usize, theme: &Theme) -> Vec<Line<'static>>
         return vec![Line::styled(words, theme.dim)];
     }
     let mut out = Vec::new();
-    let mut push = |text: &str, head: (&str, Style), style: Style| {
+    let mut push = |text: &str, head: (&'static str, Style), style: Style| {
         for (i, line) in wrap(text, width.saturating_sub(2)).into_iter().enumerate() {
-            let head = Span::styled(
-                if i == 0 {
-                    head.0.to_string()
-                } else {
-                    "  ".into()
-                },
-                head.1,
-            );
-            out.push(Line::from(vec![head, Span::styled(line, style)]));
+            // What marks the first line without colour marks no blank.
+            let head = match i {
+                0 => vec![Span::styled(head.0, head.1), Span::raw(" ")],
+                _ => vec![Span::raw("  ")],
+            };
+            let line = Span::styled(line, style);
+            out.push(Line::from_iter(head.into_iter().chain([line])));
         }
     };
     let count = all.len();
     for problem in all {
         let head = match problem.weight {
-            Weight::Person => ("◆ ", theme.waiting),
-            Weight::Failed => ("✗ ", theme.error),
-            Weight::Stuck => ("▲ ", theme.warn),
-            Weight::Waits => ("◔ ", theme.dim),
+            Weight::Person => ("◆", theme.waiting),
+            Weight::Failed => ("✗", theme.error),
+            Weight::Stuck => ("▲", theme.warn),
+            Weight::Waits => ("◔", theme.dim),
         };
         push(&problem.cause, head, theme.text);
         push(
             &state.keymap.told(problem.help),
-            ("  ", theme.dim),
+            (" ", theme.dim),
             theme.dim,
         );
     }
     if count == PROBLEMS_MAX {
         let words = format!("No more than {PROBLEMS_MAX} are listed.");
-        push(&words, ("  ", theme.dim), theme.dim);
+        push(&words, (" ", theme.dim), theme.dim);
     }
     out
 }

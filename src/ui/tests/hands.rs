@@ -405,7 +405,7 @@ fn a_worktree_goes_after_one_yes_and_work_in_it_after_another_key() {
         assert!(shown.contains(words), "{words}\n{shown}");
     }
     for (id, words) in [
-        (4, "The worktree stays: #4 is in progress there by alice."),
+        (4, "The worktree stays: alice has #4 in progress there."),
         (5, "#5 has no worktree"),
     ] {
         let mut state = merging_on(160, 45, id);

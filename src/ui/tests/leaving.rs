@@ -3,10 +3,12 @@
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
 
+use crate::domain::ids::{JobId, Name};
+use crate::domain::job::Job;
 use crate::domain::stamp::Stamp;
-use crate::protocol::Event;
 use crate::protocol::event::Level;
-use crate::ui::fixture::{NOON, blank, busy, busy_events, picture, press, started};
+use crate::protocol::{Event, EventKind};
+use crate::ui::fixture::{NOON, blank, busy, busy_events, picture, press, started, tell};
 use crate::ui::keymap::KeyMap;
 use crate::ui::replay::Player;
 use crate::ui::state::TWICE;
@@ -120,5 +122,43 @@ fn a_message_leaves_the_question_its_keys() {
         let after = line(&state);
         assert!(after.starts_with("· words"), "{after}");
         assert!(after.contains(&format!("  {own}")), "{after}");
+    }
+}
+
+#[test]
+fn what_leaving_ends_is_named() {
+    let job = |id: &str| EventKind::JobChanged {
+        job: Job {
+            id: JobId(id.into()),
+            agent: Name::lead(),
+            command: "sleep 500".into(),
+            began: Stamp(NOON),
+            ended: None,
+            tail: String::new(),
+        },
+    };
+    let one = "One background job is still running. Quit and end it?";
+    let two = "2 background jobs are still running. Quit and end them?";
+    for (mut state, jobs, asks) in [
+        (started(160, 45), vec![job("j1")], one),
+        (started(160, 45), vec![job("j1"), job("j2")], two),
+        (
+            busy(160, 45),
+            vec![job("j1")],
+            "One agent is still at work, one background job is",
+        ),
+    ] {
+        tell(&mut state, jobs);
+        assert_eq!(press(&mut state, "esc q"), []);
+        let said = picture(&state).replace("│", " ");
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let first = asks.split_once(". ").map_or(asks, |(first, _)| first);
+        assert!(said.contains(first), "{said}");
+        press(&mut state, "n ctrl+c");
+        let again = state.flash.as_ref().map(|f| f.text.clone());
+        assert!(
+            again.is_some_and(|t| t.contains("background job")),
+            "{first}"
+        );
     }
 }

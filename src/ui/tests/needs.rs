@@ -7,9 +7,9 @@ use crate::domain::request::{Decider, Decision, Request, RequestStatus, Verdict}
 use crate::domain::rule::Scope;
 use crate::protocol::{Command, EventKind};
 use crate::ui::attention::Window;
-use crate::ui::fixture::{busy, picture, plan, press, question, started, tell};
+use crate::ui::fixture::{busy, cells, permission, picture, plan, press, question, started, tell};
 use crate::ui::tests::scenes::cast::{asked, rules};
-use crate::ui::{Do, Msg, UiState, update};
+use crate::ui::{ColorDepth, Do, Msg, Theme, ThemeName, UiState, update};
 
 fn waiting(width: u16, height: u16, requests: Vec<Request>) -> UiState {
     let mut state = started(width, height);
@@ -249,4 +249,17 @@ fn what_the_lead_may_decide_comes_last_and_is_not_counted() {
     ruled.decider = Decider::Auto;
     let told = vec![EventKind::RequestChanged { request: ruled }];
     assert_eq!(tell(&mut state, told), []);
+}
+
+#[test]
+fn a_command_is_not_a_diff_where_its_lines_begin_with_a_sign() {
+    let mut asked = permission("p1");
+    asked.body =
+        "bash\n$ curl\n-X POST https://example.com\n+ x\n\nIt reaches other machines".into();
+    let state = waiting(100, 30, vec![asked]);
+    let theme = Theme::new(ThemeName::Light, ColorDepth::True);
+    let cells = cells(&state, &theme);
+    for at in cells.area.positions() {
+        assert_ne!(Some(cells[at].fg), theme.removed.fg, "{at:?}");
+    }
 }

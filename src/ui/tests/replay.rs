@@ -194,3 +194,19 @@ fn a_click_on_the_line_goes_there() {
         "{near} {far}"
     );
 }
+
+#[test]
+fn no_form_and_no_question_is_opened_that_would_change_a_recording() {
+    let mut state = replay(160, 45);
+    press(&mut state, "> > > > > > > >");
+    for keys in [
+        "esc 3 a", "esc 3 e", "esc 3 c", "esc 3 u", "esc 3 d", "esc 3 W", "esc 3 m", "esc 4 x",
+        "esc 4 X", "esc 4 n", "esc 6 a", "esc 6 A", "esc 6 r", "esc 6 c", "esc 6 e",
+    ] {
+        assert_eq!(press(&mut state, keys), [], "{keys}");
+        assert!(state.popups.is_empty(), "{keys}");
+        let said = state.flash.take().map(|flash| flash.text);
+        let words = "This is a recording: look around, nothing can be changed.";
+        assert_eq!(said.as_deref(), Some(words), "{keys}");
+    }
+}

@@ -4,10 +4,12 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, ModifierKe
 use pretty_assertions::assert_eq;
 
 use crate::domain::stamp::Stamp;
+use crate::domain::team::Activity;
 use crate::protocol::EventKind;
 use crate::protocol::event::Level;
-use crate::ui::fixture::{busy, press, tell};
+use crate::ui::fixture::{busy, name, press, tell};
 use crate::ui::keymap::{Changes, KeyMap};
+use crate::ui::pane::{Focus, Pane};
 use crate::ui::{Msg, UiState, update};
 
 /// What is said after `keys` on a screen of a crew at work.
@@ -119,4 +121,35 @@ fn the_keys_in_it_are_the_persons_own() {
         let text = state.flash.as_ref().map(|f| f.text.as_str());
         assert_eq!(text, Some(expected));
     }
+}
+
+#[test]
+fn the_keys_that_the_problems_tell_work_there() {
+    let mut state = busy(70, 20);
+    tell(
+        &mut state,
+        vec![EventKind::ActivityChanged {
+            agent: name("alice"),
+            activity: Activity::Stuck {
+                why: "ended its turn".into(),
+            },
+        }],
+    );
+    let cases = [
+        ("esc 3 p w", Focus::Pane(Pane::Needs)),
+        ("esc 3 p 4", Focus::Pane(Pane::Team)),
+        // It is there already: the pane is not given the whole screen.
+        ("esc 4 p 4", Focus::Pane(Pane::Team)),
+        ("esc 3 p i", Focus::Composer),
+    ];
+    for (keys, focus) in cases {
+        press(&mut state, keys);
+        let now = (state.popups.len(), state.zoom, state.focus);
+        assert_eq!(now, (0, None, focus), "{keys}");
+    }
+    // What is read has its own keys first, and in a search they are text.
+    press(&mut state, "esc 3 p n");
+    assert_eq!(state.popups.len(), 1);
+    press(&mut state, "/ \"w4\"");
+    assert_eq!(state.popups.len(), 1);
 }

@@ -7,8 +7,9 @@ use crate::domain::ids::Name;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::protocol::EventKind;
-use crate::ui::fixture::{busy, cells, picture, press, tell};
-use crate::ui::{ColorDepth, Msg, Theme, ThemeName, update};
+use crate::protocol::event::Level;
+use crate::ui::fixture::{busy, cells, name, picture, press, tell};
+use crate::ui::{ColorDepth, Msg, Theme, ThemeName, UiState, update};
 
 #[test]
 fn without_colour_nothing_is_coloured_and_the_bar_is_there() {
@@ -62,4 +63,72 @@ fn who_waits_in_line_shows_its_place() {
     let picture = picture(&state);
     let row = picture.lines().find(|l| l.contains("◔ alice"));
     assert!(row.is_some_and(|r| r.contains("queued 2")), "{picture}");
+}
+
+#[test]
+fn what_has_no_place_in_the_line_at_the_top_leaves_it_to_shorter_words() {
+    let does = |agent: &str, activity| EventKind::ActivityChanged {
+        agent: name(agent),
+        activity,
+    };
+    let why = || "the server said no".to_string();
+    let mut state = busy(70, 20);
+    tell(
+        &mut state,
+        vec![
+            does("alice", Activity::Failed { why: why() }),
+            does("bob", Activity::Stuck { why: why() }),
+        ],
+    );
+    let line = |state: &UiState| {
+        let picture = picture(state);
+        picture.lines().next().unwrap_or_default().to_string()
+    };
+    let mut cut = Vec::new();
+    for width in 60..160 {
+        update(&mut state, Msg::Resize(width, 20));
+        let line = line(&state);
+        let line = line.trim_matches('"').trim_end();
+        let room = usize::from(width).saturating_sub(line.chars().count());
+        // Both are at the right, and there is room for a blank around them.
+        let longest = if line.contains(" tok") { 0 } else { 10 };
+        let is_cut = longest > 0 && room > longest;
+        if is_cut {
+            cut.push(line.to_string());
+        }
+    }
+    assert_eq!(cut, Vec::<String>::new());
+}
+
+#[test]
+fn a_message_gives_its_colour_to_no_hint_and_is_not_cut_to_nothing() {
+    let theme = Theme::new(ThemeName::Terminal, ColorDepth::True);
+    let mut state = busy(70, 20);
+    press(&mut state, "esc 3");
+    state.say(Level::Warn, "a branch does not merge: ".repeat(5));
+    let shown = cells(&state, &theme);
+    let y = shown.area.bottom() - 1;
+    let help = shown.area.right() - 2;
+    assert_eq!(shown[(help, y)].symbol(), "p");
+    assert_eq!(shown[(help, y)].fg, ratatui::style::Color::Reset);
+    // The form has keys that leave it next to no room.
+    press(&mut state, "a");
+    state.say(Level::Warn, "a branch does not merge: ".repeat(5));
+    let picture = picture(&state);
+    let last = picture.lines().last().unwrap_or_default();
+    assert!(last.contains("▲ a branch does"), "{last}");
+    assert!(last.contains("Esc close"), "{last}");
+}
+
+#[test]
+fn beside_a_popup_stand_no_single_letters_of_what_it_covers() {
+    for (width, height) in [(70, 20), (60, 16)] {
+        let mut state = busy(width, height);
+        press(&mut state, "esc 3 ?");
+        for row in picture(&state).lines().filter(|l| l.contains("│ ")) {
+            let row: Vec<char> = row.trim_matches('"').chars().collect();
+            assert_eq!(row[..2], [' ', ' '], "{row:?}");
+            assert_eq!(row[row.len() - 2..], [' ', ' '], "{row:?}");
+        }
+    }
 }

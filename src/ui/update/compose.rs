@@ -5,6 +5,7 @@ use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::protocol::Command;
 use crate::protocol::event::Level;
+use crate::ui::boxes;
 use crate::ui::composer::Pasted;
 use crate::ui::first::{self, Weight};
 use crate::ui::keymap::{Action, Context, SLASH};
@@ -230,11 +231,10 @@ pub fn interrupt(state: &mut UiState, out: &mut Vec<Do>) {
     }
     state.quit_armed = Some(state.now);
     let key = state.keymap.key(Context::Everywhere, Action::Interrupt);
-    let text = match (state.seat.leaves(), state.at_stake()) {
+    let text = match (state.seat.leaves(), boxes::still(state)) {
         (Some(words), _) => format!("Press {key} again to leave.{words}"),
-        (None, 0) => format!("Press {key} again to quit."),
-        (None, 1) => format!("Press {key} again to quit. One agent is still at work."),
-        (None, n) => format!("Press {key} again to quit. {n} agents are still at work."),
+        (None, None) => format!("Press {key} again to quit."),
+        (None, Some(still)) => format!("Press {key} again to quit. {still}"),
     };
     state.say(Level::Info, text);
     // It goes when it no longer holds.

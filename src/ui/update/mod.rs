@@ -208,6 +208,14 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
         // The second key of a pair that means nothing is dropped with the first one.
         Found::Nothing if whole.contains(' ') => {}
         Found::Nothing => {
+            if let Some(action) = unknown::helps(state, &whole) {
+                state.popups.clear();
+                let is_there = |pane| state.focus == Focus::Pane(pane);
+                if !matches!(action, Action::Focus(pane) if is_there(pane)) {
+                    act(state, action, out);
+                }
+                return;
+            }
             text_key(state, key);
             unknown::tell(state, &whole);
         }
@@ -294,7 +302,8 @@ fn paste(state: &mut UiState, text: &str) {
 #[allow(clippy::too_many_lines)] // every action, once
 fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
     let refused = state.seat.refuses(action);
-    if let Some(why) = refused.or_else(|| first::refuses(state, action)) {
+    let refused = refused.or_else(|| first::refuses(state, action));
+    if let Some(why) = refused.or_else(|| replay::refuses(state, action)) {
         state.say(Level::Info, why);
         return;
     }

@@ -186,12 +186,12 @@ pub fn back(state: &mut UiState) {
     }
 }
 
-/// Closes the view; at the top leaves crewdeck, after a question when agents are at work.
+/// Closes the view; at the top leaves crewdeck, after a question when agents are at work or jobs run.
 pub fn close(state: &mut UiState, out: &mut Vec<Do>) {
     let is_view = !state.popups.is_empty() || state.zoom.is_some() || !state.shown.is_lead();
     if is_view && state.focus != Focus::Composer {
         back(state);
-    } else if state.at_stake() > 0 {
+    } else if state.at_stake() + state.jobs_at_stake() > 0 {
         state.popups.push(Popup::Confirm(Question::Quit));
     } else {
         out.push(Do::Quit);

@@ -7,6 +7,8 @@ use crate::domain::stamp::Stamp;
 use crate::protocol::Event;
 use crate::protocol::event::Level;
 use crate::ui::event_log::EventLog;
+use crate::ui::hints;
+use crate::ui::keymap::Action;
 use crate::ui::replay::{Player, Seek};
 use crate::ui::state::UiState;
 use crate::ui::tour::Tour;
@@ -105,6 +107,19 @@ pub fn recall(state: &mut UiState, before: Option<&Event>, events: &[Event]) {
         before = Some(event.seq);
         hear(state, event);
     }
+}
+
+/// Why `action` is not begun in a recording: nobody should fill in a form, or answer a question, that leads to nothing.
+pub fn refuses(state: &UiState, action: Action) -> Option<String> {
+    // These also show something, or leave.
+    let looks = [
+        Action::Compose,
+        Action::Diff,
+        Action::Interrupt,
+        Action::Models,
+    ];
+    let is_change = hints::acts_on_the_crew(action) && !looks.contains(&action);
+    (state.replay.is_some() && is_change).then(|| UNCHANGED.into())
 }
 
 /// Nothing that a person does to a recording reaches a crew.

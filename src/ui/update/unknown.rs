@@ -2,9 +2,10 @@
 
 use crate::domain::text::harmless;
 use crate::protocol::event::Level;
-use crate::ui::keymap::{Action, Bound, Context};
+use crate::ui::keymap::{Action, Bound, Context, Found};
 use crate::ui::keys;
 use crate::ui::pane::Pane;
+use crate::ui::popup::{Popup, Text};
 use crate::ui::state::UiState;
 
 /// Says that the key `name` does nothing here. While text is written nothing is said, and a warning that is not read yet
@@ -21,6 +22,22 @@ pub fn tell(state: &mut UiState, name: &str) {
         |place| format!("{key} works in {place}"),
     );
     state.say(Level::Info, words);
+}
+
+/// What the key `name` does where the problems are read: what is said there to help begins with it, so it closes them.
+pub fn helps(state: &UiState, name: &str) -> Option<Action> {
+    let reads = |p: &Popup| {
+        matches!(p, Popup::Reader(r) if r.text == Text::Problems) && p.context() == Context::Reader
+    };
+    if !state.popups.last().is_some_and(reads) {
+        return None;
+    }
+    match state.keymap.lookup(&[Context::Panes], name) {
+        Found::Action(
+            action @ (Action::Waiting | Action::Focus(_) | Action::Compose | Action::Models),
+        ) => Some(action),
+        Found::Action(_) | Found::Prefix | Found::Nothing => None,
+    }
 }
 
 /// Where an action of another pane can be done, and what it is in the words of the key map.

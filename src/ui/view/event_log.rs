@@ -153,10 +153,10 @@ fn look(line: &LogLine, theme: &Theme) -> (&'static str, Style) {
 
 fn shape(topic: Topic) -> &'static str {
     match topic {
-        Topic::Task => "○",
+        Topic::Task => "#",
         Topic::Mail => "→",
         Topic::Request => "◆",
-        Topic::Team => "●",
+        Topic::Team => "⊙",
         Topic::Worktree => "├",
         Topic::Model => "◔",
         Topic::Job => "$",

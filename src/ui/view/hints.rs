@@ -19,9 +19,13 @@ const BLANK: &str = " ";
 pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     if let Some(flash) = &state.flash {
         let (shape, style) = look::level(flash.level, theme);
-        let room = usize::from(message_room(state, row)).saturating_sub(2);
-        let text = fit(&format!(" {shape} {}", flash.text), room);
-        Line::styled(text, style).render(row, buffer);
+        // Not over the whole line: the hints behind it would take on what their own style leaves open.
+        let place = Rect {
+            width: message_room(state, row).saturating_sub(2),
+            ..row
+        };
+        let text = fit(&format!(" {shape} {}", flash.text), place.width.into());
+        Line::styled(text, style).render(place, buffer);
     }
     for placed in hint_line(state, row) {
         let hint = placed.what;

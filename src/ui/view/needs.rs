@@ -2,12 +2,11 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::frame::{self, Titles};
-use crate::domain::request::{Request, RequestKind};
+use crate::domain::request::Request;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::needs_card::{CardLine, Part};
 use crate::ui::pane::{Focus, Pane};
@@ -43,7 +42,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         buttons(state, request, theme, row, buffer);
     }
     for (line, row) in places.card.pinned.iter().zip(places.pinned.rows()) {
-        part(request, line, theme, row, buffer);
+        part(line, theme, row, buffer);
     }
     let first = frame::first_row(state.requests.len(), at, needs_card::listed(state));
     let listed = state.requests.cards().enumerate().skip(first);
@@ -74,7 +73,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
     let lines = places.card.lines.iter().skip(places.top);
     for (line, row) in lines.zip(places.text.rows()) {
-        part(request, line, theme, row, buffer);
+        part(line, theme, row, buffer);
     }
     let thumb = frame::thumb(state, Pane::Needs, theme);
     frame::scrollbar(places.bar(area), thumb, buffer);
@@ -107,12 +106,10 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
 }
 
 /// Draws a line of the card.
-fn part(request: &Request, (part, text): &CardLine, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+fn part((part, text): &CardLine, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     match part {
         Part::Detail => Line::styled(text.as_str(), theme.dim).render(row, buffer),
-        Part::Body => {
-            Line::styled(text.as_str(), body_style(request, text, theme)).render(row, buffer);
-        }
+        Part::Body => Line::styled(text.as_str(), theme.text).render(row, buffer),
         Part::Choice(_) => {
             let (key, words) = text.split_at_checked(3).unwrap_or(("", text));
             Line::from(vec![
@@ -121,18 +118,6 @@ fn part(request: &Request, (part, text): &CardLine, theme: &Theme, row: Rect, bu
             ])
             .render(row, buffer);
         }
-    }
-}
-
-fn body_style(request: &Request, line: &str, theme: &Theme) -> Style {
-    match request.kind {
-        RequestKind::Permission if line.starts_with('+') => theme.added,
-        RequestKind::Permission if line.starts_with('-') => theme.removed,
-        RequestKind::Permission
-        | RequestKind::Plan
-        | RequestKind::Shutdown
-        | RequestKind::Ceiling
-        | RequestKind::Question => theme.text,
     }
 }
 

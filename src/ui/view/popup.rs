@@ -21,6 +21,9 @@ use crate::ui::theme::Theme;
 use crate::ui::transcript::Drawn;
 use crate::ui::{bars, boxes, hit, pickers, readers, rows, sentence, text_search, writing};
 
+/// Most columns beside a popup in which nothing can be read.
+const BESIDE_MAX: u16 = 4;
+
 /// Draws a popup; where the cursor is to be comes back.
 pub fn draw(
     state: &UiState,
@@ -78,11 +81,38 @@ pub fn open(
     area: Rect,
     buffer: &mut Buffer,
 ) -> Rect {
+    if state.popups.last().is_some_and(covers) {
+        clear_beside(theme, area, buffer);
+    }
     let closes = if hit::has_mouse(state) { " ✕ " } else { "" };
     let inner = lay(title, below, theme, area, buffer);
     let mark = pickers::close_mark(area).intersection(area);
     Line::styled(closes, theme.accent).render(mark, buffer);
     inner
+}
+
+/// Clears the columns beside a popup that leaves next to none: single letters of what lies below would stand there.
+fn clear_beside(theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let screen = buffer.area;
+    let sides = [
+        Rect {
+            x: screen.x,
+            width: area.x.saturating_sub(screen.x),
+            ..area
+        },
+        Rect {
+            x: area.right(),
+            width: screen.right().saturating_sub(area.right()),
+            ..area
+        },
+    ];
+    if sides.iter().all(|side| side.width <= BESIDE_MAX) {
+        for side in sides {
+            let side = side.intersection(screen);
+            Clear.render(side, buffer);
+            buffer.set_style(side, theme.ground);
+        }
+    }
 }
 
 /// Draws the frame of what lies over the panes and goes by itself; the place inside comes back.

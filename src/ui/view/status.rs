@@ -19,7 +19,7 @@ use crate::ui::state::UiState;
 use crate::ui::textual::{count, dollars, fit, width};
 use crate::ui::theme::Theme;
 
-/// A piece of the line; of those that do not fit, the last ones in rank go first.
+/// A piece of the line; those of the first ranks take their room first.
 struct Piece {
     rank: u8,
     text: String,
@@ -81,14 +81,14 @@ fn pieces(state: &UiState, theme: &Theme, row: Rect) -> Vec<Placed<Piece>> {
     {
         left = self::left(state, theme, Words::Short);
     }
-    while total(&left) + total(&right) + 1 > columns {
-        let worst = left.iter().chain(&right).map(|p| p.rank).max().unwrap_or(0);
-        if worst == 0 {
-            break;
-        }
-        left.retain(|p| p.rank != worst);
-        right.retain(|p| p.rank != worst);
-    }
+    let dropped = without_place(left.iter().chain(&right), columns);
+    let mut at = 0;
+    let mut keeps = |_: &Piece| {
+        at += 1;
+        !dropped.contains(&(at - 1))
+    };
+    left.retain(&mut keeps);
+    right.retain(&mut keeps);
     let wide = |piece: Piece| (width(&piece.text) + 2, piece);
     let behind = u16::try_from(total(&right))
         .unwrap_or(u16::MAX)
@@ -101,6 +101,24 @@ fn pieces(state: &UiState, theme: &Theme, row: Rect) -> Vec<Placed<Piece>> {
     let mut out = bars::place(row, left.into_iter().map(wide));
     out.extend(bars::place(end, right.into_iter().map(wide)));
     out
+}
+
+/// The places of the pieces that have no room. What matters most takes its room first; a long one that finds none leaves
+/// it to shorter ones behind it.
+fn without_place<'a>(pieces: impl Iterator<Item = &'a Piece>, columns: usize) -> Vec<usize> {
+    let mut all: Vec<(usize, &Piece)> = pieces.enumerate().collect();
+    all.sort_by_key(|(_, piece)| piece.rank);
+    let mut taken = 1;
+    let mut dropped = Vec::new();
+    for (at, piece) in all {
+        let wide = width(&piece.text) + 2;
+        if piece.rank == 0 || taken + wide <= columns {
+            taken += wide;
+        } else {
+            dropped.push(at);
+        }
+    }
+    dropped
 }
 
 fn total(pieces: &[Piece]) -> usize {

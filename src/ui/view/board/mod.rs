@@ -84,7 +84,7 @@ fn title(state: &UiState, shown: &Shown) -> String {
             format!("{name} · {hits} of {}", state.board.len())
         }
         Shown::List(Why::Many(count)) => format!("{name} · list: {count} tasks"),
-        Shown::List(Why::Deep(steps)) => format!("{name} · list: {steps} steps deep"),
+        Shown::List(Why::Deep(_)) => format!("{name} · list: too long to draw"),
         Shown::List(Why::Tangled) => format!("{name} · list: too many lines"),
     }
 }

@@ -9,7 +9,7 @@ use crate::pty::Screen;
 /// Bob wants his plan approved; the lead talks of other things until it has been reminded often enough.
 fn planned(lead: &str) -> String {
     format!(
-        r#"
+        r"
 rules:
   - agent: lead
     when: ^go$
@@ -31,7 +31,7 @@ rules:
     when: .
     times: 0
     say: fine
-"#
+"
     )
 }
 
@@ -114,7 +114,7 @@ fn a_lead_that_decides_when_it_is_reminded_is_not_reminded_again() {
 #[test]
 fn a_permission_that_a_subagent_waits_for_is_one_too() {
     let project = Project::new();
-    let script = r#"
+    let script = r"
 rules:
   - agent: lead
     when: ^go$
@@ -127,7 +127,7 @@ rules:
   - when: .
     times: 0
     say: fine
-"#;
+";
     let (ran, _) = run(&project, script, &["go", "--tool", "lead"]);
     assert_eq!(ran.code(), 1, "{}", ran.err());
     let said = ran.err();

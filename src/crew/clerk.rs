@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::oneshot;
 
+use super::undecided::Waiter;
 use super::{Shared, lock};
 use crate::agent::driver::blocking;
 use crate::domain::ids::{LetterId, Name, RequestId};
@@ -30,12 +31,6 @@ pub struct Clerk {
     /// One reader at a time, so that changes are told in order and once. Whether it is the first reading, which
     /// finds what earlier crews have dealt with.
     reading: tokio::sync::Mutex<Reading>,
-}
-
-/// An agent whose call goes on when its request is decided.
-pub struct Waiter {
-    pub(super) from: Name,
-    pub(super) tell: oneshot::Sender<Request>,
 }
 
 /// Which reading of the requests comes next.
@@ -70,6 +65,7 @@ impl Shared {
         from: &Name,
         asking: Asking,
     ) -> Result<Request, String> {
+        let _chore = self.chore();
         let request = self.new_request(from, asking);
         self.put(request.clone()).await?;
         self.hand_over(&request).await;
@@ -85,6 +81,8 @@ impl Shared {
         if let Some(granted) = self.take_granted(from, asking.kind, &asking.body) {
             return Ok(granted);
         }
+        // Until its decider has it: before that, nobody waits in vain.
+        let chore = self.chore();
         let (request, is_new) = match self.waits_already(from, asking.kind, &asking.body).await {
             Some(request) => (request, New::No),
             None => (self.new_request(from, asking), New::Yes),
@@ -110,6 +108,7 @@ impl Shared {
         if kind == RequestKind::Permission {
             self.approve_covered().await;
         }
+        drop(chore);
         if request.decider == Decider::Ask {
             let activity = Activity::NeedsYou { request: kind };
             self.publish(EventKind::ActivityChanged {

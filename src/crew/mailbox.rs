@@ -1,7 +1,6 @@
 //! Whether letters wait for an agent that it can take now; and the wait for another program that takes them.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::{Shared, lock};
@@ -60,8 +59,7 @@ impl Shared {
         if !lock(&self.awaited).insert(name.clone()) {
             return;
         }
-        self.chores.fetch_add(1, Ordering::SeqCst);
-        let (shared, name) = (Arc::clone(self), name.clone());
+        let (shared, name, chore) = (Arc::clone(self), name.clone(), self.chore());
         self.tracker.spawn(async move {
             let stop = shared.stop.clone();
             let awaited = tokio::time::timeout(PATIENCE, shared.reader_ends(&name));
@@ -74,17 +72,13 @@ impl Shared {
                     "The letters of {name} are being read by another program, which does not end (crewdeck mail read?): they wait until it has ended."
                 );
                 shared.notice(Level::Warn, text).await;
-                shared.chores.fetch_sub(1, Ordering::SeqCst);
-                shared.beat();
+                drop(chore);
                 tokio::select! {
                     () = stop.cancelled() => return,
                     () = shared.reader_ends(&name) => {}
                 }
             }
             lock(&shared.awaited).remove(&name);
-            if has_ended {
-                shared.chores.fetch_sub(1, Ordering::SeqCst);
-            }
             shared.changed();
         });
     }

@@ -2,6 +2,7 @@
 
 mod branches;
 mod ceilings;
+mod chore;
 mod clerk;
 mod commands;
 mod host;
@@ -224,7 +225,7 @@ struct Shared {
     begun: AtomicU64,
     /// Prompts that were accepted and have not reached their agent yet.
     queued: AtomicUsize,
-    /// What the crew itself is at: merges that follow from a completed task.
+    /// How much the crew itself is at.
     chores: AtomicUsize,
     /// News of teammates that the lead has not been woken for.
     news: AtomicUsize,
@@ -373,8 +374,10 @@ impl Crew {
 impl Shared {
     /// Starts the crew's own work, and with it the agents.
     fn let_begin(self: &Arc<Self>, lead: lead::Lead, mates: Vec<mate::Back>) {
-        let agents = Arc::clone(self);
+        // Until all have begun, and what waited is handed over again, nobody rests.
+        let (agents, chore) = (Arc::clone(self), self.chore());
         let begin = move || {
+            let _chore = chore;
             lead.begin(&agents);
             for member in mates {
                 member.begin(&agents);

@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::{Shared, Standing, lock};
 use crate::agent::driver::{Control, blocking};
@@ -214,16 +213,14 @@ impl Shared {
             if !lock(&self.placed).insert(task.id) {
                 continue;
             }
-            let (shared, id) = (Arc::clone(self), task.id);
-            self.chores.fetch_add(1, Ordering::SeqCst);
+            let (shared, id, chore) = (Arc::clone(self), task.id, self.chore());
             self.tracker.spawn(async move {
                 // One that could not be made is told once, and not tried at each look at the board. Where it is removed one
                 // day, whoever claims the task again gets another.
                 if shared.place_and_tell(id).await == Placing::Over {
                     lock(&shared.placed).remove(&id);
                 }
-                shared.chores.fetch_sub(1, Ordering::SeqCst);
-                shared.beat();
+                drop(chore);
             });
         }
     }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use tokio::sync::oneshot;
+
 use super::{Shared, Standing, lock};
 use crate::agent::driver::blocking;
 use crate::domain::ids::{Name, RequestId};
@@ -15,6 +17,12 @@ const NAMED_MAX: usize = 8;
 
 /// How often the lead was reminded, by request. Only of those that wait still: bounded by them.
 pub type Reminded = BTreeMap<RequestId, u32>;
+
+/// An agent whose call goes on when its request is decided.
+pub struct Waiter {
+    pub(super) from: Name,
+    pub(super) tell: oneshot::Sender<Request>,
+}
 
 /// What came of the wish to remind the lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,10 +45,12 @@ impl Shared {
         waits > 0 && out.filter(|parent| parent.same(name)).count() <= waits
     }
 
-    /// The requests that wait, when the person is to decide none of them; `None`: it is, or they can not be read.
+    /// The requests that wait, when the person is to decide none of them. `None`: it is, one was decided and who waits
+    /// is about to hear of it, or they can not be read.
     pub(super) async fn left_to_lead(&self) -> Option<Vec<Request>> {
+        let waiting: Vec<RequestId> = lock(&self.clerk.waiting).keys().cloned().collect();
         if !self.has_open_request() {
-            return Some(Vec::new());
+            return waiting.is_empty().then(Vec::new);
         }
         let requests = self.requests.clone();
         let reading = blocking(move || requests.read_all()).await.ok()?;
@@ -53,7 +63,8 @@ impl Shared {
             Decider::Lead | Decider::Auto | Decider::Deny => true,
             Decider::Ask => self.deciders.question != Decider::Ask,
         };
-        open.iter().all(is_left).then_some(open)
+        let is_open = |id: &RequestId| open.iter().any(|r| r.id == *id);
+        (waiting.iter().all(is_open) && open.iter().all(is_left)).then_some(open)
     }
 
     /// Reminds the lead of what it has not decided, if it was not reminded often enough.

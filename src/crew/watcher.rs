@@ -62,8 +62,11 @@ pub async fn watch(shared: Arc<Shared>, begin: impl FnOnce() + Send) {
     // They were read before anybody watched them.
     shared.read_skills().await;
     shared.hand_over_again().await;
-    shared.chores.fetch_add(1, Ordering::SeqCst);
-    shared.tracker.spawn(catch_up(Arc::clone(&shared)));
+    let (chore, crew) = (shared.chore(), Arc::clone(&shared));
+    shared.tracker.spawn(async move {
+        crew.merge_what_waits().await;
+        drop(chore);
+    });
     begin();
     let mut again = Instant::now() + AGAIN;
     loop {
@@ -97,12 +100,6 @@ pub async fn watch(shared: Arc<Shared>, begin: impl FnOnce() + Send) {
             }
         }
     }
-}
-
-async fn catch_up(shared: Arc<Shared>) {
-    shared.merge_what_waits().await;
-    shared.chores.fetch_sub(1, Ordering::SeqCst);
-    shared.beat();
 }
 
 impl Shared {
@@ -149,12 +146,10 @@ impl Shared {
                 continue;
             }
             if !task.worktree.is_empty() {
-                let (shared, task) = (Arc::clone(self), Arc::clone(task));
-                self.chores.fetch_add(1, Ordering::SeqCst);
+                let (shared, task, chore) = (Arc::clone(self), Arc::clone(task), self.chore());
                 self.tracker.spawn(async move {
                     shared.completed(&task).await;
-                    shared.chores.fetch_sub(1, Ordering::SeqCst);
-                    shared.beat();
+                    drop(chore);
                 });
             }
             if let Some(lead) = self.handle(&Name::lead()) {

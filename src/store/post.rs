@@ -205,14 +205,14 @@ impl Post {
     }
 
     /// Writes down how far `name` has read.
-    pub(super) fn set_cursor(&self, name: &Name, cursor: &Cursor) -> Result<(), StoreError> {
+    pub(super) fn set_cursor(&self, name: &Name, cursor: Cursor) -> Result<(), StoreError> {
         let _lock = self.lock(name)?;
         let path = self.cursor_path(name);
         if plain::open(&path).is_err_and(|e| plain::is_strange(&e)) {
             // A folder in its place could not be written over.
             atomic::set_aside(&path)?;
         }
-        atomic::write(&path, &serde_json::to_vec(cursor)?)
+        atomic::write(&path, &serde_json::to_vec(&cursor)?)
     }
 
     /// How long the inbox of `name` is, in bytes; 0: there is none.

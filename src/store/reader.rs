@@ -100,7 +100,7 @@ impl Reader {
         let (post, name) = (&self.post, &self.name);
         if post.cursor(name)?.offset > post.size(name)? {
             // A foreign reader has cut it. Noted at once: it may grow beyond the old mark before the next look.
-            post.set_cursor(name, &Cursor::default())?;
+            post.set_cursor(name, Cursor::default())?;
         }
         let (mut pending, bad) = post.seen(name)?;
         if !bad.is_empty() {
@@ -126,7 +126,7 @@ impl Reader {
         if cursor.offset > size || cursor.offset <= known {
             return Ok(());
         }
-        post.set_cursor(name, cursor)
+        post.set_cursor(name, *cursor)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::pty::Screen;
 /// Bob wants his plan approved; the lead talks of other things until it has been reminded often enough.
 fn planned(lead: &str) -> String {
     format!(
-        r#"
+        r"
 rules:
   - agent: lead
     when: ^go$
@@ -31,7 +31,7 @@ rules:
     when: .
     times: 0
     say: fine
-"#
+"
     )
 }
 
@@ -114,7 +114,7 @@ fn a_lead_that_decides_when_it_is_reminded_is_not_reminded_again() {
 #[test]
 fn a_permission_that_a_subagent_waits_for_is_one_too() {
     let project = Project::new();
-    let script = r#"
+    let script = r"
 rules:
   - agent: lead
     when: ^go$
@@ -127,7 +127,7 @@ rules:
   - when: .
     times: 0
     say: fine
-"#;
+";
     let (ran, _) = run(&project, script, &["go", "--tool", "lead"]);
     assert_eq!(ran.code(), 1, "{}", ran.err());
     let said = ran.err();
@@ -135,6 +135,44 @@ rules:
         said.contains("a permission for bob waits") && said.contains("reminded 3 times"),
         "{said}"
     );
+}
+
+#[test]
+fn what_is_decided_at_once_is_never_waited_for_in_vain() {
+    let script = r#"
+rules:
+  - agent: lead
+    when: ^go$
+    calls: [{ tool: spawn_teammate, input: { name: bob, role: painter, prompt: Wash the brushes } }]
+  - agent: lead
+    when: '"type": "permission_request",[^}]*"request_id": "(\w+)"'
+    times: 0
+    calls: [{ tool: decide_request, input: { request_id: "{{1}}", approve: true } }]
+  - agent: bob
+    when: Wash the brushes
+    calls: [CALLS]
+  - when: .
+    times: 0
+    say: fine
+"#;
+    // Each is asked about, and by another command: one answer would cover all that are alike.
+    let call = |n: u32| {
+        format!(r#"{{ tool: bash, input: {{ command: "git reset --quiet --hard; echo {n}" }} }}"#)
+    };
+    for (decider, count) in [("auto", 25), ("lead", 8)] {
+        let project = Project::repository(&[("a.txt", "a\n")]);
+        let calls: Vec<String> = (0..count).map(call).collect();
+        let script = script.replace("CALLS", &calls.join(", "));
+        let (ran, _) = run(&project, &script, &["go", "--tool", decider]);
+        assert_eq!(ran.code(), 0, "{decider}: {}", ran.err());
+        assert_eq!(reminders(&project), 0, "{decider}");
+        let requests = std::fs::read_dir(project.file(".team/requests")).unwrap();
+        let names = requests.map(|e| e.unwrap().file_name().into_string().unwrap());
+        assert_eq!(
+            names.filter(|n| n.ends_with(".json")).count(),
+            count as usize
+        );
+    }
 }
 
 #[test]

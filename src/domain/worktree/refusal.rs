@@ -140,7 +140,7 @@ pub enum WorktreeError {
         /// Which one.
         name: WorktreeName,
         /// What would be lost.
-        losses: Losses,
+        losses: Box<Losses>,
     },
     /// Something would be lost.
     #[error("worktree {name} stays, it has {losses}")]

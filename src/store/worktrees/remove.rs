@@ -35,8 +35,10 @@ impl Allowed<'_> {
             return may_remove(tree, state, Removal::OnlyIfSafe);
         }
         if losses != *told {
-            let name = tree.name.clone();
-            return Err(WorktreeError::Changed { name, losses });
+            return Err(WorktreeError::Changed {
+                name: tree.name.clone(),
+                losses: Box::new(losses),
+            });
         }
         may_remove(tree, state, Removal::WhatIsLostIsKnown)
     }

@@ -4,6 +4,7 @@ mod board;
 mod complete;
 mod compose;
 mod costs;
+mod cursor;
 mod decide;
 mod event_log;
 mod events;

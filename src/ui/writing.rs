@@ -15,6 +15,10 @@ use super::textual::wrap;
 
 /// The columns of the names of the fields of a form.
 const NAMES: u16 = 14;
+/// Most rows of a field of one line: what does not fit into one row goes on in the next.
+const LINE_ROWS: u16 = 3;
+/// Rows that the description keeps.
+const DESCRIPTION_ROWS: u16 = 3;
 /// Most rows that say what is wrong.
 const ERROR_ROWS: usize = 3;
 
@@ -26,15 +30,14 @@ pub fn room(state: &UiState) -> Option<Room> {
         }
         Some(popup @ Popup::Task(form)) => {
             let places = fields(state, popup, form);
-            let own = places.fields.iter().find(|(of, _)| *of == form.field);
+            let own = places.each.iter().find(|(of, _)| *of == form.field);
             own.map(|(_, area)| words(*area).into())
         }
-        Some(_) => None,
         None if state.focus == Focus::Composer => {
             let area = layout::layout(state, state.size).composer;
             area.map(|area| composer(area).into())
         }
-        None => None,
+        Some(_) | None => None,
     }
 }
 
@@ -57,14 +60,14 @@ pub fn comment(state: &UiState, popup: &Popup) -> Rect {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fields {
     /// The fields, each with its name.
-    pub fields: Vec<(Field, Rect)>,
+    pub each: Vec<(Field, Rect)>,
     /// What is wrong, in rows.
     pub wrong: Vec<String>,
     /// Where that stands.
     pub error: Rect,
 }
 
-/// The parts of the form of a task: a field a row, the description in what is left.
+/// The parts of the form of a task: as many rows as the words of a field need, the description in what is left.
 pub fn fields(state: &UiState, popup: &Popup, form: &TaskForm) -> Fields {
     let inner = inside(boxes::place(state, state.size, popup).area);
     // The last row has the buttons, and the one above it is free.
@@ -75,21 +78,36 @@ pub fn fields(state: &UiState, popup: &Popup, form: &TaskForm) -> Fields {
     let small = |n: usize| u16::try_from(n).unwrap_or(0);
     let (mut rest, below) = cut_top(inner, room - small(wrong.len()));
     let others = small(count - 1);
-    let description = rest.height.saturating_sub(others);
-    let mut fields = Vec::new();
-    for field in Field::ALL {
-        let height = match field {
-            Field::Description => description,
-            Field::Subject | Field::Waits | Field::Tags => 1,
+    let mut spare = rest.height.saturating_sub(others + DESCRIPTION_ROWS);
+    let room = Room {
+        width: words(inner).width,
+        height: LINE_ROWS,
+    };
+    let lines = Field::ALL.map(|field| match field {
+        Field::Description => 0,
+        Field::Subject | Field::Waits | Field::Tags => {
+            let more = small(form.part(field).window(room).rows.len().saturating_sub(1));
+            let more = more.min(spare);
+            spare -= more;
+            1 + more
+        }
+    });
+    let description = rest.height.saturating_sub(lines.iter().sum());
+    let mut each = Vec::new();
+    for (field, height) in Field::ALL.into_iter().zip(lines) {
+        let height = if field == Field::Description {
+            description
+        } else {
+            height
         };
         let (own, after) = cut_top(rest, height);
         rest = after;
         if !own.is_empty() {
-            fields.push((field, own));
+            each.push((field, own));
         }
     }
     Fields {
-        fields,
+        each,
         error: cut_top(below, small(wrong.len())).0,
         wrong,
     }
@@ -98,4 +116,35 @@ pub fn fields(state: &UiState, popup: &Popup, form: &TaskForm) -> Fields {
 /// The rows of the text in a field, beside its name.
 pub fn words(field: Rect) -> Rect {
     cut_left(field, NAMES).1
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::ui::fixture::{busy, press};
+
+    #[test]
+    fn a_field_of_one_line_has_as_many_rows_as_its_words_need() {
+        let words = "Measure how long the reader takes for each of the versions of the format. ";
+        // The screen, how often the words stand there, and the rows of the fields.
+        for ((width, height), times, expected) in [
+            ((160, 45), 0, [1, 11, 1, 1]),
+            ((160, 45), 1, [2, 10, 1, 1]),
+            ((160, 45), 9, [3, 9, 1, 1]),
+            ((60, 16), 0, [1, 5, 1, 1]),
+            ((60, 16), 9, [3, 3, 1, 1]),
+        ] {
+            let mut state = busy(width, height);
+            press(&mut state, &format!("esc 3 a \"{}\"", words.repeat(times)));
+            let popup = state.popups.last().unwrap();
+            let Popup::Task(form) = popup else {
+                panic!("{popup:?}");
+            };
+            let places = fields(&state, popup, form).each;
+            let rows: Vec<u16> = places.iter().map(|(_, area)| area.height).collect();
+            assert_eq!(rows, expected, "{width}x{height}, {times} times");
+        }
+    }
 }

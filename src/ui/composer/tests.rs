@@ -288,6 +288,32 @@ proptest! {
         }
     }
 
+    /// Whatever is pressed, in whatever room: the cursor is in view, and a click at it leaves it there.
+    #[test]
+    fn the_cursor_is_always_in_view_and_a_click_at_it_moves_nothing(
+        text in "([a-c 中👍é]{0,30}\n?){0,9}",
+        keys in proptest::collection::vec(
+            proptest::sample::select(vec![
+                "up", "down", "left", "right", "home", "end", "backspace", "delete", "a", "space", "ctrl+w", "alt+b",
+            ]),
+            0..40,
+        ),
+        (width, height) in (2u16..30, 1u16..9),
+    ) {
+        let mut composer = Composer::default();
+        composer.set(&text);
+        for key in keys {
+            composer.key(keys::parse(key).unwrap(), width);
+            composer.reveal(room(width, height));
+            let window = composer.window(room(width, height));
+            let (row, column) = window.cursor;
+            prop_assert!(usize::from(row) < window.rows.len() && column < width, "{window:?}");
+            prop_assert!(window.rows.len() <= usize::from(height));
+            composer.click(room(width, height), row, column);
+            prop_assert_eq!(composer.window(room(width, height)), window);
+        }
+    }
+
     #[test]
     fn nothing_that_is_typed_is_out_of_sight(line in anything(), width in 4usize..40) {
         let rows = rows(&line, width);

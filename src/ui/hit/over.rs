@@ -105,7 +105,7 @@ pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
                 }
             }
             if let Popup::Task(form) = popup {
-                for (field, at) in writing::fields(state, popup, form).fields {
+                for (field, at) in writing::fields(state, popup, form).each {
                     put(at, Hit::Field(field));
                 }
             }

@@ -4,21 +4,17 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::answer::{Answer, Stream};
-use super::cell::{Fold, Kind};
-use super::markdown::{Joint, Onward};
-use super::run::duration;
+use super::cell::Kind;
+use super::markdown::{Filled, Joint, Measured, Onward, Rules, Shared};
+use super::thoughts::thoughts;
 use super::{fold, markdown};
 use crate::domain::text::harmless;
 use crate::protocol::event::Level;
 use crate::ui::theme::Theme;
-use crate::ui::wrap::{Break, Margin, Row, fit, width, wrap};
+use crate::ui::wrap::{Break, Margin, Row, wrap};
 
 /// Said behind an answer that holds a tool call as text.
 pub const CALL_AS_TEXT: &str = "the model wrote a tool call as text; it was not run (its server's chat template may lack tool support)";
-/// Fewest columns in which the first line of folded thoughts is shown.
-const LEAST_THOUGHT: usize = 12;
-/// Most rows of thoughts that are shown when they are opened.
-const THOUGHTS_MAX: usize = 400;
 
 /// Whether a cell is the selected one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +66,10 @@ struct Part {
     ink: usize,
     /// What goes on behind it.
     onward: Onward,
+    /// What its first table would have by itself.
+    measured: Option<Measured>,
+    /// What the table that it is a piece of has in common with the other pieces.
+    shared: Option<Shared>,
 }
 
 /// Which words of which answer: they never change.
@@ -229,31 +229,106 @@ fn said(
     let mut known = old.map_or_else(Vec::new, |old| old.parts);
     let mut words_above = Words::None;
     let mut onward = Onward::default();
-    for (at, place) in answer.pieces().enumerate() {
-        let piece = Piece {
+    let pieces: Vec<markdown::Piece> = answer.pieces().collect();
+    let goes_on = |_: &markdown::Piece, next: &markdown::Piece| is_table(next);
+    for run in pieces.chunk_by(goes_on) {
+        // Behind the head, the parts are the pieces in their order.
+        let at = out.parts.len();
+        let wanted = |place: &markdown::Piece| Piece {
             origin: answer.origin,
             epoch: answer.text.epoch(),
-            place,
+            place: place.clone(),
         };
-        // Behind the head, the parts are the pieces in their order.
-        match known.get_mut(at + 1) {
-            Some(same) if same.piece.as_ref() == Some(&piece) => {
-                out.parts.push(std::mem::take(same));
-            }
-            Some(_) | None => out.push_anew(words(answer, piece, onward, words_above, page)),
-        }
-        if let Some(part) = out.parts.last() {
+        let same = |(at, place): (usize, &markdown::Piece)| {
+            let part = known.get_mut(at)?;
+            (part.piece.as_ref() == Some(&wanted(place))).then(|| std::mem::take(part))
+        };
+        let old: Vec<Option<Part>> = (at..).zip(run).map(same).collect();
+        let common = old.iter().flatten().find_map(|part| part.shared.clone());
+        let mut parts = Vec::new();
+        for (place, old) in run.iter().zip(old) {
+            let old = old.filter(|part| run.len() > 1 || part.shared.is_none());
+            let part = old.unwrap_or_else(|| {
+                let common = common.clone().filter(|_| run.len() > 1);
+                let part = words(answer, wanted(place), (onward, common), words_above, page);
+                out.fresh += part.rows.len();
+                part
+            });
             if !part.rows.is_empty() {
                 words_above = Words::Some;
             }
             onward = part.onward;
+            parts.push(part);
         }
+        if run.len() > 1 {
+            out.fresh += agree(&mut parts, answer, words_before(&out.parts), page);
+        }
+        out.parts.append(&mut parts);
     }
     if answer.progress == Stream::ClosedWithCall {
         let rows = plain(&format!("▲ {CALL_AS_TEXT}"), page.theme.dim, page);
         out.push_anew(Part::rows(rows, 0));
     }
     out
+}
+
+fn is_table(piece: &markdown::Piece) -> bool {
+    matches!(piece.joint, Joint::Table(_))
+}
+
+/// Draws those of the pieces of one table anew that were drawn with other columns or rules than all of them need now.
+/// How many rows that took comes back.
+fn agree(parts: &mut [Part], answer: &Answer, above: Words, page: Page<'_>) -> usize {
+    let mut wished: Vec<usize> = Vec::new();
+    for own in parts.iter().filter_map(|part| part.measured.as_ref()) {
+        wished.resize(wished.len().max(own.wished.len()), 1);
+        for (all, own) in wished.iter_mut().zip(&own.wished) {
+            *all = (*all).max(*own);
+        }
+    }
+    let mut fresh = 0;
+    // The columns first; then it is seen whether there are rows of several lines.
+    for _ in 0..2 {
+        let plain = Shared::of(&wished, page.columns, Rules::None);
+        let fits = |part: &&Part| {
+            part.shared
+                .as_ref()
+                .is_some_and(|s| s.widths == plain.widths)
+        };
+        let is_tall = |part: &Part| {
+            part.measured
+                .as_ref()
+                .is_some_and(|m| m.rules == Rules::Drawn)
+        };
+        let rules = if parts.iter().filter(fits).any(is_tall) {
+            Rules::Drawn
+        } else {
+            Rules::None
+        };
+        let common = Shared { rules, ..plain };
+        let mut words_above = above;
+        for part in parts.iter_mut() {
+            if part.shared.as_ref() != Some(&common)
+                && let Some(piece) = part.piece.take()
+            {
+                // No list and no code goes on into a table, nor from one of its pieces to the next.
+                let before = (Onward::default(), Some(common.clone()));
+                *part = words(answer, piece, before, words_above, page);
+                fresh += part.rows.len();
+            }
+            words_above = Words::Some;
+        }
+    }
+    fresh
+}
+
+fn words_before(parts: &[Part]) -> Words {
+    // The first part is the head.
+    if parts.iter().skip(1).any(|part| !part.rows.is_empty()) {
+        Words::Some
+    } else {
+        Words::None
+    }
 }
 
 /// Whether words of the same answer stand above a piece of it.
@@ -263,10 +338,26 @@ enum Words {
     Some,
 }
 
-fn words(answer: &Answer, piece: Piece, before: Onward, above: Words, page: Page<'_>) -> Part {
+fn words(
+    answer: &Answer,
+    piece: Piece,
+    (before, shared): (Onward, Option<Shared>),
+    above: Words,
+    page: Page<'_>,
+) -> Part {
     let text = answer.text.as_str();
-    let (mut rows, ink, onward) =
-        markdown::piece(text, &piece.place, before, page.columns, page.theme);
+    let Filled {
+        mut rows,
+        ink,
+        onward,
+        measured,
+    } = markdown::piece(
+        text,
+        &piece.place,
+        (before, shared.clone()),
+        page.columns,
+        page.theme,
+    );
     // What goes on is not set apart.
     if above == Words::Some && !rows.is_empty() && piece.place.joint == Joint::Apart {
         rows.insert(0, Row::default());
@@ -276,51 +367,7 @@ fn words(answer: &Answer, piece: Piece, before: Onward, above: Words, page: Page
         rows,
         ink,
         onward,
-    }
-}
-
-/// The thoughts before an answer: one line of them, or all.
-fn thoughts(answer: &Answer, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
-    let text = answer.thinking.as_str().trim();
-    let dim = page.theme.dim;
-    let sign = match mark {
-        Mark::Selected => page.theme.selection,
-        Mark::Plain => dim,
-    };
-    let margin = Margin::hanging(vec![Span::styled("∴", sign), " ".into()], vec!["  ".into()]);
-    match answer.fold {
-        Fold::Folded => {
-            // What is thought right now stands at the end; what was thought is known by its beginning.
-            let mut lines = text.lines().filter(|l| !l.trim().is_empty());
-            let (said, line) = match answer.progress {
-                Stream::Open => ("thinking", lines.next_back()),
-                Stream::Closed | Stream::ClosedWithCall => ("thought", lines.next()),
-            };
-            let said = match answer.thought_ms {
-                0..1000 => said.to_string(),
-                ms @ 1000..60_000 => format!("{said} for {} s", ms / 1000),
-                ms => format!("{said} for {}", duration(ms)),
-            };
-            let mut spans = vec![Span::styled("∴", sign), " ".into()];
-            let room = page.columns.saturating_sub(2);
-            spans.push(Span::styled(fit(&said, room.max(1)), dim));
-            let margin = spans.len();
-            let room = room.saturating_sub(width(&said) + 3);
-            // A word or two say nothing.
-            if room >= LEAST_THOUGHT {
-                spans.push(Span::styled(" · ", dim));
-                spans.push(Span::styled(
-                    fit(&harmless(line.unwrap_or_default()), room),
-                    dim,
-                ));
-            }
-            let ink = 0;
-            vec![Row { spans, ink, margin }]
-        }
-        Fold::Open => {
-            let words = [Span::styled(harmless(text), dim)];
-            let rows = wrap(&words, page.columns, &margin, Break::Words, ink);
-            fold::some(rows, THOUGHTS_MAX, page)
-        }
+        measured,
+        shared,
     }
 }

@@ -25,6 +25,7 @@ mod run;
 mod search;
 #[cfg(test)]
 mod tests;
+mod thoughts;
 mod view;
 
 use std::collections::VecDeque;

@@ -20,6 +20,7 @@ use crate::ui::state::{MODELS_MAX, Models, UiState};
 use crate::ui::{pane::Focus, pane::Pane, peek, rows, sentence};
 
 /// Takes an event in.
+#[allow(clippy::too_many_lines)] // every event, once
 pub fn event(state: &mut UiState, event: &Event) {
     if event.at.0 > state.now.0 {
         state.now = event.at;

@@ -4,6 +4,7 @@ mod board;
 mod complete;
 mod compose;
 mod costs;
+mod cursor;
 mod decide;
 mod event_log;
 mod events;
@@ -139,7 +140,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
             state.dirty = true;
         }
     }
-    if may_write {
+    if may_write && state.dirty {
         compose::reveal(state);
     }
     out.extend(state.attention.due(state.now).map(Do::Call));

@@ -1,21 +1,20 @@
 //! The mouse: the wheel scrolls what lies under it, a click does what lies there, a pull moves what is held.
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Position;
 
-use super::{Do, act, board, compose, jump, movement, peek, popups, replay, screen};
+use super::{Do, act, board, compose, cursor, jump, movement, peek, popups, replay, screen};
 use crate::ui::board::Toward;
 use crate::ui::complete::Completion;
-use crate::ui::composer::{Composer, Room};
 use crate::ui::hit::{self, Held, Hit, Scrolls};
 use crate::ui::keymap::Action;
 use crate::ui::layout;
 use crate::ui::pane::{Focus, Pane};
 use crate::ui::peek::Go;
 use crate::ui::popup::Popup;
+use crate::ui::rows;
 use crate::ui::state::UiState;
 use crate::ui::transcript::Scroll;
-use crate::ui::{rows, writing};
 
 /// Lines that one notch of the wheel scrolls.
 const NOTCH: usize = 3;
@@ -143,7 +142,8 @@ fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
 }
 
 fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
-    let hit = hit::at(state, event.column, event.row);
+    let here = Position::new(event.column, event.row);
+    let hit = hit::at(state, here.x, here.y);
     let click = match state.pointer.clicked.take() {
         Some(before) if before == hit => Click::Again,
         Some(_) | None => Click::First,
@@ -164,7 +164,7 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
             jump::jump(state, of, bar, event.row);
         }
         Hit::Ground => {
-            state.pointer.held = Held::Ground(Position::new(event.column, event.row));
+            state.pointer.held = Held::Ground(here);
             movement::focus(state, Pane::Board);
         }
         Hit::Tab(pane) | Hit::Pane(pane) => movement::focus(state, pane),
@@ -188,32 +188,9 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
             let transcript = &mut state.agents.entry(&state.shown).transcript;
             transcript.open_at(at, viewport);
         }
-        Hit::Composer => {
-            let area = layout::layout(state, state.size).composer;
-            movement::compose(state);
-            if let (Some(area), Focus::Composer) = (area, state.focus) {
-                let text = writing::composer(area);
-                put_cursor(&mut state.composer, text, event);
-            }
-        }
-        Hit::Comment => {
-            if let Some(text) = state.popups.last().map(|p| writing::comment(state, p))
-                && let Some(Popup::Comment(comment)) = state.popups.last_mut()
-            {
-                put_cursor(&mut comment.text, text, event);
-            }
-        }
-        Hit::Field(field) => {
-            let places = match state.popups.last() {
-                Some(popup @ Popup::Task(form)) => writing::fields(state, popup, form),
-                Some(_) | None => return,
-            };
-            let place = places.fields.iter().find(|(of, _)| *of == field);
-            if let (Some((_, area)), Some(form)) = (place, super::task_form::form(state)) {
-                form.field = field;
-                put_cursor(form.writing(), writing::words(*area), event);
-            }
-        }
+        Hit::Composer => cursor::in_composer(state, here),
+        Hit::Comment => cursor::in_comment(state, here),
+        Hit::Field(field) => cursor::in_field(state, field, here),
         Hit::Offer(at) => {
             state.completion = Completion::Offered(at);
             act(state, Action::Accept, out);
@@ -262,19 +239,6 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
     }
     state.pointer.clicked = Some(hit);
     state.dirty = true;
-}
-
-/// Puts the cursor of what is written in `text` where the mouse is, or as near as there is a place.
-fn put_cursor(written: &mut Composer, text: Rect, event: MouseEvent) {
-    let (row, column) = (
-        event.row.saturating_sub(text.y),
-        event.column.saturating_sub(text.x),
-    );
-    written.click(
-        Room::from(text),
-        row.min(text.height.saturating_sub(1)),
-        column,
-    );
 }
 
 /// A row of a list: it is selected; when it was already and its pane has the keys, it is opened.

@@ -6,7 +6,7 @@ use super::{movement, popups};
 use crate::protocol::event::Level;
 use crate::ui::layout;
 use crate::ui::pane::{Pane, Way};
-use crate::ui::peek::{self, Go};
+use crate::ui::peek::{self, Go, Reading};
 use crate::ui::popup::Popup;
 use crate::ui::rows;
 use crate::ui::state::UiState;
@@ -16,6 +16,7 @@ use crate::ui::transcript::Scroll;
 pub fn open(state: &mut UiState) {
     let pane = state.focus.pane();
     if peek::can(state, pane) {
+        state.reading = Reading::default();
         popups::push(state, Popup::Peek(pane));
     } else {
         state.say(Level::Info, "There is nothing here to peek at yet.");
@@ -50,6 +51,7 @@ pub fn is_in_list(state: &UiState, here: Position) -> bool {
 /// Looks at another one of the same pane.
 fn select(state: &mut UiState, by: Scroll) {
     let pane = state.focus.pane();
+    state.reading = Reading::default();
     if pane != Pane::Needs {
         return movement::scroll_pane(state, pane, by);
     }

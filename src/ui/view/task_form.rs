@@ -1,4 +1,4 @@
-//! The form in which a task is written or changed: a field a row, the description in what is left.
+//! The form in which a task is written or changed: its fields, each beside its name.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -31,21 +31,15 @@ pub fn draw(
         Line::styled(line.as_str(), theme.error).render(row, buffer);
     }
     let mut cursor = None;
-    for (field, area) in places.fields {
+    for (field, area) in places.each {
         let at = part(form, field, area, theme, buffer);
-        cursor = cursor.or(at.filter(|_| field == form.field));
+        cursor = cursor.or((field == form.field).then_some(at));
     }
     cursor
 }
 
 /// Draws a field into its rows; the cursor's place in it comes back.
-fn part(
-    form: &TaskForm,
-    field: Field,
-    area: Rect,
-    theme: &Theme,
-    buffer: &mut Buffer,
-) -> Option<Position> {
+fn part(form: &TaskForm, field: Field, area: Rect, theme: &Theme, buffer: &mut Buffer) -> Position {
     let has_keys = field == form.field;
     let (mark, style) = if has_keys {
         ("›", theme.accent)
@@ -58,12 +52,12 @@ fn part(
     if own.is_empty() {
         let words = fit(field.example(), usize::from(place.width));
         Line::styled(words, theme.dim).render(place, buffer);
-        return Some(Position::new(place.x, place.y));
+        return place.as_position();
     }
     let window = own.window(Room::from(place));
     for (text, row) in window.rows.iter().zip(place.rows()) {
         Line::styled(text.as_str(), theme.text).render(row, buffer);
     }
     let (row, column) = window.cursor;
-    Some(Position::new(place.x + column, place.y + row))
+    Position::new(place.x + column, place.y + row)
 }

@@ -112,6 +112,7 @@ fn without(name: &'static str, keys: &'static str) -> Scene {
 }
 
 /// All of them.
+#[allow(clippy::too_many_lines)] // every popup, once
 pub fn scenes() -> Vec<Scene> {
     vec![
         over("popup_help", none, "esc 3 ?"),

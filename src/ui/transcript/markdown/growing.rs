@@ -1,6 +1,6 @@
-//! Where a list or a paragraph that grows may be cut, as far as its lines say for sure what they are.
+//! Where a list, a table or a paragraph that grows may be cut, as far as its lines say for sure what they are.
 //!
-//! A list is cut before an item of its own, a paragraph before a line of its own where nothing in its words is open.
+//! A list is cut before an item of its own, a table that begins a piece before a row of its own, a paragraph before a line of its own where nothing in its words is open.
 //! Two things can still change what stands before such a cut in a paragraph: a line that makes a heading of it, and
 //! the second line of a table. Then its cuts are taken back.
 
@@ -19,6 +19,8 @@ pub enum Step {
     CutList,
     /// A piece begins with it: a line of the paragraph that is open.
     CutParagraph,
+    /// A piece begins with it: a row of the table that is open.
+    CutTable,
     /// A piece begins with it: another list.
     CutApart,
     /// The cuts in the paragraph that is open are taken back.
@@ -71,6 +73,10 @@ enum Block {
     Heading,
     /// A list, and the last item of it.
     List(Mark),
+    /// What may be the head of a table with so many columns.
+    TableHead(usize),
+    /// A table all of whose lines begin with a bar.
+    Table,
     /// A paragraph, and what is open in its words.
     Paragraph(Inline),
     /// A paragraph that may have ended.
@@ -100,6 +106,26 @@ impl Growing {
             Block::List(item) => {
                 let item = *item;
                 self.in_list(line, item)
+            }
+            Block::TableHead(columns) if lines::is_below_head(line, *columns) => {
+                self.block = Block::Table;
+                self.lines = 0;
+                Step::Stay
+            }
+            Block::Table if line.starts_with('|') => {
+                if self.lines > LINES {
+                    self.lines = 0;
+                    Step::CutTable
+                } else {
+                    Step::Stay
+                }
+            }
+            Block::TableHead(_) | Block::Table => {
+                self.block = Block::Unknown;
+                if fenced == Fenced::No {
+                    self.begin(line, place, html);
+                }
+                Step::Stay
             }
             Block::Paragraph(_) | Block::MaybeParagraph if fenced == Fenced::Yes => {
                 self.block = Block::Unknown;
@@ -134,7 +160,11 @@ impl Growing {
     pub fn takes_back(&self, line: &str) -> bool {
         match self.block {
             Block::Paragraph(_) | Block::MaybeParagraph => lines::is_underline(line),
-            Block::Unknown | Block::Heading | Block::List(_) => false,
+            Block::Unknown
+            | Block::Heading
+            | Block::List(_)
+            | Block::TableHead(_)
+            | Block::Table => false,
         }
     }
 
@@ -173,10 +203,19 @@ impl Growing {
         self.lines = 0;
         self.block = match lines::mark(line).filter(|_| flush) {
             Some(mark) if begins(&mark) => Block::List(mark),
+            None if place == Place::Begins
+                && let Some(columns) = lines::table_columns(line) =>
+            {
+                Block::TableHead(columns)
+            }
             Some(_) | None if lines::is_heading(line) && html == Html::No => Block::Heading,
             Some(_) | None => match was {
                 Block::Paragraph(_) | Block::MaybeParagraph => Block::MaybeParagraph,
-                Block::Unknown | Block::Heading | Block::List(_)
+                Block::Unknown
+                | Block::Heading
+                | Block::List(_)
+                | Block::TableHead(_)
+                | Block::Table
                     if lines::is_plain(line)
                         && (place == Place::Begins || was == Block::Heading) =>
                 {
@@ -184,7 +223,11 @@ impl Growing {
                     inline.take(line);
                     Block::Paragraph(inline)
                 }
-                Block::Unknown | Block::Heading | Block::List(_) => Block::Unknown,
+                Block::Unknown
+                | Block::Heading
+                | Block::List(_)
+                | Block::TableHead(_)
+                | Block::Table => Block::Unknown,
             },
         };
     }

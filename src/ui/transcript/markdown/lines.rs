@@ -108,6 +108,34 @@ pub fn is_underline(line: &str) -> bool {
     !line.is_empty() && line.chars().all(|c| "=-|: \t".contains(c))
 }
 
+/// Whether it may be the head of a table, by bars at both of its ends: how many columns. Nothing that could be read in
+/// another way.
+pub fn table_columns(line: &str) -> Option<usize> {
+    let inner = line.trim_end().strip_prefix('|')?.strip_suffix('|')?;
+    let is_sure = !inner.contains('\\') && inner.split('|').all(|cell| !cell.trim().is_empty());
+    is_sure.then(|| inner.split('|').count())
+}
+
+/// Whether it is the line below the head of a table with so many columns.
+pub fn is_below_head(line: &str, columns: usize) -> bool {
+    let is_cell = |cell: &str| {
+        let cell = cell.trim();
+        let cell = cell.strip_prefix(':').unwrap_or(cell);
+        let cell = cell.strip_suffix(':').unwrap_or(cell);
+        !cell.is_empty() && cell.bytes().all(|b| b == b'-')
+    };
+    table_columns(line) == Some(columns)
+        && line.trim_end().trim_matches('|').split('|').all(is_cell)
+}
+
+/// Whether the last row of a table is still being written: it has not come to its last bar, and those before it have
+/// one.
+pub fn is_open_row(table: &str) -> bool {
+    let last = table.rsplit('\n').next().unwrap_or_default().trim_end();
+    let head = table.lines().next().unwrap_or_default().trim_end();
+    !last.is_empty() && !last.ends_with('|') && head.ends_with('|')
+}
+
 /// Whether it is a heading.
 pub fn is_heading(line: &str) -> bool {
     let rest = line.trim_start_matches('#');

@@ -3,9 +3,11 @@
 //! The words are a model's: they are made harmless here, HTML is shown as the text that it is, and an
 //! address is always shown, so that a link can not hide where it leads.
 
+mod address;
 mod blocks;
 mod code;
 mod fences;
+mod filled;
 mod growing;
 mod inline;
 mod lines;
@@ -19,35 +21,44 @@ use std::borrow::Cow;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd, TextMergeWithOffset};
 
-pub use page::Onward;
+pub use filled::{Filled, Onward};
 pub use pieces::{Joint, Piece, Pieces};
+pub use table::{Measured, Rules, Shared};
 
 use crate::domain::text::harmless;
 use crate::ui::theme::Theme;
 use crate::ui::wrap::Row;
 use page::{Before, Page};
+use table::Head;
 
 /// `text` in rows of at most `columns`. `ink` counts the visible characters ([`Row::ink`]).
 pub fn rows(text: &str, columns: usize, theme: &Theme, ink: &mut usize) -> Vec<Row> {
     let page = Page::new(columns, theme, *ink);
-    let (rows, end, _) = filled(page, text).finish();
-    *ink = end;
-    rows
+    let done = filled(page, text).finish();
+    *ink = done.ink;
+    done.rows
 }
 
-/// The rows of a piece of `text`, without the blank row above it, the visible characters in it, and what goes on behind
-/// it. `before`: what goes on behind the piece before.
+/// A piece of `text`, without the blank row above it. `before`: what goes on behind the piece before; `shared`: what the
+/// table with which it begins has in common with other pieces, if it has any.
 pub fn piece(
     text: &str,
     piece: &Piece,
-    before: Onward,
+    (before, shared): (Onward, Option<Shared>),
     columns: usize,
     theme: &Theme,
-) -> (Vec<Row>, usize, Onward) {
+) -> Filled {
     let page = Page::new(columns, theme, 0);
     let words = &text[piece.range.clone()];
     match &piece.joint {
-        Joint::Apart | Joint::Paragraph => filled(page, words).finish(),
+        Joint::Apart | Joint::Paragraph => {
+            filled(page.with_table(shared, Head::Here), words).finish()
+        }
+        Joint::Table(head) => {
+            // For the parser the table begins here.
+            let table = [&text[head.clone()], words].concat();
+            filled(page.with_table(shared, Head::Above), &table).finish()
+        }
         Joint::List => filled(page.with_list(before.list), words).finish(),
         Joint::Code(fence) => {
             // For the parser the code begins here.
@@ -65,6 +76,10 @@ fn filled<'a>(mut page: Page<'a>, text: &str) -> Page<'a> {
     for (event, range) in TextMergeWithOffset::new(events) {
         let before = match &event {
             Event::Start(Tag::Paragraph) => before(&text[..range.start]),
+            Event::End(TagEnd::Table) if lines::is_open_row(&text[range.clone()]) => {
+                page.table_goes_on();
+                Before::Other
+            }
             _ => Before::Other,
         };
         page.take(event, before);

@@ -4,9 +4,11 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Span;
 
+use super::address::address;
 use super::blocks::{Block, Blocks, List, Work};
 use super::code::{Inside, Language};
-use super::table::Table;
+use super::filled::{Filled, Onward};
+use super::table::{Head, Measured, Shared, Table};
 use crate::domain::text::{harmless, one_line};
 use crate::ui::theme::Theme;
 use crate::ui::wrap::{Break, Margin, Row, wrap};
@@ -38,15 +40,6 @@ pub enum Before {
     Other,
 }
 
-/// What goes on behind a page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Onward {
-    /// In the code with which it ends.
-    pub code: Inside,
-    /// The list with which it ends.
-    pub list: Option<List>,
-}
-
 /// A page of rows.
 pub struct Page<'a> {
     columns: usize,
@@ -67,6 +60,10 @@ pub struct Page<'a> {
     inside: Inside,
     begins: Begins,
     table: Option<Table>,
+    /// What the first table shares with its other pieces, and whether its head is here.
+    shared: (Option<Shared>, Head),
+    /// What the first table would have by itself.
+    measured: Option<Measured>,
 }
 
 impl<'a> Page<'a> {
@@ -86,6 +83,17 @@ impl<'a> Page<'a> {
             inside: Inside::Nothing,
             begins: Begins::Here,
             table: None,
+            shared: (None, Head::Here),
+            measured: None,
+        }
+    }
+
+    /// The same, for a text that begins with a piece of a table.
+    #[must_use]
+    pub fn with_table(self, shared: Option<Shared>, head: Head) -> Page<'a> {
+        Page {
+            shared: (shared, head),
+            ..self
         }
     }
 
@@ -106,14 +114,25 @@ impl<'a> Page<'a> {
         self
     }
 
-    /// Its rows, the ink behind them, and what goes on behind it.
-    pub fn finish(mut self) -> (Vec<Row>, usize, Onward) {
+    /// What it came to.
+    pub fn finish(mut self) -> Filled {
         self.flush();
-        let onward = Onward {
-            code: self.inside,
-            list: self.blocks.ended(),
-        };
-        (self.rows, self.ink, onward)
+        Filled {
+            onward: Onward {
+                code: self.inside,
+                list: self.blocks.ended(),
+            },
+            rows: self.rows,
+            ink: self.ink,
+            measured: self.measured,
+        }
+    }
+
+    /// The last row of the table that ends here is still being written.
+    pub fn table_goes_on(&mut self) {
+        if let Some(table) = &mut self.table {
+            table.leave_last_unmeasured();
+        }
     }
 
     /// Takes what the parser found next. Its texts are made harmless here too: `&#27;` is an escape only now.
@@ -271,8 +290,15 @@ impl<'a> Page<'a> {
             TagEnd::Table => {
                 if let Some(table) = self.table.take() {
                     let margin = self.blocks.margin(self.columns, self.theme);
-                    let rows = table.rows(self.columns, &margin, self.theme, &mut self.ink);
+                    let (shared, head) = std::mem::replace(&mut self.shared, (None, Head::Here));
+                    let (rows, measured) = table.rows(
+                        (self.columns, &margin),
+                        (shared.as_ref(), head),
+                        self.theme,
+                        &mut self.ink,
+                    );
                     self.rows.extend(rows);
+                    self.measured.get_or_insert(measured);
                 }
             }
             TagEnd::TableRow
@@ -394,27 +420,6 @@ fn trim_end(spans: &mut Vec<Span<'static>>) {
             return;
         }
     }
-}
-
-/// Where the first bare address of a text is; without the punctuation behind it.
-fn address(text: &str) -> Option<std::ops::Range<usize>> {
-    const STARTS: [&str; 2] = ["https://", "http://"];
-    let found = STARTS.iter().filter_map(|s| Some((text.find(s)?, s.len())));
-    let (start, scheme) = found.min()?;
-    let is_end = |c: char| c.is_whitespace() || c.is_control() || "<>\"`|".contains(c);
-    let end = text[start..]
-        .find(is_end)
-        .map_or(text.len(), |at| start + at);
-    let mut whole = &text[start..end];
-    // A bracket that was opened in the address belongs to it.
-    while let Some(c) = whole.chars().next_back() {
-        let is_own = c == ')' && whole.matches('(').count() >= whole.matches(')').count();
-        if is_own || !".,;:!?)]}'*_".contains(c) {
-            break;
-        }
-        whole = &whole[..whole.len() - c.len_utf8()];
-    }
-    (whole.len() > scheme).then(|| start..start + whole.len())
 }
 
 fn depth(level: HeadingLevel) -> usize {

@@ -5,9 +5,11 @@
 //! on the text alone, not on the portions in which it came: an answer that was streamed and one that came
 //! whole are drawn alike.
 //!
-//! Long blocks are cut too, where it is sure what their lines are: code whose fence begins a piece, here; lists and
-//! paragraphs in [`super::growing`]. What goes on from one such piece to the next (a comment of several lines, the
-//! number of the next item) is handed on in the drawing.
+//! Long blocks are cut too, where it is sure what their lines are: code whose fence begins a piece, here; lists,
+//! paragraphs, and tables that begin a piece, in [`super::growing`]. What goes on from one such piece to the next (a
+//! comment of several lines, the number of the next item) is handed on in the drawing; what the pieces of a table have
+//! in common is found there, too ([`super::table`]). Tables right below other words, in quotes and in lists are drawn
+//! anew as a whole with each row: by as many rows as such a piece has.
 
 use std::ops::Range;
 
@@ -25,6 +27,8 @@ pub enum Joint {
     Apart,
     /// The code goes on that began with the line that stands here.
     Code(Range<usize>),
+    /// The table goes on whose head, with the line below it, stands here.
+    Table(Range<usize>),
     /// The list goes on, with another item.
     List,
     /// The paragraph goes on, with another line.
@@ -62,7 +66,10 @@ pub struct Pieces {
     cuts: Vec<Cut>,
     /// The code that began with the last piece and goes on.
     code: Option<Code>,
-    /// The list or the paragraph that is open.
+    /// The first line of the last piece that goes on from none, and the line below it.
+    head: Range<usize>,
+    head_lines: usize,
+    /// The list, the table or the paragraph that is open.
     growing: Growing,
     /// How far the text was read: behind its last newline.
     read: usize,
@@ -105,6 +112,13 @@ impl Pieces {
                 self.cut(Joint::Code(fence));
             }
         }
+        if begins || self.read == 0 {
+            self.head = self.read..self.read + line.len();
+            self.head_lines = 1;
+        } else if self.head_lines == 1 {
+            self.head.end = self.read + line.len();
+            self.head_lines = 2;
+        }
         let place = match (begins || self.read == 0, was_after_blank) {
             (true, _) => Place::Begins,
             (false, true) => Place::AfterBlank,
@@ -114,6 +128,7 @@ impl Pieces {
         match self.growing.take(line, place, fenced) {
             Step::Stay => {}
             Step::CutList => self.cut(Joint::List),
+            Step::CutTable => self.cut(Joint::Table(self.head.clone())),
             Step::CutParagraph => self.cut(Joint::Paragraph),
             Step::CutApart => self.cut(Joint::Apart),
             Step::TakeBack => self.cuts.truncate(self.before_paragraph()),

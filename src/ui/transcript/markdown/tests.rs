@@ -6,8 +6,14 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Span;
 
-use super::*;
-use crate::ui::wrap::visible;
+mod cutting;
+
+use super::super::answer::Answer;
+use super::super::cell::Kind;
+use super::super::layout::{Above, Laid, Mark, Page, lay};
+use super::{Pieces, rows};
+use crate::ui::theme::Theme;
+use crate::ui::wrap::{Row, visible};
 
 fn drawn(text: &str, columns: usize) -> Vec<Row> {
     rows(text, columns, &Theme::default(), &mut 0)
@@ -169,21 +175,18 @@ fn cut(text: &str) -> Vec<&str> {
     pieces.of(text).map(|p| &text[p.range]).collect()
 }
 
-/// The rows of a text that is drawn piece by piece.
+/// A text that is drawn piece by piece.
+fn laid(text: &str, columns: usize) -> Laid {
+    let mut answer = Answer::begun(1);
+    answer.say(text);
+    let theme = &Theme::default();
+    let page = Page { columns, theme };
+    let kind = Kind::Answer(Box::new(answer));
+    lay(&kind, Above::Nothing, Mark::Plain, page, None)
+}
+
 fn drawn_in_pieces(text: &str, columns: usize) -> Vec<Row> {
-    let mut pieces = Pieces::default();
-    pieces.read(text);
-    let mut joined: Vec<Row> = Vec::new();
-    let mut onward = Onward::default();
-    for place in pieces.of(text) {
-        let (rows, _, after) = piece(text, &place, onward, columns, &Theme::default());
-        if !joined.is_empty() && !rows.is_empty() && place.joint == Joint::Apart {
-            joined.push(Row::default());
-        }
-        joined.extend(rows);
-        onward = after;
-    }
-    joined
+    laid(text, columns).rows(0).cloned().collect()
 }
 
 /// What stands in the rows, and in which looks; of blank rows only that they are there.
@@ -304,89 +307,6 @@ fn looks_of_words(rows: &[Row]) -> Vec<Vec<Span<'static>>> {
         looks.pop();
     }
     looks
-}
-
-/// Lists and paragraphs that are long enough to be cut, and lines that end them or change what they are.
-fn long_blocks() -> impl Strategy<Value = String> {
-    let words = "[a-z]{1,4}( [a-z]{1,4}){0,2}";
-    let item = prop_oneof![
-        6 => words.prop_map(|w| format!("- {w}\n")),
-        6 => words.prop_map(|w| format!("7. {w}\n")),
-        1 => words.prop_map(|w| format!("* [x] {w}\n")),
-        1 => words.prop_map(|w| format!("- {w}\n\n  {w}\n\n")),
-        1 => words.prop_map(|w| format!("1. {w}\n   - {w}\n   - {w}\n")),
-        1 => words.prop_map(|w| format!("1. {w}\n  - {w}\n")),
-        1 => words.prop_map(|w| format!("- {w}\n  ```rs\n  {w}\n- {w}\n  ```\n")),
-        1 => words.prop_map(|w| format!("- # {w}\n  {w}\n\n")),
-        1 => words.prop_map(|w| format!("- > {w}\n  {w}\n- | {w} |\n  |---|\n")),
-    ];
-    let line = prop_oneof![
-        12 => words.prop_map(|w| format!("{w}\n")),
-        4 => words.prop_map(|w| format!("{w} **{w}** `{w}` [{w}](http://{}_x)\n", w.len())),
-        1 => words.prop_map(|w| format!("*{w}\n{w}* {w}  \n")),
-    ];
-    let odd = prop_oneof![
-        "[a-z]{0,3}[*_`~\\[\\]<\\\\]{1,2}[a-z*_`]{0,3}\n",
-        proptest::sample::select(vec![
-            "---\n",
-            "===\n",
-            "|---|\n",
-            "a | b\n",
-            "| a |\n|---|\n",
-            "2. x\n",
-            "-\n",
-            "- - -\n",
-            "\n",
-            "\n\n",
-            "# h\n",
-            "> q\n",
-            "<div>\n",
-            "```\n",
-            "text\n",
-            "  in\n",
-            "    code\n",
-            "* \n",
-            "-  wide\n",
-            "+ x\n",
-            "[x]: y\n",
-            "end\\\n",
-            "&amp;\n",
-            "  - in\n",
-            "10) ten\n",
-        ])
-        .prop_map(String::from),
-    ];
-    let many = prop_oneof![
-        proptest::collection::vec(item, 6..24).prop_map(|all| all.concat()),
-        words
-            .prop_flat_map(|_| proptest::collection::vec(
-                "(- [a-z]{1,3}|3\\. [a-z*]{1,3})\n",
-                10..20
-            ))
-            .prop_map(|all| all.concat()),
-        proptest::collection::vec(line, 10..30).prop_map(|all| all.concat()),
-    ];
-    let block = prop_oneof![3 => many, 2 => odd, 1 => Just("\n".to_string())];
-    proptest::collection::vec(block, 1..8).prop_map(|all| all.concat())
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
-
-    /// Wherever the stream stands: what is drawn piece by piece is what is drawn at once.
-    #[test]
-    fn long_blocks_are_cut_where_it_changes_nothing(
-        text in long_blocks(),
-        ends in proptest::collection::vec(any::<proptest::sample::Index>(), 8),
-        columns in 8usize..40,
-    ) {
-        let ends = ends.iter().map(|end| end.index(text.len() + 1));
-        for end in ends.chain([text.len()]).filter(|end| text.is_char_boundary(*end)) {
-            let text = &text[..end];
-            let (joined, whole) = (drawn_in_pieces(text, columns), drawn(text, columns));
-            prop_assert_eq!(looks_of_words(&joined), looks_of_words(&whole), "{:?}", text);
-        }
-    }
 }
 
 proptest! {

@@ -164,6 +164,57 @@ fn the_work_of_a_frame_does_not_grow_with_the_list_or_the_paragraph_that_streams
 }
 
 #[test]
+fn the_work_of_a_frame_does_not_grow_with_the_table_that_streams_in() {
+    // The widest cells are in the first rows.
+    let line = |n: usize| {
+        format!(
+            "| {n} | **cell {}** | `x` [words](https://a.b/c) |\n",
+            999 - n
+        )
+    };
+    let mut all = transcript(&[delta(
+        "This is it:\n\n| n | what | where |\n|--:|---|---|\n",
+    )]);
+    let mut cache = TranscriptCache::default();
+    work(
+        &mut all,
+        &mut cache,
+        &[delta(&line(999)), delta(&line(998))],
+    );
+    for n in 0..400 {
+        // In small portions: a cell is wider while its signs are open.
+        let row = line(n);
+        let (begin, end) = row.split_at(14);
+        let laid =
+            work(&mut all, &mut cache, &[delta(begin)]) + work(&mut all, &mut cache, &[delta(end)]);
+        assert!(laid <= 60, "{laid} rows for {:?}", line(n));
+    }
+    let fresh = draw(&all, &mut TranscriptCache::default(), 80, 30);
+    assert_eq!(draw(&all, &mut cache, 80, 30), fresh);
+}
+
+#[test]
+fn a_table_whose_columns_grow_is_drawn_anew_no_more_often_than_there_are_columns() {
+    let mut all = transcript(&[delta("| n | what |\n|--:|---|\n")]);
+    let mut cache = TranscriptCache::default();
+    let (rows, mut laid) = (600, 0);
+    for n in 0..rows {
+        let wide = "x".repeat(n);
+        laid += work(
+            &mut all,
+            &mut cache,
+            &[delta(&format!("| {n} | {wide} |\n"))],
+        );
+        if n % 40 == 0 {
+            let fresh = draw(&all, &mut TranscriptCache::default(), 80, 30);
+            assert_eq!(draw(&all, &mut cache, 80, 30), fresh, "{n}");
+        }
+    }
+    // Drawn anew as a whole with each row it would be more than half a million.
+    assert!(laid < 70_000, "{laid}");
+}
+
+#[test]
 fn a_heading_made_of_a_long_paragraph_is_drawn_anew_as_a_whole() {
     let mut all = Transcript::new();
     let mut cache = TranscriptCache::default();

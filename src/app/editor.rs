@@ -152,9 +152,7 @@ mod tests {
 
     /// The file that the words name.
     fn named(words: &str) -> std::path::PathBuf {
-        let word = words
-            .split([' ', ','])
-            .find(|w| w.ends_with(".md") || w.ends_with(".md."));
+        let word = words.split([' ', ',']).find(|w| w.contains("crewdeck-"));
         word.unwrap().trim_end_matches('.').into()
     }
 

@@ -139,7 +139,7 @@ mod tests {
         }
 
         async fn stopped(&self) {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

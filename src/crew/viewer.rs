@@ -152,7 +152,7 @@ impl Obeys for Files {
 
     /// The commands end with the viewer.
     async fn stopped(&self) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -282,7 +282,7 @@ async fn all_are_merged_up_to_the_first_that_is_not_and_where_they_stand_is_told
     while said.len() < 3 {
         match place.inlet.next().await.unwrap().kind {
             EventKind::Notice { text, .. } | EventKind::Refused { why: text, .. } => {
-                said.push(text)
+                said.push(text);
             }
             EventKind::BranchesChanged { branches } => {
                 let is_merged = |s: &BranchState| matches!(s, BranchState::Merged { into, .. } if into == "main");

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Command, TaskWish};
+use super::{Command, EventKind, TaskWish};
 use crate::domain::ids::{JobId, Name, RequestId, TaskId};
 
 /// What a command was about: enough for whoever gave it to know it again among the others on their way, and small enough to
@@ -160,12 +160,22 @@ impl TaskWish {
     }
 }
 
+impl EventKind {
+    /// That command could not be carried out.
+    pub fn refused(asked: Asked, why: impl Into<String>) -> EventKind {
+        EventKind::Refused {
+            asked: Some(asked),
+            why: why.into(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
-    use crate::protocol::{Event, EventKind};
+    use crate::protocol::Event;
 
     #[test]
     fn a_refusal_is_read_from_journals_of_every_version() {

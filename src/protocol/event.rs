@@ -444,14 +444,6 @@ impl EventKind {
         )
     }
 
-    /// That command could not be carried out.
-    pub fn refused(asked: Asked, why: impl Into<String>) -> EventKind {
-        EventKind::Refused {
-            asked: Some(asked),
-            why: why.into(),
-        }
-    }
-
     /// A notice for everybody.
     pub fn notice(level: Level, text: impl Into<String>) -> EventKind {
         EventKind::Notice {

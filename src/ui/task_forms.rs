@@ -9,14 +9,14 @@ pub const FORMS_MAX: usize = 8;
 /// The forms that are not on the screen. Both lists are the oldest first.
 #[derive(Debug, Default)]
 pub struct TaskForms {
-    drafts: Vec<Box<TaskForm>>,
-    sent: Vec<Box<TaskForm>>,
+    drafts: Vec<TaskForm>,
+    sent: Vec<TaskForm>,
 }
 
 impl TaskForms {
     /// Keeps a form that was closed before it was taken. Of more than [`FORMS_MAX`] the oldest goes.
     pub fn keep(&mut self, form: Box<TaskForm>) {
-        self.drafts.push(form);
+        self.drafts.push(*form);
         if self.drafts.len() > FORMS_MAX {
             self.drafts.remove(0);
         }
@@ -25,7 +25,7 @@ impl TaskForms {
     /// The newest draft of that task, or of a new one.
     pub fn draft(&mut self, id: Option<TaskId>) -> Option<Box<TaskForm>> {
         let at = self.drafts.iter().rposition(|form| form.id == id)?;
-        Some(self.drafts.remove(at))
+        Some(Box::new(self.drafts.remove(at)))
     }
 
     /// Whether as many are on their way to the board as may be.
@@ -35,19 +35,19 @@ impl TaskForms {
 
     /// A form is on its way to the board.
     pub fn sent(&mut self, form: Box<TaskForm>) {
-        self.sent.push(form);
+        self.sent.push(*form);
     }
 
     /// The board has answered to the oldest of that task, or of a new one.
     pub fn answered(&mut self, id: Option<TaskId>) -> Option<Box<TaskForm>> {
         let at = self.sent.iter().position(|form| form.id == id)?;
-        Some(self.sent.remove(at))
+        Some(Box::new(self.sent.remove(at)))
     }
 
     /// What is on its way will not arrive.
     pub fn come_back(&mut self) {
         for form in std::mem::take(&mut self.sent) {
-            self.keep(form);
+            self.keep(Box::new(form));
         }
     }
 

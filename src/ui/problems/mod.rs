@@ -96,7 +96,7 @@ pub fn lines(state: &UiState, width: usize, theme: &Theme) -> Vec<Line<'static>>
                 _ => vec![Span::raw("  ")],
             };
             let line = Span::styled(line, style);
-            out.push(Line::from_iter(head.into_iter().chain([line])));
+            out.push(head.into_iter().chain([line]).collect());
         }
     };
     let count = all.len();

@@ -110,7 +110,7 @@ fn a_message_gives_its_colour_to_no_hint_and_is_not_cut_to_nothing() {
     let y = shown.area.bottom() - 1;
     let help = shown.area.right() - 2;
     assert_eq!(shown[(help, y)].symbol(), "p");
-    assert_eq!(shown[(help, y)].fg, ratatui::style::Color::Reset);
+    assert_eq!(shown[(help, y)].fg, Cell::default().fg);
     // The form has keys that leave it next to no room.
     press(&mut state, "a");
     state.say(Level::Warn, "a branch does not merge: ".repeat(5));

@@ -225,6 +225,7 @@ impl Pane {
             git: false,
             window: None,
             tools: vec![],
+            earlier: false,
         }));
         for n in 0..cells as u64 {
             match n % 4 {

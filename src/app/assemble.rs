@@ -165,6 +165,11 @@ pub async fn take_over(
     start_crew(blueprint, lock, session, Start::Resumed, publisher).await
 }
 
+/// Whether a session was held here before. Where that can not be told, nothing is said of it.
+fn has_earlier(root: &Path) -> bool {
+    store::sessions(root).is_ok_and(|all| !all.is_empty())
+}
+
 async fn start_crew(
     blueprint: &Blueprint,
     lock: CrewLock,
@@ -199,6 +204,7 @@ async fn start_crew(
         git: root.join(".git").exists(),
         window: engine.window,
         tools,
+        earlier: start == Start::Fresh && has_earlier(root),
     };
     let crew = Crew::start(Parts {
         root: root.clone(),

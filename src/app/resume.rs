@@ -130,6 +130,7 @@ mod tests {
             git: false,
             window: None,
             tools: Vec::new(),
+            earlier: false,
         };
         let (seq, at, kind) = (1, Stamp(1.0), EventKind::CrewReady(setup));
         let event = Event { seq, at, kind };

@@ -138,6 +138,9 @@ pub struct Setup {
     pub window: Option<u64>,
     /// The tools that the lead has.
     pub tools: Vec<String>,
+    /// Whether this session is new and another one could be gone on with.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub earlier: bool,
 }
 
 impl Setup {

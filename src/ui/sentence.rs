@@ -78,6 +78,19 @@ pub fn heading(asked: &Request, board: &TaskGraph, columns: usize) -> String {
     longest(&[&forms[0], &forms[1]], columns).to_string()
 }
 
+/// What a request is about, in one line: the command that waits, or the question; `None` where the heading says it.
+pub fn about(request: &Request) -> Option<String> {
+    let mut lines = request.body.lines();
+    let line = match request.kind {
+        // The first line names the tool.
+        RequestKind::Permission => lines.nth(1)?,
+        RequestKind::Question => lines.next()?,
+        RequestKind::Plan | RequestKind::Ceiling | RequestKind::Shutdown => return None,
+    };
+    let words = one_line(line.strip_prefix("$ ").unwrap_or(line));
+    (!words.trim().is_empty()).then_some(words)
+}
+
 /// [`request`] in the fewest words.
 fn brief(request: &Request) -> String {
     match request.kind {

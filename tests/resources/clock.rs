@@ -68,6 +68,7 @@ fn parts(root: &Path, publisher: Publisher) -> Parts {
             git: false,
             window: None,
             tools: Vec::new(),
+            earlier: false,
         },
         engine: Engine {
             model,

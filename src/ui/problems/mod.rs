@@ -15,12 +15,16 @@ use ratatui::text::{Line, Span};
 use super::ages::Aging;
 use super::sentence;
 use super::state::UiState;
-use super::textual::wrap;
+use super::textual::{fit, wrap};
 use super::theme::Theme;
+use crate::domain::request::Request;
 use crate::domain::text::one_line;
 
 /// Most problems that are listed.
 pub const PROBLEMS_MAX: usize = 100;
+
+/// Most columns of what a request is about.
+const ABOUT_MAX: usize = 120;
 
 /// After so many seconds in one activity an agent counts as stalled, and a letter as overlooked.
 const STALLED_AFTER: Duration = Duration::from_secs(300);
@@ -54,7 +58,7 @@ pub fn problems(state: &UiState) -> Vec<Problem> {
     let requests = (0..state.requests.len()).filter_map(|at| state.requests.at(at));
     let asked = requests.map(|request| Problem {
         weight: Weight::Person,
-        cause: one_line(&sentence::request(request)),
+        cause: asked_for(request),
         help: "{panes.waiting} shows it",
     });
     let first = state.first_causes().map(|what| Problem {
@@ -70,6 +74,15 @@ pub fn problems(state: &UiState) -> Vec<Problem> {
     out.sort_by_key(|p| p.weight);
     out.truncate(PROBLEMS_MAX);
     out
+}
+
+/// Who asks for what: the card has all of it.
+fn asked_for(request: &Request) -> String {
+    let who = one_line(&sentence::request(request));
+    match sentence::about(request) {
+        Some(about) => format!("{who}: {}", fit(&about, ABOUT_MAX)),
+        None => who,
+    }
 }
 
 /// The ages in them, also of those that are none yet.
@@ -96,7 +109,7 @@ pub fn lines(state: &UiState, width: usize, theme: &Theme) -> Vec<Line<'static>>
                 _ => vec![Span::raw("  ")],
             };
             let line = Span::styled(line, style);
-            out.push(Line::from_iter(head.into_iter().chain([line])));
+            out.push(head.into_iter().chain([line]).collect());
         }
     };
     let count = all.len();

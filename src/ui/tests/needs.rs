@@ -263,3 +263,44 @@ fn a_command_is_not_a_diff_where_its_lines_begin_with_a_sign() {
         assert_ne!(Some(cells[at].fg), theme.removed.fg, "{at:?}");
     }
 }
+
+#[test]
+fn what_waits_is_told_above_the_panes_where_there_is_room() {
+    let mut asked = permission("p1");
+    asked.body = "bash\n$ git push --force\n\nIt changes another repository".into();
+    asked.task = None;
+    let line = |width: u16, requests: Vec<Request>| {
+        let picture = picture(&waiting(width, 16, requests));
+        let line = picture.lines().find(|l| l.contains("shows it"));
+        let words = line
+            .unwrap_or_default()
+            .trim_matches('"')
+            .split_whitespace();
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let choose = question("q1", &[]);
+    for (width, requests, expected) in [
+        (
+            70,
+            vec![asked.clone()],
+            "◆ alice asks for permission git push --force Alt+w shows it",
+        ),
+        (
+            60,
+            vec![asked.clone()],
+            "◆ alice asks for permission git push --fo… Alt+w shows it",
+        ),
+        (
+            70,
+            vec![asked, choose],
+            "◆ alice asks for permission and 1 more Alt+w shows it",
+        ),
+        (
+            70,
+            vec![plan("r1", "1. go")],
+            "◆ bob asks you to approve its plan for #2 Alt+w shows it",
+        ),
+    ] {
+        assert_eq!(line(width, requests), expected);
+    }
+}

@@ -7,8 +7,8 @@ use crate::domain::ids::Name;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::protocol::EventKind;
-use crate::protocol::event::Level;
-use crate::ui::fixture::{busy, cells, name, picture, press, tell};
+use crate::protocol::event::{Level, Setup};
+use crate::ui::fixture::{busy, cells, name, picture, press, ready, tell, told};
 use crate::ui::{ColorDepth, Msg, Theme, ThemeName, UiState, update};
 
 #[test]
@@ -110,7 +110,7 @@ fn a_message_gives_its_colour_to_no_hint_and_is_not_cut_to_nothing() {
     let y = shown.area.bottom() - 1;
     let help = shown.area.right() - 2;
     assert_eq!(shown[(help, y)].symbol(), "p");
-    assert_eq!(shown[(help, y)].fg, ratatui::style::Color::Reset);
+    assert_eq!(shown[(help, y)].fg, Cell::default().fg);
     // The form has keys that leave it next to no room.
     press(&mut state, "a");
     state.say(Level::Warn, "a branch does not merge: ".repeat(5));
@@ -130,5 +130,31 @@ fn beside_a_popup_stand_no_single_letters_of_what_it_covers() {
             assert_eq!(row[..2], [' ', ' '], "{row:?}");
             assert_eq!(row[row.len() - 2..], [' ', ' '], "{row:?}");
         }
+    }
+}
+
+#[test]
+fn a_new_session_names_the_way_back_to_the_one_before() {
+    let words = "crewdeck --resume goes on";
+    for earlier in [true, false] {
+        let events = [ready()].map(|event| match event {
+            EventKind::CrewReady(setup) => EventKind::CrewReady(Setup { earlier, ..setup }),
+            other => other,
+        });
+        let picture = picture(&told(160, 45, events.into()));
+        assert_eq!(picture.contains(words), earlier, "{picture}");
+    }
+}
+
+#[test]
+fn without_colour_no_line_of_the_graph_is_underlined() {
+    let mut state = busy(160, 45);
+    press(&mut state, "esc 4");
+    let cells = cells(&state, &Theme::new(ThemeName::Mono, ColorDepth::None));
+    let is_heavy = |c: &&Cell| ["━", "┯", "┱", "┳", "┃"].contains(&c.symbol());
+    let heavy: Vec<&Cell> = cells.content.iter().filter(is_heavy).collect();
+    assert!(!heavy.is_empty());
+    for cell in heavy {
+        assert!(!cell.modifier.contains(Modifier::UNDERLINED), "{cell:?}");
     }
 }

@@ -135,6 +135,9 @@ fn welcome(state: &UiState) -> String {
         if !setup.git {
             text.push_str("\nThis is no git repository: teammates share the directory.");
         }
+        if setup.earlier {
+            text.push_str("\n\nA new session; crewdeck --resume goes on with the one before.");
+        }
     }
     text
 }

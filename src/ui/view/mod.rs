@@ -34,7 +34,7 @@ pub use status::places as status_places;
 use super::layout::{self, Class, Layout};
 use super::pane::Pane;
 use super::state::UiState;
-use super::textual::width;
+use super::textual::{fit, width};
 use super::theme::Theme;
 use super::transcript::TranscriptCache;
 use super::{bars, rows, sentence};
@@ -167,7 +167,10 @@ fn tabs(
     }
 }
 
-/// The line that says that something waits, while its pane is not in view.
+/// Fewest columns in which it is said what a request is about.
+const ABOUT_LEAST: usize = 12;
+
+/// The line that says that something waits and, where there is room, what; while its pane is not in view.
 fn banner(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let Some((_, request)) = rows::selected_request(state) else {
         return;
@@ -181,11 +184,20 @@ fn banner(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let room = usize::from(row.width).saturating_sub(width(&hint) + 2);
     let heading = sentence::heading(request, &state.board, room.saturating_sub(width(&more) + 2));
     let text = format!("◆ {heading}{more}");
-    let [text, blanks] = frame::cell(&text, room, theme.waiting);
+    let rest = room.saturating_sub(width(&text) + 2);
+    let about = sentence::about(request).filter(|_| more.is_empty() && rest >= ABOUT_LEAST);
+    let about = about.map_or_else(String::new, |about| fit(&about, rest));
+    let gap = if about.is_empty() { "" } else { "  " };
+    let taken = width(&about) + gap.len();
+    let [text, blanks] = frame::cell(&text, room.min(width(&text)), theme.waiting);
+    let behind = " ".repeat(room.saturating_sub(text.width() + blanks.width() + taken));
     Line::from(vec![
         Span::raw(" "),
         text,
         blanks,
+        Span::raw(gap),
+        Span::styled(about, theme.text),
+        Span::raw(behind),
         Span::raw(" "),
         Span::styled(hint, theme.accent),
     ])

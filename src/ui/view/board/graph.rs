@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 use ratatui::text::Span;
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -183,7 +183,8 @@ fn lines(
             let style = if sources.iter().any(|s| ink.sources.contains(s)) {
                 theme.accent
             } else if is_critical {
-                theme.heading
+                // The line is heavy: underlined it would look broken.
+                theme.heading.remove_modifier(Modifier::UNDERLINED)
             } else if ink.sources.iter().all(is_done) {
                 theme.dim
             } else {

@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::{StoreError, plain};
@@ -97,6 +98,19 @@ pub fn sweep(temporary: &[PathBuf]) {
 #[derive(Debug)]
 pub struct Lock {
     file: File,
+    /// Whether a child may have a hold on it as well.
+    is_shared: AtomicBool,
+}
+
+/// Given back by word: a program that another thread is starting just now has a copy of every open file for a
+/// moment, and would keep the lock so long.
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if !self.is_shared.load(Ordering::Relaxed) {
+            // Where that fails, closing the file does it.
+            let _ = self.file.unlock();
+        }
+    }
 }
 
 impl Lock {
@@ -107,7 +121,7 @@ impl Lock {
     pub fn take(path: &Path) -> Result<Lock, StoreError> {
         let file = Lock::open(path)?;
         file.lock().map_err(StoreError::at(path))?;
-        Ok(Lock { file })
+        Ok(Lock::of(file))
     }
 
     /// Waits for the lock, but not for longer than `within`. `None`: somebody else has it still.
@@ -119,7 +133,7 @@ impl Lock {
         let until = Instant::now() + within;
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(Some(Lock { file })),
+                Ok(()) => return Ok(Some(Lock::of(file))),
                 Err(TryLockError::Error(why)) => return Err(StoreError::at(path)(why)),
                 Err(TryLockError::WouldBlock) if Instant::now() < until => {
                     std::thread::sleep(LOOK_AGAIN);
@@ -133,6 +147,11 @@ impl Lock {
     pub fn is_held(path: &Path) -> bool {
         plain::open(path)
             .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
+    fn of(file: File) -> Lock {
+        let is_shared = AtomicBool::new(false);
+        Lock { file, is_shared }
     }
 
     fn open(path: &Path) -> Result<File, StoreError> {
@@ -152,6 +171,7 @@ impl Lock {
     /// # Errors
     /// When there are no more file descriptors.
     pub fn share(&self) -> std::io::Result<File> {
+        self.is_shared.store(true, Ordering::Relaxed);
         self.file.try_clone()
     }
 }
@@ -225,6 +245,25 @@ mod tests {
             .collect();
         left.sort();
         assert_eq!(left, [".lock", ".tmp-not.ours", ".tmp-young1"]);
+    }
+
+    #[test]
+    fn a_lock_is_free_when_it_is_given_back_whoever_has_a_copy_of_its_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".lock");
+        let lock = Lock::take(&path).unwrap();
+        // As in a program that is being started.
+        let copy = lock.file().try_clone().unwrap();
+        assert!(Lock::is_held(&path));
+        drop(lock);
+        assert!(!Lock::is_held(&path));
+        drop(copy);
+        let lock = Lock::take(&path).unwrap();
+        let hold = lock.share().unwrap();
+        drop(lock);
+        assert!(Lock::is_held(&path), "the child goes on");
+        drop(hold);
+        assert!(!Lock::is_held(&path));
     }
 
     #[test]

@@ -45,12 +45,15 @@ fn reminders(project: &Project) -> usize {
     log.matches("The team waits for your decision").count()
 }
 
+/// The files of the requests.
+fn requests(project: &Project) -> impl Iterator<Item = std::path::PathBuf> {
+    let files = std::fs::read_dir(project.file(".team/requests")).unwrap();
+    let paths = files.map(|e| e.unwrap().path());
+    paths.filter(|p| p.extension().is_some_and(|e| e == "json"))
+}
+
 fn request(project: &Project) -> Value {
-    let mut files = std::fs::read_dir(project.file(".team/requests")).unwrap();
-    let is_request = |p: &std::path::PathBuf| p.extension().is_some_and(|e| e == "json");
-    let path = files
-        .find_map(|e| Some(e.unwrap().path()).filter(is_request))
-        .unwrap();
+    let path = requests(project).next().unwrap();
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
@@ -166,12 +169,7 @@ rules:
         let (ran, _) = run(&project, &script, &["go", "--tool", decider]);
         assert_eq!(ran.code(), 0, "{decider}: {}", ran.err());
         assert_eq!(reminders(&project), 0, "{decider}");
-        let requests = std::fs::read_dir(project.file(".team/requests")).unwrap();
-        let names = requests.map(|e| e.unwrap().file_name().into_string().unwrap());
-        assert_eq!(
-            names.filter(|n| n.ends_with(".json")).count(),
-            count as usize
-        );
+        assert_eq!(requests(&project).count(), count as usize);
     }
 }
 

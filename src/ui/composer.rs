@@ -162,17 +162,35 @@ impl Composer {
         self.area.lines().get(number).map_or("", String::as_str)
     }
 
-    /// Puts the cursor before a character of a line. Both are there.
+    /// Puts the cursor before a character of a line. Both are there. What a jump can not name is walked to from the
+    /// nearest of where the cursor is, what can be named, and the end of the line: a step looks at the whole line.
     fn go(&mut self, line: usize, chars: usize) {
+        const MAX: usize = u16::MAX as usize;
         let narrow = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
-        self.area
-            .move_cursor(CursorMove::Jump(narrow(line), narrow(chars)));
-        // What the jump can not name is walked to.
-        for _ in usize::from(u16::MAX)..line {
+        let (from, _) = self.cursor();
+        let is_named = line <= MAX && (chars <= MAX || from != line);
+        if is_named || from.abs_diff(line) > line.saturating_sub(MAX) {
+            let jump = CursorMove::Jump(narrow(line), narrow(chars));
+            self.area.move_cursor(jump);
+        }
+        let (from, _) = self.cursor();
+        for _ in from..line {
             self.area.move_cursor(CursorMove::Down);
         }
-        for _ in self.area.cursor().1..chars {
+        for _ in line..from {
+            self.area.move_cursor(CursorMove::Up);
+        }
+        let (_, at) = self.cursor();
+        let end = self.line(line).chars().count();
+        if chars > MAX && at.abs_diff(chars) > end.saturating_sub(chars) {
+            self.area.move_cursor(CursorMove::End);
+        }
+        let (_, at) = self.cursor();
+        for _ in at..chars {
             self.area.move_cursor(CursorMove::Forward);
+        }
+        for _ in chars..at {
+            self.area.move_cursor(CursorMove::Back);
         }
     }
 

@@ -244,11 +244,15 @@ fn a_long_paste_is_laid_out_once_around_the_cursor() {
 #[test]
 fn what_a_jump_can_not_name_is_reached_too() {
     let mut composer = Composer::default();
-    composer.set(&"x".repeat(70_000));
+    composer.set(&"x".repeat(200_000));
     let at = composer.window(room(10, 3)).cursor;
     composer.older(10);
     composer.newer(10);
     assert_eq!(composer.window(room(10, 3)).cursor, at);
+    composer.set(&format!("{}\nabc", "x".repeat(200_000)));
+    composer.older(10);
+    composer.key(keys::parse("y").unwrap(), 10);
+    assert!(composer.text().ends_with("xxy\nabc"));
     composer.set(&"\n".repeat(70_000));
     composer.older(10);
     composer.key(keys::parse("y").unwrap(), 10);

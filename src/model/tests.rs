@@ -356,3 +356,11 @@ fn an_answer_that_never_ends_is_cut_off() {
         assert!((120..=130).contains(&count), "{count} times 64 KiB");
     }
 }
+
+#[test]
+fn the_root_of_an_error_has_no_number_of_the_system() {
+    let refused = std::io::Error::from_raw_os_error(111);
+    assert_eq!(super::refusal::root(&refused), "Connection refused");
+    let own = std::io::Error::other("no route (os 7)");
+    assert_eq!(super::refusal::root(&own), "no route (os 7)");
+}

@@ -285,7 +285,7 @@ fn a_worktree_is_removed_and_what_is_lost_is_named_first() {
     screen.send("3gc");
     screen.wait_for("#1 is yours: its worktree is .worktrees/task-1.");
     screen.send("W");
-    screen.wait_for("The worktree stays: #1 is in progress there by you.");
+    screen.wait_for("The worktree stays: you have #1 in progress there.");
     let tree = project.file(".worktrees/task-1");
     std::fs::write(tree.join("bed"), "dug\n").unwrap();
     screen.send("d");

@@ -1,6 +1,7 @@
 //! Whether letters wait for an agent that it can take now; and the wait for another program that takes them.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::{Shared, lock};
@@ -8,11 +9,21 @@ use crate::agent::desk::Intake;
 use crate::agent::driver::blocking;
 use crate::domain::ids::Name;
 use crate::protocol::event::Level;
+use crate::store::StoreError;
 
 /// How often another reader is looked after.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// How long the crew does not count as at rest because of one: then it is told, and `run` may end.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What keeps letters from their agents.
+#[derive(Default)]
+pub struct Mailbox {
+    /// Whose letters another program takes, while that is waited for.
+    awaited: Mutex<BTreeSet<Name>>,
+    /// Whose letters can not be taken because of the files. Each is told once, until they can be.
+    refused: Mutex<BTreeSet<Name>>,
+}
 
 impl Shared {
     /// Whether letters wait for `name` that it can take.
@@ -42,21 +53,36 @@ impl Shared {
         }
         // Those that it has taken itself and not written down yet are its own.
         let has_some = handle.is_some_and(|h| h.desk.reader().is_some());
-        let post = self.post.clone();
-        let whose = name.clone();
-        let is_taken = !has_some
-            && blocking(move || Ok(post.is_being_read(&whose)))
-                .await
-                .unwrap_or(false);
-        if is_taken {
-            self.wait_for_reader(name);
+        has_some || self.can_take(name).await
+    }
+
+    /// Whether the letters of `name` could be taken now. Where they can not, an agent that was woken for them would be
+    /// woken again and again.
+    async fn can_take(self: &Arc<Self>, name: &Name) -> bool {
+        let (post, whose) = (self.post.clone(), name.clone());
+        let reader = blocking(move || post.reader(&whose, Duration::ZERO)).await;
+        match reader {
+            Ok(_) => {
+                lock(&self.mailbox.refused).remove(name);
+                true
+            }
+            Err(StoreError::BeingRead { .. }) => {
+                self.wait_for_reader(name);
+                false
+            }
+            Err(error) => {
+                if lock(&self.mailbox.refused).insert(name.clone()) {
+                    let text = format!("The letters of {name} can not be taken: {error}");
+                    self.notice(Level::Error, text).await;
+                }
+                false
+            }
         }
-        !is_taken
     }
 
     /// Wakes everybody when another program no longer takes the letters of `name`: it may have left some.
     fn wait_for_reader(self: &Arc<Self>, name: &Name) {
-        if !lock(&self.awaited).insert(name.clone()) {
+        if !lock(&self.mailbox.awaited).insert(name.clone()) {
             return;
         }
         let (shared, name, chore) = (Arc::clone(self), name.clone(), self.chore());
@@ -78,7 +104,7 @@ impl Shared {
                     () = shared.reader_ends(&name) => {}
                 }
             }
-            lock(&shared.awaited).remove(&name);
+            lock(&shared.mailbox.awaited).remove(&name);
             shared.changed();
         });
     }

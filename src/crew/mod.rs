@@ -14,6 +14,7 @@ mod mate;
 mod obey;
 mod outfit;
 mod parting;
+mod parts;
 mod person;
 mod removal;
 mod rest;
@@ -40,12 +41,10 @@ use tokio_util::task::TaskTracker;
 
 use crate::agent::calls::RuleBook;
 use crate::agent::desk::Desk;
-use crate::agent::driver::{Control, Engine, EngineSlot};
-use crate::domain::ceiling::Ceilings;
+use crate::agent::driver::{Control, EngineSlot};
 use crate::domain::conversation::TurnState;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, TaskId};
-use crate::domain::request::{Decider, RequestKind};
 use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Team;
@@ -55,7 +54,7 @@ use crate::process::guard::Guard;
 use crate::protocol::event::{EventKind, Level, Setup};
 use crate::protocol::{Command, Publisher};
 use crate::store::{Board, Post, Requests, Roster, Skills, StoreError};
-use crate::tools::policy::Rules;
+pub use parts::{Deciders, Parts, Start};
 pub use trees::MergeRule;
 pub use undecided::REMINDERS_MAX;
 pub use viewer::{Runner, Viewer, ViewerParts};
@@ -66,88 +65,6 @@ const COMMANDS_MAX: usize = 256;
 const CONTROL_MAX: usize = 64;
 /// How long the agents get to end when the crew stops.
 const STOP_WITHIN: Duration = Duration::from_secs(3);
-
-/// Who decides each kind of request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deciders {
-    /// Plans.
-    pub plan: Decider,
-    /// Shutdowns.
-    pub shutdown: Decider,
-    /// Tool calls that the policy asks about.
-    pub tool: Decider,
-    /// Ceilings: the person, or nobody. No agent lifts its own.
-    pub ceiling: Decider,
-    /// What only the person can answer: `Ask` where one is there, else `Deny`.
-    pub question: Decider,
-}
-
-impl Deciders {
-    fn of(self, kind: RequestKind) -> Decider {
-        match kind {
-            RequestKind::Plan => self.plan,
-            RequestKind::Shutdown => self.shutdown,
-            RequestKind::Permission => self.tool,
-            RequestKind::Ceiling => self.ceiling,
-            RequestKind::Question => self.question,
-        }
-    }
-}
-
-/// Everything that a crew is made of; the roof gathers it.
-pub struct Parts {
-    /// The directory; here lie the state folders, which exist.
-    pub root: PathBuf,
-    /// What the first event says. Session, tools and the like are final here.
-    pub setup: Setup,
-    /// The model.
-    pub engine: Engine,
-    /// What tokens cost, by the model's name, where known.
-    pub prices: BTreeMap<String, Price>,
-    /// Who decides what.
-    pub deciders: Deciders,
-    /// Most calls of the model in flight; the model in `engine` keeps to it.
-    pub calls_max: usize,
-    /// How much the agents may use before the person is asked.
-    pub ceilings: Ceilings,
-    /// The standing rules for tool calls.
-    pub rules: Rules,
-    /// The tools by name; `None`: all.
-    pub tools: Option<Vec<String>>,
-    /// How long a program of an agent may run.
-    pub tool_timeout: Duration,
-    /// What stands between crewdeck and a program of an agent; `None`: nothing.
-    pub guard: Option<Arc<Guard>>,
-    /// The share of the model's window, in percent, at which a conversation is summarised.
-    pub compact_at: u64,
-    /// Whether the lead goes on from the conversation of the session that `setup` names.
-    pub start: Start,
-    /// How long a teammate may rest before it leaves; `None`: for ever.
-    pub idle_timeout: Option<Duration>,
-    /// The repository's own instructions: file name and text.
-    pub memory: Option<(String, String)>,
-    /// What the agents can load.
-    pub skills: Skills,
-    /// Who merges what is completed; `None`: no worktrees, everybody works in the root.
-    pub worktrees: Option<MergeRule>,
-    /// Where events go.
-    pub publisher: Publisher,
-    /// The time.
-    pub clock: fn() -> Stamp,
-    /// New ids, each another.
-    pub new_id: fn() -> String,
-    /// Random numbers in 0..1.
-    pub jitter: fn() -> f64,
-}
-
-/// How a crew begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
-    /// With empty conversations.
-    Fresh,
-    /// With the lead's conversation as it stood when the session ended, however it ended.
-    Resumed,
-}
 
 /// What an agent is about, for the crew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,8 +121,7 @@ struct Shared {
     board_turn: tokio::sync::Mutex<()>,
     /// The person's tasks whose worktree is being made, or could not be made since the crew began.
     placed: Mutex<BTreeSet<TaskId>>,
-    /// Whose letters another program takes, while that is waited for.
-    awaited: Mutex<BTreeSet<Name>>,
+    mailbox: mailbox::Mailbox,
     /// Held while branches are merged because the person wants it.
     merge_turn: tokio::sync::Mutex<()>,
     team: Mutex<Team>,
@@ -284,7 +200,7 @@ impl Crew {
             troubles: troubles::Troubles::default(),
             board_turn: tokio::sync::Mutex::default(),
             placed: Mutex::default(),
-            awaited: Mutex::default(),
+            mailbox: mailbox::Mailbox::default(),
             merge_turn: tokio::sync::Mutex::default(),
             team: Mutex::default(),
             agents: Mutex::default(),

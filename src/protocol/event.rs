@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use super::setup::Setup;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, JobId, Name, TaskId};
 use crate::domain::job::Job;
@@ -117,37 +118,6 @@ pub enum Level {
     Warn,
     /// Something failed.
     Error,
-}
-
-/// What the crew works with; sent once at the start and again when the model changes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Setup {
-    /// The session's id.
-    pub session: String,
-    /// The directory that the crew works in, as the person would write it.
-    pub root: String,
-    /// `anthropic`, `openai`, `script`, `demo`.
-    pub provider: String,
-    /// The model's name.
-    pub model: String,
-    /// Whether the model is scripted: the screen must say so.
-    pub scripted: bool,
-    /// Whether the directory is a git repository.
-    pub git: bool,
-    /// The tokens that the model can hold, where known.
-    pub window: Option<u64>,
-    /// The tools that the lead has.
-    pub tools: Vec<String>,
-    /// Whether this session is new and another one could be gone on with.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub earlier: bool,
-}
-
-impl Setup {
-    /// The name of the directory that the crew works in.
-    pub fn project(&self) -> &str {
-        self.root.rsplit('/').next().unwrap_or_default()
-    }
 }
 
 /// What happened. The crew sends all of them; where an agent is named, it happened to that agent.

@@ -4,6 +4,7 @@ pub mod asked;
 pub mod bus;
 pub mod command;
 pub mod event;
+pub mod setup;
 
 pub use asked::Asked;
 pub use bus::{Inlet, Publisher};

@@ -56,7 +56,8 @@ impl Reader {
             lock,
         };
         reader.finish()?;
-        reader.leave(String::new(), 0)?;
+        // Where it can not be written, a full disk say, the lock alone keeps others away.
+        let _ = reader.leave(String::new(), 0);
         Ok(reader)
     }
 

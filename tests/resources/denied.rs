@@ -203,7 +203,7 @@ fn a_task_a_letter_or_a_log_that_is_not_ours_does_not_stop_the_others() {
     let run = place.run(RUN).ok();
     run.line(&["lead · send_message failed: Error: ", DENIED]);
     assert!(
-        run.err.contains("error: The inbox can not be written: "),
+        run.err.contains("error: The inbox can not be read: "),
         "{}",
         run.err
     );

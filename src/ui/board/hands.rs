@@ -70,9 +70,13 @@ pub fn why_no_removal(state: &UiState, id: TaskId) -> Option<String> {
         t.worktree == *tree && t.status == TaskStatus::InProgress && !t.owner.is_empty()
     };
     let task = tasks.find(at_work)?;
-    let (id, owner) = (task.id, called(&task.owner));
+    let id = task.id;
+    let who_has = match called(&task.owner) {
+        you if you == "you" => "you have".into(),
+        owner => format!("{owner} has"),
+    };
     Some(format!(
-        "The worktree stays: {owner} has {id} in progress there."
+        "The worktree stays: {who_has} {id} in progress there."
     ))
 }
 

@@ -51,18 +51,18 @@
 //! - a new provider: one folder in `model/` and its arm in [`model::provider`]
 //! - which call of a model may begin, and when: [`model::governor`]; what agents may use: [`domain::ceiling`]
 //! - who decides a request: `crew/clerk.rs`, and what becomes of it when nobody does: `crew/undecided.rs`; what the person allowed for the session: `crew/rules.rs`, and what that
-//!   covers: `tools/policy/scopes.rs`; the card of a request: `ui/needs_card.rs`
+//!   covers: `tools/policy/scopes.rs`; the card of a request: `ui/known/needs_card.rs`
 //! - which commands wait for one another and which go on beside: `crew/obey.rs`, for the crew and a viewer alike; what a refusal
 //!   is about: [`protocol::Asked`], and what the screen gives back then: `ui/update/refused.rs`
 //! - what the person does to the board by key, here or in a viewer: `crew/person.rs`, by the rules of `domain/graph/may.rs`;
-//!   what is asked and said: `ui/update/hands.rs`, `ui/board/hands.rs`; the form of a task: `ui/task_form.rs`, those that wait:
-//!   `ui/task_forms.rs`
+//!   what is asked and said: `ui/update/hands.rs`, `ui/board/hands.rs`; the form of a task: `ui/writing/task_form.rs`, those that wait:
+//!   `ui/writing/task_forms.rs`
 //! - what would be lost with a worktree, and its removal by the person: `crew/removal.rs`, over `store/worktrees/remove.rs`
 //!   (where it lies meanwhile: `aside.rs` beside it)
 //! - who may take letters, and what a killed reader leaves: `store/reader.rs`; the wait for another one: `crew/mailbox.rs`
 //! - where a claimed task is worked on and how it is merged: `crew/trees.rs`, over [`store::Worktrees`]
 //! - what is merged and what is not: `store/worktrees/branches.rs` asks git, and `own.rs` beside it for the content where
-//!   the history says no; `crew/branches.rs` tells, `ui/board/branches.rs` marks what [`domain::worktree::to_merge`] counts; the question before a merge: `ui/update/merge.rs`, `ui/boxes.rs`
+//!   the history says no; `crew/branches.rs` tells, `ui/board/branches.rs` marks what [`domain::worktree::to_merge`] counts; the question before a merge: `ui/update/merge.rs`, `ui/popup/boxes.rs`
 //! - who comes back after a restart: `crew/roll.rs` and `crew/mate/mod.rs`; what was decided and not followed:
 //!   `crew/late.rs`; that all of it holds wherever crewdeck is killed: `tests/crash.rs`, `tests/resume.rs`
 //! - what `crewdeck doctor` looks at: one file in `doctor/checks/` and its line in the table of [`doctor`]; what counts
@@ -73,17 +73,17 @@
 //!   `ui/event_log/actors.rs`; what counts as a problem, and what helps: `ui/problems/`
 //! - how a change of a file is noticed, and what is done where nobody tells of it: [`store::watch`]; in which folders
 //!   git keeps the branches, and what is checked out: `store/refs.rs`
-//! - what stands on the first page: `app/first.rs` and `app/ground.rs`; how it is shown: `ui/first.rs`; how it goes:
+//! - what stands on the first page: `app/first.rs` and `app/ground.rs`; how it is shown: `ui/guide/first.rs`; how it goes:
 //!   `app/dashboard/first.rs`; a new start from it: `app/dashboard/starts.rs`
 //! - how a tool call looks: `ui/transcript/fold.rs`, which tools answer in crewdeck's own words: `ui/transcript/forms.rs`;
 //!   a diff: `ui/diff/`
-//! - which pane gets how many rows: `ui/layout/shares.rs`; the thumb of what is longer than its place: `ui/scrollbar.rs`;
-//!   what lists are filtered by: `ui/filters.rs`
-//! - what everybody has used, and what is spent on which task: `ui/costs/`; what is peeked at, and where: `ui/peek.rs`
+//! - which pane gets how many rows: `ui/layout/shares.rs`; the thumb of what is longer than its place: `ui/layout/scrollbar.rs`;
+//!   what lists are filtered by: `ui/writing/filters.rs`
+//! - what everybody has used, and what is spent on which task: `ui/costs/`; what is peeked at, and where: `ui/popup/peek.rs`
 //! - who has the terminal while the screen is away (`$EDITOR`, the printed conversation): `app/errand.rs`
-//! - how a text that is being written is broken into rows, and which cell a place in it has: `ui/composer/rows.rs`; where
-//!   such a text lies: `ui/writing.rs`
-//! - what the mouse can press: `ui/hit/`; what completes a word in the composer: `ui/complete.rs`
+//! - how a text that is being written is broken into rows, and which cell a place in it has: `ui/writing/composer/rows.rs`; where
+//!   such a text lies: `ui/writing/mod.rs`
+//! - what the mouse can press: `ui/hit/`; what completes a word in the composer: `ui/writing/complete.rs`
 //! - a session that is watched again: [`ui::replay`] (the player), `ui/update/replay.rs` (the screen moved through it)
 //! - a second dashboard in the same directory: what it sees `app/follow.rs`, what it does `crew/viewer.rs`, how it takes
 //!   over `app/viewing.rs` and `app/dashboard/crew.rs`; who runs the crew: `app/lock.rs`

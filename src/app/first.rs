@@ -2,7 +2,7 @@
 
 use super::wire::{Lack, NoModel};
 use crate::store::{FIRST_COMMIT, INIT_AND_COMMIT};
-use crate::ui::first::{FirstPage, Offer, Weight};
+use crate::ui::guide::first::{FirstPage, Offer, Weight};
 use crate::ui::keymap::Action;
 
 /// What git offers to a team here.

@@ -21,7 +21,7 @@ use crate::model::is_local;
 use crate::protocol::event::Level;
 use crate::store::GitError;
 use crate::ui::MouseOwner;
-use crate::ui::first::{FirstPage, Weight};
+use crate::ui::guide::first::{FirstPage, Weight};
 use crate::ui::terminal::Screen;
 
 /// How often it is looked whether the cause of a page is gone.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::index::Standing;
 use crate::domain::task::Task;
-use crate::ui::terms::{Sign, Term as Word, terms};
+use crate::ui::textual::terms::{Sign, Term as Word, terms};
 
 /// The keys.
 const KEYS: &str = "owner: status: tag:";

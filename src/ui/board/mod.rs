@@ -39,9 +39,7 @@ pub use list::{Row, Rows};
 pub use places::{Places, in_view, places, scrollbar};
 pub use steps::{Step, step};
 
-use super::ages;
 use super::graph::{self, Drawing, Short, Wanted};
-use super::pane::Pane;
 use super::state::UiState;
 use super::textual::{age, width};
 use crate::domain::ids::{Name, TaskId};
@@ -49,6 +47,8 @@ use crate::domain::stamp::Stamp;
 use crate::domain::task::Task;
 use crate::domain::text::one_line;
 use crate::protocol::{Event, EventKind};
+use crate::ui::state::ages;
+use crate::ui::state::pane::Pane;
 
 /// Most tasks that are drawn as a graph.
 pub const GRAPH_MAX: usize = 400;

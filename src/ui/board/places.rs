@@ -5,10 +5,10 @@ use ratatui::layout::Rect;
 use super::{GRAPH_MAX, PANNED_FROM, Query, Shape, Shown, Why, drawing, index, rows, selected};
 use crate::domain::ids::TaskId;
 use crate::ui::graph;
-use crate::ui::pane::Pane;
-use crate::ui::rows::first_row;
-use crate::ui::scrollbar::Scrollbar;
+use crate::ui::layout::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
+use crate::ui::state::pane::Pane;
+use crate::ui::state::rows::first_row;
 
 /// Rows that a pane must have before one is given to words about the selected task.
 const ABOUT_FROM: u16 = 5;

@@ -11,13 +11,13 @@ use ratatui::text::{Line, Span};
 pub use accounts::Used;
 pub use spent::{TaskBook, spent};
 
-use super::pickers::{self, Place};
-use super::readers::{centered, framed};
-use super::rows::first_row;
 use super::state::UiState;
 use super::textual::wrap;
 use super::theme::Theme;
 use crate::domain::ids::{Name, TaskId};
+use crate::ui::popup::pickers::{self, Place};
+use crate::ui::popup::readers::{centered, framed};
+use crate::ui::state::rows::first_row;
 
 /// Widest panel, in columns.
 const WIDTH_MAX: u16 = 112;

@@ -5,8 +5,8 @@ use pretty_assertions::assert_eq;
 use super::*;
 use crate::domain::usage::Usage;
 use crate::protocol::EventKind;
-use crate::ui::agents::AgentView;
 use crate::ui::fixture::{busy, name, tell};
+use crate::ui::known::agents::AgentView;
 use crate::ui::textual::width as columns_of;
 
 fn used(agent: Name, tokens: u64, calls: u64, cost: Option<f64>) -> EventKind {

@@ -6,8 +6,8 @@ use super::read::{File, Line, read};
 use super::rows::{Look, Place, counts, digits, rows};
 use crate::domain::text::{head_and_tail, one_line};
 use crate::domain::worktree::ChangeSize;
+use crate::ui::textual::wrap::{Break, Margin, Row, width, wrap};
 use crate::ui::theme::Theme;
-use crate::ui::wrap::{Break, Margin, Row, width, wrap};
 
 /// Longest diff that is shown, in bytes. What git gave was cut before; this holds whoever sent it.
 const DIFF_MAX: usize = 257 * 1024;

@@ -5,8 +5,8 @@ use ratatui::text::Span;
 
 use super::read::{File, Line};
 use crate::domain::text::{harmless, one_line};
+use crate::ui::textual::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
-use crate::ui::wrap::{Break, Margin, Row, wrap};
 
 /// Most digits of a line number.
 const DIGITS_MAX: usize = 7;

@@ -3,12 +3,12 @@
 use ratatui::layout::Rect;
 
 use super::{LogLine, Query};
-use crate::ui::line_input::LineInput;
-use crate::ui::pickers;
+use crate::ui::popup::pickers;
+use crate::ui::popup::readers::centered;
 use crate::ui::popup::{Popup, Searching};
-use crate::ui::readers::centered;
-use crate::ui::rows::first_row;
 use crate::ui::state::UiState;
+use crate::ui::state::rows::first_row;
+use crate::ui::writing::line_input::LineInput;
 
 /// Widest popup, in columns.
 const WIDTH_MAX: u16 = 140;

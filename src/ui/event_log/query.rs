@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{LogLine, Topic};
-use crate::ui::terms::{Sign, Term, terms};
+use crate::ui::textual::terms::{Sign, Term, terms};
 
 /// What is looked for: lines that all terms let through.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

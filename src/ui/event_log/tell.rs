@@ -14,8 +14,8 @@ use crate::domain::skill::SkillBook;
 use crate::domain::text::one_line;
 use crate::protocol::event::{LetterStep, Level, Setup};
 use crate::protocol::{Event, EventKind};
+use crate::ui::known::sentence;
 use crate::ui::look::called;
-use crate::ui::sentence;
 use crate::ui::state::UiState;
 
 /// What is told of an event; `state` has not followed it yet. Most events tell nothing or one line.

@@ -5,15 +5,15 @@ mod panes;
 
 use ratatui::layout::{Position, Rect};
 
-use super::bars::{self, Placed};
 use super::keymap::Action;
 use super::layout::{self, Class};
-use super::pane::Pane;
-use super::scrollbar::Scrollbar;
 use super::state::{MouseOwner, UiState};
-use super::task_form::Field;
 use super::view;
 use crate::domain::ids::TaskId;
+use crate::ui::guide::bars::{self, Placed};
+use crate::ui::layout::scrollbar::Scrollbar;
+use crate::ui::state::pane::Pane;
+use crate::ui::writing::task_form::Field;
 
 /// What the mouse holds while its button is down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -2,16 +2,18 @@
 
 use super::{Hit, Placed, Scrolls, has_mouse, listed, panes};
 use crate::ui::diff::Spot;
-use crate::ui::help::Means;
+use crate::ui::guide::bars;
 use crate::ui::keymap::Action;
 use crate::ui::layout::Layout;
+use crate::ui::layout::scrollbar::Scrollbar;
+use crate::ui::popup::help::Means;
 use crate::ui::popup::{CommentStage, Popup};
-use crate::ui::scrollbar::Scrollbar;
+use crate::ui::popup::{boxes, peek, pickers, readers};
 use crate::ui::state::UiState;
+use crate::ui::state::rows;
 use crate::ui::theme::Theme;
-use crate::ui::{
-    bars, boxes, complete, costs, event_log, layout, peek, pickers, readers, rows, writing,
-};
+use crate::ui::writing::{self, complete};
+use crate::ui::{costs, event_log, layout};
 
 /// Adds the list that completes a word; nothing below it can be pressed.
 pub fn offers(state: &UiState, layout: &Layout, out: &mut Vec<Placed<Hit>>) {

@@ -4,12 +4,14 @@ use ratatui::layout::Rect;
 
 use super::{Hit, Placed, Scrolls, listed};
 use crate::ui::board::{self, Shown};
+use crate::ui::guide::bars;
 use crate::ui::keymap::Action;
-use crate::ui::pane::{Focus, Pane};
-use crate::ui::rows::{self, first_row};
-use crate::ui::scrollbar::Scrollbar;
+use crate::ui::known::needs_card;
+use crate::ui::layout;
+use crate::ui::layout::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
-use crate::ui::{bars, layout, needs_card};
+use crate::ui::state::pane::{Focus, Pane};
+use crate::ui::state::rows::{self, first_row};
 
 /// Adds what is on a pane's frame: its title does what its number does, what follows the newest follows it, and its
 /// scrollbar scrolls.

@@ -258,7 +258,7 @@ fn collide(a: &str, b: &str) -> bool {
 mod tests {
     use super::*;
     use crate::ui::keymap::{Found, TABLE};
-    use crate::ui::pane::Pane;
+    use crate::ui::state::pane::Pane;
     use crate::ui::transcript::Scroll;
 
     fn changes(pairs: &[(&str, &[&str])]) -> Changes {

@@ -127,7 +127,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::ui::pane::Pane;
+    use crate::ui::state::pane::Pane;
     use crate::ui::transcript::Scroll;
 
     #[test]

@@ -6,8 +6,8 @@ mod change;
 mod map;
 
 use super::board::Toward;
-use super::pane::Pane;
 use super::transcript::Scroll;
+use crate::ui::state::pane::Pane;
 pub use action::Action;
 pub use change::{ChangeError, Changes};
 pub use map::{Bound, Found, KeyMap};

@@ -5,12 +5,12 @@ use ratatui::layout::Rect;
 use super::shares::{self, Content, Keys};
 use super::{BESIDE_TEXT, Class, Layout, TABS, TEXT_WIDEST};
 use crate::domain::screen::Arrangement;
-use crate::ui::composer::{ROWS_MAX, Room};
-use crate::ui::cut::{cut_left, cut_top};
-use crate::ui::needs_card;
-use crate::ui::pane::{Focus, Pane};
-use crate::ui::rows;
+use crate::ui::known::needs_card;
+use crate::ui::layout::cut::{cut_left, cut_top};
 use crate::ui::state::UiState;
+use crate::ui::state::pane::{Focus, Pane};
+use crate::ui::state::rows;
+use crate::ui::writing::composer::{ROWS_MAX, Room};
 
 /// One pane at a time, and a line with the others; without that line where the person wants one pane and rows are few.
 pub fn one(state: &UiState, out: &mut Layout, body: Rect) {

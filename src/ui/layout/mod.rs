@@ -1,16 +1,19 @@
 //! Where things lie on the screen, by its width and the layout that the person chose. Views draw there, the mouse and page keys count by it.
 
+pub(super) mod cut;
+pub(super) mod scrollbar;
+
 mod arrange;
 mod shares;
 
 use ratatui::layout::{Margin, Position, Rect};
 
-use super::pane::{Focus, Pane};
-use super::peek;
 use super::state::UiState;
-use super::tour;
 use super::transcript::Viewport;
 use crate::domain::screen::Arrangement;
+use crate::ui::guide::tour;
+use crate::ui::popup::peek;
+use crate::ui::state::pane::{Focus, Pane};
 use arrange::{alone, banner, board_first, middle, one, stacked, wide};
 
 /// Narrowest screen with panes, in columns.

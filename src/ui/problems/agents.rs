@@ -7,9 +7,9 @@ use crate::domain::ids::Name;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
-use crate::ui::ages::Aging;
 use crate::ui::look;
 use crate::ui::state::UiState;
+use crate::ui::state::ages::Aging;
 use crate::ui::textual::age;
 use crate::ui::theme::Theme;
 

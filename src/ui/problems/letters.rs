@@ -5,8 +5,8 @@ use crate::domain::ids::Name;
 use crate::domain::stamp::Stamp;
 use crate::domain::text::one_line;
 use crate::protocol::event::LetterStep;
-use crate::ui::ages::Aging;
 use crate::ui::state::UiState;
+use crate::ui::state::ages::Aging;
 use crate::ui::textual::age;
 
 /// What nobody has read yet: for whom, how many, and since when the first one waits.

@@ -12,13 +12,13 @@ use std::time::Duration;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::ages::Aging;
-use super::sentence;
 use super::state::UiState;
 use super::textual::{fit, wrap};
 use super::theme::Theme;
 use crate::domain::request::Request;
 use crate::domain::text::one_line;
+use crate::ui::known::sentence;
+use crate::ui::state::ages::Aging;
 
 /// Most problems that are listed.
 pub const PROBLEMS_MAX: usize = 100;

@@ -12,10 +12,10 @@ use crate::domain::team::{Activity, Member, MemberStatus, Team};
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::EventKind;
 use crate::protocol::event::{LetterStep, Level};
-use crate::ui::first;
 use crate::ui::fixture::{
     NOON, board_told, busy, first_page, letter, name, picture, press, started, tell,
 };
+use crate::ui::guide::first;
 use crate::ui::{Msg, update};
 
 fn told(state: &UiState) -> Vec<(Weight, String)> {

@@ -4,11 +4,11 @@ use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
 
 use crate::protocol::Command;
-use crate::ui::complete::{Completion, offers, selected};
 use crate::ui::fixture::{busy, name, picture, press, started};
-use crate::ui::hints::hints;
-use crate::ui::pane::{Focus, Pane};
+use crate::ui::guide::hints::hints;
 use crate::ui::popup::{Popup, Text};
+use crate::ui::state::pane::{Focus, Pane};
+use crate::ui::writing::complete::{Completion, offers, selected};
 use crate::ui::{Do, Msg, UiState, update};
 
 fn words(state: &UiState) -> Vec<String> {

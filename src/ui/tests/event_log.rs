@@ -16,9 +16,9 @@ use crate::ui::fixture::{
     NOON, blank, busy, busy_events, decided, name, picture, plan, press, tell,
 };
 use crate::ui::keymap::Context;
-use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::{Popup, Searching, Text};
 use crate::ui::state::UiState;
+use crate::ui::state::pane::{Focus, Pane};
 
 /// A crew to which several kinds of things have happened, trouble among them.
 pub fn eventful(width: u16, height: u16) -> UiState {

@@ -9,7 +9,8 @@ use crate::protocol::event::LetterStep;
 use crate::ui::fixture::{busy, letter, name, picture, press, tell};
 use crate::ui::hit::{self, Hit};
 use crate::ui::popup::{Popup, Text};
-use crate::ui::{Pane, UiState, rows};
+use crate::ui::state::rows;
+use crate::ui::{Pane, UiState};
 
 fn team(state: &UiState) -> Vec<String> {
     let rows = rows::team(state);

@@ -5,9 +5,9 @@ use pretty_assertions::assert_eq;
 use crate::protocol::EventKind;
 use crate::protocol::event::TurnEnd;
 use crate::ui::Do;
-use crate::ui::first::Weight;
 use crate::ui::fixture::{self, picture, press, started, tell};
-use crate::ui::pane::Focus;
+use crate::ui::guide::first::Weight;
+use crate::ui::state::pane::Focus;
 
 #[test]
 fn the_first_page_does_what_it_offers_and_nothing_else() {

@@ -9,8 +9,8 @@ use crate::domain::ids::Name;
 use crate::domain::screen::TodoPane;
 use crate::protocol::{Event, EventKind};
 use crate::ui::fixture::{blank, busy, busy_events, cells, name, picture, press, started, tell};
-use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::{Popup, Text};
+use crate::ui::state::pane::{Focus, Pane};
 use crate::ui::{Do, Msg, Theme, UiState, costs, layout, update};
 
 fn spending() -> Vec<EventKind> {

@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 
 use crate::domain::stamp::Stamp;
 use crate::ui::fixture::{NOON, busy, picture, press, started};
+use crate::ui::popup::readers;
 use crate::ui::popup::{Popup, Reader, Text};
-use crate::ui::readers;
 use crate::ui::state::UiState;
 use crate::ui::theme::Theme;
 use crate::ui::{Msg, update};

@@ -8,8 +8,8 @@ use crate::domain::request::{Decision, RequestKind, Verdict};
 use crate::protocol::{Command, EventKind};
 use crate::ui::fixture::{busy, decided, name, permission, picture, plan, press, started, tell};
 use crate::ui::layout::layout;
-use crate::ui::pane::{Focus, Pane};
 use crate::ui::state::MouseOwner;
+use crate::ui::state::pane::{Focus, Pane};
 use crate::ui::{Do, Msg, UiState, update};
 
 fn prompt(to: &str, text: &str) -> Do {

@@ -7,7 +7,7 @@ use crate::domain::screen::{Arrangement, ScreenChoice};
 use crate::ui::board::tests::board;
 use crate::ui::fixture::{board_told, busy, picture, press, tell};
 use crate::ui::layout::layout;
-use crate::ui::pane::{Focus, Pane};
+use crate::ui::state::pane::{Focus, Pane};
 use crate::ui::{Do, UiState};
 
 fn with(arrangement: Arrangement, width: u16, height: u16) -> UiState {

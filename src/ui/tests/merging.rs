@@ -87,7 +87,7 @@ fn where_nothing_can_be_merged_the_key_says_why_and_the_hints_do_not_offer_it() 
         (9, Some("#9 has nothing to merge")),
     ] {
         let mut state = on(160, 45, id);
-        let hints = crate::ui::hints::hints(&state);
+        let hints = crate::ui::guide::hints::hints(&state);
         let offers = hints.iter().any(|h| h.words == "merge");
         assert_eq!(offers, words.is_none(), "{id}");
         assert_eq!(press(&mut state, "m"), [], "{id}");
@@ -166,7 +166,7 @@ fn as_many_tasks_have_the_mark_as_are_counted_beside_the_board() {
     for id in [7, 8] {
         press(&mut state, "esc 3");
         state.selected.task = Some(TaskId(id));
-        let hints = crate::ui::hints::hints(&state);
+        let hints = crate::ui::guide::hints::hints(&state);
         assert!(hints.iter().any(|h| h.words == "merge"), "{id}");
     }
 }

@@ -7,10 +7,11 @@ use crate::domain::screen::{Arrangement, SHARE_MAX, SHARE_MIN};
 use crate::protocol::Command;
 use crate::ui::fixture::{busy, name, picture, press};
 use crate::ui::hit::{self, Hit};
-use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::{Popup, Text};
-use crate::ui::task_form::Field;
-use crate::ui::{Do, Msg, UiState, rows, update};
+use crate::ui::state::pane::{Focus, Pane};
+use crate::ui::state::rows;
+use crate::ui::writing::task_form::Field;
+use crate::ui::{Do, Msg, UiState, update};
 
 const DOWN: MouseEventKind = MouseEventKind::Down(MouseButton::Left);
 const PULL: MouseEventKind = MouseEventKind::Drag(MouseButton::Left);

@@ -60,7 +60,7 @@ fn numbers_are_panes_where_there_is_nothing_to_choose() {
     let asked = question("q1", &[]);
     let mut state = waiting(160, 45, vec![asked.clone()]);
     assert_eq!(press(&mut state, "alt+w 3"), []);
-    assert_eq!(state.focus.pane(), crate::ui::pane::Pane::Board);
+    assert_eq!(state.focus.pane(), crate::ui::state::pane::Pane::Board);
     let answered = decision(&asked, Verdict::Approve, "the newest");
     assert_eq!(
         press(&mut state, "w c \"the newest\" enter"),

@@ -9,7 +9,7 @@ use crate::domain::task::TaskStatus;
 use crate::domain::worktree::BranchState;
 use crate::ui::UiState;
 use crate::ui::fixture::{NOON, board_told, branches_told, hands, merging, name, press, tell};
-use crate::ui::hints::hints;
+use crate::ui::guide::hints::hints;
 use crate::ui::keymap::Action;
 use crate::ui::popup::Popup;
 

@@ -10,16 +10,17 @@ use crate::domain::job::Job;
 use crate::domain::stamp::Stamp;
 use crate::domain::worktree::CheckedOut;
 use crate::protocol::{Event, EventKind};
-use crate::ui::bars::Placed;
 use crate::ui::fixture::{
     NOON, blank, busy, busy_events, name, permission, picture, press, question, tell,
 };
+use crate::ui::guide::bars::Placed;
 use crate::ui::hit::{self, Hit};
 use crate::ui::keymap::{Action, Context, Found, TABLE};
-use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::Popup;
 use crate::ui::replay::Player;
-use crate::ui::{Do, MouseOwner, Msg, UiState, begin_replay, board, rows, update};
+use crate::ui::state::pane::{Focus, Pane};
+use crate::ui::state::rows;
+use crate::ui::{Do, MouseOwner, Msg, UiState, begin_replay, board, update};
 
 pub const SIZES: [(u16, u16); 3] = [(160, 45), (100, 30), (70, 20)];
 

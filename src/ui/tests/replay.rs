@@ -9,8 +9,8 @@ use crate::domain::ids::{CallId, Name};
 use crate::domain::stamp::Stamp;
 use crate::protocol::{Event, EventKind};
 use crate::ui::fixture::{NOON, blank, busy_events, cells, picture, press};
+use crate::ui::guide::tour::Tour;
 use crate::ui::replay::Player;
-use crate::ui::tour::Tour;
 use crate::ui::{
     Do, Focus, Msg, Theme, ThemeName, UiState, begin_replay, next_tick, recall, update,
 };

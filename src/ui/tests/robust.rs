@@ -6,15 +6,15 @@ use proptest::prelude::*;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::protocol::{Event, EventKind};
-use crate::ui::composer::COMPOSER_MAX;
 use crate::ui::event_log::LINES_MAX;
 use crate::ui::fixture::{
     self, blank, busy, busy_events, name, odd_events, picture, press, tell, told,
 };
-use crate::ui::letters::LETTERS_MAX;
+use crate::ui::known::letters::LETTERS_MAX;
 use crate::ui::popup::POPUPS_MAX;
 use crate::ui::state::QUEUED_MAX;
 use crate::ui::tests::pressed::{LOOKS, crew};
+use crate::ui::writing::composer::COMPOSER_MAX;
 use crate::ui::{Msg, UiState, hit, keymap, keys, next_tick, update};
 
 #[test]
@@ -43,7 +43,7 @@ fn every_size_is_drawn() {
     }
     let mut first = blank(1, 1);
     first.show_first(crate::ui::fixture::first_page(
-        crate::ui::first::Weight::Missing,
+        crate::ui::guide::first::Weight::Missing,
     ));
     for width in 1..100 {
         update(&mut first, Msg::Resize(width, width / 3 + 1));
@@ -246,5 +246,5 @@ fn a_flood_is_bounded() {
         tell(&mut state, vec![kind]);
     }
     assert_bounded(&state);
-    assert!(state.requests.len() <= crate::ui::requests::WAITING_MAX);
+    assert!(state.requests.len() <= crate::ui::known::requests::WAITING_MAX);
 }

@@ -8,8 +8,8 @@ use super::scenes::{Scene, cast, scenes};
 use crate::ui::fixture::{busy, cells, press, tell};
 use crate::ui::hit::{self, Hit};
 use crate::ui::layout::layout;
+use crate::ui::layout::scrollbar::Scrollbar;
 use crate::ui::popup::Popup;
-use crate::ui::scrollbar::Scrollbar;
 use crate::ui::theme::roles;
 use crate::ui::{Msg, Pane, UiState, update};
 

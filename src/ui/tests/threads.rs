@@ -88,7 +88,7 @@ fn of_a_very_long_thread_those_around_the_opened_one_are_shown_and_the_cut_says_
     let Some(Popup::Reader(reader)) = state.popups.last() else {
         panic!("{:?}", state.popups)
     };
-    let lines = crate::ui::readers::lines(&state, reader, 80, &Theme::default());
+    let lines = crate::ui::popup::readers::lines(&state, reader, 80, &Theme::default());
     let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
     assert_eq!(text[0], "61 older letters of them are not shown here.");
     assert!(text.last().unwrap().contains("letter number 159"));

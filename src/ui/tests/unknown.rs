@@ -9,7 +9,7 @@ use crate::protocol::EventKind;
 use crate::protocol::event::Level;
 use crate::ui::fixture::{busy, name, press, tell};
 use crate::ui::keymap::{Changes, KeyMap};
-use crate::ui::pane::{Focus, Pane};
+use crate::ui::state::pane::{Focus, Pane};
 use crate::ui::{Msg, UiState, update};
 
 /// What is said after `keys` on a screen of a crew at work.

@@ -7,7 +7,7 @@ use super::run::{Progress, ToolRun};
 use crate::domain::ids::{CallId, Name};
 use crate::domain::text::{head_and_tail, one_line};
 use crate::protocol::EventKind;
-use crate::ui::sentence;
+use crate::ui::known::sentence;
 
 /// Most bytes of what the person said.
 const PROMPT_MAX: usize = 256 * 1024;

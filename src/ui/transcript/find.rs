@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::ui::wrap::{Row, width};
+use crate::ui::textual::wrap::{Row, width};
 
 /// Words that are looked for, without regard to case.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,7 +130,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
-    use crate::ui::wrap::{Break, Margin, wrap};
+    use crate::ui::textual::wrap::{Break, Margin, wrap};
 
     #[test]
     fn words_are_found_whatever_their_case_and_line_breaks() {

@@ -11,7 +11,7 @@ use super::run::{Progress, ToolRun};
 use crate::domain::text::{harmless, one_line};
 use crate::ui::diff;
 use crate::ui::textual::pad;
-use crate::ui::wrap::{Break, Margin, Row, fit, width, wrap};
+use crate::ui::textual::wrap::{Break, Margin, Row, fit, width, wrap};
 
 /// Most lines of output, and of a diff, that an open call shows.
 const LINES_MAX: usize = 200;

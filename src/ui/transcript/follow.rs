@@ -3,7 +3,7 @@
 use super::layout::Above;
 use super::layouts::Layouts;
 use super::log::Log;
-use crate::ui::scrollbar::Scrolled;
+use crate::ui::layout::scrollbar::Scrolled;
 
 /// How a transcript is scrolled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

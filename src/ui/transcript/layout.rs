@@ -10,8 +10,8 @@ use super::thoughts::thoughts;
 use super::{fold, markdown};
 use crate::domain::text::harmless;
 use crate::protocol::event::Level;
+use crate::ui::textual::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
-use crate::ui::wrap::{Break, Margin, Row, wrap};
 
 /// Said behind an answer that holds a tool call as text.
 pub const CALL_AS_TEXT: &str = "the model wrote a tool call as text; it was not run (its server's chat template may lack tool support)";

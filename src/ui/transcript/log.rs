@@ -8,7 +8,7 @@ use super::find::Needle;
 use super::forms::{Place, form};
 use super::layout::{Above, Mark};
 use super::run::ToolRun;
-use crate::ui::pane::Way;
+use crate::ui::state::pane::Way;
 
 /// Most cells that are kept; the oldest go first, and the drawing says so.
 pub const CELLS_MAX: usize = 10_000;

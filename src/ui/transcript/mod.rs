@@ -44,7 +44,7 @@ pub use view::{Drawn, TranscriptCache};
 
 use crate::domain::ids::{CallId, Name};
 use crate::protocol::event::Level;
-use crate::ui::scrollbar::Scrolled;
+use crate::ui::layout::scrollbar::Scrolled;
 use crate::ui::theme::Theme;
 use cell::Kind;
 use layouts::Layouts;

@@ -9,7 +9,7 @@ use super::forms::{Answer, form};
 use crate::domain::chat::Outcome;
 use crate::domain::ids::Name;
 use crate::domain::text::{head_and_tail, one_line};
-use crate::ui::wrap::width;
+use crate::ui::textual::wrap::width;
 
 /// Most bytes of output and of a diff that are kept of a call that is done.
 const OUTPUT_MAX: usize = 256 * 1024;

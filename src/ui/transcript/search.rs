@@ -9,10 +9,10 @@ use super::cell::Fold;
 use super::find::{self, Hit, Needle};
 use super::follow::{Place, Spot, Viewport};
 use super::layouts::Layouts;
-use crate::ui::line_input::LineInput;
-use crate::ui::pane::Way;
 use crate::ui::popup::Searching;
+use crate::ui::state::pane::Way;
 use crate::ui::theme::Theme;
+use crate::ui::writing::line_input::LineInput;
 
 /// A search.
 #[derive(Debug, Default)]

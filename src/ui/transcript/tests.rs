@@ -144,7 +144,7 @@ fn screen(transcript: &Transcript, columns: u16, rows: u16) -> String {
         while x < columns {
             let symbol = buffer[(x, y)].symbol();
             row.push_str(symbol);
-            x += u16::try_from(crate::ui::wrap::width(symbol).max(1)).unwrap();
+            x += u16::try_from(crate::ui::textual::wrap::width(symbol).max(1)).unwrap();
         }
         out.push_str(row.trim_end());
         out.push('\n');

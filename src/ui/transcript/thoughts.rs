@@ -8,7 +8,7 @@ use super::fold;
 use super::layout::{Mark, Page};
 use super::run::duration;
 use crate::domain::text::harmless;
-use crate::ui::wrap::{Break, Margin, Row, fit, width, wrap};
+use crate::ui::textual::wrap::{Break, Margin, Row, fit, width, wrap};
 
 /// Fewest columns in which the first line of folded thoughts is shown.
 const LEAST_THOUGHT: usize = 12;

@@ -8,9 +8,9 @@ use super::find::{self, Hit};
 use super::follow::Place;
 use super::layout::Mark;
 use super::layouts::Layouts;
-use crate::ui::scrollbar::Scrolled;
+use crate::ui::layout::scrollbar::Scrolled;
+use crate::ui::textual::wrap::Row;
 use crate::ui::theme::Theme;
-use crate::ui::wrap::Row;
 
 /// What the drawing of a transcript keeps; its loss changes no pixel.
 #[derive(Debug, Default)]

@@ -7,8 +7,8 @@ use crate::ui::board::{self, GRAPH_MAX, Places, Shape, Shown, Step, Toward, Why,
 use crate::ui::graph::Drawing;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::layout;
-use crate::ui::pane::Pane;
 use crate::ui::state::UiState;
+use crate::ui::state::pane::Pane;
 use crate::ui::transcript::Scroll;
 
 /// Where things lie on the board now; a list where it is not in view.

@@ -1,10 +1,10 @@
 //! Completing the first word of a message: a command is carried out, a name is put in.
 
-use crate::ui::complete::{self, Completion};
 use crate::ui::keymap::Action;
-use crate::ui::rows::Does;
 use crate::ui::state::UiState;
+use crate::ui::state::rows::Does;
 use crate::ui::transcript::Scroll;
+use crate::ui::writing::complete::{self, Completion};
 
 /// What taking the selected row led to.
 pub enum Taken {

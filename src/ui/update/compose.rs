@@ -5,15 +5,15 @@ use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::protocol::Command;
 use crate::protocol::event::Level;
-use crate::ui::boxes;
-use crate::ui::composer::Pasted;
-use crate::ui::first::{self, Weight};
+use crate::ui::guide::first::{self, Weight};
 use crate::ui::keymap::{Action, Context, SLASH};
+use crate::ui::popup::boxes;
 use crate::ui::popup::{Popup, Written};
 use crate::ui::state::{QUEUED_MAX, Queued, TWICE, UiState};
-use crate::ui::task_form::Field;
 use crate::ui::textual::bytes;
 use crate::ui::writing;
+use crate::ui::writing::composer::Pasted;
+use crate::ui::writing::task_form::Field;
 
 /// Sends what is written; a slash word is an action instead.
 pub fn send(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {

@@ -3,11 +3,11 @@
 use ratatui::layout::{Position, Rect};
 
 use super::{movement, task_form};
-use crate::ui::composer::{Composer, Room};
-use crate::ui::pane::Focus;
 use crate::ui::popup::Popup;
 use crate::ui::state::UiState;
-use crate::ui::task_form::Field;
+use crate::ui::state::pane::Focus;
+use crate::ui::writing::composer::{Composer, Room};
+use crate::ui::writing::task_form::Field;
 use crate::ui::{layout, writing};
 
 /// In the composer, which gets the keys.

@@ -9,13 +9,13 @@ use crate::domain::rule::Scope;
 use crate::domain::team::MemberStatus;
 use crate::protocol::Command;
 use crate::protocol::event::Level;
-use crate::ui::bars;
-use crate::ui::composer::Composer;
+use crate::ui::guide::bars;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::pane::Pane;
 use crate::ui::popup::{Choice, CommentBox, CommentStage, POPUPS_MAX, Popup, Question};
-use crate::ui::rows;
 use crate::ui::state::UiState;
+use crate::ui::state::pane::Pane;
+use crate::ui::state::rows;
+use crate::ui::writing::composer::Composer;
 
 /// How long a request that took another's place must be in view before a key decides it: the second
 /// press of a key that was meant for the first one must not.

@@ -4,12 +4,12 @@ use super::{movement, popups};
 use crate::domain::ids::Name;
 use crate::protocol::event::Level;
 use crate::ui::event_log::{About, LogView, place, selected};
-use crate::ui::line_input::LineInput;
-use crate::ui::pane::Pane;
 use crate::ui::popup::{Popup, Text};
 use crate::ui::state::UiState;
+use crate::ui::state::pane::Pane;
 use crate::ui::textual::clock_to_the_second;
 use crate::ui::transcript::Scroll;
+use crate::ui::writing::line_input::LineInput;
 
 /// Shows what happened.
 pub fn open(state: &mut UiState) {

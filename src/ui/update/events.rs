@@ -12,12 +12,15 @@ use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::protocol::event::{Level, Setup};
 use crate::protocol::{Event, EventKind};
-use crate::ui::agents::AgentView;
 use crate::ui::board::Standing;
 use crate::ui::costs;
+use crate::ui::known::agents::AgentView;
+use crate::ui::known::sentence;
 use crate::ui::popup::Popup;
+use crate::ui::popup::peek;
+use crate::ui::state::pane::{Focus, Pane};
+use crate::ui::state::rows;
 use crate::ui::state::{MODELS_MAX, Models, UiState};
-use crate::ui::{pane::Focus, pane::Pane, peek, rows, sentence};
 
 /// Takes an event in.
 #[allow(clippy::too_many_lines)] // every event, once

@@ -1,8 +1,8 @@
 //! The words of a pane's filter: written, they select the first row that they let through.
 
-use crate::ui::line_input::LineInput;
-use crate::ui::pane::Pane;
 use crate::ui::state::UiState;
+use crate::ui::state::pane::Pane;
+use crate::ui::writing::line_input::LineInput;
 
 /// Changes what a pane is filtered by, while that is being written.
 pub fn write(state: &mut UiState, pane: Pane, edit: impl FnOnce(&mut LineInput)) {

@@ -4,11 +4,11 @@ use super::Do;
 use super::movement::{self, Way};
 use crate::protocol::event::Level;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::line_input::LineInput;
-use crate::ui::pane::Pane;
 use crate::ui::popup::{Choice, Popup};
 use crate::ui::state::UiState;
+use crate::ui::state::pane::Pane;
 use crate::ui::transcript::{Portion, Round, Transcript};
+use crate::ui::writing::line_input::LineInput;
 
 /// Where the keys of the conversation count.
 const LEAD: Context = Context::In(Pane::Lead);

@@ -3,7 +3,7 @@
 use super::Do;
 use crate::protocol::EventKind;
 use crate::protocol::event::Level;
-use crate::ui::first::{Weight, keys_line, offers};
+use crate::ui::guide::first::{Weight, keys_line, offers};
 use crate::ui::keymap::Action;
 use crate::ui::state::UiState;
 

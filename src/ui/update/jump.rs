@@ -2,12 +2,12 @@
 
 use super::{board, movement, peek, read};
 use crate::ui::hit::Scrolls;
-use crate::ui::pane::Pane;
-use crate::ui::peek::Go;
+use crate::ui::layout::scrollbar::Scrollbar;
+use crate::ui::popup::peek::Go;
 use crate::ui::popup::{Popup, Text};
-use crate::ui::rows;
-use crate::ui::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
+use crate::ui::state::pane::Pane;
+use crate::ui::state::rows;
 
 /// Goes to where the thumb of `bar` is at a row of the screen. A pane does not get the keys by it.
 pub fn jump(state: &mut UiState, of: Scrolls, bar: Scrollbar, row: u16) {

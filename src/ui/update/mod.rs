@@ -33,12 +33,9 @@ use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use ratatui::layout::Rect;
 
 use self::complete::Taken;
-use super::ages;
 use super::attention::Window;
-use super::complete::Completion;
 use super::keymap::{Action, Context, Found};
 use super::keys;
-use super::pane::{Focus, Pane};
 use super::popup::{Popup, Text, Written};
 use super::replay::Player;
 use super::state::{Flash, Motion, MouseOwner, SPIN, UiState};
@@ -47,6 +44,9 @@ use crate::domain::screen::ScreenChoice;
 use crate::domain::stamp::Stamp;
 use crate::protocol::event::Level;
 use crate::protocol::{Command, Event};
+use crate::ui::state::ages;
+use crate::ui::state::pane::{Focus, Pane};
+use crate::ui::writing::complete::Completion;
 
 /// What reaches the screen.
 #[derive(Debug, Clone, PartialEq)]

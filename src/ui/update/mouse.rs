@@ -5,16 +5,16 @@ use ratatui::layout::Position;
 
 use super::{Do, act, board, compose, cursor, jump, movement, peek, popups, replay, screen};
 use crate::ui::board::Toward;
-use crate::ui::complete::Completion;
 use crate::ui::hit::{self, Held, Hit, Scrolls};
 use crate::ui::keymap::Action;
 use crate::ui::layout;
-use crate::ui::pane::{Focus, Pane};
-use crate::ui::peek::Go;
 use crate::ui::popup::Popup;
-use crate::ui::rows;
+use crate::ui::popup::peek::Go;
 use crate::ui::state::UiState;
+use crate::ui::state::pane::{Focus, Pane};
+use crate::ui::state::rows;
 use crate::ui::transcript::Scroll;
+use crate::ui::writing::complete::Completion;
 
 /// Lines that one notch of the wheel scrolls.
 const NOTCH: usize = 3;

@@ -5,13 +5,15 @@ use super::{board, complete, costs, peek};
 use crate::domain::ids::Name;
 use crate::protocol::event::Level;
 use crate::ui::keymap::{Action, Context};
+use crate::ui::known::needs_card;
 use crate::ui::layout;
-pub use crate::ui::pane::Way;
-use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::{CommentStage, Popup, Question, Searching};
 use crate::ui::state::UiState;
+pub use crate::ui::state::pane::Way;
+use crate::ui::state::pane::{Focus, Pane};
+use crate::ui::state::rows;
+use crate::ui::textual::text_search;
 use crate::ui::transcript::{Scroll, Viewport};
-use crate::ui::{needs_card, rows, text_search};
 
 /// Rows of a page in a list over the panes.
 const PAGE: usize = 10;
@@ -158,7 +160,7 @@ pub fn back(state: &mut UiState) {
     if state.focus == Focus::Composer {
         let narrow = layout::shows_one(state);
         let zoomed = state.zoom == Some(Pane::Lead);
-        let has_page = crate::ui::first::drawn(state).is_some();
+        let has_page = crate::ui::guide::first::drawn(state).is_some();
         let pane = if narrow || zoomed || has_page || !state.shown.is_lead() {
             Pane::Lead
         } else {

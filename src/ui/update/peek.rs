@@ -5,11 +5,11 @@ use ratatui::layout::Position;
 use super::{movement, popups};
 use crate::protocol::event::Level;
 use crate::ui::layout;
-use crate::ui::pane::{Pane, Way};
-use crate::ui::peek::{self, Go, Reading};
 use crate::ui::popup::Popup;
-use crate::ui::rows;
+use crate::ui::popup::peek::{self, Go, Reading};
 use crate::ui::state::UiState;
+use crate::ui::state::pane::{Pane, Way};
+use crate::ui::state::rows;
 use crate::ui::transcript::Scroll;
 
 /// Looks at what is selected in the pane that has the keys.

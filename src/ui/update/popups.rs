@@ -7,14 +7,16 @@ use crate::domain::job::Job;
 use crate::domain::text::harmless;
 use crate::protocol::Command;
 use crate::protocol::event::Level;
+use crate::ui::board;
 use crate::ui::diff::Changes;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::pane::{Focus, Pane};
+use crate::ui::known::sentence;
+use crate::ui::popup::readers;
 use crate::ui::popup::{Choice, CommentStage, POPUPS_MAX, Popup, Question, Searching, Text};
-use crate::ui::rows::{self, Does};
+use crate::ui::state::pane::{Focus, Pane};
+use crate::ui::state::rows::{self, Does};
 use crate::ui::state::{Models, UiState};
 use crate::ui::theme::Theme;
-use crate::ui::{board, readers, sentence};
 
 pub(super) fn push(state: &mut UiState, popup: Popup) {
     if state.popups.len() < POPUPS_MAX {

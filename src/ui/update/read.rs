@@ -4,16 +4,16 @@ use super::movement::{self, Way};
 use super::{find, popups, unknown};
 use crate::protocol::event::Level;
 use crate::ui::diff::{self, Spot};
-use crate::ui::help::Means;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::line_input::LineInput;
+use crate::ui::popup::help::Means;
+use crate::ui::popup::readers::Row;
 use crate::ui::popup::{Popup, Reader, Searching, Text};
-use crate::ui::readers::Row;
+use crate::ui::popup::{help, readers};
 use crate::ui::state::UiState;
-use crate::ui::text_search::{self, Found};
+use crate::ui::textual::text_search::{self, Found};
 use crate::ui::theme::Theme;
 use crate::ui::transcript::{Round, Scroll};
-use crate::ui::{help, readers};
+use crate::ui::writing::line_input::LineInput;
 
 /// What is said when nothing is found.
 const NOTHING: &str = "Nothing in this text has these words.";

@@ -7,11 +7,11 @@ use crate::domain::stamp::Stamp;
 use crate::protocol::Event;
 use crate::protocol::event::Level;
 use crate::ui::event_log::EventLog;
-use crate::ui::hints;
+use crate::ui::guide::hints;
+use crate::ui::guide::tour::Tour;
 use crate::ui::keymap::Action;
 use crate::ui::replay::{Player, Seek};
 use crate::ui::state::UiState;
-use crate::ui::tour::Tour;
 use crate::ui::view;
 
 /// What is said when a key would change something.

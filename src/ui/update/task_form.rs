@@ -8,10 +8,10 @@ use crate::protocol::Command;
 use crate::protocol::event::{Level, PersonAct};
 use crate::ui::board;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::pane::{Focus, Pane};
 use crate::ui::popup::Popup;
 use crate::ui::state::UiState;
-use crate::ui::task_form::TaskForm;
+use crate::ui::state::pane::{Focus, Pane};
+use crate::ui::writing::task_form::TaskForm;
 
 /// The form that has the keys.
 pub fn form(state: &mut UiState) -> Option<&mut TaskForm> {

@@ -3,9 +3,9 @@
 use super::Do;
 use crate::domain::own_theme::ThemeChoice;
 use crate::protocol::event::Level;
-use crate::ui::line_input::LineInput;
 use crate::ui::popup::{Choice, Picker, Popup};
 use crate::ui::state::UiState;
+use crate::ui::writing::line_input::LineInput;
 
 /// Shows the themes, the one in use selected.
 pub fn open(state: &mut UiState) {

@@ -5,9 +5,9 @@ use crate::domain::screen::{Arrangement, TodoPane};
 use crate::protocol::event::Level;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::layout::{self, Class};
-use crate::ui::pane::{Focus, Pane};
-use crate::ui::rows;
 use crate::ui::state::UiState;
+use crate::ui::state::pane::{Focus, Pane};
+use crate::ui::state::rows;
 
 /// Shows the todo list, or hides it. Where it lies beside the conversation the person's choice is remembered; where it
 /// has a place of its own, the screen goes there and back.

@@ -4,9 +4,9 @@ use crate::domain::text::harmless;
 use crate::protocol::event::Level;
 use crate::ui::keymap::{Action, Bound, Context, Found};
 use crate::ui::keys;
-use crate::ui::pane::Pane;
 use crate::ui::popup::{Popup, Text};
 use crate::ui::state::UiState;
+use crate::ui::state::pane::Pane;
 
 /// Says that the key `name` does nothing here. While text is written nothing is said, and a warning that is not read yet
 /// stays.

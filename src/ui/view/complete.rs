@@ -4,13 +4,13 @@ use ratatui::buffer::Buffer;
 use ratatui::text::Span;
 
 use super::{frame, popup};
-use crate::ui::complete;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::layout::Layout;
-use crate::ui::scrollbar::Scrollbar;
+use crate::ui::layout::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
 use crate::ui::textual::{fit, width};
 use crate::ui::theme::Theme;
+use crate::ui::writing::complete;
 
 /// Draws the list where something is completed.
 pub fn draw(state: &UiState, theme: &Theme, layout: &Layout, buffer: &mut Buffer) {

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use super::frame;
 use super::popup::open;
 use crate::ui::costs::{self, CostView};
-use crate::ui::scrollbar::Scrollbar;
+use crate::ui::layout::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
 use crate::ui::theme::Theme;
 

@@ -6,9 +6,9 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::ui::first::{self, FirstPage, Weight};
+use crate::ui::guide::first::{self, FirstPage, Weight};
 use crate::ui::layout::{HEIGHT_MIN, WIDTH_MIN};
-use crate::ui::readers::centered;
+use crate::ui::popup::readers::centered;
 use crate::ui::state::UiState;
 use crate::ui::textual::{width, wrap};
 use crate::ui::theme::Theme;

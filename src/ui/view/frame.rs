@@ -6,16 +6,16 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Borders, Widget};
 
-use crate::ui::bars;
-use crate::ui::filters::{self, Filter};
+use crate::ui::guide::bars;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::pane::{Focus, Pane};
+use crate::ui::layout::scrollbar::{self, Scrollbar};
 use crate::ui::popup::Searching;
-pub use crate::ui::rows::first_row;
-use crate::ui::scrollbar::{self, Scrollbar};
 use crate::ui::state::UiState;
+use crate::ui::state::pane::{Focus, Pane};
+pub use crate::ui::state::rows::first_row;
 use crate::ui::textual::{fit, width, wrap};
 use crate::ui::theme::Theme;
+use crate::ui::writing::filters::{self, Filter};
 
 /// The thumb of a scrollbar.
 const THUMB: &str = "┃";

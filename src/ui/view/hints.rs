@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::ui::bars::{hint_line, message_room};
-use crate::ui::hints::Urgency;
+use crate::ui::guide::bars::{hint_line, message_room};
+use crate::ui::guide::hints::Urgency;
 use crate::ui::look;
 use crate::ui::state::UiState;
 use crate::ui::textual::fit;

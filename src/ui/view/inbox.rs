@@ -8,13 +8,15 @@ use ratatui::widgets::Widget;
 use super::frame::{self, Row, Titles};
 use crate::domain::text::{clip, one_line};
 use crate::protocol::event::LetterStep;
-use crate::ui::letters::Traced;
-use crate::ui::pane::Pane;
-use crate::ui::scrollbar::Scrollbar;
+use crate::ui::known::letters::Traced;
+use crate::ui::known::sentence;
+use crate::ui::layout::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
+use crate::ui::state::pane::Pane;
+use crate::ui::state::rows;
 use crate::ui::textual::{clock, fit, pad, width, wrap_some};
 use crate::ui::theme::Theme;
-use crate::ui::{layout, look, rows, sentence};
+use crate::ui::{layout, look};
 
 /// Fewest free rows in which the selected letter is shown whole below the list: a rule and two of text.
 const PREVIEW_MIN: u16 = 3;

@@ -9,16 +9,17 @@ use super::ViewCache;
 use super::frame::{self, Titles};
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
-use crate::ui::composer::Room;
-use crate::ui::first::Weight;
+use crate::ui::guide::bars;
+use crate::ui::guide::first::Weight;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::pane::{Focus, Pane};
+use crate::ui::layout::scrollbar::Scrollbar;
 use crate::ui::popup::Searching;
-use crate::ui::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
+use crate::ui::state::pane::{Focus, Pane};
 use crate::ui::textual::{age, fit, longest};
 use crate::ui::theme::Theme;
-use crate::ui::{bars, board, layout, look, writing};
+use crate::ui::writing::composer::Room;
+use crate::ui::{board, layout, look, writing};
 
 /// Draws the conversation.
 pub fn draw(
@@ -46,7 +47,7 @@ pub fn draw(
             let bar = scrolled.and_then(|scrolled| Scrollbar::new(area, talk, scrolled));
             frame::scrollbar(bar, frame::thumb(state, Pane::Lead, theme), buffer);
         }
-        Some(_) | None => match crate::ui::first::drawn(state) {
+        Some(_) | None => match crate::ui::guide::first::drawn(state) {
             Some(page) => {
                 let inner = inner.inner(layout::BESIDE_TEXT);
                 super::first::draw(state, page, theme, inner, buffer);

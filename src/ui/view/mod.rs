@@ -32,13 +32,15 @@ pub use replay::{places as replay_places, share_of};
 pub use status::places as status_places;
 
 use super::layout::{self, Class, Layout};
-use super::pane::Pane;
 use super::state::UiState;
 use super::textual::{fit, width};
 use super::theme::Theme;
 use super::transcript::TranscriptCache;
-use super::{bars, rows, sentence};
 use crate::domain::ids::Name;
+use crate::ui::guide::bars;
+use crate::ui::known::sentence;
+use crate::ui::state::pane::Pane;
+use crate::ui::state::rows;
 
 /// What drawing keeps between two frames; its loss changes no pixel.
 #[derive(Debug, Default)]

@@ -7,15 +7,17 @@ use ratatui::widgets::Widget;
 
 use super::frame::{self, Titles};
 use crate::domain::request::Request;
+use crate::ui::guide::bars;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::needs_card::{CardLine, Part};
-use crate::ui::pane::{Focus, Pane};
-use crate::ui::requests::is_the_leads;
+use crate::ui::known::needs_card::{CardLine, Part};
+use crate::ui::known::requests::is_the_leads;
+use crate::ui::known::{needs_card, sentence};
 use crate::ui::state::UiState;
+use crate::ui::state::pane::{Focus, Pane};
+use crate::ui::state::rows;
 use crate::ui::textual::{clock, width};
 use crate::ui::theme::Theme;
 use crate::ui::transcript::Scroll;
-use crate::ui::{bars, needs_card, rows, sentence};
 
 /// Draws it: the list, the selected request, and its buttons on the last row whatever its length.
 pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {

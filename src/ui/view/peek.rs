@@ -7,9 +7,9 @@ use ratatui::widgets::Widget;
 
 use super::popup::open;
 use super::{ViewCache, frame};
+use crate::ui::popup::{peek, pickers};
 use crate::ui::state::UiState;
 use crate::ui::theme::Theme;
-use crate::ui::{peek, pickers};
 
 /// Draws it.
 pub fn draw(

@@ -6,20 +6,25 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Clear, Widget};
 
 use super::frame;
-use crate::ui::composer::Room;
-use crate::ui::cut::cut_top;
+use crate::ui::guide::bars;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::line_input::LineInput;
-use crate::ui::pane::Pane;
+use crate::ui::known::sentence;
+use crate::ui::layout::cut::cut_top;
+use crate::ui::layout::scrollbar::Scrollbar;
 use crate::ui::popup::{
     Choice, CommentBox, CommentStage, Picker, Popup, Question, Reader, Searching,
 };
-use crate::ui::scrollbar::Scrollbar;
+use crate::ui::popup::{boxes, pickers, readers};
+use crate::ui::state::pane::Pane;
+use crate::ui::state::rows;
 use crate::ui::state::{Models, UiState};
+use crate::ui::textual::text_search;
 use crate::ui::textual::{fit, width, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::transcript::Drawn;
-use crate::ui::{bars, boxes, hit, pickers, readers, rows, sentence, text_search, writing};
+use crate::ui::writing::composer::Room;
+use crate::ui::writing::line_input::LineInput;
+use crate::ui::{hit, writing};
 
 /// Most columns beside a popup in which nothing can be read.
 const BESIDE_MAX: u16 = 4;

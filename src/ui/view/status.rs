@@ -8,14 +8,14 @@ use ratatui::widgets::Widget;
 
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
-use crate::ui::bars::{self, Placed};
-use crate::ui::first::Weight;
+use crate::ui::guide::bars::{self, Placed};
+use crate::ui::guide::first::Weight;
 use crate::ui::hit::Hit;
 use crate::ui::keymap::Action;
 use crate::ui::look;
-use crate::ui::pane::Pane;
-use crate::ui::seat::Seat;
 use crate::ui::state::UiState;
+use crate::ui::state::pane::Pane;
+use crate::ui::state::seat::Seat;
 use crate::ui::textual::{count, dollars, fit, width};
 use crate::ui::theme::Theme;
 
@@ -235,7 +235,7 @@ fn right(state: &UiState, theme: &Theme) -> Vec<Piece> {
     let share = state
         .agents
         .get(&state.shown)
-        .and_then(super::super::agents::AgentView::context_share);
+        .and_then(crate::ui::known::agents::AgentView::context_share);
     if let Some(share) = share {
         let style = if share >= 80 { theme.warn } else { theme.dim };
         out.push(piece(8, format!("ctx {share}%"), style));

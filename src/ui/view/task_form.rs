@@ -6,13 +6,14 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use super::popup::{buttons, open};
-use crate::ui::composer::Room;
 use crate::ui::popup::Popup;
+use crate::ui::popup::boxes;
 use crate::ui::state::UiState;
-use crate::ui::task_form::{Field, TaskForm};
 use crate::ui::textual::fit;
 use crate::ui::theme::Theme;
-use crate::ui::{boxes, writing};
+use crate::ui::writing;
+use crate::ui::writing::composer::Room;
+use crate::ui::writing::task_form::{Field, TaskForm};
 
 /// Draws the form; where the cursor is to be comes back.
 pub fn draw(

@@ -8,14 +8,15 @@ use super::frame::{self, Row, Titles};
 use crate::domain::ids::Name;
 use crate::domain::team::{Activity, Member, MemberStatus};
 use crate::domain::text::one_line;
-use crate::ui::agents::AgentView;
-use crate::ui::pane::Pane;
-use crate::ui::rows::TeamRow;
-use crate::ui::scrollbar::Scrollbar;
+use crate::ui::known::agents::AgentView;
+use crate::ui::layout::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
+use crate::ui::state::pane::Pane;
+use crate::ui::state::rows;
+use crate::ui::state::rows::TeamRow;
 use crate::ui::textual::{age, count, dollars, fit, pad, width};
 use crate::ui::theme::Theme;
-use crate::ui::{board, layout, look, rows};
+use crate::ui::{board, layout, look};
 
 /// From this width on a row shows how busy its agent was: below, its task needs the columns.
 const PULSE_FROM: usize = 70;

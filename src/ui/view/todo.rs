@@ -7,12 +7,13 @@ use ratatui::text::Span;
 use super::frame::{self, Row, Titles};
 use crate::domain::text::one_line;
 use crate::domain::todo::TodoStatus;
-use crate::ui::pane::Pane;
-use crate::ui::scrollbar::Scrollbar;
+use crate::ui::layout::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
+use crate::ui::state::pane::Pane;
+use crate::ui::state::rows;
 use crate::ui::textual::fit;
 use crate::ui::theme::Theme;
-use crate::ui::{layout, look, rows};
+use crate::ui::{layout, look};
 
 /// Draws it.
 pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {

@@ -5,11 +5,11 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::ui::bars;
+use crate::ui::guide::bars;
+use crate::ui::guide::tour::{MARK, line};
 use crate::ui::state::UiState;
 use crate::ui::textual::width;
 use crate::ui::theme::Theme;
-use crate::ui::tour::{MARK, line};
 
 /// Draws it, where there is one.
 pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {

@@ -12,7 +12,7 @@ use super::{area, board, pane, state};
 use crate::ui::board::{Step, index, rows, selected, step, window};
 use crate::ui::fixture::{cells, press};
 use crate::ui::graph::{Drawing, Wanted, draw};
-use crate::ui::pane::Pane;
+use crate::ui::state::pane::Pane;
 use crate::ui::{Msg, Theme, update};
 
 #[test]

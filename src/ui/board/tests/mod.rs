@@ -13,7 +13,7 @@ use crate::domain::stamp::Stamp;
 use crate::domain::task::TaskStatus;
 use crate::ui::fixture::{NOON, blank, cells, name, press, ready, tell, told};
 use crate::ui::layout::layout;
-use crate::ui::pane::Pane;
+use crate::ui::state::pane::Pane;
 use crate::ui::textual::width;
 use crate::ui::{Msg, Theme, UiState, update};
 

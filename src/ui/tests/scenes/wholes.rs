@@ -10,8 +10,8 @@ use crate::domain::team::Activity;
 use crate::domain::worktree::CheckedOut;
 use crate::protocol::event::Setup;
 use crate::protocol::{Event, EventKind};
-use crate::ui::first::Weight;
 use crate::ui::fixture::{NOON, blank, busy, busy_events, first_page, press, started, tell, told};
+use crate::ui::guide::first::Weight;
 use crate::ui::replay::Player;
 use crate::ui::{Msg, Seat, UiState, begin_replay, update};
 

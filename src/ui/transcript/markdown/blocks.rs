@@ -2,8 +2,8 @@
 
 use ratatui::text::Span;
 
+use crate::ui::textual::wrap::{Margin, width};
 use crate::ui::theme::Theme;
-use crate::ui::wrap::{Margin, width};
 
 /// In front of quoted rows.
 const BAR: &str = "▎ ";

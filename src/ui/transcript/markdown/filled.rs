@@ -3,7 +3,7 @@
 use super::blocks::List;
 use super::code::Inside;
 use super::table::Measured;
-use crate::ui::wrap::Row;
+use crate::ui::textual::wrap::Row;
 
 /// What goes on behind a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

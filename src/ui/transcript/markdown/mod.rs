@@ -26,8 +26,8 @@ pub use pieces::{Joint, Piece, Pieces};
 pub use table::{Measured, Rules, Shared};
 
 use crate::domain::text::harmless;
+use crate::ui::textual::wrap::Row;
 use crate::ui::theme::Theme;
-use crate::ui::wrap::Row;
 use page::{Before, Page};
 use table::Head;
 

@@ -10,8 +10,8 @@ use super::code::{Inside, Language};
 use super::filled::{Filled, Onward};
 use super::table::{Head, Measured, Shared, Table};
 use crate::domain::text::{harmless, one_line};
+use crate::ui::textual::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
-use crate::ui::wrap::{Break, Margin, Row, wrap};
 
 /// Widest rule, in columns.
 const RULE_MAX: usize = 60;

@@ -11,8 +11,8 @@
 use pulldown_cmark::Alignment;
 use ratatui::text::Span;
 
+use crate::ui::textual::wrap::{Break, Margin, Row, visible, width, wrap};
 use crate::ui::theme::Theme;
-use crate::ui::wrap::{Break, Margin, Row, visible, width, wrap};
 
 /// Between two columns.
 const RULE: &str = " │ ";

@@ -12,8 +12,8 @@ use super::super::answer::Answer;
 use super::super::cell::Kind;
 use super::super::layout::{Above, Laid, Mark, Page, lay};
 use super::{Pieces, rows};
+use crate::ui::textual::wrap::{Row, visible};
 use crate::ui::theme::Theme;
-use crate::ui::wrap::{Row, visible};
 
 fn drawn(text: &str, columns: usize) -> Vec<Row> {
     rows(text, columns, &Theme::default(), &mut 0)

@@ -4,8 +4,8 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::*;
-use crate::ui::line_input::LineInput;
-use crate::ui::pane::Way;
+use crate::ui::state::pane::Way;
+use crate::ui::writing::line_input::LineInput;
 
 /// A call that is done: what it works on, and what came of it.
 fn called(tool: &str, on: &str, outcome: Outcome, said: &str) -> Vec<EventKind> {

@@ -3,8 +3,8 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::ui::line_input::LineInput;
-use crate::ui::pane::Way;
+use crate::ui::state::pane::Way;
+use crate::ui::writing::line_input::LineInput;
 
 fn search(all: &mut Transcript, words: &str, viewport: Viewport) {
     all.begin_search();

@@ -11,8 +11,8 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::ui::board::{self, INDENT, Index, Standing, Zoom};
 use crate::ui::graph::{Drawing, Node, heavy};
 use crate::ui::look;
-use crate::ui::pane::{Focus, Pane};
 use crate::ui::state::UiState;
+use crate::ui::state::pane::{Focus, Pane};
 use crate::ui::textual::{fit, pad, width, wrap_some};
 use crate::ui::theme::Theme;
 

@@ -6,8 +6,8 @@ use ratatui::text::Span;
 
 use crate::domain::text::one_line;
 use crate::ui::board::{self, Index, Row, Standing};
-use crate::ui::pane::Pane;
 use crate::ui::state::UiState;
+use crate::ui::state::pane::Pane;
 use crate::ui::textual::{fit, pad, width};
 use crate::ui::theme::Theme;
 use crate::ui::view::frame;

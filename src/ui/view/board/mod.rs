@@ -12,14 +12,14 @@ use ratatui::widgets::Widget;
 
 use super::frame::{self, Titles};
 use crate::ui::board::{self, Index, Query, Shown, Standing, Why};
-use crate::ui::filters::Filter;
 use crate::ui::layout;
 use crate::ui::look;
-use crate::ui::pane::{Focus, Pane};
-use crate::ui::seat::Seat;
 use crate::ui::state::UiState;
+use crate::ui::state::pane::{Focus, Pane};
+use crate::ui::state::seat::Seat;
 use crate::ui::textual::{fit, longest, width};
 use crate::ui::theme::Theme;
+use crate::ui::writing::filters::Filter;
 
 /// Most tasks that are named after the selected one.
 const NEXT_MAX: usize = 4;

@@ -1,0 +1,247 @@
+//! The card of a request: what is asked, wrapped to its width. Its height decides the pane's.
+
+use ratatui::layout::Rect;
+
+use crate::domain::request::{Decider, Request, RequestKind};
+use crate::domain::text::one_line;
+use crate::ui::layout;
+use crate::ui::layout::scrollbar::Scrollbar;
+use crate::ui::state::UiState;
+use crate::ui::state::rows;
+use crate::ui::textual::{wrap, wrap_some};
+
+/// Most requests that are named at a time.
+const LISTED_MAX: usize = 3;
+/// Most others who ask the same that are named.
+const OTHERS_MAX: usize = 6;
+/// Fewest rows that are left to the text before choices scroll with it.
+const TEXT_MIN: usize = 2;
+
+/// What a line of the card is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Where it is, who else asks, who else decides.
+    Detail,
+    /// What is asked.
+    Body,
+    /// The choice of that number, with its key.
+    Choice(usize),
+}
+
+/// A line of the card.
+pub type CardLine = (Part, String);
+
+/// The card of the selected request in a place of some rows: what scrolls, and what stays above the buttons.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Card {
+    /// The lines that scroll.
+    pub lines: Vec<CardLine>,
+    /// The rows that they have.
+    pub room: usize,
+    /// The choices, where there is room for all of them and some text; else they are the last lines.
+    pub pinned: Vec<CardLine>,
+}
+
+/// The place for words inside a pane with the frame `area`.
+pub fn inside(area: Rect) -> Rect {
+    layout::inside(area).inner(layout::BESIDE_TEXT)
+}
+
+/// The selected request's card in `height` rows of `width` columns, list and buttons among them.
+pub fn card(state: &UiState, width: u16, height: u16) -> Card {
+    let Some((_, request)) = rows::selected_request(state) else {
+        return Card::default();
+    };
+    let mut lines = text(state, request, width, usize::MAX);
+    let choices = choices(request, width);
+    let rows = usize::from(height.saturating_sub(listed(state) + 1));
+    if choices.len() + TEXT_MIN.min(lines.len()) <= rows {
+        let mut choices = choices;
+        // The buttons stand apart where nothing has to scroll for it.
+        if !choices.is_empty() && lines.len() + choices.len() + 1 < rows {
+            choices.push((Part::Detail, String::new()));
+        }
+        let room = rows - choices.len();
+        return Card {
+            lines,
+            room,
+            pinned: choices,
+        };
+    }
+    lines.extend(choices);
+    Card {
+        lines,
+        room: rows,
+        pinned: Vec::new(),
+    }
+}
+
+/// Where the parts of the card lie in the place for words `inside`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Places {
+    /// The rows that name the requests.
+    pub list: Rect,
+    /// The lines that scroll.
+    pub text: Rect,
+    /// The choices above the buttons, where they do not scroll.
+    pub pinned: Rect,
+    /// The buttons; `None` where there is no row at all.
+    pub buttons: Option<Rect>,
+    /// Every row of a choice in view, with the choice's number.
+    pub choices: Vec<(Rect, usize)>,
+    /// What lies there.
+    pub card: Card,
+    /// Lines of the text that are scrolled away above.
+    pub top: usize,
+}
+
+impl Places {
+    /// The scrollbar of the text, in the right edge of the pane's frame `area`.
+    pub fn bar(&self, area: Rect) -> Option<Scrollbar> {
+        Scrollbar::of_list(area, self.text, self.top, self.card.lines.len())
+    }
+}
+
+/// Where the selected request's card lies.
+pub fn places(state: &UiState, inside: Rect) -> Places {
+    let card = card(state, inside.width, inside.height);
+    let pinned = u16::try_from(card.pinned.len()).unwrap_or(u16::MAX);
+    let cut = |area: Rect, rows: u16| {
+        let height = rows.min(area.height);
+        let below = Rect {
+            y: area.bottom() - height,
+            height,
+            ..area
+        };
+        (
+            Rect {
+                height: area.height - height,
+                ..area
+            },
+            below,
+        )
+    };
+    let (rest, buttons) = cut(inside, 1);
+    let (rest, pinned) = cut(rest, pinned);
+    let (list, text) = cut(rest, rest.height.saturating_sub(listed(state)));
+    let most = card.lines.len().saturating_sub(text.height.into());
+    let top = state.selected.request_scroll.min(most);
+    let lines = card.lines.iter().skip(top).zip(text.rows());
+    let choices = lines.chain(card.pinned.iter().zip(pinned.rows()));
+    let choices = choices.filter_map(|((part, _), row)| match part {
+        Part::Choice(number) => Some((row, *number)),
+        Part::Detail | Part::Body => None,
+    });
+    Places {
+        choices: choices.collect(),
+        buttons: (buttons.height > 0).then_some(buttons),
+        list,
+        text,
+        pinned,
+        card,
+        top,
+    }
+}
+
+/// How many rows name the requests, the selected one among them.
+pub fn listed(state: &UiState) -> u16 {
+    u16::try_from(state.requests.len().min(LISTED_MAX)).unwrap_or(0)
+}
+
+/// The rows that the card wants inside its frame; when it is more than `most`, any number above it.
+pub fn height(state: &UiState, width: u16, most: u16) -> u16 {
+    let lines = rows::selected_request(state).map_or(0, |(_, request)| {
+        text(state, request, width, usize::from(most)).len() + choices(request, width).len()
+    });
+    // The buttons, and a blank line before them and before choices.
+    let blanks =
+        rows::selected_request(state).map_or(1, |(_, r)| 1 + usize::from(!r.choices.is_empty()));
+    let lines = u16::try_from(lines + blanks + 1).unwrap_or(u16::MAX);
+    lines.saturating_add(listed(state))
+}
+
+/// What is asked, wrapped to its width: at least `enough` of its lines, where it has so many.
+pub fn text(state: &UiState, request: &Request, width: u16, enough: usize) -> Vec<CardLine> {
+    let width = usize::from(width.min(layout::TEXT_WIDEST));
+    let body = if request.body.trim().is_empty() {
+        "It gave no reason."
+    } else {
+        request.body.as_str()
+    };
+    let details = wrap(&details(state, request), width).into_iter();
+    let details = details.filter(|l| !l.is_empty()).map(|l| (Part::Detail, l));
+    let body = wrap_some(body, width, enough).into_iter();
+    details.chain(body.map(|l| (Part::Body, l))).collect()
+}
+
+/// The choices of a question, wrapped.
+pub fn choices(request: &Request, width: u16) -> Vec<CardLine> {
+    let mut out = Vec::new();
+    for (at, choice) in request.choices.iter().enumerate() {
+        let room = usize::from(width.min(layout::TEXT_WIDEST))
+            .saturating_sub(3)
+            .max(1);
+        for (i, line) in wrap(&one_line(choice), room).into_iter().enumerate() {
+            let key = if i == 0 {
+                format!("{}  ", at + 1)
+            } else {
+                "   ".into()
+            };
+            out.push((Part::Choice(at + 1), format!("{key}{line}")));
+        }
+    }
+    out
+}
+
+/// Where it is, who else asks the same, who else may decide; in one line.
+fn details(state: &UiState, request: &Request) -> String {
+    let mut parts = Vec::new();
+    match request.kind {
+        RequestKind::Plan | RequestKind::Permission | RequestKind::Question => {
+            let root = state.setup.as_ref().map_or("", |s| s.root.as_str());
+            let place = match (root, request.workdir.as_str()) {
+                (root, "") => root.to_string(),
+                ("", below) => below.to_string(),
+                (root, below) => format!("{root}/{below}"),
+            };
+            if !place.is_empty() {
+                parts.push(format!("in {}", one_line(&place)));
+            }
+        }
+        RequestKind::Shutdown | RequestKind::Ceiling => {}
+    }
+    parts.extend(others(state, request));
+    if request.decider == Decider::Lead {
+        parts.push("the lead may decide this".into());
+    }
+    parts.join(" · ")
+}
+
+/// Who waits for the same answer.
+fn others(state: &UiState, request: &Request) -> Option<String> {
+    let mut names: Vec<String> = Vec::new();
+    for other in state.requests.same(request) {
+        let mut name = other.from.to_string();
+        if other.from.same(&request.from) {
+            name.push_str(" again");
+        }
+        if other.workdir != request.workdir {
+            let place = match other.workdir.as_str() {
+                "" => "the root".into(),
+                below => one_line(below),
+            };
+            name.push_str(&format!(" in {place}"));
+        }
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let beyond = names.len().saturating_sub(OTHERS_MAX);
+    names.truncate(OTHERS_MAX);
+    let more = if beyond > 0 {
+        format!(" and {beyond} more")
+    } else {
+        String::new()
+    };
+    (!names.is_empty()).then(|| format!("and the same from {}{more}", names.join(", ")))
+}

@@ -1,0 +1,38 @@
+//! When the screen next changes by itself. Pure.
+
+use std::time::Duration;
+
+use crate::domain::team::Activity;
+use crate::ui::replay;
+use crate::ui::state::ages;
+use crate::ui::state::{Motion, SPIN, UiState};
+
+/// When the screen next changes by itself; `None`: not before something happens.
+pub fn next_tick(state: &UiState) -> Option<Duration> {
+    if let Some(player) = &state.replay
+        && player.motion() == replay::Motion::Paused
+    {
+        return None;
+    }
+    let coming = state.replay.as_ref().and_then(|p| p.next_in());
+    let flash = state.flash.as_ref().map(|f| f.until.since(state.now));
+    let any = |wanted: fn(&Activity) -> bool| {
+        state
+            .present()
+            .iter()
+            .any(|name| wanted(&state.activity(name)))
+    };
+    let counting = any(Activity::is_busy) || (state.shows_jobs() && state.jobs.running() > 0);
+    let spinning = any(Activity::is_running);
+    let busy = match state.motion {
+        Motion::Full if spinning => Some(SPIN),
+        Motion::Full | Motion::Reduced if counting => Some(Duration::from_secs(1)),
+        Motion::Full | Motion::Reduced => None,
+    };
+    let call = state.attention.next_in(state.now);
+    let ages = ages::last_for(state);
+    [busy, flash, coming, call, ages]
+        .into_iter()
+        .flatten()
+        .min()
+}

@@ -1,0 +1,138 @@
+//! Pure: what completes the word that begins a message: the composer's commands, and to whom it goes.
+
+use ratatui::layout::Rect;
+
+use crate::domain::ids::Name;
+use crate::domain::text::one_line;
+use crate::ui::keymap::SLASH;
+use crate::ui::layout::Layout;
+use crate::ui::popup::pickers;
+use crate::ui::state::UiState;
+use crate::ui::state::pane::Focus;
+use crate::ui::state::rows::{Does, Pick, first_row};
+use crate::ui::textual::fuzzy;
+use crate::ui::textual::width;
+
+/// Most rows of the list.
+pub const ROWS_MAX: u16 = 8;
+/// Widest list, in columns.
+const WIDTH_MAX: u16 = 76;
+
+/// What the person made of the list since the last letter was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Completion {
+    /// It is offered with that row selected.
+    Offered(usize),
+    /// It is offered with its first row selected.
+    #[default]
+    Fresh,
+    /// It was put away: the next letter brings it back.
+    PutAway,
+}
+
+/// What completes what is written, the best first; empty where nothing does or the list was put away.
+pub fn offers(state: &UiState) -> Vec<Pick> {
+    let is_writing =
+        state.popups.is_empty() && state.focus == Focus::Composer && state.replay.is_none();
+    if !is_writing || state.completion == Completion::PutAway || state.composer.is_recalled() {
+        return Vec::new();
+    }
+    let Some(word) = state.composer.only_word() else {
+        return Vec::new();
+    };
+    if let Some(begun) = word.strip_prefix('/') {
+        if begun.chars().all(|c| c.is_ascii_lowercase()) {
+            return best(begun, commands());
+        }
+    } else if let Some(begun) = word.strip_prefix('@') {
+        return best(begun, names(state));
+    }
+    Vec::new()
+}
+
+/// The selected row and its offer.
+pub fn selected(state: &UiState) -> Option<(usize, Pick)> {
+    let mut offers = offers(state);
+    let row = row(state).min(offers.len().checked_sub(1)?);
+    Some((row, offers.swap_remove(row)))
+}
+
+fn row(state: &UiState) -> usize {
+    match state.completion {
+        Completion::Offered(row) => row,
+        Completion::Fresh | Completion::PutAway => 0,
+    }
+}
+
+/// Where the list of `len` rows lies: right above what is written. `None`: there is no room for one row.
+pub fn place(state: &UiState, layout: &Layout, len: usize) -> Option<pickers::Place> {
+    let composer = layout.composer?;
+    let above = composer.y.saturating_sub(layout.status.bottom());
+    let rows = u16::try_from(len)
+        .unwrap_or(u16::MAX)
+        .min(ROWS_MAX)
+        .min(above.saturating_sub(2));
+    if rows == 0 {
+        return None;
+    }
+    let area = Rect {
+        x: composer.x,
+        y: composer.y - rows - 2,
+        width: composer.width.min(WIDTH_MAX),
+        height: rows + 2,
+    };
+    let list = pickers::inside(area);
+    let first = first_row(len, row(state), list.height);
+    Some(pickers::Place { area, list, first })
+}
+
+/// Those of `all` that fit what is begun, the best first; their order stays where nothing is begun.
+fn best(begun: &str, all: Vec<Pick>) -> Vec<Pick> {
+    let mut scored: Vec<((bool, i32), Pick)> = all
+        .into_iter()
+        .filter_map(|pick| {
+            // The first character of the words is the one that brought the list up.
+            let name = pick.words.split_whitespace().next()?.get(1..)?;
+            let fit = fuzzy::fit(begun, name)?;
+            let marked = fit.places.into_iter().map(|at| at + 1).collect();
+            let is_whole = name.eq_ignore_ascii_case(begun);
+            Some(((is_whole, fit.score), Pick { marked, ..pick }))
+        })
+        .collect();
+    scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    scored.into_iter().map(|(_, pick)| pick).collect()
+}
+
+fn commands() -> Vec<Pick> {
+    let rows = SLASH.iter().map(|(word, action, words)| Pick {
+        words: (*word).into(),
+        marked: Vec::new(),
+        aside: (*words).into(),
+        does: Does::Action(*action),
+    });
+    rows.collect()
+}
+
+/// All whom a message can go to, but the one that it goes to anyway.
+fn names(state: &UiState) -> Vec<Pick> {
+    let role = |name: &Name| {
+        let member = state.team.find(name);
+        member.map_or_else(
+            || "plans the work and spawns teammates".into(),
+            |m| one_line(&m.role),
+        )
+    };
+    let others = state.present().into_iter().filter(|n| *n != state.shown);
+    let rows = others.map(|name| Pick {
+        words: format!("@{name}"),
+        marked: Vec::new(),
+        aside: role(&name),
+        does: Does::Address(name),
+    });
+    rows.collect()
+}
+
+/// What the list is of, and the columns of its longest first word: what follows stands in a column of its own.
+pub fn columns(offers: &[Pick]) -> usize {
+    offers.iter().map(|o| width(&o.words)).max().unwrap_or(0)
+}

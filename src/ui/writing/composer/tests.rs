@@ -1,0 +1,343 @@
+//! What is written, and where each sign and each place of the cursor stand on the screen.
+
+use pretty_assertions::assert_eq;
+use proptest::prelude::*;
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::rows::Rows;
+use super::*;
+use crate::domain::text::harmless_chars;
+use crate::ui::keys;
+use crate::ui::textual::wrap;
+
+fn room(width: u16, height: u16) -> Room {
+    Room { width, height }
+}
+
+fn rows(line: &str, width: usize) -> Vec<String> {
+    let rows = Rows::new(line, width);
+    (0..rows.len()).map(|row| rows.text(row)).collect()
+}
+
+#[test]
+fn what_a_terminal_would_obey_is_shown_and_what_shapes_a_sign_stays() {
+    let mut composer = Composer::default();
+    for c in "a\u{9b}2\u{202e}می\u{200c}خb\u{200d}".chars() {
+        let key = KeyEvent::new(KeyCode::Char(c), crossterm::event::KeyModifiers::NONE);
+        composer.key(key, 40);
+    }
+    assert_eq!(composer.text(), "a\u{fffd}2\u{fffd}می\u{200c}خb\u{200d}");
+    let window = composer.window(room(40, 5));
+    assert_eq!(window.rows, ["a\u{fffd}2\u{fffd}می\u{200c}خb\u{fffd}"]);
+}
+
+fn typed(keys: &str) -> Composer {
+    let mut composer = Composer::default();
+    for key in keys::parse_all(keys).unwrap() {
+        composer.key(key, 40);
+    }
+    composer
+}
+
+#[test]
+fn a_paste_is_cut_at_the_bound_and_says_so() {
+    let mut composer = Composer::default();
+    let pasted = composer.paste(&"é".repeat(600_000));
+    assert_eq!(
+        pasted,
+        Pasted::Cut {
+            kept: COMPOSER_MAX,
+            of: 1_200_000
+        }
+    );
+    assert_eq!(composer.text().len(), COMPOSER_MAX);
+    composer.key(keys::parse("a").unwrap(), 40);
+    assert_eq!(composer.text().len(), COMPOSER_MAX);
+}
+
+#[test]
+fn line_ends_of_all_kinds_and_control_characters() {
+    let mut composer = Composer::default();
+    assert_eq!(composer.paste("a\rb\r\nc\n\u{1b}[2J\td"), Pasted::Whole);
+    assert_eq!(composer.text(), "a\nb\nc\n␛[2J    d");
+}
+
+#[test]
+fn history_goes_back_and_forth_and_keeps_the_draft() {
+    let mut composer = Composer::default();
+    for text in ["one", "two", "two", " "] {
+        composer.set(text);
+        composer.take();
+    }
+    composer.set("draft");
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        composer.older(40);
+        seen.push(composer.text());
+    }
+    for _ in 0..3 {
+        composer.newer(40);
+        seen.push(composer.text());
+    }
+    assert_eq!(seen, ["two", "one", "one", "two", "draft", "draft"]);
+}
+
+#[test]
+fn the_history_is_bounded() {
+    let mut composer = Composer::default();
+    for i in 0..HISTORY_MAX + 5 {
+        composer.set(&i.to_string());
+        composer.take();
+    }
+    for _ in 0..HISTORY_MAX + 50 {
+        composer.older(40);
+    }
+    assert_eq!(composer.text(), "5");
+}
+
+#[test]
+fn words_stay_whole_and_blanks_stay_where_they_were_typed() {
+    let cases: [(&str, usize, &[&str]); 16] = [
+        ("", 5, &[""]),
+        ("one two", 8, &["one two"]),
+        // The cursor behind the word has the last column.
+        ("one two", 7, &["one ", "two"]),
+        ("one two", 4, &["one ", "two"]),
+        ("one ", 4, &["one ", ""]),
+        ("one  two", 5, &["one  ", "two"]),
+        ("one  two", 4, &["one ", " ", "two"]),
+        ("one      two", 5, &["one  ", "    ", "two"]),
+        ("  in dent", 7, &["  in ", "dent"]),
+        ("abcdefghij", 5, &["abcd", "efgh", "ij"]),
+        ("ab cdefghij", 5, &["ab ", "cdef", "ghij"]),
+        ("say (hello), world.", 13, &["say (hello), ", "world."]),
+        ("中文字符", 5, &["中文", "字符"]),
+        ("中文，字。", 5, &["中", "文，", "字。"]),
+        ("ok 👍👍, yes", 7, &["ok 👍", "👍, ", "yes"]),
+        ("\u{301}a", 9, &["\u{fffd}a"]),
+    ];
+    for (line, width, expected) in cases {
+        assert_eq!(rows(line, width), expected, "{line:?} in {width}");
+    }
+    let heap = format!("a{}b", "\u{301}".repeat(50_000));
+    assert_eq!(rows(&heap, 10), ["a\u{fffd}b"]);
+}
+
+#[test]
+fn the_cursor_is_in_the_window() {
+    let mut composer = Composer::default();
+    composer.set("ab中d");
+    let window = composer.window(room(5, 8));
+    assert_eq!(window.rows, ["ab中", "d"]);
+    assert_eq!(window.cursor, (1, 1));
+    composer.set(&"line\n".repeat(20));
+    let window = composer.window(room(10, 3));
+    assert_eq!(window.rows, ["line", "line", ""]);
+    assert_eq!(window.cursor, (2, 0));
+    assert_eq!(typed("a b").window(room(10, 8)).cursor, (0, 2));
+    let full = typed("a b c").window(room(4, 8));
+    assert_eq!((full.rows.len(), full.cursor), (1, (0, 3)));
+    let full = typed("a b c d").window(room(4, 8));
+    assert_eq!((full.rows.len(), full.cursor), (2, (1, 1)));
+}
+
+#[test]
+fn up_and_down_keep_the_column_also_over_what_is_shorter() {
+    let mut composer = Composer::default();
+    // Rows: "one two ", "three ", "", "x", "中中中中中", "four five".
+    composer.set("one two three\n\nx\n中中中中中\nfour five");
+    let room = room(11, 10);
+    let mut seen = vec![composer.window(room).cursor];
+    for _ in 0..4 {
+        composer.older(11);
+        seen.push(composer.window(room).cursor);
+    }
+    composer.older(11);
+    let at_the_top = composer.window(room).cursor;
+    for _ in 0..9 {
+        composer.newer(11);
+    }
+    assert_eq!(seen, [(5, 9), (4, 8), (3, 1), (2, 0), (1, 5)]);
+    assert_eq!(at_the_top, (0, 7));
+    assert_eq!(composer.window(room).cursor, (5, 9));
+    // Whoever types goes on from there.
+    composer.older(11);
+    composer.older(11);
+    composer.key(keys::parse("y").unwrap(), 11);
+    composer.newer(11);
+    assert_eq!(composer.window(room).cursor, (4, 2));
+}
+
+#[test]
+fn what_is_seen_as_one_sign_is_one_stop_and_goes_at_once() {
+    let family = "👩🏽‍❤️‍💋‍👨🏿";
+    let mut composer = Composer::default();
+    composer.set(&format!("a{family}e\u{301}"));
+    let mut seen = Vec::new();
+    for key in ["left", "left", "left", "right", "right"] {
+        composer.key(keys::parse(key).unwrap(), 40);
+        seen.push(composer.window(room(40, 1)).cursor.1);
+    }
+    assert_eq!(seen, [3, 1, 0, 1, 3]);
+    composer.key(keys::parse("backspace").unwrap(), 40);
+    assert_eq!(composer.text(), "ae\u{301}");
+    composer.key(keys::parse("delete").unwrap(), 40);
+    assert_eq!(composer.text(), "a");
+    composer.set("a\nb");
+    for key in ["left", "backspace", "delete", "delete"] {
+        composer.key(keys::parse(key).unwrap(), 40);
+    }
+    assert_eq!(composer.text(), "a");
+    // What is put together key by key is not torn apart before another sign.
+    composer.set("👧");
+    for key in ["left", "👨", "\u{200d}", "👩", "\u{200d}"] {
+        for c in key.chars().filter(|_| key != "left") {
+            composer.key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE), 40);
+        }
+        if key == "left" {
+            composer.key(keys::parse(key).unwrap(), 40);
+        }
+    }
+    assert_eq!(composer.text(), "👨\u{200d}👩\u{200d}👧");
+}
+
+#[test]
+fn the_text_stays_where_it_is_while_the_cursor_moves_in_it() {
+    let mut composer = Composer::default();
+    let lines: Vec<String> = (0..20).map(|n| format!("line {n}")).collect();
+    composer.set(&lines.join("\n"));
+    let room = room(20, 5);
+    let first = |composer: &Composer| composer.window(room).rows[0].clone();
+    composer.reveal(room);
+    assert_eq!(first(&composer), "line 15");
+    for expected in ["line 15", "line 15", "line 15", "line 15", "line 14"] {
+        composer.older(20);
+        composer.reveal(room);
+        assert_eq!(first(&composer), expected);
+    }
+    composer.click(room, 3, 2);
+    composer.reveal(room);
+    assert_eq!(first(&composer), "line 14");
+    assert_eq!(composer.window(room).cursor, (3, 2));
+    composer.newer(20);
+    composer.newer(20);
+    composer.reveal(room);
+    assert_eq!(first(&composer), "line 15");
+    // Lines that go leave no row empty.
+    for _ in 0..30 {
+        composer.key(keys::parse("backspace").unwrap(), 20);
+    }
+    assert_eq!(composer.window(room).rows.len(), 5);
+}
+
+#[test]
+fn a_long_paste_is_laid_out_once_around_the_cursor() {
+    let text = "word ".repeat(2_000);
+    let mut composer = Composer::default();
+    composer.paste(&text.repeat(20));
+    assert_eq!(composer.window(room(60, 8)).rows.len(), 8);
+    composer.set(&format!("{text}\n").repeat(20));
+    // Of all lines only those that can be in view are laid out.
+    assert_eq!(composer.laid_out(room(60, 8)), 9);
+}
+
+#[test]
+fn what_a_jump_can_not_name_is_reached_too() {
+    let mut composer = Composer::default();
+    composer.set(&"x".repeat(200_000));
+    let at = composer.window(room(10, 3)).cursor;
+    composer.older(10);
+    composer.newer(10);
+    assert_eq!(composer.window(room(10, 3)).cursor, at);
+    composer.set(&format!("{}\nabc", "x".repeat(200_000)));
+    composer.older(10);
+    composer.key(keys::parse("y").unwrap(), 10);
+    assert!(composer.text().ends_with("xxy\nabc"));
+    composer.set(&"\n".repeat(70_000));
+    composer.older(10);
+    composer.key(keys::parse("y").unwrap(), 10);
+    assert!(composer.text().ends_with("\ny\n"));
+}
+
+fn anything() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-c ,.()中文「」👍é]{0,80}",
+        "\\PC{0,60}",
+        proptest::collection::vec(any::<char>(), 0..40)
+            .prop_map(|chars| harmless(&String::from_iter(chars)).replace('\n', " ")),
+    ]
+}
+
+proptest! {
+    /// Each stop has a cell of its own, that cell leads back to it, and the cells of a row lead to nothing else.
+    #[test]
+    fn every_place_of_the_cursor_is_one_cell_and_back(line in anything(), width in 2usize..40) {
+        let rows = Rows::new(&line, width);
+        let mut stops = vec![0];
+        for cluster in harmless_chars(&line).graphemes(true) {
+            stops.push(stops[stops.len() - 1] + cluster.chars().count());
+        }
+        let places: Vec<(usize, usize)> = stops.iter().map(|at| rows.place(*at)).collect();
+        prop_assert!(places.is_sorted_by(|a, b| a < b), "{places:?}");
+        for (at, (row, column)) in stops.iter().zip(&places) {
+            prop_assert!(*column < width && *row < rows.len());
+            prop_assert_eq!(rows.at(*row, *column), *at);
+        }
+        for row in 0..rows.len() {
+            for column in 0..width + 3 {
+                let at = rows.at(row, column);
+                prop_assert!(stops.contains(&at));
+                prop_assert_eq!(rows.place(at).0, row);
+            }
+        }
+    }
+
+    /// Whatever is pressed, in whatever room: the cursor is in view, and a click at it leaves it there.
+    #[test]
+    fn the_cursor_is_always_in_view_and_a_click_at_it_moves_nothing(
+        text in "([a-c 中👍é]{0,30}\n?){0,9}",
+        keys in proptest::collection::vec(
+            proptest::sample::select(vec![
+                "up", "down", "left", "right", "home", "end", "backspace", "delete", "a", "space", "ctrl+w", "alt+b",
+            ]),
+            0..40,
+        ),
+        (width, height) in (2u16..30, 1u16..9),
+    ) {
+        let mut composer = Composer::default();
+        composer.set(&text);
+        for key in keys {
+            composer.key(keys::parse(key).unwrap(), width);
+            composer.reveal(room(width, height));
+            let window = composer.window(room(width, height));
+            let (row, column) = window.cursor;
+            prop_assert!(usize::from(row) < window.rows.len() && column < width, "{window:?}");
+            prop_assert!(window.rows.len() <= usize::from(height));
+            composer.click(room(width, height), row, column);
+            prop_assert_eq!(composer.window(room(width, height)), window);
+        }
+    }
+
+    #[test]
+    fn nothing_that_is_typed_is_out_of_sight(line in anything(), width in 4usize..40) {
+        let rows = rows(&line, width);
+        for row in &rows {
+            prop_assert!(wrap::width(row) <= width, "{row:?}");
+        }
+        let shown = harmless_chars(&line);
+        let signs = shown.graphemes(true).map(|sign| match wrap::width(sign) {
+            0 => "\u{fffd}".to_string(),
+            _ => harmless(sign),
+        });
+        prop_assert_eq!(rows.concat(), signs.collect::<String>());
+    }
+
+    #[test]
+    fn words_that_fit_are_never_broken(words in proptest::collection::vec("[a-z]{1,9}", 1..30), width in 10usize..40) {
+        let line = words.join(" ");
+        let rows = rows(&line, width);
+        let seen: Vec<&str> = rows.iter().flat_map(|row| row.split_whitespace()).collect();
+        prop_assert_eq!(seen, words);
+        prop_assert!(rows.iter().skip(1).all(|row| !row.starts_with(' ')));
+    }
+}

@@ -1,0 +1,157 @@
+//! Pure: where the text lies that the person writes: in the composer, in a comment, in the fields of a form.
+
+pub(super) mod complete;
+pub(super) mod composer;
+pub(super) mod filters;
+pub(super) mod line_input;
+pub(super) mod task_form;
+pub(super) mod task_forms;
+
+use ratatui::layout::Rect;
+
+use super::layout;
+use super::popup::{CommentStage, Popup};
+use super::state::UiState;
+use super::textual::wrap;
+use crate::ui::layout::cut::{cut_left, cut_top};
+use crate::ui::popup::boxes;
+use crate::ui::popup::pickers::inside;
+use crate::ui::state::pane::Focus;
+use crate::ui::writing::composer::Room;
+use crate::ui::writing::task_form::{Field, TaskForm};
+
+/// The columns of the names of the fields of a form.
+const NAMES: u16 = 14;
+/// Most rows of a field of one line: what does not fit into one row goes on in the next.
+const LINE_ROWS: u16 = 3;
+/// Rows that the description keeps.
+const DESCRIPTION_ROWS: u16 = 3;
+/// Most rows that say what is wrong.
+const ERROR_ROWS: usize = 3;
+
+/// The room of what has the keys and takes letters in many lines; the composer's, where nothing is written.
+pub fn room(state: &UiState) -> Option<Room> {
+    match state.popups.last() {
+        Some(popup @ Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
+            Some(self::comment(state, popup).into())
+        }
+        Some(popup @ Popup::Task(form)) => {
+            let places = fields(state, popup, form);
+            let own = places.each.iter().find(|(of, _)| *of == form.field);
+            own.map(|(_, area)| words(*area).into())
+        }
+        None if state.focus == Focus::Composer => {
+            let area = layout::layout(state, state.size).composer;
+            area.map(|area| composer(area).into())
+        }
+        Some(_) | None => None,
+    }
+}
+
+/// The rows of the text in the composer, which has `area` with its frame.
+pub fn composer(area: Rect) -> Rect {
+    inside(area)
+}
+
+/// The rows of the text of a comment: below what it is about, above the buttons and a blank row.
+pub fn comment(state: &UiState, popup: &Popup) -> Rect {
+    let inner = inside(boxes::place(state, state.size, popup).area);
+    let (_, below) = cut_top(inner, 1);
+    Rect {
+        height: below.height.saturating_sub(2),
+        ..below
+    }
+}
+
+/// Where the parts of the form of a task lie.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Fields {
+    /// The fields, each with its name.
+    pub each: Vec<(Field, Rect)>,
+    /// What is wrong, in rows.
+    pub wrong: Vec<String>,
+    /// Where that stands.
+    pub error: Rect,
+}
+
+/// The parts of the form of a task: as many rows as the words of a field need, the description in what is left.
+pub fn fields(state: &UiState, popup: &Popup, form: &TaskForm) -> Fields {
+    let inner = inside(boxes::place(state, state.size, popup).area);
+    // The last row has the buttons, and the one above it is free.
+    let room = inner.height.saturating_sub(2);
+    let count = Field::ALL.len();
+    let mut wrong = wrap(&form.error, usize::from(inner.width));
+    wrong.truncate(ERROR_ROWS.min(usize::from(room).saturating_sub(count)));
+    let small = |n: usize| u16::try_from(n).unwrap_or(0);
+    let (mut rest, below) = cut_top(inner, room - small(wrong.len()));
+    let others = small(count - 1);
+    let mut spare = rest.height.saturating_sub(others + DESCRIPTION_ROWS);
+    let room = Room {
+        width: words(inner).width,
+        height: LINE_ROWS,
+    };
+    let lines = Field::ALL.map(|field| match field {
+        Field::Description => 0,
+        Field::Subject | Field::Waits | Field::Tags => {
+            let more = small(form.part(field).window(room).rows.len().saturating_sub(1));
+            let more = more.min(spare);
+            spare -= more;
+            1 + more
+        }
+    });
+    let description = rest.height.saturating_sub(lines.iter().sum());
+    let mut each = Vec::new();
+    for (field, height) in Field::ALL.into_iter().zip(lines) {
+        let height = if field == Field::Description {
+            description
+        } else {
+            height
+        };
+        let (own, after) = cut_top(rest, height);
+        rest = after;
+        if !own.is_empty() {
+            each.push((field, own));
+        }
+    }
+    Fields {
+        each,
+        error: cut_top(below, small(wrong.len())).0,
+        wrong,
+    }
+}
+
+/// The rows of the text in a field, beside its name.
+pub fn words(field: Rect) -> Rect {
+    cut_left(field, NAMES).1
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::ui::fixture::{busy, press};
+
+    #[test]
+    fn a_field_of_one_line_has_as_many_rows_as_its_words_need() {
+        let words = "Measure how long the reader takes for each of the versions of the format. ";
+        // The screen, how often the words stand there, and the rows of the fields.
+        for ((width, height), times, expected) in [
+            ((160, 45), 0, [1, 11, 1, 1]),
+            ((160, 45), 1, [2, 10, 1, 1]),
+            ((160, 45), 9, [3, 9, 1, 1]),
+            ((60, 16), 0, [1, 5, 1, 1]),
+            ((60, 16), 9, [3, 3, 1, 1]),
+        ] {
+            let mut state = busy(width, height);
+            press(&mut state, &format!("esc 3 a \"{}\"", words.repeat(times)));
+            let popup = state.popups.last().unwrap();
+            let Popup::Task(form) = popup else {
+                panic!("{popup:?}");
+            };
+            let places = fields(&state, popup, form).each;
+            let rows: Vec<u16> = places.iter().map(|(_, area)| area.height).collect();
+            assert_eq!(rows, expected, "{width}x{height}, {times} times");
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use super::process;
-use crate::repository::{self, NOW, Repository, commit, git, name};
+use crate::repository::{self, NOW, Repository, commit, git, git_output, name};
 use crewdeck::domain::ids::TaskId;
 use crewdeck::domain::worktree::{Merge, Removal};
 use pretty_assertions::assert_eq;
@@ -86,6 +86,33 @@ fn an_attempt_that_was_cut_off_anywhere_is_no_hindrance() {
     // The merge was made, the registry not yet written.
     r.git(&["merge", "--quiet", "wt/task-1"]);
     remove(&r);
+}
+
+/// What another git is just writing is no reason not to look: it is looked at again when it is written.
+#[test]
+fn a_worktree_that_is_being_made_hinders_no_look() {
+    let r = Repository::new();
+    begin(&r);
+    let own = r.root().join(".git/worktrees/task-1");
+    let link = own.join("commondir");
+    let text = fs::read(&link).unwrap();
+    // Git writes the list of what is checked out after the link.
+    let index = fs::read(own.join("index")).unwrap();
+    for round in 0..24 {
+        fs::remove_file(own.join("index")).unwrap();
+        fs::write(&link, "").unwrap();
+        std::thread::scope(|scope| {
+            let looks = scope.spawn(|| r.worktrees().list().map(|l| l.worktrees.len()));
+            // As long as the look may need to meet the empty file.
+            for _ in 0..=round % 8 {
+                let met = git_output(r.root(), &["worktree", "list"]);
+                assert!(!met.status.success());
+            }
+            fs::write(&link, &text).unwrap();
+            fs::write(own.join("index"), &index).unwrap();
+            assert_eq!(looks.join().unwrap().unwrap(), 1);
+        });
+    }
 }
 
 #[test]

@@ -10,21 +10,22 @@ const LOOKS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Clears the entries below `common` (the git folder that all worktrees share) whose link back was opened and never
-/// written. Git writes it before it checks anything out, so nothing can be lost. Whether there was one comes back.
-pub fn clear(common: &Path) -> bool {
+/// written. Git writes it before it checks anything out, so nothing can be lost. A git that is about to write it gets
+/// the time for that.
+pub fn clear(common: &Path) {
     let mut begun = entries(common);
     for _ in 0..LOOKS {
         if begun.is_empty() {
-            return false;
+            return;
         }
         std::thread::sleep(PAUSE);
         let now = entries(common);
         begun.retain(|entry| now.contains(entry));
     }
-    let cleared = begun
-        .iter()
-        .filter(|entry| fs::remove_dir_all(entry).is_ok());
-    cleared.count() > 0
+    for entry in begun {
+        // What can not be removed, git names in its error.
+        let _ = fs::remove_dir_all(entry);
+    }
 }
 
 fn entries(common: &Path) -> Vec<PathBuf> {

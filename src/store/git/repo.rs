@@ -10,6 +10,9 @@ use crate::domain::worktree::Busy;
 /// Most bytes of a file that holds a path.
 const LINK_MAX: u64 = 16 * 1024;
 
+/// How often git is asked for its worktrees before its error counts.
+const LISTS_MAX: usize = 4;
+
 /// A repository whose work tree is the root.
 #[derive(Debug, Clone)]
 pub struct Repo {
@@ -146,10 +149,15 @@ impl Repo {
     /// When git fails.
     pub fn registered(&self) -> Result<Vec<Registered>, GitError> {
         let list = || self.git.ok(&["worktree", "list", "--porcelain"]);
-        let listed = match list() {
-            Err(_) if begun::clear(&self.common) => list(),
-            listed => listed,
-        };
+        let mut listed = list();
+        // Git lists none while another git is making one, and where one that was making one was killed.
+        for _ in 1..LISTS_MAX {
+            if listed.is_ok() {
+                break;
+            }
+            begun::clear(&self.common);
+            listed = list();
+        }
         Ok(parse_list(&listed?))
     }
 

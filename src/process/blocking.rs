@@ -2,25 +2,29 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::{ErrorKind, Read, Seek};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::Signal;
 
-use super::{DRAIN, Ended, GRACE, Group, Keep, ended, environment};
+use super::{Ended, GRACE, Group, Keep, ended, environment};
 
 /// How often it is asked whether the child has ended while its pipes stay open.
 const LOOK: Duration = Duration::from_millis(20);
 /// Most bytes of standard error that are kept: half from the start, half from the end.
 const STDERR_MAX: usize = 16 * 1024;
-/// Chunks on their way from the pipes to this thread.
-const CHUNKS: usize = 8;
+/// Bytes that are read at once.
+const CHUNK: usize = 16 * 1024;
+/// Most reads of a pipe in a row: more than the system lets a pipe hold by default.
+const READS: usize = 64;
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -57,11 +61,6 @@ pub struct Brought {
     pub stderr: String,
 }
 
-enum Chunk {
-    Out(Vec<u8>),
-    Err(Vec<u8>),
-}
-
 /// Runs an errand and waits. Variables that hold secrets are taken away.
 ///
 /// # Errors
@@ -91,17 +90,9 @@ pub fn run(errand: &Errand) -> std::io::Result<Brought> {
     }
     let mut child = command.spawn()?;
     let group = Group::new(Some(child.id()));
-    let (sender, chunks) = sync_channel(CHUNKS);
-    if let Some(pipe) = child.stdout.take() {
-        pump(pipe, sender.clone(), Chunk::Out);
-    }
-    if let Some(pipe) = child.stderr.take() {
-        pump(pipe, sender.clone(), Chunk::Err);
-    }
-    // Without pipes nobody sends: that is no wait for their end.
-    drop(sender);
+    let mut pipes = Pipes::of(&mut child)?;
     let mut heard = Heard::new(errand.keep);
-    let ended = wait(&mut child, &group, &chunks, &mut heard, errand)?;
+    let ended = wait(&mut child, &group, &mut pipes, &mut heard, errand)?;
     drop(group);
     files.read(&mut heard)?;
     Ok(Brought {
@@ -135,13 +126,13 @@ impl Files {
         let Some((out, err)) = self.0 else {
             return Ok(());
         };
-        for (mut file, wrap) in [(out, Chunk::Out as fn(Vec<u8>) -> Chunk), (err, Chunk::Err)] {
+        for (which, mut file) in [(Pipe::Out, out), (Pipe::Err, err)] {
             file.rewind()?;
-            let mut bytes = vec![0; 16 * 1024];
+            let mut bytes = vec![0; CHUNK];
             loop {
                 match file.read(&mut bytes)? {
                     0 => break,
-                    n => heard.take(wrap(bytes[..n].to_vec())),
+                    n => heard.take(which, &bytes[..n]),
                 }
             }
         }
@@ -152,23 +143,22 @@ impl Files {
 fn wait(
     child: &mut Child,
     group: &Group,
-    chunks: &Receiver<Chunk>,
+    pipes: &mut Pipes,
     heard: &mut Heard,
     errand: &Errand,
 ) -> std::io::Result<Ended> {
     let deadline = Instant::now() + errand.timeout;
     let is_stopped = || matches!(&errand.stop, Some(stop) if stop.load(Ordering::SeqCst));
-    let mut are_pipes_open = true;
-    // When the child has ended but somebody that it started holds its pipes open.
-    let mut drained_at = None;
     loop {
         let now = Instant::now();
-        if let Some(status) = child.try_wait()? {
-            let until = *drained_at.get_or_insert(now + DRAIN);
-            if !are_pipes_open || now >= until {
-                return Ok(ended(status));
-            }
-        } else if now >= deadline || is_stopped() {
+        // In this order: what a child wrote before it ended lies in its pipes by then, and is read, however late this
+        // thread gets to it. Who else holds them open is not waited for.
+        let ended_as = child.try_wait()?;
+        pipes.read(heard)?;
+        if let Some(status) = ended_as {
+            return Ok(ended(status));
+        }
+        if now >= deadline || is_stopped() {
             group.signal(Signal::TERM);
             let last = now + GRACE;
             while child.try_wait()?.is_none() && Instant::now() < last {
@@ -176,35 +166,72 @@ fn wait(
             }
             group.signal(Signal::KILL);
             child.wait()?;
+            pipes.read(heard)?;
             return Ok(if now >= deadline {
                 Ended::TimedOut
             } else {
                 Ended::Cancelled
             });
         }
-        if !are_pipes_open {
-            // Both pipes are closed, so it is about to end.
-            thread::sleep(Duration::from_millis(1));
-            continue;
-        }
-        match chunks.recv_timeout(LOOK) {
-            Ok(chunk) => heard.take(chunk),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => are_pipes_open = false,
-        }
+        pipes.wait()?;
     }
 }
 
-/// Reads a pipe to its end on a thread of its own.
-fn pump(mut pipe: impl Read + Send + 'static, to: SyncSender<Chunk>, wrap: fn(Vec<u8>) -> Chunk) {
-    thread::spawn(move || {
-        let mut bytes = vec![0; 16 * 1024];
-        while let Ok(n) = pipe.read(&mut bytes) {
-            if n == 0 || to.send(wrap(bytes[..n].to_vec())).is_err() {
-                return;
+/// The reading ends of a child's output that is not yet at its end. They block nobody.
+struct Pipes(Vec<(Pipe, File)>);
+
+impl Pipes {
+    fn of(child: &mut Child) -> std::io::Result<Pipes> {
+        let out = child.stdout.take().map(|p| (Pipe::Out, OwnedFd::from(p)));
+        let err = child.stderr.take().map(|p| (Pipe::Err, OwnedFd::from(p)));
+        let open = |(which, end): (Pipe, OwnedFd)| {
+            rustix::io::ioctl_fionbio(&end, true)?;
+            Ok((which, File::from(end)))
+        };
+        let ends = [out, err].into_iter().flatten();
+        ends.map(open).collect::<std::io::Result<_>>().map(Pipes)
+    }
+
+    /// Reads what lies in them.
+    fn read(&mut self, heard: &mut Heard) -> std::io::Result<()> {
+        let mut bytes = vec![0; CHUNK];
+        let mut at = 0;
+        'pipes: while let Some((which, pipe)) = self.0.get_mut(at) {
+            for _ in 0..READS {
+                match pipe.read(&mut bytes) {
+                    Ok(0) => {
+                        self.0.remove(at);
+                        continue 'pipes;
+                    }
+                    Ok(n) => heard.take(*which, &bytes[..n]),
+                    Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                    Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                    Err(e) => return Err(e),
+                }
             }
+            at += 1;
         }
-    });
+        Ok(())
+    }
+
+    /// Waits until there is more to read, or the child could have ended.
+    fn wait(&self) -> std::io::Result<()> {
+        if self.0.is_empty() {
+            // Without pipes, or with both closed, it is about to end.
+            thread::sleep(Duration::from_millis(1));
+            return Ok(());
+        }
+        let ends = self.0.iter();
+        let mut ends: Vec<PollFd> = ends.map(|(_, p)| PollFd::new(p, PollFlags::IN)).collect();
+        let within = Timespec {
+            tv_sec: 0,
+            tv_nsec: LOOK.subsec_nanos().into(),
+        };
+        match poll(&mut ends, Some(&within)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
 }
 
 /// What was heard so far, within bounds.
@@ -225,14 +252,14 @@ impl Heard {
         }
     }
 
-    fn take(&mut self, chunk: Chunk) {
-        match chunk {
-            Chunk::Out(bytes) => {
+    fn take(&mut self, pipe: Pipe, bytes: &[u8]) {
+        match pipe {
+            Pipe::Out => {
                 let room = self.keep.saturating_sub(self.stdout.len()).min(bytes.len());
                 self.stdout.extend_from_slice(&bytes[..room]);
                 self.lost += (bytes.len() - room) as u64;
             }
-            Chunk::Err(bytes) => self.stderr.push(&bytes),
+            Pipe::Err => self.stderr.push(bytes),
         }
     }
 }
@@ -274,6 +301,26 @@ mod tests {
                 }
             );
         }
+    }
+
+    #[test]
+    fn what_a_child_wrote_is_whole_however_late_it_is_read() {
+        let errand = Errand {
+            keep: 100_000,
+            ..errand("printf %60000d 7; printf %3000d 7 >&2")
+        };
+        thread::scope(|scope| {
+            let runs: Vec<_> = (0..300)
+                .map(|_| scope.spawn(|| run(&errand).unwrap()))
+                .collect();
+            for brought in runs.into_iter().map(|run| run.join().unwrap()) {
+                assert_eq!(brought.ended, Ended::Code(0));
+                assert_eq!(
+                    (brought.stdout.len(), brought.stderr.len()),
+                    (60_000, 3_000)
+                );
+            }
+        });
     }
 
     #[test]

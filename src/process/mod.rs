@@ -28,6 +28,8 @@ use pipe::Pipe;
 const GRACE: Duration = Duration::from_millis(500);
 /// How long output is read on after the child has exited: what it wrote last is still in the pipe.
 const DRAIN: Duration = Duration::from_millis(100);
+/// Most reads then: more than both pipes hold, and an end where a grandchild writes on and on.
+const DRAIN_READS: usize = 256;
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -275,8 +277,13 @@ async fn drain<A: AsyncRead + Unpin, B: AsyncRead + Unpin>(
     live: &mut impl FnMut(&[u8]),
 ) {
     let until = tokio::time::Instant::now() + DRAIN;
-    while out.is_open() || err.is_open() {
+    for _ in 0..DRAIN_READS {
+        if !out.is_open() && !err.is_open() {
+            return;
+        }
         tokio::select! {
+            // Whatever lies there is read, also when this comes late.
+            biased;
             n = out.read() => out.take(n, keep, live),
             n = err.read() => err.take(n, keep, live),
             () = tokio::time::sleep_until(until) => return,

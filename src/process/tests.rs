@@ -156,3 +156,16 @@ async fn output_is_heard_while_the_job_runs() {
     std::fs::write(&go, "").unwrap();
     assert_eq!(running.await.unwrap().unwrap().output, "early\nlate\n");
 }
+
+#[tokio::test]
+async fn what_a_job_wrote_is_whole_however_late_it_is_read() {
+    let whole = Job {
+        keep: 100_000,
+        ..job("printf %60000d 7")
+    };
+    let stop = CancellationToken::new();
+    let runs = (0..200).map(|_| run(&whole, &stop, |_| {}));
+    for report in futures::future::join_all(runs).await {
+        assert_eq!(report.unwrap().output.len(), 60_000);
+    }
+}

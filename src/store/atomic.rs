@@ -3,7 +3,6 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::{StoreError, plain};
@@ -98,18 +97,14 @@ pub fn sweep(temporary: &[PathBuf]) {
 #[derive(Debug)]
 pub struct Lock {
     file: File,
-    /// Whether a child may have a hold on it as well.
-    is_shared: AtomicBool,
 }
 
 /// Given back by word: a program that another thread is starting just now has a copy of every open file for a
 /// moment, and would keep the lock so long.
 impl Drop for Lock {
     fn drop(&mut self) {
-        if !self.is_shared.load(Ordering::Relaxed) {
-            // Where that fails, closing the file does it.
-            let _ = self.file.unlock();
-        }
+        // Where that fails, closing the file does it.
+        let _ = self.file.unlock();
     }
 }
 
@@ -121,7 +116,7 @@ impl Lock {
     pub fn take(path: &Path) -> Result<Lock, StoreError> {
         let file = Lock::open(path)?;
         file.lock().map_err(StoreError::at(path))?;
-        Ok(Lock::of(file))
+        Ok(Lock { file })
     }
 
     /// Waits for the lock, but not for longer than `within`. `None`: somebody else has it still.
@@ -133,7 +128,7 @@ impl Lock {
         let until = Instant::now() + within;
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(Some(Lock::of(file))),
+                Ok(()) => return Ok(Some(Lock { file })),
                 Err(TryLockError::Error(why)) => return Err(StoreError::at(path)(why)),
                 Err(TryLockError::WouldBlock) if Instant::now() < until => {
                     std::thread::sleep(LOOK_AGAIN);
@@ -149,11 +144,6 @@ impl Lock {
             .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
-    fn of(file: File) -> Lock {
-        let is_shared = AtomicBool::new(false);
-        Lock { file, is_shared }
-    }
-
     fn open(path: &Path) -> Result<File, StoreError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
@@ -165,13 +155,12 @@ impl Lock {
         &self.file
     }
 
-    /// A second hold on the lock, for a child that goes on when this process is killed: the lock is free when
-    /// all holds are gone.
+    /// A second hold on the lock, for a child that goes on when this process is killed: the lock is free then when
+    /// all holds are gone, else when it is given back.
     ///
     /// # Errors
     /// When there are no more file descriptors.
     pub fn share(&self) -> std::io::Result<File> {
-        self.is_shared.store(true, Ordering::Relaxed);
         self.file.try_clone()
     }
 }
@@ -258,12 +247,6 @@ mod tests {
         drop(lock);
         assert!(!Lock::is_held(&path));
         drop(copy);
-        let lock = Lock::take(&path).unwrap();
-        let hold = lock.share().unwrap();
-        drop(lock);
-        assert!(Lock::is_held(&path), "the child goes on");
-        drop(hold);
-        assert!(!Lock::is_held(&path));
     }
 
     #[test]

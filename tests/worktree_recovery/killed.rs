@@ -1,7 +1,7 @@
 //! Processes that were killed, or had not ended, at any step.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::process;
 use crate::repository::{self, NOW, Repository, commit, git, git_output, name};
@@ -62,6 +62,12 @@ fn an_attempt_that_was_cut_off_anywhere_is_no_hindrance() {
     ] {
         fs::write(begun.join(file), text).unwrap();
     }
+    let link = fs::File::options()
+        .write(true)
+        .open(begun.join("commondir"));
+    let a_minute = Duration::from_secs(60);
+    let then = SystemTime::now() - a_minute;
+    link.unwrap().set_modified(then).unwrap();
     trees.list().unwrap();
     assert_eq!(r.create(7, &[]), "task-7");
     assert!(r.tree("task-7").join("a.txt").exists());

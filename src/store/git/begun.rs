@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How long a git that still runs has to write what it has opened, in looks.
-const LOOKS: u32 = 20;
+/// How long a git that still runs has to write what it has opened: a busy machine can hold it up there.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -13,11 +13,10 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// written. Git writes it before it checks anything out, so nothing can be lost. A git that is about to write it gets
 /// the time for that.
 pub fn clear(common: &Path) {
+    let until = Instant::now() + PATIENCE;
     let mut begun = entries(common);
-    for _ in 0..LOOKS {
-        if begun.is_empty() {
-            return;
-        }
+    while !begun.is_empty() && Instant::now() < until {
+        begun.retain(|entry| !is_old(entry) || fs::remove_dir_all(entry).is_err());
         std::thread::sleep(PAUSE);
         let now = entries(common);
         begun.retain(|entry| now.contains(entry));
@@ -26,6 +25,13 @@ pub fn clear(common: &Path) {
         // What can not be removed, git names in its error.
         let _ = fs::remove_dir_all(entry);
     }
+}
+
+/// Whether its git had its time before this look.
+fn is_old(entry: &Path) -> bool {
+    let meta = fs::symlink_metadata(entry.join("commondir"));
+    let age = meta.and_then(|m| m.modified()).ok().map(|at| at.elapsed());
+    age.is_some_and(|age| age.is_ok_and(|age| age >= PATIENCE))
 }
 
 fn entries(common: &Path) -> Vec<PathBuf> {

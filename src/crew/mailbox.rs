@@ -35,8 +35,8 @@ impl Shared {
         let (post, whose) = (self.post.clone(), name.clone());
         let waiting = blocking(move || {
             let seen = post.look(&whose)?;
-            // Nobody would take a line that is no letter, where no letter waits behind it.
-            if seen.letters.is_empty() && seen.bad > 0 {
+            // No agent is woken where no letter waits: a line that is none, and a cut, would be left as they are.
+            if seen.letters.is_empty() && seen.is_due() {
                 post.reader(&whose, Duration::ZERO)?.pending()
             } else {
                 Ok(seen)

@@ -18,6 +18,7 @@
 //! - `tests/race.rs::readers::a_crew_and_mail_read_never_both_get_a_letter`
 //! - `tests/race.rs::readers::a_crew_that_is_killed_while_others_read_loses_none_and_gets_none_twice`
 //! - `tests/race.rs::readers::a_crew_does_not_hang_on_a_reader_that_does_not_end_and_reads_later`
+//! - `tests/race.rs::readers::an_inbox_that_is_cut_while_the_crew_has_it_loses_no_letter`: as the reference's readers cut it
 //! - `src/store/reader.rs::what_a_killed_reader_had_in_its_log_is_not_read_again`
 //! - `tests/crash.rs::a_crew_that_is_killed_at_any_moment_does_its_work_once`: each letter stands once in one conversation
 //! - `tests/resume.rs::a_letter_that_stands_in_the_conversation_does_not_come_again`
@@ -89,6 +90,7 @@
 //! - `tests/worktree_recovery.rs::removal::what_is_written_by_name_while_it_is_removed_is_not_lost`
 //! - `tests/worktree_recovery.rs::removal::a_process_that_is_killed_while_it_removes_leaves_all_or_nothing`
 //! - `tests/worktree_recovery.rs::removal::a_removal_that_was_cut_off_is_put_in_order_by_the_next_look`
+//! - `tests/worktree_recovery.rs::removal::a_worktree_that_can_not_be_put_away_stands_where_it_stood`
 //! - `tests/by_hand.rs::a_worktree_is_removed_and_what_is_lost_is_named_first`: nor is more than was named
 //! - `tests/worktrees.rs::dirty_and_unmerged_work_is_never_removed_unasked`
 //! - `tests/worktrees.rs::merging::squashed_and_rebased_work_counts_as_merged`

@@ -58,7 +58,7 @@ impl Driver {
         let (reader, pending) = blocking(move || {
             // Most looks find nothing: they need no lock.
             let seen = post.look(&name)?;
-            if seen.letters.is_empty() && seen.bad == 0 {
+            if !seen.is_due() {
                 return Ok((None, seen));
             }
             let reader = post.reader(&name, READER_WAIT)?;

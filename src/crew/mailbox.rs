@@ -11,6 +11,8 @@ use crate::domain::ids::Name;
 use crate::protocol::event::Level;
 use crate::store::StoreError;
 
+/// How long a look waits for its turn: two looks of the crew at the same time are no other reader, and wait for no such.
+const LOOK_WAIT: Duration = Duration::from_millis(50);
 /// How often another reader is looked after.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// How long the crew does not count as at rest because of one: then it is told, and `run` may end.
@@ -35,9 +37,9 @@ impl Shared {
         let (post, whose) = (self.post.clone(), name.clone());
         let waiting = blocking(move || {
             let seen = post.look(&whose)?;
-            // Nobody would take a line that is no letter, where no letter waits behind it.
-            if seen.letters.is_empty() && seen.bad > 0 {
-                post.reader(&whose, Duration::ZERO)?.pending()
+            // No agent is woken where no letter waits: a line that is none, and a cut, would be left as they are.
+            if seen.letters.is_empty() && seen.is_due() {
+                post.reader(&whose, LOOK_WAIT)?.pending()
             } else {
                 Ok(seen)
             }
@@ -60,7 +62,7 @@ impl Shared {
     /// woken again and again.
     async fn can_take(self: &Arc<Self>, name: &Name) -> bool {
         let (post, whose) = (self.post.clone(), name.clone());
-        let reader = blocking(move || post.reader(&whose, Duration::ZERO)).await;
+        let reader = blocking(move || post.reader(&whose, LOOK_WAIT)).await;
         match reader {
             Ok(_) => {
                 lock(&self.mailbox.refused).remove(name);

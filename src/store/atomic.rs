@@ -140,8 +140,15 @@ impl Lock {
 
     /// Whether somebody has the lock at this moment. Leaves no trace; where that can not be told: no.
     pub fn is_held(path: &Path) -> bool {
-        plain::open(path)
-            .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+        let Ok(file) = plain::open(path) else {
+            return false;
+        };
+        match file.try_lock_shared() {
+            // Given back as by every other holder.
+            Ok(()) => drop(Lock::of(file)),
+            Err(why) => return matches!(why, TryLockError::WouldBlock),
+        }
+        false
     }
 
     fn open(path: &Path) -> Result<File, StoreError> {

@@ -53,6 +53,8 @@ pub struct Pending {
     pub bad: usize,
     /// What became of them.
     pub(super) passed: Passed,
+    /// Whether the inbox is shorter than what was read of it: a foreign reader has cut it.
+    is_cut: bool,
     inbox: String,
 }
 
@@ -89,6 +91,12 @@ pub struct Recent {
 }
 
 impl Pending {
+    /// Whether a [`Reader`] has something to do there: letters to take, lines to set aside, or a cut to be noted before
+    /// the inbox grows beyond what was read of it.
+    pub fn is_due(&self) -> bool {
+        !self.letters.is_empty() || self.bad > 0 || self.is_cut
+    }
+
     /// What the person should know, a line each.
     pub fn notices(&self) -> Vec<String> {
         let (bad, inbox) = (self.bad, &self.inbox);
@@ -199,6 +207,7 @@ impl Post {
             letters: lines.letters,
             bad: lines.bad.len(),
             passed: Passed::Left,
+            is_cut: from < cursor.offset,
             inbox: format!(".team/inbox/{name}.jsonl"),
         };
         Ok((pending, lines.bad))

@@ -127,7 +127,10 @@ impl Reader {
         if cursor.offset > size || cursor.offset <= known {
             return Ok(());
         }
-        post.set_cursor(name, *cursor)
+        post.set_cursor(name, *cursor)?;
+        // The next reader need not look through that log. Where it stays, it finds what is known.
+        let _ = self.leave(String::new(), 0);
+        Ok(())
     }
 }
 
@@ -235,14 +238,36 @@ mod tests {
     }
 
     #[test]
+    fn what_is_acknowledged_is_looked_up_in_no_log() {
+        let (dir, post, bob) = post_with(&["one"]);
+        let log = Transcript::open(dir.path(), "session", &bob);
+        let reader = post.reader(&bob, AT_ONCE).unwrap();
+        let upto = reader.pending().unwrap().upto;
+        reader.announce(&log, &upto).unwrap();
+        let left = || note(&std::fs::File::open(post.reader_path(&bob)).unwrap());
+        let expected = |log: &str, upto| Note {
+            process: std::process::id(),
+            log: log.into(),
+            upto,
+        };
+        assert_eq!(left(), expected(log.file_name().as_str(), upto.offset));
+        reader.acknowledge(&upto).unwrap();
+        assert_eq!(left(), expected("", 0));
+    }
+
+    #[test]
     fn an_inbox_that_was_cut_and_grew_again_loses_no_letter() {
         let (dir, post, bob) = post_with(&["one", "two", "three"]);
         let reader = post.reader(&bob, AT_ONCE).unwrap();
         let upto = reader.pending().unwrap().upto;
         reader.acknowledge(&upto).unwrap();
+        assert!(!post.look(&bob).unwrap().is_due());
         // As the reference's readers do.
         std::fs::write(dir.path().join(".team/inbox/bob.jsonl"), "").unwrap();
+        // Who only looks must see that, although no letter waits.
+        assert!(post.look(&bob).unwrap().is_due());
         assert_eq!(said(&reader.pending().unwrap()), Vec::<&str>::new());
+        assert!(!post.look(&bob).unwrap().is_due());
         for text in ["four", "five", "six", "seven"] {
             send(&post, text);
         }

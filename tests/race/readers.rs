@@ -181,3 +181,40 @@ fn a_crew_does_not_hang_on_a_reader_that_does_not_end_and_reads_later() {
         serde_json::json!([])
     );
 }
+
+#[test]
+fn an_inbox_that_is_cut_while_the_crew_has_it_loses_no_letter() {
+    let project = Project::new();
+    project.write("rules.yaml", BUSY);
+    let mut child = start(&project);
+    let (post, inbox) = (
+        Post::open(project.path()),
+        project.file(".team/inbox/lead.jsonl"),
+    );
+    let until = Instant::now() + DEADLINE;
+    let mut wait = |what: &dyn Fn() -> bool| {
+        while !what() {
+            if Instant::now() > until {
+                child.kill().unwrap();
+                panic!("that does not come");
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    };
+    let heard = |text: &str| log(&project).unwrap().contains(text);
+    send(&post, "letter-1.");
+    wait(&|| heard("letter-1."));
+    let cursor = || std::fs::read_to_string(project.file(".team/inbox/.lead.cursor")).unwrap();
+    wait(&|| project.file(".team/inbox/.lead.cursor").exists());
+    let before = cursor();
+    // As the reference's readers do.
+    std::fs::write(&inbox, "").unwrap();
+    wait(&|| cursor() != before);
+    // More than was there.
+    send(&post, "letter-2.");
+    send(&post, "letter-3.");
+    wait(&|| heard("letter-2.") && heard("letter-3."));
+    project.write("stop", "");
+    wait(&|| project.json(&["mail", "list", "lead"]) == serde_json::json!([]));
+    assert!(child.wait().unwrap().success());
+}

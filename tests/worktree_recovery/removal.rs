@@ -133,6 +133,36 @@ fn a_removal_that_was_cut_off_is_put_in_order_by_the_next_look() {
 }
 
 #[test]
+fn what_lies_aside_while_another_one_removes_it_is_no_stray() {
+    let r = Repository::new();
+    r.create(1, &[]);
+    let trees = r.worktrees();
+    let lock = fs::File::open(r.root().join(".worktrees/.lock")).unwrap();
+    lock.lock().unwrap();
+    for name in [".removing-task-1", ".removed-task-1"] {
+        let aside = r.root().join(".worktrees").join(name);
+        fs::rename(r.tree("task-1"), &aside).unwrap();
+        assert_eq!(trees.strays().unwrap(), [], "{name}");
+        fs::rename(&aside, r.tree("task-1")).unwrap();
+    }
+}
+
+#[test]
+fn a_worktree_that_can_not_be_put_away_stands_where_it_stood() {
+    let r = Repository::new();
+    r.create(1, &[]);
+    // What an earlier removal could not delete, say.
+    fs::write(r.root().join(".worktrees/.removed-task-1"), "").unwrap();
+    let why = r
+        .worktrees()
+        .remove(&name("task-1"), Removal::OnlyIfSafe, NOW)
+        .unwrap_err()
+        .to_string();
+    assert!(why.contains(".removed-task-1"), "{why}");
+    assert!(r.tree("task-1").join("a.txt").exists());
+}
+
+#[test]
 fn a_worktree_that_the_person_locked_stays() {
     let r = Repository::new();
     r.create(1, &[]);

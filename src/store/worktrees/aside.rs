@@ -39,12 +39,12 @@ impl Aside {
         put_back(&self.dir, &self.home)
     }
 
-    /// It goes: whoever is killed from here on, the next one deletes it.
-    pub fn doom(self) -> Result<Doomed, StoreError> {
+    /// It goes: whoever is killed from here on, the next one deletes it. Where that fails it is where it was, aside.
+    pub fn doom(&self) -> Result<Doomed, StoreError> {
         // What an earlier one could not delete is deleted now, or is told.
         delete(&self.doomed)?;
         rename(&self.dir, &self.doomed)?;
-        Ok(Doomed(self.doomed))
+        Ok(Doomed(self.doomed.clone()))
     }
 }
 
@@ -89,16 +89,24 @@ fn left(dir: &Path) -> Result<Vec<(PathBuf, Kind, String)>, StoreError> {
     let entries = fs::read_dir(dir).map_err(StoreError::at(dir))?;
     let known = |entry: fs::DirEntry| {
         let name = entry.file_name().into_string().ok()?;
-        if let Some(name) = name.strip_prefix(JUDGED) {
-            return Some((entry.path(), Kind::Judged, name.to_string()));
-        }
-        let name = name.strip_prefix(DELETED)?;
-        Some((entry.path(), Kind::Deleted, name.to_string()))
+        let (kind, name) = was(&name)?;
+        Some((entry.path(), kind, name.to_string()))
     };
-    let known = entries.flatten().filter_map(known);
-    Ok(known
-        .filter(|(_, _, name)| WorktreeName::new(name).is_ok())
-        .collect())
+    Ok(entries.flatten().filter_map(known).collect())
+}
+
+/// Whether a folder of that name lies aside. It is no stray: a removal is under way, or the next look tells of it.
+pub fn is_aside(name: &str) -> bool {
+    was(name).is_some()
+}
+
+/// Why something of that name lies aside, and the name that it had.
+fn was(name: &str) -> Option<(Kind, &str)> {
+    let (kind, name) = match name.strip_prefix(JUDGED) {
+        Some(name) => (Kind::Judged, name),
+        None => (Kind::Deleted, name.strip_prefix(DELETED)?),
+    };
+    WorktreeName::new(name).is_ok().then_some((kind, name))
 }
 
 fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {

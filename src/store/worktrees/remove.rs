@@ -5,7 +5,7 @@
 //! name of the folder finds none. What is left is a program that works inside it, in its current directory or in a file
 //! that it has open: what that one writes in the moment between the second look and the deletion is lost.
 
-use super::aside::Aside;
+use super::aside::{Aside, Doomed};
 use super::log::Note;
 use super::{Tree, Work, Worktrees};
 use crate::domain::stamp::Stamp;
@@ -50,7 +50,8 @@ impl Worktrees {
     /// files can be lost, and only with [`Removal::WhatIsLostIsKnown`].
     ///
     /// # Errors
-    /// What would be lost, or why it can not be removed; the worktree stands then.
+    /// What would be lost, or why it can not be removed; the worktree stands then. Also when it is removed and its folder
+    /// can not be deleted: that is tried again with each look.
     pub fn remove(
         &self,
         name: &WorktreeName,
@@ -88,9 +89,10 @@ impl Worktrees {
         work.log
             .note(Note::of("worktree.remove.before", &tree), now)?;
         match work.remove(&tree, found, allowed, now) {
-            Ok(fate) => {
+            Ok((fate, doomed)) => {
                 work.log
                     .note(Note::of("worktree.remove.after", &tree), now)?;
+                doomed.map_or(Ok(()), Doomed::delete)?;
                 Ok(fate)
             }
             Err(error) => {
@@ -127,17 +129,20 @@ impl Work {
         found: Tree,
         allowed: Allowed<'_>,
         now: Stamp,
-    ) -> Result<BranchFate, StoreError> {
+    ) -> Result<(BranchFate, Option<Doomed>), StoreError> {
         let name = &tree.name;
         let doomed = match found.on_disk {
             OnDisk::Missing | OnDisk::Foreign => None,
             OnDisk::Whole => {
                 let aside = Aside::of(&self.dir, name)?;
-                if let Err(why) = self.judge_aside(tree, found, &aside, allowed) {
-                    aside.put_back()?;
-                    return Err(why);
+                let judged = self.judge_aside(tree, found, &aside, allowed);
+                match judged.and_then(|()| aside.doom()) {
+                    Ok(doomed) => Some(doomed),
+                    Err(why) => {
+                        aside.put_back()?;
+                        return Err(why);
+                    }
                 }
-                Some(aside.doom()?)
             }
         };
         let tip = self.repo.branch(&name.branch())?;
@@ -148,10 +153,7 @@ impl Work {
         };
         self.index.change(name, |tree| tree.removed(now))?;
         self.save()?;
-        if let Some(doomed) = doomed {
-            doomed.delete()?;
-        }
-        Ok(fate)
+        Ok((fate, doomed))
     }
 
     /// The second look, where nobody who uses its name can write any more.

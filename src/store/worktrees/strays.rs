@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use super::aside::is_aside;
 use super::{INITIALIZING, Work, Worktrees};
 use crate::domain::worktree::{DiskUse, WorktreeName};
 use crate::store::StoreError;
@@ -69,7 +70,7 @@ impl Work {
             let entry = entry.map_err(StoreError::at(&self.dir))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            if !is_folder || is_entered(&name) {
+            if !is_folder || is_entered(&name) || is_aside(&name) {
                 continue;
             }
             let is_known = registered.iter().any(|r| r.path == entry.path());

@@ -12,7 +12,7 @@ use crate::ui::look::{self, Look};
 use crate::ui::state::UiState;
 use crate::ui::theme::Theme;
 
-/// Most branches that are kept; those beyond have no mark.
+/// Most branches that are kept, those whose worktrees are gone as long as there is room; those beyond have no mark.
 const BRANCHES_MAX: usize = 20_000;
 
 /// The shape of a completed task whose branch is to be merged.
@@ -32,6 +32,9 @@ impl Branches {
         self.version += 1;
         for branch in branches {
             let name = branch.worktree.as_str();
+            if self.of.len() >= BRANCHES_MAX {
+                self.of.retain(|_, state| *state != BranchState::Gone);
+            }
             if self.of.len() < BRANCHES_MAX || self.of.contains_key(name) {
                 self.of.insert(name.into(), branch.state.clone());
             }
@@ -182,6 +185,20 @@ mod tests {
         assert_eq!(ids(&state), [2, 6, 1]);
         branches_told(&mut state, &[("task-6", BranchState::Gone)]);
         assert_eq!(ids(&state), [2, 1]);
+    }
+
+    #[test]
+    fn worktrees_that_are_gone_take_no_room_from_those_that_stand() {
+        let told = |name: &str, state| Branch {
+            worktree: worktree::WorktreeName::new(name).unwrap(),
+            state,
+        };
+        let mut branches = Branches::default();
+        let gone = (0..BRANCHES_MAX).map(|n| told(&format!("task-{n}"), BranchState::Gone));
+        branches.changed(&gone.collect::<Vec<_>>());
+        branches.changed(&[told("new", BranchState::Empty)]);
+        assert_eq!(branches.of.get("new"), Some(&BranchState::Empty));
+        assert!(branches.of.len() <= BRANCHES_MAX);
     }
 
     #[test]

@@ -70,7 +70,8 @@ pub struct First {
 }
 
 impl UiState {
-    /// Shows a page. Words on their way to a crew that is not there come back into the composer.
+    /// Shows a page. Words on their way to a crew that is not there come back into the composer, and forms of tasks
+    /// are drafts again.
     pub fn show_first(&mut self, page: FirstPage) {
         let line = |text: &str| clip(&one_line(text), WORDS_MAX);
         let page = FirstPage {
@@ -85,6 +86,7 @@ impl UiState {
             if !queued.is_empty() && self.composer.is_empty() {
                 self.composer.set(&queued.join("\n"));
             }
+            self.task_forms.come_back();
             // Whoever has begun to write goes on: a letter must not become a key.
             if self.composer.is_empty() && self.focus == Focus::Composer && self.popups.is_empty() {
                 self.focus = Focus::Pane(Pane::Lead);

@@ -41,6 +41,16 @@ fn what_is_written_without_a_crew_stays_and_is_no_row_of_keys() {
 }
 
 #[test]
+fn a_form_that_was_sent_before_anybody_could_say_that_there_is_no_crew_is_a_draft_again() {
+    let mut state = fixture::blank(100, 30);
+    press(&mut state, "esc 3 a \"Draw the map\" enter");
+    assert!(!picture(&state).contains("Draw the map"));
+    state.show_first(fixture::first_page(Weight::Missing));
+    press(&mut state, "3 a");
+    assert!(picture(&state).contains("Draw the map"));
+}
+
+#[test]
 fn the_first_page_goes_with_its_cause_and_covers_no_conversation() {
     let headline = "Something is in the way";
     for weight in [Weight::Trouble, Weight::Advice] {

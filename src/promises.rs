@@ -20,6 +20,8 @@
 //! - `tests/race.rs::readers::a_crew_does_not_hang_on_a_reader_that_does_not_end_and_reads_later`
 //! - `tests/race.rs::readers::an_inbox_that_is_cut_while_the_crew_has_it_loses_no_letter`: as the reference's readers cut it
 //! - `src/store/reader.rs::what_a_killed_reader_had_in_its_log_is_not_read_again`
+//! - `src/store/reader.rs::an_inbox_that_was_cut_and_grew_unseen_loses_no_letter`
+//! - `src/store/reader.rs::an_inbox_that_is_cut_while_letters_are_taken_loses_none_of_the_new_ones`
 //! - `tests/crash.rs::a_crew_that_is_killed_at_any_moment_does_its_work_once`: each letter stands once in one conversation
 //! - `tests/resume.rs::a_letter_that_stands_in_the_conversation_does_not_come_again`
 //! - `tests/resume.rs::a_member_that_had_not_heard_its_first_words_hears_them_once`

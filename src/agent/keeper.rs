@@ -234,7 +234,7 @@ impl Driver {
     /// acknowledged.
     async fn stand_by(&mut self, inbox: Option<u64>) {
         if let Some(offset) = inbox {
-            self.state.owed = Some(Cursor { offset });
+            self.state.owed = Some(Cursor { offset, mark: None });
             self.acknowledge().await;
         }
     }

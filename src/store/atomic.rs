@@ -145,7 +145,7 @@ impl Lock {
         };
         match file.try_lock_shared() {
             // Given back as by every other holder.
-            Ok(()) => drop(Lock::of(file)),
+            Ok(()) => drop(Lock { file }),
             Err(why) => return matches!(why, TryLockError::WouldBlock),
         }
         false

@@ -7,6 +7,7 @@
 
 pub mod atomic;
 mod board;
+mod cursor;
 mod git;
 mod in_use;
 pub(crate) mod inbox;
@@ -38,6 +39,7 @@ use crate::domain::worktree::WorktreeError;
 
 pub(crate) use board::rewritten;
 pub use board::{Board, News, Reading, Which};
+pub use cursor::Cursor;
 pub use git::{
     COMMIT as FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, RepositoryFacts,
     begin as begin_repository, facts as git_facts, is_tracked,
@@ -45,7 +47,7 @@ pub use git::{
 pub use in_use::worked_in;
 pub use journal::{Beginning, Journal, Tail, Tailed};
 pub use leftovers::{Aside, Leftovers, is_used, leftovers, size_below};
-pub use post::{Cursor, Pending, Post, Recent, Waiting};
+pub use post::{Pending, Post, Recent, Waiting};
 pub use reader::Reader;
 pub use refs::checked_out;
 pub use requests::{Requests, RequestsReading};

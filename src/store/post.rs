@@ -1,17 +1,16 @@
 //! The Post door: letters in `.team/inbox/NAME.jsonl`, and how far each inbox was acknowledged.
 //!
 //! An inbox is only ever appended to, also by writers that take no lock, so it is never cut while somebody
-//! could be writing. How far its owner has read stands beside it in `.NAME.cursor`; who reads on has the turn of
-//! the readers ([`Reader`]).
+//! could be writing. How far its owner has read stands beside it in `.NAME.cursor` ([`Cursor`]): a reader that is not
+//! crewdeck may empty it at any time. Who reads on has the turn of the readers ([`Reader`]).
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use super::atomic::{self, Lock};
+use super::cursor::Cursor;
 use super::inbox::{self, BYTES_MAX, Lines};
 use super::reader::Reader;
 use super::{StoreError, plain};
@@ -33,13 +32,6 @@ const CURSOR_MAX: u64 = 4096;
 pub struct Post {
     pub(super) root: PathBuf,
     dir: PathBuf,
-}
-
-/// How far an inbox was read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Cursor {
-    /// Bytes from the start of the inbox.
-    pub offset: u64,
 }
 
 /// Letters that wait, and what to acknowledge when they are safe.
@@ -160,9 +152,9 @@ impl Post {
     pub fn send_once(&self, letter: &Letter) -> Result<(), StoreError> {
         let to = Name::party(&letter.to).map_err(|e| StoreError::TooLong(e.to_string()))?;
         let path = self.path(&to);
-        let (mut at, about) = (0, letter.request_id());
+        let (mut at, about) = (Cursor::default(), letter.request_id());
         loop {
-            let (lines, from) = Self::lines(&to, &path, at)?;
+            let (lines, upto) = Self::lines(&to, &path, at)?;
             let is_same = |l: &Letter| l.kind == letter.kind && l.request_id() == about;
             if about.is_some() && lines.letters.iter().any(is_same) {
                 return Ok(());
@@ -170,7 +162,7 @@ impl Post {
             if lines.used == 0 {
                 return self.send(letter);
             }
-            at = from + lines.used as u64;
+            at = upto;
         }
     }
 
@@ -198,16 +190,14 @@ impl Post {
 
     /// What waits in an inbox, and the lines in between that are no letters.
     pub(super) fn seen(&self, name: &Name) -> Result<(Pending, Vec<String>), StoreError> {
-        let cursor = self.cursor(name)?;
-        let (lines, from) = Self::lines(name, &self.path(name), cursor.offset)?;
+        let known = self.cursor(name)?;
+        let (lines, upto) = Self::lines(name, &self.path(name), known)?;
         let pending = Pending {
-            upto: Cursor {
-                offset: from + lines.used as u64,
-            },
+            upto,
             letters: lines.letters,
             bad: lines.bad.len(),
             passed: Passed::Left,
-            is_cut: from < cursor.offset,
+            is_cut: upto.offset < known.offset,
             inbox: format!(".team/inbox/{name}.jsonl"),
         };
         Ok((pending, lines.bad))
@@ -224,14 +214,11 @@ impl Post {
         atomic::write(&path, &serde_json::to_vec(&cursor)?)
     }
 
-    /// How long the inbox of `name` is, in bytes; 0: there is none.
-    pub(super) fn size(&self, name: &Name) -> Result<u64, StoreError> {
-        let path = self.path(name);
-        match fs::metadata(&path) {
-            Ok(meta) => Ok(meta.len()),
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(0),
-            Err(e) => Err(StoreError::at(path)(e)),
-        }
+    /// How far `name` has read the inbox that is there: one that was cut begins anew.
+    pub(super) fn read_to(&self, name: &Name) -> Result<Cursor, StoreError> {
+        let cursor = self.cursor(name)?;
+        let fits = cursor.fits_in(&self.path(name))?;
+        Ok(if fits { cursor } else { Cursor::default() })
     }
 
     /// The newest letters of all inboxes. One that can not be read is no reason to show none of the others.
@@ -262,14 +249,17 @@ impl Post {
     fn recent_of(&self, name: &Name, path: &Path) -> Result<Vec<Dated>, StoreError> {
         let (mut all, mut latest) = (Vec::new(), f64::NEG_INFINITY);
         let size = fs::metadata(path).map_or(0, |m| m.len());
-        let read_to = self.cursor(name)?.offset;
-        let mut at = line_start(path, size.saturating_sub(RECENT_MAX))?;
+        let read_to = self.read_to(name)?.offset;
+        let mut at = Cursor {
+            offset: line_start(path, size.saturating_sub(RECENT_MAX))?,
+            mark: None,
+        };
         loop {
-            let (lines, from) = Self::lines(name, path, at)?;
+            let (lines, upto) = Self::lines(name, path, at)?;
             if lines.used == 0 {
                 return Ok(all);
             }
-            at = from + lines.used as u64;
+            at = upto;
             let step = |end: u64| {
                 if end <= read_to {
                     LetterStep::Delivered
@@ -294,14 +284,14 @@ impl Post {
         let mut all = Vec::new();
         for name in self.inboxes()? {
             let path = self.path(&name);
-            let mut at = self.cursor(&name)?.offset;
+            let mut at = self.cursor(&name)?;
             let (mut letters, mut oldest) = (0, Stamp::default());
             loop {
-                let (lines, from) = Self::lines(&name, &path, at)?;
+                let (lines, upto) = Self::lines(&name, &path, at)?;
                 if lines.used == 0 {
                     break;
                 }
-                at = from + lines.used as u64;
+                at = upto;
                 if letters == 0 {
                     oldest = lines.letters.first().map_or(oldest, |l| l.timestamp);
                 }
@@ -333,21 +323,22 @@ impl Post {
             .collect())
     }
 
-    /// The lines of an inbox from `offset` on. A foreign reader may have cut it: then from the start.
-    fn lines(name: &Name, path: &Path, offset: u64) -> Result<(Lines, u64), StoreError> {
+    /// The lines of an inbox behind `after`, and where they end. A foreign reader may have cut it: then from the start.
+    fn lines(name: &Name, path: &Path, after: Cursor) -> Result<(Lines, Cursor), StoreError> {
         let mut file = match plain::open(path) {
             Ok(file) => file,
             Err(e) if e.kind() == ErrorKind::NotFound => {
-                return Ok((Lines::default(), 0));
+                return Ok((Lines::default(), Cursor::default()));
             }
             Err(e) => return Err(StoreError::at(path)(e)),
         };
         let at = || StoreError::at(path);
-        let size = file.metadata().map_err(at())?.len();
-        let from = if offset <= size { offset } else { 0 };
+        let fits = after.fits(&mut file).map_err(at())?;
+        let from = if fits { after.offset } else { 0 };
         file.seek(SeekFrom::Start(from)).map_err(at())?;
         let mut bytes = Vec::new();
-        file.take(READ_MAX).read_to_end(&mut bytes).map_err(at())?;
+        let mut part = (&mut file).take(READ_MAX);
+        part.read_to_end(&mut bytes).map_err(at())?;
         let mut lines = inbox::parse(&bytes, from, name);
         if lines.used == 0 && bytes.len() as u64 == READ_MAX {
             // One line without end, longer than any letter: passed over, or it would block all others.
@@ -356,7 +347,8 @@ impl Post {
                 .bad
                 .push(String::from_utf8_lossy(&bytes[..4096]).into_owned());
         }
-        Ok((lines, from))
+        let upto = Cursor::at(&mut file, from + lines.used as u64).map_err(at())?;
+        Ok((lines, upto))
     }
 
     pub(super) fn set_aside(&self, name: &Name, bad: &[String]) -> Result<(), StoreError> {
@@ -381,7 +373,7 @@ impl Post {
         }
     }
 
-    fn path(&self, name: &Name) -> PathBuf {
+    pub(super) fn path(&self, name: &Name) -> PathBuf {
         self.dir.join(format!("{name}.jsonl"))
     }
 

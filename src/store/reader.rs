@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::atomic::Lock;
-use super::post::{Cursor, Passed, Pending, Post};
+use super::cursor::Cursor;
+use super::post::{Passed, Pending, Post};
 use super::transcript::{self, Transcript};
 use super::{StoreError, plain};
 use crate::domain::ids::Name;
@@ -35,6 +36,9 @@ struct Note {
     /// How far it has read then.
     #[serde(default)]
     upto: u64,
+    /// What stands before that: [`Cursor::mark`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mark: Option<u64>,
 }
 
 impl Reader {
@@ -57,16 +61,18 @@ impl Reader {
         };
         reader.finish()?;
         // Where it can not be written, a full disk say, the lock alone keeps others away.
-        let _ = reader.leave(String::new(), 0);
+        let _ = reader.leave(String::new(), &Cursor::default());
         Ok(reader)
     }
 
     /// What a reader before wrote into its log and was killed before it acknowledged it: it is read.
     fn finish(&self) -> Result<(), StoreError> {
-        let Note { log, upto, .. } = note(self.lock.file());
+        let Note {
+            log, upto, mark, ..
+        } = note(self.lock.file());
         let is_read = !log.is_empty() && transcript::heard(&self.post.root, &log) == Some(upto);
         if is_read {
-            self.acknowledge(&Cursor { offset: upto })?;
+            self.acknowledge(&Cursor { offset: upto, mark })?;
         }
         Ok(())
     }
@@ -77,13 +83,17 @@ impl Reader {
     /// # Errors
     /// When it can not be written down.
     pub fn announce(&self, log: &Transcript, cursor: &Cursor) -> Result<(), StoreError> {
-        self.leave(log.file_name(), cursor.offset)
+        self.leave(log.file_name(), cursor)
     }
 
     /// Not synced: it is for who is killed, and the system keeps it then.
-    fn leave(&self, log: String, upto: u64) -> Result<(), StoreError> {
-        let process = std::process::id();
-        let text = serde_json::to_vec(&Note { process, log, upto })?;
+    fn leave(&self, log: String, cursor: &Cursor) -> Result<(), StoreError> {
+        let text = serde_json::to_vec(&Note {
+            process: std::process::id(),
+            log,
+            upto: cursor.offset,
+            mark: cursor.mark,
+        })?;
         let mut file = self.lock.file();
         let written = file
             .set_len(0)
@@ -99,8 +109,9 @@ impl Reader {
     /// When the inbox can not be read.
     pub fn pending(&self) -> Result<Pending, StoreError> {
         let (post, name) = (&self.post, &self.name);
-        if post.cursor(name)?.offset > post.size(name)? {
-            // A foreign reader has cut it. Noted at once: it may grow beyond the old mark before the next look.
+        let known = post.cursor(name)?;
+        if !known.fits_in(&post.path(name))? {
+            // A foreign reader has cut it.
             post.set_cursor(name, Cursor::default())?;
         }
         let (mut pending, bad) = post.seen(name)?;
@@ -115,21 +126,33 @@ impl Reader {
     }
 
     /// Remembers that everything up to `cursor` is safe in its reader's conversation. What is remembered already, or
-    /// was said of a longer inbox than there is now, changes nothing.
+    /// was said of another inbox than there is now, a longer one or one that was cut since, changes nothing.
     ///
     /// # Errors
     /// When it can not be written down; then the same letters come again.
     pub fn acknowledge(&self, cursor: &Cursor) -> Result<(), StoreError> {
         let (post, name) = (&self.post, &self.name);
-        let size = post.size(name)?;
-        let known = post.cursor(name)?.offset;
-        let known = if known > size { 0 } else { known };
-        if cursor.offset > size || cursor.offset <= known {
+        let path = post.path(name);
+        let known = post.cursor(name)?;
+        // What is not marked can be told only by its number to be of the inbox before.
+        let known_to = match cursor.mark {
+            None => known.offset,
+            Some(_) => post.read_to(name)?.offset,
+        };
+        if cursor.offset <= known_to || !cursor.fits_in(&path)? {
             return Ok(());
         }
-        post.set_cursor(name, *cursor)?;
+        let marked = match cursor.mark {
+            Some(_) => *cursor,
+            None => {
+                let at = || StoreError::at(&path);
+                let mut file = plain::open(&path).map_err(at())?;
+                Cursor::at(&mut file, cursor.offset).map_err(at())?
+            }
+        };
+        post.set_cursor(name, marked)?;
         // The next reader need not look through that log. Where it stays, it finds what is known.
-        let _ = self.leave(String::new(), 0);
+        let _ = self.leave(String::new(), &Cursor::default());
         Ok(())
     }
 }
@@ -152,7 +175,7 @@ mod tests {
     use crate::domain::chat::{Block, Message};
     use crate::domain::conversation::Record;
     use crate::domain::ids::LetterId;
-    use crate::domain::mail::{Letter, LetterKind};
+    use crate::domain::mail::{Letter, LetterKind, LetterStep};
     use crate::domain::stamp::Stamp;
     use pretty_assertions::assert_eq;
 
@@ -207,7 +230,8 @@ mod tests {
         let reader = post.reader(&bob, AT_ONCE).unwrap();
         assert_eq!(said(&reader.pending().unwrap()), Vec::<&str>::new());
         // What was said of less does not bring it back.
-        reader.acknowledge(&Cursor { offset: 1 }).unwrap();
+        let (offset, mark) = (1, None);
+        reader.acknowledge(&Cursor { offset, mark }).unwrap();
         assert_eq!(said(&reader.pending().unwrap()), Vec::<&str>::new());
     }
 
@@ -273,5 +297,52 @@ mod tests {
         }
         let pending = reader.pending().unwrap();
         assert_eq!(said(&pending), ["four", "five", "six", "seven"]);
+    }
+
+    #[test]
+    fn an_inbox_that_was_cut_and_grew_unseen_loses_no_letter() {
+        // The last ends where the old one had ended, and where it had not.
+        for last in ["ten", "ten and more"] {
+            let (dir, post, bob) = post_with(&["one", "two", "six"]);
+            let reader = post.reader(&bob, AT_ONCE).unwrap();
+            let upto = reader.pending().unwrap().upto;
+            reader.acknowledge(&upto).unwrap();
+            drop(reader);
+            std::fs::write(dir.path().join(".team/inbox/bob.jsonl"), "").unwrap();
+            let new = ["a", "seven", "eight", last];
+            for text in new {
+                send(&post, text);
+            }
+            let all = post.recent(9).unwrap().letters;
+            assert!(all.iter().all(|(_, step)| *step == LetterStep::Sent));
+            assert_eq!(post.waiting().unwrap()[0].letters, 4);
+            assert_eq!(said(&post.look(&bob).unwrap()), new);
+            let reader = post.reader(&bob, AT_ONCE).unwrap();
+            // What the log of its reader says is of the inbox before.
+            let offset = upto.offset;
+            reader.acknowledge(&Cursor { offset, mark: None }).unwrap();
+            let pending = reader.pending().unwrap();
+            assert_eq!(said(&pending), new);
+            reader.acknowledge(&pending.upto).unwrap();
+            assert_eq!(said(&reader.pending().unwrap()), Vec::<&str>::new());
+        }
+    }
+
+    #[test]
+    fn an_inbox_that_is_cut_while_letters_are_taken_loses_none_of_the_new_ones() {
+        let (dir, post, bob) = post_with(&["one"]);
+        let reader = post.reader(&bob, AT_ONCE).unwrap();
+        let upto = reader.pending().unwrap().upto;
+        reader.acknowledge(&upto).unwrap();
+        for text in ["two", "three"] {
+            send(&post, text);
+        }
+        let upto = reader.pending().unwrap().upto;
+        std::fs::write(dir.path().join(".team/inbox/bob.jsonl"), "").unwrap();
+        for text in ["four", "five"] {
+            send(&post, text);
+        }
+        reader.acknowledge(&upto).unwrap();
+        assert_eq!(said(&reader.pending().unwrap()), ["four", "five"]);
     }
 }

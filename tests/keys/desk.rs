@@ -29,10 +29,10 @@ rules:
       - { tool: task_create, input: { subject: Gamma, tags: [nobody], blocked_by: [1] } }
       - { tool: task_create, input: { subject: Delta, tags: [nobody], blocked_by: [2, 3] } }
       - { tool: background_run, input: { command: sleep 600 } }
-      - { tool: spawn_teammate, input: { name: alice, role: writer, prompt: write to bob } }
       - { tool: spawn_teammate, input: { name: bob, role: tester, plan: required, prompt: plan it } }
+      - { tool: spawn_teammate, input: { name: alice, role: writer, prompt: write to bob } }
   - agent: lead
-    when: Spawned 'bob'
+    when: Spawned 'alice'
     say: |
       LINES
       ```

@@ -31,7 +31,7 @@ pub enum Pasted {
     Cut {
         /// Bytes that are there.
         kept: usize,
-        /// Bytes that were pasted.
+        /// Bytes that it would take whole: a tab takes as many as the blanks in its place.
         of: usize,
     },
 }
@@ -241,7 +241,7 @@ impl Composer {
         if end < text.len() || kept < whole {
             Pasted::Cut {
                 kept,
-                of: text.len(),
+                of: whole + (text.len() - end),
             }
         } else {
             Pasted::Whole

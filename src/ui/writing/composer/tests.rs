@@ -56,6 +56,19 @@ fn a_paste_is_cut_at_the_bound_and_says_so() {
 }
 
 #[test]
+fn no_more_of_a_paste_is_kept_than_it_is_said_to_hold() {
+    let mut composer = Composer::default();
+    let tabs = "\t".repeat(100_000);
+    let whole = harmless(&tabs).len();
+    assert!(whole > COMPOSER_MAX && tabs.len() < COMPOSER_MAX);
+    let cut = Pasted::Cut {
+        kept: COMPOSER_MAX,
+        of: whole,
+    };
+    assert_eq!(composer.paste(&tabs), cut);
+}
+
+#[test]
 fn line_ends_of_all_kinds_and_control_characters() {
     let mut composer = Composer::default();
     assert_eq!(composer.paste("a\rb\r\nc\n\u{1b}[2J\td"), Pasted::Whole);

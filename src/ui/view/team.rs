@@ -68,17 +68,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         frame::empty(words, theme, inner, buffer);
         return;
     }
-    let name_width = members
-        .iter()
-        .map(|r| width(r.name().as_str()) + usize::from(r.name().parent().is_some()) * 2)
-        .max()
-        .unwrap_or(0)
-        .min(match usize::from(inner.width) {
-            // One long name does not take the columns of all tasks.
-            0..CONTEXT_FROM => 8,
-            CONTEXT_FROM..WIDE => 12,
-            WIDE.. => 20,
-        });
+    let name_width = name_width(state, &members, usize::from(inner.width));
     for ((at, member), area) in members.iter().enumerate().skip(first).zip(list.rows()) {
         let columns = usize::from(area.width).saturating_sub(2);
         let spans = match member {
@@ -88,6 +78,43 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         let row = Row::of(state, Pane::Team, at, selected);
         frame::row(row, spans, theme, area, buffer);
     }
+}
+
+/// The columns for the names: those of the longest one, as far as no task loses a column by it. Where tasks fill their
+/// rows, one long name does not take the columns of all of them.
+fn name_width(state: &UiState, members: &[TeamRow<'_>], inside: usize) -> usize {
+    let longest = members.iter().map(|row| width(row.name().as_str()));
+    let longest = longest.max().unwrap_or(0);
+    let least = longest.min(match inside {
+        0..CONTEXT_FROM => 8,
+        CONTEXT_FROM..WIDE => 12,
+        WIDE.. => 20,
+    });
+    if least == longest {
+        return longest;
+    }
+    let columns = inside.saturating_sub(2);
+    let spare = |row: &TeamRow<'_>| {
+        let (name, task) = match row {
+            TeamRow::Member(member) => (&member.name, task(state, member)),
+            TeamRow::Subagent(name) => {
+                let agent = state.agents.get(name);
+                (name, agent.map_or_else(String::new, |a| a.errand.clone()))
+            }
+        };
+        let agent = state.agents.get(name);
+        let right = figures(state, agent, &state.activity(name), columns);
+        let right = width(&right).min(columns / 2);
+        let pulse = match row {
+            TeamRow::Member(_) => width(&pulse(state, agent, columns)),
+            TeamRow::Subagent(_) => 0,
+        };
+        // The shape, and a blank behind each of the cells.
+        let used = 5 + least + words_width(columns) + pulse + right;
+        columns.saturating_sub(used + width(&task))
+    };
+    let spare = members.iter().map(spare).min().unwrap_or(0);
+    longest.min(least + spare)
 }
 
 fn row(
@@ -214,6 +241,14 @@ fn words_width(columns: usize) -> usize {
     if columns < 90 { 11 } else { 14 }
 }
 
+/// What a member is there for: the task that it is at, else its role.
+fn task(state: &UiState, member: &Member) -> String {
+    board::open_task(state, &member.name).map_or_else(
+        || one_line(&member.role),
+        |t| format!("{} {}", t.id, one_line(&t.subject)),
+    )
+}
+
 /// What a row says of its task: what the agent is at, or what is wrong.
 fn about(
     state: &UiState,
@@ -222,10 +257,7 @@ fn about(
     room: usize,
     theme: &Theme,
 ) -> (String, ratatui::style::Style) {
-    let task = board::open_task(state, &member.name).map_or_else(
-        || one_line(&member.role),
-        |t| format!("{} {}", t.id, one_line(&t.subject)),
-    );
+    let task = task(state, member);
     match activity {
         // A scrap of what the tool works on, or of why it waits, tells nothing.
         Activity::Tool { .. } | Activity::Backoff { .. } | Activity::Queued { .. }

@@ -67,12 +67,13 @@ fn spans(
     let guide = row.guide();
     let columns = columns.saturating_sub(digits + 4);
     // In a narrow list the shape says that it is in progress or blocked, however deep the row is.
-    let short = words
-        .strip_prefix("in progress ")
-        .or_else(|| words.strip_prefix("blocked "));
-    let words = match short {
-        Some(rest) if columns < NARROW => rest.to_string(),
-        Some(_) | None => words,
+    let words = match (
+        words.strip_prefix("in progress "),
+        words.strip_prefix("blocked by "),
+    ) {
+        (Some(who), _) if columns < NARROW => who.to_string(),
+        (_, Some(others)) if columns < NARROW => format!("after {others}"),
+        _ => words,
     };
     let columns = columns.saturating_sub(width(&guide));
     let words = fit(&words, columns / 2);

@@ -155,7 +155,8 @@ fn left(state: &UiState, theme: &Theme, words: Words) -> Vec<Piece> {
     };
     let project = one_line(setup.project());
     if !project.is_empty() {
-        out.push(piece(8, fit(&project, 24), theme.text));
+        // Which of several screens this is matters more than the model, which has the same rank and comes later.
+        out.push(piece(7, fit(&project, 24), theme.text));
     }
     // Nobody looks any more where no crew runs.
     if let Some(head) = state.head.as_ref().filter(|_| state.seat != Seat::Left) {

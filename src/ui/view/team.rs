@@ -80,8 +80,9 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// The columns for the names: those of the longest one, as far as no task loses a column by it. Where tasks fill their
-/// rows, one long name does not take the columns of all of them.
+/// The columns for the names: those of the longest one, as far as no task loses a column by it. Where a task is longer than
+/// its place the names have at most half of what they share with it, so that one long name does not take the columns of
+/// all tasks.
 fn name_width(state: &UiState, members: &[TeamRow<'_>], inside: usize) -> usize {
     let longest = members.iter().map(|row| width(row.name().as_str()));
     let longest = longest.max().unwrap_or(0);
@@ -94,7 +95,7 @@ fn name_width(state: &UiState, members: &[TeamRow<'_>], inside: usize) -> usize 
         return longest;
     }
     let columns = inside.saturating_sub(2);
-    let spare = |row: &TeamRow<'_>| {
+    let most = |row: &TeamRow<'_>| {
         let (name, task) = match row {
             TeamRow::Member(member) => (&member.name, task(state, member)),
             TeamRow::Subagent(name) => {
@@ -110,11 +111,11 @@ fn name_width(state: &UiState, members: &[TeamRow<'_>], inside: usize) -> usize 
             TeamRow::Subagent(_) => 0,
         };
         // The shape, and a blank behind each of the cells.
-        let used = 5 + least + words_width(columns) + pulse + right;
-        columns.saturating_sub(used + width(&task))
+        let shared = columns.saturating_sub(5 + words_width(columns) + pulse + right);
+        shared.saturating_sub(width(&task)).max(shared / 2)
     };
-    let spare = members.iter().map(spare).min().unwrap_or(0);
-    longest.min(least + spare)
+    let most = members.iter().map(most).min().unwrap_or(0);
+    most.clamp(least, longest)
 }
 
 fn row(

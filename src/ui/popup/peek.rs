@@ -29,6 +29,8 @@ const WIDTH_MAX: u16 = 100;
 const ROWS_MIN: u16 = 12;
 /// Rows that it has where there are so many, however low the pane.
 const ROWS: u16 = 24;
+/// Rows of a pane in which next to nothing can be read.
+const EDGE_ROWS: u16 = 3;
 /// Least rows of a pane that shares its place, with its frame.
 const LIST_MIN: u16 = 5;
 
@@ -66,7 +68,7 @@ pub fn make_room(state: &UiState, layout: &mut Layout) {
     let all = layout.panes.iter().map(|(_, area)| *area);
     let body = all.chain(layout.composer).reduce(Rect::union);
     let body = body.unwrap_or(list);
-    layout.peek = beside(body, list);
+    layout.peek = beside(body, list).map(|peek| without_rest(peek, layout));
     if layout.peek.is_none() {
         let height = (list.height * 2 / 5).max(LIST_MIN).min(list.height);
         let (above, below) = cut_top(list, height);
@@ -76,6 +78,17 @@ pub fn make_room(state: &UiState, layout: &mut Layout) {
                 *area = above;
             }
         }
+    }
+}
+
+/// The same place, and what of a pane below it would be no more than its edge.
+fn without_rest(peek: Rect, layout: &Layout) -> Rect {
+    let covered = layout.panes.iter().filter(|(_, a)| a.intersects(peek));
+    let rests = covered.map(|(_, area)| area.bottom().saturating_sub(peek.bottom()));
+    let rest = rests.filter(|rest| *rest < EDGE_ROWS).max().unwrap_or(0);
+    Rect {
+        height: peek.height + rest,
+        ..peek
     }
 }
 

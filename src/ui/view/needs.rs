@@ -83,8 +83,8 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let below = places.card.lines.len().saturating_sub(shown);
     let key = |by| state.keymap.key(Context::Panes, Action::Move(by));
     let (down, up) = (key(Scroll::LineDown), key(Scroll::LineUp));
-    // Its keys count once it has them.
-    let how = if state.focus == Focus::Pane(Pane::Needs) {
+    // Its keys count once it has them; those of a peek go on to the next card.
+    let how = if state.focus == Focus::Pane(Pane::Needs) && state.popups.is_empty() {
         format!(", {down} {up} scroll")
     } else {
         String::new()

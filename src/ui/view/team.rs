@@ -80,42 +80,63 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// The columns for the names: those of the longest one, as far as no task loses a column by it. Where a task is longer than
-/// its place the names have at most half of what they share with it, so that one long name does not take the columns of
-/// all tasks.
+/// What the name and the task of a row share, and how many columns each of them would take.
+#[derive(Clone, Copy)]
+struct Shared {
+    columns: usize,
+    name: usize,
+    task: usize,
+}
+
+/// The columns for the names.
 fn name_width(state: &UiState, members: &[TeamRow<'_>], inside: usize) -> usize {
-    let longest = members.iter().map(|row| width(row.name().as_str()));
-    let longest = longest.max().unwrap_or(0);
-    let least = longest.min(match inside {
+    let least = match inside {
         0..CONTEXT_FROM => 8,
         CONTEXT_FROM..WIDE => 12,
         WIDE.. => 20,
-    });
-    if least == longest {
-        return longest;
-    }
+    };
     let columns = inside.saturating_sub(2);
-    let most = |row: &TeamRow<'_>| {
-        let (name, task) = match row {
-            TeamRow::Member(member) => (&member.name, task(state, member)),
-            TeamRow::Subagent(name) => {
-                let agent = state.agents.get(name);
-                (name, agent.map_or_else(String::new, |a| a.errand.clone()))
+    let shared = |row: &TeamRow<'_>| {
+        let agent = state.agents.get(row.name());
+        let right = figures(state, agent, &state.activity(row.name()), columns);
+        let right = width(&right).min(columns / 2);
+        let (task, pulse) = match row {
+            TeamRow::Member(member) => (task(state, member), pulse(state, agent, columns)),
+            TeamRow::Subagent(_) => {
+                let errand = agent.map_or_else(String::new, |a| a.errand.clone());
+                (errand, String::new())
             }
         };
-        let agent = state.agents.get(name);
-        let right = figures(state, agent, &state.activity(name), columns);
-        let right = width(&right).min(columns / 2);
-        let pulse = match row {
-            TeamRow::Member(_) => width(&pulse(state, agent, columns)),
-            TeamRow::Subagent(_) => 0,
-        };
         // The shape, and a blank behind each of the cells.
-        let shared = columns.saturating_sub(5 + words_width(columns) + pulse + right);
-        shared.saturating_sub(width(&task)).max(shared / 2)
+        let used = 5 + words_width(columns) + width(&pulse) + right;
+        Shared {
+            columns: columns.saturating_sub(used),
+            name: width(row.name().as_str()),
+            task: width(&task),
+        }
     };
-    let most = members.iter().map(most).min().unwrap_or(0);
-    most.clamp(least, longest)
+    let rows: Vec<Shared> = members.iter().map(shared).collect();
+    least_cut(&rows, least)
+}
+
+/// The columns for the names with which the least is cut of all rows: a column of a name counts for two of a task. Never
+/// fewer than `least`, where there are such long names, and never more than half of what any row shares unless its task
+/// is whole all the same.
+fn least_cut(rows: &[Shared], least: usize) -> usize {
+    let longest = rows.iter().map(|r| r.name).max().unwrap_or(0);
+    let allowed = |r: &Shared| r.columns.saturating_sub(r.task).max(r.columns / 2);
+    let most = rows.iter().map(allowed).min().unwrap_or(0);
+    let cut = |names: usize| -> usize {
+        let of = |r: &Shared| {
+            let task = r.task.saturating_sub(r.columns.saturating_sub(names));
+            2 * r.name.saturating_sub(names) + task
+        };
+        rows.iter().map(of).sum()
+    };
+    let least = least.min(longest);
+    (least..=longest.min(most))
+        .min_by_key(|names| cut(*names))
+        .unwrap_or(least)
 }
 
 fn row(
@@ -309,4 +330,35 @@ fn figures(
         parts.push("   ".into());
     }
     parts.join("  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_the_columns_with_which_the_least_is_cut() {
+        let rows = |all: &[(usize, usize)]| -> Vec<Shared> {
+            let row = |(name, task): &(usize, usize)| Shared {
+                columns: 40,
+                name: *name,
+                task: *task,
+            };
+            all.iter().map(row).collect()
+        };
+        for (all, expected) in [
+            // Nothing has to be cut.
+            (&[(5, 10), (7, 33)][..], 7),
+            (&[(30, 10), (5, 9)], 30),
+            // Half of the row, for a name at least as long beside a task that is long too.
+            (&[(30, 60)], 20),
+            // One long name takes no columns of many tasks.
+            (&[(30, 3), (5, 40), (5, 40), (5, 40)], 12),
+            // Of one task it does, but those of another only as far as they are free.
+            (&[(30, 3), (28, 3), (5, 40)], 20),
+            (&[], 0),
+        ] {
+            assert_eq!(least_cut(&rows(all), 12), expected, "{all:?}");
+        }
+    }
 }

@@ -346,7 +346,7 @@ proptest! {
 #[test]
 fn a_window_says_where_the_text_goes_on() {
     for (text, height, up, expected) in [
-        ("one line", 1, 0, Beyond::Nowhere),
+        ("word", 1, 0, Beyond::Nowhere),
         ("a\nb\nc", 3, 0, Beyond::Nowhere),
         ("a\nb\nc", 2, 0, Beyond::Above),
         ("a\nb\nc", 1, 1, Beyond::Both),

@@ -108,7 +108,7 @@ fn both_ways(state: &UiState, binding: &Bound, key: &str) -> String {
 fn place(state: &UiState, hint: &Hint) -> u8 {
     let ends = [CLEAR_FILTER, END_SEARCH].contains(&hint.words.as_str());
     let is_peek = matches!(state.popups.last(), Some(Popup::Peek(_)));
-    let answers = [Action::Approve, Action::Reject, Action::Comment].contains(&hint.action);
+    let answers = [Action::Approve, Action::Reject].contains(&hint.action);
     match (hint.urgency, ends || is_peek && answers) {
         (Urgency::Now, _) => 0,
         (_, true) => 1,

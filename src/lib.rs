@@ -51,7 +51,7 @@
 //! - a new provider: one folder in `model/` and its arm in [`model::provider`]
 //! - which call of a model may begin, and when: [`model::governor`]; what agents may use: [`domain::ceiling`]
 //! - who decides a request: `crew/clerk.rs`, and what becomes of it when nobody does: `crew/undecided.rs`; what the person allowed for the session: `crew/rules.rs`, and what that
-//!   covers: `tools/policy/scopes.rs`; the card of a request: `ui/known/needs_card.rs`
+//!   covers: `tools/policy/scopes.rs`; the card of a request: `ui/known/needs_card.rs`, a plan on it: `ui/known/plan_pages.rs`
 //! - which commands wait for one another and which go on beside: `crew/obey.rs`, for the crew and a viewer alike; what a refusal
 //!   is about: [`protocol::Asked`], and what the screen gives back then: `ui/update/refused.rs`
 //! - what the person does to the board by key, here or in a viewer: `crew/person.rs`, by the rules of `domain/graph/may.rs`;

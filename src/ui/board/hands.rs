@@ -59,7 +59,7 @@ pub fn why_not(state: &UiState, task: &Task, hand: Hand) -> Option<String> {
 pub fn why_no_edit(state: &UiState, id: TaskId) -> Option<String> {
     let task = state.board.get(id)?;
     let is_done = task.status == TaskStatus::Completed;
-    is_done.then(|| format!("{id} is completed: it can not be changed any more."))
+    is_done.then(|| format!("{id} is completed: it stays as it is."))
 }
 
 /// Why the worktree of that task can not be removed now; `None`: it can, as far as is known.

@@ -87,7 +87,7 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
             out.push(hint);
         }
     }
-    out.sort_by_key(place);
+    out.sort_by_key(|hint| place(state, hint));
     out
 }
 
@@ -103,10 +103,13 @@ fn both_ways(state: &UiState, binding: &Bound, key: &str) -> String {
     format!("{up} {shown}")
 }
 
-/// What comes first: what waits, then the way out of what hides tasks or words. On a narrow screen the rest may not fit.
-fn place(hint: &Hint) -> u8 {
+/// What comes first: what waits, then the way out of what hides tasks or words, and the answer to what is peeked at. On a
+/// narrow screen the rest may not fit.
+fn place(state: &UiState, hint: &Hint) -> u8 {
     let ends = [CLEAR_FILTER, END_SEARCH].contains(&hint.words.as_str());
-    match (hint.urgency, ends) {
+    let is_peek = matches!(state.popups.last(), Some(Popup::Peek(_)));
+    let answers = [Action::Approve, Action::Reject].contains(&hint.action);
+    match (hint.urgency, ends || is_peek && answers) {
         (Urgency::Now, _) => 0,
         (_, true) => 1,
         (Urgency::Usual | Urgency::Always, false) => 2,

@@ -12,6 +12,7 @@ use crate::ui::layout::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
 use crate::ui::state::pane::{Focus, Pane};
 use crate::ui::state::rows::{self, first_row};
+use crate::ui::theme::Theme;
 
 /// Adds what is on a pane's frame: its title does what its number does, what follows the newest follows it, and its
 /// scrollbar scrolls.
@@ -48,7 +49,10 @@ fn scrollbar(state: &UiState, pane: Pane, area: Rect) -> Option<Scrollbar> {
             let scrolled = transcript.scrolled(layout::viewport(talk));
             Scrollbar::new(area, talk, scrolled?)
         }
-        Pane::Needs => needs_card::places(state, needs_card::inside(area)).bar(area),
+        Pane::Needs => {
+            let inside = needs_card::inside(area);
+            needs_card::places(state, inside, &Theme::default()).bar(area)
+        }
     }
 }
 
@@ -125,7 +129,7 @@ fn card(state: &UiState, area: Rect, out: &mut Vec<Placed<Hit>>) {
     let Some((at, request)) = rows::selected_request(state) else {
         return;
     };
-    let places = needs_card::places(state, inside);
+    let places = needs_card::places(state, inside, &Theme::default());
     let mut put = |at, what| out.push(Placed { at, what });
     if let Some(last) = places.buttons {
         for button in bars::buttons(state, request, last) {

@@ -4,6 +4,7 @@ pub(super) mod agents;
 pub(super) mod jobs;
 pub(super) mod letters;
 pub(super) mod needs_card;
+pub(super) mod plan_pages;
 pub(super) mod pulse;
 pub(super) mod requests;
 pub(super) mod sentence;

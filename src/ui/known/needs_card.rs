@@ -1,6 +1,8 @@
-//! The card of a request: what is asked, wrapped to its width. Its height decides the pane's.
+//! The card of a request: what is asked, in lines of its width. Its height decides the pane's. A plan is read as the Markdown
+//! that it is; all else that is asked stands there letter by letter.
 
 use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
 
 use crate::domain::request::{Decider, Request, RequestKind};
 use crate::domain::text::one_line;
@@ -9,6 +11,7 @@ use crate::ui::layout::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
 use crate::ui::state::rows;
 use crate::ui::textual::{wrap, wrap_some};
+use crate::ui::theme::Theme;
 
 /// Most requests that are named at a time.
 const LISTED_MAX: usize = 3;
@@ -29,7 +32,7 @@ pub enum Part {
 }
 
 /// A line of the card.
-pub type CardLine = (Part, String);
+pub type CardLine = (Part, Line<'static>);
 
 /// The card of the selected request in a place of some rows: what scrolls, and what stays above the buttons.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -48,18 +51,18 @@ pub fn inside(area: Rect) -> Rect {
 }
 
 /// The selected request's card in `height` rows of `width` columns, list and buttons among them.
-pub fn card(state: &UiState, width: u16, height: u16) -> Card {
+pub fn card(state: &UiState, width: u16, height: u16, theme: &Theme) -> Card {
     let Some((_, request)) = rows::selected_request(state) else {
         return Card::default();
     };
-    let mut lines = text(state, request, width, usize::MAX);
-    let choices = choices(request, width);
+    let mut lines = text(state, request, width, usize::MAX, theme);
+    let choices = choices(request, width, theme);
     let rows = usize::from(height.saturating_sub(listed(state) + 1));
     if choices.len() + TEXT_MIN.min(lines.len()) <= rows {
         let mut choices = choices;
         // The buttons stand apart where nothing has to scroll for it.
         if !choices.is_empty() && lines.len() + choices.len() + 1 < rows {
-            choices.push((Part::Detail, String::new()));
+            choices.push((Part::Detail, Line::default()));
         }
         let room = rows - choices.len();
         return Card {
@@ -103,8 +106,8 @@ impl Places {
 }
 
 /// Where the selected request's card lies.
-pub fn places(state: &UiState, inside: Rect) -> Places {
-    let card = card(state, inside.width, inside.height);
+pub fn places(state: &UiState, inside: Rect, theme: &Theme) -> Places {
+    let card = card(state, inside.width, inside.height, theme);
     let pinned = u16::try_from(card.pinned.len()).unwrap_or(u16::MAX);
     let cut = |area: Rect, rows: u16| {
         let height = rows.min(area.height);
@@ -151,7 +154,9 @@ pub fn listed(state: &UiState) -> u16 {
 /// The rows that the card wants inside its frame; when it is more than `most`, any number above it.
 pub fn height(state: &UiState, width: u16, most: u16) -> u16 {
     let lines = rows::selected_request(state).map_or(0, |(_, request)| {
-        text(state, request, width, usize::from(most)).len() + choices(request, width).len()
+        let theme = Theme::default();
+        let text = text(state, request, width, usize::from(most), &theme);
+        text.len() + choices(request, width, &theme).len()
     });
     // The buttons, and a blank line before them and before choices.
     let blanks =
@@ -160,8 +165,14 @@ pub fn height(state: &UiState, width: u16, most: u16) -> u16 {
     lines.saturating_add(listed(state))
 }
 
-/// What is asked, wrapped to its width: at least `enough` of its lines, where it has so many.
-pub fn text(state: &UiState, request: &Request, width: u16, enough: usize) -> Vec<CardLine> {
+/// What is asked, in lines of a width: at least `enough` of them, where it has so many.
+pub fn text(
+    state: &UiState,
+    request: &Request,
+    width: u16,
+    enough: usize,
+    theme: &Theme,
+) -> Vec<CardLine> {
     let width = usize::from(width.min(layout::TEXT_WIDEST));
     let body = if request.body.trim().is_empty() {
         "It gave no reason."
@@ -169,13 +180,28 @@ pub fn text(state: &UiState, request: &Request, width: u16, enough: usize) -> Ve
         request.body.as_str()
     };
     let details = wrap(&details(state, request), width).into_iter();
-    let details = details.filter(|l| !l.is_empty()).map(|l| (Part::Detail, l));
-    let body = wrap_some(body, width, enough).into_iter();
-    details.chain(body.map(|l| (Part::Body, l))).collect()
+    let details = details.filter(|l| !l.is_empty());
+    let mut out: Vec<CardLine> = details
+        .map(|line| (Part::Detail, Line::styled(line, theme.dim)))
+        .collect();
+    match request.kind {
+        RequestKind::Plan => {
+            let page = state.requests.plans().get(body, width, theme);
+            out.extend(page.iter().take(enough).map(|l| (Part::Body, l.clone())));
+        }
+        RequestKind::Permission
+        | RequestKind::Question
+        | RequestKind::Shutdown
+        | RequestKind::Ceiling => {
+            let body = wrap_some(body, width, enough).into_iter();
+            out.extend(body.map(|line| (Part::Body, Line::styled(line, theme.text))));
+        }
+    }
+    out
 }
 
 /// The choices of a question, wrapped.
-pub fn choices(request: &Request, width: u16) -> Vec<CardLine> {
+pub fn choices(request: &Request, width: u16, theme: &Theme) -> Vec<CardLine> {
     let mut out = Vec::new();
     for (at, choice) in request.choices.iter().enumerate() {
         let room = usize::from(width.min(layout::TEXT_WIDEST))
@@ -187,7 +213,11 @@ pub fn choices(request: &Request, width: u16) -> Vec<CardLine> {
             } else {
                 "   ".into()
             };
-            out.push((Part::Choice(at + 1), format!("{key}{line}")));
+            let line = Line::from(vec![
+                Span::styled(key, theme.accent),
+                Span::styled(line, theme.text),
+            ]);
+            out.push((Part::Choice(at + 1), line));
         }
     }
     out

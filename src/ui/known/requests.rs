@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::domain::ids::RequestId;
 use crate::domain::request::{Decider, Request, RequestKind};
 use crate::domain::text::{clip, head_and_tail};
+use crate::ui::known::plan_pages::PlanPages;
 
 /// Most requests that are kept while they wait; the crew bounds them far below.
 pub const WAITING_MAX: usize = 200;
@@ -26,6 +27,7 @@ pub struct RequestBook {
     cards: Vec<usize>,
     /// What an answer is on its way to, each with the request that it was given to.
     answered: BTreeMap<RequestId, RequestId>,
+    pages: PlanPages,
 }
 
 impl RequestBook {
@@ -65,6 +67,11 @@ impl RequestBook {
             !all.iter().take(*at).any(|r| r.is_like(request))
         };
         self.cards = (0..all.len()).filter(is_first).collect();
+    }
+
+    /// The plans as pages.
+    pub fn plans(&self) -> &PlanPages {
+        &self.pages
     }
 
     /// How many cards there are.

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
-use crate::ui::known::needs_card::{self, Part};
+use crate::ui::known::needs_card;
 use crate::ui::known::{sentence, thread};
 use crate::ui::layout::cut::cut_top;
 use crate::ui::layout::scrollbar::Scrollbar;
@@ -29,6 +29,8 @@ const WIDTH_MAX: u16 = 100;
 const ROWS_MIN: u16 = 12;
 /// Rows that it has where there are so many, however low the pane.
 const ROWS: u16 = 24;
+/// Rows of a pane in which next to nothing can be read.
+const EDGE_ROWS: u16 = 3;
 /// Least rows of a pane that shares its place, with its frame.
 const LIST_MIN: u16 = 5;
 
@@ -66,7 +68,7 @@ pub fn make_room(state: &UiState, layout: &mut Layout) {
     let all = layout.panes.iter().map(|(_, area)| *area);
     let body = all.chain(layout.composer).reduce(Rect::union);
     let body = body.unwrap_or(list);
-    layout.peek = beside(body, list);
+    layout.peek = beside(body, list).map(|peek| without_rest(peek, layout));
     if layout.peek.is_none() {
         let height = (list.height * 2 / 5).max(LIST_MIN).min(list.height);
         let (above, below) = cut_top(list, height);
@@ -76,6 +78,17 @@ pub fn make_room(state: &UiState, layout: &mut Layout) {
                 *area = above;
             }
         }
+    }
+}
+
+/// The same place, and what of a pane below it would be no more than its edge.
+fn without_rest(peek: Rect, layout: &Layout) -> Rect {
+    let covered = layout.panes.iter().filter(|(_, a)| a.intersects(peek));
+    let rests = covered.map(|(_, area)| area.bottom().saturating_sub(peek.bottom()));
+    let rest = rests.filter(|rest| *rest < EDGE_ROWS).max().unwrap_or(0);
+    Rect {
+        height: peek.height + rest,
+        ..peek
     }
 }
 
@@ -146,8 +159,8 @@ fn subject(state: &UiState) -> Option<Subject> {
 #[derive(Debug, Clone, Default)]
 pub struct Reading {
     of: Option<Subject>,
-    /// Lines of a text that lie above.
-    first: usize,
+    /// Lines of a text that lie above; `None`: it is read from where it begins.
+    first: Option<usize>,
     /// Where in a conversation.
     place: Place,
 }
@@ -165,9 +178,10 @@ pub fn reading(state: &UiState) -> Reading {
 }
 
 impl Reading {
-    /// Lines of a text of `len` that lie above such a place for it.
-    pub fn first(&self, len: usize, list: Rect) -> usize {
-        self.first.min(len.saturating_sub(usize::from(list.height)))
+    /// Lines of `peeked` that lie above such a place for it.
+    pub fn first(&self, peeked: &Peeked, list: Rect) -> usize {
+        let most = peeked.lines.len().saturating_sub(usize::from(list.height));
+        self.first.unwrap_or(peeked.begin).min(most)
     }
 
     /// Where in a conversation.
@@ -190,7 +204,7 @@ pub fn scrollbar(state: &UiState, area: Rect) -> Option<Scrollbar> {
     let reading = reading(state);
     let len = peeked.lines.len();
     let Some(name) = &peeked.agent else {
-        return Scrollbar::of_list(area, list, reading.first(len, list), len);
+        return Scrollbar::of_list(area, list, reading.first(&peeked, list), len);
     };
     let talk = talk(area, len);
     let agent = state.agents.get(name).filter(|a| a.has_spoken)?;
@@ -220,10 +234,10 @@ pub fn go(state: &UiState, area: Rect, go: Go) -> Option<Reading> {
     let Some(name) = &peeked.agent else {
         let seen = usize::from(list.height).max(1);
         let most = len.saturating_sub(seen);
-        reading.first = match go {
-            Go::By(by) => scrolled(reading.first(len, list), most, by, seen),
+        reading.first = Some(match go {
+            Go::By(by) => scrolled(reading.first(&peeked, list), most, by, seen),
             Go::To(first) => first.min(most),
-        };
+        });
         return Some(reading);
     };
     let talk = talk(area, len);
@@ -262,6 +276,8 @@ pub struct Peeked {
     pub title: String,
     /// What is said of it, above.
     pub lines: Vec<Line<'static>>,
+    /// The line with which its reading begins, where not all lines are in view.
+    pub begin: usize,
     /// The agent whose newest words stand below.
     pub agent: Option<Name>,
 }
@@ -271,6 +287,7 @@ pub fn peeked(state: &UiState, columns: usize, theme: &Theme) -> Option<Peeked> 
     let whole = |title: String, lines: Vec<Line<'static>>| Peeked {
         title,
         lines,
+        begin: 0,
         agent: None,
     };
     match of(state)? {
@@ -283,20 +300,19 @@ pub fn peeked(state: &UiState, columns: usize, theme: &Theme) -> Option<Peeked> 
         Pane::Inbox => {
             let (_, traced) = rows::selected_letter(state)?;
             let thread = thread::lay_out(state, traced, columns, theme);
-            let lines = thread.lines.into_iter().skip(thread.opened);
-            Some(whole(thread::title(state, traced), lines.collect()))
+            Some(Peeked {
+                begin: thread.opened,
+                ..whole(thread::title(state, traced), thread.lines)
+            })
         }
         Pane::Needs => {
             let (at, request) = rows::selected_request(state)?;
             let width = u16::try_from(columns).unwrap_or(u16::MAX);
             let heading = sentence::heading(request, &state.board, columns);
             let mut lines = vec![Line::styled(heading, theme.heading), Line::default()];
-            let words = needs_card::text(state, request, width, usize::MAX).into_iter();
-            let words = words.chain(needs_card::choices(request, width));
-            lines.extend(words.map(|(part, words)| match part {
-                Part::Detail => Line::styled(words, theme.dim),
-                Part::Body | Part::Choice(_) => Line::styled(words, theme.text),
-            }));
+            let words = needs_card::text(state, request, width, usize::MAX, theme).into_iter();
+            let words = words.chain(needs_card::choices(request, width, theme));
+            lines.extend(words.map(|(_, line)| line));
             let title = format!("Request {} of {}", at + 1, state.requests.len());
             Some(whole(title, lines))
         }
@@ -305,6 +321,7 @@ pub fn peeked(state: &UiState, columns: usize, theme: &Theme) -> Option<Peeked> 
             Some(Peeked {
                 title: name.to_string(),
                 lines: about(state, &name, columns, theme),
+                begin: 0,
                 agent: Some(name),
             })
         }

@@ -266,7 +266,10 @@ fn a_task_is_written_in_a_form_and_an_error_is_said_in_it() {
     }
     let mut state = at(160, 45, None, 1);
     assert_eq!(press(&mut state, "e"), []);
-    assert!(picture(&state).contains("#1 is completed: it can not be changed any more."));
+    assert!(picture(&state).contains("#1 is completed: it stays as it is."));
+    let mut state = at(60, 16, None, 1);
+    press(&mut state, "e");
+    assert!(picture(&state).contains("#1 is completed: it stays as it is."));
 }
 
 #[test]

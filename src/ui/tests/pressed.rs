@@ -359,7 +359,13 @@ fn the_status_line_tells_what_is_checked_out_where_there_is_room() {
     let commit = Some(CheckedOut::Commit("0123abc".into()));
     assert!(line(160, commit).contains(" parser  at 0123abc "));
     let long = line(240, branch(&"a-long-branch/".repeat(9)));
-    assert!(long.contains(" on a-long-branch/a-long-br… "), "{long}");
+    let cut = format!(" on {}a-long-branc… ", "a-long-branch/".repeat(4));
+    assert!(long.contains(&cut), "{long}");
+    // Where all of it has no place it does not take all that is left.
+    let name = "feature/names-that-are-longer-than-most-others-are";
+    assert!(line(240, branch(name)).contains(&format!(" on {name} ")));
+    let narrow = line(160, branch(name));
+    assert!(!narrow.contains("names-that-are-longer"), "{narrow}");
     // It goes before anything else does.
     for width in [70, 100, 112] {
         assert_eq!(line(width, branch(&"b".repeat(90))), line(width, None));

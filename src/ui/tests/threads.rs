@@ -93,3 +93,21 @@ fn of_a_very_long_thread_those_around_the_opened_one_are_shown_and_the_cut_says_
     assert_eq!(text[0], "61 older letters of them are not shown here.");
     assert!(text.last().unwrap().contains("letter number 159"));
 }
+
+#[test]
+fn a_peek_shows_all_of_a_thread_that_fits_and_of_a_long_one_what_is_selected() {
+    let mut state = writing(160, 45, 2);
+    press(&mut state, "esc 5 k space");
+    let whole = picture(&state);
+    for words in ["Which byte order has the header?", "Little. The version is"] {
+        assert!(whole.contains(words), "{words}\n{whole}");
+    }
+    let mut state = writing(100, 30, 60);
+    press(&mut state, "esc 5 k space");
+    assert!(picture(&state).contains("letter number 59"));
+    assert!(!picture(&state).contains("letter number 31"));
+    for _ in 0..20 {
+        press(&mut state, "pgup");
+    }
+    assert!(picture(&state).contains("Which byte order has the header?"));
+}

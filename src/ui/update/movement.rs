@@ -13,6 +13,7 @@ pub use crate::ui::state::pane::Way;
 use crate::ui::state::pane::{Focus, Pane};
 use crate::ui::state::rows;
 use crate::ui::textual::text_search;
+use crate::ui::theme::Theme;
 use crate::ui::transcript::{Scroll, Viewport};
 
 /// Rows of a page in a list over the panes.
@@ -281,7 +282,8 @@ pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
             let Some(area) = layout.pane(Pane::Needs).map(layout::inside) else {
                 return;
             };
-            let card = needs_card::card(state, area.width.saturating_sub(2), area.height);
+            let width = area.width.saturating_sub(2);
+            let card = needs_card::card(state, width, area.height, &Theme::default());
             let seen = card.room.max(1);
             let most = card.lines.len().saturating_sub(seen);
             let at = state.selected.request_scroll.min(most);

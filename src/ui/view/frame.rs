@@ -15,6 +15,7 @@ use crate::ui::state::pane::{Focus, Pane};
 pub use crate::ui::state::rows::first_row;
 use crate::ui::textual::{fit, width, wrap};
 use crate::ui::theme::Theme;
+use crate::ui::writing::composer::Beyond;
 use crate::ui::writing::filters::{self, Filter};
 
 /// The thumb of a scrollbar.
@@ -252,6 +253,22 @@ pub fn beyond(len: usize, first: usize, height: u16, theme: &Theme) -> Vec<Span<
         return Vec::new();
     }
     vec![Span::styled(words.join(" "), theme.dim)]
+}
+
+/// Says on the right of the lower edge of `area` on which sides the text goes on that is written inside.
+pub fn text_beyond(beyond: Beyond, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    if beyond == Beyond::Nowhere {
+        return;
+    }
+    let words = format!(" {} ", beyond.words());
+    let wide = u16::try_from(width(&words)).unwrap_or(u16::MAX);
+    let place = Rect {
+        x: area.right().saturating_sub(wide + 1),
+        y: area.bottom().saturating_sub(1),
+        width: wide,
+        height: 1,
+    };
+    Line::styled(words, theme.dim).render(place.intersection(area), buffer);
 }
 
 /// Whether a row is the one that keys act on.

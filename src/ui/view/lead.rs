@@ -275,6 +275,7 @@ pub fn composer(
     for (text, row) in window.rows.iter().zip(inner.rows()) {
         Line::styled(text.as_str(), theme.text).render(row, buffer);
     }
+    frame::text_beyond(window.beyond, theme, area, buffer);
     let at = Position::new(inner.x + window.cursor.1, inner.y + window.cursor.0);
     has_keys.then_some(at)
 }

@@ -9,7 +9,6 @@ use super::frame::{self, Titles};
 use crate::domain::request::Request;
 use crate::ui::guide::bars;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::known::needs_card::{CardLine, Part};
 use crate::ui::known::requests::is_the_leads;
 use crate::ui::known::{needs_card, sentence};
 use crate::ui::state::UiState;
@@ -39,12 +38,12 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         return;
     };
     let inner = needs_card::inside(area);
-    let places = needs_card::places(state, inner);
+    let places = needs_card::places(state, inner, theme);
     if let Some(row) = places.buttons {
         buttons(state, request, theme, row, buffer);
     }
-    for (line, row) in places.card.pinned.iter().zip(places.pinned.rows()) {
-        part(line, theme, row, buffer);
+    for ((_, line), row) in places.card.pinned.iter().zip(places.pinned.rows()) {
+        line.render(row, buffer);
     }
     let first = frame::first_row(state.requests.len(), at, needs_card::listed(state));
     let listed = state.requests.cards().enumerate().skip(first);
@@ -74,8 +73,8 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         .render(row, buffer);
     }
     let lines = places.card.lines.iter().skip(places.top);
-    for (line, row) in lines.zip(places.text.rows()) {
-        part(line, theme, row, buffer);
+    for ((_, line), row) in lines.zip(places.text.rows()) {
+        line.render(row, buffer);
     }
     let thumb = frame::thumb(state, Pane::Needs, theme);
     frame::scrollbar(places.bar(area), thumb, buffer);
@@ -84,8 +83,8 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let below = places.card.lines.len().saturating_sub(shown);
     let key = |by| state.keymap.key(Context::Panes, Action::Move(by));
     let (down, up) = (key(Scroll::LineDown), key(Scroll::LineUp));
-    // Its keys count once it has them.
-    let how = if state.focus == Focus::Pane(Pane::Needs) {
+    // Its keys count once it has them; those of a peek go on to the next card.
+    let how = if state.focus == Focus::Pane(Pane::Needs) && state.popups.is_empty() {
         format!(", {down} {up} scroll")
     } else {
         String::new()
@@ -105,22 +104,6 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         height: 1,
     };
     Line::styled(mark, theme.accent).render(place, buffer);
-}
-
-/// Draws a line of the card.
-fn part((part, text): &CardLine, theme: &Theme, row: Rect, buffer: &mut Buffer) {
-    match part {
-        Part::Detail => Line::styled(text.as_str(), theme.dim).render(row, buffer),
-        Part::Body => Line::styled(text.as_str(), theme.text).render(row, buffer),
-        Part::Choice(_) => {
-            let (key, words) = text.split_at_checked(3).unwrap_or(("", text));
-            Line::from(vec![
-                Span::styled(key, theme.accent),
-                Span::styled(words, theme.text),
-            ])
-            .render(row, buffer);
-        }
-    }
 }
 
 fn buttons(state: &UiState, request: &Request, theme: &Theme, row: Rect, buffer: &mut Buffer) {

@@ -30,7 +30,7 @@ pub fn draw(
     let (first, below) = match &peeked.agent {
         Some(_) => (0, Vec::new()),
         None => {
-            let first = reading.first(len, inside);
+            let first = reading.first(&peeked, inside);
             (first, frame::beyond(len, first, inside.height, theme))
         }
     };

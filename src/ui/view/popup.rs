@@ -371,6 +371,7 @@ fn write(
     for (line, row) in window.rows.iter().zip(text.rows()) {
         Line::styled(line.as_str(), theme.text).render(row, buffer);
     }
+    frame::text_beyond(window.beyond, theme, place.area, buffer);
     let at = Position::new(text.x + window.cursor.1, text.y + window.cursor.0);
     (comment.stage == CommentStage::Writing).then_some(at)
 }

@@ -47,6 +47,11 @@ impl Piece {
 /// Pieces up to this rank matter more than the whole words of the others among them.
 const ESSENTIAL: u8 = 4;
 
+/// Columns of a branch, of whose longer name there are more only where all of it has a place and nothing else gives way.
+const BRANCH: usize = 27;
+/// Most columns of a branch.
+const BRANCH_MAX: usize = 72;
+
 /// Draws it.
 pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     for placed in pieces(state, theme, row) {
@@ -67,7 +72,7 @@ pub fn places(state: &UiState, row: Rect) -> Vec<Placed<Hit>> {
 /// The pieces that fit, each at its place.
 fn pieces(state: &UiState, theme: &Theme, row: Rect) -> Vec<Placed<Piece>> {
     let columns = usize::from(row.width);
-    let mut left = left(state, theme, Words::Whole);
+    let mut left = left(state, theme, Words::Whole, BRANCH);
     let mut right = right(state, theme);
     // What matters more than names is said in fewer words before any of it goes.
     let essential = |p: &&Piece| p.rank <= ESSENTIAL;
@@ -79,7 +84,12 @@ fn pieces(state: &UiState, theme: &Theme, row: Rect) -> Vec<Placed<Piece>> {
         + 1
         > columns
     {
-        left = self::left(state, theme, Words::Short);
+        left = self::left(state, theme, Words::Short, BRANCH);
+    } else {
+        let whole = self::left(state, theme, Words::Whole, BRANCH_MAX);
+        if total(&whole) + total(&right) < columns {
+            left = whole;
+        }
     }
     let dropped = without_place(left.iter().chain(&right), columns);
     let mut at = 0;
@@ -132,7 +142,7 @@ enum Words {
     Short,
 }
 
-fn left(state: &UiState, theme: &Theme, words: Words) -> Vec<Piece> {
+fn left(state: &UiState, theme: &Theme, words: Words, branch: usize) -> Vec<Piece> {
     let mut out = vec![Piece::plain(0, "crewdeck".into(), theme.title)];
     let piece = Piece::plain;
     let (team_pane, problems) = (Hit::Tab(Pane::Team), Hit::Button(Action::Problems));
@@ -155,11 +165,16 @@ fn left(state: &UiState, theme: &Theme, words: Words) -> Vec<Piece> {
     };
     let project = one_line(setup.project());
     if !project.is_empty() {
-        out.push(piece(8, fit(&project, 24), theme.text));
+        // Which of several screens this is matters more than the model, which has the same rank and comes later.
+        out.push(piece(7, fit(&project, 24), theme.text));
     }
     // Nobody looks any more where no crew runs.
     if let Some(head) = state.head.as_ref().filter(|_| state.seat != Seat::Left) {
-        out.push(piece(10, fit(&one_line(&head.to_string()), 27), theme.dim));
+        out.push(piece(
+            10,
+            fit(&one_line(&head.to_string()), branch),
+            theme.dim,
+        ));
     }
     if setup.scripted {
         out.push(piece(1, "scripted".into(), theme.warn));

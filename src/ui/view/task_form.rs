@@ -59,6 +59,16 @@ fn part(form: &TaskForm, field: Field, area: Rect, theme: &Theme, buffer: &mut B
     for (text, row) in window.rows.iter().zip(place.rows()) {
         Line::styled(text.as_str(), theme.text).render(row, buffer);
     }
+    // Below the name, where nothing else stands.
+    if area.height > 1 {
+        let last = Rect {
+            y: area.bottom() - 1,
+            height: 1,
+            ..area
+        };
+        let words = format!("  {}", window.beyond.words());
+        Line::styled(words, theme.dim).render(last, buffer);
+    }
     let (row, column) = window.cursor;
     Position::new(place.x + column, place.y + row)
 }

@@ -68,17 +68,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         frame::empty(words, theme, inner, buffer);
         return;
     }
-    let name_width = members
-        .iter()
-        .map(|r| width(r.name().as_str()) + usize::from(r.name().parent().is_some()) * 2)
-        .max()
-        .unwrap_or(0)
-        .min(match usize::from(inner.width) {
-            // One long name does not take the columns of all tasks.
-            0..CONTEXT_FROM => 8,
-            CONTEXT_FROM..WIDE => 12,
-            WIDE.. => 20,
-        });
+    let name_width = name_width(state, &members, usize::from(inner.width));
     for ((at, member), area) in members.iter().enumerate().skip(first).zip(list.rows()) {
         let columns = usize::from(area.width).saturating_sub(2);
         let spans = match member {
@@ -88,6 +78,65 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         let row = Row::of(state, Pane::Team, at, selected);
         frame::row(row, spans, theme, area, buffer);
     }
+}
+
+/// What the name and the task of a row share, and how many columns each of them would take.
+#[derive(Clone, Copy)]
+struct Shared {
+    columns: usize,
+    name: usize,
+    task: usize,
+}
+
+/// The columns for the names.
+fn name_width(state: &UiState, members: &[TeamRow<'_>], inside: usize) -> usize {
+    let least = match inside {
+        0..CONTEXT_FROM => 8,
+        CONTEXT_FROM..WIDE => 12,
+        WIDE.. => 20,
+    };
+    let columns = inside.saturating_sub(2);
+    let shared = |row: &TeamRow<'_>| {
+        let agent = state.agents.get(row.name());
+        let right = figures(state, agent, &state.activity(row.name()), columns);
+        let right = width(&right).min(columns / 2);
+        let (task, pulse) = match row {
+            TeamRow::Member(member) => (task(state, member), pulse(state, agent, columns)),
+            TeamRow::Subagent(_) => {
+                let errand = agent.map_or_else(String::new, |a| a.errand.clone());
+                (errand, String::new())
+            }
+        };
+        // The shape, and a blank behind each of the cells.
+        let used = 5 + words_width(columns) + width(&pulse) + right;
+        Shared {
+            columns: columns.saturating_sub(used),
+            name: width(row.name().as_str()),
+            task: width(&task),
+        }
+    };
+    let rows: Vec<Shared> = members.iter().map(shared).collect();
+    least_cut(&rows, least)
+}
+
+/// The columns for the names with which the least is cut of all rows: a column of a name counts for two of a task. Never
+/// fewer than `least`, where there are such long names, and never more than half of what any row shares unless its task
+/// is whole all the same.
+fn least_cut(rows: &[Shared], least: usize) -> usize {
+    let longest = rows.iter().map(|r| r.name).max().unwrap_or(0);
+    let allowed = |r: &Shared| r.columns.saturating_sub(r.task).max(r.columns / 2);
+    let most = rows.iter().map(allowed).min().unwrap_or(0);
+    let cut = |names: usize| -> usize {
+        let of = |r: &Shared| {
+            let task = r.task.saturating_sub(r.columns.saturating_sub(names));
+            2 * r.name.saturating_sub(names) + task
+        };
+        rows.iter().map(of).sum()
+    };
+    let least = least.min(longest);
+    (least..=longest.min(most))
+        .min_by_key(|names| cut(*names))
+        .unwrap_or(least)
 }
 
 fn row(
@@ -214,6 +263,14 @@ fn words_width(columns: usize) -> usize {
     if columns < 90 { 11 } else { 14 }
 }
 
+/// What a member is there for: the task that it is at, else its role.
+fn task(state: &UiState, member: &Member) -> String {
+    board::open_task(state, &member.name).map_or_else(
+        || one_line(&member.role),
+        |t| format!("{} {}", t.id, one_line(&t.subject)),
+    )
+}
+
 /// What a row says of its task: what the agent is at, or what is wrong.
 fn about(
     state: &UiState,
@@ -222,10 +279,7 @@ fn about(
     room: usize,
     theme: &Theme,
 ) -> (String, ratatui::style::Style) {
-    let task = board::open_task(state, &member.name).map_or_else(
-        || one_line(&member.role),
-        |t| format!("{} {}", t.id, one_line(&t.subject)),
-    );
+    let task = task(state, member);
     match activity {
         // A scrap of what the tool works on, or of why it waits, tells nothing.
         Activity::Tool { .. } | Activity::Backoff { .. } | Activity::Queued { .. }
@@ -276,4 +330,35 @@ fn figures(
         parts.push("   ".into());
     }
     parts.join("  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_the_columns_with_which_the_least_is_cut() {
+        let rows = |all: &[(usize, usize)]| -> Vec<Shared> {
+            let row = |(name, task): &(usize, usize)| Shared {
+                columns: 40,
+                name: *name,
+                task: *task,
+            };
+            all.iter().map(row).collect()
+        };
+        for (all, expected) in [
+            // Nothing has to be cut.
+            (&[(5, 10), (7, 33)][..], 7),
+            (&[(30, 10), (5, 9)], 30),
+            // Half of the row, for a name at least as long beside a task that is long too.
+            (&[(30, 60)], 20),
+            // One long name takes no columns of many tasks.
+            (&[(30, 3), (5, 40), (5, 40), (5, 40)], 12),
+            // Of one task it does, but those of another only as far as they are free.
+            (&[(30, 3), (28, 3), (5, 40)], 20),
+            (&[], 0),
+        ] {
+            assert_eq!(least_cut(&rows(all), 12), expected, "{all:?}");
+        }
+    }
 }

@@ -11,7 +11,7 @@ mod rows;
 mod view;
 
 use rows::Rows;
-pub use view::Room;
+pub use view::{Beyond, Room};
 
 /// Longest text, in bytes. More is cut, with a notice.
 pub const COMPOSER_MAX: usize = 256 * 1024;

@@ -255,6 +255,34 @@ pub fn the_leads() -> Vec<EventKind> {
     vec![EventKind::RequestChanged { request }]
 }
 
+/// A plan as models write them: Markdown.
+pub fn written_plan() -> Vec<EventKind> {
+    let body = "## Plan\n\nThe **lexer** comes first, `parse.rs` after it:\n\n1. Read the *header*, which is two bytes \
+        and says how many blocks there are.\n2. Write the tests:\n   - one for each `Kind`\n   - one that **fails**\n\n\
+        ```rust\nfn header(bytes: &[u8]) -> Header {\n    todo!()\n}\n```\n\n| step | file |\n|---|---|\n\
+        | 1 | `lexer.rs` |\n";
+    let request = plan("r9", body);
+    vec![EventKind::RequestChanged { request }]
+}
+
+/// A team of few with names that are longer than most.
+pub fn long_names() -> Vec<EventKind> {
+    let mut team = Team {
+        team_name: "parser".into(),
+        members: vec![],
+        extra: Map::new(),
+    };
+    for (who, role) in [
+        ("frontend-developer", "screens"),
+        ("documentation-writer", "words"),
+        ("bob", "reviewer"),
+    ] {
+        team.members.push(Member::new(name(who), role));
+    }
+    let team = Arc::new(team);
+    vec![EventKind::TeamChanged { team }]
+}
+
 /// Two subagents of the lead at work.
 pub fn subagents() -> Vec<EventKind> {
     let name = |n| Name::subagent(&Name::lead(), n);

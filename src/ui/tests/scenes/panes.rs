@@ -122,6 +122,18 @@ pub fn scenes() -> Vec<Scene> {
             cast::subagents,
             "esc 4 j",
         ),
+        with(
+            "pane_team_long_names",
+            Pane::Team,
+            cast::long_names,
+            "esc 4",
+        ),
+        with(
+            "pane_needs_plan",
+            Pane::Needs,
+            cast::written_plan,
+            "alt+w n n",
+        ),
         with("pane_needs_leads", Pane::Needs, cast::the_leads, "esc 6 l"),
         with(
             "pane_needs_permission",

@@ -183,6 +183,7 @@ pub fn scenes() -> Vec<Scene> {
         peek("popup_peek_long", long_request, "alt+w space j pgdn"),
         peek("popup_peek_board", none, "esc 3 j j space"),
         peek("popup_peek_inbox", none, "esc 5 k space"),
+        peek("popup_peek_plan", cast::written_plan, "alt+w n n space"),
         peek("popup_peek_needs", cast::many_requests, "alt+w space j"),
         over("popup_jobs", cast::jobs, "esc b"),
         without("popup_jobs_empty", "esc b"),

@@ -67,12 +67,20 @@ fn spans(
     let guide = row.guide();
     let columns = columns.saturating_sub(digits + 4);
     // In a narrow list the shape says that it is in progress or blocked, however deep the row is.
-    let short = words
-        .strip_prefix("in progress ")
-        .or_else(|| words.strip_prefix("blocked "));
-    let words = match short {
-        Some(rest) if columns < NARROW => rest.to_string(),
-        Some(_) | None => words,
+    let words = match (
+        words.strip_prefix("in progress "),
+        words.strip_prefix("blocked by "),
+    ) {
+        (Some(who), _) if columns < NARROW => who.to_string(),
+        (_, Some(others)) => {
+            let word = if columns < NARROW {
+                "after"
+            } else {
+                "blocked by"
+            };
+            waits(word, others, columns.saturating_sub(width(&guide)) / 2)
+        }
+        _ => words,
     };
     let columns = columns.saturating_sub(width(&guide));
     let words = fit(&words, columns / 2);
@@ -100,4 +108,42 @@ fn spans(
     }
     out.push(Span::styled(words, style));
     out
+}
+
+/// For which tasks one waits, in so many columns: those that have no place are counted, as in `after #4 #5 +3`.
+fn waits(word: &str, others: &str, columns: usize) -> String {
+    let all: Vec<&str> = others.split(' ').collect();
+    let form = |shown: usize| {
+        let named = all.get(..shown).unwrap_or(&all).join(" ");
+        match all.len() - shown {
+            0 => format!("{word} {named}"),
+            more => format!("{word} {named} +{more}"),
+        }
+    };
+    // Each takes three columns at least: no more of them can fit.
+    let mut forms = (1..=all.len().min(columns / 3 + 1)).rev().map(form);
+    let fitting = forms.find(|words| width(words) <= columns);
+    fitting.unwrap_or_else(|| form(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_without_a_place_are_counted() {
+        for (others, columns, expected) in [
+            ("#4", 20, "after #4"),
+            ("#4 #5 #6", 14, "after #4 #5 #6"),
+            ("#4 #5 #6", 13, "after #4 +2"),
+            ("#4 #5 #6", 4, "after #4 +2"),
+            ("#101 #104", 13, "after #101 +1"),
+        ] {
+            assert_eq!(
+                waits("after", others, columns),
+                expected,
+                "{others} {columns}"
+            );
+        }
+    }
 }

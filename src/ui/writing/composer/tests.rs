@@ -146,6 +146,7 @@ fn the_cursor_is_in_the_window() {
     composer.set(&"line\n".repeat(20));
     let window = composer.window(room(10, 3));
     assert_eq!(window.rows, ["line", "line", ""]);
+    assert_eq!(window.beyond, Beyond::Above);
     assert_eq!(window.cursor, (2, 0));
     assert_eq!(typed("a b").window(room(10, 8)).cursor, (0, 2));
     let full = typed("a b c").window(room(4, 8));
@@ -352,5 +353,28 @@ proptest! {
         let seen: Vec<&str> = rows.iter().flat_map(|row| row.split_whitespace()).collect();
         prop_assert_eq!(seen, words);
         prop_assert!(rows.iter().skip(1).all(|row| !row.starts_with(' ')));
+    }
+}
+
+#[test]
+fn a_window_says_where_the_text_goes_on() {
+    for (text, height, up, expected) in [
+        ("word", 1, 0, Beyond::Nowhere),
+        ("a\nb\nc", 3, 0, Beyond::Nowhere),
+        ("a\nb\nc", 2, 0, Beyond::Above),
+        ("a\nb\nc", 1, 1, Beyond::Both),
+        ("a\nb\nc", 2, 2, Beyond::Below),
+        // Rows of one line count as lines do.
+        ("word word word word", 2, 0, Beyond::Above),
+        // A line that is far away is not laid out.
+        ("a\nb\nc\nd\ne\nf\ng\nh", 2, 7, Beyond::Below),
+    ] {
+        let mut composer = Composer::default();
+        composer.set(text);
+        let room = room(6, height);
+        for _ in 0..up {
+            composer.older(room.width);
+        }
+        assert_eq!(composer.window(room).beyond, expected, "{text:?}");
     }
 }

@@ -30,6 +30,33 @@ pub struct Window {
     pub rows: Vec<String>,
     /// Row and column of the cursor in them.
     pub cursor: (u16, u16),
+    /// On which sides the text goes on. How far it does is not known: only what is near is laid out.
+    pub beyond: Beyond,
+}
+
+/// On which sides of what is in view a text goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beyond {
+    /// On none: all of it is in view.
+    Nowhere,
+    /// Above.
+    Above,
+    /// Below.
+    Below,
+    /// On both.
+    Both,
+}
+
+impl Beyond {
+    /// The words that say so.
+    pub fn words(self) -> &'static str {
+        match self {
+            Beyond::Nowhere => "",
+            Beyond::Above => "↑ more",
+            Beyond::Below => "↓ more",
+            Beyond::Both => "↑↓ more",
+        }
+    }
 }
 
 /// The rows around the cursor.
@@ -40,6 +67,8 @@ struct Around<'a> {
     cursor: (usize, usize),
     /// The first row in view.
     top: usize,
+    /// How many rows were laid out.
+    len: usize,
 }
 
 impl<'a> Around<'a> {
@@ -82,9 +111,19 @@ impl Composer {
         let around = self.around(room);
         let rows = around.rows().map(|(_, rows, row)| (rows, row));
         let rows = rows.skip(around.top).take(usize::from(room.height.max(1)));
+        let rows: Vec<String> = rows.map(|(rows, row)| rows.text(row)).collect();
         let narrow = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
+        let above = around.lines.first().map_or(0, |(number, _)| *number) + around.top;
+        let ended = around.lines.last().map_or(0, |(number, _)| number + 1);
+        let is_below = around.top + rows.len() < around.len || ended < self.area.lines().len();
         Window {
-            rows: rows.map(|(rows, row)| rows.text(row)).collect(),
+            beyond: match (above > 0, is_below) {
+                (false, false) => Beyond::Nowhere,
+                (true, false) => Beyond::Above,
+                (false, true) => Beyond::Below,
+                (true, true) => Beyond::Both,
+            },
+            rows,
             cursor: (
                 narrow(around.cursor.0 - around.top),
                 narrow(around.cursor.1),
@@ -125,6 +164,7 @@ impl Composer {
                 .clamp((cursor.0 + 1).saturating_sub(height), cursor.0)
                 .min(len.saturating_sub(height)),
             cursor,
+            len,
         }
     }
 

@@ -269,14 +269,15 @@ mod tests {
         let upto = reader.pending().unwrap().upto;
         reader.announce(&log, &upto).unwrap();
         let left = || note(&std::fs::File::open(post.reader_path(&bob)).unwrap());
-        let expected = |log: &str, upto| Note {
+        let expected = |log: &str, upto: Cursor| Note {
             process: std::process::id(),
             log: log.into(),
-            upto,
+            upto: upto.offset,
+            mark: upto.mark,
         };
-        assert_eq!(left(), expected(log.file_name().as_str(), upto.offset));
+        assert_eq!(left(), expected(log.file_name().as_str(), upto));
         reader.acknowledge(&upto).unwrap();
-        assert_eq!(left(), expected("", 0));
+        assert_eq!(left(), expected("", Cursor::default()));
     }
 
     #[test]

@@ -29,10 +29,10 @@ rules:
       - { tool: task_create, input: { subject: Gamma, tags: [nobody], blocked_by: [1] } }
       - { tool: task_create, input: { subject: Delta, tags: [nobody], blocked_by: [2, 3] } }
       - { tool: background_run, input: { command: sleep 600 } }
-      - { tool: spawn_teammate, input: { name: bob, role: tester, plan: required, prompt: plan it } }
       - { tool: spawn_teammate, input: { name: alice, role: writer, prompt: write to bob } }
+      - { tool: spawn_teammate, input: { name: bob, role: tester, plan: required, prompt: plan it } }
   - agent: lead
-    when: Spawned 'alice'
+    when: Spawned 'bob'
     say: |
       LINES
       ```
@@ -41,6 +41,12 @@ rules:
       That was the needle in it.
   - agent: alice
     when: write to bob
+    calls: [{ tool: send_message, input: { to: bob, content: Which way do we go? } }]
+  # Bob may not be there yet.
+  - agent: alice
+    when: and lead, user
+    times: 0
+    delay_ms: 50
     calls: [{ tool: send_message, input: { to: bob, content: Which way do we go? } }]
   - agent: alice
     say: Alice rests.

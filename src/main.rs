@@ -33,9 +33,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// What the command line says about itself, or what is wrong with it: that repeats words that were given.
+/// Prints what the command line says about itself, or what is wrong with it, which repeats words that were given. An error
+/// begins like every other one of crewdeck.
 fn told(help: &clap::Error) -> ExitCode {
     let text = crewdeck::domain::text::harmless(&help.render().to_string());
+    let text = match text.strip_prefix("error: ") {
+        Some(error) => format!("crewdeck: {error}"),
+        None => text,
+    };
     // A reader that is gone needs none.
     let _ = if help.use_stderr() {
         write!(std::io::stderr().lock(), "{text}")

@@ -68,14 +68,20 @@
 //! # 5. kill -9 loses no work
 //!
 //! Everything that was said is in the log of its agent before anything follows from it; what an interrupted call left
-//! open is answered when the log is read back ([`crate::domain::conversation`]).
+//! open is answered when the log is read back ([`crate::domain::conversation`]). A prompt for the lead is on disk before it
+//! is accepted, until the log that names it holds it ([`crate::store::PromptQueue`]).
 //!
+//! - `src/store/prompt_queue.rs::killed_session_gives_back_what_the_conversation_lacks`
+//! - `tests/keys.rs::queued::killed_crew_answers_the_queued_message_when_it_is_resumed`
 //! - `tests/lasting.rs::resuming::killed_in_the_middle_of_a_tool_call_it_comes_back_and_goes_on`
 //! - `tests/team.rs::endings::a_killed_team_is_back_with_its_plan_and_its_open_request`
 //! - `tests/terminal.rs::after_a_kill_the_screen_and_the_lead_are_back_where_they_stood`
 //! - `tests/needs.rs::what_waits_when_crewdeck_dies_is_named_at_the_next_start`
 //! - `tests/worktree_recovery.rs::killed::a_process_that_is_killed_at_any_time_is_no_hindrance`
 //! - `tests/crash.rs::the_demo_that_is_killed_at_any_moment_is_gone_on_with`
+//! - `tests/crash.rs::no_git_debris_is_left_after_the_whole_process_tree_is_killed`: locks, half-made worktrees, cut merges
+//! - `tests/worktree_recovery.rs::debris::a_kill_before_or_after_any_change_by_git_leaves_nothing`
+//! - `tests/worktree_recovery.rs::debris::a_merge_cut_while_it_writes_files_is_undone`
 //! - `tests/resume.rs::a_team_at_work_is_gone_on_with_although_the_lead_only_waited`
 //! - `tests/resume/worktrees.rs::a_conflict_that_was_solved_is_merged_after_a_restart`
 //! - `tests/by_hand.rs::what_the_person_claimed_gets_a_worktree_and_outlives_a_kill`
@@ -92,6 +98,8 @@
 //! - `tests/worktree_recovery.rs::removal::what_is_written_by_name_while_it_is_removed_is_not_lost`
 //! - `tests/worktree_recovery.rs::removal::a_process_that_is_killed_while_it_removes_leaves_all_or_nothing`
 //! - `tests/worktree_recovery.rs::removal::a_removal_that_was_cut_off_is_put_in_order_by_the_next_look`
+//! - `tests/worktree_recovery.rs::debris::a_half_made_worktree_that_holds_work_is_finished`
+//! - `tests/worktree_recovery.rs::debris::work_of_the_user_in_a_file_of_a_cut_merge_stays`
 //! - `tests/worktree_recovery.rs::removal::a_worktree_that_can_not_be_put_away_stands_where_it_stood`
 //! - `tests/by_hand.rs::a_worktree_is_removed_and_what_is_lost_is_named_first`: nor is more than was named
 //! - `tests/worktrees.rs::dirty_and_unmerged_work_is_never_removed_unasked`
@@ -110,7 +118,7 @@
 //! - `tests/team.rs::undecided::a_plan_that_the_lead_never_decides_ends_the_run_and_is_kept`
 //! - `tests/team.rs::undecided::a_lead_that_decides_when_it_is_reminded_is_not_reminded_again`
 //! - `tests/worktrees.rs::merging::a_branch_that_changes_the_folders_of_crewdeck_is_not_merged`
-//! - `tests/cli.rs::what_comes_with_a_repository_can_not_loosen_anything`
+//! - `tests/cli.rs::project_settings_need_approval_wherever_they_come_from`
 //! - `src/domain/request.rs::it_is_decided_once_by_someone_named`
 //! - `src/domain/request.rs::another_kind_or_target_or_oneself_does_not_count`
 //! - `tests/needs.rs::two_who_ask_the_same_get_one_answer_with_its_comment`
@@ -145,6 +153,7 @@
 //! - `tests/hostile_tools.rs::any_input_is_answered_within_bounds`
 //! - `tests/resources.rs::descriptors::eight_agents_at_work_do_not_keep_files_open`
 //! - `tests/lasting.rs::compaction::a_hundred_rounds_stay_under_the_limit_and_lose_nothing_that_matters`
+//! - `tests/lasting.rs::compaction::a_turn_that_only_forgets_and_begins_again_is_ended`
 //!
 //! # 10. The terminal comes back
 //!
@@ -167,8 +176,15 @@
 //! # 12. A child dies with all that it has started; children do not see API keys
 //!
 //! Programs of agents run below a guard ([`crate::process::guard`]), which also ends what left their group. On Linux
-//! they write only where they may ([`crate::process::confine`]); what a kernel lacks for that is told at start.
+//! they write only where they may ([`crate::process::confine`]) and cannot destroy the history of the repository
+//! ([`crate::process::history`]); what a kernel lacks for that is told at start.
 //!
+//! - `tests/history.rs::scripts_cannot_destroy_or_rewind_history`
+//! - `tests/history.rs::commits_of_a_killed_crew_are_taken_over`
+//! - `tests/sandbox.rs::services_that_act_for_the_user_are_not_reached`
+//! - `tests/sandbox.rs::a_command_without_network_has_only_a_loopback_of_its_own`
+//! - `tests/sandbox.rs::a_fork_bomb_ends_with_a_line_that_says_so`
+//! - `tests/sandbox.rs::a_memory_bomb_ends_and_other_commands_go_on`
 //! - `tests/guard.rs::what_gets_away_from_its_group_is_ended_with_its_command`
 //! - `tests/guard.rs::when_crewdeck_is_killed_no_program_and_no_guard_lives_on`: by kill -9
 //! - `tests/guard.rs::when_the_guard_is_killed_its_programs_are_found_and_ended`
@@ -179,7 +195,9 @@
 //! - `tests/confinement.rs::keys_are_not_seen_and_crewdeck_is_not_reached`
 //! - `tests/held_tools.rs::keys_of_the_environment_are_in_no_command`
 //! - `tests/held_tools.rs::what_destroys_is_asked_about_and_harmless_all_the_same`
-//! - `src/process/environment.rs::keys_are_hidden_and_what_programs_need_is_not`
+//! - `src/domain/secret_env/tests.rs::names_of_secrets_are_withheld`
+//! - `src/domain/secret_env/tests.rs::what_programs_need_is_passed_on`
+//! - `tests/secrets.rs::a_command_does_not_see_secrets_of_the_environment`
 //!
 //! # 13. Housekeeping costs no tokens
 //!
@@ -187,6 +205,68 @@
 //! without it, by a reminder of what it has not decided: three at most for a request.
 //!
 //! - `tests/team.rs::mechanisms::s11_two_teammates_claim_three_tasks_and_housekeeping_costs_no_call`
+//!
+//! # 14. Nothing that a project directory brings takes effect before the user approved exactly it
+//!
+//! Settings of a project that send a key somewhere, run something or loosen a rule wait for approval, which covers the
+//! directory and every byte. No credential follows a redirect to another origin.
+//!
+//! - `tests/cli.rs::project_settings_need_approval_wherever_they_come_from`
+//! - `tests/cli.rs::approval_covers_exactly_the_content_and_the_directory`
+//! - `tests/cli.rs::a_project_cannot_choose_which_variables_commands_see`
+//! - `tests/first.rs::trust::a_key_is_not_sent_before_the_project_is_approved`
+//! - `tests/first.rs::trust::settings_that_do_not_fit_the_page_are_not_approved_on_it`
+//! - `src/model/redirect.rs::nothing_goes_to_another_origin`
+//!
+//! # The screen tells the truth
+//!
+//! Branches: one computation from git for the board, the counters and the commands. Messages: shown while they are
+//! true. Keys and drafts reach what the user saw when typing.
+//!
+//! - `tests/worktrees.rs::branches::board_worktree_list_and_git_agree_after_every_step`
+//! - `tests/merging.rs::board_and_commands_agree_with_git_through_a_conflict`
+//! - `src/ui/tests/notices.rs::a_message_is_withdrawn_when_it_is_no_longer_true`
+//! - `tests/merging.rs::the_demo_waits_for_the_plan_and_says_farewell_once`
+//! - `src/ui/guide/tour_tests.rs::the_keys_in_the_words_of_the_demo_work_from_everywhere`
+//! - `tests/needs.rs::typing_an_answer_answers_the_question`
+//! - `tests/needs.rs::the_second_of_two_requests_finds_the_focus_where_it_was`
+//! - `tests/needs.rs::a_permission_is_not_given_before_its_end_was_in_view`
+//! - `tests/needs.rs::what_fills_a_permission_is_folded_with_a_mark`
+//! - `src/ui/tests/drafts.rs::each_agent_has_a_draft_of_its_own`
+//! - `src/ui/tests/focus.rs::ctrl_c_on_a_draft_clears_it_and_does_not_arm_quit`
+//! - `tests/keys.rs::queued::interrupt_sends_the_queued_message_to_the_lead`
+//! - `tests/keys.rs::queued::killed_crew_answers_the_queued_message_when_it_is_resumed`
+//! - `src/ui/transcript/tests/folding.rs::a_message_is_read_where_it_came_in`
+//! - `src/ui/transcript/tests/folding.rs::the_users_answer_is_read_in_full_below_the_question`
+//! - `src/ui/tests/kept_selection.rs::team_cursor_follows_an_agent_that_sinks`
+//! - `src/ui/tests/beside_popups.rs::popups_leave_no_half_characters_and_no_scraps_beside_them`
+//! - `tests/headless.rs::failing::a_run_that_ends_with_open_tasks_says_which_and_exits_with_4`
+//!
+//! # Servers and models of every kind are understood
+//!
+//! - `tests/vendors.rs::every_request_of_every_role_follows_the_vendors_rules`
+//! - `tests/vendors.rs::an_invalid_tool_name_is_answered_and_not_sent_back`
+//! - `tests/vendors.rs::a_tool_name_of_two_megabytes_is_bounded_everywhere`
+//! - `tests/wire.rs::halves::a_character_split_over_events_is_joined_on_both_wires`
+//! - `src/model/retry.rs::waits_that_the_server_asks_for_are_bounded_in_sum`
+//! - `src/tools/replace/tests.rs::what_models_send_is_understood`
+//! - `src/tools/replace/tests.rs::what_could_hit_the_wrong_place_is_refused`
+//! - `tests/evals.rs::graders_accept_the_control_solution`
+//! - `tests/evals.rs::graders_reject_the_untouched_start`
+//!
+//! # Commands cannot harm the repository, the user's services or the machine
+//!
+//! - `tests/history.rs::scripts_cannot_destroy_or_rewind_history`
+//! - `tests/history.rs::commits_of_a_killed_crew_are_taken_over`
+//! - `tests/sandbox.rs::services_that_act_for_the_user_are_not_reached`
+//! - `tests/sandbox.rs::a_command_without_network_has_only_a_loopback_of_its_own`
+//! - `tests/sandbox.rs::a_fork_bomb_ends_with_a_line_that_says_so`
+//! - `tests/sandbox.rs::a_memory_bomb_ends_and_other_commands_go_on`
+//!
+//! # Size
+//!
+//! - `tests/headless.rs::scale::a_hundred_teammates_work_in_one_crew_and_no_more`
+//! - `tests/board.rs::a_change_reads_as_many_files_on_a_large_board_as_on_a_small_one`
 //!
 //! # Beside the promises: secrets, and what the surroundings do
 //!
@@ -204,6 +284,7 @@
 //! | what | command |
 //! |---|---|
 //! | crews that are killed at random moments | `CREWDECK_ROUNDS=100 cargo test --test crash -- --nocapture` |
+//! | crews that are killed with all their programs | `CREWDECK_ROUNDS=500 cargo test --test crash whole_process_tree -- --nocapture` |
 //! | processes that create, claim, complete and save at once | `CREWDECK_ROUNDS=10 cargo test --test race` |
 //! | a model's server that fails at three calls of ten | `CREWDECK_ROUNDS=20 cargo test --test chaos -- --nocapture` |
 //! | fuzzing of every reader of bytes from outside | `fuzz/README.md` says how |

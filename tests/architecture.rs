@@ -58,6 +58,7 @@ const PURE: &[&str] = &[
     "model/retry.rs",
     "model/governor/line.rs",
     "tools/policy",
+    "tools/replace/",
     "process/confine/plan.rs",
     "process/confine/note.rs",
     "app/first",

@@ -24,7 +24,7 @@ fn run(project: &Project, rules: &str, args: &[&str]) -> Ran {
 }
 
 fn settings(project: &Project, text: &str) {
-    project.write(".crewdeck/config.toml", text);
+    project.own_settings(text);
 }
 
 /// The requests on disk.

@@ -5,7 +5,7 @@
 #[allow(dead_code)] // other tests use more of it
 mod project;
 
-use project::Project;
+use project::{Project, git};
 use serde_json::json;
 
 #[test]
@@ -275,6 +275,77 @@ fn mail_is_looked_at_and_taken() {
 }
 
 #[test]
+fn mail_list_without_a_name_lists_all_inboxes() {
+    let project = Project::new();
+    project.write(".team/config.json", "{\"team_name\": \"default\", \"members\": [{\"name\": \"bob\", \"role\": \"r\", \"status\": \"idle\"}]}");
+    for (to, text) in [("bob", "first"), ("bob", "second"), ("user", "hello")] {
+        project.json(&["mail", "send", to, text]);
+    }
+    let all = project.json(&["mail", "list"]);
+    let waiting: Vec<_> = all
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|inbox| {
+            (
+                inbox["name"].as_str().unwrap(),
+                inbox["waiting"].as_u64().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(waiting, [("lead", 0), ("user", 1), ("bob", 2)]);
+    assert!(all[2]["oldest"].as_f64().unwrap() > 1e9, "{all}");
+    let ran = project.run(&["mail", "list"]);
+    let table = ran.out();
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(
+        lines[..4],
+        [
+            "INBOX  WAITING",
+            "lead         0",
+            "user         1",
+            "bob          2"
+        ],
+    );
+    assert_eq!(
+        project
+            .json(&["mail", "read", "bob"])
+            .as_array()
+            .unwrap()
+            .len(),
+        2,
+        "looking takes nothing"
+    );
+}
+
+/// A verb that is killed while it writes, at any moment: the next one finds nothing of it but whole tasks.
+#[test]
+fn killed_verbs_leave_no_temporary_files() {
+    let project = Project::new();
+    project.json(&["task", "add", "first"]);
+    let names = || -> Vec<String> {
+        let entries = std::fs::read_dir(project.file(".tasks")).unwrap();
+        let names = entries.map(|e| e.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.starts_with(".tmp-")).collect()
+    };
+    for n in 0..40 {
+        let mut command = project.command(&["task", "add", "more"]);
+        let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+        // Where it stands does not matter: each moment is one at which a verb may be killed.
+        std::thread::sleep(std::time::Duration::from_micros(n * 400));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    // What a writer of an older version, or on another file system, has left a moment ago.
+    project.write(".tasks/.tmp-Ab12Cd", "{\"id\": 9");
+    project.json(&["task", "list"]);
+    assert_eq!(names(), [""; 0]);
+    project.write(".tasks/.tmp-Ab12Ce", "{\"id\": 9");
+    project.json(&["task", "add", "last"]);
+    assert_eq!(names(), [""; 0]);
+}
+
+#[test]
 fn a_wrong_setting_names_the_nearest_known_one() {
     let project = Project::new();
     project.write(".crewdeck/config.toml", "modle = \"x\"\n");
@@ -284,55 +355,106 @@ fn a_wrong_setting_names_the_nearest_known_one() {
     assert!(tools.contains("Did you mean read_file"), "{tools}");
 }
 
-#[test]
-fn what_comes_with_a_repository_can_not_loosen_anything() {
-    let git = |project: &Project, args: &[&str]| {
-        let mut command = std::process::Command::new("git");
-        assert!(
-            command
-                .arg("-C")
-                .arg(project.path())
-                .args(args)
-                .status()
-                .unwrap()
-                .success()
-        );
-    };
-    let loose = "base_url = 'http://127.0.0.1:9/v1'\nmodel = 'm'\ntool = 'auto'\nprovider = 'script:gone.yaml'\n";
-    let refused = |project: &Project| project.refused(&["run", "hello"]);
+const LOOSE: &str = "base_url = 'http://127.0.0.1:9/v1'\nmodel = 'm'\ntool = 'auto'\nprovider = 'script:gone.yaml'\n";
 
-    // The person's own file in the project may say anything.
-    let project = Project::git();
-    project.write(".crewdeck/config.toml", loose);
-    assert!(refused(&project).contains("gone.yaml can not be read"));
-
-    git(&project, &["add", "--force", ".crewdeck/config.toml"]);
-    let line = refused(&project);
+/// What `run` says before the sensitive settings of a project are approved.
+fn asks_for_approval(project: &Project) {
+    let line = project.refused(&["run", "hello"]);
     assert!(
-        line.contains("can not set base_url, provider, tool: move"),
+        line.contains(".crewdeck/config.toml of this project sets base_url, provider, tool, which needs your approval"),
         "{line}"
     );
-    assert!(line.contains("~/.config/crewdeck/config.toml"), "{line}");
-    let doctor = project.run(&["doctor"]);
+    assert!(line.contains("crewdeck trust"), "{line}");
+}
+
+#[test]
+fn project_settings_need_approval_wherever_they_come_from() {
+    // A folder out of an archive, a repository that tracks the file or not, a link to a folder of it.
+    let plain = Project::new();
+    plain.write(".crewdeck/config.toml", LOOSE);
+    asks_for_approval(&plain);
+    let repository = Project::repository(&[("a.txt", "one\n")]);
+    repository.write(".crewdeck/config.toml", LOOSE);
+    asks_for_approval(&repository);
+    git(&repository, &["add", "--force", ".crewdeck/config.toml"]);
+    asks_for_approval(&repository);
+    let linked = Project::git();
+    linked.write("elsewhere/config.toml", LOOSE);
+    std::os::unix::fs::symlink("elsewhere", linked.file(".crewdeck")).unwrap();
+    asks_for_approval(&linked);
+
+    let doctor = plain.run(&["doctor"]);
     assert!(
-        doctor.out().contains("can not set base_url"),
+        doctor
+            .out()
+            .contains("sets base_url, provider, tool, which do not apply"),
         "{}",
         doctor.out()
     );
-
-    // Nor by a link to a folder, which git tracks instead.
-    let project = Project::git();
-    project.write("elsewhere/config.toml", loose);
-    std::os::unix::fs::symlink("elsewhere", project.file(".crewdeck")).unwrap();
-    git(&project, &["add", "--force", ".crewdeck", "elsewhere"]);
-    assert!(refused(&project).contains("comes with the repository"));
-
-    // What suits the project may come along.
+    // What suits the project applies at once.
     let project = Project::git();
     project.write(".crewdeck/config.toml", "model = 'm'\nwindow = 5\n");
-    git(&project, &["add", "--force", ".crewdeck/config.toml"]);
     let line = project.refused(&["run", "hello", "--provider", "script:gone.yaml"]);
     assert!(line.contains("gone.yaml can not be read"), "{line}");
+}
+
+#[test]
+fn approval_covers_exactly_the_content_and_the_directory() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = Project::git();
+    project.write(".crewdeck/config.toml", LOOSE);
+    // Nobody is here to ask: nothing is decided, and all of it is shown.
+    let shown = project.run(&["trust"]);
+    assert_eq!(shown.code(), 1, "{}", shown.err());
+    for line in [
+        "base_url = \"http://127.0.0.1:9/v1\"",
+        "provider = \"script:gone.yaml\"",
+        "tool = \"auto\"",
+        "your key and all that agents read go to this address",
+    ] {
+        assert!(shown.out().contains(line), "{line}: {}", shown.out());
+    }
+    assert!(!shown.out().contains("model ="), "{}", shown.out());
+    asks_for_approval(&project);
+
+    assert_eq!(project.run(&["trust", "--yes"]).code(), 0);
+    let line = project.refused(&["run", "hello"]);
+    assert!(line.contains("gone.yaml can not be read"), "{line}");
+    let file = project.file(".local/state/crewdeck/approved.json");
+    let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    // One byte more asks again, and so does a copy elsewhere.
+    project.write(".crewdeck/config.toml", &format!("{LOOSE}#"));
+    asks_for_approval(&project);
+    project.write(".crewdeck/config.toml", LOOSE);
+    let copy = Project::git();
+    copy.write(".crewdeck/config.toml", LOOSE);
+    copy.write(
+        ".local/state/crewdeck/approved.json",
+        &std::fs::read_to_string(&file).unwrap(),
+    );
+    asks_for_approval(&copy);
+
+    // To go on without is remembered too, and said.
+    assert_eq!(project.run(&["trust", "--ignore", "--yes"]).code(), 0);
+    let ran = project.run(&["run", "hello", "--provider", "script:other.yaml"]);
+    assert!(ran.err().contains("you decided to ignore"), "{}", ran.err());
+    assert!(
+        ran.err().contains("other.yaml can not be read"),
+        "{}",
+        ran.err()
+    );
+    assert_eq!(project.run(&["trust", "--forget", "--yes"]).code(), 0);
+    asks_for_approval(&project);
+}
+
+#[test]
+fn a_project_cannot_choose_which_variables_commands_see() {
+    let project = Project::git();
+    project.write(".crewdeck/config.toml", "pass_env = ['A_TOKEN']\n");
+    let line = project.refused(&["run", "hello"]);
+    assert!(line.contains("pass_env belongs into"), "{line}");
 }
 
 #[test]
@@ -344,7 +466,23 @@ fn usage_errors_end_with_two() {
         &["frobnicate"],
         &["run"],
     ] {
-        assert_eq!(project.run(args).code(), 2, "{args:?}");
+        let ran = project.run(args);
+        assert_eq!(ran.code(), 2, "{args:?}");
+        assert!(
+            ran.err().starts_with("crewdeck: "),
+            "{args:?}: {}",
+            ran.err()
+        );
+        assert!(!ran.err().contains("error:"), "{args:?}: {}", ran.err());
+    }
+    // As all other errors begin.
+    for args in [
+        &["task", "show", "7"][..],
+        &["--dir", "nowhere"],
+        &["mail", "send", "eve", "x"],
+    ] {
+        let refusal = project.refused(args);
+        assert!(refusal.starts_with("crewdeck: "), "{args:?}: {refusal}");
     }
     let version = project.run(&["--version"]);
     assert_eq!(

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crewdeck::process::Ended;
-use crewdeck::process::confine::{SandboxReport, Works, probe};
+use crewdeck::process::confine::{HistoryReach, SandboxReport, Works, probe};
 use crewdeck::process::guard::Guard;
 use crewdeck::store::prepare;
 use held::{confined, program, run};
@@ -80,6 +80,7 @@ fn can_be_tried() -> bool {
             guard: Works::Yes,
             landlock: Some(_),
             view: Works::Yes,
+            ..
         } => true,
         _ => {
             eprintln!("not tried here: {}", report.missing().unwrap_or_default());
@@ -390,7 +391,11 @@ fn without_a_view_a_teammate_is_held_all_the_same() {
     let crew = Crew::new();
     let tree = crew.tree(1);
     let guard = crew.guard();
-    let mut plan = guard.confinement.as_ref().unwrap().plan(&tree);
+    let mut plan = guard
+        .confinement
+        .as_ref()
+        .unwrap()
+        .plan(&tree, HistoryReach::Private);
     plan.view.clear();
     let command = "echo 1 > b && git add b && git commit -qm one && ! echo 1 > ../../x && ! echo 1 > ../../.git/config \
                    && ! echo 1 > ../../.git/hooks/x && ! echo 1 > ../../.git/x";

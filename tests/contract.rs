@@ -118,10 +118,9 @@ fn nowhere() -> String {
 fn the_environment_goes_over_the_files_and_options_over_both() {
     let (file, environment, option) = (nowhere(), nowhere(), nowhere());
     let project = Project::new();
-    project.write(
-        ".crewdeck/config.toml",
-        &format!("provider = 'anthropic'\nmodel = 'm'\nbase_url = '{file}'\n"),
-    );
+    project.own_settings(&format!(
+        "provider = 'anthropic'\nmodel = 'm'\nbase_url = '{file}'\n"
+    ));
     let said = |args: &[&str], url: Option<&str>| {
         let mut command = project.command(&[&["run", "hello"], args].concat());
         command.envs(url.map(|url| ("ANTHROPIC_BASE_URL", url)));
@@ -189,7 +188,8 @@ fn the_demo_without_a_person_denies_what_it_is_told_to_ask() {
         "--demo", "run", "--json", "--speed", "1000", "--plan", "ask",
     ];
     let ran = project.run(&demo);
-    assert_eq!(ran.code(), 0, "{}", ran.err());
+    // The plan was denied, so what waits for it may be open.
+    assert!([0, 4].contains(&ran.code()), "{}", ran.err());
     assert!(
         ran.err().contains("approved (--shutdown, --tool ")
             && ran.err().contains("denied (--plan "),

@@ -5,12 +5,17 @@
 //!
 //! ```sh
 //! CREWDECK_ROUNDS=100 cargo test --test crash -- --nocapture
+//! CREWDECK_ROUNDS=500 cargo test --test crash whole_process_tree -- --nocapture
 //! CREWDECK_SEED=17 cargo test --test crash -- --nocapture
 //! ```
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
 
 #[path = "crash/books.rs"]
 mod books;
+#[path = "crash/debris.rs"]
+mod debris;
+#[path = "common/process_tree.rs"]
+mod process_tree;
 #[path = "crash/round.rs"]
 mod round;
 
@@ -27,7 +32,7 @@ fn calm(play: Play) -> &'static Calm {
     static CREW: OnceLock<Calm> = OnceLock::new();
     static DEMO: OnceLock<Calm> = OnceLock::new();
     let kept = match play {
-        Play::Crew | Play::CrewEarly => &CREW,
+        Play::Crew | Play::CrewEarly | Play::CrewTree => &CREW,
         Play::Demo => &DEMO,
     };
     kept.get_or_init(|| round::undisturbed(play))
@@ -68,6 +73,11 @@ fn a_crew_that_is_killed_at_any_moment_does_its_work_once() {
 #[test]
 fn a_crew_that_is_killed_while_it_comes_back_does_its_work_once() {
     rounds(Play::CrewEarly);
+}
+
+#[test]
+fn no_git_debris_is_left_after_the_whole_process_tree_is_killed() {
+    rounds(Play::CrewTree);
 }
 
 #[test]

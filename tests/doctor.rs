@@ -14,16 +14,13 @@ use std::time::{Duration, Instant};
 
 use project::{Project, Ran, git};
 use pty::Screen;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A repository with one commit and a script as its model, so that nothing fails for the lack of one.
 fn repository() -> Project {
     let project = Project::repository(&[("a.txt", "one\n")]);
     project.write("script.yaml", "rules: [{ say: fine }]\n");
-    project.write(
-        ".crewdeck/config.toml",
-        "provider = 'script:script.yaml'\nplan = 'ask'\n",
-    );
+    project.own_settings("provider = 'script:script.yaml'\nplan = 'ask'\n");
     project
 }
 
@@ -118,6 +115,40 @@ rules:
     );
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+#[test]
+fn what_killed_gits_left_is_named_and_repaired() {
+    let project = repository();
+    killed_crew(&project);
+    let log = project.file(".worktrees/events.jsonl");
+    let cut = json!({"event": "worktree.merge.before", "worktree": {"name": "task-1"}});
+    let text = std::fs::read_to_string(&log).unwrap();
+    std::fs::write(&log, format!("{text}{cut}\n")).unwrap();
+    for lock in [".git/packed-refs.lock", ".git/worktrees/task-1/index.lock"] {
+        let path = project.write(lock, "");
+        let file = std::fs::File::options().write(true).open(path).unwrap();
+        let then = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+        file.set_modified(then).unwrap();
+    }
+    let left = |args: &[&str]| -> Vec<String> {
+        let found = troubles(&examine(&project, args));
+        let is_left = |line: &String| line.starts_with("leftovers:");
+        found.into_iter().filter(is_left).collect()
+    };
+    let found = left(&[]);
+    for words in [
+        "packed-refs.lock",
+        "task-1/index.lock",
+        "merge of wt/task-1",
+    ] {
+        assert!(
+            found.iter().any(|t| t.contains(words)),
+            "{words} in {found:#?}"
+        );
+    }
+    assert_eq!(left(&["--mend", "--yes"]), Vec::<String>::new());
+    assert!(!project.file(".git/packed-refs.lock").exists());
 }
 
 #[test]

@@ -28,6 +28,7 @@ fn can_run(example: &str) -> bool {
     let needs = [
         "run",
         "replay",
+        "trust",
         "--",
         "worktree diff",
         "worktree merge",

@@ -10,6 +10,8 @@ mod project;
 mod pty;
 #[path = "first/starts.rs"]
 mod starts;
+#[path = "first/trust.rs"]
+mod trust;
 
 use project::{Project, Ran, git};
 use pty::Screen;
@@ -72,7 +74,7 @@ fn why(ran: &Ran) -> String {
 
 /// A server, and the runtime in which it lives.
 struct Server {
-    _runtime: tokio::runtime::Runtime,
+    runtime: tokio::runtime::Runtime,
     server: MockServer,
 }
 
@@ -92,10 +94,7 @@ impl Server {
             }
             server
         });
-        Server {
-            _runtime: runtime,
-            server,
-        }
+        Server { runtime, server }
     }
 
     /// One that lets nobody in, in Anthropic's words.
@@ -150,14 +149,13 @@ fn without_a_model_the_page_says_how_to_set_one_and_starts_the_demo_at_a_key() {
     screen.wait_for("│ demo");
     press(&mut screen, "d");
     screen.wait("the demo at work", |text| {
-        text.contains("You want a program built") && text.contains("1 working")
+        text.contains("bob asks you to approve its plan") && text.contains("3 idle")
     });
     assert_eq!(git(&project, &["log", "--all", "--format=%s"]), "first\n");
     // What was written came along.
     screen.wait_for("│ demo");
+    // Bob waits for the user and nobody works: leaving needs no question.
     screen.send("\u{15}/quit\r");
-    screen.wait_for("still at work");
-    screen.send("y");
     let (status, is_clean) = screen.end();
     assert!(status.success() && is_clean);
 

@@ -5,6 +5,8 @@
 mod demo;
 #[path = "headless/failing.rs"]
 mod failing;
+#[path = "headless/scale.rs"]
+mod scale;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;

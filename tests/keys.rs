@@ -29,6 +29,8 @@ mod over;
 mod panes;
 #[path = "keys/peek.rs"]
 mod peek;
+#[path = "keys/queued.rs"]
+mod queued;
 #[path = "keys/team.rs"]
 mod team;
 
@@ -98,7 +100,8 @@ fn the_mouse_presses_tabs_and_the_key_changes_the_layout() {
     let home = tempfile::tempdir().unwrap();
     let mut screen = demo(home.path(), "");
     // What the tabs say changes while tasks are done.
-    screen.wait_for("8/8 done");
+    screen.wait_for("5/8 done");
+    screen.wait("nobody works", |t| t.contains("3 idle"));
     screen.send(ESC);
     screen.wait_for("? help");
     let text = screen.text();

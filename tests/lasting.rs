@@ -56,7 +56,7 @@ fn of<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
 /// A project whose commands may do what crewdeck forbids them: they stand for what happens to its files.
 fn unconfined() -> Project {
     let project = Project::new();
-    project.write(".crewdeck/config.toml", "confine = \"off\"\n");
+    project.own_settings("confine = \"off\"\n");
     project
 }
 

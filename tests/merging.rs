@@ -158,6 +158,143 @@ fn all_are_merged_in_one_go_up_to_the_first_conflict() {
     leave(screen);
 }
 
+/// The same tasks; whoever solves a conflict waits for the test first.
+fn held_repository() -> Project {
+    let project = repository();
+    let held = TASKS.replace(
+        "git merge main; echo both",
+        "until [ -e ../../go-on ]; do sleep 0.05; done; git merge main; echo both",
+    );
+    assert_ne!(held, TASKS);
+    project.write("script.yaml", &held);
+    project.write(".git/info/exclude", "go-on\n");
+    project
+}
+
+/// Waits until as many branches are counted beside the board as git lists; none of an open task may be among them.
+fn wait_until_board_agrees_with_git(screen: &Screen, root: &Path) {
+    let listed = git_in(
+        root,
+        &["branch", "--no-merged", "main", "--format=%(refname:short)"],
+    );
+    let count = listed.lines().count();
+    screen.wait(
+        &format!("{count} to merge, as git lists:\n{listed}"),
+        |text| match count {
+            0 => !text.contains("to merge"),
+            n => text.contains(&format!("⇡ {n} to merge")),
+        },
+    );
+}
+
+fn git_in(root: &Path, args: &[&str]) -> String {
+    let out = std::process::Command::new("git")
+        .args(args)
+        .current_dir(root)
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{out:?}");
+    String::from_utf8(out.stdout).unwrap()
+}
+
+#[test]
+fn board_and_commands_agree_with_git_through_a_conflict() {
+    let project = held_repository();
+    let agrees = |screen: &Screen| wait_until_board_agrees_with_git(screen, project.path());
+    let mut screen = asked_for_all(&project);
+    screen.wait_for("3 of 4 branches are merged; stopped at #4");
+    // The conflict is on the board as a task, which is held: #4 is done, and not merged.
+    screen.wait_for("#5 Merge main into wt/task-4");
+    screen.wait_for("⇡ 1 to merge");
+    agrees(&screen);
+    let list = project.run(&["task", "list"]).out();
+    assert!(
+        list.contains("[x] #4: write same  @alice  (not merged into main)"),
+        "{list}"
+    );
+    assert_eq!(list.matches("not merged").count(), 1, "{list}");
+    let shown = project.run(&["task", "show", "4"]).out();
+    assert!(shown.contains("\n    not merged into: main"), "{shown}");
+    let trees = project.run(&["worktree", "list"]).out();
+    assert_eq!(trees.matches("1 not merged").count(), 1, "{trees}");
+    // It cannot be merged now, and the words go when it can.
+    screen.send("gjjjm");
+    screen.wait_for("Not merged: #5 has to be completed first");
+    // A merge that the user takes back in another terminal, and makes again.
+    let merged = git(&project, &["rev-parse", "HEAD"]);
+    git(&project, &["reset", "--quiet", "--keep", "HEAD~1"]);
+    screen.wait_for("⇡ 2 to merge");
+    agrees(&screen);
+    git(&project, &["reset", "--quiet", "--keep", merged.trim()]);
+    agrees(&screen);
+    project.write("go-on", "");
+    screen.wait_for("5/5 done");
+    screen.wait("nothing to merge", |t| !t.contains("to merge"));
+    agrees(&screen);
+    assert!(!project.run(&["task", "list"]).out().contains("not merged"));
+    leave(screen);
+}
+
+#[test]
+fn the_demo_waits_for_the_plan_and_says_farewell_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("tally");
+    let root = root.to_str().unwrap();
+    let args = ["--demo", "--speed", "40", "--dir", root];
+    let mut screen = Screen::start(dir.path(), 160, 45, &args);
+    let root = Path::new(root);
+    // The user only reads: what does not need the plan is done, and then everyone waits.
+    screen.wait_for("5/8 done");
+    screen.wait_for("◆ 1 needs you  ○ 3 idle");
+    let board = std::fs::read_dir(root.join(".tasks")).unwrap().flatten();
+    let open: Vec<String> = board
+        .filter_map(|file| std::fs::read_to_string(file.path()).ok())
+        .filter(|task| task.contains("\"status\": \"pending\""))
+        .collect();
+    assert_eq!(open.len(), 3, "{open:?}");
+    wait_until_board_agrees_with_git(&screen, root);
+    // The user merges before the lead does: what bob does later conflicts with it.
+    screen.send("\x1b");
+    screen.wait_for("i to write");
+    screen.send("3gm");
+    screen.wait_for("5 tasks are done and not merged.");
+    screen.send("A");
+    screen.wait_for("5 of 5 branches are merged.");
+    wait_until_board_agrees_with_git(&screen, root);
+    screen.send("\x1bw");
+    screen.wait_for("1. I take what is ready on the board");
+    screen.send("a");
+    screen.wait_for("lead wants carol to shut down");
+    screen.wait_for("◆ 1 needs you  ○ 4 idle");
+    wait_until_board_agrees_with_git(&screen, root);
+    assert!(!has_said(root, "That was the demo"));
+    screen.send("w");
+    screen.wait("the card has the keys", |t| {
+        t.contains("a approves, r rejects")
+    });
+    screen.send("a");
+    screen.wait_for("That was the demo");
+    screen.wait_for("○ 3 idle");
+    assert!(has_said(root, "That was the demo"));
+    leave(screen);
+}
+
+/// Whether the lead has said that, by the journal; more than once is a failure.
+fn has_said(root: &Path, words: &str) -> bool {
+    let sessions = std::fs::read_dir(root.join(".crewdeck/sessions")).unwrap();
+    let journals = sessions
+        .flatten()
+        .map(|dir| dir.path().join("journal.jsonl"));
+    let texts = journals.filter_map(|journal| std::fs::read_to_string(journal).ok());
+    let all: String = texts.collect();
+    let lines = all
+        .lines()
+        .filter(|l| l.contains("\"type\":\"said\"") && l.contains(words));
+    let count = lines.count();
+    assert!(count <= 1, "{words}: {count} times");
+    count == 1
+}
+
 #[test]
 fn a_merge_whose_hook_takes_its_time_holds_nothing_else_up() {
     use std::os::unix::fs::PermissionsExt;

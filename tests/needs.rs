@@ -12,6 +12,8 @@ use pty::Screen;
 use serde_json::Value;
 
 const ALT_W: &str = "\x1bw";
+/// To the conversation and into its composer, wherever the focus is and however short ago it moved by itself.
+const COMPOSE: &str = "\x1b1i";
 
 /// crewdeck with a script, in a terminal of 160 × 45.
 fn scripted(home: &Path, rules: &str, more: &[&str]) -> Screen {
@@ -163,6 +165,7 @@ fn what_is_allowed_for_the_team_is_not_asked_again_until_it_is_taken_back() {
     screen.send("\r");
     screen.wait_for("Nobody was asked any more.");
     screen.wait_for("user allowed exactly");
+    screen.send(COMPOSE);
     screen.send("again, please\r");
     screen.wait("a second answer", |t| {
         t.matches("Nobody was asked any more.").count() == 2
@@ -364,4 +367,137 @@ fn who_looks_elsewhere_is_called_and_who_looks_is_not() {
         screen.wait_for("Fine.");
         leave(screen);
     }
+}
+
+#[test]
+fn typing_an_answer_answers_the_question() {
+    let home = tempfile::tempdir().unwrap();
+    let rules = r"
+  - when: ^ask
+    calls: [{ tool: ask_user, input: { question: Which colour?, choices: [red, green] } }]
+  - when: 'The person answers: green'
+    calls: [{ tool: ask_user, input: { question: How green? } }]
+  - when: .
+    times: 0
+    say: Moss it is.
+";
+    let mut screen = scripted(home.path(), rules, &[]);
+    screen.send("ask me\r");
+    screen.wait("the composer says what Enter does", |t| {
+        t.contains(" answer to lead: Which colour?") && t.contains("1 red · 2 green")
+    });
+    screen.send("2\r");
+    screen.wait_for(" answer to lead: How green?");
+    // By its name the lead gets a message, and the question stays.
+    screen.send("@lead one moment\r");
+    screen.wait_for("Sent to lead as a message. Its question is still open");
+    screen.send("like moss\r");
+    screen.wait_for("Moss it is.");
+    screen.wait_for("› one moment");
+    assert_eq!(
+        requests(home.path()),
+        [
+            row("lead", "approved", "user", "green"),
+            row("lead", "approved", "user", "like moss"),
+        ]
+    );
+    leave(screen);
+}
+
+#[test]
+fn the_second_of_two_requests_finds_the_focus_where_it_was() {
+    let home = tempfile::tempdir().unwrap();
+    let rules = r"
+  - when: ^clean
+    calls:
+      - { tool: bash, input: { command: rm -rf first } }
+      - { tool: bash, input: { command: rm -rf second } }
+  - when: .
+    times: 0
+    say: So both stay.
+";
+    let mut screen = scripted(home.path(), rules, &[]);
+    screen.send("clean\r");
+    screen.wait_for("$ rm -rf first");
+    screen.send(ALT_W);
+    screen.wait_for("r reject");
+    screen.send("r");
+    // Its buttons are there while Needs you has the focus.
+    screen.wait("the second card with its buttons", |t| {
+        let card = |words| t.lines().any(|l| l.contains(words));
+        card("$ rm -rf second") && card("r reject")
+    });
+    screen.send(ALT_W);
+    screen.send("r");
+    screen.wait_for("So both stay.");
+    screen.wait_for("│ Say what you want done");
+    let rejected = row("lead", "rejected", "user", "");
+    assert_eq!(requests(home.path()), [rejected.clone(), rejected]);
+    leave(screen);
+}
+
+/// A script whose lead asks for a command, written as one text in YAML.
+fn asks_for(command: &str) -> String {
+    let command = serde_json::to_string(command).unwrap();
+    format!(
+        "  - when: ^begin\n    calls: [{{ tool: bash, input: {{ command: {command} }} }}]\n  - when: .\n    times: 0\n    say: It is gone.\n"
+    )
+}
+
+#[test]
+fn a_permission_is_not_given_before_its_end_was_in_view() {
+    let home = tempfile::tempdir().unwrap();
+    let lines: Vec<String> = (0..120).map(|n| format!("echo line {n}")).collect();
+    let command = format!("{}\nrm -rf gone", lines.join("\n"));
+    let mut screen = scripted(home.path(), &asks_for(&command), &[]);
+    screen.send("begin\r");
+    screen.wait("the dangerous part above all", |t| {
+        t.contains("it runs: rm -rf gone") && t.contains("echo line 0")
+    });
+    screen.send(ALT_W);
+    screen.wait_for("before approving");
+    screen.send("a");
+    screen.wait_for("Not all of it was in view");
+    assert_eq!(requests(home.path())[0][1], "pending");
+    screen.send("A");
+    screen.wait("no question how far it reaches", |t| {
+        t.contains("Not all of it was in view") && t.contains("a approve")
+    });
+    screen.send("\x1b[F");
+    screen.wait_for("echo line 119");
+    screen.send("a");
+    screen.wait_for("It is gone.");
+    assert_eq!(requests(home.path())[0][1], "approved");
+    leave(screen);
+}
+
+#[test]
+fn what_fills_a_permission_is_folded_with_a_mark() {
+    let home = tempfile::tempdir().unwrap();
+    let command = format!(
+        "echo hello{}\n# {}\nrm -rf gone",
+        "\n".repeat(300),
+        "x".repeat(3000)
+    );
+    let mut screen = scripted(home.path(), &asks_for(&command), &[]);
+    screen.send("begin\r");
+    screen.wait("what is folded, with the end in view", |t| {
+        t.contains("it runs: rm -rf gone")
+            && t.contains("300 blank lines")
+            && t.contains("more characters of a comment")
+    });
+    screen.send(ALT_W);
+    screen.wait_for("a approve");
+    screen.send("a");
+    screen.wait_for("characters of comments are folded");
+    assert_eq!(requests(home.path())[0][1], "pending");
+    // A double press is one key; a later one is the answer.
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while requests(home.path())[0][1] == "pending" {
+        assert!(std::time::Instant::now() < until, "{}", screen.text());
+        screen.send("a");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    screen.wait_for("It is gone.");
+    leave(screen);
 }

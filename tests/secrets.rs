@@ -122,7 +122,8 @@ rules:
     );
     let prompt = format!("use {KEY}");
     let ran = run(&project, &rules, &[&prompt, "--json", "--tool", "lead"]);
-    assert_eq!(ran.code(), 0, "{}", ran.err());
+    assert_eq!(ran.code(), 4, "its task is open: {}", ran.err());
+    assert!(!ran.err().contains("Ab1cdEFghIJ"), "{}", ran.err());
     assert_eq!(with_secrets(&project), ["script.yaml"]);
     let out = ran.out();
     assert!(!out.contains("Ab1cdEFghIJ"), "{out}");
@@ -144,4 +145,82 @@ fn a_password_in_an_address_is_not_repeated() {
     );
     let ran = project.run(&["doctor", "--provider", "openai", "--base-url", address]);
     assert!(!ran.out().contains("s3cr3t-9"), "{}", ran.out());
+}
+
+const NAMES: &[&str] = &[
+    "STRIPE_SECRET_KEY",
+    "PGPASSWORD",
+    "SECRET_KEY",
+    "APIKEY",
+    "MYSQL_PWD",
+    "SENTRY_DSN",
+    "NPM_AUTH",
+    "GPG_PASSPHRASE",
+    "dbPassword",
+    "SESSION_COOKIE",
+];
+
+/// What `env` prints in a command of an agent.
+fn environment_of_a_command(project: &Project, own_settings: &str) -> String {
+    project.own_settings(own_settings);
+    // In capital letters, so that the redactor does not stand in for the environment.
+    let script = project.write(
+        "script.yaml",
+        r#"
+rules:
+  - when: ^go$
+    calls:
+      - { tool: bash, input: { command: "env | tr 'a-z' 'A-Z' > seen" } }
+  - when: .
+    times: 0
+    say: Done.
+"#,
+    );
+    let mut command = project.command(&["run", "go", "--tool", "auto", "--provider"]);
+    command
+        .arg(format!("script:{}", script.display()))
+        .envs(NAMES.iter().map(|name| (*name, "words that say nothing")))
+        .env("DATABASE_URL", "postgres://ada:s3cr3t@db/shop")
+        .env("PLAIN", "ghp_0123456789abcdefghijABCDEFGHIJ012345")
+        .env("JAVA_HOME", "/usr/lib/jvm/java-21")
+        .env("NODE_OPTIONS", "--max-old-space-size=64")
+        .env("RUSTFLAGS", "-C target-cpu=native")
+        .stdin(Stdio::null());
+    let ran = Ran(command.output().unwrap());
+    assert_eq!(ran.code(), 0, "{}", ran.err());
+    std::fs::read_to_string(project.file("seen")).unwrap()
+}
+
+#[test]
+fn a_command_does_not_see_secrets_of_the_environment() {
+    let seen = environment_of_a_command(&Project::git(), "");
+    for name in NAMES.iter().chain(&["DATABASE_URL", "PLAIN"]) {
+        let line = format!("{}=", name.to_uppercase());
+        assert!(
+            !seen.lines().any(|l| l.starts_with(&line)),
+            "{name}: {seen}"
+        );
+    }
+    for name in ["PATH", "HOME", "JAVA_HOME", "NODE_OPTIONS", "RUSTFLAGS"] {
+        let line = format!("{name}=");
+        let times = seen.lines().filter(|l| l.starts_with(&line)).count();
+        assert_eq!(times, 1, "{name}: {seen}");
+    }
+}
+
+#[test]
+fn variables_that_the_user_passes_are_seen() {
+    let settings = "pass_env = ['PGPASSWORD', 'DATABASE_URL']\n";
+    let project = Project::git();
+    let seen = environment_of_a_command(&project, settings);
+    for (name, times) in [("PGPASSWORD", 1), ("DATABASE_URL", 1), ("APIKEY", 0)] {
+        let line = format!("{name}=");
+        let found = seen.lines().filter(|l| l.starts_with(&line)).count();
+        assert_eq!(found, times, "{name}: {seen}");
+    }
+    let mut doctor = project.command(&["doctor"]);
+    doctor.env("PGPASSWORD", "hunter2-x").env("APIKEY", VALUE);
+    let out = Ran(doctor.output().unwrap()).out();
+    assert!(out.contains("do not see APIKEY"), "{out}");
+    assert!(!out.contains("hunter2"), "{out}");
 }

@@ -96,7 +96,8 @@ fn run(project: &Project, prompt: &str, rules: &str) -> Vec<Value> {
         "auto",
         "--json",
     ]);
-    assert_eq!(ran.code(), 0, "{}{}", ran.out(), ran.err());
+    // 4: it ended well, and a task is open.
+    assert!([0, 4].contains(&ran.code()), "{}{}", ran.out(), ran.err());
     ran.out()
         .lines()
         .map(|l| serde_json::from_str(l).unwrap())

@@ -74,7 +74,8 @@ fn the_demo_from_the_first_task_to_the_last_key() {
     for subject in [
         "Write lib/words.sh",
         "Write lib/top.sh",
-        "Add the command report",
+        // In a card of the graph the subject takes two rows.
+        "Add the",
         "Write the manual",
     ] {
         screen.wait_for(subject);
@@ -103,7 +104,8 @@ fn the_demo_from_the_first_task_to_the_last_key() {
     screen.wait("carol is gone", |text| has_line(text, &["carol", "gone"]));
     screen.wait_for("That was the demo");
     screen.wait("nobody works", |text| has_line(text, &["1 Lead", "idle"]));
-    screen.send("\x1b");
+    // To the conversation, however short ago the focus moved by itself.
+    screen.send("\x1b1");
     screen.wait("the panes have the keys", |text| {
         text.contains("i to write")
     });
@@ -118,10 +120,11 @@ fn the_demo_from_the_first_task_to_the_last_key() {
 }
 
 #[test]
-fn a_plan_that_is_approved_when_the_others_have_done_everything_still_leads_on() {
+fn a_plan_that_is_approved_late_still_leads_on() {
     let home = tempfile::tempdir().unwrap();
     let mut screen = demo(home.path(), &[]);
-    screen.wait_for("8/8 done");
+    screen.wait_for("5/8 done");
+    screen.wait("nobody works", |t| t.contains("3 idle"));
     approve(&mut screen, "bob asks you to approve its plan");
     screen.wait_for("10/10 done");
     screen.wait_for("lead wants carol to shut down");
@@ -137,7 +140,7 @@ fn a_shutdown_that_the_person_rejects_leaves_the_teammate_there() {
     screen.send(ALT_W);
     screen.wait_for("r reject");
     screen.send("r");
-    screen.wait_for("Then Carol stays.");
+    screen.wait_for("That was the demo");
     screen.wait("carol is there", |text| has_line(text, &["carol", "idle"]));
     leave(screen);
 }
@@ -323,7 +326,7 @@ fn after_a_kill_the_screen_and_the_lead_are_back_where_they_stood() {
     say: I count.
     calls:
       - { tool: todo, input: { items: [{ id: '1', text: count them all, status: in_progress }] } }
-      - { tool: bash, input: { command: 'touch counting; sleep 30' } }
+      - { tool: bash, input: { command: 'touch counting; sleep 600' } }
   - when: ended in the middle of this turn
     say: I was cut off and look again.
   - when: ^and now
@@ -363,7 +366,7 @@ fn a_background_job_is_watched_and_ended_by_key() {
     let home = tempfile::tempdir().unwrap();
     let rules = r"
   - when: ^serve
-    calls: [{ tool: background_run, input: { command: 'echo listening; sleep 30' } }]
+    calls: [{ tool: background_run, input: { command: 'echo listening; sleep 600' } }]
   - when: started
     say: It is up.
   - when: killed by user
@@ -400,7 +403,7 @@ fn a_subagent_is_stopped_by_key_and_the_one_who_sent_it_goes_on() {
     when: the subagent was interrupted
     say: Then I look myself.
   - when: look for it
-    calls: [{ tool: bash, input: { command: 'touch looking; sleep 30' } }]
+    calls: [{ tool: bash, input: { command: 'touch looking; sleep 600' } }]
 ";
     let args = scripted(home.path(), rules);
     let plain: Vec<&str> = args.iter().map(String::as_str).collect();

@@ -5,6 +5,9 @@
 #[allow(dead_code)] // other tests use more of it
 mod place;
 
+#[path = "tools/editing.rs"]
+mod editing;
+
 use std::path::Path;
 
 use place::Place;
@@ -58,15 +61,34 @@ fn a_command_tells_how_it_ended() {
     assert_eq!(text, "a\n[ended by signal 9]");
     let text = place.no(
         "bash",
-        json!({"command": "echo early; sleep 300", "timeout_s": 1}),
+        json!({"command": "echo early; sleep 300", "timeout_s": 5}),
     );
-    assert!(text.starts_with("early\n[Error: Timeout (1s)"), "{text}");
+    assert!(text.starts_with("early\n[Error: Timeout (5s)"), "{text}");
     assert!(
         place
             .no("bash", json!({"cmd": "ls"}))
             .contains("does not fit the tool")
     );
     assert_eq!(place.bash("read x; echo \"<$x>\""), "<>");
+}
+
+#[test]
+fn a_command_that_only_changes_directory_says_it_does_not_last() {
+    let place = Place::new();
+    std::fs::create_dir(place.root().join("sub")).unwrap();
+    for command in ["cd sub", " cd ./sub ;", "cd sub && cd ..", "pushd sub"] {
+        let text = place.bash(command);
+        assert!(
+            text.contains("The next call starts in the work directory again"),
+            "{command}: {text}"
+        );
+    }
+    for command in ["cd sub && pwd", "true", "(cd sub; ls)"] {
+        let text = place.bash(command);
+        assert!(!text.contains("next call"), "{command}: {text}");
+    }
+    let text = place.no("bash", json!({"command": "cd none"}));
+    assert!(!text.contains("next call"), "{text}");
 }
 
 #[test]

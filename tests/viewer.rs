@@ -15,6 +15,8 @@ use pty::Screen;
 use serde_json::Value;
 
 const ALT_W: &str = "\x1bw";
+/// To the conversation and into its composer, wherever the focus is and however short ago it moved by itself.
+const COMPOSE: &str = "\x1b1i";
 
 /// The lead cleans up, which needs a yes, and goes on with it in a session that is gone on with.
 const CLEAN: &str = r"
@@ -130,6 +132,7 @@ fn a_second_one_sees_all_answers_writes_and_leaves_the_crew_alone() {
     viewer.wait_for("All is clean.");
     assert_eq!(count(&project), "cleaned\n");
     // A letter, and what happens because of it.
+    viewer.send(COMPOSE);
     viewer.send("hello from the viewer\r");
     crew.wait_for("I have your letter.");
     viewer.wait("the answer and the letter", |t| {

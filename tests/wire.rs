@@ -3,6 +3,8 @@
 
 #[path = "wire/answers.rs"]
 mod answers;
+#[path = "wire/halves.rs"]
+mod halves;
 
 use std::sync::Arc;
 
@@ -51,11 +53,7 @@ fn request() -> ModelRequest {
         content: String::new(),
         outcome,
     };
-    let tool = |name: &str| ToolSpec {
-        name: name.into(),
-        text: "does it".into(),
-        schema: json!({"type": "object"}),
-    };
+    let tool = |name: &str| ToolSpec::new(name, "does it", &json!({"type": "object"}));
     ModelRequest {
         agent: Name::lead(),
         model: "some-model".into(),
@@ -80,6 +78,11 @@ fn request() -> ModelRequest {
         tools: Arc::new(vec![tool("bash"), tool("glob")]),
         max_tokens: 99,
     }
+}
+
+/// The schema of a tool without arguments, as servers take it.
+fn no_arguments() -> Value {
+    json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false})
 }
 
 async fn call(config: &ProviderConfig) -> Result<Reply, ModelError> {
@@ -134,7 +137,7 @@ async fn messages_requests_are_valid_and_cache_their_prefix() {
         bodies[1].to_string(),
         "the same request has the same bytes"
     );
-    let cached = json!({"type": "ephemeral"});
+    let (cached, nothing) = (json!({"type": "ephemeral"}), no_arguments());
     assert_eq!(
         bodies[0],
         json!({
@@ -154,8 +157,8 @@ async fn messages_requests_are_valid_and_cache_their_prefix() {
                 ]},
             ],
             "tools": [
-                {"name": "bash", "description": "does it", "input_schema": {"type": "object"}},
-                {"name": "glob", "description": "does it", "input_schema": {"type": "object"}, "cache_control": cached},
+                {"name": "bash", "description": "does it", "input_schema": nothing},
+                {"name": "glob", "description": "does it", "input_schema": nothing, "cache_control": cached},
             ],
         })
     );
@@ -170,7 +173,7 @@ async fn chat_completions_requests_are_valid() {
     assert_eq!(sent[0].url.path(), "/v1/chat/completions");
     assert_eq!(sent[0].headers["authorization"], format!("Bearer {KEY}"));
     let function = json!({"name": "bash", "arguments": "{\"command\":\"ls\"}"});
-    let tool = |name: &str| json!({"type": "function", "function": {"name": name, "description": "does it", "parameters": {"type": "object"}}});
+    let tool = |name: &str| json!({"type": "function", "function": {"name": name, "description": "does it", "parameters": no_arguments()}});
     assert_eq!(
         bodies(&server).await[0],
         json!({

@@ -9,8 +9,13 @@ mod project;
 #[allow(dead_code)] // other tests use more of it
 mod repository;
 
+#[path = "common/process_tree.rs"]
+mod process_tree;
+
 #[path = "worktree_recovery/command_line.rs"]
 mod command_line;
+#[path = "worktree_recovery/debris.rs"]
+mod debris;
 #[path = "worktree_recovery/killed.rs"]
 mod killed;
 #[path = "worktree_recovery/removal.rs"]
@@ -257,6 +262,10 @@ fn role() {
     let trees = Worktrees::open(root.as_ref());
     if number == "remove" {
         removal::remove_for_ever(&trees, root.as_ref());
+    }
+    if let Some(step) = debris::Step::named(&number) {
+        step.run(&trees);
+        return;
     }
     let number: u64 = number.parse().unwrap();
     for task in 0..5 {

@@ -248,7 +248,10 @@ fn a_dependent_sees_what_it_depends_on() {
     }
     commit(&r.tree("task-1"), "later.txt", "more\n");
     let branches = [String::from("wt/task-1"), String::from("wt/task-2")];
-    let brought = r.worktrees().bring(&name("task-3"), &branches).unwrap();
+    let brought = r
+        .worktrees()
+        .bring(&name("task-3"), &branches, NOW)
+        .unwrap();
     assert_eq!(brought.merged, ["wt/task-1"]);
 }
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::desk::Desk;
+use super::permission_card;
 use crate::domain::chat::{Block, Message, ToolCall};
 use crate::domain::ids::{CallId, Name};
 use crate::domain::redact::Redactor;
@@ -17,16 +18,17 @@ use crate::domain::stamp::Stamp;
 use crate::domain::text::head_and_tail;
 use crate::protocol::event::EventKind;
 use crate::store::{Board, Skills};
+use crate::tools::file_snapshots::FileSnapshots;
 use crate::tools::host::Host;
 use crate::tools::policy::{self, Rules, Ruling, Standing};
-use crate::tools::{Access, Guard, Tool, ToolContext, ToolOutput, place_below, table};
+use crate::tools::{Access, Guard, Tool, ToolContext, ToolOutput, place_below, reach, table};
 
 /// Most bytes of one tool result that enter the conversation.
 pub const RESULT_MAX: usize = 64 * 1024;
 /// Most bytes of a decision's comment that are added to a result.
 const COMMENT_MAX: usize = 8 * 1024;
 /// Most bytes of a call's input that an event carries.
-const SHOWN_MAX: usize = 16 * 1024;
+pub(super) const SHOWN_MAX: usize = 16 * 1024;
 
 /// The standing rules of a crew; those of the session come and go.
 pub type RuleBook = Arc<RwLock<Rules>>;
@@ -55,6 +57,8 @@ pub struct Workshop {
     pub redactor: Redactor,
     /// What stands between crewdeck and a program; `None`: nothing.
     pub guard: Option<Arc<Guard>>,
+    /// The files as the agent last saw them.
+    pub snapshots: Arc<FileSnapshots>,
     /// The time.
     pub clock: fn() -> Stamp,
 }
@@ -70,7 +74,8 @@ impl Workshop {
                 Duration::ZERO,
             );
         };
-        let note = match self.judged(|standing| policy::decide(tool, &call.input, standing)) {
+        let ruling = self.judged(|standing| policy::decide(tool, &call.input, standing));
+        let note = match self.asking_for_network(ruling, agent, tool, call) {
             Ruling::Allow => String::new(),
             Ruling::Deny { why } => {
                 return (
@@ -97,6 +102,7 @@ impl Workshop {
             timeout: self.timeout,
             redactor: self.redactor.clone(),
             guard: self.guard.clone(),
+            snapshots: Arc::clone(&self.snapshots),
             clock: self.clock,
         };
         let began = Instant::now();
@@ -119,6 +125,27 @@ impl Workshop {
         }
     }
 
+    /// The ruling with the question for the network, where the settings have it asked.
+    fn asking_for_network(
+        &self,
+        ruling: Ruling,
+        agent: &Name,
+        tool: &Tool,
+        call: &ToolCall,
+    ) -> Ruling {
+        let command = call.input.get("command").and_then(Value::as_str);
+        let question = command
+            .filter(|_| tool.access == Access::Run)
+            .and_then(|text| reach::network_question(self.guard.as_deref(), agent, text));
+        match (ruling, question) {
+            (Ruling::Allow, Some(why)) => Ruling::Ask { why },
+            (Ruling::Ask { why }, Some(more)) => Ruling::Ask {
+                why: format!("{why}; {more}"),
+            },
+            (ruling, _) => ruling,
+        }
+    }
+
     fn judged<T>(&self, judge: impl FnOnce(&Standing<'_>) -> T) -> T {
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
         judge(&Standing {
@@ -136,8 +163,13 @@ impl Workshop {
         call: &ToolCall,
         why: &str,
     ) -> Result<String, String> {
-        let card = card(tool, &call.input);
-        let body = format!("{}\n\n{why}", self.redactor.text(&card));
+        let command = call.input.get("command").and_then(Value::as_str);
+        let parts = command.map_or_else(Vec::new, |c| self.judged(|s| policy::flagged(c, s)));
+        // Before they are cut: half a secret is not found any more.
+        let clean = |part: &String| self.redactor.text(part).into_owned();
+        let parts: Vec<String> = parts.iter().map(clean).collect();
+        let body = permission_card::body(tool, &call.input, why, &parts);
+        let body = self.redactor.text(&body).into_owned();
         let asking = Asking {
             workdir: place_below(&self.root, &self.workdir),
             call: self.asked_call(tool, &call.input, why),
@@ -183,15 +215,6 @@ impl Workshop {
             scopes: command.map_or_else(Vec::new, |c| self.judged(|s| policy::scopes(c, s))),
         })
     }
-}
-
-/// What a permission card says: the tool and its whole input, bounded, as a person reads it.
-fn card(tool: &Tool, input: &Value) -> String {
-    let text = match input.get("command").and_then(Value::as_str) {
-        Some(command) => format!("$ {command}"),
-        None => serde_json::to_string_pretty(input).unwrap_or_default(),
-    };
-    format!("{}\n{}", tool.name, head_and_tail(&text, SHOWN_MAX))
 }
 
 /// What a call works on, in one line; for a tool that is not there, its input.

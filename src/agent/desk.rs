@@ -21,8 +21,8 @@ pub const RESULTS_MAX: usize = 32;
 pub struct Results {
     /// In the reference's form, for the model.
     pub block: Block,
-    /// Each on one line, for the screen.
-    pub lines: Vec<String>,
+    /// Each for the screen: its first line, and all of it where there is more.
+    pub lines: Vec<(String, String)>,
     /// The jobs.
     pub jobs: Vec<JobId>,
 }
@@ -166,12 +166,16 @@ impl Desk {
         let (jobs, all): (Vec<JobId>, Vec<String>) = lock(&self.results).drain(..).unzip();
         (!all.is_empty()).then(|| {
             let text = all.join("\n");
-            let first = |text: &String| text.lines().next().unwrap_or_default().to_string();
+            let entry = |text: &String| {
+                let first = text.lines().next().unwrap_or_default();
+                let whole = if first == text { "" } else { text };
+                (first.to_string(), whole.to_string())
+            };
             Results {
                 block: Block::text(format!(
                     "<background-results>\n{text}\n</background-results>"
                 )),
-                lines: all.iter().map(first).collect(),
+                lines: all.iter().map(entry).collect(),
                 jobs,
             }
         })

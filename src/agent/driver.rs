@@ -1,44 +1,27 @@
 //! The driver: carries the effects of one agent's turn out, feeds the answers back, publishes events.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
 use tokio::sync::mpsc;
 
 use super::calls::{Announced, Workshop};
+pub use super::engine::{Engine, EngineSlot};
 use super::meter::Meter;
 use super::turn::{Effect, Input, TodoOpen, Turn};
 use crate::domain::chat::{self, Block};
-use crate::domain::ids::{JobId, Name};
+use crate::domain::ids::{JobId, Name, PromptId};
 use crate::domain::mail::Letter;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::domain::todo::TodoList;
-use crate::domain::usage::{Price, Usage};
-use crate::model::{Model, ToolSpec};
+use crate::domain::usage::Usage;
+use crate::model::ToolSpec;
 use crate::protocol::Publisher;
 use crate::protocol::event::{EventKind, LetterStep, Level, TurnEnd};
-use crate::store::{Board, Cursor, Post, Requests, Transcript};
-
-/// The model that agents call; replaced while they run when the person takes another.
-#[derive(Clone)]
-pub struct Engine {
-    /// The wire.
-    pub model: Arc<dyn Model>,
-    /// The model's name.
-    pub name: String,
-    /// The tokens that it can hold, where known.
-    pub window: Option<u64>,
-    /// What its tokens cost, where known.
-    pub price: Option<Price>,
-    /// Most tokens of one answer.
-    pub max_tokens: u32,
-}
-
-/// The engine in use, shared by the team.
-pub type EngineSlot = Arc<RwLock<Engine>>;
+use crate::store::{Board, Cursor, Post, PromptQueue, QueuedPrompt, Requests, Transcript};
 
 /// What reaches an agent from above while it works.
 #[derive(Debug)]
@@ -69,6 +52,8 @@ pub struct Driver {
     pub publisher: Publisher,
     /// Its mail; a subagent has none.
     pub post: Option<Post>,
+    /// The prompts that wait for it; the lead's alone.
+    pub prompts: Option<Arc<PromptQueue>>,
     /// The requests that its letters speak of.
     pub requests: Requests,
     /// The board with its open task.
@@ -119,6 +104,10 @@ pub struct State {
     /// How far the inbox was read into messages that are not on disk yet, or could not be acknowledged.
     pub(super) owed: Option<Cursor>,
     pub(super) letters: Vec<Letter>,
+    /// Prompts in the message that is being gathered.
+    pub(super) prompts: Vec<QueuedPrompt>,
+    /// Prompts in the conversation that are still in the queue on disk.
+    pub(super) prompts_owed: Vec<PromptId>,
     /// Background jobs whose end stands in the message that is being gathered.
     pub(super) told: Vec<JobId>,
     /// The same of messages that are not on disk yet.
@@ -128,6 +117,8 @@ pub struct State {
     /// How long the thoughts of the last answer took, in milliseconds.
     pub(super) thought_ms: u64,
     pub(super) announced: Announced,
+    /// When the turn began.
+    pub(super) began: Stamp,
     /// What the person was told of state files since the turn began: it is not told at every step.
     troubles: Mutex<BTreeSet<String>>,
 }
@@ -146,11 +137,14 @@ impl State {
             taken: None,
             owed: None,
             letters: Vec::new(),
+            prompts: Vec::new(),
+            prompts_owed: Vec::new(),
             told: Vec::new(),
             told_owed: Vec::new(),
             unanswered: Vec::new(),
             thought_ms: 0,
             announced: Announced::default(),
+            began: Stamp::default(),
             troubles: Mutex::default(),
         }
     }
@@ -164,6 +158,7 @@ impl Driver {
         })
         .await;
         self.meter.begin(&self.name);
+        self.state.began = (self.clock)();
         self.troubles().clear();
         let mut inputs = VecDeque::from([start]);
         let mut ended = TurnEnd::Done;
@@ -173,7 +168,13 @@ impl Driver {
                     Effect::CheckMail => {
                         self.set_budget();
                         self.catch_up().await;
-                        let blocks = self.gather_mail().await;
+                        // What is taken for a turn that is interrupted already would be answered by nobody.
+                        let is_over = inputs.iter().any(|i| matches!(i, Input::Interrupt { .. }));
+                        let blocks = if is_over {
+                            Vec::new()
+                        } else {
+                            self.gather_mail().await
+                        };
                         inputs.push_back(Input::Mail(blocks));
                     }
                     Effect::Save(message) => self.save(message).await,
@@ -195,10 +196,16 @@ impl Driver {
                     Effect::Wait {
                         wait,
                         attempt,
+                        attempts_max,
                         cause,
                     } => {
-                        self.back_off(wait, attempt, cause, control, &mut inputs)
-                            .await;
+                        let activity = Activity::Backoff {
+                            cause,
+                            until: (self.clock)().after(wait),
+                            attempt,
+                            attempts_max,
+                        };
+                        self.back_off(wait, activity, control, &mut inputs).await;
                     }
                     Effect::Run(calls) => {
                         self.catch_up().await;
@@ -311,18 +318,11 @@ impl Driver {
     async fn back_off(
         &mut self,
         wait: Duration,
-        attempt: u32,
-        cause: String,
+        activity: Activity,
         control: &mut mpsc::Receiver<Control>,
         inputs: &mut VecDeque<Input>,
     ) {
-        let until = (self.clock)().after(wait);
-        self.activity(Activity::Backoff {
-            cause,
-            until,
-            attempt,
-        })
-        .await;
+        self.activity(activity).await;
         let slept = until_interrupt(control, inputs, tokio::time::sleep(wait)).await;
         inputs.push_back(match slept {
             Some(()) => Input::RetryDue,
@@ -380,7 +380,7 @@ impl Driver {
             self.workshop.workdir = place;
         }
         if let Some(focus) = self.workshop.desk.take_compaction() {
-            inputs.push_front(Input::Compact { focus });
+            inputs.push_front(Input::OwnCompaction { focus });
         }
         if let Some(list) = self.workshop.desk.take_todo() {
             inputs.push_front(Input::TodoSet(todo_open(&list)));

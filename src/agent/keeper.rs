@@ -5,11 +5,11 @@ use super::driver::{Driver, Engine, Log, blocking, todo_open};
 use super::turn::{Input, Turn};
 use crate::domain::chat::{Block, Message, Role};
 use crate::domain::conversation::{Conversation, JobState, PlanState, Record, TurnState};
-use crate::domain::ids::JobId;
+use crate::domain::ids::{JobId, PromptId};
 use crate::domain::todo::TodoList;
 use crate::model::Reply;
 use crate::protocol::event::{EventKind, Level};
-use crate::store::{Added, Cursor, StoreError, Transcript};
+use crate::store::{Added, Cursor, QueuedPrompt, StoreError, Transcript};
 use crate::tools::policy::PlanGate;
 
 impl Driver {
@@ -29,16 +29,28 @@ impl Driver {
         } else {
             Vec::new()
         };
-        self.keep(if inbox.is_none() && ended.is_empty() {
+        let prompts = if is_user {
+            std::mem::take(&mut self.state.prompts)
+        } else {
+            Vec::new()
+        };
+        let ids: Vec<PromptId> = prompts.iter().map(|p| p.id.clone()).collect();
+        self.state.prompts_owed.extend(ids.iter().cloned());
+        self.keep(if inbox.is_none() && ended.is_empty() && ids.is_empty() {
             Record::Message(message)
         } else {
             Record::Told {
                 message,
                 inbox,
                 ended,
+                prompts: ids,
             }
         })
         .await;
+        for QueuedPrompt { text, .. } in prompts {
+            let agent = self.name.clone();
+            self.publish(EventKind::Prompted { agent, text }).await;
+        }
         if let Some((text, thinking)) = said {
             let thought_ms = std::mem::take(&mut self.state.thought_ms);
             self.publish(EventKind::Said {
@@ -75,7 +87,22 @@ impl Driver {
                 .await;
             }
         }
+        self.settle_prompts().await;
         self.acknowledge().await;
+    }
+
+    /// Prompts that the log holds leave the queue; what fails is tried again at the next step.
+    async fn settle_prompts(&mut self) {
+        let held = std::mem::take(&mut self.state.prompts_owed);
+        let Some(queue) = self.prompts.clone().filter(|_| !held.is_empty()) else {
+            return;
+        };
+        let ids = held.clone();
+        if let Err(error) = blocking(move || queue.settle(&ids)).await {
+            self.trouble("The queue of messages cannot be written", &error)
+                .await;
+            self.state.prompts_owed = held;
+        }
     }
 
     /// Adds a line to the agent's log. What can not be written is written by [`Driver::catch_up`].
@@ -132,6 +159,7 @@ impl Driver {
             },
             // Letters that are not acknowledged yet are in the messages already.
             inbox: self.state.owed.map(|c| c.offset),
+            prompts: self.state.prompts_owed.clone(),
             turn: TurnState::Open,
         };
         let transcript = self.transcript.clone();
@@ -187,11 +215,13 @@ impl Driver {
             calls: self.state.calls,
         })
         .await;
+        let window = engine.known_window();
         self.publish(EventKind::UsageChanged {
             agent: self.name.clone(),
             total: self.state.usage,
             context,
-            window: engine.window,
+            window: window.map(|window| window.tokens),
+            assumed: window.is_some_and(|window| window.is_assumed),
             cost: self.state.cost,
             calls: self.state.calls,
         })
@@ -217,6 +247,7 @@ impl Driver {
         self.state.calls = from.calls;
         self.meter.count(&self.name, from.spent, from.cost);
         self.state.todo = from.todo.clone();
+        self.recall_prompts(from.prompts).await;
         self.stand_by(from.inbox).await;
         self.tell_lost(from.lost_jobs);
         let engine = self.engine();
@@ -228,6 +259,24 @@ impl Driver {
         .await;
         let context = self.state.turn.context();
         self.tell_usage(&engine, context).await;
+    }
+
+    /// Prompts that waited when crewdeck ended wait again, except those that stand in the conversation.
+    async fn recall_prompts(&mut self, held: Vec<PromptId>) {
+        let Some(queue) = self.prompts.clone() else {
+            return;
+        };
+        match blocking(move || queue.recall(&held)).await {
+            Ok(None) => {}
+            Ok(Some(notice)) => {
+                let notice = EventKind::notice(Level::Warn, notice);
+                self.publish(notice).await;
+            }
+            Err(error) => {
+                let what = "The messages that waited for the lead cannot be read";
+                self.trouble(what, &error).await;
+            }
+        }
     }
 
     /// Letters that stand in the conversation do not come again, also where crewdeck was ended before they were

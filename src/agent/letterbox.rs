@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::driver::{Driver, Log, blocking};
 use super::mail;
 use crate::domain::chat::Block;
+use crate::domain::ids::Name;
 use crate::domain::mail::{Letter, LetterKind};
 use crate::protocol::event::{EventKind, LetterStep, Level};
 use crate::store::{Pending, Post, Reader, StoreError};
@@ -15,18 +16,22 @@ use crate::store::{Pending, Post, Reader, StoreError};
 const READER_WAIT: Duration = Duration::from_secs(1);
 
 impl Driver {
-    /// Takes the letters that wait. They are acknowledged when the message that holds them is saved.
+    /// Takes the prompts and letters that wait. They are acknowledged when the message that holds them is saved.
     pub async fn gather_mail(&mut self) -> Vec<Block> {
-        let mut blocks = Vec::new();
+        let prompts = self.prompts.as_ref().map(|queue| queue.take());
+        let prompts = prompts.unwrap_or_default();
+        let mut blocks: Vec<Block> = prompts.iter().map(|p| Block::text(&p.text)).collect();
+        self.state.prompts.extend(prompts);
         if let Some(notes) = self.workshop.desk.take_notes() {
             blocks.push(notes);
         }
         if let Some(results) = self.workshop.desk.take_results() {
             blocks.push(results.block);
             self.state.told.extend(results.jobs);
-            for what in results.lines {
+            for (what, text) in results.lines {
                 let agent = self.name.clone();
-                self.publish(EventKind::Injected { agent, what }).await;
+                self.publish(EventKind::Injected { agent, what, text })
+                    .await;
             }
         }
         let Some(post) = self.post.clone() else {
@@ -161,14 +166,23 @@ impl Driver {
                     step,
                 })
                 .await;
-            let what = format!("letter from {}", letter.from);
-            self.publisher
-                .publish(EventKind::Injected {
-                    agent: self.name.clone(),
-                    what,
-                })
-                .await;
+            self.publisher.publish(entry(&self.name, &letter)).await;
             self.state.unanswered.push(letter);
         }
     }
+}
+
+/// What the conversation of `agent` shows of a message that entered it.
+fn entry(agent: &Name, letter: &Letter) -> EventKind {
+    let (agent, text) = (agent.clone(), letter.content.clone());
+    let is_users = letter.from == Name::user().as_str() && letter.kind == LetterKind::Message;
+    // The user prompts the lead directly: what only claims to be the user's stays a message there.
+    if is_users && !agent.is_lead() {
+        return EventKind::Prompted { agent, text };
+    }
+    let what = match letter.kind {
+        LetterKind::Message => format!("message from {}", letter.from),
+        _ => format!("message from {} ({})", letter.from, letter.kind),
+    };
+    EventKind::Injected { agent, what, text }
 }

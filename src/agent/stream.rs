@@ -24,6 +24,7 @@ impl Driver {
                 cause,
                 until: (self.clock)().after(left),
                 attempt: 0,
+                attempts_max: 0,
             },
             Held::Released => doing,
         })

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use futures::StreamExt;
 use tokio::sync::mpsc;
@@ -9,12 +10,14 @@ use tokio::sync::mpsc;
 use super::compact::{Budget, Keep, Question, WINDOW_ASSUMED};
 use super::driver::{Control, Driver, Engine, Log, blocking, until_interrupt};
 use super::turn::Input;
+use super::work_state::work_state;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::team::Activity;
 use crate::domain::text::{clip, one_line};
 use crate::model::http::cut;
 use crate::model::{Delta, ModelError, ModelRequest, Reply};
 use crate::protocol::event::{Compaction, EventKind, Level};
+use crate::tools::Access;
 
 /// Most decisions that are carried over.
 const DECISIONS_MAX: usize = 10;
@@ -24,7 +27,8 @@ const DECISION_MAX: usize = 400;
 impl Driver {
     /// Tells the turn how much its conversation may hold; the model may be another than before.
     pub(super) fn set_budget(&mut self) {
-        let window = self.engine().window.unwrap_or(WINDOW_ASSUMED);
+        let known = self.engine().known_window();
+        let window = known.map_or(WINDOW_ASSUMED, |window| window.tokens);
         let budget = Budget {
             window,
             compact_at: self.compact_at,
@@ -33,7 +37,7 @@ impl Driver {
             + self
                 .specs
                 .iter()
-                .map(|s| s.text.len() + s.schema.to_string().len())
+                .map(|s| s.text.len() + s.schema().to_string().len())
                 .sum::<usize>();
         self.state.turn.set_budget(budget, (front / 4) as u64);
     }
@@ -131,7 +135,23 @@ impl Driver {
             task: task.ok().flatten(),
             decisions,
             transcript: path,
+            work: self.work_state().await,
         }))
+    }
+
+    /// The state of what this agent can change. A subagent that only reads changes nothing, and its rounds are limited.
+    async fn work_state(&self) -> Option<u64> {
+        let mut tools = self.workshop.tools.iter();
+        if self.name.parent().is_some() && tools.all(|t| t.access == Access::Read) {
+            return None;
+        }
+        let root = self.workshop.root.clone();
+        let workdir = self.workshop.workdir.clone();
+        let since = Duration::try_from_secs_f64(self.state.began.0).unwrap_or_default();
+        let since = SystemTime::UNIX_EPOCH + since;
+        blocking(move || Ok(work_state(&root, &workdir, since)))
+            .await
+            .ok()
     }
 
     /// The last decisions about this agent's requests, oldest first.

@@ -8,14 +8,15 @@ use anyhow::{Result, anyhow, bail};
 use super::journal::Journal;
 use super::lock::{self, CrewLock, Freed, Holder, Taken};
 use super::wire::{Probe, keys, name_of_model, wire};
-use super::{demo, guard, jitter, new_id, now, resume, root, settings};
+use super::{demo, guard, jitter, machine, new_id, now, resume, root, settings};
 use crate::agent::compact::COMPACT_AT;
 use crate::agent::driver::Engine;
 use crate::cli::Global;
-use crate::config::{self, Choice, Merging, Settings};
+use crate::config::{self, Choice, Loaded, Merging, Project, Settings};
 use crate::crew::{Crew, Deciders, MergeRule, Parts, Start};
 use crate::domain::request::Decider;
 use crate::model::governor::{self, Governor};
+use crate::process::environment;
 use crate::protocol::Publisher;
 use crate::protocol::event::{EventKind, Level, Setup};
 use crate::store::{self, Skills};
@@ -33,6 +34,8 @@ pub struct Blueprint {
     pub root: PathBuf,
     /// The settings, options included.
     pub settings: Settings,
+    /// What becomes of the project's settings that need approval.
+    pub project: Project,
     /// Which provider; `None`: nothing pointed to one.
     pub choice: Option<Choice>,
     /// Who decides what.
@@ -82,7 +85,7 @@ impl Blueprint {
         };
         let wish = global.resume.as_deref();
         let resume = wish.map(|id| resume::choose(&root, id)).transpose()?;
-        let settings = usable(global, &root)?;
+        let Loaded { settings, project } = usable(global, &root)?;
         let choice = if wants_demo {
             Some(Choice::Demo)
         } else {
@@ -93,6 +96,7 @@ impl Blueprint {
         Ok(Blueprint {
             root,
             settings,
+            project,
             choice,
             deciders: Deciders {
                 plan,
@@ -115,9 +119,9 @@ impl Blueprint {
 }
 
 /// The settings for `root`, whose tools there are.
-fn usable(global: &Global, root: &Path) -> Result<Settings> {
+fn usable(global: &Global, root: &Path) -> Result<Loaded> {
     let settings = settings(global, root)?;
-    if let Some(names) = &settings.tools {
+    if let Some(names) = &settings.settings.tools {
         table::narrow(names).map_err(|why| anyhow!(why))?;
     }
     Ok(settings)
@@ -179,6 +183,7 @@ async fn start_crew(
 ) -> Result<Built> {
     let root = &blueprint.root;
     let settings = &blueprint.settings;
+    environment::pass(settings.pass_env.iter().flatten().cloned());
     let wire = wire(blueprint).await?;
     let journal = Journal::open(root, &session);
     let model = name_of_model(settings, &wire, &publisher).await?;
@@ -218,6 +223,7 @@ async fn start_crew(
         },
         deciders: blueprint.deciders,
         calls_max,
+        agents_max: settings.agents_max.unwrap_or_else(machine::agents),
         ceilings: settings.ceilings,
         rules: Rules {
             allow: settings.allow.clone().unwrap_or_default(),

@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 use super::lock::Taken;
 use super::{blocked_on, guard, lock, now, root, secrets, settings, theme};
 use crate::cli::Global;
-use crate::config::{self, Confining};
+use crate::config::{self, Confining, Project};
 use crate::doctor::print::{self, Paint, Paper};
-use crate::doctor::{self, Crew, Finding, Place, SandboxFacts, SettingsFacts};
+use crate::doctor::{self, Crew, EnvironmentFacts, Finding, Place, SandboxFacts, SettingsFacts};
 use crate::domain::text::{harmless, one_line};
+use crate::process::environment;
 use crate::store;
 use crate::ui::{ColorDepth, ThemeChoice};
 use crate::verbs::Form;
@@ -47,10 +48,18 @@ impl Wish {
 /// When something fails: which lines say so.
 pub fn main(global: &Global, wish: Wish, form: Form) -> Result<u8> {
     let root = root(global)?;
-    let settings = settings(global, &root);
+    let settings = settings(global, &root).map(|loaded| loaded.settings);
+    let passed = settings.as_ref().ok().and_then(|s| s.pass_env.clone());
     let sandbox = match settings.as_ref().map(|s| s.confine.unwrap_or_default()) {
         Ok(Confining::Off) => SandboxFacts::Off,
-        Ok(Confining::On) | Err(_) => SandboxFacts::Tried(guard::sandbox()),
+        Ok(Confining::On) | Err(_) => SandboxFacts::Tried {
+            report: guard::sandbox(),
+            network: settings
+                .as_ref()
+                .ok()
+                .and_then(|s| s.network)
+                .unwrap_or_default(),
+        },
     };
     let model = blocked_on(async { Ok(model::facts(global, settings).await) })?;
     let mut place = Place {
@@ -59,6 +68,7 @@ pub fn main(global: &Global, wish: Wish, form: Form) -> Result<u8> {
         settings: settings_facts(&root),
         model,
         sandbox,
+        environment: withheld(passed.unwrap_or_default()),
         root,
     };
     let mut findings = examine(&place);
@@ -208,9 +218,14 @@ fn settings_facts(root: &Path) -> SettingsFacts {
         Ok(below) => below.display().to_string(),
         Err(_) => super::assemble::shown(path),
     };
-    let (error, warnings) = match config::load(root) {
-        Ok(settings) => (None, theme_warnings(&settings)),
-        Err(e) => (Some(format!("{e:#}")), Vec::new()),
+    let (error, warnings, project) = match config::load(root) {
+        Ok(loaded) => (None, theme_warnings(&loaded.settings), loaded.project),
+        Err(e) => (Some(format!("{e:#}")), Vec::new(), Project::Harmless),
+    };
+    let (waiting, ignored) = match project {
+        Project::Harmless | Project::Approved(_) => (None, None),
+        Project::Waiting(found) => (Some(found.names()), None),
+        Project::Ignored(found) => (None, Some(found.names())),
     };
     SettingsFacts {
         files: config::files(root)
@@ -219,7 +234,17 @@ fn settings_facts(root: &Path) -> SettingsFacts {
             .collect(),
         error,
         warnings,
+        waiting,
+        ignored,
     }
+}
+
+/// Which variables commands of agents do not see, by their names alone.
+fn withheld(passed: Vec<String>) -> EnvironmentFacts {
+    let all = environment::withheld();
+    let names = all.into_iter().map(|(name, _)| name);
+    let withheld = names.filter(|name| !passed.contains(name)).collect();
+    EnvironmentFacts { withheld, passed }
 }
 
 /// What of the person's themes could not be read in this terminal.

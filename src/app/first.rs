@@ -1,9 +1,14 @@
 //! Which first page there is, by what was found at the start. Pure: facts go in, a page comes out.
 
 use super::wire::{Lack, NoModel};
+use crate::config::{PROJECT_FILE, Sensitive};
 use crate::store::{FIRST_COMMIT, INIT_AND_COMMIT};
 use crate::ui::guide::first::{FirstPage, Offer, Weight};
 use crate::ui::keymap::Action;
+
+/// Most settings that are approved on a page, and the longest of them in bytes.
+const APPROVE_MAX: usize = 24;
+const APPROVE_LINE_MAX: usize = 1500;
 
 /// What git offers to a team here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +82,46 @@ fn model(lack: &NoModel, mut offers: Vec<Offer>) -> FirstPage {
         what: sentence(&lack.reason),
         means: means.into(),
         steps: lack.steps.clone(),
+        offers,
+    }
+}
+
+/// The page for settings of the project that need approval. What is too long for a page is approved in a shell, where all of
+/// it can be read.
+pub fn approval(found: &Sensitive) -> FirstPage {
+    let number = found.lines.len();
+    let settings = if number == 1 { "setting" } else { "settings" };
+    let steps: Vec<String> = found
+        .lines
+        .iter()
+        .map(|line| format!("{}  ({})", line.text, line.effect))
+        .collect();
+    let is_short = number <= APPROVE_MAX && steps.iter().all(|s| s.len() <= APPROVE_LINE_MAX);
+    let mut offers = Vec::new();
+    if is_short {
+        let words = "approve exactly these settings, for this directory";
+        offers.push(Offer::new(Action::ApproveSettings, words));
+    }
+    let without = Offer::new(Action::WithoutSettings, "go on without them this time");
+    let demo = "start the demo, in a folder of its own: no key, no network";
+    offers.extend([
+        without,
+        Offer::new(Action::StartDemo, demo),
+        Offer::new(Action::Close, "quit"),
+    ]);
+    let steps = if is_short {
+        steps
+    } else {
+        vec![
+            format!("They are too long for this page: {}.", found.names()),
+            "Read and approve them in a shell: crewdeck trust".into(),
+        ]
+    };
+    FirstPage {
+        weight: Weight::Missing,
+        what: format!("{PROJECT_FILE} of this project has {number} {settings} that need your approval."),
+        means: "These settings came with this directory. No crew starts and nothing is sent until you approve them.".into(),
+        steps,
         offers,
     }
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::{Confining, Settings};
+use crate::domain::sandbox::CommandLimits;
 use crate::process::confine::{self, Confinement, GitDirs, SandboxReport};
 use crate::process::guard::Guard;
 pub use crate::process::guard::{VERB, main};
@@ -20,13 +21,51 @@ pub fn hired(root: &Path, settings: &Settings) -> Option<Guard> {
             let home = etcetera::home_dir().ok();
             let named = settings.write.as_deref().unwrap_or_default();
             let write = confine::own_folders(home.as_deref(), named);
-            Some(Confinement::new(root, git, &temporary(), &write))
+            let sockets = settings.sockets.as_deref().unwrap_or_default();
+            Some(Confinement::new(root, git, &temporary(), &write).with_sockets(sockets))
         }
     };
     Some(Guard {
         program,
         confinement,
+        network: settings.network.unwrap_or_default(),
+        limits: limits(settings),
     })
+}
+
+/// The limits of one command on this machine.
+fn limits(settings: &Settings) -> CommandLimits {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    CommandLimits::new(
+        settings.processes_max,
+        settings.memory_max_mb,
+        cores,
+        memory_mb(),
+    )
+}
+
+/// The memory of this machine, or of the container that crewdeck is in, in MiB.
+fn memory_mb() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let all: u64 = line.split_whitespace().next()?.parse().ok()?;
+    let container = [
+        "/sys/fs/cgroup/memory.max",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    ]
+    .iter()
+    .filter_map(|path| {
+        std::fs::read_to_string(path)
+            .ok()?
+            .trim()
+            .parse::<u64>()
+            .ok()
+    })
+    .map(|bytes| bytes / 1024 / 1024)
+    .min();
+    Some((all / 1024).min(container.unwrap_or(u64::MAX)))
 }
 
 /// What programs can be held with on this machine.
@@ -40,9 +79,13 @@ pub fn tell_what_is_missing(settings: &Settings, publisher: Publisher) {
     if settings.confine == Some(Confining::Off) {
         return;
     }
+    let rules = settings.network.unwrap_or_default();
     tokio::spawn(async move {
         let report = tokio::task::spawn_blocking(sandbox).await;
-        if let Some(text) = report.ok().and_then(|r| r.missing()) {
+        let text = report
+            .ok()
+            .and_then(|r| r.missing().or_else(|| r.missing_network(rules)));
+        if let Some(text) = text {
             let notice = EventKind::notice(Level::Warn, text);
             publisher.publish(notice).await;
         }

@@ -7,6 +7,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::journal::Journal;
 use super::undecided::Undecided;
+use super::unfinished::Unfinished;
 use crate::crew::Crew;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::Name;
@@ -17,14 +18,22 @@ use crate::domain::team::Activity;
 use crate::domain::text::{clip, harmless, harmless_json, one_line};
 use crate::protocol::event::{EventKind, Level, TurnEnd};
 use crate::protocol::{Command, Event, Inlet};
+use crate::store::Board;
 use crate::ui::transcript;
 use crate::verbs::Form;
+
+/// Most characters of a line of progress.
+const LINE_MAX: usize = 2000;
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// The lead has answered and the crew is at rest.
+    /// The lead has answered, the crew is idle and nothing is left to do.
     Done,
+    /// The same, with open tasks or stuck teammates: which.
+    Open(String),
+    /// What reads the output is gone.
+    Unread,
     /// The lead could not answer: why, and what to do.
     Failed(String),
     /// Ctrl-C, or a signal that asks for the end.
@@ -60,6 +69,7 @@ pub async fn run(
     crew: &Crew,
     inlet: &mut Inlet,
     journal: &mut Journal,
+    board: &Board,
     prompt: Option<String>,
     form: Form,
 ) -> Result<Ended> {
@@ -72,6 +82,7 @@ pub async fn run(
     let began = super::now();
     let mut last = TurnEnd::Done;
     let mut undecided = Undecided::default();
+    let mut unfinished = Unfinished::default();
     let (mut terminate, mut hangup) = (
         signal(SignalKind::terminate())?,
         signal(SignalKind::hangup())?,
@@ -98,11 +109,12 @@ pub async fn run(
         if let Err(error) = written {
             // Nobody reads on: the wish was to stop.
             if error.kind() == std::io::ErrorKind::BrokenPipe {
-                return Ok(Ended::Done);
+                return Ok(Ended::Unread);
             }
             return Err(error.into());
         }
         undecided.hear(&event.kind);
+        unfinished.hear(&event.kind);
         match event.kind {
             EventKind::TurnEnded { agent, end } if agent.is_lead() => last = end,
             EventKind::RequestChanged { request }
@@ -116,9 +128,12 @@ pub async fn run(
                         Ended::Failed(format!("{error}. {hint}").trim().to_string())
                     }
                     TurnEnd::Stopped { why } => Ended::Failed(why),
-                    TurnEnd::Done | TurnEnd::Interrupted => {
-                        undecided.words().map_or(Ended::Done, Ended::Failed)
-                    }
+                    TurnEnd::Done | TurnEnd::Interrupted => match undecided.words() {
+                        Some(why) => Ended::Failed(why),
+                        None => unfinished
+                            .words(&board.read()?.graph)
+                            .map_or(Ended::Done, Ended::Open),
+                    },
                 });
             }
             EventKind::Refused { why, .. } if last == TurnEnd::Done => eprint_line(&why),
@@ -162,7 +177,10 @@ fn say(event: &Event, began: Stamp) -> std::io::Result<()> {
         } => {
             eprint_line(&format!("{agent} · {tool} failed: {}", clip(output, 160)));
         }
-        EventKind::Injected { agent, what } => eprint_line(&format!("{agent} · {what}")),
+        EventKind::Prompted { agent, .. } if !agent.is_lead() => {
+            eprint_line(&format!("{agent} · message from user"));
+        }
+        EventKind::Injected { agent, what, .. } => eprint_line(&format!("{agent} · {what}")),
         EventKind::Compacted { agent, compaction } => {
             let (before, after) = (compaction.before, compaction.after);
             // A short conversation may grow by its summary.
@@ -192,19 +210,23 @@ fn say(event: &Event, began: Stamp) -> std::io::Result<()> {
                     cause,
                     until,
                     attempt,
+                    attempts_max,
                 },
         } => {
             let seconds = until.since(event.at).as_secs_f64();
             eprint_line(&match attempt {
                 0 => format!("{agent} · {cause}; waits with the team for {seconds:.1} s"),
-                _ => format!("{agent} · {cause}; try {attempt} again in {seconds:.1} s"),
+                _ => {
+                    let next = attempt.saturating_add(1);
+                    format!("{agent} · {cause}; attempt {next} of {attempts_max} in {seconds:.1} s")
+                }
             });
         }
         EventKind::Notice { level, text, .. } => {
             let mark = match level {
                 Level::Info => "",
                 Level::Warn => "warning: ",
-                Level::Error => "error: ",
+                Level::Error => "crewdeck: ",
             };
             eprint_line(&format!("{mark}{text}"));
         }
@@ -231,7 +253,8 @@ fn say(event: &Event, began: Stamp) -> std::io::Result<()> {
 /// Writes a line of progress to standard error.
 pub(super) fn eprint_line(text: &str) {
     // Progress is a courtesy: nobody is helped when it can not be written.
-    let _ = writeln!(std::io::stderr().lock(), "{}", one_line(text));
+    let text = clip(&one_line(text), LINE_MAX);
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
 /// Asks the person at the terminal. (Where nobody is, requests never wait: `ask` became `deny`.)

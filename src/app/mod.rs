@@ -17,6 +17,7 @@ mod journal;
 mod keys;
 mod local;
 mod lock;
+mod machine;
 mod mouse;
 mod pace;
 mod replay;
@@ -25,7 +26,9 @@ mod screen;
 mod secrets;
 mod signals;
 mod theme;
+mod trust;
 mod undecided;
+mod unfinished;
 mod viewing;
 pub mod wire;
 mod zone;
@@ -38,11 +41,11 @@ use rustix::process::{Resource, Signal, getrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{Cli, Global, Verb, manual};
-use crate::config::{self, Choice, Settings};
+use crate::config::{self, Choice, Loaded, Settings};
 use crate::domain::conversation::TurnState;
 use crate::domain::request::Decider;
 use crate::protocol::bus;
-use crate::store::{self, words};
+use crate::store::{self, Board, words};
 use crate::verbs::{self, Desk, Form};
 use assemble::{Assembly, Blueprint, Built};
 pub use clock::now;
@@ -50,6 +53,8 @@ use headless::Person;
 
 /// The exit code when there was nothing to do.
 const NOTHING: u8 = 3;
+/// The exit code when a run ended with open tasks or stuck teammates.
+const OPEN: u8 = 4;
 /// How long threads that wait for something may hold the end up.
 const ENDS_WITHIN: Duration = Duration::from_millis(300);
 /// Fewest files that may be open at once.
@@ -75,6 +80,7 @@ pub fn main(cli: Cli) -> Result<u8> {
             let wish = doctor::Wish::of(mend, yes);
             doctor::main(&cli.global, wish, form)
         }
+        Some(Verb::Trust(options)) => trust::main(&cli.global, options),
         Some(Verb::Replay { session }) => replay::main(&cli.global, session.as_deref()),
         Some(Verb::Completions { shell }) => print(&manual::completions(shell)),
         Some(Verb::Man) => print(&manual::page()?),
@@ -107,6 +113,7 @@ fn print(text: &str) -> Result<u8> {
 fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
     let (global, prompt) = told_apart(global.clone(), prompt);
     let mut blueprint = Blueprint::read(&global)?;
+    trust::check(&blueprint.project)?;
     let mut said = None;
     if Person::look() == Person::Absent || form == Form::Json {
         said = blueprint.nobody_decides();
@@ -114,6 +121,9 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
     let prompt = prompt.or_else(|| blueprint.prompt());
     if prompt.as_ref().is_none_or(|p| p.trim().is_empty()) && blueprint.resume.is_none() {
         bail!("run needs a prompt: crewdeck run \"what you want done\"");
+    }
+    if let Some((key, address)) = wire::key_address(&blueprint) {
+        headless::eprint_line(&format!("crewdeck: the key in {key} goes to {address}"));
     }
     blocked_on(async {
         let (publisher, mut inlet) = bus::bus(now);
@@ -140,7 +150,8 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
                 "nothing was under way in that session: say what to do next, crewdeck run --resume \"…\""
             );
         }
-        let ended = headless::run(&crew, &mut inlet, &mut journal, prompt, form).await;
+        let board = Board::open(&blueprint.root);
+        let ended = headless::run(&crew, &mut inlet, &mut journal, &board, prompt, form).await;
         let stopped = crew.stop().await;
         // Whoever takes the crew over finds the journal whole.
         drop(journal);
@@ -152,7 +163,11 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
         }
         stopped?;
         match ended {
-            headless::Ended::Done | headless::Ended::Failed(_) => Ok(0),
+            headless::Ended::Done | headless::Ended::Unread | headless::Ended::Failed(_) => Ok(0),
+            headless::Ended::Open(what) => {
+                headless::eprint_line(&format!("crewdeck: {what}"));
+                Ok(OPEN)
+            }
             headless::Ended::Interrupted => Ok(INTERRUPTED),
         }
     })
@@ -313,8 +328,11 @@ impl Blueprint {
 }
 
 /// The settings for `root`: the files, the environment over them, the options over both.
-fn settings(global: &Global, root: &Path) -> Result<Settings> {
-    let files = config::load(root)?;
+fn settings(global: &Global, root: &Path) -> Result<Loaded> {
+    let Loaded {
+        settings: files,
+        project,
+    } = config::load(root)?;
     let options = Settings {
         provider: global.provider.clone(),
         model: global.model.clone(),
@@ -329,5 +347,8 @@ fn settings(global: &Global, root: &Path) -> Result<Settings> {
         base_url: wire::address(&files.clone().overlaid(options.clone())),
         ..Settings::default()
     };
-    Ok(files.overlaid(environment).overlaid(options))
+    Ok(Loaded {
+        settings: files.overlaid(environment).overlaid(options),
+        project,
+    })
 }

@@ -31,7 +31,7 @@ pub fn main(global: &Global, session: Option<&str>) -> Result<u8> {
         bail!("nothing was recorded of session {session}");
     }
     let player = Player::new(events, global.speed.unwrap_or(1.0));
-    let settings = settings(global, &root)?;
+    let settings = settings(global, &root)?.settings;
     blocked_on(play(player, &settings))?;
     Ok(0)
 }
@@ -118,7 +118,9 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
                 | Do::EditComposer
                 | Do::StartDemo
                 | Do::LookAgain
-                | Do::MakeRepository => {}
+                | Do::MakeRepository
+                | Do::ApproveSettings
+                | Do::WithoutSettings => {}
             }
         }
         if let Some(errand) = errand {

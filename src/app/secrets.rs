@@ -1,9 +1,7 @@
 //! Which secrets are looked for in what leaves the crew: the values of this process's own variables.
 
-use std::ffi::OsStr;
-
 use crate::domain::redact::Redactor;
-use crate::process::environment;
+use crate::domain::secret_env::{self, Reason};
 
 /// Ends of names that belong to an account and hold no secret: a region or a model's name stands in many texts.
 /// A password within an address is found by its shape.
@@ -28,22 +26,51 @@ const PLAIN_ENDS: &[&str] = &[
     "_MODE",
 ];
 
-/// What takes them out.
+/// Builds the redactor of this process's secrets.
 pub fn redactor() -> Redactor {
     let all = std::env::vars_os();
     let text =
         all.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    Redactor::new(text.filter(|(name, _)| is_secret(name)))
+    Redactor::new(text.filter(|(name, value)| is_secret(name, value)))
 }
 
-fn is_secret(name: &str) -> bool {
-    let plain = name.to_ascii_uppercase();
-    environment::is_secret(OsStr::new(name)) && !PLAIN_ENDS.iter().any(|end| plain.ends_with(end))
+fn is_secret(name: &str, value: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    let is_one = match secret_env::reason(name, value) {
+        None => false,
+        Some(Reason::Name) => !is_plain_word(value),
+        Some(Reason::Shape | Reason::Random) => true,
+    };
+    is_one && !PLAIN_ENDS.iter().any(|end| upper.ends_with(end)) && !is_path(value)
+}
+
+/// Longest value that is a plain word, and longest one that is a plain number, in characters.
+const WORD_MAX: usize = 16;
+const NUMBER_MAX: usize = 6;
+
+/// Whether a value is a word or a number that stands in many texts: to redact `postgres` wherever it stands would damage
+/// files and prompts and hide nothing. Programs of agents do not get the variable all the same.
+fn is_plain_word(value: &str) -> bool {
+    let length = value.chars().count();
+    let is_number = length <= NUMBER_MAX && value.chars().all(|c| c.is_ascii_digit());
+    // Capitals within a word are as in a random value.
+    let rest = value.trim_start_matches(char::is_uppercase);
+    let is_word = length <= WORD_MAX
+        && value.chars().all(char::is_alphabetic)
+        && (rest.is_empty()
+            || (length - rest.chars().count() <= 1 && !rest.contains(char::is_uppercase)));
+    is_number || is_word
+}
+
+/// Where a key lies is no secret, and stands in many texts.
+fn is_path(value: &str) -> bool {
+    value.starts_with("~/") || (value.starts_with('/') && value[1..].contains('/'))
 }
 
 #[cfg(test)]
 mod tests {
     use super::is_secret;
+    use crate::domain::secret_env;
 
     #[test]
     fn what_names_an_account_is_no_secret() {
@@ -54,7 +81,7 @@ mod tests {
             "DB_PASSWORD",
             "OPENAI_ORG",
         ] {
-            assert!(is_secret(name), "{name}");
+            assert!(is_secret(name, "words-of-it"), "{name}");
         }
         for name in [
             "AWS_REGION",
@@ -63,7 +90,30 @@ mod tests {
             "AWS_PROFILE",
             "PATH",
         ] {
-            assert!(!is_secret(name), "{name}");
+            assert!(!is_secret(name, "words-of-it"), "{name}");
         }
+    }
+
+    #[test]
+    fn a_plain_word_as_a_password_is_withheld_and_not_redacted() {
+        for word in ["postgres", "Postgres", "ADMIN", "changeme", "123456"] {
+            assert!(!is_secret("DB_PASS", word), "{word}");
+            assert!(secret_env::reason("DB_PASS", word).is_some(), "{word}");
+        }
+        for value in [
+            "hunter2-and-more",
+            "kJhGfDsAqWeRtY",
+            "qwertzuiopasdfghjkl",
+            "postgres://ada:postgres@db/x",
+            "12345678901",
+        ] {
+            assert!(is_secret("DB_PASS", value), "{value}");
+        }
+    }
+
+    #[test]
+    fn where_a_key_lies_is_no_secret() {
+        assert!(!is_secret("SSH_KEY", "/home/ada/.ssh/id"));
+        assert!(is_secret("SSH_KEY", "/b3BlbnNzaC1r"));
     }
 }

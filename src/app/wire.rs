@@ -13,7 +13,7 @@ use crate::domain::redact::Redactor;
 use crate::model::anthropic::{AnthropicConfig, KeyHeader};
 use crate::model::openai::{MaxTokensField, OpenAiConfig};
 use crate::model::provider::{self, ProviderConfig};
-use crate::model::{Fault, Model, ModelError};
+use crate::model::{Fault, Model, ModelError, origin};
 use crate::protocol::Publisher;
 use crate::protocol::event::{EventKind, Level};
 use crate::store::words;
@@ -78,7 +78,9 @@ impl NoModel {
                 Lack::Server
             }
             Fault::UnknownModel => Lack::ThatModel,
-            Fault::ContextTooLong | Fault::BadRequest | Fault::Script => Lack::Other,
+            Fault::ContextTooLong | Fault::BadRequest | Fault::Redirected | Fault::Script => {
+                Lack::Other
+            }
         };
         let hint = Some(error.hint.clone()).filter(|hint| !hint.is_empty());
         NoModel {
@@ -227,6 +229,20 @@ pub fn base_url(blueprint: &Blueprint) -> Option<String> {
     })
 }
 
+/// The variable of a key that is sent to another server than its vendor's, and that server's address; `None`: it goes
+/// to its vendor, or there is none.
+pub fn key_address(blueprint: &Blueprint) -> Option<(&'static str, String)> {
+    let url = base_url(blueprint)?;
+    let (key, vendor) = match &blueprint.choice {
+        Some(Choice::Anthropic) => (ANTHROPIC_KEY, AnthropicConfig::default().base_url),
+        Some(Choice::OpenAi) => (OPENAI_KEY, OpenAiConfig::default().base_url),
+        Some(Choice::Demo | Choice::Script(_)) | None => return None,
+    };
+    let is_sent = variable(key).is_some() && origin(&url) != origin(&vendor);
+    let shown = Redactor::default().text(&url).into_owned();
+    is_sent.then_some((key, shown))
+}
+
 /// A variable of the environment that says something.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name)
@@ -354,7 +370,9 @@ impl Probe {
             Ok(names) if names.is_empty() || is_listed(&self.name, &names) => Ok(()),
             Ok(names) => Err(NoModel::not_listed(&self.name, &names)),
             Err(error) => match error.fault {
-                Fault::NoKey | Fault::Auth | Fault::Unreachable => Err(NoModel::refused(&error)),
+                Fault::NoKey | Fault::Auth | Fault::Unreachable | Fault::Redirected => {
+                    Err(NoModel::refused(&error))
+                }
                 Fault::UnknownModel
                 | Fault::RateLimited
                 | Fault::Server

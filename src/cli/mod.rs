@@ -1,13 +1,19 @@
 //! The command line: what may be typed, and what it says about itself.
 
+mod examples;
 pub mod manual;
+pub mod trust;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use self::examples::{
+    COMPLETION_EXAMPLES, DOCTOR_EXAMPLES, EXAMPLES, MAIL_EXAMPLES, MANUAL_EXAMPLES,
+    REPLAY_EXAMPLES, RUN_EXAMPLES, TASK_EXAMPLES, TEAM_EXAMPLES, WORKTREE_EXAMPLES,
+};
 use crate::domain::ids::TaskRef;
 use crate::domain::request::Decider;
 
@@ -35,14 +41,15 @@ impl Cli {
         {
             *word = "--resume=".into();
         }
-        let cli = Cli::try_parse_from(words)?;
+        let mut matches = command().try_get_matches_from(words)?;
+        let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut command()))?;
         let global = &cli.global;
         let has_its_own =
             global.demo || global.resume.is_some() || global.provider.as_deref() == Some("demo");
         if let Some(Verb::Run { prompt: None }) = &cli.verb
             && !has_its_own
         {
-            return Err(Cli::command().error(
+            return Err(command().error(
                 ErrorKind::MissingRequiredArgument,
                 "run needs a prompt: crewdeck run \"what you want done\"",
             ));
@@ -51,9 +58,32 @@ impl Cli {
     }
 }
 
+/// The command line. Each verb takes the global options; only crewdeck's own help page lists them.
+pub fn command() -> Command {
+    let root = Cli::command();
+    let global = root.get_arguments().filter(|arg| arg.is_global_set());
+    // What a verb has already is not handed down to it.
+    let hidden: Vec<Arg> = global.map(|arg| arg.clone().hide(true)).collect();
+    root.mut_subcommands(|verb| with_hidden(verb, &hidden))
+}
+
+fn with_hidden(verb: Command, hidden: &[Arg]) -> Command {
+    let examples = verb.get_after_help().map(ToString::to_string);
+    let below = match examples {
+        Some(examples) => format!("{GLOBAL_HINT}\n\n{examples}"),
+        None => GLOBAL_HINT.to_string(),
+    };
+    verb.args(hidden)
+        .after_help(below)
+        .mut_subcommands(|below| with_hidden(below, hidden))
+}
+
+/// What a verb's help page says of the global options.
+const GLOBAL_HINT: &str = "Global options: see crewdeck --help";
+
 /// Where `--resume` stands before the verb, without an id: the verb is none.
 fn bare_resume(words: &[OsString]) -> Option<usize> {
-    let command = Cli::command();
+    let command = command();
     let verb = words
         .iter()
         .skip(1)
@@ -64,16 +94,8 @@ fn bare_resume(words: &[OsString]) -> Option<usize> {
         .then_some(verb)
 }
 
-const EXAMPLES: &str = "Examples:
-  crewdeck --demo                              watch a scripted team work: no key, no network
-  crewdeck                                     the dashboard in this directory
-  crewdeck run \"Fix the failing test\"          the same crew without a screen
-  crewdeck --resume                            go on where the last session stood
-  crewdeck --provider openai --base-url http://127.0.0.1:11434/v1 --model qwen3:8b
-  crewdeck task add \"Write the parser\" && crewdeck task list";
-
 /// The heading of the options that every command takes: they stand below a command's own.
-pub const OF_EVERY_COMMAND: &str = "Options of every command";
+pub const OF_EVERY_COMMAND: &str = "Global options";
 
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
@@ -179,6 +201,9 @@ pub enum Verb {
         #[arg(long, requires = "mend")]
         yes: bool,
     },
+    /// Show the settings of this project that need your approval, and approve them
+    #[command(after_help = trust::EXAMPLES)]
+    Trust(trust::Trust),
     /// Watch a recorded session again: pause, step, go back and forth; --speed sets the pace
     #[command(after_help = REPLAY_EXAMPLES)]
     Replay {
@@ -196,56 +221,6 @@ pub enum Verb {
     Man,
 }
 
-const RUN_EXAMPLES: &str = "Examples:
-  crewdeck run \"Fix the failing test\"           text; progress goes to stderr
-  crewdeck run --json \"Fix it\" | jq .type       one event a line
-  crewdeck run --tool lead \"Update the docs\"    the lead decides what would be asked
-  crewdeck run --resume \"And now the docs\"      go on with the last session";
-
-const TASK_EXAMPLES: &str = "Examples:
-  crewdeck task add \"Write the parser\" --tag rust
-  crewdeck task add \"Test it\" --blocked-by 1
-  crewdeck task add \"Describe it\"
-  crewdeck task list --ready
-  crewdeck task claim --as alice               exit code 3: nothing is ready
-  crewdeck task done 1 --as alice
-  crewdeck task edit 3 --block-on 2            task 3 waits for task 2
-  crewdeck task show 3";
-
-const MAIL_EXAMPLES: &str = "Examples:
-  crewdeck mail send lead \"The format has changed\"
-  crewdeck mail list lead                      look without taking
-  crewdeck mail read user --json               take what agents wrote to you";
-
-const TEAM_EXAMPLES: &str = "Examples:
-  crewdeck team list
-  crewdeck team list --json";
-
-const WORKTREE_EXAMPLES: &str = "Examples:
-  crewdeck worktree list
-  crewdeck worktree diff 3                     what task 3 changes
-  crewdeck worktree merge 3
-  crewdeck worktree remove 3                   refused while work would be lost";
-
-const DOCTOR_EXAMPLES: &str = "Examples:
-  crewdeck doctor
-  crewdeck doctor --mend                       asks before each; nothing is lost
-  crewdeck doctor --json --base-url http://127.0.0.1:9000";
-
-const REPLAY_EXAMPLES: &str = "Examples:
-  crewdeck replay                              the newest session
-  crewdeck replay --speed 8
-  crewdeck replay 01993c5e                     the session whose id begins like this";
-
-const COMPLETION_EXAMPLES: &str = "Examples:
-  source <(crewdeck completions bash)          for good: this line in ~/.bashrc
-  source <(crewdeck completions zsh)           for good: in ~/.zshrc, after compinit
-  crewdeck completions fish | source           for good: in ~/.config/fish/config.fish";
-
-const MANUAL_EXAMPLES: &str = "Examples:
-  crewdeck man | man -l -
-  mkdir -p ~/.local/share/man/man1 && crewdeck man > ~/.local/share/man/man1/crewdeck.1";
-
 /// What can be done with tasks.
 #[derive(Debug, Subcommand)]
 pub enum TaskVerb {
@@ -257,7 +232,7 @@ pub enum TaskVerb {
         #[arg(long, default_value = "", hide_default_value = true)]
         description: String,
         /// Tasks that must be completed first: 1,2
-        #[arg(long, value_delimiter = ',', value_name = "IDS")]
+        #[arg(long, alias = "block-on", value_delimiter = ',', value_name = "IDS")]
         blocked_by: Vec<TaskRef>,
         /// What a claimer must be good at; may be given more than once
         #[arg(long = "tag", value_name = "TAG")]
@@ -322,10 +297,10 @@ pub enum TaskVerb {
         /// New tags, in place of the old ones; "" takes them away
         #[arg(long = "tag", value_name = "TAG")]
         tags: Vec<String>,
-        /// Let it wait for these tasks too
-        #[arg(long, value_delimiter = ',', value_name = "IDS")]
-        block_on: Vec<TaskRef>,
-        /// Let it wait for these tasks no longer
+        /// More tasks that must be completed first: 1,2
+        #[arg(long, alias = "block-on", value_delimiter = ',', value_name = "IDS")]
+        blocked_by: Vec<TaskRef>,
+        /// Tasks that it no longer waits for: 1,2
         #[arg(long, value_delimiter = ',', value_name = "IDS")]
         unblock: Vec<TaskRef>,
     },
@@ -357,10 +332,10 @@ pub enum MailVerb {
         /// Whose
         name: String,
     },
-    /// Look at the letters of an inbox without taking them
+    /// Look at the messages of an inbox without taking them; without NAME at all inboxes
     List {
-        /// Whose
-        name: String,
+        /// Whose inbox; all of them if missing
+        name: Option<String>,
     },
 }
 
@@ -397,46 +372,4 @@ pub enum WorktreeVerb {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(line: &str) -> Result<Cli, clap::Error> {
-        Cli::read(line.split(' ').map(OsString::from))
-    }
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn run_needs_a_prompt_or_the_demo() {
-        assert_eq!(read("crewdeck run").unwrap_err().exit_code(), 2);
-        for line in [
-            "crewdeck run --demo --json",
-            "crewdeck --demo run",
-            "crewdeck --json --provider demo run",
-            "crewdeck run --resume",
-            "crewdeck --resume run",
-        ] {
-            assert!(read(line).is_ok(), "{line}");
-        }
-        let cli = read("crewdeck run it --tools bash,glob").unwrap();
-        assert_eq!(cli.global.tools.unwrap(), ["bash", "glob"]);
-        assert!(read("crewdeck --speed 0").is_err());
-    }
-
-    #[test]
-    fn a_verb_is_no_session() {
-        for (line, id) in [
-            ("crewdeck --resume run more", ""),
-            ("crewdeck --json --resume doctor", ""),
-            ("crewdeck --resume 0190aaaa run more", "0190aaaa"),
-            ("crewdeck run --resume 0190aaaa more", "0190aaaa"),
-            ("crewdeck --resume", ""),
-        ] {
-            let cli = read(line).unwrap();
-            assert_eq!(cli.global.resume.as_deref(), Some(id), "{line}");
-        }
-    }
-}
+mod tests;

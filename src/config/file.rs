@@ -13,6 +13,8 @@ use crate::domain::attention::{Calling, Matter};
 use crate::domain::ceiling::{Ceiling, Ceilings};
 use crate::domain::own_theme::OwnTheme;
 use crate::domain::request::Decider;
+use crate::domain::sandbox::{Network, NetworkRules, SocketGroup};
+use crate::domain::team::AGENTS_MAX;
 use crate::domain::text::nearest;
 use crate::domain::usage::Price;
 
@@ -41,6 +43,8 @@ pub struct Settings {
     pub compact_at: Option<u64>,
     /// Most calls of the model in flight for the whole team (1 to 64).
     pub calls_max: Option<usize>,
+    /// Most teammates at a time (1 to 500); by cores and memory where it is not set.
+    pub agents_max: Option<usize>,
     /// Whether each claimed task gets a git worktree of its own; true where it is not set.
     pub worktrees: Option<bool>,
     /// Who merges completed tasks: `asked` (you or the lead) or `auto`.
@@ -69,6 +73,17 @@ pub struct Settings {
     pub write: Option<Vec<String>>,
     /// Whether commands of agents are confined to where they may write.
     pub confine: Option<Confining>,
+    /// Environment variables that commands of agents see although they look like secrets; only in the user's own file.
+    pub pass_env: Option<Vec<String>>,
+    /// Whether commands reach the network, for all roles or each.
+    #[serde(default, deserialize_with = "network")]
+    pub network: Option<NetworkRules>,
+    /// Services on this machine that commands may reach on their sockets.
+    pub sockets: Option<Vec<SocketGroup>>,
+    /// Most processes of one command; 0: any number.
+    pub processes_max: Option<u32>,
+    /// Most memory of one command in MiB; 0: any amount.
+    pub memory_max_mb: Option<u64>,
     /// What keys do, by the action's name; only in the person's own file.
     #[serde(default, deserialize_with = "keys")]
     pub keys: BTreeMap<String, Vec<String>>,
@@ -84,6 +99,23 @@ pub struct Settings {
     /// US dollars for a million tokens, by the model's name.
     #[serde(default)]
     pub prices: BTreeMap<String, Price>,
+}
+
+/// Reads one switch for all roles, or a table of them.
+fn network<'de, D: Deserializer<'de>>(from: D) -> Result<Option<NetworkRules>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(
+        untagged,
+        expecting = "network is \"on\", \"off\" or \"ask\", or a table with lead, teammate and subagent"
+    )]
+    enum Word {
+        All(Network),
+        Each(NetworkRules),
+    }
+    Ok(Some(match Word::deserialize(from)? {
+        Word::All(network) => NetworkRules::all(network),
+        Word::Each(rules) => rules,
+    }))
 }
 
 /// Reads the keys of each action: one, or a list; a table below a context is the same with a dot.
@@ -173,6 +205,7 @@ const KEYS: &[(&str, &[&str])] = &[
             "worktrees",
             "merge",
             "calls_max",
+            "agents_max",
             "idle_timeout_s",
             "tool_timeout_s",
             "model_timeout_s",
@@ -185,6 +218,11 @@ const KEYS: &[(&str, &[&str])] = &[
             "mouse",
             "write",
             "confine",
+            "pass_env",
+            "network",
+            "sockets",
+            "processes_max",
+            "memory_max_mb",
             "keys",
             "ceilings",
             "anthropic",
@@ -196,6 +234,7 @@ const KEYS: &[(&str, &[&str])] = &[
         "ceilings",
         &["team_tokens", "agent_tokens", "team_cost", "agent_cost"],
     ),
+    ("network", &["lead", "teammate", "subagent"]),
     ("anthropic", &["key_header", "version"]),
     ("openai", &["max_tokens_field"]),
 ];
@@ -227,6 +266,12 @@ impl Settings {
         }
         if let Some(calls) = settings.calls_max.filter(|c| !(1..=64).contains(c)) {
             bail!("{shown}: calls_max is {calls}: give a number from 1 to 64");
+        }
+        if let Some(agents) = settings
+            .agents_max
+            .filter(|a| !(1..=AGENTS_MAX).contains(a))
+        {
+            bail!("{shown}: agents_max is {agents}: give a number from 1 to {AGENTS_MAX}");
         }
         for folder in settings.write.iter().flatten() {
             if !(folder.starts_with('/') || folder.starts_with("~/")) || folder == "/" {
@@ -265,6 +310,7 @@ impl Settings {
             worktrees: later.worktrees.or(self.worktrees),
             merge: later.merge.or(self.merge),
             calls_max: later.calls_max.or(self.calls_max),
+            agents_max: later.agents_max.or(self.agents_max),
             idle_timeout_s: later.idle_timeout_s.or(self.idle_timeout_s),
             tool_timeout_s: later.tool_timeout_s.or(self.tool_timeout_s),
             model_timeout_s: later.model_timeout_s.or(self.model_timeout_s),
@@ -277,6 +323,11 @@ impl Settings {
             mouse: later.mouse.or(self.mouse),
             write: later.write.or(self.write),
             confine: later.confine.or(self.confine),
+            pass_env: later.pass_env.or(self.pass_env),
+            network: later.network.or(self.network),
+            sockets: later.sockets.or(self.sockets),
+            processes_max: later.processes_max.or(self.processes_max),
+            memory_max_mb: later.memory_max_mb.or(self.memory_max_mb),
             keys,
             ceilings: self.ceilings.overlaid(later.ceilings),
             anthropic: Anthropic {
@@ -331,7 +382,14 @@ mod tests {
             ("write = '~/.cargo'", "expected a sequence"),
             ("confine = 'no'", "expected `on` or `off`"),
             ("confin = 'off'", "did you mean 'confine'?"),
+            ("network = 'no'", "network is \"on\", \"off\" or \"ask\""),
+            ("[network]\nmate = 'off'", "unknown setting 'network.mate'"),
+            ("sockets = ['sssh']", "unknown variant `sssh`"),
             ("calls_max = 0", "calls_max is 0: give a number from 1"),
+            (
+                "agents_max = 501",
+                "agents_max is 501: give a number from 1 to 500",
+            ),
             (
                 "[ceilings]\nteam_token = 5",
                 "unknown setting 'ceilings.team_token': did you mean 'team_tokens'?",
@@ -367,6 +425,14 @@ mod tests {
                 "{text}: {error}"
             );
         }
+    }
+
+    #[test]
+    fn the_network_is_set_for_all_roles_or_each() {
+        let network = |text| parse(text).unwrap().network.unwrap();
+        assert_eq!(network("network = 'off'"), NetworkRules::all(Network::Off));
+        let each = network("[network]\nteammate = 'ask'");
+        assert_eq!((each.lead, each.teammate), (Network::On, Network::Ask));
     }
 
     #[test]

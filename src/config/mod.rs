@@ -1,10 +1,11 @@
 //! The settings: defaults, then the user's file, the project's file, the environment, the options.
 
-mod brought;
+mod approvals;
 mod file;
 mod provider;
 mod save;
 mod themes;
+mod trust;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,9 +14,11 @@ use anyhow::{Result, bail};
 
 use crate::domain::request::Decider;
 use crate::store::{plain, words};
+pub use approvals::Decision;
 pub use file::{Confining, Merging, Settings};
 pub use provider::{Choice, Found, Source, choose};
 pub use save::save_theme;
+pub use trust::{Project, Sensitive};
 
 /// Tokens of one answer where the settings say nothing.
 pub const MAX_TOKENS: u32 = 8192;
@@ -33,25 +36,23 @@ const FILE_MAX: u64 = 1024 * 1024;
 /// Reads the user's and the project's settings, the later over the earlier.
 ///
 /// # Errors
-/// Names the file, the line and what is wrong with it; for an unknown setting the nearest known one. Also where the
-/// project's file comes with the repository and sets what only the person may.
-pub fn load(root: &Path) -> Result<Settings> {
+/// Names the file, the line and what is wrong with it; for an unknown setting the nearest known one.
+pub fn load(root: &Path) -> Result<Loaded> {
     let mut settings = Settings::default();
+    let mut project = Project::default();
     for path in files(root) {
-        match plain::read_text(&path, FILE_MAX) {
-            Ok(text) => {
-                let later = Settings::parse(&text, &path)?;
-                if path == root.join(PROJECT_FILE) {
-                    brought::refuse(root, toml::from_str::<toml::Table>(&text)?.keys())?;
+        match plain::read(&path, FILE_MAX) {
+            Ok(bytes) => {
+                let text = String::from_utf8_lossy(&bytes);
+                let mut later = Settings::parse(&text, &path)?;
+                if Some(&path) != user_file().as_ref() {
+                    refuse_own(&later, &path)?;
                 }
-                // What a key does is in the fingers of the person, and no project's business.
-                if !later.keys.is_empty() && Some(&path) != user_file().as_ref() {
-                    let own = user_file().unwrap_or_default();
-                    bail!(
-                        "{}: a project can not change what your keys do: [keys] belongs into {}",
-                        path.display(),
-                        own.display()
-                    );
+                if path == root.join(PROJECT_FILE) {
+                    // The same bytes are judged, hashed and used: a file that changes meanwhile gains nothing.
+                    let mut table: toml::Table = toml::from_str(&text)?;
+                    project = trust::judge(root, &bytes, &mut table);
+                    later = Settings::parse(&toml::to_string(&table)?, &path)?;
                 }
                 settings = settings.overlaid(later);
                 themes::check(&settings, &path)?;
@@ -60,7 +61,31 @@ pub fn load(root: &Path) -> Result<Settings> {
             Err(e) => bail!("{} can not be read: {}", path.display(), words::why(&e)),
         }
     }
-    Ok(settings)
+    Ok(Loaded { settings, project })
+}
+
+/// What the settings files say.
+#[derive(Debug, Clone, Default)]
+pub struct Loaded {
+    /// The settings that apply.
+    pub settings: Settings,
+    /// What becomes of those of the project that need approval.
+    pub project: Project,
+}
+
+/// Refuses what only the user's own file may set, approved or not.
+fn refuse_own(settings: &Settings, path: &Path) -> Result<()> {
+    let own = user_file().unwrap_or_default();
+    let (shown, own) = (path.display(), own.display());
+    if !settings.keys.is_empty() {
+        bail!("{shown}: a project cannot change your key bindings: move [keys] to {own}");
+    }
+    if settings.pass_env.is_some() {
+        bail!(
+            "{shown}: a project cannot choose which of your variables commands see: pass_env belongs into {own}"
+        );
+    }
+    Ok(())
 }
 
 /// The settings files for `root`, whether they are there or not; the later over the earlier.

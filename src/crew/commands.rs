@@ -1,19 +1,17 @@
 //! Commands as the crew carries them out.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::obey::Obeys;
 use super::{Shared, lock};
 use crate::agent::driver::{Control, blocking};
-use crate::domain::chat::Block;
-use crate::domain::ids::{LetterId, Name};
+use crate::domain::ids::{LetterId, Name, PromptId};
 use crate::domain::mail::{Letter, LetterKind};
 use crate::domain::request::{Asking, Decision, RequestKind, Verdict};
 use crate::domain::stamp::Stamp;
 use crate::protocol::Command;
-use crate::protocol::event::EventKind;
-use crate::store::{Post, Roster, StoreError};
+use crate::protocol::event::{EventKind, Level};
+use crate::store::{PROMPTS_MAX, Post, QueuedPrompt, Roster, StoreError};
 
 impl Obeys for Shared {
     async fn carry_out(self: &Arc<Self>, command: Command) -> Result<(), String> {
@@ -62,16 +60,20 @@ async fn prompt(shared: &Arc<Shared>, to: Name, text: String) -> Result<(), Stri
     if !to.is_lead() {
         return write_to_mate(shared, &to, &text).await;
     }
-    let handle = shared.handle(&to).ok_or("the lead is not running")?;
-    shared.queued.fetch_add(1, Ordering::SeqCst);
-    let blocks = vec![Block::text(text.clone())];
-    if handle.control.try_send(Control::Say(blocks)).is_err() {
-        shared.queued.fetch_sub(1, Ordering::SeqCst);
+    if shared.handle(&to).is_none() {
+        return Err("the lead is not running".into());
+    }
+    if shared.prompts.waiting() >= PROMPTS_MAX {
         return Err("The lead has too many messages waiting: let it work first.".into());
     }
-    shared
-        .publish(EventKind::Prompted { agent: to, text })
-        .await;
+    let id = PromptId((shared.new_id)());
+    let queue = Arc::clone(&shared.prompts);
+    let written = blocking(move || queue.push(QueuedPrompt { id, text })).await;
+    if let Err(error) = written {
+        let text = format!("A message for the lead waits in memory only: {error}");
+        shared.notice(Level::Warn, text).await;
+    }
+    shared.changed();
     Ok(())
 }
 
@@ -81,13 +83,6 @@ async fn write_to_mate(shared: &Arc<Shared>, to: &Name, text: &str) -> Result<()
     blocking(move || send_to_member(&roster, &post, &letter))
         .await
         .map_err(|e| e.to_string())?;
-    let agent = to.clone();
-    shared
-        .publish(EventKind::Prompted {
-            agent,
-            text: text.into(),
-        })
-        .await;
     shared.changed();
     Ok(())
 }

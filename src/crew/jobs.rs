@@ -15,6 +15,7 @@ use crate::process::{self, Ended, Keep, Leftovers};
 use crate::protocol::event::EventKind;
 use crate::store::Transcript;
 use crate::tools::host::JobOrder;
+use crate::tools::reach;
 
 /// Most jobs that run at once, of all agents.
 const RUNNING_MAX: usize = 16;
@@ -163,6 +164,7 @@ async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: Cancellatio
         .publish(EventKind::JobChanged { job: job.clone() })
         .await;
     let work = process::Job {
+        reach: reach::of(shared.guard.as_deref(), &order.agent, &order.command),
         argv: process::shell(order.command),
         dir: order.workdir,
         timeout: order.timeout,

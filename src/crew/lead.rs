@@ -122,7 +122,7 @@ async fn live(shared: Arc<Shared>, mut outfit: Outfit, first: Option<Vec<Block>>
                 if changed.is_err() {
                     return;
                 }
-                let heard = outfit.handle.desk.has_results();
+                let heard = outfit.handle.desk.has_results() || shared.prompts.is_waiting();
                 if !heard && !shared.has_mail(&Name::lead()).await {
                     continue;
                 }
@@ -162,8 +162,10 @@ pub async fn work(
 }
 
 impl Shared {
-    /// Whether something waits for the lead: letters, or news of what its team has done.
+    /// Whether something waits for the lead: prompts, letters, or news of what its team has done.
     pub(super) async fn lead_has_news(self: &Arc<Self>) -> bool {
-        self.news.load(Ordering::SeqCst) > 0 || self.has_mail(&Name::lead()).await
+        self.prompts.is_waiting()
+            || self.news.load(Ordering::SeqCst) > 0
+            || self.has_mail(&Name::lead()).await
     }
 }

@@ -53,7 +53,7 @@ use crate::domain::worktree::CheckedOut;
 use crate::process::guard::Guard;
 use crate::protocol::event::{EventKind, Level, Setup};
 use crate::protocol::{Command, Publisher};
-use crate::store::{Board, Post, Requests, Roster, Skills, StoreError};
+use crate::store::{Board, Post, PromptQueue, Requests, Roster, Skills, StoreError};
 pub use parts::{Deciders, Parts, Start};
 pub use trees::MergeRule;
 pub use undecided::REMINDERS_MAX;
@@ -92,6 +92,7 @@ struct Handle {
 struct Shared {
     root: PathBuf,
     setup: Mutex<Setup>,
+    agents_max: usize,
     engine: EngineSlot,
     prices: BTreeMap<String, Price>,
     deciders: Deciders,
@@ -109,6 +110,8 @@ struct Shared {
     board: Board,
     post: Post,
     requests: Requests,
+    /// The prompts that wait for the lead.
+    prompts: Arc<PromptQueue>,
     roster: Roster,
     /// The worktrees; `None`: everybody works in the root.
     trees: Option<trees::Trees>,
@@ -139,7 +142,7 @@ struct Shared {
     pulse: watch::Sender<u64>,
     /// How often an agent began to work; the rest detector compares two readings.
     begun: AtomicU64,
-    /// Prompts that were accepted and have not reached their agent yet.
+    /// Words of the crew that were sent to the lead and have not reached it yet.
     queued: AtomicUsize,
     /// How much the crew itself is at.
     chores: AtomicUsize,
@@ -172,16 +175,22 @@ impl Crew {
         // Git is asked beside the rest: it takes longer than everything before the first look of the person.
         let asked = start::ask_git(&parts);
         let graph = start::first_look(&parts, &board).await;
-        let (trees, without) = start::heard_of_git(asked).await;
+        let heard = start::heard_of_git(asked).await;
         let shared = Arc::new(Shared {
             head: tokio::sync::Mutex::default(),
-            trees,
+            trees: heard.trees,
             board,
             post: Post::open(&parts.root),
             requests: Requests::open(&parts.root),
+            prompts: Arc::new(PromptQueue::open(
+                &parts.root,
+                &parts.setup.session,
+                parts.publisher.redactor(),
+            )),
             roster: Roster::open(&parts.root),
             root: parts.root,
             setup: Mutex::new(parts.setup),
+            agents_max: parts.agents_max,
             engine: Arc::new(RwLock::new(parts.engine)),
             prices: parts.prices,
             deciders: parts.deciders,
@@ -222,9 +231,8 @@ impl Crew {
             new_id: parts.new_id,
             jitter: parts.jitter,
         });
-        if let Some(why) = without {
-            let text = format!("Everybody works in the directory itself, without worktrees: {why}");
-            shared.notice(Level::Info, text).await;
+        for (level, text) in heard.notices {
+            shared.notice(level, text).await;
         }
         shared.tell_limits().await;
         shared.tell_of_unknown_price().await;

@@ -172,7 +172,8 @@ mod tests {
             text: "hello".into(),
         };
         let to = Name::lead();
-        let refused = EventKind::refused(Asked::Prompt { to }, "no");
+        let text = "hello".into();
+        let refused = EventKind::refused(Asked::Prompt { to, text }, "no");
         for command in slow_ones {
             commands.send(command).await.unwrap();
             commands.send(prompt()).await.unwrap();

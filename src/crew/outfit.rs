@@ -106,10 +106,12 @@ impl Shared {
             .collect();
         let specs = tools
             .iter()
-            .map(|t| ToolSpec {
-                name: t.name.into(),
-                text: t.text.trim().into(),
-                schema: (t.schema)(),
+            .map(|t| {
+                ToolSpec::new(
+                    t.name,
+                    table::text(t, &tools, self.tool_timeout),
+                    &(t.schema)(),
+                )
             })
             .collect();
         let desk = Arc::new(Desk::new(order.gate));
@@ -141,12 +143,14 @@ impl Shared {
                 timeout: self.tool_timeout,
                 redactor: self.publisher.redactor().clone(),
                 guard: self.guard.clone(),
+                snapshots: Arc::default(),
                 clock: self.clock,
             },
             meter: Arc::new(CrewMeter(Arc::clone(self))),
             publisher: self.publisher.clone(),
             // Nobody can write to a subagent.
             post: order.name.parent().is_none().then(|| self.post.clone()),
+            prompts: order.name.is_lead().then(|| Arc::clone(&self.prompts)),
             board: self.board.clone(),
             identity: order.identity,
             compact_at: self.compact_at,

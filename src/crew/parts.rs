@@ -58,6 +58,8 @@ pub struct Parts {
     pub deciders: Deciders,
     /// Most calls of the model in flight; the model in `engine` keeps to it.
     pub calls_max: usize,
+    /// Most teammates at a time.
+    pub agents_max: usize,
     /// How much the agents may use before the person is asked.
     pub ceilings: Ceilings,
     /// The standing rules for tool calls.

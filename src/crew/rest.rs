@@ -89,6 +89,7 @@ pub fn is_news(graph: &TaskGraph, conversation: &[Message]) -> bool {
 impl Shared {
     fn all_rest(&self) -> bool {
         self.queued.load(Ordering::SeqCst) == 0
+            && !self.prompts.is_waiting()
             && self.chores.load(Ordering::SeqCst) == 0
             && !self.jobs.is_running(None)
             && lock(&self.agents)

@@ -14,27 +14,51 @@ use crate::store::{Board, StoreError, Which, Worktrees};
 pub(super) struct Asked {
     rule: MergeRule,
     door: Worktrees,
-    answer: JoinHandle<Result<(), StoreError>>,
+    answer: JoinHandle<Result<Vec<String>, StoreError>>,
 }
 
-/// Asks git whether there can be worktrees; `None`: nobody wants any.
+/// What git said about worktrees.
+pub(super) struct Heard {
+    pub(super) trees: Option<Trees>,
+    /// What to tell the user: what was repaired, or why there are no worktrees.
+    pub(super) notices: Vec<(Level, String)>,
+}
+
+/// Asks git whether there can be worktrees, and repairs what killed gits have left in the repository; `None`: no one
+/// wants any.
 pub(super) fn ask_git(parts: &Parts) -> Option<Asked> {
     let rule = parts.worktrees?;
     let door = Worktrees::open(&parts.root);
-    let check = door.clone();
-    let answer = tokio::spawn(blocking(move || check.check()));
+    let (check, now) = (door.clone(), (parts.clock)());
+    let answer = tokio::spawn(blocking(move || {
+        check.check()?;
+        // What cannot be repaired is no reason to go without worktrees.
+        let failed = |why: StoreError| vec![format!("not all could be repaired: {why}")];
+        Ok(check.repair(now).unwrap_or_else(failed))
+    }));
     Some(Asked { rule, door, answer })
 }
 
-/// The worktrees, or why there are none although somebody wants them.
-pub(super) async fn heard_of_git(asked: Option<Asked>) -> (Option<Trees>, Option<String>) {
+/// The answer of git.
+pub(super) async fn heard_of_git(asked: Option<Asked>) -> Heard {
     let Some(Asked { rule, door, answer }) = asked else {
-        return (None, None);
+        let (trees, notices) = (None, Vec::new());
+        return Heard { trees, notices };
     };
-    match answer.await {
-        Ok(Ok(())) => (Some(Trees::new(door, rule)), None),
-        Ok(Err(why)) => (None, Some(why.to_string())),
-        Err(why) => (None, Some(why.to_string())),
+    let why = match answer.await {
+        Ok(Ok(repaired)) => {
+            let line = |text| (Level::Info, format!("Repaired after a kill: {text}"));
+            let notices = repaired.into_iter().map(line).collect();
+            let trees = Some(Trees::new(door, rule));
+            return Heard { trees, notices };
+        }
+        Ok(Err(why)) => why.to_string(),
+        Err(why) => why.to_string(),
+    };
+    let text = format!("Everybody works in the directory itself, without worktrees: {why}");
+    Heard {
+        trees: None,
+        notices: vec![(Level::Info, text)],
     }
 }
 

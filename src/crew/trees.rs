@@ -192,11 +192,11 @@ impl Shared {
             return String::new();
         };
         let needs = self.branches_of(task).await.unwrap_or_default();
-        let (door, tree) = (trees.door.clone(), name.clone());
+        let (door, tree, now) = (trees.door.clone(), name.clone(), self.now());
         // What it waited for may have been done since; over uncommitted files nothing is merged.
         let looked = blocking(move || {
             let state = door.state(&tree)?;
-            Ok((state, door.bring(&tree, &needs).unwrap_or_default()))
+            Ok((state, door.bring(&tree, &needs, now).unwrap_or_default()))
         });
         let (dirty, ahead, brought) = match looked.await {
             Ok((state, brought)) => (state.dirty, state.ahead, brought),
@@ -279,11 +279,15 @@ impl Shared {
         Ok(())
     }
 
-    /// The same for one who reads the answer; only a conflict is told to everybody.
+    /// The same for the lead, which reads the answer; only a conflict is told to everybody.
+    ///
+    /// # Errors
+    /// Why it is not merged, a conflict included: a call that merged nothing must not look like one that did.
     pub(super) async fn merge(self: &Arc<Self>, id: TaskId) -> Result<String, String> {
         let Tried { level, text, .. } = self.try_merge(id).await?;
         if level == Level::Warn {
             self.notice(level, text.clone()).await;
+            return Err(text);
         }
         Ok(text)
     }

@@ -25,7 +25,7 @@ fn place() -> Place {
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path()).unwrap();
     let bob = Member::new(bob(), "coder");
-    Roster::open(dir.path()).enter(bob).unwrap();
+    Roster::open(dir.path()).enter(bob, 16).unwrap();
     let (publisher, inlet) = bus(|| Stamp(1.0));
     let viewer = Viewer::start(ViewerParts {
         root: dir.path().to_path_buf(),

@@ -43,6 +43,8 @@ pub enum Mend {
         /// Its name.
         name: WorktreeName,
     },
+    /// Repairs what killed gits left in the repository.
+    Repair,
     /// Deletes temporary files of killed writers.
     Sweep {
         /// Which ones.
@@ -61,6 +63,7 @@ impl Mend {
             Mend::Withdraw { request } => format!("Withdraw request {request}?"),
             Mend::RemoveWorktree { name } => format!("Remove worktree {name}?"),
             Mend::ClearStray { name } => format!("Clear .worktrees/{name} away?"),
+            Mend::Repair => "Repair what killed gits left in the repository?".into(),
             Mend::Sweep { files } => format!("Delete {} temporary file(s)?", files.len()),
         }
     }
@@ -95,6 +98,10 @@ impl Mend {
                 Worktrees::open(root).clear_stray(name)?;
                 format!(".worktrees/{name} is cleared away")
             }
+            Mend::Repair => match Worktrees::open(root).repair(now)?.as_slice() {
+                [] => "nothing is left to repair in the repository".into(),
+                repaired => repaired.join("; "),
+            },
             Mend::Sweep { files } => {
                 atomic::sweep(files);
                 format!("{} temporary file(s) are deleted", files.len())

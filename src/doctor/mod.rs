@@ -14,6 +14,7 @@ mod words;
 use std::path::PathBuf;
 
 use crate::domain::stamp::Stamp;
+pub use checks::environment::EnvironmentFacts;
 pub use checks::model::{Asked, ModelFacts, Offer};
 pub use checks::sandbox::SandboxFacts;
 pub use checks::settings::SettingsFacts;
@@ -35,6 +36,8 @@ pub struct Place {
     pub model: ModelFacts,
     /// What holds the commands of agents.
     pub sandbox: SandboxFacts,
+    /// Which variables they do not see.
+    pub environment: EnvironmentFacts,
 }
 
 /// Whether a crew runs in the root.
@@ -53,6 +56,7 @@ const TABLE: &[fn(&Place) -> Vec<Finding>] = &[
     checks::git::look,
     checks::terminal::look,
     checks::sandbox::look,
+    checks::environment::look,
     checks::watches::look,
     checks::disk::look,
     checks::crew::look,
@@ -60,6 +64,7 @@ const TABLE: &[fn(&Place) -> Vec<Finding>] = &[
     checks::tasks::look,
     checks::requests::look,
     checks::mail::look,
+    checks::leftovers::look,
     checks::worktrees::look,
     checks::files::look,
     checks::records::look,

@@ -1,5 +1,6 @@
 //! A conversation with a model, and the rule that each tool call has exactly one result.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,32 @@ pub struct ToolCall {
     /// The text that the model sent as input where it was not a JSON object, bounded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken: Option<String>,
+}
+
+/// Most characters of a tool's name: the vendors refuse a conversation with a longer one.
+const TOOL_NAME_MAX: usize = 64;
+
+/// Whether the vendors take `name` as the name of a tool: letters, digits, `_` and `-`.
+pub fn is_tool_name(name: &str) -> bool {
+    let is_known = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    (1..=TOOL_NAME_MAX).contains(&name.len()) && name.bytes().all(is_known)
+}
+
+/// The name under which a call is sent: a valid one as it is, else one that is made of it and ends with `_`, so that it
+/// is no tool's.
+pub fn sent_name(name: &str) -> Cow<'_, str> {
+    if is_tool_name(name) {
+        return name.into();
+    }
+    let known = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '-' {
+            c
+        } else {
+            '_'
+        }
+    };
+    let kept = name.chars().take(TOOL_NAME_MAX - 1).map(known);
+    kept.chain(['_']).collect::<String>().into()
 }
 
 /// How a tool call ended, for the model and the screen.
@@ -209,6 +236,23 @@ mod tests {
             input: Value::Object(serde_json::Map::new()),
             broken: None,
         })
+    }
+
+    #[test]
+    fn a_name_that_no_vendor_takes_is_sent_as_one_that_is_no_tools() {
+        for name in ["bash", "read_file", "a-B_9", &"x".repeat(64)] {
+            assert_eq!(sent_name(name), name);
+        }
+        for (name, sent) in [
+            ("", "_"),
+            ("read file", "read_file_"),
+            ("a\n\u{1b}[2J", "a___2J_"),
+            ("\u{1f600}", "__"),
+        ] {
+            assert_eq!(sent_name(name), sent);
+        }
+        let long = sent_name(&"x".repeat(65)).into_owned();
+        assert!(is_tool_name(&long) && long.ends_with("x_"), "{long}");
     }
 
     fn result(id: &str) -> Block {

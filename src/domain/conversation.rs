@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::chat::{Block, Message, Outcome, Role};
-use super::ids::{CallId, JobId};
+use super::ids::{CallId, JobId, PromptId};
 use super::todo::TodoList;
 use super::usage::Usage;
 
@@ -25,6 +25,9 @@ pub enum Record {
         inbox: Option<u64>,
         /// The background jobs whose end it tells.
         ended: Vec<JobId>,
+        /// The prompts that it holds and that waited in the queue.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        prompts: Vec<PromptId>,
     },
     /// Any other message of the conversation.
     Message(Message),
@@ -32,6 +35,11 @@ pub enum Record {
     Inbox {
         /// In bytes.
         inbox: u64,
+    },
+    /// Prompts that stand in the messages before and may still be in the queue on disk.
+    Prompts {
+        /// Their ids.
+        prompts: Vec<PromptId>,
     },
     /// The todo list from here on.
     Todo {
@@ -120,6 +128,8 @@ pub struct Conversation {
     pub plan: PlanState,
     /// How far the inbox stands in the messages, in bytes; `None`: not known.
     pub inbox: Option<u64>,
+    /// The prompts of the queue that stand in the messages.
+    pub prompts: Vec<PromptId>,
     /// Whether the last turn had ended.
     pub turn: TurnState,
 }
@@ -134,9 +144,11 @@ impl Conversation {
                     message,
                     inbox,
                     ended,
+                    prompts,
                 } => {
                     all.turn = TurnState::Open;
                     all.join(message);
+                    all.prompts.extend(prompts);
                     all.inbox = inbox.or(all.inbox);
                     all.lost_jobs.retain(|(id, _)| !ended.contains(id));
                 }
@@ -145,6 +157,7 @@ impl Conversation {
                     all.join(message);
                 }
                 Record::Inbox { inbox } => all.inbox = Some(inbox),
+                Record::Prompts { prompts } => all.prompts.extend(prompts),
                 Record::Todo { todo } => all.todo = todo,
                 Record::Spent { spent, cost, calls } => {
                     all.spent = spent;
@@ -331,9 +344,11 @@ mod tests {
             message: Message::user(vec![Block::text("it ended")]),
             inbox: Some(3),
             ended: vec![JobId("j1".into())],
+            prompts: vec![PromptId("p1".into())],
         };
         let all = Conversation::of([job(JobState::Began), told, said("on")]);
         assert_eq!((all.lost_jobs, all.inbox), (vec![], Some(3)));
+        assert_eq!(all.prompts, vec![PromptId("p1".into())]);
     }
 
     #[test]
@@ -345,8 +360,12 @@ mod tests {
                 message: Message::user(vec![Block::text("<inbox>")]),
                 inbox: Some(7),
                 ended: vec![JobId("j".into())],
+                prompts: vec![PromptId("p".into())],
             },
             Record::Inbox { inbox: 7 },
+            Record::Prompts {
+                prompts: vec![PromptId("p".into())],
+            },
             Record::Todo {
                 todo: TodoList::default(),
             },

@@ -200,6 +200,10 @@ text_id!(
     LetterId
 );
 text_id!(
+    /// The id of a prompt that waits for the lead.
+    PromptId
+);
+text_id!(
     /// A request's id (plan, shutdown, permission); the name of its file. Letters, digits, `-`, `_`.
     RequestId
 );

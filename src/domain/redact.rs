@@ -17,6 +17,7 @@
 
 mod shapes;
 mod stream;
+mod tokens;
 
 use std::borrow::Cow;
 use std::sync::Arc;

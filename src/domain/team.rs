@@ -8,8 +8,24 @@ use serde_json::{Map, Value};
 use super::ids::Name;
 use super::stamp::Stamp;
 
-/// Most teammates at a time.
-pub const TEAM_MAX: usize = 16;
+/// Most teammates at a time that a setting may allow.
+pub const AGENTS_MAX: usize = 500;
+/// Teammates that any machine can hold.
+const AGENTS_MIN: usize = 4;
+/// Teammates for each core: most of the time they wait for a model.
+const AGENTS_PER_CORE: usize = 8;
+/// Memory for each teammate with the programs that it runs, in MiB.
+const AGENT_MIB: u64 = 512;
+
+/// Most teammates at a time where no setting says it: by the cores of the machine, and by its memory in MiB, where that
+/// is known.
+pub fn agents_for(cores: usize, memory: Option<u64>) -> usize {
+    let by_cores = cores.saturating_mul(AGENTS_PER_CORE);
+    let by_memory = memory.map_or(by_cores, |mib| {
+        usize::try_from(mib / AGENT_MIB).unwrap_or(usize::MAX)
+    });
+    by_cores.min(by_memory).clamp(AGENTS_MIN, AGENTS_MAX)
+}
 
 /// Most members that the refusal of an unknown name lists.
 const NAMED_MAX: usize = 32;
@@ -138,8 +154,10 @@ pub enum TeamError {
     #[error("'{0}' is currently {1}: write to it with send_message, or choose another name")]
     Busy(Name, MemberStatus),
     /// Too many members that are not gone.
-    #[error("the team is full ({TEAM_MAX} teammates): shut one down first")]
-    Full,
+    #[error(
+        "the team is full ({0} teammates): shut one down first; the user can allow more with the setting agents_max"
+    )]
+    Full(usize),
     /// Nobody of that name; the members that there are.
     #[error("no teammate is called '{name}': the team has {members}")]
     Unknown {
@@ -156,18 +174,22 @@ impl Team {
         self.members.iter().find(|m| m.name.same(name))
     }
 
-    /// Adds a member, or takes one back in who was gone.
-    pub fn enter(&mut self, member: Member) -> Result<(), TeamError> {
+    /// Adds a member, or takes one back in who was gone; `most` may be present then.
+    pub fn enter(&mut self, member: Member, most: usize) -> Result<(), TeamError> {
+        let is_full = self.present().count() >= most;
         if let Some(there) = self.members.iter_mut().find(|m| m.name.same(&member.name)) {
             if there.status != MemberStatus::Shutdown {
                 return Err(TeamError::Busy(there.name.clone(), there.status));
+            }
+            if is_full {
+                return Err(TeamError::Full(most));
             }
             let extra = std::mem::take(&mut there.extra);
             *there = Member { extra, ..member };
             return Ok(());
         }
-        if self.present().count() >= TEAM_MAX {
-            return Err(TeamError::Full);
+        if is_full {
+            return Err(TeamError::Full(most));
         }
         self.members.push(member);
         Ok(())
@@ -241,6 +263,9 @@ pub enum Activity {
         /// The number of the next try, counted from 1 for the first repeat. 0: its call waits for the back-off
         /// of another agent.
         attempt: u32,
+        /// Most tries of the call, the first included; 0: not known.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        attempts_max: u32,
     },
     /// Its call waits because as many others as may be are in flight.
     Queued {
@@ -298,6 +323,11 @@ impl Activity {
     }
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's form
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -309,24 +339,50 @@ mod tests {
     #[test]
     fn a_name_is_free_again_only_after_shutdown() {
         let mut team = Team::default();
-        team.enter(member("alice")).unwrap();
+        team.enter(member("alice"), 16).unwrap();
         assert!(matches!(
-            team.enter(member("ALICE")),
+            team.enter(member("ALICE"), 16),
             Err(TeamError::Busy(..))
         ));
         team.members[0].status = MemberStatus::Shutdown;
-        team.enter(member("Alice")).unwrap();
+        team.enter(member("Alice"), 16).unwrap();
         assert_eq!(team.members.len(), 1);
+    }
+
+    #[test]
+    fn a_full_team_takes_no_one_in_not_even_one_who_was_gone() {
+        let mut team = Team::default();
+        team.enter(member("alice"), 1).unwrap();
+        team.members[0].status = MemberStatus::Shutdown;
+        team.enter(member("bob"), 1).unwrap();
+        for name in ["alice", "carol"] {
+            let refused = team.enter(member(name), 1);
+            assert_eq!(refused, Err(TeamError::Full(1)), "{name}");
+        }
+    }
+
+    #[test]
+    fn cores_and_memory_say_how_many_teammates_fit() {
+        for (cores, memory, most) in [
+            (1, None, 8),
+            (2, Some(24_000), 16),
+            (16, Some(64_000), 125),
+            (16, Some(4_000), 7),
+            (1, Some(500), 4),
+            (256, None, 500),
+        ] {
+            assert_eq!(agents_for(cores, memory), most, "{cores} {memory:?}");
+        }
     }
 
     #[test]
     fn an_unknown_name_is_answered_with_the_members() {
         let mut team = Team::default();
-        team.enter(member("alice")).unwrap();
+        team.enter(member("alice"), 16).unwrap();
         let text = team.unknown("alcie").to_string();
         assert_eq!(text, "no teammate is called 'alcie': the team has alice");
         team.members[0].status = MemberStatus::Shutdown;
-        team.enter(member("bob")).unwrap();
+        team.enter(member("bob"), 16).unwrap();
         let text = team.unknown("alcie").to_string();
         assert_eq!(
             text,
@@ -337,7 +393,7 @@ mod tests {
     #[test]
     fn that_a_member_was_seen_again_is_no_other_team() {
         let mut team = Team::default();
-        team.enter(member("alice")).unwrap();
+        team.enter(member("alice"), 16).unwrap();
         let mut other = team.clone();
         other.members[0].seen_at = Stamp(5.0);
         assert!(!team.is_other_than(&other));

@@ -178,6 +178,17 @@ pub fn head_and_tail(text: &str, max: usize) -> String {
     )
 }
 
+/// How many bytes [`head_and_tail`] has cut from `text`, by its marks. Text that looks like a mark counts as one.
+pub fn bytes_cut(text: &str) -> usize {
+    let cut = |line: &str| -> Option<usize> {
+        let number = line
+            .strip_prefix("[… ")?
+            .strip_suffix(" bytes cut here …]")?;
+        number.parse().ok()
+    };
+    text.lines().filter_map(cut).fold(0, usize::saturating_add)
+}
+
 fn floor_border(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at -= 1;
@@ -266,6 +277,7 @@ mod tests {
         let long = "é".repeat(100);
         let cut = head_and_tail(&long, 21);
         assert!(cut.contains("bytes cut here"), "{cut}");
+        assert!(bytes_cut(&cut) > 0 && bytes_cut(&long) == 0);
         assert!(cut.starts_with("ééééé\n") && cut.ends_with('é'));
         assert_eq!(head_and_tail("short", 21), "short");
     }

@@ -5,6 +5,7 @@
 //! What each holds: no panic, no stack overflow, an output in proportion to the input, and nothing on the way
 //! to a terminal that the terminal would obey or that a reader could not see.
 
+mod editing;
 mod files;
 mod screen;
 mod story;
@@ -27,6 +28,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("sse", wire::sse),
     ("tool", wire::tool),
     ("script", wire::script),
+    ("edit", editing::edit),
     ("task", files::task),
     ("letters", files::letters),
     ("roster", files::roster),

@@ -5,13 +5,15 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Response};
+use reqwest::{Client, Response, Url};
 use serde_json::Value;
 
-use super::refusal::{asked_wait, chain, refused, root, said};
+use super::refusal::{Vendor, asked_wait, chain, refused, root, said};
 use super::retry::SERVER_LONGEST;
 use super::sse::{SseDecoder, SseEvent};
-use super::{Delta, Fault, ModelError, Reply, is_local};
+use super::surrogates;
+use super::window::ListedWindows;
+use super::{Delta, Fault, ModelError, Reply, is_local, redirect};
 use crate::domain::text::{clip, one_line};
 
 /// How long a connection may take to be made.
@@ -57,10 +59,12 @@ pub struct Http {
     client: Client,
     base: String,
     headers: HeaderMap,
-    /// The option that names the address, for hints.
-    key_variable: &'static str,
+    /// Whose wire it speaks, for hints.
+    vendor: Vendor,
     /// How long the server may say nothing.
     silence: Duration,
+    /// The windows that its last list of models told.
+    pub(super) windows: ListedWindows,
 }
 
 impl Http {
@@ -72,7 +76,7 @@ impl Http {
     pub fn new(
         base: &str,
         headers: Vec<(&'static str, String)>,
-        key_variable: &'static str,
+        vendor: Vendor,
         silence: Duration,
     ) -> Result<Http, ModelError> {
         let bad = |what: String| {
@@ -82,7 +86,7 @@ impl Http {
                 "Check --base-url, the key and the settings.",
             )
         };
-        if reqwest::Url::parse(base).is_err() || !base.starts_with("http") {
+        if Url::parse(base).is_err() || !base.starts_with("http") {
             return Err(bad(format!(
                 "'{base}' is not an address like http://127.0.0.1:11434/v1"
             )));
@@ -102,6 +106,7 @@ impl Http {
         let mut builder = Client::builder()
             .connect_timeout(CONNECT)
             .read_timeout(silence)
+            .redirect(redirect::same_origin())
             .user_agent(concat!("crewdeck/", env!("CARGO_PKG_VERSION")));
         if is_local(base) {
             builder = builder.no_proxy();
@@ -113,8 +118,9 @@ impl Http {
             client,
             base: base.trim_end_matches('/').into(),
             headers: map,
-            key_variable,
+            vendor,
             silence,
+            windows: ListedWindows::default(),
         })
     }
 
@@ -142,6 +148,8 @@ impl Http {
                 .or_else(|| m.get("model"))?;
             Some(clip(name.as_str()?, 200))
         };
+        let named = list.iter().filter_map(|m| Some((name(m)?, m)));
+        self.windows.learn(named);
         Ok(list.iter().filter_map(name).take(500).collect())
     }
 
@@ -224,6 +232,9 @@ impl Http {
         if status.is_success() {
             return Ok(response);
         }
+        if status.is_redirection() {
+            return Err(redirect::refused(&self.base, &response));
+        }
         let headers = response.headers().clone();
         let body = self.bounded(response).await.unwrap_or_default();
         let mut error = refused(
@@ -231,7 +242,7 @@ impl Http {
             &said(&body),
             model,
             &self.base,
-            self.key_variable,
+            self.vendor,
         );
         error.wait = asked_wait(&headers);
         if let Some(wait) = error.wait.filter(|w| *w > SERVER_LONGEST) {
@@ -248,7 +259,8 @@ impl Http {
 
     async fn json(&self, response: Response) -> Result<Value, ModelError> {
         let bytes = self.bounded(response).await?;
-        serde_json::from_slice(&bytes).map_err(|_| garbled("something that is not JSON"))
+        surrogates::parse_whole(&String::from_utf8_lossy(&bytes))
+            .map_err(|_| garbled("something that is not JSON"))
     }
 
     async fn bounded(&self, response: Response) -> Result<Vec<u8>, ModelError> {

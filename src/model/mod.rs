@@ -5,11 +5,16 @@ pub mod governor;
 pub mod http;
 pub mod openai;
 pub mod provider;
+mod redirect;
 mod refusal;
 pub mod retry;
 pub mod script;
 pub mod sse;
+mod surrogates;
+mod tool_schema;
+pub mod window;
 
+pub use redirect::origin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +25,7 @@ use serde_json::Value;
 use crate::domain::chat::{Block, Message};
 use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
+pub use window::Window;
 
 /// A tool as a model is told of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,8 +34,24 @@ pub struct ToolSpec {
     pub name: String,
     /// What it does, in the model's words.
     pub text: String,
+    /// The JSON schema of its input, as all servers take it.
+    schema: Value,
+}
+
+impl ToolSpec {
+    /// A tool whose input has this JSON schema. The schema is brought into the strict form that all servers take.
+    pub fn new(name: impl Into<String>, text: impl Into<String>, schema: &Value) -> ToolSpec {
+        ToolSpec {
+            name: name.into(),
+            text: text.into(),
+            schema: tool_schema::strict(schema),
+        }
+    }
+
     /// The JSON schema of its input.
-    pub schema: Value,
+    pub fn schema(&self) -> &Value {
+        &self.schema
+    }
 }
 
 /// One call of a model.
@@ -138,6 +160,8 @@ pub enum Fault {
     Garbled,
     /// Nothing came for too long.
     Timeout,
+    /// The server sends the request on to another address (3xx), where nothing is sent.
+    Redirected,
     /// The script has no rule for this turn.
     Script,
 }
@@ -155,6 +179,7 @@ impl Fault {
             | Fault::ContextTooLong
             | Fault::Cut
             | Fault::Timeout
+            | Fault::Redirected
             | Fault::Script => false,
         }
     }
@@ -209,6 +234,11 @@ pub trait Model: Send + Sync {
 
     /// The names of the models that the server offers.
     fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>>;
+
+    /// The window of a model as the server told it in the last list that was asked for. Asks nothing.
+    fn listed_window(&self, _name: &str) -> Option<Window> {
+        None
+    }
 }
 
 /// Most bytes of a tool call's input that is not JSON that are kept.
@@ -221,7 +251,7 @@ pub(crate) fn input_of(text: &str) -> (Value, Option<String>) {
     if text.trim().is_empty() {
         return (empty(), None);
     }
-    match serde_json::from_str::<Value>(text) {
+    match surrogates::parse_whole(text) {
         Ok(value) if value.is_object() => (value, None),
         Ok(Value::Null) => (empty(), None),
         Ok(_) | Err(_) => (
@@ -229,6 +259,14 @@ pub(crate) fn input_of(text: &str) -> (Value, Option<String>) {
             Some(crate::domain::text::head_and_tail(text, BROKEN_MAX)),
         ),
     }
+}
+
+/// Most characters of a name or an id that an answer has. The longest that mean something are a fraction of it.
+const LABEL_MAX: usize = 256;
+
+/// A name or an id from an answer, bounded.
+pub(crate) fn label(text: &str) -> String {
+    crate::domain::text::clip(text, LABEL_MAX)
 }
 
 /// Most tokens that one answer can have to do with; larger figures are mistakes of a server.

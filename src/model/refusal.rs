@@ -9,15 +9,41 @@ use serde_json::Value;
 use super::{Fault, ModelError};
 use crate::domain::text::{clip, one_line};
 
+/// Most characters of a server's words that an error repeats.
+pub const SAID_MAX: usize = 300;
+
+/// Whose wire a server speaks: errors name its variable and its settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Vendor {
+    /// Anthropic Messages.
+    Anthropic,
+    /// Chat Completions.
+    OpenAi,
+    /// No server: the scripted model.
+    Script,
+}
+
+impl Vendor {
+    /// What holds the key, for hints.
+    fn key(self) -> &'static str {
+        match self {
+            Vendor::Anthropic => "ANTHROPIC_API_KEY",
+            Vendor::OpenAi => "OPENAI_API_KEY",
+            Vendor::Script => "the key",
+        }
+    }
+}
+
 /// A refusal of the server, in words that help.
-pub fn refused(code: u16, said: &str, model: &str, base: &str, key: &str) -> ModelError {
+pub fn refused(code: u16, said: &str, model: &str, base: &str, vendor: Vendor) -> ModelError {
+    let key = vendor.key();
     let lower = said.to_lowercase();
     let words = if said.is_empty() {
         String::new()
     } else {
         format!(": {said}")
     };
-    if let Some(setting) = header_setting(code, &lower) {
+    if let Some(setting) = header_setting(code, &lower, vendor) {
         return ModelError::new(
             Fault::Auth,
             format!("the server refused the request ({code}){words}"),
@@ -44,13 +70,23 @@ pub fn refused(code: u16, said: &str, model: &str, base: &str, key: &str) -> Mod
             format!("the key was refused ({code}){words}"),
             format!(
                 "Check {key}: export the right key, then start crewdeck again.{}",
-                other_header(&lower)
+                other_header(&lower, vendor)
             ),
         ),
         404 => (
             Fault::UnknownModel,
             format!("'{model}' was not found at {base} (404){words}"),
             "Name one that it has: /model in the dashboard lists them, --model NAME sets it. Or name another address with --base-url.".into(),
+        ),
+        // As the vendors' own programs do, these are tried again.
+        408 | 409 => (
+            Fault::Timeout,
+            if code == 408 {
+                format!("the server gave up waiting (408){words}")
+            } else {
+                format!("the server was busy with another request of this conversation (409){words}")
+            },
+            "Try again later; the conversation is as it was.".into(),
         ),
         429 => (
             Fault::RateLimited,
@@ -65,7 +101,7 @@ pub fn refused(code: u16, said: &str, model: &str, base: &str, key: &str) -> Mod
         _ => (
             Fault::BadRequest,
             format!("the server refused the request ({code}){words}"),
-            field_hint(&lower),
+            field_hint(&lower, vendor).into(),
         ),
     };
     ModelError::new(fault, text, hint)
@@ -75,7 +111,7 @@ pub fn refused(code: u16, said: &str, model: &str, base: &str, key: &str) -> Mod
 pub fn error_for_status(code: u16, said: &str, model: &str, wait: Option<Duration>) -> ModelError {
     ModelError {
         wait,
-        ..refused(code, said, model, "the script", "the key")
+        ..refused(code, said, model, "the script", Vendor::Script)
     }
 }
 
@@ -90,7 +126,7 @@ pub fn said(body: &[u8]) -> String {
     } else {
         text
     };
-    clip(&one_line(text.trim()), 300)
+    clip(&one_line(text.trim()), SAID_MAX)
 }
 
 /// The words of an error object, in the shapes that servers use.
@@ -138,8 +174,8 @@ pub fn is_out_of_credit(lower: &str) -> bool {
 const WRONG_KEY: &[&str] = &["invalid x-api-key", "invalid bearer token"];
 
 /// What else may be wrong where a wrong key is named by its header.
-fn other_header(lower: &str) -> &'static str {
-    if WRONG_KEY.iter().any(|words| lower.contains(words)) {
+fn other_header(lower: &str, vendor: Vendor) -> &'static str {
+    if vendor == Vendor::Anthropic && WRONG_KEY.iter().any(|words| lower.contains(words)) {
         " If it is right, the server may want it in the other header: [anthropic] key_header in the settings."
     } else {
         ""
@@ -147,9 +183,10 @@ fn other_header(lower: &str) -> &'static str {
 }
 
 /// The setting to change when a server complains about the header of Anthropic's key or the version.
-fn header_setting(code: u16, lower: &str) -> Option<&'static str> {
+fn header_setting(code: u16, lower: &str, vendor: Vendor) -> Option<&'static str> {
     let is_the_key = WRONG_KEY.iter().any(|words| lower.contains(words));
-    if !matches!(code, 400 | 401) || is_the_key {
+    // The other wire sends its key in one way only.
+    if vendor != Vendor::Anthropic || !matches!(code, 400 | 401) || is_the_key {
         return None;
     }
     if lower.contains("anthropic-version") {
@@ -163,11 +200,16 @@ fn header_setting(code: u16, lower: &str) -> Option<&'static str> {
     names_header.then_some("Set the other header: [anthropic] key_header = \"bearer\" (or \"x-api-key\") in the settings.")
 }
 
-fn field_hint(lower: &str) -> String {
-    if lower.contains("max_completion_tokens") || lower.contains("max_tokens") {
-        return "Set [openai] max_tokens_field (max_tokens or max_completion_tokens), or a smaller max_tokens.".into();
+/// The setting to change when a server complains about the bound of an answer.
+fn field_hint(lower: &str, vendor: Vendor) -> &'static str {
+    let names_field = lower.contains("max_completion_tokens") || lower.contains("max_tokens");
+    match vendor {
+        Vendor::OpenAi if names_field => {
+            "Set [openai] max_tokens_field in the settings (max_tokens or max_completion_tokens), or a smaller max_tokens at their top."
+        }
+        Vendor::Anthropic if names_field => "Set a smaller max_tokens at the top of the settings.",
+        Vendor::OpenAi | Vendor::Anthropic | Vendor::Script => "",
     }
-    String::new()
 }
 
 /// How long a server asks to wait: `retry-after-ms`, then `retry-after` in seconds or as a date.

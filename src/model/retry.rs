@@ -4,40 +4,53 @@ use std::time::Duration;
 
 use super::{Fault, ModelError, Server};
 
-/// Most tries of one call, the first included. With waits of our own choice that is nine minutes: an outage of
-/// a server should not end the work of a team that nobody watches.
-pub const TRIES_MAX: u32 = 16;
-/// The first wait; each further one is twice as long.
+/// Most tries of one call, the first included. With waits of our own choice they last five minutes: an outage of a
+/// server should not end the work of a team that nobody watches, and few tries do not add to its load.
+pub const TRIES_MAX: u32 = 8;
+/// Longest sum of the waits of one call, with those that the server asks for.
+pub const WAITS_MAX: Duration = Duration::from_secs(15 * 60);
+/// The first wait; each further one is [`GROWTH`] times as long.
 const FIRST: Duration = Duration::from_millis(500);
+/// By how much each wait is longer than the one before.
+const GROWTH: u32 = 3;
 /// The longest wait of our own choice.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_secs(120);
 /// The longest wait that a server may ask for; past it the call fails with the server's words.
 pub const SERVER_LONGEST: Duration = Duration::from_secs(600);
 
-/// The failed tries of one call, in order; at most [`TRIES_MAX`].
+/// The failed tries of one call, in order; at most [`TRIES_MAX`], and for how long was waited after them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tries(Vec<Fault>);
+pub struct Tries {
+    faults: Vec<Fault>,
+    waited: Duration,
+}
 
 impl Tries {
     /// How many there were.
     pub fn count(&self) -> u32 {
-        u32::try_from(self.0.len()).unwrap_or(u32::MAX)
+        u32::try_from(self.faults.len()).unwrap_or(u32::MAX)
     }
 
     /// How many there were of one kind.
     fn of(&self, fault: Fault) -> u32 {
-        let same = self.0.iter().filter(|f| **f == fault);
+        let same = self.faults.iter().filter(|f| **f == fault);
         u32::try_from(same.count()).unwrap_or(u32::MAX)
     }
 
-    /// Notes another one.
-    pub fn add(&mut self, fault: Fault) {
-        self.0.push(fault);
+    /// Notes another one, and the wait that follows it.
+    pub fn add(&mut self, fault: Fault, wait: Option<Duration>) {
+        self.faults.push(fault);
+        self.waited = self.waited.saturating_add(wait.unwrap_or_default());
+    }
+
+    /// How long was waited between them.
+    pub fn waited(&self) -> Duration {
+        self.waited
     }
 }
 
-/// The wait before the next try of one call, or `None` when the call has failed for good: too often in all, or
-/// too often in the same way. (A cut answer behind two refusals is a first cut, and not a third failure of its
+/// The wait before the next try of one call, or `None` when the call has failed for good: too often in all, too
+/// often in the same way, or for too long. (A cut answer behind two refusals is a first cut, and not a third failure of its
 /// kind.)
 ///
 /// `failed` are the tries before this one; `jitter` in 0..1 spreads the repeats of many agents over the last
@@ -47,11 +60,17 @@ pub fn wait(error: &ModelError, failed: &Tries, jitter: f64) -> Option<Duration>
         return None;
     }
     let pause = pause(error, failed.count(), jitter)?;
-    match error.wait {
+    let wait = match error.wait {
         // All wait that long: the governor has reckoned with what was before.
-        Some(shared) if concerns_all(error) && !shared.is_zero() => Some(shared),
-        Some(_) | None => Some(pause),
-    }
+        Some(shared) if concerns_all(error) && !shared.is_zero() => shared,
+        Some(_) | None => pause,
+    };
+    (failed.waited + wait <= WAITS_MAX).then_some(wait)
+}
+
+/// Most tries of a call that fails like this, the first included.
+pub fn most(error: &ModelError) -> u32 {
+    tries(error).min(TRIES_MAX)
 }
 
 /// The wait after a failure, however often there has been one: `failed` times before this one. `None`: it
@@ -65,7 +84,7 @@ pub fn pause(error: &ModelError, failed: u32, jitter: f64) -> Option<Duration> {
     }
     let own = |failed: u32| {
         FIRST
-            .saturating_mul(2u32.saturating_pow(failed))
+            .saturating_mul(GROWTH.saturating_pow(failed))
             .min(LONGEST)
     };
     let spread = own(failed).mul_f64(0.75 + 0.25 * jitter.clamp(0.0, 1.0));
@@ -94,6 +113,7 @@ pub fn concerns_all(error: &ModelError) -> bool {
             | Fault::Cut
             | Fault::Garbled
             | Fault::Timeout
+            | Fault::Redirected
             | Fault::Script,
             _,
         ) => false,
@@ -114,6 +134,7 @@ fn is_passing(fault: Fault) -> bool {
         | Fault::UnknownModel
         | Fault::ContextTooLong
         | Fault::BadRequest
+        | Fault::Redirected
         | Fault::Script => false,
     }
 }
@@ -135,6 +156,7 @@ fn tries(error: &ModelError) -> u32 {
             | Fault::UnknownModel
             | Fault::ContextTooLong
             | Fault::BadRequest
+            | Fault::Redirected
             | Fault::Script,
             _,
         ) => TRIES_MAX,
@@ -163,22 +185,23 @@ mod tests {
         let mut tries = Tries::default();
         let waits = errors.into_iter().map_while(|error| {
             let wait = wait(&error, &tries, 1.0);
-            tries.add(error.fault);
+            tries.add(error.fault, wait);
             wait
         });
         waits.map(|w| w.as_secs_f64()).collect()
     }
 
     fn after(faults: &[Fault]) -> Tries {
-        Tries(faults.to_vec())
+        Tries {
+            faults: faults.to_vec(),
+            waited: Duration::ZERO,
+        }
     }
 
     #[test]
-    fn waits_double_up_to_a_minute_and_end() {
-        let expected: Vec<f64> = [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
-            .into_iter()
-            .chain([60.0; 8])
-            .collect();
+    fn waits_grow_and_end_after_eight_tries_and_five_minutes() {
+        let expected = [0.5, 1.5, 4.5, 13.5, 40.5, 120.0, 120.0];
+        assert!(expected.iter().sum::<f64>() < 301.0);
         for error in [
             error(Fault::RateLimited),
             error(Fault::Server),
@@ -186,8 +209,18 @@ mod tests {
         ] {
             assert_eq!(waits(vec![error; 30]), expected);
         }
+        assert_eq!(most(&error(Fault::Server)), 8);
         let early = wait(&error(Fault::Server), &Tries::default(), 0.0).unwrap();
         assert_eq!(early, Duration::from_millis(375));
+    }
+
+    #[test]
+    fn waits_that_the_server_asks_for_are_bounded_in_sum() {
+        let asks = ModelError {
+            wait: Some(Duration::from_secs(240)),
+            ..error(Fault::Server)
+        };
+        assert_eq!(waits(vec![asks; 30]), [240.0; 3]);
     }
 
     #[test]
@@ -208,9 +241,9 @@ mod tests {
             Fault::Cut,
             Fault::Garbled,
         ];
-        assert_eq!(waits(mixed.map(error)), [0.5, 1.0, 2.0, 4.0, 8.0]);
+        assert_eq!(waits(mixed.map(error)), [0.5, 1.5, 4.5, 13.5, 40.5]);
         let many = mixed.map(known).into_iter().cycle().take(100);
-        assert_eq!(waits(many).len(), 15, "an end in all");
+        assert_eq!(waits(many).len(), 7, "an end in all");
     }
 
     #[test]
@@ -241,13 +274,17 @@ mod tests {
         };
         assert_eq!(
             pauses(30),
-            [30, 500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000]
+            [
+                30, 500, 1500, 4500, 13_500, 40_500, 120_000, 120_000, 120_000
+            ]
         );
         assert_eq!(
             pauses(5000),
-            [5000, 5000, 5000, 5000, 5000, 8000, 16_000, 32_000, 60_000]
+            [
+                5000, 5000, 5000, 5000, 13_500, 40_500, 120_000, 120_000, 120_000
+            ]
         );
-        assert_eq!(pauses(0)[..3], [500, 1000, 2000], "zero is no wait");
+        assert_eq!(pauses(0)[..3], [500, 1500, 4500], "zero is no wait");
     }
 
     #[test]
@@ -283,6 +320,7 @@ mod tests {
             Fault::Auth,
             Fault::UnknownModel,
             Fault::BadRequest,
+            Fault::Redirected,
             Fault::Script,
         ] {
             assert_eq!(

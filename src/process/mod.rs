@@ -7,19 +7,24 @@ pub mod blocking;
 pub mod confine;
 pub mod environment;
 pub mod guard;
+pub mod history;
 mod keep;
 mod pipe;
+pub mod users;
 
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::io::AsyncRead;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
+use confine::HistoryReach;
 use guard::{Guard, Line, Outcome};
 pub use keep::Keep;
 use pipe::Pipe;
@@ -44,6 +49,28 @@ pub struct Job {
     pub keep: usize,
     /// What stands between this process and the job; `None`: nothing, and only its group is ended.
     pub guard: Option<Arc<Guard>>,
+    /// How far it reaches.
+    pub reach: Reach,
+}
+
+/// How far a job reaches beyond its files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reach {
+    /// What of the repository's history it writes.
+    pub history: HistoryReach,
+    /// Whether it reaches the network.
+    pub network: NetworkReach,
+}
+
+/// Whether a job reaches the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NetworkReach {
+    /// It does.
+    #[default]
+    On,
+    /// It has a network of its own with nothing but a loopback; where none can be had it does not run.
+    Off,
 }
 
 /// The program and arguments that run `command` in a shell.
@@ -125,6 +152,7 @@ pub async fn run(
             hold.end(&mut child).await;
             drain(&mut out, &mut err, &mut keep, &mut live).await;
             Outcome {
+                limit: None,
                 ended,
                 leftovers: Leftovers::None,
             }
@@ -137,15 +165,43 @@ pub async fn run(
     out.rest(&mut keep, &mut live);
     err.rest(&mut keep, &mut live);
     let output = keep.text();
-    let note = plan
-        .filter(|_| outcome.ended != Ended::Code(0))
-        .and_then(|plan| confine::where_it_may_write(&plan, &output));
+    let mut notes = Vec::new();
+    if let Some(limit) = &outcome.limit {
+        notes.push(format!("[Ended with all that it had started: {limit}.]"));
+    }
+    if job.reach.network == NetworkReach::Off && outcome.ended != Ended::Code(0) {
+        notes.extend(confine::network_is_off(&output));
+    }
+    if let Some(plan) = plan {
+        if outcome.ended != Ended::Code(0) {
+            notes.extend(confine::where_it_may_write(&plan, &output));
+        }
+        notes.extend(transfer(plan.history).await);
+    }
     Ok(Report {
         ended: outcome.ended,
         output,
         leftovers: outcome.leftovers,
-        note,
+        note: (!notes.is_empty()).then(|| notes.join("\n")),
     })
+}
+
+/// Takes over what a command has added to the history of its repository. Returns a line for the model where
+/// something of it was refused.
+async fn transfer(history: Option<history::PrivateHistory>) -> Option<String> {
+    let history = history?;
+    let done = tokio::task::spawn_blocking(move || history.transfer()).await;
+    match done {
+        Ok(Ok(refused)) => history::note(&refused),
+        Ok(Err(why)) => Some(format!(
+            "[What the command has added to the repository could not be taken over yet: {why}. It is tried again with \
+             the next command.]"
+        )),
+        Err(why) => {
+            tracing::error!("the history of a command is not taken over: {why}");
+            None
+        }
+    }
 }
 
 /// What ends a job with all that it has started.
@@ -153,14 +209,14 @@ enum Hold {
     /// Its process group, which a program can leave.
     Group(Group),
     /// A guard, which finds also that one.
-    Guard(Line),
+    Guard(Box<Line>),
 }
 
 impl Hold {
     async fn start(job: &Job) -> std::io::Result<(Child, Hold)> {
         if let Some(guard) = &job.guard {
             let (child, line) = Line::start(guard, job).await?;
-            return Ok((child, Hold::Guard(line)));
+            return Ok((child, Hold::Guard(Box::new(line))));
         }
         let Some((program, args)) = job.argv.split_first() else {
             return Err(std::io::Error::other("no program was named"));
@@ -183,6 +239,7 @@ impl Hold {
     async fn ended(&mut self, child: &mut Child) -> std::io::Result<Outcome> {
         match self {
             Hold::Group(_) => Ok(Outcome {
+                limit: None,
                 ended: ended(child.wait().await?),
                 leftovers: Leftovers::None,
             }),

@@ -12,6 +12,7 @@ fn job(script: &str) -> Job {
         timeout: Duration::from_secs(30),
         keep: 4096,
         guard: None,
+        reach: Reach::default(),
     }
 }
 

@@ -14,6 +14,9 @@ pub enum Asked {
     Prompt {
         /// To whom.
         to: Name,
+        /// The text; empty in journals of older versions.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        text: String,
     },
     /// To stop.
     Interrupt {
@@ -112,7 +115,10 @@ impl Command {
     /// What it is about.
     pub fn asked(&self) -> Asked {
         match self {
-            Command::Prompt { to, .. } => Asked::Prompt { to: to.clone() },
+            Command::Prompt { to, text } => Asked::Prompt {
+                to: to.clone(),
+                text: text.clone(),
+            },
             Command::Interrupt { agent } => Asked::Interrupt {
                 agent: agent.clone(),
             },
@@ -186,7 +192,10 @@ mod tests {
             (r#","asked":null"#, None),
             (
                 r#","asked":{"command":"prompt","to":"lead"}"#,
-                Some(Asked::Prompt { to: Name::lead() }),
+                Some(Asked::Prompt {
+                    to: Name::lead(),
+                    text: String::new(),
+                }),
             ),
             (
                 r#","asked":{"command":"edit_task","task":4}"#,

@@ -13,8 +13,9 @@ use crate::domain::worktree::Losses;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Command {
-    /// Words for an agent. To the lead: `Prompted`, now or when its turn is over. To a teammate: a
-    /// letter from `user`, so `LetterMoved`.
+    /// A prompt for an agent. `Prompted` when the agent takes it up, between two steps of its turn or at the start of the
+    /// next one, also after an interrupt; until then it waits on disk. For a teammate it is a message from `user`, so
+    /// `LetterMoved`, too.
     Prompt {
         /// To whom.
         to: Name,

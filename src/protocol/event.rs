@@ -131,7 +131,8 @@ pub enum EventKind {
         /// Their names, as the server orders them.
         names: Vec<String>,
     },
-    /// Words entered an agent's conversation from the person. Answers [`super::Command::Prompt`].
+    /// A prompt of the user entered an agent's conversation: until then it waits in the queue. Answers
+    /// [`super::Command::Prompt`].
     Prompted {
         /// The agent.
         agent: Name,
@@ -144,6 +145,9 @@ pub enum EventKind {
         agent: Name,
         /// In one line: what it was.
         what: String,
+        /// All of it, for reading; empty where the line says all, and in journals of older versions.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        text: String,
     },
     /// An agent began to work on an answer.
     TurnStarted {
@@ -245,6 +249,9 @@ pub enum EventKind {
         context: u64,
         /// The model's window, where known.
         window: Option<u64>,
+        /// Whether the window is assumed from the model's name.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        assumed: bool,
         /// What all its tokens cost in US dollars, where the price is known.
         cost: Option<f64>,
         /// Its calls of the model so far; 0 where they were not counted.

@@ -2,8 +2,11 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
 use super::{StoreError, plain};
 
@@ -19,9 +22,22 @@ const LEFT_BEHIND: Duration = Duration::from_secs(60);
 /// # Errors
 /// When the folder can not be written; the old file is untouched then.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let file = temporary(path, bytes)?;
-    file.persist(path)
-        .map_err(|e| StoreError::at(path)(e.error))?;
+    write_by(path, bytes, Nameless::link)
+}
+
+fn write_by(path: &Path, bytes: &[u8], link: Link) -> Result<(), StoreError> {
+    // The name is there for the moment between two calls of the system only.
+    let name = unused_name(path);
+    if nameless(path, bytes)?.is_some_and(|file| link(&file, &name).is_ok()) {
+        if let Err(why) = fs::rename(&name, path) {
+            let _ = fs::remove_file(&name);
+            return Err(StoreError::at(path)(why));
+        }
+    } else {
+        let file = temporary(path, bytes)?;
+        file.persist(path)
+            .map_err(|e| StoreError::at(path)(e.error))?;
+    }
     sync_folder(folder_of(path)).map_err(StoreError::at(path))
 }
 
@@ -30,10 +46,66 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
 /// # Errors
 /// `AlreadyExists` when it is there, else as [`write()`].
 pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let file = temporary(path, bytes)?;
-    file.persist_noclobber(path)
-        .map_err(|e| StoreError::at(path)(e.error))?;
+    write_new_by(path, bytes, Nameless::link)
+}
+
+fn write_new_by(path: &Path, bytes: &[u8], link: Link) -> Result<(), StoreError> {
+    let linked = nameless(path, bytes)?.map(|file| link(&file, path));
+    match linked {
+        Some(Ok(())) => {}
+        Some(Err(why)) if why.kind() == std::io::ErrorKind::AlreadyExists => {
+            return Err(StoreError::at(path)(why));
+        }
+        // A file system may have files without a name and refuse to name them: NFS does.
+        Some(Err(_)) | None => {
+            let file = temporary(path, bytes)?;
+            file.persist_noclobber(path)
+                .map_err(|e| StoreError::at(path)(e.error))?;
+        }
+    }
     sync_folder(folder_of(path)).map_err(StoreError::at(path))
+}
+
+/// How a file without a name gets one.
+type Link = fn(&Nameless, &Path) -> std::io::Result<()>;
+
+/// A file without a name in the folder of `path`, with its content on disk. Nothing is left of it where its writer is
+/// killed.
+struct Nameless(File);
+
+/// `None`: the file system has no such files, or `/proc` is not there to give it its name.
+fn nameless(path: &Path, bytes: &[u8]) -> Result<Option<Nameless>, StoreError> {
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    // Narrowed by the umask, as any new file.
+    let mode = Mode::from_raw_mode(0o666);
+    let Ok(file) = rustix::fs::open(folder_of(path), flags, mode) else {
+        return Ok(None);
+    };
+    let file = Nameless(File::from(file));
+    if !file.way().exists() {
+        return Ok(None);
+    }
+    (&file.0).write_all(bytes).map_err(StoreError::at(path))?;
+    file.0.sync_all().map_err(StoreError::at(path))?;
+    Ok(Some(file))
+}
+
+impl Nameless {
+    fn way(&self) -> PathBuf {
+        format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
+    }
+
+    /// Gives it a name, which must not be there yet.
+    fn link(&self, name: &Path) -> std::io::Result<()> {
+        rustix::fs::linkat(CWD, self.way(), CWD, name, AtFlags::SYMLINK_FOLLOW)?;
+        Ok(())
+    }
+}
+
+/// A name for a temporary file beside `path` that nothing else has.
+fn unused_name(path: &Path) -> PathBuf {
+    let id = uuid::Uuid::now_v7().simple();
+    folder_of(path).join(format!("{TEMPORARY}{id}"))
 }
 
 /// A temporary file beside `path`, with its content on disk.
@@ -71,6 +143,15 @@ pub fn is_temporary(name: &str) -> bool {
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_alphanumeric()))
 }
 
+/// Whether a path that was heard of is that of a file that has no name yet: the system calls it `#` and its number, and
+/// nothing is there.
+pub fn is_nameless(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    let number = name.as_deref().and_then(|name| name.strip_prefix('#'));
+    let is_number = number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    is_number && !path.exists()
+}
+
 /// Whether a temporary file is so old that its writer must have been killed.
 pub fn is_left_behind(meta: &fs::Metadata, now: SystemTime) -> bool {
     let age = meta
@@ -80,12 +161,24 @@ pub fn is_left_behind(meta: &fs::Metadata, now: SystemTime) -> bool {
     age.is_some_and(|age| age >= LEFT_BEHIND)
 }
 
-/// Deletes temporary files that a killed writer left behind. To be called under the lock of their folder:
-/// then no writer that lives has one there; the age is for writers on machines that share no locks.
+/// Deletes temporary files that a killed writer left behind. Without the lock of their folder only such that no writer
+/// has touched for long.
 pub fn sweep(temporary: &[PathBuf]) {
+    sweep_if(temporary, |meta| is_left_behind(meta, SystemTime::now()));
+}
+
+/// Deletes temporary files that are older than the hold on `lock`, the lock of their folder: whoever wrote one held the
+/// lock before, and is gone. A younger one is of a writer on a machine that shares no locks.
+pub fn sweep_under(lock: &Lock, temporary: &[PathBuf]) {
+    sweep_if(temporary, |meta| {
+        let is_older = meta.modified().is_ok_and(|at| at <= lock.since);
+        is_older || is_left_behind(meta, SystemTime::now())
+    });
+}
+
+fn sweep_if(temporary: &[PathBuf], is_left: impl Fn(&fs::Metadata) -> bool) {
     for path in temporary {
-        let meta = fs::symlink_metadata(path);
-        if meta.is_ok_and(|meta| is_left_behind(&meta, SystemTime::now())) {
+        if fs::symlink_metadata(path).is_ok_and(|meta| is_left(&meta)) {
             // One that can not be deleted is in nobody's way.
             let _ = fs::remove_file(path);
         }
@@ -97,6 +190,8 @@ pub fn sweep(temporary: &[PathBuf]) {
 #[derive(Debug)]
 pub struct Lock {
     file: File,
+    /// Since when it is held.
+    since: SystemTime,
 }
 
 /// Given back by word: a program that another thread is starting just now has a copy of every open file for a
@@ -116,7 +211,7 @@ impl Lock {
     pub fn take(path: &Path) -> Result<Lock, StoreError> {
         let file = Lock::open(path)?;
         file.lock().map_err(StoreError::at(path))?;
-        Ok(Lock { file })
+        Ok(Lock::of(file))
     }
 
     /// Waits for the lock, but not for longer than `within`. `None`: somebody else has it still.
@@ -128,7 +223,7 @@ impl Lock {
         let until = Instant::now() + within;
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(Some(Lock { file })),
+                Ok(()) => return Ok(Some(Lock::of(file))),
                 Err(TryLockError::Error(why)) => return Err(StoreError::at(path)(why)),
                 Err(TryLockError::WouldBlock) if Instant::now() < until => {
                     std::thread::sleep(LOOK_AGAIN);
@@ -145,10 +240,17 @@ impl Lock {
         };
         match file.try_lock_shared() {
             // Given back as by every other holder.
-            Ok(()) => drop(Lock { file }),
+            Ok(()) => drop(Lock::of(file)),
             Err(why) => return matches!(why, TryLockError::WouldBlock),
         }
         false
+    }
+
+    fn of(file: File) -> Lock {
+        Lock {
+            file,
+            since: SystemTime::now(),
+        }
     }
 
     fn open(path: &Path) -> Result<File, StoreError> {
@@ -177,15 +279,23 @@ impl Lock {
 /// # Errors
 /// When it can not be renamed.
 pub fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
+    set_aside_as(path, "damaged")
+}
+
+/// Moves a file out of the way, to the first free `NAME.KIND-N`.
+///
+/// # Errors
+/// When it cannot be renamed.
+pub fn set_aside_as(path: &Path, kind: &str) -> Result<PathBuf, StoreError> {
     let name = path
         .file_name()
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
     let free = (1..10_000)
-        .map(|n| path.with_file_name(format!("{name}.damaged-{n}")))
+        .map(|n| path.with_file_name(format!("{name}.{kind}-{n}")))
         .find(|aside| fs::symlink_metadata(aside).is_err())
-        .unwrap_or_else(|| path.with_file_name(format!("{name}.damaged")));
+        .unwrap_or_else(|| path.with_file_name(format!("{name}.{kind}")));
     fs::rename(path, &free).map_err(StoreError::at(path))?;
     Ok(free)
 }
@@ -218,6 +328,22 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_cannot_be_linked_is_written_under_a_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.json");
+        let refuse: Link = |_, _| Err(rustix::io::Errno::OPNOTSUPP.into());
+        write_new_by(&path, b"first", refuse).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"first");
+        let StoreError::File { why, .. } = write_new_by(&path, b"new", refuse).unwrap_err() else {
+            panic!("another error");
+        };
+        assert_eq!(why.kind(), std::io::ErrorKind::AlreadyExists);
+        write_by(&path, b"second", refuse).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"second");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
     fn only_old_files_of_our_own_naming_are_swept() {
         let dir = tempfile::tempdir().unwrap();
         let old = SystemTime::now() - LEFT_BEHIND * 2;
@@ -241,6 +367,51 @@ mod tests {
             .collect();
         left.sort();
         assert_eq!(left, [".lock", ".tmp-not.ours", ".tmp-young1"]);
+    }
+
+    #[test]
+    fn under_the_lock_all_that_is_older_than_its_hold_is_swept() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = Lock::take(&dir.path().join(".lock")).unwrap();
+        let second = Duration::from_secs(1);
+        let mut temporary = Vec::new();
+        for (name, time) in [
+            (".tmp-before", lock.since - second),
+            (".tmp-after", lock.since + second),
+        ] {
+            let path = dir.path().join(name);
+            File::create(&path).unwrap().set_modified(time).unwrap();
+            temporary.push(path);
+        }
+        sweep_under(&lock, &temporary);
+        let left: Vec<bool> = temporary.iter().map(|path| path.exists()).collect();
+        assert_eq!(left, [false, true]);
+    }
+
+    #[test]
+    fn a_writer_that_is_killed_before_its_file_is_whole_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.json");
+        // As in a killed writer: the file is written and closed, and never gets its name.
+        let file = nameless(&path, b"half").unwrap();
+        assert!(file.is_some(), "temporary directories have such files here");
+        drop(file);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn only_a_number_that_nothing_has_is_nameless() {
+        let dir = tempfile::tempdir().unwrap();
+        File::create(dir.path().join("#7")).unwrap();
+        for (name, is) in [
+            ("#12", true),
+            ("#7", false),
+            ("#", false),
+            ("#a", false),
+            ("12", false),
+        ] {
+            assert_eq!(is_nameless(&dir.path().join(name)), is, "{name}");
+        }
     }
 
     #[test]

@@ -13,9 +13,11 @@ mod in_use;
 pub(crate) mod inbox;
 mod journal;
 mod leftovers;
+mod line_end;
 pub mod plain;
 mod post;
 mod print;
+mod prompt_queue;
 mod reader;
 mod refs;
 mod requests;
@@ -48,6 +50,7 @@ pub use in_use::worked_in;
 pub use journal::{Beginning, Journal, Tail, Tailed};
 pub use leftovers::{Aside, Leftovers, is_used, leftovers, size_below};
 pub use post::{Pending, Post, Recent, Waiting};
+pub use prompt_queue::{PROMPTS_MAX, PromptQueue, QueuedPrompt};
 pub use reader::Reader;
 pub use refs::checked_out;
 pub use requests::{Requests, RequestsReading};
@@ -56,7 +59,7 @@ pub use roster::Roster;
 pub use skills::{Fingerprint, LoadedSkill, Skills};
 pub use taking::take_from;
 pub use transcript::{Added, Recalled, Transcript, last_subagent, sessions};
-pub use worktrees::{Listing, Look, NewWorktree, Seen, Stray, StrayKind, Worktrees};
+pub use worktrees::{Debris, Listing, Look, NewWorktree, Seen, Stray, StrayKind, Worktrees};
 
 /// Why a door did not do what was asked.
 #[derive(Debug, thiserror::Error)]

@@ -40,7 +40,8 @@ pub fn open(path: &Path) -> Result<File> {
 /// As [`open`], and `FileTooLarge`.
 pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
     let file = open(path)?;
-    let mut bytes = Vec::new();
+    let room = file.metadata().map_or(0, |meta| meta.len()).min(most);
+    let mut bytes = Vec::with_capacity(usize::try_from(room).unwrap_or_default() + 1);
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
         let text = format!("it is larger than {}: move it away", size(most));

@@ -4,7 +4,7 @@
 //! could be writing. How far its owner has read stands beside it in `.NAME.cursor` ([`Cursor`]): a reader that is not
 //! crewdeck may empty it at any time. Who reads on has the turn of the readers ([`Reader`]).
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,6 +12,7 @@ use std::time::Duration;
 use super::atomic::{self, Lock};
 use super::cursor::Cursor;
 use super::inbox::{self, BYTES_MAX, Lines};
+use super::line_end::ends_with_newline;
 use super::reader::Reader;
 use super::{StoreError, plain};
 use crate::domain::ids::Name;
@@ -136,7 +137,7 @@ impl Post {
         let mut file = plain::open_as(&options, &path).map_err(at())?;
         let mut line = serde_json::to_vec(letter)?;
         line.push(b'\n');
-        if !ends_with_newline(&mut file).map_err(at())? {
+        if !ends_with_newline(&file).map_err(at())? {
             line.insert(0, b'\n');
         }
         // One write: also a writer without lock can not get in between.
@@ -388,16 +389,6 @@ impl Post {
     fn lock(&self, name: &Name) -> Result<Lock, StoreError> {
         Lock::take(&self.dir.join(format!(".{name}.lock")))
     }
-}
-
-fn ends_with_newline(file: &mut File) -> std::io::Result<bool> {
-    if file.metadata()?.len() == 0 {
-        return Ok(true);
-    }
-    let mut last = [0];
-    file.seek(SeekFrom::End(-1))?;
-    file.read_exact(&mut last)?;
-    Ok(last == *b"\n")
 }
 
 /// The start of the first whole line at or after `offset`.

@@ -248,6 +248,7 @@ mod tests {
                     message: Message::user(vec![Block::text("one")]),
                     inbox: Some(upto.offset),
                     ended: Vec::new(),
+                    prompts: Vec::new(),
                 };
                 log.append(&record).unwrap();
             }

@@ -60,12 +60,12 @@ impl Roster {
         }
     }
 
-    /// Adds a member. The team with it comes back.
+    /// Adds a member where fewer than `most` are present. The team with it comes back.
     ///
     /// # Errors
     /// The team's refusal, or why the file can not be written.
-    pub fn enter(&self, member: Member) -> Result<Team, StoreError> {
-        self.change(|team| Ok(team.enter(member)?))
+    pub fn enter(&self, member: Member, most: usize) -> Result<Team, StoreError> {
+        self.change(|team| Ok(team.enter(member, most)?))
     }
 
     /// Notes where a member stands and that it was alive just now. A name that is not there changes nothing.

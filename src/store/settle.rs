@@ -66,7 +66,9 @@ pub fn read_with_print<T: DeserializeOwned>(
             let why = format!("it is larger than {mib} MiB");
             return Ok((Found::Foreign(why), print));
         }
-        let mut bytes = Vec::new();
+        // Room for all of it and the end: two reads, where a vector that grows takes many.
+        let room = usize::try_from(meta.len()).unwrap_or_default() + 1;
+        let mut bytes = Vec::with_capacity(room);
         (&mut file)
             .take(FILE_MAX)
             .read_to_end(&mut bytes)

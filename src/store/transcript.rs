@@ -200,6 +200,10 @@ impl Transcript {
         let messages = conversation.messages.iter().cloned().map(Record::Message);
         let mut records: Vec<Record> = messages.collect();
         records.extend(conversation.inbox.map(|inbox| Record::Inbox { inbox }));
+        if !conversation.prompts.is_empty() {
+            let prompts = conversation.prompts.clone();
+            records.push(Record::Prompts { prompts });
+        }
         records.push(Record::Todo {
             todo: conversation.todo.clone(),
         });
@@ -247,6 +251,7 @@ pub(super) fn heard(root: &Path, log: &str) -> Option<u64> {
         Record::Told { inbox, .. } => inbox,
         Record::Inbox { inbox } => Some(inbox),
         Record::Message(_)
+        | Record::Prompts { .. }
         | Record::Todo { .. }
         | Record::Spent { .. }
         | Record::Job { .. }
@@ -301,6 +306,7 @@ fn message(record: &Record) -> Option<&crate::domain::chat::Message> {
     match record {
         Record::Message(message) | Record::Told { message, .. } => Some(message),
         Record::Inbox { .. }
+        | Record::Prompts { .. }
         | Record::Todo { .. }
         | Record::Spent { .. }
         | Record::Job { .. }

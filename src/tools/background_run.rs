@@ -29,9 +29,9 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The command, for sh.
+    /// The command, for the shell that bash uses.
     command: String,
-    /// Seconds that it may run; 1800 if missing.
+    /// Seconds that it may run; null for 1800.
     timeout_s: Option<u64>,
 }
 

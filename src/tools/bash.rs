@@ -5,12 +5,19 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::time::Duration;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of, shown};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, parse, policy, reach, schema_of, shown,
+};
+use crate::domain::chat::Outcome;
 use crate::process::{self, Ended, Job, Keep, Leftovers};
 use crate::store::words;
 
 /// Most bytes of output: the reference's number.
 const OUTPUT_MAX: usize = 50_000;
+
+/// What is added where a command did nothing but change the directory.
+const CD_ENDS: &str =
+    "\n[The next call starts in the work directory again: write `cd DIR && COMMAND` in one call]";
 
 /// The tool.
 pub const TOOL: Tool = Tool {
@@ -26,10 +33,26 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The command, for sh.
+    /// The command.
     command: String,
-    /// Seconds that it may run; 120 if missing.
+    /// Seconds after which it is ended.
     timeout_s: Option<u64>,
+}
+
+/// The sentence about [`background_run`](super::background_run), which not every agent is given.
+const BACKGROUND: &str = " For what takes longer, and for servers, use background_run.";
+/// The time that the description names.
+const NAMED: &str = "120 seconds";
+
+/// The description for an agent whose commands may run for `timeout`.
+pub fn text(timeout: Duration, has_background: bool) -> String {
+    let text = TOOL.text.trim();
+    let text = text.replace(NAMED, &format!("{} seconds", timeout.as_secs()));
+    if has_background {
+        text
+    } else {
+        text.replace(BACKGROUND, "")
+    }
 }
 
 async fn run(context: ToolContext, input: Value) -> ToolOutput {
@@ -40,7 +63,9 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
     let asked = input
         .timeout_s
         .map_or(context.timeout, |s| Duration::from_secs(s.max(1)));
+    let only_cd = policy::only_changes_directory(&input.command);
     let job = Job {
+        reach: reach::of(context.guard.as_deref(), &context.agent, &input.command),
         argv: process::shell(input.command),
         dir: context.workdir.clone(),
         timeout: asked.min(context.timeout),
@@ -62,7 +87,11 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
             keep.push(&rest);
             let chunk = String::from_utf8_lossy(&rest).into_owned();
             context.host.output(&context.agent, &context.call, chunk);
-            told(&report, &keep.text(), job.timeout)
+            let mut output = told(&report, &keep.text(), job.timeout);
+            if only_cd && output.outcome == Outcome::Ok {
+                output.text.push_str(CD_ENDS);
+            }
+            output
         }
         Err(error) => ToolOutput::error(format!(
             "Error: the shell could not be started: {}",
@@ -93,5 +122,32 @@ fn told(report: &process::Report, output: &str, timeout: Duration) -> ToolOutput
             timeout.as_secs()
         )),
         Ended::Cancelled => ToolOutput::error(format!("{text}\n[interrupted]")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_description_names_shell_time_bounds_and_what_runs_longer() {
+        let two_minutes = text(Duration::from_secs(120), true);
+        assert_eq!(two_minutes, TOOL.text.trim());
+        for part in [
+            "bash, else sh",
+            "120 seconds",
+            "less, not more",
+            "background_run",
+            "cd and variables do not reach the next call",
+        ] {
+            assert!(two_minutes.contains(part), "{part}");
+        }
+        assert!(two_minutes.contains(&OUTPUT_MAX.to_string()));
+        // A subagent is given no background jobs, and the settings may give more time.
+        let ten = text(Duration::from_secs(600), false);
+        assert!(
+            ten.contains("600 seconds") && !ten.contains("background"),
+            "{ten}"
+        );
     }
 }

@@ -22,7 +22,7 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The id that background_run gave; all of yours if missing.
+    /// The id that background_run gave; null for all of yours.
     task_id: Option<String>,
 }
 

@@ -26,7 +26,7 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The task's number; the first ready one if missing.
+    /// The task's number; null for the first ready one.
     #[schemars(with = "Option<u64>")]
     task_id: Option<LooseRef>,
 }

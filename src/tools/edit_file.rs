@@ -1,16 +1,20 @@
-//! `edit_file`: replaces one exact piece of text in a file.
+//! `edit_file`: replaces pieces of text in a file.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::replace::{self, Edit, Places, Refusal};
 use super::workspace::Workspace;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, blocking, diff, marks, parse, schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, blocking, diff, loose, marks, parse,
+    schema_of, shown,
 };
 
-/// Most characters of a line that are compared with what was looked for.
-const COMPARED_MAX: usize = 200;
+/// Most replacements of one call.
+const EDITS_MAX: usize = 100;
+/// Most bytes of the diff that shows what an inexact match replaced.
+const SHOWN_MAX: usize = 4 * 1024;
 
 /// The tool.
 pub const TOOL: Tool = Tool {
@@ -29,146 +33,122 @@ struct Input {
     /// The file, relative to the work directory.
     path: String,
     /// The text to replace, exactly as it stands in the file.
-    old_text: String,
+    old_text: Option<String>,
     /// The text to put in its place.
-    new_text: String,
-    /// Replace every place where it stands; without it the text must stand there once.
+    new_text: Option<String>,
+    /// Replace every place where it stands.
     replace_all: Option<bool>,
+    /// Instead of the three above.
+    #[serde(default, deserialize_with = "loose::list")]
+    #[schemars(with = "Option<Vec<One>>")]
+    edits: Vec<One>,
+}
+
+#[derive(Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct One {
+    old_text: String,
+    new_text: String,
+    replace_all: Option<bool>,
+}
+
+impl Input {
+    /// The path, and all replacements in order. What was sent beside a list comes first; some models send it empty.
+    fn edits(self) -> Result<(String, Vec<One>), String> {
+        let mut edits = self.edits;
+        let single = match (self.old_text, self.new_text) {
+            (Some(old_text), Some(new_text)) => Some(One {
+                old_text,
+                new_text,
+                replace_all: self.replace_all,
+            }),
+            (None, None) => None,
+            (None, Some(new_text)) if new_text.is_empty() && !edits.is_empty() => None,
+            (Some(old_text), None) if old_text.is_empty() && !edits.is_empty() => None,
+            (Some(_), None) => return Err("new_text is missing".into()),
+            (None, Some(_)) => return Err("old_text is missing".into()),
+        };
+        if let Some(single) = single
+            && (!single.old_text.is_empty() || edits.is_empty())
+            && !edits.contains(&single)
+        {
+            edits.insert(0, single);
+        }
+        match edits.len() {
+            0 => Err("give old_text and new_text, or edits".into()),
+            1..=EDITS_MAX => Ok((self.path, edits)),
+            n => Err(format!(
+                "{n} edits in one call, at most {EDITS_MAX} are allowed"
+            )),
+        }
+    }
 }
 
 fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let input: Input = parse(input)?;
+    let error = |why: String| ToolOutput::error(format!("Error: {why}"));
+    let (path, edits) = input.edits().map_err(error)?;
     let space = Workspace::open(&context.workdir).map_err(ToolOutput::error)?;
     let before = space
-        .text(&input.path)
+        .text(&path)
         .map_err(ToolOutput::error)?
-        .ok_or_else(|| {
-            ToolOutput::error(format!(
-                "Error: {} does not exist: write_file makes it",
-                input.path
-            ))
+        .ok_or_else(|| error(format!("{path} does not exist: write_file makes it")))?;
+    let key = space.key(&path).map_err(ToolOutput::error)?;
+    context
+        .snapshots
+        .check(&key, &path, &before)
+        .map_err(error)?;
+    let mut after = before.clone();
+    let mut ignored: Vec<&str> = Vec::new();
+    for (nth, one) in edits.iter().enumerate() {
+        let places = match one.replace_all {
+            Some(true) => Places::All,
+            Some(false) | None => Places::One,
+        };
+        let edit = Edit {
+            old: &one.old_text,
+            new: &one.new_text,
+            places,
+        };
+        let done = replace::replace(&after, &edit).map_err(|why| {
+            let hint = marks::hint(&context.redactor, &before, &one.old_text);
+            error(refusal_text(&why, &path, &hint, nth + 1, edits.len()))
         })?;
-    let which = if input.replace_all == Some(true) {
-        Which::All
-    } else {
-        Which::Only
-    };
-    let after = replaced(&before, &input.old_text, &input.new_text, which).map_err(|why| {
-        let hint = marks::hint(&context.redactor, &before, &input.old_text);
-        ToolOutput::error(format!("Error: {why} in {}{hint}", input.path))
-    })?;
-    if let Some(why) = marks::destroys(&context.redactor, &before, &after) {
-        return Err(ToolOutput::error(format!("Error: {why}")));
+        after = done.text;
+        ignored.extend(done.ignored);
     }
-    space
-        .write(&input.path, &after)
-        .map_err(ToolOutput::error)?;
+    if let Some(why) = marks::destroys(&context.redactor, &before, &after) {
+        return Err(error(why));
+    }
+    space.write(&path, &after).map_err(ToolOutput::error)?;
+    context.snapshots.record(key, after.as_bytes());
     Ok(ToolOutput {
-        diff: diff::unified(&input.path, &before, &after),
-        ..ToolOutput::ok(format!("Edited {}", input.path))
+        diff: diff::unified(&path, &before, &after),
+        ..ToolOutput::ok(success_text(&path, &before, &after, ignored))
     })
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Which {
-    Only,
-    All,
-}
-
-/// `text` with `old` replaced by `new`. Line ends follow the file: models write `\n` also for files with
-/// `\r\n`.
-fn replaced(text: &str, old: &str, new: &str, which: Which) -> Result<String, String> {
-    if old.is_empty() {
-        return Err("old_text is empty: give the text to replace".into());
-    }
-    if old == new {
-        return Err("old_text and new_text are the same, nothing to do".into());
-    }
-    let is_crlf = text.contains("\r\n") && !old.contains('\r');
-    let (old, new) = if is_crlf {
-        (
-            old.replace('\n', "\r\n"),
-            new.replace("\r\n", "\n").replace('\n', "\r\n"),
-        )
-    } else {
-        (old.to_string(), new.to_string())
+/// Why nothing was changed.
+fn refusal_text(why: &Refusal, path: &str, hint: &str, nth: usize, of: usize) -> String {
+    let which = match of {
+        1 => String::new(),
+        _ => format!(", edit {nth} of {of}. Nothing was changed"),
     };
-    match (text.matches(&old).count(), which) {
-        (0, _) => Err(format!("Text not found{}", nearest(text, &old))),
-        (1, _) | (_, Which::All) => Ok(text.replace(&old, &new)),
-        (n, Which::Only) => Err(format!(
-            "old_text stands {n} times: add lines around it until it stands once, or set replace_all,"
-        )),
-    }
+    format!("{} in {path}{which}{hint}. {}", why.why, why.help)
+        .trim_end()
+        .to_string()
 }
 
-/// The line of the file that is most like the first line that was looked for.
-///
-/// Comparing takes the product of both lengths, so only the beginnings of lines are compared.
-fn nearest(text: &str, old: &str) -> String {
-    let begin = |line: &str| line.trim().chars().take(COMPARED_MAX).collect::<String>();
-    let wanted = begin(old.trim().lines().next().unwrap_or_default());
-    let best = text
-        .lines()
-        .take(5000)
-        .enumerate()
-        .map(|(at, line)| (strsim::jaro_winkler(&begin(line), &wanted), at, line))
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .filter(|(alike, ..)| *alike > 0.8);
-    match best {
-        Some((_, at, line)) => format!(
-            " (line {} is nearest: {:?})",
-            at + 1,
-            crate::domain::text::clip(line, 120)
-        ),
-        None => String::new(),
+/// What the model is told. An exact match needs no words; of another one it sees what was replaced.
+fn success_text(path: &str, before: &str, after: &str, mut ignored: Vec<&str>) -> String {
+    if ignored.is_empty() {
+        return format!("Edited {path}");
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_place_exactly_or_all_on_wish() {
-        let text = "a = 1\nb = 1\n";
-        assert_eq!(
-            replaced(text, "a = 1", "a = 2", Which::Only).unwrap(),
-            "a = 2\nb = 1\n"
-        );
-        assert!(
-            replaced(text, "= 1", "= 2", Which::Only)
-                .unwrap_err()
-                .contains("2 times")
-        );
-        assert_eq!(
-            replaced(text, "= 1", "= 2", Which::All).unwrap(),
-            "a = 2\nb = 2\n"
-        );
-        assert!(
-            replaced(text, "", "x", Which::Only)
-                .unwrap_err()
-                .contains("empty")
-        );
-        let lost = replaced(text, "a = 11", "x", Which::Only).unwrap_err();
-        assert!(
-            lost.contains("Text not found") && lost.contains("line 1"),
-            "{lost}"
-        );
-    }
-
-    #[test]
-    fn lines_without_end_are_compared_by_their_beginnings() {
-        let line = |end: &str| format!("let table = [{}{end}", "1, ".repeat(100_000));
-        let lost = replaced(&line("2]"), &line("3]"), "x", Which::Only).unwrap_err();
-        assert!(lost.contains("line 1 is nearest"), "{lost}");
-        assert!(lost.len() < 400, "{lost}");
-    }
-
-    #[test]
-    fn line_ends_of_the_file_are_kept() {
-        let text = "one\r\ntwo\r\nthree\r\n";
-        let out = replaced(text, "one\ntwo", "1\n2", Which::Only).unwrap();
-        assert_eq!(out, "1\r\n2\r\nthree\r\n");
-    }
+    ignored.sort_unstable();
+    ignored.dedup();
+    let (diff, _) = diff::bounded(path, before, after, SHOWN_MAX);
+    format!(
+        "Edited {path}. The match was not exact, what differed: {}. Check what was replaced:\n{diff}",
+        ignored.join("; ")
+    )
 }

@@ -1,6 +1,6 @@
 //! What models write where a number or a text is wanted: `3`, `"3"`, `"#3"`.
 
-use serde::de::Error;
+use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -18,6 +18,27 @@ pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>
             )));
         }
     })
+}
+
+/// A list, also where the model wrote it as JSON in a text, or one item without a list.
+pub fn list<'de, T: DeserializeOwned, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    let read = |value| serde_json::from_value(value).map_err(D::Error::custom);
+    let value = match Option::<Value>::deserialize(deserializer)? {
+        Some(Value::String(text)) if text.trim().is_empty() => Value::Null,
+        Some(Value::String(text)) => serde_json::from_str(&text).map_err(D::Error::custom)?,
+        Some(value) => value,
+        None => Value::Null,
+    };
+    match value {
+        Value::Null => Ok(Vec::new()),
+        Value::Array(items) => items
+            .into_iter()
+            .map(|item| serde_json::from_value(item).map_err(D::Error::custom))
+            .collect(),
+        one => Ok(vec![read(one)?]),
+    }
 }
 
 /// A task as a model names it.

@@ -10,6 +10,7 @@ mod compact;
 mod decide_request;
 mod diff;
 mod edit_file;
+pub mod file_snapshots;
 mod glob;
 mod grep;
 pub mod host;
@@ -21,8 +22,10 @@ mod marks;
 mod merge_worktree;
 mod plan_approval;
 pub mod policy;
+pub mod reach;
 mod read_file;
 mod read_inbox;
+pub mod replace;
 mod send_message;
 mod shutdown_request;
 mod shutdown_response;
@@ -56,6 +59,7 @@ use crate::domain::stamp::Stamp;
 use crate::domain::subagent::SubagentKind;
 pub use crate::process::guard::Guard;
 use crate::store::{Board, Skills};
+use file_snapshots::FileSnapshots;
 use host::Host;
 
 /// What a tool touches; the policy and the plan gate decide by it.
@@ -171,6 +175,8 @@ pub struct ToolContext {
     pub redactor: Redactor,
     /// What stands between crewdeck and a program; `None`: nothing.
     pub guard: Option<Arc<Guard>>,
+    /// The files as the caller last saw them.
+    pub snapshots: Arc<FileSnapshots>,
     /// The time, asked when needed.
     pub clock: fn() -> Stamp,
 }
@@ -218,10 +224,22 @@ pub fn schema_of<T: schemars::JsonSchema>() -> Value {
     schema.to_value()
 }
 
-/// Reads a call's input as `T`; the error tells the model what is wrong with it.
+/// Reads a call's input as `T`; the error tells the model what is wrong with it. `null` is as good as missing: the strict
+/// schemas that models are given name every field.
 pub fn parse<T: DeserializeOwned>(input: Value) -> Result<T, ToolOutput> {
-    serde_json::from_value(input)
+    serde_json::from_value(without_nulls(input))
         .map_err(|e| ToolOutput::error(format!("Error: the input does not fit the tool: {e}")))
+}
+
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let given = fields.into_iter().filter(|(_, value)| !value.is_null());
+            Value::Object(given.map(|(key, v)| (key, without_nulls(v))).collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(without_nulls).collect()),
+        other => other,
+    }
 }
 
 /// Carries a blocking tool out off the async threads.

@@ -48,6 +48,10 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
             input.path
         )));
     }
+    if size <= BYTES_MAX {
+        let key = space.key(&input.path).map_err(ToolOutput::error)?;
+        context.snapshots.record(key, &bytes);
+    }
     let text = String::from_utf8_lossy(&bytes);
     let mut out = part(
         &text,

@@ -1,5 +1,7 @@
 //! The table of all tools. A new tool is one file, one `mod` line and one line here.
 
+use std::time::Duration;
+
 use super::{Caller, Tool};
 
 /// All tools, in the order in which models are told of them; it never changes while crewdeck runs, so
@@ -50,6 +52,15 @@ pub fn find(name: &str) -> Option<&'static Tool> {
 /// The tools that `caller` is given.
 pub fn for_caller(caller: Caller) -> impl Iterator<Item = &'static Tool> {
     TABLE.iter().copied().filter(move |t| t.is_for(caller))
+}
+
+/// What the model reads about `tool`, beside the other tools that it is given; a command may run for `timeout`.
+pub fn text(tool: &Tool, given: &[&Tool], timeout: Duration) -> String {
+    if tool.name == super::bash::TOOL.name {
+        let background = super::background_run::TOOL.name;
+        return super::bash::text(timeout, given.iter().any(|t| t.name == background));
+    }
+    tool.text.trim().into()
 }
 
 /// The tool names that a person listed, checked.

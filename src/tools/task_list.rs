@@ -33,7 +33,7 @@ pub const TOOL: Tool = Tool {
 
 #[derive(Deserialize, JsonSchema)]
 struct Input {
-    /// Which tasks; all if missing, on a large board the open ones.
+    /// Which tasks; null for all of them, on a large board for the open ones.
     show: Option<Show>,
     /// Only tasks with a higher number than this: the next part of a long list.
     #[schemars(with = "Option<u64>")]

@@ -33,7 +33,7 @@ struct Input {
 
 #[derive(Deserialize, JsonSchema)]
 struct Item {
-    /// Its id; its place in the list if missing.
+    /// Its id; null for its place in the list.
     #[serde(default, deserialize_with = "loose::text")]
     #[schemars(with = "Option<String>")]
     id: Option<String>,

@@ -68,6 +68,14 @@ impl Workspace {
         Ok(out)
     }
 
+    /// What `path` is remembered by: where it leads from the work directory, as far as the words tell.
+    ///
+    /// # Errors
+    /// `Path escapes workspace`, for the model.
+    pub fn key(&self, path: &str) -> Result<PathBuf, String> {
+        Ok(self.root.join(self.inside(path)?))
+    }
+
     /// Reads a file: at most `most` bytes of it, and its whole size.
     ///
     /// # Errors

@@ -33,13 +33,20 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let input: Input = parse(input)?;
     let space = Workspace::open(&context.workdir).map_err(ToolOutput::error)?;
     // What can not be shown as a diff can still be replaced.
-    let before = space.text(&input.path).ok().flatten().unwrap_or_default();
+    let there = space.text(&input.path).ok().flatten();
+    let key = space.key(&input.path).map_err(ToolOutput::error)?;
+    if let Some(there) = &there {
+        let checked = context.snapshots.check(&key, &input.path, there);
+        checked.map_err(|why| ToolOutput::error(format!("Error: {why}")))?;
+    }
+    let before = there.unwrap_or_default();
     if let Some(why) = marks::destroys(&context.redactor, &before, &input.content) {
         return Err(ToolOutput::error(format!("Error: {why}")));
     }
     space
         .write(&input.path, &input.content)
         .map_err(ToolOutput::error)?;
+    context.snapshots.record(key, input.content.as_bytes());
     let bytes = input.content.len();
     Ok(ToolOutput {
         diff: diff::unified(&input.path, &before, &input.content),

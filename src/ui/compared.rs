@@ -111,7 +111,7 @@
 //! | lazygit, yazi | every action can have other keys, in lazygit none as well (`docs/keybindings/Custom_Keybindings.md`) | `[keys]`, for all contexts or one; none is `[]`: `src/ui/keymap/change.rs` | a file of its own beside the settings |
 //! | k9s | own keys stand in the help (`README.md`, hotkeys) | in help, hints, palette and tour: `src/ui/keymap/map.rs` | being read again while it runs: a wrong file is told at the start, before the screen is taken |
 //! | lazygit, k9s | commands of one's own on keys | – | running things is what the agents are for, below their guard; `Ctrl+z` gives the shell |
-//! | lazygit, k9s | settings for each repository or cluster | only what suits a project; what a repository brings along can change no key: `src/config/brought.rs` | – |
+//! | lazygit, k9s | settings for each repository or cluster | only what suits a project; what a repository brings along can change no key: `src/config/trust.rs` | – |
 //!
 //! # What happened, and the way back
 //!

@@ -37,6 +37,7 @@ mod update;
 mod view;
 mod writing;
 
+pub use state::key_guard::SETTLE;
 pub use state::pane::{Focus, Pane};
 pub use state::seat::Seat;
 pub use state::tick::next_tick;

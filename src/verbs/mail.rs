@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use serde::Serialize;
 
 use super::{Desk, Ended, party};
 use crate::cli::MailVerb;
 use crate::domain::ids::{LetterId, Name};
 use crate::domain::mail::{Letter, LetterKind};
+use crate::domain::stamp::Stamp;
 use crate::store::{Post, Roster};
 
 /// How long another reader is waited for: many times as long as one needs that is not stopped.
@@ -34,7 +36,12 @@ pub fn run(verb: &MailVerb, desk: &Desk<'_>) -> Result<Ended> {
             desk.print(&letter, || format!("sent to {to}"))?;
             Ok(Ended::Done)
         }
-        MailVerb::List { name } => {
+        MailVerb::List { name: None } => {
+            let inboxes = inboxes(&post, desk)?;
+            desk.print(&inboxes, || table(&inboxes))?;
+            Ok(Ended::Done)
+        }
+        MailVerb::List { name: Some(name) } => {
             let waiting = post.look(&recipient(name, desk)?)?;
             Desk::warn(&waiting.notices());
             desk.print(&waiting.letters, || lines(&waiting.letters))?;
@@ -51,6 +58,50 @@ pub fn run(verb: &MailVerb, desk: &Desk<'_>) -> Result<Ended> {
             Ok(Ended::Done)
         }
     }
+}
+
+/// An inbox, as a list of all of them shows it.
+#[derive(Debug, Serialize)]
+struct Inbox {
+    /// Whose it is.
+    name: Name,
+    /// How many messages wait in it.
+    waiting: usize,
+    /// When the oldest of them was sent; zero: none waits, or unknown.
+    oldest: Stamp,
+}
+
+/// The inboxes of the lead, the user, all members, and whoever else has messages.
+fn inboxes(post: &Post, desk: &Desk<'_>) -> Result<Vec<Inbox>> {
+    let waiting = post.waiting()?;
+    let team = Roster::open(desk.root).read()?;
+    let mut names = vec![Name::lead(), Name::user()];
+    let members = team.members.iter().map(|m| &m.name);
+    for name in members.chain(waiting.iter().map(|w| &w.name)) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    let inbox = |name: Name| {
+        let found = waiting.iter().find(|w| w.name == name);
+        Inbox {
+            waiting: found.map_or(0, |w| w.letters),
+            oldest: found.map(|w| w.oldest).unwrap_or_default(),
+            name,
+        }
+    };
+    Ok(names.into_iter().map(inbox).collect())
+}
+
+/// A line an inbox, its columns aligned.
+fn table(inboxes: &[Inbox]) -> String {
+    let width = inboxes.iter().map(|i| i.name.as_str().len()).max();
+    let width = width.unwrap_or_default().max("INBOX".len());
+    let mut lines = vec![format!("{:width$}  WAITING", "INBOX")];
+    let line = |i: &Inbox| format!("{:width$}  {:>7}", i.name.as_str(), i.waiting);
+    lines.extend(inboxes.iter().map(line));
+    lines.push("crewdeck mail list NAME shows the messages of one.".into());
+    lines.join("\n")
 }
 
 /// A party that has an inbox: the lead, the person, or a member of the roster, also one that is gone.

@@ -59,7 +59,8 @@ pub fn run(verb: &Verb, desk: &Desk<'_>) -> Result<Ended> {
         | Verb::Replay { .. }
         | Verb::Doctor { .. }
         | Verb::Completions { .. }
-        | Verb::Man => Ok(Ended::Nothing),
+        | Verb::Man
+        | Verb::Trust(_) => Ok(Ended::Nothing),
         Verb::Task(verb) => task::run(verb, desk),
         Verb::Mail(verb) => mail::run(verb, desk),
         Verb::Team(verb) => team::run(verb, desk),

@@ -1,5 +1,7 @@
 //! `crewdeck task …`
 
+use std::collections::BTreeMap;
+
 use anyhow::{Result, bail};
 
 use super::{Desk, Ended, party};
@@ -7,7 +9,8 @@ use crate::cli::TaskVerb;
 use crate::domain::graph::{Claimer, GraphError, NewTask, TaskEdit, TaskGraph};
 use crate::domain::ids::{LetterId, Name, TaskId, TaskRef};
 use crate::domain::task::{Task, TaskStatus};
-use crate::store::{Board, Post, Roster, StoreError, take_from};
+use crate::domain::worktree::BranchState;
+use crate::store::{Board, Look, Post, Roster, Seen, StoreError, Worktrees, take_from};
 
 /// Carries the verb out.
 pub fn run(verb: &TaskVerb, desk: &Desk<'_>) -> Result<Ended> {
@@ -63,13 +66,13 @@ pub fn run(verb: &TaskVerb, desk: &Desk<'_>) -> Result<Ended> {
             subject,
             description,
             tags,
-            block_on,
+            blocked_by,
             unblock,
         } => {
             let edit = TaskEdit {
                 subject: subject.clone(),
                 description: description.clone(),
-                block_on: ids(&board, block_on)?,
+                block_on: ids(&board, blocked_by)?,
                 unblock: ids(&board, unblock)?,
                 tags: (!tags.is_empty()).then(|| tags_of(tags)),
             };
@@ -83,7 +86,7 @@ pub fn run(verb: &TaskVerb, desk: &Desk<'_>) -> Result<Ended> {
     };
     // What was damaged beside it is out of the way before the next verb comes.
     Desk::warn(&board.set_aside()?);
-    desk.print(&task, || whole(&task))?;
+    desk.print(&task, || whole(&task, &branches(&[&task], desk)))?;
     Ok(Ended::Done)
 }
 
@@ -160,14 +163,52 @@ fn list(board: &Board, which: Listed, desk: &Desk<'_>) -> Result<Ended> {
                 Listed::All => "No tasks.".into(),
             };
         }
-        let lines: Vec<String> = tasks.iter().map(|t| line(graph, t)).collect();
+        let branches = branches(&tasks, desk);
+        let lines: Vec<String> = tasks.iter().map(|t| line(graph, t, &branches)).collect();
         lines.join("\n")
     })?;
     Ok(Ended::Done)
 }
 
-/// One task in one line: the reference's marks, the owner, what it waits for.
-fn line(graph: &TaskGraph, task: &Task) -> String {
+/// Where the branches of the worktrees stand, as the dashboard has it: git says. Empty where there are none, or git cannot
+/// say; nothing is asked where no completed task has a worktree.
+fn branches(tasks: &[&Task], desk: &Desk<'_>) -> BTreeMap<String, BranchState> {
+    let may_be_unmerged = |t: &&Task| t.status == TaskStatus::Completed && !t.worktree.is_empty();
+    let has_trees = desk.root.join(".worktrees/index.json").exists();
+    if !has_trees || !tasks.iter().any(may_be_unmerged) {
+        return BTreeMap::new();
+    }
+    let (trees, mut seen) = (Worktrees::open(desk.root), Seen::default());
+    let mut all = BTreeMap::new();
+    loop {
+        match trees.branches(&mut seen, Look::IfChanged, &[]) {
+            Ok(told) => all.extend(told.into_iter().map(|b| (b.worktree.to_string(), b.state))),
+            Err(error) => {
+                Desk::warn(&[format!("what is merged is not shown: {error}")]);
+                return BTreeMap::new();
+            }
+        }
+        if !seen.is_partial() {
+            return all;
+        }
+    }
+}
+
+/// What a completed task has that its base lacks: the branch that it is to be merged into.
+fn unmerged_into<'a>(
+    task: &Task,
+    branches: &'a BTreeMap<String, BranchState>,
+) -> Option<&'a String> {
+    match branches.get(&task.worktree) {
+        Some(BranchState::Unmerged { into, .. }) if task.status == TaskStatus::Completed => {
+            Some(into)
+        }
+        Some(_) | None => None,
+    }
+}
+
+/// One task in one line: the marks of learn-claude-code, the owner, what it waits for, whether it is to be merged.
+fn line(graph: &TaskGraph, task: &Task, branches: &BTreeMap<String, BranchState>) -> String {
     let mut out = format!("{} {}: {}", mark(task.status), task.id, task.subject);
     if !task.owner.is_empty() {
         out.push_str(&format!("  @{}", task.owner));
@@ -180,10 +221,13 @@ fn line(graph: &TaskGraph, task: &Task) -> String {
     if !task.tags.is_empty() {
         out.push_str(&format!("  [{}]", task.tags.join(", ")));
     }
+    if let Some(into) = unmerged_into(task, branches) {
+        out.push_str(&format!("  (not merged into {into})"));
+    }
     out
 }
 
-fn whole(task: &Task) -> String {
+fn whole(task: &Task, branches: &BTreeMap<String, BranchState>) -> String {
     let mut out = format!("{} {}: {}", mark(task.status), task.id, task.subject);
     let list = |ids: &[TaskId]| {
         ids.iter()
@@ -196,6 +240,10 @@ fn whole(task: &Task) -> String {
         ("blocked by", list(&task.blocked_by)),
         ("blocks", list(&task.blocks)),
         ("tags", task.tags.join(", ")),
+        (
+            "not merged into",
+            unmerged_into(task, branches).cloned().unwrap_or_default(),
+        ),
     ] {
         if !text.is_empty() {
             out.push_str(&format!("\n    {name}: {text}"));

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crewdeck::domain::sandbox::{CommandLimits, NetworkRules};
 use crewdeck::process::confine::{Confinement, GitDirs};
 use crewdeck::process::guard::Guard;
-use crewdeck::process::{self, Job, Report};
+use crewdeck::process::{self, Job, Reach, Report};
 use tokio_util::sync::CancellationToken;
 
 /// The program that has the guard's verb.
@@ -14,11 +15,19 @@ pub fn program() -> PathBuf {
     env!("CARGO_BIN_EXE_crewdeck").into()
 }
 
+/// No limits.
+pub const NO_LIMITS: CommandLimits = CommandLimits {
+    processes: None,
+    memory_mb: None,
+};
+
 /// A guard that confines nothing.
 pub fn free() -> Arc<Guard> {
     Arc::new(Guard {
         program: program(),
         confinement: None,
+        network: NetworkRules::default(),
+        limits: NO_LIMITS,
     })
 }
 
@@ -28,6 +37,8 @@ pub fn confined(root: &Path, temp: &[PathBuf], write: &[PathBuf]) -> Arc<Guard> 
     Arc::new(Guard {
         program: program(),
         confinement: Some(Confinement::new(root, git, temp, write)),
+        network: NetworkRules::default(),
+        limits: NO_LIMITS,
     })
 }
 
@@ -39,6 +50,7 @@ pub fn job(guard: &Arc<Guard>, dir: &Path, command: &str) -> Job {
         timeout: Duration::from_secs(60),
         keep: 50_000,
         guard: Some(Arc::clone(guard)),
+        reach: Reach::default(),
     }
 }
 

@@ -116,9 +116,9 @@ impl Ran {
         }
     }
 
-    /// It ended well.
+    /// It ended well, though tasks may be open (4).
     pub fn ok(self) -> Ran {
-        assert_eq!(self.code, 0, "{}{}", self.out, self.err);
+        assert!([0, 4].contains(&self.code), "{}{}", self.out, self.err);
         self.tidy()
     }
 

@@ -1,5 +1,6 @@
 //! The real tools on real files, with a crew that is played.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,6 +15,7 @@ use crewdeck::domain::task::Task;
 use crewdeck::domain::team::Member;
 use crewdeck::domain::todo::TodoList;
 use crewdeck::store::{Board, Roster, Skills, prepare};
+use crewdeck::tools::file_snapshots::FileSnapshots;
 use crewdeck::tools::host::{Host, JobOrder, SubagentOrder};
 use crewdeck::tools::{Guard, ToolContext, ToolOutput, table};
 use futures::future::BoxFuture;
@@ -103,6 +105,8 @@ pub struct Place {
     pub board: Board,
     /// What the programs of the tools are held with.
     pub guard: Option<Arc<Guard>>,
+    /// What each agent saw of files.
+    snapshots: Mutex<HashMap<String, Arc<FileSnapshots>>>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -116,7 +120,7 @@ impl Place {
         for name in ["alice", "bob"] {
             let name = Name::party(name).unwrap();
             Roster::open(&root)
-                .enter(Member::new(name, "tester"))
+                .enter(Member::new(name, "tester"), 16)
                 .unwrap();
         }
         Place {
@@ -124,6 +128,7 @@ impl Place {
             dir,
             host: Arc::default(),
             guard: None,
+            snapshots: Mutex::default(),
             runtime: tokio::runtime::Runtime::new().unwrap(),
         }
     }
@@ -153,6 +158,13 @@ impl Place {
             timeout: Duration::from_secs(60),
             redactor: Redactor::default(),
             guard: self.guard.clone(),
+            snapshots: Arc::clone(
+                self.snapshots
+                    .lock()
+                    .unwrap()
+                    .entry(agent.into())
+                    .or_default(),
+            ),
             clock: || Stamp(1_000_000.0),
         };
         let tool = table::find(tool).unwrap();

@@ -62,6 +62,11 @@ impl Project {
         path
     }
 
+    /// Writes the user's own settings: the home of [`Project::command`] is the project.
+    pub fn own_settings(&self, text: &str) -> PathBuf {
+        self.write(".config/crewdeck/config.toml", text)
+    }
+
     /// The command, not yet run: no keys, a home of its own.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_crewdeck"));

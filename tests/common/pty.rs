@@ -97,9 +97,9 @@ impl Screen {
         }
     }
 
-    /// The screen as text.
+    /// The newest whole frame as text.
     pub fn text(&self) -> String {
-        self.seen.0.lock().unwrap().parser.screen().contents()
+        self.wait("a whole frame", |_| true)
     }
 
     /// Everything that the program wrote.
@@ -107,22 +107,10 @@ impl Screen {
         self.seen.0.lock().unwrap().raw.clone()
     }
 
-    /// Waits until the screen satisfies `wanted`; fails with the screen when it never does.
+    /// Waits until the screen satisfies `wanted`; fails with the screen when it never does. Looks at whole frames only: in the
+    /// middle of one, a line below may still be the old one and satisfy a test that then types too early.
     pub fn wait(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
-        let until = Instant::now() + WITHIN;
-        let mut seen = self.seen.0.lock().unwrap();
-        loop {
-            let text = seen.parser.screen().contents();
-            if wanted(&text) {
-                return text;
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() || seen.over {
-                drop(seen);
-                panic!("never saw {what}; the screen:\n{text}");
-            }
-            seen = self.seen.1.wait_timeout(seen, left).unwrap().0;
-        }
+        self.wait_frame(what, &wanted, vt100::Screen::contents)
     }
 
     /// Waits until the screen shows `text`.
@@ -141,11 +129,11 @@ impl Screen {
         let mut seen = self.seen.0.lock().unwrap();
         loop {
             let screen = seen.parser.screen();
-            if is_whole(&seen.raw) && wanted(&screen.contents()) {
+            if (seen.over || is_whole(&seen.raw)) && wanted(&screen.contents()) {
                 return take(screen);
             }
             let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if left.is_zero() || seen.over {
                 let text = screen.contents();
                 drop(seen);
                 panic!("never saw {what}; the screen:\n{text}");

@@ -16,7 +16,7 @@ pub fn git(dir: &Path, args: &[&str]) -> String {
     out
 }
 
-fn try_git(dir: &Path, args: &[&str]) -> (bool, String) {
+pub fn try_git(dir: &Path, args: &[&str]) -> (bool, String) {
     let out = Command::new("git")
         .args(args)
         .current_dir(dir)
@@ -49,7 +49,7 @@ pub fn files(dir: &Path) -> Vec<PathBuf> {
     all
 }
 
-fn all_files(dir: &Path, into: &mut Vec<PathBuf>) {
+pub fn all_files(dir: &Path, into: &mut Vec<PathBuf>) {
     into.extend(files(dir));
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         if entry.file_type().unwrap().is_dir() {
@@ -75,7 +75,8 @@ pub fn check(project: &Path, tree: Option<&str>) -> Vec<String> {
     wrong
 }
 
-fn name(path: &Path) -> String {
+/// The last part of a path.
+pub fn name(path: &Path) -> String {
     path.file_name().unwrap().to_string_lossy().into_owned()
 }
 
@@ -393,7 +394,8 @@ pub fn orphans(mark: &str, place: &Path) -> Vec<String> {
     }
 }
 
-fn left_of(mark: &str, place: &Path) -> Vec<String> {
+/// The same, as they are now.
+pub fn left_of(mark: &str, place: &Path) -> Vec<String> {
     let mark = format!("{mark}={}", place.display());
     let mut left = Vec::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {

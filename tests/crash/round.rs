@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use super::books;
+use super::{books, debris};
 
 const SCRIPT: &str = include_str!("script.yaml");
 const LOOK: &str = include_str!("look.sh");
@@ -24,6 +24,8 @@ pub enum Play {
     Crew,
     /// The same, killed most often while it comes back.
     CrewEarly,
+    /// The crew of the script, killed together with every process that it has started.
+    CrewTree,
     /// The demo.
     Demo,
 }
@@ -75,7 +77,9 @@ impl Plan {
         let mut random = Random(seed);
         let kills = 2 + random.next() % 4;
         let lives = match play {
-            Play::Crew | Play::Demo => (0..kills).map(|_| random.below(whole / 2)).collect(),
+            Play::Crew | Play::CrewTree | Play::Demo => {
+                (0..kills).map(|_| random.below(whole / 2)).collect()
+            }
             Play::CrewEarly => {
                 // Each life is long enough to get somewhere; then it is cut while it comes back.
                 let mut lives = Vec::new();
@@ -123,8 +127,12 @@ pub fn play(plan: &Plan, calm: &Calm) -> Ended {
             early = Some(status);
             break;
         }
-        child.kill().unwrap();
-        child.wait().unwrap();
+        if plan.play == Play::CrewTree {
+            debris::kill_crew(child, MARK, &stage.home);
+        } else {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
         kills += 1;
     }
     let mut findings = Vec::new();
@@ -141,6 +149,9 @@ pub fn play(plan: &Plan, calm: &Calm) -> Ended {
     }
     findings.extend(books::check(&stage.project, Some(&calm.tree)));
     findings.extend(books::orphans(MARK, &stage.home));
+    if plan.play == Play::CrewTree {
+        findings.extend(debris::check(&stage.project));
+    }
     if plan.play == Play::Demo && books::lacks_a_number(&stage.project) {
         // A number that was given and not used is never given again; the demo's lead knows its tasks by their numbers.
         eprintln!(
@@ -195,6 +206,12 @@ rules:
     assert_eq!(left, Vec::<String>::new());
 }
 
+/// The program that is killed; a long run may name another one, as that of a release build.
+fn program() -> PathBuf {
+    let named = std::env::var_os("CREWDECK_PROGRAM");
+    named.map_or_else(|| env!("CARGO_BIN_EXE_crewdeck").into(), PathBuf::from)
+}
+
 /// Where a crew plays.
 struct Stage {
     play: Play,
@@ -239,7 +256,7 @@ impl Stage {
             .filter(|path| path.to_string_lossy().ends_with("-lead.jsonl"))
             // A log without a message: it was killed before the lead had heard its first words.
             .any(|path| std::fs::read_to_string(path).is_ok_and(|log| log.contains("\"role\"")));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_crewdeck"));
+        let mut command = Command::new(program());
         command
             .env_clear()
             .env("PATH", std::env::var("PATH").unwrap())
@@ -260,7 +277,7 @@ impl Stage {
                     }
                 }
             }
-            Play::Crew | Play::CrewEarly => {
+            Play::Crew | Play::CrewEarly | Play::CrewTree => {
                 let script = format!("script:{}", self.home.join("script.yaml").display());
                 command.args(["--provider", &script]);
                 command.args(["--plan", "lead", "--shutdown", "auto", "--tool", "auto"]);

@@ -92,12 +92,53 @@ fn a_teammate_whose_model_fails_leaves_its_task_and_the_run_ends() {
 ";
     let out = run(dir.path(), rules, &[]);
     let (said, progress) = (text(&out.stdout), text(&out.stderr));
-    assert!(out.status.success(), "{said}{progress}");
+    assert_eq!(out.status.code(), Some(4), "{said}{progress}");
     assert_eq!(said, "Bob is at work.\nBob could not work.\n");
+    let last = progress.lines().last().unwrap();
+    assert!(
+        last.starts_with("crewdeck: the run ended with 1 open task: #1 one"),
+        "{last}"
+    );
+    assert!(
+        last.contains("stuck teammate: bob (the key was refused (401)"),
+        "{last}"
+    );
     assert!(
         progress.contains("bob · the key was refused (401): no such key"),
         "{progress}"
     );
+}
+
+#[test]
+fn a_run_that_ends_with_open_tasks_says_which_and_exits_with_4() {
+    let dir = tempfile::tempdir().unwrap();
+    let rules = "
+  - when: ^go
+    calls:
+      - { tool: task_create, input: { subject: one } }
+      - { tool: task_create, input: { subject: two, blocked_by: [1] } }
+  - say: That is for later.
+    times: 0
+";
+    for more in [&[][..], &["--json"]] {
+        let out = run(dir.path(), rules, more);
+        let progress = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(4), "{progress}");
+        let said: Vec<&str> = progress
+            .lines()
+            .filter(|l| l.contains("the run ended with"))
+            .collect();
+        assert_eq!(said.len(), 1, "{progress}");
+        assert!(
+            said[0].starts_with("crewdeck: ") && said[0].contains("#1 one, #2 two"),
+            "{}",
+            said[0]
+        );
+        assert!(said[0].contains("crewdeck task list"), "{}", said[0]);
+        for file in [".tasks", ".transcripts"] {
+            std::fs::remove_dir_all(dir.path().join(file)).unwrap();
+        }
+    }
 }
 
 /// The events that the journal of the only session holds.

@@ -13,6 +13,7 @@ fn the_board_is_turned_zoomed_moved_and_filtered() {
     desk.press("-", "Shapes and numbers are drawn.");
     desk.press("+", "One line a task is drawn.");
     desk.press("+", "Whole cards are drawn.");
+    desk.press("G", "›◌ #4 Delta");
     desk.press("g", "›○ #1 Alpha");
     desk.press("l", "›◌ #3 Gamma");
     desk.press("\x1b[C", "›◌ #4 Delta");
@@ -26,8 +27,8 @@ fn the_board_is_turned_zoomed_moved_and_filtered() {
     desk.press("/", "owner:NAME");
     desk.clear(ESC, "owner:NAME");
     desk.press("D", "has no worktree");
-    desk.press("m", "has no worktree");
     desk.press("y", "Copied task");
+    desk.press("m", "has no worktree");
     desk.writes("\x1b]52;c;");
     desk.leave();
 }
@@ -36,7 +37,7 @@ fn the_board_is_turned_zoomed_moved_and_filtered() {
 fn a_task_is_written_and_changed_in_a_form() {
     let mut desk = Desk::full();
     desk.press(ESC, "? help");
-    desk.press("3g", "›○ #1 Alpha");
+    desk.press("3g", "graph or list");
     desk.press("a", "╭ New task");
     desk.press(ENTER, "a task needs a subject");
     desk.press("Epsilon", "› Subject     Epsilon");

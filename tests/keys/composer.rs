@@ -35,7 +35,7 @@ fn a_message_is_written_sent_and_called_back() {
     desk.keys(&DOWN.repeat(5));
     desk.sees("│ Say what you want done");
     desk.press("\x18e", "│ from the editor");
-    desk.press(CTRL_C, "again to quit");
+    desk.press(CTRL_C, "Draft cleared.");
     desk.loses("│ from the editor");
     desk.press("@nobody hello\r", "nobody");
     desk.leave();

@@ -8,12 +8,22 @@ pub const ESC: &str = "\x1b";
 pub const ENTER: &str = "\r";
 pub const CTRL_C: &str = "\x03";
 pub const ALT_W: &str = "\x1bw";
+/// To the conversation and into its composer, wherever the focus is and however short ago it moved by itself.
+pub const COMPOSE: &str = "\x1b1i";
 pub const UP: &str = "\x1b[A";
 pub const DOWN: &str = "\x1b[B";
 
 /// What the crew does: `go` fills every pane, `ask`, `clean` and `wait` are for the keys that answer and stop.
 const SCRIPT: &str = r#"
 rules:
+  # What is sent while another answer is under way.
+  - when: the second message
+    times: 0
+    say: The second message is answered.
+  - agent: alice
+    when: hold on
+    times: 0
+    fault: { hang: true }
   - agent: lead
     when: ^go$
     say: I begin with a list.
@@ -122,14 +132,25 @@ impl Desk {
         self.screen.wait(&format!("{words} go"), is_gone)
     }
 
-    /// Types keys and waits until the screen shows `words`.
+    /// Types keys and waits until the screen shows `words`. They must not be on the screen before: a wait for what is already
+    /// there returns before the keys have done anything.
     pub fn press(&mut self, keys: &str, words: &str) -> String {
+        let before = self.screen.text();
+        assert!(
+            !before.contains(words),
+            "{words:?} is there before:\n{before}"
+        );
         self.keys(keys);
         self.sees(words)
     }
 
-    /// Types keys and waits until the screen shows `words` no more.
+    /// Types keys and waits until the screen shows `words` no more. They must be on the screen before.
     pub fn clear(&mut self, keys: &str, words: &str) -> String {
+        let before = self.screen.text();
+        assert!(
+            before.contains(words),
+            "{words:?} is not there before:\n{before}"
+        );
         self.keys(keys);
         self.loses(words)
     }

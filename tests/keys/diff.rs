@@ -46,9 +46,7 @@ fn a_diff_is_read_file_by_file() {
     let mut desk = Desk { home, screen };
     desk.keys("go\r");
     desk.sees("1/1 done");
-    desk.press(ESC, "? help");
-    desk.press("3g", "graph or list");
-    // The hint line is drawn last.
+    desk.press(ESC, "graph or list");
     let text = desk.press("D", "] next file");
     assert!(text.contains("3 files, +2 −1"), "{text}");
     for words in [

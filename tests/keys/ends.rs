@@ -13,7 +13,7 @@ fn an_agent_is_stopped_and_leaving_asks_while_one_works() {
     desk.press(ESC, "? help");
     desk.press("q", "still at work");
     desk.clear("n", "still at work");
-    desk.press(CTRL_C, "Stopping lead");
+    desk.press(CTRL_C, "· interrupted");
     desk.screen
         .wait("the lead rests", |t| has_line(t, &["1 Lead", "idle"]));
     desk.press("iwait\r", "Ctrl+c stop lead");

@@ -1,7 +1,7 @@
 //! What waits for the person: yes, no, a comment, a number.
 
 use crate::composer::editor;
-use crate::desk::{ALT_W, Desk, ENTER, ESC};
+use crate::desk::{ALT_W, COMPOSE, Desk, ENTER, ESC};
 
 #[test]
 fn a_plan_is_looked_at_commented_and_rejected() {
@@ -40,7 +40,7 @@ fn a_question_takes_a_number_and_a_permission_a_reach() {
     desk.sees("2  green");
     desk.press(ALT_W, "1-3 choose");
     desk.press("2", "Then it is green.");
-    desk.keys("clean\r");
+    desk.keys(&format!("{COMPOSE}clean\r"));
     desk.sees("lead asks for permission");
     desk.press(ALT_W, "A for the team");
     desk.press("A", "Allow for the whole team");

@@ -76,8 +76,8 @@ fn the_event_log_is_filtered_and_leads_on() {
     let mut desk = Desk::full();
     desk.press(ESC, "? help");
     desk.press("@", "╭ Event log");
-    desk.press("/kind:task alpha", "Alpha");
-    desk.clear("\r", "alice → bob");
+    desk.clear("/kind:task alpha", "alice → bob");
+    desk.press("\r", "Esc clear filter");
     desk.press("y", "Copied");
     desk.press("\r", "╭ Task #1");
     desk.clear(ESC, "╭ Task #1");

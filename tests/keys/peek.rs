@@ -16,7 +16,7 @@ fn what_is_selected_is_peeked_at_and_opened() {
     desk.press(ESC, "n nudge");
     desk.press("3g", "graph or list");
     desk.press(" ", "╭ Task #1 ");
-    desk.press("j", "╭ Task #");
+    desk.press("l", "╭ Task #3 ");
     desk.clear(ESC, "╭ Task #");
     desk.press("6 ", "╭ Request 1 of 1");
     // What the pane can do is done here too.

@@ -9,18 +9,18 @@ fn a_background_command_runs_beside_and_its_end_wakes_the_lead() {
     let project = Project::new();
     let script = r#"
 rules:
-  - when: Run "sleep
+  - when: Run the server tests
     calls:
-      - { tool: background_run, input: { command: "sleep 1 && echo done" } }
+      - { tool: background_run, input: { command: "until [ -e checked ]; do sleep 0.05; done; echo done" } }
       - { tool: write_file, input: { path: beside.txt, content: made while it ran } }
       - { tool: check_background }
+      - { tool: bash, input: { command: touch checked } }
   - when: running
     say: It runs; I rest.
   - when: background-results
     say: The command is done.
 "#;
-    let prompt =
-        r#"Run "sleep 1 && echo done" in the background, then create a file while it runs"#;
+    let prompt = "Run the server tests in the background, then create a file while they run";
     let ran = run(&project, script, &[prompt, "--json"]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
     let events = events(&ran);
@@ -35,7 +35,7 @@ rules:
         .find(|w| w.contains("<background-results>"))
         .unwrap();
     assert!(
-        told.contains("completed (exit code 0): sleep 1 && echo done\ndone"),
+        told.contains("completed (exit code 0): until [ -e checked ]") && told.contains("\ndone"),
         "{told}"
     );
 }
@@ -102,7 +102,7 @@ rules:
   - when: Write down where this work stands
     say: The server was started.
   - when: ^go$
-    calls: [{ tool: background_run, input: { command: "sleep 600" } }, { tool: compact }]
+    calls: [{ tool: background_run, input: { command: "sleep 600" } }, { tool: bash, input: { command: seq 1000 } }, { tool: compact }]
   - when: The server was started
     calls: [{ tool: bash, input: { command: "touch started" } }]
   - when: .

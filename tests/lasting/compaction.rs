@@ -38,7 +38,8 @@ fn a_hundred_rounds_stay_under_the_limit_and_lose_nothing_that_matters() {
         &long_work(window, rounds),
         &["count every number, never skip one", "--json"],
     );
-    assert_eq!(ran.code(), 0, "{}", ran.err());
+    // The task that holds the work is left open.
+    assert_eq!(ran.code(), 4, "{}", ran.err());
     let events = events(&ran);
     let counted = std::fs::read_to_string(project.file("count")).unwrap();
     assert_eq!(counted.lines().count(), rounds, "every round was made once");
@@ -89,7 +90,7 @@ rules:
   - when: (?s)Write down where this work stands.*Give most room to. the names
     say: We talked about names.
   - when: ^go$
-    calls: [{ tool: compact, input: { focus: the names } }]
+    calls: [{ tool: bash, input: { command: seq 1000 } }, { tool: compact, input: { focus: the names } }]
   - when: We talked about names
     say: I go on.
 ";
@@ -101,4 +102,74 @@ rules:
     let after = lead(&project);
     assert_eq!(after.messages.len(), 2);
     assert!(after.messages[0].words().contains("We talked about names."));
+}
+
+/// Works, forgets, begins again: with other output each time, so that no two rounds are the same.
+const AROUND_IN_CIRCLES: &str = r#"
+window: 10000
+rules:
+  - when: Write down where this work stands
+    times: 0
+    say: "SUMMARY: nothing found yet"
+  - when: (?s).
+    times: 60
+    calls: [{ tool: bash, input: { command: "head -c 8 /dev/urandom | od -An -tx1; head -c 8000 /dev/zero | tr '\\0' y; WRITE" } }]
+  - when: .
+    say: Sixty rounds.
+"#;
+
+#[test]
+fn a_turn_that_only_forgets_and_begins_again_is_ended() {
+    let project = Project::new();
+    let ran = run(
+        &project,
+        &AROUND_IN_CIRCLES.replace("WRITE", "true"),
+        &["find it", "--json"],
+    );
+    let events = events(&ran);
+    let ended = of(&events, "turn_ended");
+    assert!(
+        ended
+            .iter()
+            .any(|e| e.to_string().contains("compacted twice")),
+        "{ended:?}"
+    );
+    let warned = of(&events, "notice");
+    assert!(
+        warned
+            .iter()
+            .any(|e| e["text"].as_str().unwrap().contains("Say how to go on")),
+        "{warned:?}"
+    );
+    let compacted = of(&events, "compacted");
+    let whole = compacted.iter().filter(|e| e["how"] == "summary").count();
+    assert_eq!(whole, 2);
+    // What is left is a conversation that can be gone on with.
+    let conversation = lead(&project);
+    assert_eq!(
+        crewdeck::domain::chat::check(&conversation.messages),
+        Ok(())
+    );
+    assert!(
+        conversation.messages[0]
+            .words()
+            .contains("nothing found yet")
+    );
+}
+
+#[test]
+fn a_turn_that_changes_a_file_between_compactions_goes_on() {
+    let project = Project::new();
+    let ran = run(
+        &project,
+        &AROUND_IN_CIRCLES.replace("WRITE", "echo x >> found"),
+        &["find it", "--json"],
+    );
+    assert_eq!(ran.code(), 0, "{}", ran.err());
+    let events = events(&ran);
+    let compacted = of(&events, "compacted");
+    let whole = compacted.iter().filter(|e| e["how"] == "summary").count();
+    assert!(whole > 2, "{whole}");
+    let found = std::fs::read_to_string(project.file("found")).unwrap();
+    assert_eq!(found.lines().count(), 60);
 }

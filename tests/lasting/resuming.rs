@@ -56,7 +56,7 @@ fn killed_in_the_middle_of_a_tool_call_it_comes_back_and_goes_on() {
     let script = r#"
 rules:
   - when: ^go$
-    calls: [{ tool: bash, input: { command: "echo first > a; touch started; sleep 20" } }, { tool: background_run, input: { command: "sleep 20" } }]
+    calls: [{ tool: bash, input: { command: "echo first > a; touch started; sleep 600" } }, { tool: background_run, input: { command: "sleep 600" } }]
   - when: (?s)crewdeck ended before this call did.*ended in the middle of this turn
     calls: [{ tool: bash, input: { command: "cat a" } }]
   - when: ^first
@@ -102,7 +102,7 @@ fn what_a_person_interrupted_is_not_gone_on_with() {
     let script = r#"
 rules:
   - when: ^go$
-    calls: [{ tool: bash, input: { command: "touch started; sleep 20" } }]
+    calls: [{ tool: bash, input: { command: "touch started; sleep 600" } }]
   - when: .
     say: on I go
 "#;
@@ -143,7 +143,7 @@ rules:
   - when: quick
     say: Found it.
   - when: slow
-    calls: [{ tool: bash, input: { command: "while ! grep -q turn.:.ended .transcripts/*-lead.1.jsonl; do sleep 0.05; done; touch started; sleep 20" } }]
+    calls: [{ tool: bash, input: { command: "while ! grep -q turn.:.ended .transcripts/*-lead.1.jsonl; do sleep 0.05; done; touch started; sleep 600" } }]
 "#;
     let mut child = started(&project, script);
     let pid = child.id().to_string();

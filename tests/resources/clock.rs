@@ -86,6 +86,7 @@ fn parts(root: &Path, publisher: Publisher) -> Parts {
             question: Decider::Deny,
         },
         calls_max: 4,
+        agents_max: 16,
         ceilings: crewdeck::domain::ceiling::Ceilings::default(),
         rules: Rules::default(),
         tools: None,

@@ -157,7 +157,7 @@ fn a_board_that_can_not_be_written_is_told_and_the_run_ends() {
     let run = place.run(RUN).ok();
     run.line(&["lead · task_create failed: Error: ", DENIED]);
     run.line(&[
-        "error: Task #1 can not be claimed; it is tried again: ",
+        "crewdeck: Task #1 can not be claimed; it is tried again: ",
         DENIED,
     ]);
     assert_eq!(place.run(&["task", "list"]).ok().out.lines().count(), 1);
@@ -188,11 +188,11 @@ fn a_task_a_letter_or_a_log_that_is_not_ours_does_not_stop_the_others() {
     place.set(".team/inbox/lead.jsonl", 0o000);
     let run = place.run(RUN).ok();
     run.line(&["warning: The inbox of lead can not be read: ", DENIED]);
-    assert!(run.err.contains("bob · letter from lead"), "{}", run.err);
+    assert!(run.err.contains("bob · message from lead"), "{}", run.err);
     place.set(".team/inbox/lead.jsonl", 0o644);
     let again = place.run(RUN).ok();
     assert_eq!(
-        again.err.matches("lead · letter from user").count(),
+        again.err.matches("lead · message from user").count(),
         1,
         "{}",
         again.err
@@ -203,7 +203,7 @@ fn a_task_a_letter_or_a_log_that_is_not_ours_does_not_stop_the_others() {
     let run = place.run(RUN).ok();
     run.line(&["lead · send_message failed: Error: ", DENIED]);
     assert!(
-        run.err.contains("error: The inbox can not be read: "),
+        run.err.contains("crewdeck: The inbox can not be read: "),
         "{}",
         run.err
     );
@@ -220,7 +220,7 @@ fn a_task_a_letter_or_a_log_that_is_not_ours_does_not_stop_the_others() {
         assert!(run.out.ends_with("Done.\n"), "{}", run.out);
         let what = match folder {
             ".transcripts" => {
-                "error: The conversation can not be saved; it is tried again at each step: "
+                "crewdeck: The conversation can not be saved; it is tried again at each step: "
             }
             _ => {
                 "warning: The journal can not be written, so --resume will not show what happens now: "
@@ -258,7 +258,10 @@ fn a_repository_that_can_not_be_written_is_told() {
     let place = Place::repository();
     place.set(".worktrees", 0o555);
     let run = place.run(RUN).ok();
-    run.line(&["error: The worktree of task #1 can not be made: ", DENIED]);
+    run.line(&[
+        "crewdeck: The worktree of task #1 can not be made: ",
+        DENIED,
+    ]);
     run.line(&["Task #1 (one) of bob is offered again"]);
 }
 

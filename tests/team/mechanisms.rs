@@ -85,12 +85,16 @@ rules:
 fn s11_two_teammates_claim_three_tasks_and_housekeeping_costs_no_call() {
     let project = Project::new();
     let work = |name: &str| {
+        // Nobody is done before both have begun.
+        let both_at_work = format!(
+            "echo {name} >> begun; until grep -q alice begun && grep -q bob begun; do sleep 0.02; done"
+        );
         format!(
             r"
   - agent: {name}
     when: 'auto-claimed>Task #(\d+)'
     times: 0
-    calls: [{{ tool: bash, input: {{ command: 'sleep 0.2; echo {name} >> done' }} }}, {{ tool: task_update, input: {{ task_id: '{{{{1}}}}', status: completed }} }}]
+    calls: [{{ tool: bash, input: {{ command: '{both_at_work}; echo {name} >> done' }} }}, {{ tool: task_update, input: {{ task_id: '{{{{1}}}}', status: completed }} }}]
 "
         )
     };

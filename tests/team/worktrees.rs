@@ -146,6 +146,17 @@ rules:
 "#;
     let (ran, events) = run(&project, script, &["go"]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
+    // A call that merged nothing does not look like one that did, nor does a line that folds it.
+    let merges = events
+        .iter()
+        .filter(|e| e["type"] == "tool_finished" && e["tool"] == "merge_worktree");
+    for call in merges {
+        let is_merged = !call["output"]
+            .as_str()
+            .unwrap()
+            .contains("does not merge into");
+        assert_eq!(call["outcome"] == "ok", is_merged, "{call}");
+    }
     let told = notices(&events);
     assert!(
         told.iter()
@@ -191,6 +202,7 @@ rules:
     );
     let off = repository();
     off.write(".crewdeck/config.toml", "worktrees = false\n");
+    assert_eq!(off.run(&["trust", "--yes"]).code(), 0);
     let (ran, _) = run(&off, script, &["go"]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
     assert!(off.file("a").exists() && !off.file(".worktrees/task-1").exists());

@@ -28,18 +28,6 @@ async fn every_refusal_has_its_kind_and_a_hint() {
             Fault::Auth,
             "Check ",
         ),
-        (
-            401,
-            json!({"error": {"message": "x-api-key header is not supported"}}),
-            Fault::Auth,
-            "key_header",
-        ),
-        (
-            400,
-            json!({"error": {"message": "anthropic-version: unknown"}}),
-            Fault::Auth,
-            "version",
-        ),
         (403, json!({}), Fault::Auth, "Check "),
         (
             404,
@@ -52,12 +40,6 @@ async fn every_refusal_has_its_kind_and_a_hint() {
             json!({"error": {"code": 400, "type": "exceed_context_size_error", "message": "too large"}}),
             Fault::ContextTooLong,
             "",
-        ),
-        (
-            400,
-            json!({"error": {"message": "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'"}}),
-            Fault::BadRequest,
-            "max_tokens_field",
         ),
         (422, json!("odd"), Fault::BadRequest, ""),
         (
@@ -79,14 +61,8 @@ async fn every_refusal_has_its_kind_and_a_hint() {
             "billing",
         ),
         (402, json!({}), Fault::Auth, "billing"),
-        (408, json!({}), Fault::BadRequest, ""),
-        (409, json!({}), Fault::BadRequest, ""),
-        (
-            401,
-            json!({"error": {"type": "authentication_error", "message": "invalid x-api-key"}}),
-            Fault::Auth,
-            "[anthropic] key_header",
-        ),
+        (408, json!({}), Fault::Timeout, "Try again"),
+        (409, json!({}), Fault::Timeout, "Try again"),
         (500, json!({}), Fault::Server, "Try again"),
         (
             529,
@@ -107,6 +83,53 @@ async fn every_refusal_has_its_kind_and_a_hint() {
             let shown = format!("{error} {error:?} {config:?}");
             assert!(!shown.contains(KEY), "{shown}");
             assert_eq!(error.to_string().lines().count(), 1);
+        }
+    }
+}
+
+/// Settings of the wire that is spoken, and of no other.
+#[tokio::test]
+async fn a_hint_names_the_settings_of_its_own_provider() {
+    let field = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'";
+    for (status, message, at_anthropic, at_openai) in [
+        (
+            400,
+            field,
+            "a smaller max_tokens at the top",
+            "[openai] max_tokens_field",
+        ),
+        (400, "anthropic-version: unknown", "[anthropic] version", ""),
+        (
+            401,
+            "x-api-key header is not supported",
+            "[anthropic] key_header",
+            "OPENAI_API_KEY",
+        ),
+        (
+            401,
+            "no Authorization header with a bearer",
+            "[anthropic] key_header",
+            "OPENAI_API_KEY",
+        ),
+        (
+            401,
+            "invalid x-api-key",
+            "[anthropic] key_header",
+            "OPENAI_API_KEY",
+        ),
+        (401, "wrong", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"),
+    ] {
+        let body = json!({"error": {"message": message}});
+        let server = answering(ResponseTemplate::new(status).set_body_json(&body)).await;
+        let other = ["[openai]", "[anthropic]"];
+        let both = [
+            (anthropic(&server), at_anthropic),
+            (openai(&server), at_openai),
+        ];
+        for ((config, words), other) in both.into_iter().zip(other) {
+            let hint = call(&config).await.unwrap_err().hint;
+            assert!(hint.contains(words), "{message}: {hint}");
+            assert!(!hint.contains(other), "{message}: {hint}");
         }
     }
 }
@@ -264,6 +287,41 @@ async fn models_are_listed_in_every_spelling() {
             .await;
         for config in [anthropic(&server), openai(&server)] {
             assert_eq!(connect(&config).unwrap().list().await.unwrap(), names);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_list_of_models_tells_their_windows_and_nothing_else_is_asked() {
+    for (entry, window) in [
+        (json!({"id": "m", "context_length": 65_536}), Some(65_536)),
+        (json!({"id": "m", "max_model_len": 40_960}), Some(40_960)),
+        (
+            json!({"id": "m", "max_input_tokens": 500_000}),
+            Some(500_000),
+        ),
+        (
+            json!({"id": "/models/m.gguf", "meta": {"n_ctx": 16_384, "n_ctx_train": 32_768}}),
+            Some(16_384),
+        ),
+        (json!({"id": "m"}), None),
+    ] {
+        let server = MockServer::start().await;
+        let answer = ResponseTemplate::new(200).set_body_json(json!({"data": [entry]}));
+        Mock::given(method("GET"))
+            .and(path("/v1/models"))
+            .respond_with(answer)
+            .mount(&server)
+            .await;
+        for config in [anthropic(&server), openai(&server)] {
+            let model = connect(&config).unwrap();
+            assert_eq!(model.listed_window("m"), None);
+            let asked = server.received_requests().await.unwrap().len();
+            model.list().await.unwrap();
+            let told = model.listed_window("m").map(|w| (w.tokens, w.is_assumed));
+            assert_eq!(told, window.map(|tokens| (tokens, false)), "{entry}");
+            let now = server.received_requests().await.unwrap().len();
+            assert_eq!(now, asked + 1);
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Where branches stand: what a look tells, whoever has merged, and taken back.
 
-use crate::repository::{NOW, Repository, commit, git, name};
-use crewdeck::domain::worktree::{Branch, BranchState, ChangeSize, Removal};
+use crate::repository::{NOW, Repository, commit, git, git_output, name};
+use std::collections::{BTreeMap, BTreeSet};
+
+use crewdeck::domain::worktree::{Branch, BranchState, ChangeSize, Content, Removal};
 use crewdeck::store::{Look, Seen};
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -170,4 +172,140 @@ fn the_first_look_tells_of_worktrees_that_are_gone() {
         matches!(&told[..], [(_, BranchState::Unmerged { into: found, .. })] if *found == into),
         "{told:?}"
     );
+}
+
+/// Worktrees of the walk below.
+const WALKED: [&str; 3] = ["task-1", "task-2", "task-3"];
+
+/// Whether git does that in the root.
+fn succeeds(r: &Repository, args: &[&str]) -> bool {
+    git_output(r.root(), args).status.success()
+}
+
+/// One step of an agent or a user: commits, merges by crewdeck and by hand, squashes, picks, moves of the base. One that git refuses
+/// changes nothing. `fresh` is content that nothing else has.
+fn step(r: &Repository, what: u64, task: &str, fresh: &str) -> String {
+    let branch = format!("wt/{task}");
+    let try_git = |args: &[&str], undo: &[&str]| {
+        let done = succeeds(r, args);
+        if !done {
+            succeeds(r, undo);
+        }
+        done
+    };
+    match what {
+        0 | 1 => {
+            commit(&r.tree(task), &format!("{task}.txt"), fresh);
+            format!("commit on {task}")
+        }
+        2 => {
+            commit(&r.tree(task), "same.txt", fresh);
+            format!("commit on {task} in a shared file")
+        }
+        3 | 4 => {
+            let merged = r.worktrees().merge(&name(task), NOW).is_ok();
+            format!("merge {task}: {merged}")
+        }
+        5 => {
+            let done = try_git(
+                &["merge", "--quiet", "--no-edit", &branch],
+                &["merge", "--abort"],
+            );
+            format!("merge {task} by hand: {done}")
+        }
+        6 => {
+            let done = try_git(
+                &["merge", "--quiet", "--squash", &branch],
+                &["reset", "--quiet", "--hard"],
+            ) && succeeds(r, &["commit", "--quiet", "-m", "squashed"]);
+            format!("squash {task}: {done}")
+        }
+        7 => {
+            // A conflict that is squashed in another form: the base has it, and git cannot tell.
+            let done = succeeds(
+                r,
+                &["merge", "--quiet", "--squash", "-X", "theirs", &branch],
+            ) && succeeds(r, &["commit", "--quiet", "-m", "squashed by theirs"]);
+            succeeds(r, &["reset", "--quiet", "--hard"]);
+            format!("squash {task} over conflicts: {done}")
+        }
+        8 => {
+            r.commit(&format!("{task}.txt"), fresh);
+            format!("the base changes the file of {task}")
+        }
+        _ => {
+            let done = succeeds(r, &["reset", "--quiet", "--keep", "HEAD~1"]);
+            format!("the base goes back: {done}")
+        }
+    }
+}
+
+#[test]
+fn board_worktree_list_and_git_agree_after_every_step() {
+    for seed in 1..=3_u64 {
+        let r = Repository::new();
+        for task in 1..=3 {
+            r.create(task, &[]);
+        }
+        let (mut seen, mut board) = (Seen::default(), BTreeMap::new());
+        let (mut random, mut steps) = (seed.wrapping_mul(0x9E37_79B9_7F4A_7C15), Vec::new());
+        for at in 0..14 {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            let task = WALKED[(random >> 8) as usize % WALKED.len()];
+            steps.push(step(&r, random % 10, task, &format!("{seed}-{at}\n")));
+            // What the screen knows: the events, one after the other.
+            board.extend(told(&r, &mut seen, Look::Anew));
+            // What one knows who looks for the first time.
+            let anew: BTreeMap<_, _> = told(&r, &mut Seen::default(), Look::Anew)
+                .into_iter()
+                .collect();
+            assert_eq!(board, anew, "{seed}: {steps:#?}");
+            let listed = r.git(&["branch", "--no-merged", "main", "--format=%(refname:short)"]);
+            let listed: BTreeSet<&str> = listed.lines().collect();
+            for task in WALKED {
+                let by_list = match r.worktrees().state(&name(task)).unwrap().content {
+                    Content::Nothing => "nothing",
+                    Content::Merged => "merged",
+                    Content::Unmerged => "unmerged",
+                };
+                let by_board = match board[task] {
+                    BranchState::Empty | BranchState::Gone => "nothing",
+                    BranchState::Merged { .. } => "merged",
+                    BranchState::Unmerged { .. } => "unmerged",
+                };
+                assert_eq!(by_board, by_list, "{seed}: {task} after {steps:#?}");
+                // What git calls merged is; what it does not is, where the base has the content under other commits.
+                let by_git = listed.contains(format!("wt/{task}").as_str());
+                assert!(
+                    by_git || by_board != "unmerged",
+                    "{seed}: {task} after {steps:#?}"
+                );
+                let is_copied = steps.iter().any(|s| s.contains(&format!("squash {task}")));
+                assert!(
+                    !by_git || by_board == "unmerged" || is_copied,
+                    "{seed}: {task} after {steps:#?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_branch_deleted_by_hand_is_gone_for_everyone() {
+    let r = Repository::new();
+    r.create(1, &[]);
+    commit(&r.tree("task-1"), "b.txt", "b\n");
+    let mut seen = Seen::default();
+    let row = |state| vec![("task-1".to_string(), state)];
+    assert_eq!(told(&r, &mut seen, Look::Anew), row(unmerged(1, 1, 0)));
+    let tree = r.tree("task-1");
+    r.git(&["worktree", "remove", "--force", tree.to_str().unwrap()]);
+    r.git(&["branch", "--quiet", "-D", "wt/task-1"]);
+    assert_eq!(told(&r, &mut seen, Look::Anew), row(BranchState::Gone));
+    let anew = told(&r, &mut Seen::default(), Look::Anew);
+    assert_eq!(anew, row(BranchState::Gone));
+    let state = r.worktrees().state(&name("task-1")).unwrap();
+    assert_eq!(state.content, Content::Nothing);
 }

@@ -182,7 +182,7 @@ fn no_program_of_a_repository_inside_is_started() {
     r.create(2, &[]);
     commit(&r.tree("task-2"), ".gitmodules", says);
     look();
-    let brought = trees.bring(&tree, &["wt/task-2".into()]).unwrap();
+    let brought = trees.bring(&tree, &["wt/task-2".into()], NOW).unwrap();
     assert_eq!(brought.conflicts[0].files, ["inside"]);
     let moved = r.root().join("inside");
     fs::remove_dir(&moved).unwrap();

@@ -43,6 +43,8 @@ pub struct Keep {
     pub decisions: Vec<String>,
     /// Where the whole conversation is kept, as the agent can read it.
     pub transcript: String,
+    /// A fingerprint of files, board and messages at this moment; `None`: they say nothing about this agent.
+    pub work: Option<u64>,
 }
 
 /// The first message of the conversation that goes on after `messages`. `room` bounds it, in bytes: a

@@ -145,6 +145,7 @@ fn a_fresh_start_keeps_who_what_and_where_word_for_word() {
         status,
     };
     let keep = Keep {
+        work: None,
         identity: "You are 'bob', role: coder, team: default. Continue your work.".into(),
         todo: TodoList::new(vec![
             item("a", TodoStatus::Completed),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::domain::chat::{Block, Outcome, ToolCall};
+use crate::domain::chat::{self, Block, Outcome, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::text::clip;
 
@@ -109,7 +109,13 @@ impl Calls {
     }
 }
 
-/// Makes an answer fit to be sent back: no blank text, and ids that are there and differ.
+/// The tool whose results are parts of files.
+const READ_TOOL: &str = "read_file";
+
+/// Longest id of a call that is sent back as it came.
+const ID_MAX: usize = 128;
+
+/// Makes an answer fit to be sent back: no blank text, names that are names, and ids that are there and differ.
 pub fn tidy(blocks: Vec<Block>) -> Vec<Block> {
     let mut seen: HashSet<CallId> = HashSet::new();
     blocks
@@ -117,11 +123,11 @@ pub fn tidy(blocks: Vec<Block>) -> Vec<Block> {
         .filter_map(|block| match block {
             Block::Text { text } if text.trim().is_empty() => None,
             Block::ToolCall(mut call) => {
-                let base = if call.id.0.is_empty() {
-                    "call".into()
-                } else {
-                    call.id.0.clone()
-                };
+                call.name = chat::sent_name(&call.name).into_owned();
+                let id = &call.id.0;
+                let is_sound =
+                    (1..=ID_MAX).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_graphic());
+                let base = if is_sound { id.clone() } else { "call".into() };
                 let mut id = CallId(base.clone());
                 let mut n = 1;
                 while !seen.insert(id.clone()) {
@@ -150,4 +156,23 @@ pub fn signature(calls: &[ToolCall], results: &[Block]) -> u64 {
         }
     }
     hash.finish()
+}
+
+/// Marks of the parts of files that these calls have read.
+pub fn reads(calls: &[ToolCall], results: &[Block]) -> Vec<u64> {
+    let is_read = |id: &CallId| {
+        results.iter().any(|result| {
+            matches!(result, Block::ToolResult { call, outcome: Outcome::Ok, .. } if call == id)
+        })
+    };
+    let reads = calls
+        .iter()
+        .filter(|call| call.name == READ_TOOL && is_read(&call.id));
+    reads
+        .map(|call| {
+            let mut hash = DefaultHasher::new();
+            call.input.to_string().hash(&mut hash);
+            hash.finish()
+        })
+        .collect()
 }

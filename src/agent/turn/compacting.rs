@@ -22,13 +22,24 @@ const TOKEN: u64 = 4;
 const CUT_OFF: &str = "<crew>Your last answer was cut off at the end of your window.</crew>";
 const GO_ON: &str = "<crew>Your conversation was compacted in the middle of your work. Go on with the next step.</crew>";
 
+const NO_GAIN: &str = "Not compacted: the summary would not be shorter.";
+
 /// What follows a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
     /// The call that was about to be made.
     Call,
+    /// The same, where the user asked for the summary: that it was made is no sign of a loop.
+    CallForUser,
     /// Rest: the person asked for it between turns, or during the last answer of one.
     Rest,
+}
+
+/// Who asked for a summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asker {
+    User,
+    Agent,
 }
 
 /// What is tried again after a wait.
@@ -122,6 +133,23 @@ impl Length {
         self.budget().limit().saturating_sub(self.front)
     }
 
+    /// Returns what a conversation of `before` tokens takes when `new` stands in place of `old`, in tokens; `None`: not
+    /// less.
+    ///
+    /// `before` may be the server's count, which knows more than an estimate (images) or less (a server that does not
+    /// count system prompt and tools). An estimate for `new` beside it could show growth where there is none: the count
+    /// is scaled instead.
+    fn shortened(&self, before: u64, old: &[Message], new: &[Message]) -> Option<u64> {
+        let [old, new] = [old, new].map(chat::estimate_tokens);
+        let old = old.max(before.saturating_sub(self.front));
+        if new >= old {
+            return None;
+        }
+        let whole = |tokens: u64| u128::from(self.front.saturating_add(tokens));
+        let scaled = u128::from(before) * whole(new) / whole(old);
+        Some(u64::try_from(scaled).unwrap_or(before))
+    }
+
     /// Says once that the window is too small for conversations to be shortened.
     fn warn(&mut self) -> Vec<Effect> {
         if std::mem::replace(&mut self.warned, Warned::Yes) == Warned::Yes {
@@ -152,9 +180,9 @@ impl Turn {
     }
 
     /// The person or the agent asks for a summary.
-    pub(super) fn wish_compaction(&mut self, focus: String) -> Vec<Effect> {
+    pub(super) fn wish_compaction(&mut self, focus: String, asker: Asker) -> Vec<Effect> {
         if !self.is_resting() {
-            self.wished = Some(focus);
+            self.wished = Some((focus, asker));
             return vec![];
         }
         if self.messages.len() < 2 {
@@ -171,15 +199,19 @@ impl Turn {
     /// The turn has its answer: it ends, behind the summary that was asked for meanwhile.
     pub(super) fn done(&mut self) -> Vec<Effect> {
         match self.wished.take() {
-            Some(focus) => self.summarise(Form::Behind, focus, After::Rest),
+            Some((focus, _)) => self.summarise(Form::Behind, focus, After::Rest),
             None => self.end(TurnEnd::Done),
         }
     }
 
     /// What is due before the next call; none: call.
     pub(super) fn shorten(&mut self) -> Option<Vec<Effect>> {
-        if let Some(focus) = self.wished.take() {
-            return Some(self.summarise(Form::Behind, focus, After::Call));
+        if let Some((focus, asker)) = self.wished.take() {
+            let after = match asker {
+                Asker::User => After::CallForUser,
+                Asker::Agent => After::Call,
+            };
+            return Some(self.summarise(Form::Behind, focus, after));
         }
         if self.length.fresh == Fresh::Yes {
             return None;
@@ -257,26 +289,40 @@ impl Turn {
         let (summary, after) = (summary.clone(), *after);
         let before = self.context();
         let mut first = compact::fresh(&self.messages, &summary, keep, self.length.room());
-        if after == After::Call {
+        if after != After::Rest {
             first.blocks.push(Block::text(GO_ON));
         }
-        self.messages = Arc::new(vec![first]);
-        self.length.counted = None;
-        self.length.since = 0;
+        let messages = vec![first];
         self.length.fresh = Fresh::Yes;
-        // What was called lately still counts: a loop may shorten the conversation each time around.
-        let mut effects = vec![
-            Effect::Replace(self.messages()),
-            Effect::Compacted(Compaction {
-                how: Shortened::Summary {
-                    transcript: keep.transcript.clone(),
-                },
-                before,
-                after: self.context(),
-            }),
-        ];
+        let stuck = match after {
+            After::Call => self.progress.compacted(keep.work),
+            After::CallForUser => self.progress.compacted(None),
+            After::Rest => None,
+        };
+        let mut effects = match self.length.shortened(before, &self.messages, &messages) {
+            None => vec![Effect::Notice(Level::Info, NO_GAIN.into())],
+            Some(tokens) => {
+                self.messages = Arc::new(messages);
+                self.length.counted = self.length.counted.map(|_| tokens);
+                self.length.since = 0;
+                // What was called lately still counts: a loop may shorten the conversation each time around.
+                vec![
+                    Effect::Replace(self.messages()),
+                    Effect::Compacted(Compaction {
+                        how: Shortened::Summary {
+                            transcript: keep.transcript.clone(),
+                        },
+                        before,
+                        after: self.context(),
+                    }),
+                ]
+            }
+        };
         effects.extend(match after {
-            After::Call => self.call(),
+            After::Call | After::CallForUser => match stuck {
+                Some(why) => self.end_stuck(why),
+                None => self.call(),
+            },
             After::Rest if self.said.is_empty() => self.end(TurnEnd::Done),
             // Somebody spoke meanwhile: that begins a turn, as it would have without the summary.
             After::Rest => {

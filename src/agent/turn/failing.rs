@@ -44,20 +44,25 @@ impl Turn {
             Retry::Summary(_) => "the conversation could not be summarised: ",
         };
         let wait = retry::wait(error, &self.tries, jitter);
-        self.tries.add(error.fault);
+        self.tries.add(error.fault, wait);
         match wait {
             Some(wait) => {
                 self.phase = Phase::Waiting(again);
                 vec![Effect::Wait {
                     wait,
                     attempt: self.tries.count(),
+                    attempts_max: retry::most(error),
                     cause: error.message.clone(),
                 }]
             }
             None => {
                 let tries = self.tries.count();
                 let error_text = if tries > 1 {
-                    format!("{what}{} (given up after {tries} tries)", error.message)
+                    let waited = self.tries.waited().as_secs();
+                    format!(
+                        "{what}{} (given up after {tries} tries in {waited} s)",
+                        error.message
+                    )
                 } else {
                     format!("{what}{}", error.message)
                 };

@@ -39,9 +39,14 @@ pub enum Input {
     },
     /// The agent replaced its todo list.
     TodoSet(TodoOpen),
-    /// The conversation is to be summarised: at once when the turn rests, else before the
+    /// The user wants the conversation summarised: at once when the turn rests, else before the
     /// next call or behind the last answer.
     Compact {
+        /// What the summary should give most room to; may be empty.
+        focus: String,
+    },
+    /// The agent itself wants its conversation summarised before the next call.
+    OwnCompaction {
         /// What the summary should give most room to; may be empty.
         focus: String,
     },
@@ -88,6 +93,8 @@ pub enum Effect {
         wait: Duration,
         /// The number of the next try, counted from 1 for the first repeat.
         attempt: u32,
+        /// Most tries of such a call, the first included.
+        attempts_max: u32,
         /// Why, in one line.
         cause: String,
     },

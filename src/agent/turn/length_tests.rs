@@ -20,7 +20,7 @@ fn tool(id: &str) -> Block {
     })
 }
 
-fn reply(blocks: Vec<Block>, stop: StopReason, tokens: u64) -> Input {
+pub(super) fn reply(blocks: Vec<Block>, stop: StopReason, tokens: u64) -> Input {
     let usage = Usage {
         input: tokens,
         ..Usage::default()
@@ -39,7 +39,7 @@ fn failed(fault: Fault) -> Input {
     }
 }
 
-fn keep() -> Input {
+pub(super) fn keep() -> Input {
     Input::Archived(Box::new(Keep {
         transcript: ".transcripts/x.jsonl".into(),
         ..Keep::default()

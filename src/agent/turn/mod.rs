@@ -3,15 +3,20 @@
 mod calls;
 mod compacting;
 mod failing;
+#[cfg(test)]
+mod gain_tests;
 mod inputs;
 #[cfg(test)]
 mod length_tests;
+mod progress;
+#[cfg(test)]
+mod progress_tests;
 #[cfg(test)]
 mod property_tests;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::domain::chat::{Block, Message, Role};
@@ -19,20 +24,21 @@ use crate::model::retry::Tries;
 use crate::model::{Reply, StopReason};
 use crate::protocol::event::{Level, TurnEnd};
 use calls::{Calls, signature};
-use compacting::{After, Length, Retry, Summary};
+use compacting::{After, Asker, Length, Retry, Summary};
 pub use inputs::{Effect, Input};
+use progress::Progress;
 
 /// Rounds without `todo` after which an agent with open items is reminded.
 const REMIND_AFTER: u32 = 3;
-/// How often the same calls with the same results may come within [`LOOP_WINDOW`] rounds.
-const LOOP_MAX: usize = 5;
-/// Rounds that the loop detection looks back.
-const LOOP_WINDOW: usize = 12;
 /// How often a server may pause one turn.
 const PAUSE_MAX: u32 = 10;
 
 /// The reference's reminder, word for word.
 pub const REMINDER: &str = "<reminder>Update your todos.</reminder>";
+
+/// Told before the next message when the user stopped a turn before a word of its answer had come: both stand in one
+/// message then.
+const UNANSWERED: &str = "<crew>The user stopped the answer to what is above before it began. Answer what follows.</crew>";
 
 /// What an agent may do within one turn.
 #[derive(Debug, Clone, Default)]
@@ -80,10 +86,10 @@ pub struct Turn {
     continued: Continued,
     since_todo: u32,
     todo_open: TodoOpen,
-    recent: VecDeque<u64>,
+    progress: Progress,
     length: Length,
     /// A summary that was asked for while the turn was under way, with its focus.
-    wished: Option<String>,
+    wished: Option<(String, Asker)>,
 }
 
 /// Whether an answer that reached its limit was already continued in this turn.
@@ -118,7 +124,7 @@ impl Turn {
             continued: Continued::No,
             since_todo: 0,
             todo_open: TodoOpen::No,
-            recent: VecDeque::new(),
+            progress: Progress::default(),
             length: Length::default(),
             wished: None,
         }
@@ -177,7 +183,8 @@ impl Turn {
                 self.since_todo = 0;
                 vec![]
             }
-            Input::Compact { focus } => self.wish_compaction(focus),
+            Input::Compact { focus } => self.wish_compaction(focus, Asker::User),
+            Input::OwnCompaction { focus } => self.wish_compaction(focus, Asker::Agent),
             Input::Archived(keep) => self.archived(&keep),
             Input::ArchiveFailed { why } => self.archive_failed(&why),
             Input::Stop { why } => self.stopped(why),
@@ -188,6 +195,7 @@ impl Turn {
     fn say(&mut self, blocks: Vec<Block>) -> Vec<Effect> {
         self.said.extend(blocks);
         if !self.is_resting() {
+            self.progress.note_message();
             return vec![];
         }
         self.rounds = 0;
@@ -195,7 +203,7 @@ impl Turn {
         self.empty_answers = 0;
         self.pauses = 0;
         self.continued = Continued::No;
-        self.recent.clear();
+        self.progress = Progress::default();
         self.phase = Phase::Gathering;
         vec![Effect::CheckMail]
     }
@@ -206,6 +214,9 @@ impl Turn {
             // Mail that was taken must not be dropped, even if the turn was interrupted meanwhile.
             self.said.extend(mail);
             return vec![];
+        }
+        if !mail.is_empty() {
+            self.progress.note_message();
         }
         self.said.extend(mail);
         if self.limits.rounds == Some(self.rounds + 1)
@@ -310,26 +321,29 @@ impl Turn {
             .messages
             .last()
             .map(|m| m.calls().cloned().collect::<Vec<_>>());
-        let mark = signature(&asked.unwrap_or_default(), &results);
+        let asked = asked.unwrap_or_default();
+        let mark = signature(&asked, &results);
+        for read in calls::reads(&asked, &results) {
+            self.progress.note_read(read);
+        }
         self.results = results;
         if self.todo_open == TodoOpen::Yes && self.since_todo >= REMIND_AFTER {
             self.said.push(Block::text(REMINDER));
         }
-        self.recent.push_back(mark);
-        if self.recent.len() > LOOP_WINDOW {
-            self.recent.pop_front();
-        }
-        if self.recent.iter().filter(|m| **m == mark).count() >= LOOP_MAX {
+        if let Some(why) = self.progress.round(mark) {
             let mut effects = self.flush_user();
-            let why = format!("the same tool calls came {LOOP_MAX} times with the same results");
-            effects.push(Effect::Notice(
-                Level::Warn,
-                format!("Turn ended: {why}. Say how to go on."),
-            ));
-            effects.extend(self.end(TurnEnd::Stopped { why }));
+            effects.extend(self.end_stuck(why));
             return effects;
         }
         self.gather()
+    }
+
+    /// Ends a turn that gets nowhere.
+    fn end_stuck(&mut self, why: String) -> Vec<Effect> {
+        let text = format!("Turn ended: {why}. Say how to go on.");
+        let mut effects = vec![Effect::Notice(Level::Warn, text)];
+        effects.extend(self.end(TurnEnd::Stopped { why }));
+        effects
     }
 
     fn gather(&mut self) -> Vec<Effect> {
@@ -347,7 +361,9 @@ impl Turn {
             | Phase::Summarising(_)
             | Phase::Archiving { .. } => {}
             Phase::Calling => {
-                if !partial.trim().is_empty() {
+                if partial.trim().is_empty() {
+                    self.said.push(Block::text(UNANSWERED));
+                } else {
                     effects.push(self.push(Message::assistant(vec![Block::text(partial)])));
                 }
             }
@@ -356,7 +372,13 @@ impl Turn {
                 self.results = calls.take_results();
             }
         }
+        let unanswered = match self.said.last() {
+            Some(Block::Text { text }) if text == UNANSWERED => self.said.pop(),
+            Some(_) | None => None,
+        };
         effects.extend(self.flush_user());
+        // Said with the next message: by itself it is nothing to answer.
+        self.said.extend(unanswered);
         effects.extend(self.end(TurnEnd::Interrupted));
         effects
     }

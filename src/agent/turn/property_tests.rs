@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::tests::{done, error, reads, reply, text, tool};
 use super::*;
-use crate::agent::compact::Budget;
+use crate::agent::compact::{Budget, Keep};
 use crate::domain::chat;
 use crate::model::Fault;
 
@@ -44,7 +44,14 @@ fn any_input() -> impl Strategy<Value = Input> {
         Just(Input::Compact {
             focus: String::new()
         }),
+        Just(Input::OwnCompaction {
+            focus: String::new()
+        }),
         Just(Input::Archived(Box::default())),
+        Just(Input::Archived(Box::new(Keep {
+            work: Some(1),
+            ..Keep::default()
+        }))),
         Just(Input::ArchiveFailed { why: "x".into() }),
         Just(Input::Stop { why: "x".into() }),
         Just(Input::Interrupt {

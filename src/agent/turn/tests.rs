@@ -204,6 +204,26 @@ fn an_interrupted_answer_is_kept_as_far_as_it_came() {
 }
 
 #[test]
+fn a_message_after_an_early_interrupt_is_told_apart_from_the_one_before() {
+    let mut turn = calling(reads());
+    let partial = String::new();
+    let effects = turn.step(Input::Interrupt { partial });
+    assert_eq!(effects, vec![Effect::End(TurnEnd::Interrupted)]);
+    turn.step(Input::Say(vec![]));
+    turn.step(Input::Mail(vec![text("second")]));
+    let messages = turn.messages();
+    assert_eq!(chat::check(&messages), Ok(()));
+    let words = messages[0].words();
+    let parts = words.split("<crew>The user stopped");
+    let parts: Vec<&str> = parts.collect();
+    assert_eq!(parts.len(), 2, "{words}");
+    assert!(
+        !parts[0].contains("second") && parts[1].ends_with("second"),
+        "{words}"
+    );
+}
+
+#[test]
 fn who_may_not_call_ends_its_turn_and_can_be_spoken_to_again() {
     let mut turn = calling(reads());
     turn.step(Input::Say(vec![text("also")]));
@@ -374,7 +394,7 @@ fn the_same_calls_over_and_over_end_the_turn() {
             turn.step(Input::Mail(vec![]));
             continue;
         }
-        assert_eq!(round, LOOP_MAX);
+        assert_eq!(round, progress::LOOP_MAX);
         assert!(
             effects
                 .iter()

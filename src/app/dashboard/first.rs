@@ -10,19 +10,23 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::task::spawn_blocking;
 
+use super::crew::Crew;
 use super::{Dashboard, Left};
 use crate::app::assemble::Blueprint;
 use crate::app::first;
+use crate::app::in_words;
+use crate::app::now;
+use crate::app::pace::Cause as Redraw;
 use crate::app::signals::Signals;
 use crate::app::wire::{self, Lack, NoModel, Probe};
-use crate::app::{ground, local};
-use crate::config::Choice;
+use crate::app::{ground, local, trust};
+use crate::config::{Choice, Decision, Project};
 use crate::model::is_local;
 use crate::protocol::event::Level;
 use crate::store::GitError;
-use crate::ui::MouseOwner;
 use crate::ui::guide::first::{FirstPage, Weight};
 use crate::ui::terminal::Screen;
+use crate::ui::{Do, MouseOwner};
 
 /// How often it is looked whether the cause of a page is gone.
 const AGAIN_AFTER: Duration = Duration::from_secs(2);
@@ -47,6 +51,8 @@ pub(super) struct Kept {
     pub(super) done: Option<&'static str>,
     /// To whom the person has given the mouse.
     pub(super) mouse: Option<MouseOwner>,
+    /// The settings of the project that the user goes on without, by their digest.
+    pub(super) without: Option<String>,
     /// A signal that comes between two starts ends the second one.
     pub(super) signals: Option<Signals>,
 }
@@ -162,6 +168,45 @@ impl Dashboard {
         }
     }
 
+    /// Shows what needs approval before anything is started or sent.
+    pub(super) fn ask_for_approval(&mut self, blueprint: &Blueprint) {
+        let Project::Waiting(found) = &blueprint.project else {
+            if let Project::Ignored(found) = &blueprint.project {
+                self.publish(Level::Info, &trust::without(found));
+            }
+            return;
+        };
+        if self.kept.without.as_ref() == Some(&found.digest) {
+            return;
+        }
+        self.crew = Crew::Missing;
+        self.asked = Some(found.clone());
+        self.state.show_approval(first::approval(found), now());
+        self.tell_what_was_said();
+        self.stale = Some(Redraw::Key);
+    }
+
+    /// The user has decided about them. How the dashboard is left, where it begins anew.
+    pub(super) fn decided(&mut self, wish: &Do) -> Option<Left> {
+        let asked = self.asked.clone()?;
+        if *wish == Do::WithoutSettings {
+            self.kept.without = Some(asked.digest);
+            return Some(self.again(None));
+        }
+        match asked.decide(Some(Decision::Approved)) {
+            Ok(notice) => {
+                if let Some(notice) = notice {
+                    self.publish(Level::Warn, &notice);
+                }
+                Some(self.again(None))
+            }
+            Err(why) => {
+                self.publish(Level::Error, &format!("Not approved: {}", in_words(&why)));
+                None
+            }
+        }
+    }
+
     /// Where a server on this machine should be, and does not answer: waits for it.
     fn await_server(&self, blueprint: &Blueprint) {
         let address = wire::base_url(blueprint).filter(|url| is_local(url));
@@ -219,6 +264,10 @@ impl Dashboard {
 
     fn show_first(&mut self, page: FirstPage) {
         self.state.show_first(page);
+        self.tell_what_was_said();
+    }
+
+    fn tell_what_was_said(&mut self) {
         if let Some(said) = self.kept.said.take() {
             self.publish(Level::Info, &said);
         }
@@ -229,6 +278,7 @@ impl Dashboard {
         Kept {
             draft: self.state.draft(),
             mouse: self.kept.mouse,
+            without: self.kept.without.clone(),
             ..Kept::default()
         }
     }

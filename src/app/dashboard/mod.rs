@@ -20,7 +20,10 @@ use super::assemble::{self, Assembly, Blueprint};
 use super::errand::Errand;
 use super::pace::{Cause, Pace};
 use super::signals::Signals;
-use super::{inputs, keys, mouse, now, resume, screen as remembered, secrets, theme, until, zone};
+use super::{
+    inputs, keys, mouse, now, resume, screen as remembered, secrets, theme, until, wire, zone,
+};
+use crate::config::Sensitive;
 use crate::domain::attention::Calling;
 use crate::domain::ids::Name;
 use crate::protocol::event::{EventKind, Level};
@@ -55,6 +58,8 @@ struct Dashboard {
     crew: Crew,
     /// What the first page may have to say.
     findings: Findings,
+    /// Settings of the project that wait for approval.
+    asked: Option<Sensitive>,
     /// Git makes the first commit.
     making: Option<Making>,
     kept: Kept,
@@ -107,6 +112,12 @@ impl Dashboard {
             state.say(Level::Warn, words);
         }
         state.set_draft(&kept.draft);
+        if let Some((_, address)) = wire::key_address(blueprint) {
+            let shown = address
+                .split_once("://")
+                .map_or(&*address, |(_, rest)| rest);
+            state.set_key_address(shown.trim_end_matches('/'));
+        }
         let depth = theme::color_depth();
         theme::take(&blueprint.settings, depth, &mut state);
         mouse::take(&blueprint.settings, kept.mouse, &mut screen, &mut state)?;
@@ -119,6 +130,7 @@ impl Dashboard {
             inlet,
             crew: Crew::Coming(Early::wanted(early)),
             findings: Findings::default(),
+            asked: None,
             making: None,
             kept,
             root: blueprint.root.clone(),
@@ -170,6 +182,7 @@ impl Dashboard {
     }
 
     async fn run(&mut self, blueprint: &Blueprint) -> Result<Left> {
+        self.ask_for_approval(blueprint);
         let mut keys = EventStream::new();
         let mut building: Building<'_> =
             Box::pin(assemble::build(blueprint, self.publisher.clone()));
@@ -299,6 +312,8 @@ impl Dashboard {
             | Do::StartDemo
             | Do::LookAgain
             | Do::MakeRepository
+            | Do::ApproveSettings
+            | Do::WithoutSettings
             | Do::Copy(_)
             | Do::Mouse(_)
             | Do::SaveTheme(_)
@@ -331,6 +346,11 @@ impl Dashboard {
                     return Ok(Next::Leave(left));
                 }
                 Do::MakeRepository => self.make_repository(),
+                Do::ApproveSettings | Do::WithoutSettings => {
+                    if let Some(left) = self.decided(&wish) {
+                        return Ok(Next::Leave(left));
+                    }
+                }
                 Do::EditComposer => {
                     return Ok(Next::Away(Errand::Write(self.state.composer_text())));
                 }

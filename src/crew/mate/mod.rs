@@ -38,8 +38,8 @@ pub async fn start(shared: Arc<Shared>, member: Member, first: String) -> Result
         first: first.clone(),
         ..member
     };
-    let (roster, entering) = (shared.roster.clone(), member.clone());
-    let team = blocking(move || roster.enter(entering))
+    let (roster, entering, most) = (shared.roster.clone(), member.clone(), shared.agents_max);
+    let team = blocking(move || roster.enter(entering, most))
         .await
         .map_err(|e| e.to_string())?;
     // What was asked of an earlier one of this name is not asked of this one.

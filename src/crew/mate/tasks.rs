@@ -180,7 +180,11 @@ impl Life {
         let what = format!("claimed task {}: {}", claimed.id, claimed.subject);
         self.outfit
             .driver
-            .publish(EventKind::Injected { agent, what })
+            .publish(EventKind::Injected {
+                agent,
+                what,
+                text: claimed.description.clone(),
+            })
             .await;
         let mut text = prompt::claimed(claimed.id.0, &claimed.subject, &claimed.description);
         match self.shared.place_for(&claimed, &self.member.name).await {

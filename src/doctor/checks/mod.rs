@@ -2,8 +2,10 @@
 
 pub mod crew;
 pub mod disk;
+pub mod environment;
 pub mod files;
 pub mod git;
+pub mod leftovers;
 pub mod mail;
 pub mod model;
 pub mod records;

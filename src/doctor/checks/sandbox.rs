@@ -1,6 +1,7 @@
 //! The sandbox: what holds the commands of agents on this machine.
 
 use crate::doctor::{Finding, Place};
+use crate::domain::sandbox::NetworkRules;
 use crate::process::confine::SandboxReport;
 
 const CHECK: &str = "sandbox";
@@ -11,7 +12,12 @@ pub enum SandboxFacts {
     /// The settings turn it off.
     Off,
     /// What was tried on this machine, and came of it.
-    Tried(SandboxReport),
+    Tried {
+        /// What was found.
+        report: SandboxReport,
+        /// Who is to have the network.
+        network: NetworkRules,
+    },
 }
 
 /// Looks at what was found out.
@@ -20,7 +26,7 @@ pub fn look(place: &Place) -> Vec<Finding> {
 }
 
 fn judge(facts: &SandboxFacts) -> Finding {
-    let report = match facts {
+    let (report, network) = match facts {
         SandboxFacts::Off => {
             return Finding::warn(
                 CHECK,
@@ -28,9 +34,10 @@ fn judge(facts: &SandboxFacts) -> Finding {
                 "take that line out of the settings",
             );
         }
-        SandboxFacts::Tried(report) => report,
+        SandboxFacts::Tried { report, network } => (report, *network),
     };
-    match (report.missing(), report.landlock) {
+    let missing = report.missing().or_else(|| report.missing_network(network));
+    match (missing, report.landlock) {
         (Some(missing), _) => Finding::warn(
             CHECK,
             missing,
@@ -52,6 +59,7 @@ fn judge(facts: &SandboxFacts) -> Finding {
 mod tests {
     use super::*;
     use crate::doctor::Level;
+    use crate::domain::sandbox::Network;
     use crate::process::confine::Works;
 
     #[test]
@@ -60,11 +68,18 @@ mod tests {
             guard: Works::Yes,
             landlock: Some(6),
             view: Works::Yes,
+            network: Works::No {
+                why: "EPERM".into(),
+            },
         };
-        let found = judge(&SandboxFacts::Tried(whole));
+        let tried = |report, network| SandboxFacts::Tried { report, network };
+        let off = judge(&tried(whole.clone(), NetworkRules::all(Network::Off)));
+        assert_eq!(off.level, Level::Warn);
+        assert!(off.text.contains("no network namespace"), "{off:?}");
+        let found = judge(&tried(whole, NetworkRules::default()));
         assert_eq!(found.level, Level::Ok);
         assert!(found.text.starts_with("Landlock 6,"), "{found:?}");
-        let none = SandboxFacts::Tried(SandboxReport::none("it is a Mac"));
+        let none = tried(SandboxReport::none("it is a Mac"), NetworkRules::default());
         assert_eq!(judge(&none).level, Level::Warn);
         assert!(judge(&none).text.contains("it is a Mac"));
         assert_eq!(judge(&SandboxFacts::Off).level, Level::Warn);

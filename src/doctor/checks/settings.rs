@@ -3,6 +3,8 @@
 use crate::doctor::{Finding, Place};
 
 const CHECK: &str = "settings";
+/// The project's settings file, below its root.
+const PROJECT_FILE: &str = ".crewdeck/config.toml";
 
 /// The settings files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -13,6 +15,10 @@ pub struct SettingsFacts {
     pub error: Option<String>,
     /// What is right, and does not do what it may be meant for.
     pub warnings: Vec<String>,
+    /// Settings of the project that wait for approval.
+    pub waiting: Option<String>,
+    /// Settings of the project that the user decided to ignore.
+    pub ignored: Option<String>,
 }
 
 /// Looks at them.
@@ -25,7 +31,22 @@ pub fn look(place: &Place) -> Vec<Finding> {
             "give the two of them colours that differ more",
         )
     });
-    std::iter::once(judge(facts)).chain(warnings).collect()
+    let waiting = facts.waiting.iter().map(|names| {
+        Finding::warn(
+            CHECK,
+            format!("{PROJECT_FILE} sets {names}, which do not apply before you approve them"),
+            "read and approve them, or go on without: crewdeck trust",
+        )
+    });
+    let ignored = facts.ignored.iter().map(|names| {
+        let text = format!("{PROJECT_FILE} sets {names}, which you decided to ignore");
+        Finding::ok(CHECK, text)
+    });
+    std::iter::once(judge(facts))
+        .chain(warnings)
+        .chain(waiting)
+        .chain(ignored)
+        .collect()
 }
 
 fn judge(facts: &SettingsFacts) -> Finding {

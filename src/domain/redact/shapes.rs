@@ -2,6 +2,7 @@
 //! and placeholders are left alone.
 
 use super::stream::HELD_MAX;
+use super::tokens::{JWT_START, Shape, TOKENS, jwt};
 use super::{End, Here};
 
 /// What a secret may go on with, once it has begun.
@@ -39,7 +40,7 @@ impl Body {
 
 /// What must be in a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Demand {
+pub enum Demand {
     /// A digit.
     Digit,
     /// A digit, and so many letters and digits in one go: what random text has and names that people write have not.
@@ -48,56 +49,12 @@ enum Demand {
 
 /// What may stand before a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Edge {
+pub enum Edge {
     /// Anything.
     Any,
     /// Nothing of a word: `task-…` is no key.
     NoWord,
 }
-
-/// A key that begins with certain characters.
-struct Shape {
-    start: &'static str,
-    what: &'static str,
-    body: Body,
-    /// Fewest bytes behind the start.
-    min: usize,
-    demand: Demand,
-    edge: Edge,
-}
-
-const fn token(start: &'static str, what: &'static str, min: usize) -> Shape {
-    Shape {
-        start,
-        what,
-        body: Body::Token,
-        min,
-        demand: Demand::Digit,
-        edge: Edge::Any,
-    }
-}
-
-/// Longer starts before those that they begin with.
-const TOKENS: &[Shape] = &[
-    token("sk-ant-", "Anthropic key", 20),
-    Shape {
-        demand: Demand::Run(16),
-        edge: Edge::NoWord,
-        ..token("sk-", "API key", 20)
-    },
-    token("ghp_", "GitHub token", 30),
-    token("gho_", "GitHub token", 30),
-    token("ghu_", "GitHub token", 30),
-    token("ghs_", "GitHub token", 30),
-    token("ghr_", "GitHub token", 30),
-    token("github_pat_", "GitHub token", 22),
-    token("glpat-", "GitLab token", 20),
-    token("xoxb-", "Slack token", 20),
-    token("xoxp-", "Slack token", 20),
-    token("xoxa-", "Slack token", 20),
-    token("xoxr-", "Slack token", 20),
-    token("xoxs-", "Slack token", 20),
-];
 
 /// Words of a header, in small letters, whose value is a secret.
 const HEADERS: &[(&str, &str, usize)] = &[
@@ -129,7 +86,7 @@ const PUT_IN_LATER: &[u8] = b"$<{*%[";
 pub fn begins() -> [bool; 256] {
     let starts = TOKENS.iter().map(|shape| shape.start);
     let starts = starts.chain(AWS.iter().copied());
-    let starts = starts.chain([BLOCK_START, "://"]);
+    let starts = starts.chain([BLOCK_START, "://", JWT_START]);
     let mut table = [false; 256];
     for first in starts.filter_map(|start| start.bytes().next()) {
         table[usize::from(first)] = true;
@@ -150,7 +107,7 @@ pub fn look(before: Option<u8>, rest: &[u8], end: End) -> Here<'static> {
         .iter()
         .map(|shape| shape.look(before, rest, end))
         .find(|here| *here != Here::Nothing);
-    let rules = [header, aws, block, address];
+    let rules = [header, aws, block, address, jwt];
     found.unwrap_or_else(|| {
         rules
             .iter()
@@ -161,7 +118,7 @@ pub fn look(before: Option<u8>, rest: &[u8], end: End) -> Here<'static> {
 }
 
 /// What is behind `start` at the start of `rest`; else whether it may come.
-fn behind<'a>(start: &str, rest: &'a [u8], end: End) -> Result<&'a [u8], Here<'static>> {
+pub fn behind<'a>(start: &str, rest: &'a [u8], end: End) -> Result<&'a [u8], Here<'static>> {
     let start = start.as_bytes();
     match rest.strip_prefix(start) {
         Some(behind) => Ok(behind),
@@ -170,7 +127,7 @@ fn behind<'a>(start: &str, rest: &'a [u8], end: End) -> Result<&'a [u8], Here<'s
     }
 }
 
-fn is_word(byte: Option<u8>) -> bool {
+pub fn is_word(byte: Option<u8>) -> bool {
     byte.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
@@ -197,7 +154,7 @@ impl Shape {
 }
 
 /// Nothing, unless what would decide may still come: there are fewer bytes than it takes.
-fn unless_more(bytes: usize, decided_by: usize, end: End) -> Here<'static> {
+pub fn unless_more(bytes: usize, decided_by: usize, end: End) -> Here<'static> {
     match end {
         End::Open if bytes < decided_by => Here::Perhaps,
         End::Open | End::Whole => Here::Nothing,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::WorktreeName;
 use crate::domain::graph::TaskGraph;
+use crate::domain::ids::TaskId;
 use crate::domain::task::{Task, TaskStatus};
 
 /// The branch of a worktree and where it stands.
@@ -43,19 +44,41 @@ pub enum BranchState {
     Gone,
 }
 
-/// The tasks whose branches can be merged, by number: all that was done in the worktree is completed, and the branch
-/// `is_unmerged`. One for each branch, that for which the worktree was made.
-pub fn to_merge(graph: &TaskGraph, is_unmerged: impl Fn(&str) -> bool) -> Vec<&Task> {
-    // By worktree: its first task, and whether one is open there.
-    let mut trees: BTreeMap<&str, (&Task, bool)> = BTreeMap::new();
+/// A completed task whose branch holds what its base lacks.
+#[derive(Debug, Clone, Copy)]
+pub struct Unmerged<'a> {
+    /// The task: of several in one worktree the first that is completed.
+    pub task: &'a Task,
+    /// An open task in the same worktree, which has to be completed before the branch can be merged: a conflict that is
+    /// being solved, for instance.
+    pub open: Option<TaskId>,
+}
+
+/// Returns the completed tasks whose branch `is_unmerged`, by number, one for each branch.
+pub fn unmerged(graph: &TaskGraph, is_unmerged: impl Fn(&str) -> bool) -> Vec<Unmerged<'_>> {
+    // By worktree: its first completed task, and its first open one.
+    let mut trees: BTreeMap<&str, (Option<&Task>, Option<TaskId>)> = BTreeMap::new();
     for task in graph.tasks().filter(|t| is_unmerged(&t.worktree)) {
-        let (_, is_open) = trees.entry(&task.worktree).or_insert((task, false));
-        *is_open |= task.status != TaskStatus::Completed;
+        let (done, open) = trees.entry(&task.worktree).or_default();
+        if task.status == TaskStatus::Completed {
+            *done = done.or(Some(task));
+        } else {
+            *open = open.or(Some(task.id));
+        }
     }
-    let done = trees.into_values().filter(|(_, is_open)| !is_open);
-    let mut tasks: Vec<&Task> = done.map(|(task, _)| task).collect();
-    tasks.sort_by_key(|task| task.id);
-    tasks
+    let found = trees.into_values();
+    let mut all: Vec<Unmerged<'_>> = found
+        .filter_map(|(done, open)| done.map(|task| Unmerged { task, open }))
+        .collect();
+    all.sort_by_key(|unmerged| unmerged.task.id);
+    all
+}
+
+/// Returns those of them that can be merged now: nothing is open in their worktrees.
+pub fn to_merge(graph: &TaskGraph, is_unmerged: impl Fn(&str) -> bool) -> Vec<&Task> {
+    let all = unmerged(graph, is_unmerged).into_iter();
+    let free = all.filter(|unmerged| unmerged.open.is_none());
+    free.map(|unmerged| unmerged.task).collect()
 }
 
 /// How much a branch changes. `2 files, +8 -1`

@@ -17,7 +17,7 @@ use super::stamp::Stamp;
 use super::task::or_default;
 use super::text::{clip, one_line};
 
-pub use branch::{Branch, BranchState, ChangeSize, to_merge};
+pub use branch::{Branch, BranchState, ChangeSize, Unmerged, to_merge, unmerged};
 pub use checked_out::CheckedOut;
 pub use index::{Entry, WorktreeIndex};
 pub use outcome::{

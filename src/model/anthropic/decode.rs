@@ -4,11 +4,13 @@ use serde_json::{Map, Value};
 
 use crate::domain::chat::{Block, ToolCall};
 use crate::domain::ids::CallId;
+use crate::domain::text::{clip, one_line};
 use crate::domain::usage::Usage;
 use crate::model::http::{Decode, Measure, garbled};
-use crate::model::refusal::{error_text, is_too_long};
+use crate::model::refusal::{SAID_MAX, error_text, is_too_long};
 use crate::model::sse::SseEvent;
-use crate::model::{Delta, Fault, ModelError, Reply, StopReason, input_of, tokens_of};
+use crate::model::surrogates::{self, Halves, Joiner, Parsed};
+use crate::model::{Delta, Fault, ModelError, Reply, StopReason, input_of, label, tokens_of};
 
 /// Most blocks of one answer.
 const BLOCKS_MAX: usize = 1024;
@@ -35,6 +37,8 @@ enum Ended {
 struct Open {
     index: u64,
     part: Part,
+    /// Joins the characters of its text, or of its input.
+    joiner: Joiner,
     closed: Ended,
 }
 
@@ -60,8 +64,8 @@ impl Decode for Decoder {
         if event.data.is_empty() || event.data == "[DONE]" {
             return Ok(());
         }
-        let value: Value =
-            serde_json::from_str(&event.data).map_err(|_| garbled("an event that is not JSON"))?;
+        let Parsed { value, halves } =
+            surrogates::parse(&event.data).map_err(|_| garbled("an event that is not JSON"))?;
         let kind = value
             .get("type")
             .and_then(Value::as_str)
@@ -72,8 +76,8 @@ impl Decode for Decoder {
                     read_usage(&mut self.usage, usage);
                 }
             }
-            "content_block_start" => self.start(&value, out)?,
-            "content_block_delta" => self.delta(&value, out)?,
+            "content_block_start" => self.start(&value, halves, out)?,
+            "content_block_delta" => self.delta(&value, halves, out)?,
             "content_block_stop" => {
                 let index = index(&value);
                 if let Some(open) = self.blocks.iter_mut().rev().find(|b| b.index == index) {
@@ -107,7 +111,12 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
-    fn start(&mut self, value: &Value, out: &mut Vec<Delta>) -> Result<(), ModelError> {
+    fn start(
+        &mut self,
+        value: &Value,
+        halves: Halves,
+        out: &mut Vec<Delta>,
+    ) -> Result<(), ModelError> {
         if self.blocks.len() >= BLOCKS_MAX {
             return Err(garbled("an answer of too many blocks"));
         }
@@ -122,27 +131,29 @@ impl Decoder {
                 .unwrap_or_default()
                 .to_string()
         };
+        let mut joiner = Joiner::default();
         let part = match block.get("type").and_then(Value::as_str) {
             Some("text") => {
-                let first = text("text");
+                let first = joiner.push(&text("text"), halves).into_owned();
                 if !first.is_empty() {
                     out.push(Delta::Text(first.clone()));
                 }
                 Part::Text(first)
             }
             Some("thinking") => Part::Thinking {
-                text: text("thinking"),
+                text: joiner.push(&text("thinking"), halves).into_owned(),
                 signature: text("signature"),
             },
             Some("tool_use") => {
-                out.push(Delta::ToolCall(text("name")));
+                let name = label(&text("name"));
+                out.push(Delta::ToolCall(name.clone()));
                 let input = block
                     .get("input")
                     .cloned()
                     .unwrap_or_else(|| Value::Object(Map::new()));
                 Part::Call {
-                    id: text("id"),
-                    name: text("name"),
+                    id: label(&text("id")),
+                    name,
                     input,
                     json: String::new(),
                 }
@@ -153,6 +164,7 @@ impl Decoder {
         self.blocks.push(Open {
             index: index(value),
             part,
+            joiner,
             closed: Ended::No,
         });
         Ok(())
@@ -165,7 +177,7 @@ impl Decoder {
         self.blocks.iter().any(|open| {
             let is_open = open.index == index && open.closed == Ended::No;
             match (&open.part, text("type")) {
-                (Part::Call { id, .. }, "tool_use") if !id.is_empty() => id == text("id"),
+                (Part::Call { id, .. }, "tool_use") if !id.is_empty() => *id == label(text("id")),
                 (Part::Call { .. }, "tool_use") => is_open && text("id").is_empty(),
                 (Part::Text(_), "text") | (Part::Thinking { .. }, "thinking") => is_open,
                 (Part::Call { .. } | Part::Text(_) | Part::Thinking { .. } | Part::Other, _) => {
@@ -175,7 +187,12 @@ impl Decoder {
         })
     }
 
-    fn delta(&mut self, value: &Value, out: &mut Vec<Delta>) -> Result<(), ModelError> {
+    fn delta(
+        &mut self,
+        value: &Value,
+        halves: Halves,
+        out: &mut Vec<Delta>,
+    ) -> Result<(), ModelError> {
         let index = index(value);
         let delta = value.get("delta").unwrap_or(&Value::Null);
         let more = |key: &str| delta.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -187,21 +204,23 @@ impl Decoder {
         }
         match &mut open.part {
             Part::Text(text) => {
-                let more = more("text");
-                text.push_str(more);
+                let more = open.joiner.push(more("text"), halves);
+                text.push_str(&more);
                 if !more.is_empty() {
                     out.push(Delta::Text(more.into()));
                 }
             }
             Part::Thinking { text, signature } => {
-                let thought = more("thinking");
-                text.push_str(thought);
+                let thought = open.joiner.push(more("thinking"), halves);
+                text.push_str(&thought);
                 signature.push_str(more("signature"));
                 if !thought.is_empty() {
                     out.push(Delta::Thinking(thought.into()));
                 }
             }
-            Part::Call { json, .. } => json.push_str(more("partial_json")),
+            Part::Call { json, .. } => {
+                json.push_str(&open.joiner.push(more("partial_json"), halves));
+            }
             Part::Other => {}
         }
         Ok(())
@@ -211,7 +230,7 @@ impl Decoder {
         let parts = std::mem::take(&mut self.blocks);
         let blocks: Vec<Block> = parts
             .into_iter()
-            .filter_map(|open| block(open.part))
+            .filter_map(|open| block(open.part, open.joiner))
             .collect();
         let calls = blocks.iter().any(|b| matches!(b, Block::ToolCall(_)));
         let fallback = if calls {
@@ -227,10 +246,17 @@ impl Decoder {
     }
 }
 
-fn block(part: Part) -> Option<Block> {
+fn block(part: Part, mut joiner: Joiner) -> Option<Block> {
     match part {
-        Part::Text(text) => (!text.is_empty()).then_some(Block::Text { text }),
-        Part::Thinking { text, signature } => {
+        Part::Text(mut text) => {
+            text.push_str(joiner.end());
+            (!text.is_empty()).then_some(Block::Text { text })
+        }
+        Part::Thinking {
+            mut text,
+            signature,
+        } => {
+            text.push_str(joiner.end());
             let signature = (!signature.is_empty()).then_some(signature);
             Some(Block::Thinking { text, signature })
         }
@@ -238,8 +264,9 @@ fn block(part: Part) -> Option<Block> {
             id,
             name,
             input,
-            json,
+            mut json,
         } => {
+            json.push_str(joiner.end());
             let (input, broken) = if json.trim().is_empty() {
                 (input, None)
             } else {
@@ -269,7 +296,7 @@ pub fn whole(value: &Value) -> Result<Reply, ModelError> {
     let mut decoder = Decoder::default();
     for (at, block) in content.iter().enumerate() {
         let start = serde_json::json!({"index": at, "content_block": block});
-        decoder.start(&start, &mut Vec::new())?;
+        decoder.start(&start, Halves::None, &mut Vec::new())?;
     }
     if let Some(usage) = value.get("usage") {
         read_usage(&mut decoder.usage, usage);
@@ -293,7 +320,7 @@ fn stop_reason(text: &str) -> StopReason {
         "pause_turn" => StopReason::PauseTurn,
         "refusal" => StopReason::Refusal,
         "model_context_window_exceeded" => StopReason::ContextExceeded,
-        other => StopReason::Other(other.into()),
+        other => StopReason::Other(label(other)),
     }
 }
 
@@ -320,7 +347,8 @@ fn failed(value: &Value) -> ModelError {
         .and_then(Value::as_str)
         .unwrap_or_default();
     let fault = match kind {
-        "overloaded_error" | "api_error" | "timeout_error" | "server_error" => Fault::Server,
+        "overloaded_error" | "api_error" | "server_error" => Fault::Server,
+        "timeout_error" => Fault::Timeout,
         "rate_limit_error" => Fault::RateLimited,
         "authentication_error" | "permission_error" => Fault::Auth,
         "not_found_error" => Fault::UnknownModel,
@@ -328,5 +356,6 @@ fn failed(value: &Value) -> ModelError {
         "" => Fault::Server,
         _ => Fault::BadRequest,
     };
-    ModelError::new(fault, format!("the server ended the answer: {text}"), "")
+    let said = clip(&one_line(&text), SAID_MAX);
+    ModelError::new(fault, format!("the server ended the answer: {said}"), "")
 }

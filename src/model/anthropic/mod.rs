@@ -14,7 +14,8 @@ use futures::{FutureExt, StreamExt, TryStreamExt};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::http::{Http, SILENCE, answered};
-use super::{Delta, Model, ModelError, ModelRequest};
+use super::refusal::Vendor;
+use super::{Delta, Model, ModelError, ModelRequest, Window};
 
 /// What varies between servers.
 #[derive(Debug, Clone)]
@@ -75,7 +76,7 @@ impl Anthropic {
         let base = config.base_url.trim_end_matches('/');
         let base = base.strip_suffix("/v1").unwrap_or(base);
         Ok(Anthropic {
-            http: Http::new(base, headers, "ANTHROPIC_API_KEY", config.silence)?,
+            http: Http::new(base, headers, Vendor::Anthropic, config.silence)?,
         })
     }
 }
@@ -95,5 +96,9 @@ impl Model for Anthropic {
     fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>> {
         let http = self.http.clone();
         async move { http.models("/v1/models?limit=100").await }.boxed()
+    }
+
+    fn listed_window(&self, name: &str) -> Option<Window> {
+        self.http.windows.get(name)
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::chat::{Block, Message, Outcome, Role};
+use crate::domain::chat::{Block, Message, Outcome, Role, sent_name};
 use crate::model::ModelRequest;
 
 /// The body of a call. The last tool, the system prompt and the last message end cached prefixes.
@@ -22,7 +22,7 @@ pub fn body(request: &ModelRequest) -> Value {
         let mut tools: Vec<Value> = request
             .tools
             .iter()
-            .map(|t| json!({"name": t.name, "description": t.text, "input_schema": t.schema}))
+            .map(|t| json!({"name": t.name, "description": t.text, "input_schema": t.schema()}))
             .collect();
         if let Some(Value::Object(last)) = tools.last_mut() {
             last.insert("cache_control".into(), json!({"type": "ephemeral"}));
@@ -61,9 +61,9 @@ fn block(block: &Block) -> Option<Value> {
         Block::Thinking {
             signature: None, ..
         } => None,
-        Block::ToolCall(call) => {
-            Some(json!({"type": "tool_use", "id": call.id, "name": call.name, "input": call.input}))
-        }
+        Block::ToolCall(call) => Some(
+            json!({"type": "tool_use", "id": call.id, "name": sent_name(&call.name), "input": call.input}),
+        ),
         Block::ToolResult {
             call,
             content,

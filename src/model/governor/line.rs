@@ -195,6 +195,7 @@ fn has_answered(fault: Fault) -> bool {
         | Fault::UnknownModel
         | Fault::ContextTooLong
         | Fault::BadRequest
+        | Fault::Redirected
         | Fault::Script => true,
         Fault::Unreachable
         | Fault::RateLimited
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_double_with_each_refused_probe_and_a_success_resets_them() {
+    fn waits_grow_with_each_refused_probe_and_a_success_resets_them() {
         let mut line = Line::new(4);
         let busy = error(Fault::Server, None);
         let mut now = 0;
@@ -296,7 +297,10 @@ mod tests {
             waits.push(wait.as_secs_f64());
             now += u64::try_from(wait.as_millis()).unwrap();
         }
-        assert_eq!(waits, [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]);
+        assert_eq!(
+            waits,
+            [0.5, 1.5, 4.5, 13.5, 40.5, 120.0, 120.0, 120.0, 120.0]
+        );
         let number = line.join();
         assert_eq!(line.look(number, ms(now)), Sight::Begin);
         line.answered(number);
@@ -319,7 +323,7 @@ mod tests {
         assert_eq!(line.look(4, ms(3199)), paused(3200));
         assert_eq!(line.look(4, ms(3200)), Sight::Begin);
         // Four refusals at a time were one: this is the second.
-        assert_eq!(line.failed(4, &busy, ms(3200), 1.0), Some(ms(1000)));
+        assert_eq!(line.failed(4, &busy, ms(3200), 1.0), Some(ms(1500)));
     }
 
     #[test]

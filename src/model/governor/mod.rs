@@ -18,7 +18,7 @@ use futures::{StreamExt, stream};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{Delta, Held, Model, ModelError, ModelRequest};
+use super::{Delta, Held, Model, ModelError, ModelRequest, Window};
 use line::{Line, Number, Sight};
 
 /// Calls in flight where the settings say nothing.
@@ -73,6 +73,10 @@ impl Model for Governor {
 
     fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>> {
         self.model.list()
+    }
+
+    fn listed_window(&self, name: &str) -> Option<Window> {
+        self.model.listed_window(name)
     }
 }
 

@@ -210,7 +210,7 @@ async fn the_others_follow_when_the_first_one_is_being_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_word_of_the_server_waits_double_until_a_success() {
+async fn without_a_word_of_the_server_waits_grow_until_a_success() {
     let fail = Play::Fail(ms(0), refused(None));
     let (governor, played) = governed(
         4,
@@ -226,7 +226,7 @@ async fn without_a_word_of_the_server_waits_double_until_a_success() {
     all(&governor, &played, agents(1)).await;
     let calls = all(&governor, &played, agents(1)).await;
     let at: Vec<u128> = calls.iter().map(|(_, at)| *at).collect();
-    assert_eq!(at, [0, 500, 1500, 3500, 3500, 4000]);
+    assert_eq!(at, [0, 500, 2000, 6500, 6500, 7000]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,11 +4,13 @@ use serde_json::Value;
 
 use crate::domain::chat::{Block, ToolCall};
 use crate::domain::ids::CallId;
+use crate::domain::text::{clip, one_line};
 use crate::domain::usage::Usage;
 use crate::model::http::{Decode, Measure, garbled};
-use crate::model::refusal::{error_text, is_out_of_credit, is_too_long};
+use crate::model::refusal::{SAID_MAX, error_text, is_out_of_credit, is_too_long};
 use crate::model::sse::SseEvent;
-use crate::model::{Delta, Fault, ModelError, Reply, StopReason, input_of, tokens_of};
+use crate::model::surrogates::{self, Halves, Joiner, Parsed};
+use crate::model::{Delta, Fault, ModelError, Reply, StopReason, input_of, label, tokens_of};
 
 /// Most tool calls of one answer.
 const CALLS_MAX: usize = 256;
@@ -17,7 +19,9 @@ const CALLS_MAX: usize = 256;
 #[derive(Debug, Default)]
 pub struct Decoder {
     text: String,
+    text_joiner: Joiner,
     thinking: String,
+    thinking_joiner: Joiner,
     calls: Vec<Call>,
     finish: Option<StopReason>,
     usage: Usage,
@@ -30,6 +34,7 @@ struct Call {
     id: String,
     name: String,
     arguments: String,
+    joiner: Joiner,
 }
 
 impl Decode for Decoder {
@@ -42,8 +47,8 @@ impl Decode for Decoder {
         if data.is_empty() {
             return Ok(());
         }
-        let value: Value =
-            serde_json::from_str(data).map_err(|_| garbled("an event that is not JSON"))?;
+        let Parsed { value, halves } =
+            surrogates::parse(data).map_err(|_| garbled("an event that is not JSON"))?;
         if value.get("error").is_some_and(|e| !e.is_null()) {
             return Err(failed(&value));
         }
@@ -58,7 +63,7 @@ impl Decode for Decoder {
             .get("delta")
             .or_else(|| choice.get("message"))
             .unwrap_or(&Value::Null);
-        self.delta(delta, out)?;
+        self.delta(delta, halves, out)?;
         if let Some(finish) = choice.get("finish_reason").and_then(Value::as_str) {
             self.finish = Some(stop_reason(finish));
         }
@@ -89,7 +94,12 @@ impl Decoder {
         }
     }
 
-    fn delta(&mut self, delta: &Value, out: &mut Vec<Delta>) -> Result<(), ModelError> {
+    fn delta(
+        &mut self,
+        delta: &Value,
+        halves: Halves,
+        out: &mut Vec<Delta>,
+    ) -> Result<(), ModelError> {
         let text = |key: &str| {
             delta
                 .get(key)
@@ -98,13 +108,19 @@ impl Decoder {
         };
         if let Some(thought) = text("reasoning_content").or_else(|| text("reasoning")) {
             self.measure.grow(thought)?;
-            self.thinking.push_str(thought);
-            out.push(Delta::Thinking(thought.into()));
+            let thought = self.thinking_joiner.push(thought, halves);
+            self.thinking.push_str(&thought);
+            if !thought.is_empty() {
+                out.push(Delta::Thinking(thought.into()));
+            }
         }
         if let Some(words) = text("content").or_else(|| text("refusal")) {
             self.measure.grow(words)?;
-            self.text.push_str(words);
-            out.push(Delta::Text(words.into()));
+            let words = self.text_joiner.push(words, halves);
+            self.text.push_str(&words);
+            if !words.is_empty() {
+                out.push(Delta::Text(words.into()));
+            }
         }
         for part in delta
             .get("tool_calls")
@@ -112,21 +128,26 @@ impl Decoder {
             .into_iter()
             .flatten()
         {
-            self.call(part, out)?;
+            self.call(part, halves, out)?;
         }
         Ok(())
     }
 
     /// A part of a tool call. It belongs to the call of its index; servers that leave the index out begin
     /// a new call with an id or name.
-    fn call(&mut self, part: &Value, out: &mut Vec<Delta>) -> Result<(), ModelError> {
+    fn call(
+        &mut self,
+        part: &Value,
+        halves: Halves,
+        out: &mut Vec<Delta>,
+    ) -> Result<(), ModelError> {
         let index = part.get("index").and_then(Value::as_u64);
         let text = |path: &str| {
             part.pointer(path)
                 .and_then(Value::as_str)
                 .unwrap_or_default()
         };
-        let (id, name) = (text("/id"), text("/function/name"));
+        let (id, name) = (label(text("/id")), label(text("/function/name")));
         let known = match index {
             Some(_) => self.calls.iter().position(|c| c.index == index),
             None if id.is_empty() && name.is_empty() => self.calls.len().checked_sub(1),
@@ -139,29 +160,30 @@ impl Decoder {
                     index,
                     ..Call::default()
                 });
-                out.push(Delta::ToolCall(name.into()));
+                out.push(Delta::ToolCall(name.clone()));
                 self.calls.len() - 1
             }
             None => return Err(garbled("an answer of too many tool calls")),
         };
         let call = &mut self.calls[at];
         if call.id.is_empty() {
-            call.id = id.into();
+            call.id = id;
         }
         // Some servers repeat the whole name in every part.
         if call.name.is_empty() {
-            call.name = name.into();
+            call.name = name;
         }
         match part.pointer("/function/arguments") {
             Some(Value::String(more)) => {
                 self.measure.grow(more)?;
-                call.arguments.push_str(more);
+                let more = call.joiner.push(more, halves);
+                call.arguments.push_str(&more);
             }
             Some(Value::Null) | None => {}
             Some(object) => {
                 let more = object.to_string();
                 self.measure.grow(&more)?;
-                call.arguments.push_str(&more);
+                call.arguments.push_str(&call.joiner.push(&more, halves));
             }
         }
         Ok(())
@@ -169,18 +191,21 @@ impl Decoder {
 
     fn take(&mut self, finish: StopReason) -> Reply {
         let mut blocks = Vec::new();
-        let thinking = std::mem::take(&mut self.thinking);
+        let mut thinking = std::mem::take(&mut self.thinking);
+        thinking.push_str(self.thinking_joiner.end());
         if !thinking.is_empty() {
             blocks.push(Block::Thinking {
                 text: thinking,
                 signature: None,
             });
         }
-        let text = std::mem::take(&mut self.text);
+        let mut text = std::mem::take(&mut self.text);
+        text.push_str(self.text_joiner.end());
         if !text.is_empty() {
             blocks.push(Block::Text { text });
         }
-        for call in std::mem::take(&mut self.calls) {
+        for mut call in std::mem::take(&mut self.calls) {
+            call.arguments.push_str(call.joiner.end());
             let (input, broken) = input_of(&call.arguments);
             blocks.push(Block::ToolCall(ToolCall {
                 id: CallId(call.id),
@@ -221,7 +246,7 @@ fn stop_reason(text: &str) -> StopReason {
         "tool_calls" | "function_call" => StopReason::ToolUse,
         "length" => StopReason::MaxTokens,
         "content_filter" => StopReason::Refusal,
-        other => StopReason::Other(other.into()),
+        other => StopReason::Other(label(other)),
     }
 }
 
@@ -249,8 +274,10 @@ fn failed(value: &Value) -> ModelError {
         Some(429) => Fault::RateLimited,
         Some(401 | 403) => Fault::Auth,
         Some(404) => Fault::UnknownModel,
+        Some(408 | 409) => Fault::Timeout,
         Some(400..=499) => Fault::BadRequest,
         Some(_) | None => Fault::Server,
     };
-    ModelError::new(fault, format!("the server ended the answer: {text}"), "")
+    let said = clip(&one_line(&text), SAID_MAX);
+    ModelError::new(fault, format!("the server ended the answer: {said}"), "")
 }

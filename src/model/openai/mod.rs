@@ -15,7 +15,8 @@ use futures::{FutureExt, StreamExt, TryStreamExt};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::http::{Http, SILENCE, answered};
-use super::{Delta, Model, ModelError, ModelRequest};
+use super::refusal::Vendor;
+use super::{Delta, Model, ModelError, ModelRequest, Window};
 
 /// The address of `OpenAI` itself.
 const OFFICIAL: &str = "https://api.openai.com/v1";
@@ -81,7 +82,7 @@ impl OpenAi {
             MaxTokensField::MaxCompletionTokens => "max_completion_tokens",
         };
         Ok(OpenAi {
-            http: Http::new(&config.base_url, headers, "OPENAI_API_KEY", config.silence)?,
+            http: Http::new(&config.base_url, headers, Vendor::OpenAi, config.silence)?,
             max_tokens,
         })
     }
@@ -103,5 +104,9 @@ impl Model for OpenAi {
     fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>> {
         let http = self.http.clone();
         async move { http.models("/models").await }.boxed()
+    }
+
+    fn listed_window(&self, name: &str) -> Option<Window> {
+        self.http.windows.get(name)
     }
 }

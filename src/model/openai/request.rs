@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::chat::{Block, Message, Role};
+use crate::domain::chat::{Block, Message, Role, sent_name};
 use crate::model::ModelRequest;
 
 /// The body of a call. Servers cache the prefix by themselves: its order never changes.
@@ -24,7 +24,7 @@ pub fn body(request: &ModelRequest, max_tokens: &str) -> Value {
     if !request.tools.is_empty() {
         let tool = |t: &crate::model::ToolSpec| {
             json!({"type": "function", "function": {
-                "name": t.name, "description": t.text, "parameters": t.schema}})
+                "name": t.name, "description": t.text, "parameters": t.schema()}})
         };
         body["tools"] = request.tools.iter().map(tool).collect();
     }
@@ -55,7 +55,7 @@ fn assistant(message: &Message) -> Value {
         .calls()
         .map(|call| {
             json!({"id": call.id, "type": "function", "function": {
-                "name": call.name, "arguments": call.input.to_string()}})
+                "name": sent_name(&call.name), "arguments": call.input.to_string()}})
         })
         .collect();
     // Some servers refuse null or a missing content, others an empty list of calls.

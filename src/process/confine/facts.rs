@@ -4,7 +4,9 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::{Facts, Plan, plan};
+use super::{Facts, Plan, plan, sockets};
+use crate::domain::sandbox::SocketGroup;
+use crate::process::history::{Branch, PrivateHistory};
 
 /// Most worktrees that are looked at.
 const TREES_MAX: usize = 256;
@@ -31,6 +33,16 @@ const CACHES: &[&str] = &[
     "Library/Caches",
 ];
 
+/// What of the history of a repository a command writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HistoryReach {
+    /// A private part, of which only what loses nothing is transferred.
+    #[default]
+    Private,
+    /// The repository itself: for a git command that the user was asked about.
+    Repository,
+}
+
 /// The git folders of a root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitDirs {
@@ -47,6 +59,7 @@ pub struct Confinement {
     git: Option<GitDirs>,
     temp: Vec<PathBuf>,
     write: Vec<PathBuf>,
+    sockets: Vec<SocketGroup>,
 }
 
 /// The folders that commands may write everywhere: caches below `home`, and `named`, in which `~/` is `home`.
@@ -81,11 +94,21 @@ impl Confinement {
             git,
             temp: all(temp),
             write: all(write),
+            sockets: Vec::new(),
         }
     }
 
-    /// The plan for a command in `workdir`.
-    pub fn plan(&self, workdir: &Path) -> Plan {
+    /// The same with services that commands may reach on their sockets.
+    #[must_use]
+    pub fn with_sockets(self, sockets: &[SocketGroup]) -> Confinement {
+        Confinement {
+            sockets: sockets.to_vec(),
+            ..self
+        }
+    }
+
+    /// The plan for a command in `workdir`. Runs git where an earlier command was cut off.
+    pub fn plan(&self, workdir: &Path, reach: HistoryReach) -> Plan {
         let workdir = real(workdir);
         let own_git = self.git.as_ref().and_then(|git| {
             if workdir == self.root {
@@ -98,7 +121,24 @@ impl Confinement {
             // What is not there can not be mounted over, and what must not be written must not be made either.
             keep_what_is_missing(own);
         }
+        let history = own_git
+            .as_ref()
+            .and_then(|own| self.history_of(&workdir, own))
+            // Also before a command that writes the repository itself: what the one before it made must be there.
+            .filter(|history| {
+                if let Err(why) = history.transfer() {
+                    // The command still gets the private part, and what it made is taken over after the next one.
+                    tracing::error!("the history of a command is not taken over: {why}");
+                }
+                reach == HistoryReach::Private
+            });
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let is_open = |group| self.sockets.contains(&group);
         plan(&Facts {
+            hidden: sockets::hidden(&self.sockets, home.as_deref(), &self.root),
+            abstract_sockets: is_open(SocketGroup::Display) || is_open(SocketGroup::Dbus),
+            unset: sockets::unset(&self.sockets),
+            history,
             trees: if workdir == self.root {
                 trees(&self.root)
             } else {
@@ -111,6 +151,18 @@ impl Confinement {
             write: self.write.clone(),
             workdir,
         })
+    }
+}
+
+impl Confinement {
+    fn history_of(&self, workdir: &Path, own: &Path) -> Option<PrivateHistory> {
+        let common = &self.git.as_ref()?.common;
+        let name = own.file_name()?.to_str()?;
+        if workdir == self.root {
+            PrivateHistory::of(own, common, "root", Branch::checked_out(own))
+        } else {
+            PrivateHistory::of(own, common, name, Branch::of_worktree(name))
+        }
     }
 }
 

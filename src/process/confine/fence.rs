@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use landlock::{
-    ABI, AccessFs, LandlockStatus, RestrictionStatus, Ruleset, RulesetAttr, RulesetCreatedAttr,
-    Scope, path_beneath_rules,
+    ABI, AccessFs, BitFlags, LandlockStatus, RestrictionStatus, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, Scope, path_beneath_rules,
 };
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
@@ -13,14 +13,15 @@ use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 /// also forbid the sockets of others, and with them ssh-agent.
 const NEWEST: ABI = ABI::V7;
 
-/// Lets this thread write only below `writable`, and send signals only to what it starts; paths that are not
+/// Lets this thread write only below `writable`, and send signals only to what it starts, and unless
+/// `abstract_sockets` is set reach abstract sockets only of what it starts; paths that are not
 /// there are left out. Nothing can take it back. A kernel without Landlock lets everything be.
 ///
 /// # Errors
 /// What the kernel refused.
-pub fn raise(writable: &[PathBuf]) -> Result<(), String> {
+pub fn raise(writable: &[PathBuf], abstract_sockets: bool) -> Result<(), String> {
     disempower()?;
-    restrict(writable)
+    restrict(writable, abstract_sockets)
         .map(drop)
         .map_err(|e| format!("Landlock refuses: {e}"))
 }
@@ -28,7 +29,7 @@ pub fn raise(writable: &[PathBuf]) -> Result<(), String> {
 /// The version of the kernel's interface; `None`: it has none. Restricts this process: only for one that ends
 /// right after.
 pub fn version() -> Option<u32> {
-    match restrict(&[]).ok()?.landlock {
+    match restrict(&[], true).ok()?.landlock {
         LandlockStatus::NotEnabled | LandlockStatus::NotImplemented => None,
         LandlockStatus::Available {
             effective_abi,
@@ -71,11 +72,19 @@ fn disempower() -> Result<(), String> {
     Ok(())
 }
 
-fn restrict(writable: &[PathBuf]) -> Result<RestrictionStatus, landlock::RulesetError> {
+fn restrict(
+    writable: &[PathBuf],
+    abstract_sockets: bool,
+) -> Result<RestrictionStatus, landlock::RulesetError> {
     let rights = AccessFs::from_write(NEWEST);
+    let scopes = if abstract_sockets {
+        BitFlags::from(Scope::Signal)
+    } else {
+        Scope::Signal | Scope::AbstractUnixSocket
+    };
     Ruleset::default()
         .handle_access(rights)?
-        .scope(Scope::Signal)?
+        .scope(scopes)?
         .create()?
         .add_rules(path_beneath_rules(writable, rights))?
         .restrict_self()

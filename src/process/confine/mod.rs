@@ -16,10 +16,11 @@ pub(super) mod fence;
 mod note;
 mod plan;
 mod probe;
+mod sockets;
 #[cfg(target_os = "linux")]
 pub(super) mod view;
 
-pub use facts::{Confinement, GitDirs, own_folders};
-pub use note::where_it_may_write;
+pub use facts::{Confinement, GitDirs, HistoryReach, own_folders};
+pub use note::{network_is_off, where_it_may_write};
 pub use plan::{Facts, Mount, Plan, plan};
 pub use probe::{SandboxReport, Works, probe};

@@ -1,6 +1,7 @@
 //! What a model is told when a command was refused a write. Pure.
 
 use super::Plan;
+use crate::domain::sandbox::ASKS_FOR_NETWORK;
 use crate::domain::text::one_line;
 
 /// Most places that are named.
@@ -41,10 +42,44 @@ pub fn where_it_may_write(plan: &Plan, output: &str) -> Option<String> {
     )))
 }
 
+/// What programs say of a network that is not there.
+const NETWORK_SIGNS: &[&str] = &[
+    "network is unreachable",
+    "could not resolve",
+    "couldn't resolve",
+    "temporary failure in name resolution",
+    "name or service not known",
+    "getaddrinfo",
+    "enetunreach",
+    "eai_again",
+    "failed to resolve",
+    "no address associated",
+    "dns error",
+];
+
+/// One line that says that the network is off, when the `output` shows that it was wanted.
+pub fn network_is_off(output: &str) -> Option<String> {
+    let output = output.to_ascii_lowercase();
+    let is_wanted = NETWORK_SIGNS.iter().any(|sign| output.contains(sign));
+    is_wanted.then(|| {
+        format!(
+            "[The network is off for this command by the setting 'network'. Where that is \"ask\", begin the command with \
+             {ASKS_FOR_NETWORK}and the user is asked.]"
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
+
+    #[test]
+    fn a_missing_network_is_explained() {
+        assert_eq!(network_is_off("no such file"), None);
+        let note = network_is_off("curl: (6) Could not resolve host: x").unwrap();
+        assert!(note.contains("CREWDECK_NETWORK=on "), "{note}");
+    }
 
     #[test]
     fn only_a_refused_write_is_explained_and_the_places_are_bounded() {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::folders::STATE;
+use crate::process::history::{FOLDER, PrivateHistory};
 
 /// What decides in a git folder which programs git starts, and what belongs to other worktrees.
 const KEPT_IN_GIT: &[&str] = &[
@@ -16,8 +17,11 @@ const KEPT_IN_GIT: &[&str] = &[
     "worktrees",
 ];
 /// What git writes in the folder that all worktrees share when it works in one of them.
-pub(super) const SHARED_IN_GIT: &[&str] =
-    &["objects", "refs", "logs", "reftable", "lfs", "rr-cache"];
+pub(super) const SHARED_IN_GIT: &[&str] = &["lfs", "rr-cache"];
+/// What of it is replaced by private folders. Without a view, or in a repository whose refs are no files, it is shared.
+pub(super) const HISTORY_IN_GIT: &[&str] = &["objects", "refs", "logs"];
+/// The same for refs in tables.
+pub(super) const TABLES_IN_GIT: &str = "reftable";
 /// What says in a worktree's own git folder where the repository is.
 const LINKS_IN_GIT: &[&str] = &["commondir", "gitdir", "config.worktree"];
 /// Devices that programs write without harm.
@@ -45,6 +49,14 @@ pub struct Facts {
     pub own_git: Option<PathBuf>,
     /// The git folder that all worktrees share. The same as `own_git` in the main work tree.
     pub common_git: Option<PathBuf>,
+    /// Sockets, and folders of sockets, that the command does not reach.
+    pub hidden: Vec<PathBuf>,
+    /// Whether it may reach abstract sockets of others.
+    pub abstract_sockets: bool,
+    /// Variables that it does not see.
+    pub unset: Vec<String>,
+    /// The private part of the history that the command writes; `None`: it writes the repository itself.
+    pub history: Option<PrivateHistory>,
     /// The worktrees of tasks below `.worktrees`.
     pub trees: Vec<PathBuf>,
     /// Folders for temporary files.
@@ -60,11 +72,19 @@ pub struct Plan {
     pub writable: Vec<PathBuf>,
     /// Where it may write too, but only when the view could be made.
     pub writable_in_view: Vec<PathBuf>,
+    /// Where it may write only because the view that keeps it away could not be made.
+    pub writable_without_view: Vec<PathBuf>,
+    /// The private part of the history: what the command adds to it is transferred when it has ended.
+    pub history: Option<PrivateHistory>,
     /// How its view of the mounts is made, step by step. What is not there is left out.
     pub view: Vec<Mount>,
     /// Files that must not come to be: they would lead git to another repository. What the command made of
     /// them is removed at its end.
     pub unwanted: Vec<PathBuf>,
+    /// Whether it may reach abstract sockets of others.
+    pub abstract_sockets: bool,
+    /// Variables that it does not see.
+    pub unset: Vec<String>,
 }
 
 /// One step of making a view.
@@ -79,8 +99,15 @@ pub enum Mount {
     /// Can be written, and not renamed or removed.
     Writable(PathBuf),
     /// A git folder whose shared parts can be written; the rest of it is read-only, and files that are made
-    /// beside them (git locks `packed-refs` with one) are the command's own and gone after it.
-    GitFolder(PathBuf),
+    /// beside them (git locks `packed-refs` with one) are the command's own and gone after it. With a private history
+    /// its objects, refs and reflogs are that.
+    GitFolder(PathBuf, Option<PrivateHistory>),
+    /// The objects, refs and reflogs of a git folder are the private ones; `packed-refs` is read-only.
+    History(PrivateHistory),
+    /// A socket, or a folder of sockets, that is not there.
+    Hidden(PathBuf),
+    /// Shared memory that is not that of others, and bounded.
+    SharedMemory,
     /// Terminals that are not those of others.
     Terminals,
 }
@@ -108,8 +135,14 @@ pub fn plan(facts: &Facts) -> Plan {
         plan.view.push(Mount::Writable(workdir.clone()));
     }
     if let (Some(own), Some(common)) = (&facts.own_git, &facts.common_git) {
-        git(&mut plan, workdir, own, common);
+        git(&mut plan, facts, own, common);
+        plan.history.clone_from(&facts.history);
     }
+    plan.view
+        .extend(facts.hidden.iter().cloned().map(Mount::Hidden));
+    plan.abstract_sockets = facts.abstract_sockets;
+    plan.unset.clone_from(&facts.unset);
+    plan.view.push(Mount::SharedMemory);
     plan.view.push(Mount::Terminals);
     plan.writable_in_view
         .extend(TERMINALS.iter().map(PathBuf::from));
@@ -122,7 +155,8 @@ pub fn plan(facts: &Facts) -> Plan {
     plan
 }
 
-fn git(plan: &mut Plan, workdir: &Path, own: &Path, common: &Path) {
+fn git(plan: &mut Plan, facts: &Facts, own: &Path, common: &Path) {
+    let Facts { workdir, .. } = facts;
     let kept = |folder: &Path, names: &[&str]| -> Vec<Mount> {
         let path = |name: &&str| Mount::ReadOnly(folder.join(name));
         names.iter().map(path).collect()
@@ -133,15 +167,33 @@ fn git(plan: &mut Plan, workdir: &Path, own: &Path, common: &Path) {
         }
         plan.view.push(Mount::Writable(own.to_path_buf()));
         plan.view.extend(kept(own, KEPT_IN_GIT));
+        plan.view.extend(facts.history.clone().map(Mount::History));
         plan.unwanted.push(own.join("commondir"));
     } else {
         let shared = SHARED_IN_GIT.iter().map(|name| common.join(name));
         plan.writable.extend(shared);
         plan.writable.push(own.to_path_buf());
+        let history = HISTORY_IN_GIT.iter().map(|name| common.join(name));
+        match &facts.history {
+            None => {
+                plan.writable.extend(history);
+                plan.writable.push(common.join(TABLES_IN_GIT));
+            }
+            Some(private) => {
+                plan.writable_without_view.extend(history);
+                let own = HISTORY_IN_GIT.iter().map(|name| private.dir.join(name));
+                plan.writable_in_view.extend(own);
+            }
+        }
         plan.writable_in_view.push(common.to_path_buf());
-        plan.view.push(Mount::GitFolder(common.to_path_buf()));
+        let folder = Mount::GitFolder(common.to_path_buf(), facts.history.clone());
+        plan.view.push(folder);
         plan.view.push(Mount::Writable(own.to_path_buf()));
         plan.view.extend(kept(own, LINKS_IN_GIT));
+    }
+    if facts.history.is_some() {
+        // What the transfer goes by is not the command's to write.
+        plan.view.push(Mount::ReadOnly(own.join(FOLDER)));
     }
     let link = workdir.join(".git");
     if link != own {
@@ -152,6 +204,7 @@ fn git(plan: &mut Plan, workdir: &Path, own: &Path, common: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::history::Branch;
     use pretty_assertions::assert_eq;
 
     fn facts(workdir: &str, own: Option<&str>, temp: &str) -> Facts {
@@ -160,6 +213,10 @@ mod tests {
             workdir: workdir.into(),
             own_git: own.map(PathBuf::from),
             common_git: own.map(|_| "/r/.git".into()),
+            hidden: Vec::new(),
+            abstract_sockets: false,
+            unset: Vec::new(),
+            history: None,
             trees: Vec::new(),
             temp: vec![temp.into()],
             write: vec!["/home/a/.cache".into()],
@@ -174,7 +231,11 @@ mod tests {
             Mount::ReadOnlyBut(_) => "o others".into(),
             Mount::ReadOnly(path) => format!("- {}", text(path)),
             Mount::Writable(path) => format!("+ {}", text(path)),
-            Mount::GitFolder(path) => format!("g {}", text(path)),
+            Mount::GitFolder(path, None) => format!("g {}", text(path)),
+            Mount::GitFolder(path, Some(_)) => format!("p {}", text(path)),
+            Mount::History(private) => format!("h {}", text(&private.common)),
+            Mount::Hidden(path) => format!("x {}", text(path)),
+            Mount::SharedMemory => "m memory".into(),
             Mount::Terminals => "t terminals".into(),
         });
         (places.map(text).collect(), view.collect())
@@ -201,7 +262,7 @@ mod tests {
             lines(
                 "o others + /r - /r/.tasks - /r/.team - /r/.transcripts - /r/.crewdeck - /r/.worktrees + /r/.worktrees/a \
                  + /r/.git - /r/.git/hooks - /r/.git/info - /r/.git/config - /r/.git/config.worktree \
-                 - /r/.git/modules - /r/.git/worktrees t terminals"
+                 - /r/.git/modules - /r/.git/worktrees m memory t terminals"
             )
         );
         assert_eq!(plan.unwanted, [PathBuf::from("/r/.git/commondir")]);
@@ -217,22 +278,61 @@ mod tests {
         let (tree, own) = ("/r/.worktrees/a", "/r/.git/worktrees/a");
         let plan = plan(&facts(tree, Some(own), "/tmp"));
         let (places, view) = told(&plan);
-        let shared = ["objects", "refs", "logs", "reftable", "lfs", "rr-cache"];
         let mut wanted = vec![tree.to_string(), "/tmp".into(), "/home/a/.cache".into()];
-        wanted.extend(shared.map(|name| format!("/r/.git/{name}")));
+        wanted.extend(["lfs", "rr-cache"].map(|name| format!("/r/.git/{name}")));
         wanted.push(own.into());
+        let history = ["objects", "refs", "logs", "reftable"];
+        wanted.extend(history.map(|name| format!("/r/.git/{name}")));
         assert_eq!(places, wanted);
         assert_eq!(
             view,
             lines(
                 "o others - /r + /r/.worktrees/a g /r/.git + /r/.git/worktrees/a - /r/.git/worktrees/a/commondir - /r/.git/worktrees/a/gitdir \
-                 - /r/.git/worktrees/a/config.worktree - /r/.worktrees/a/.git t terminals"
+                 - /r/.git/worktrees/a/config.worktree - /r/.worktrees/a/.git m memory t terminals"
             )
         );
         assert_eq!(
             plan.writable_in_view,
             ["/r/.git", "/dev/ptmx", "/dev/pts"].map(PathBuf::from)
         );
+    }
+
+    #[test]
+    fn a_private_history_takes_the_place_of_the_shared_one() {
+        let private = |own: &str| PrivateHistory {
+            common: "/r/.git".into(),
+            dir: Path::new(own).join(FOLDER),
+            name: "a".into(),
+            branch: Branch::of_worktree("a"),
+        };
+        let (tree, own) = ("/r/.worktrees/a", "/r/.git/worktrees/a");
+        let in_tree = plan(&Facts {
+            history: Some(private(own)),
+            ..facts(tree, Some(own), "/tmp")
+        });
+        let (places, view) = told(&in_tree);
+        assert!(!places.iter().any(|p| p.ends_with("objects")), "{places:?}");
+        assert_eq!(
+            in_tree.writable_without_view[0],
+            Path::new("/r/.git/objects")
+        );
+        assert!(
+            in_tree
+                .writable_in_view
+                .contains(&Path::new(own).join("crewdeck/refs"))
+        );
+        let at = |step: &str| view.iter().position(|s| s == step);
+        assert!(
+            at("p /r/.git") < at("- /r/.git/worktrees/a/crewdeck"),
+            "{view:?}"
+        );
+        let in_root = plan(&Facts {
+            history: Some(private("/r/.git")),
+            ..facts("/r", Some("/r/.git"), "/tmp")
+        });
+        let (_, view) = told(&in_root);
+        assert!(view.contains(&"h /r/.git".into()), "{view:?}");
+        assert!(view.contains(&"- /r/.git/crewdeck".into()), "{view:?}");
     }
 
     #[test]
@@ -244,6 +344,17 @@ mod tests {
             lines("- /r + /r/.worktrees/a")
         );
         assert_eq!(steps(&facts("/r", None, "/")), lines("+ /r - /r/.tasks"));
+    }
+
+    #[test]
+    fn hidden_sockets_are_masked_last() {
+        let hidden = Facts {
+            hidden: vec!["/run/docker.sock".into()],
+            ..facts("/r", None, "/tmp")
+        };
+        let (_, view) = told(&plan(&hidden));
+        let wanted = lines("x /run/docker.sock m memory t terminals");
+        assert_eq!(view[view.len() - 3..], wanted);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::sandbox::NetworkRules;
 use crate::process::Ended;
 use crate::process::blocking::{self, Errand};
 
@@ -36,6 +37,8 @@ pub struct SandboxReport {
     pub landlock: Option<u32>,
     /// Mount namespaces: without them programs in the root (the lead's) can write the state folders there.
     pub view: Works,
+    /// Network namespaces: without them a command that is to have no network does not run.
+    pub network: Works,
 }
 
 impl SandboxReport {
@@ -45,7 +48,8 @@ impl SandboxReport {
         SandboxReport {
             guard: Works::No { why: why.clone() },
             landlock: None,
-            view: Works::No { why },
+            view: Works::No { why: why.clone() },
+            network: Works::No { why },
         }
     }
 
@@ -66,9 +70,21 @@ impl SandboxReport {
                 view: Works::No { why },
                 ..
             } => Some(format!(
-                "Commands of the lead can write .tasks, .team and .git/hooks: no mount namespace can be had here ({why})."
+                "Commands of agents can destroy the history in .git, reach ssh-agent and container sockets, and those of the lead write .tasks, .team and .git/hooks: no mount namespace can be had here ({why})."
             )),
             SandboxReport { .. } => None,
+        }
+    }
+}
+
+impl SandboxReport {
+    /// What is missing for these switches of the network, in one line; `None`: nothing is.
+    pub fn missing_network(&self, rules: NetworkRules) -> Option<String> {
+        match &self.network {
+            Works::No { why } if !rules.is_on_for_all() => Some(format!(
+                "Commands that are to have no network do not run: no network namespace can be had here ({why})."
+            )),
+            Works::No { .. } | Works::Yes => None,
         }
     }
 }
@@ -112,6 +128,7 @@ mod tests {
             guard: Works::Yes,
             landlock: Some(7),
             view: Works::Yes,
+            network: Works::Yes,
         };
         assert_eq!(all.missing(), None);
         let no = || Works::No {

@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use nix::sched::CloneFlags;
-use rustix::fs::{Mode, OFlags, StatVfsMountFlags, statvfs};
+use rustix::fs::{FileType, Mode, OFlags, StatVfsMountFlags, fstat, statvfs};
 use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind_recursive, mount_change,
@@ -16,10 +16,15 @@ use rustix::mount::{
 };
 
 use super::Mount;
-use super::plan::SHARED_IN_GIT;
+use super::plan::{HISTORY_IN_GIT, SHARED_IN_GIT, TABLES_IN_GIT};
+use crate::process::NetworkReach;
+use crate::process::guard::network;
+use crate::process::history::{FOLDER, PrivateHistory, SHARED_OBJECTS};
 
 /// Most entries of a git folder that are shown in a view of it.
 const ENTRIES_MAX: usize = 512;
+/// Where the system keeps shared memory.
+const SHARED_MEMORY: &str = "/dev/shm";
 /// Where the system shows terminals.
 const TERMINALS: &str = "/dev/pts";
 
@@ -27,8 +32,15 @@ const TERMINALS: &str = "/dev/pts";
 ///
 /// # Errors
 /// What the kernel refused, in one line; the view may be half made then, and only less can be written in it.
-pub fn make(steps: &[Mount]) -> Result<(), String> {
-    separate().map_err(|e| format!("a mount namespace is refused: {e}"))?;
+pub fn make(steps: &[Mount], network: NetworkReach) -> Result<(), String> {
+    let more = match network {
+        NetworkReach::On => CloneFlags::empty(),
+        NetworkReach::Off => CloneFlags::CLONE_NEWNET,
+    };
+    separate(more).map_err(|e| format!("a namespace is refused: {e}"))?;
+    if network == NetworkReach::Off {
+        network::raise_loopback().map_err(|e| format!("the loopback stays down: {e}"))?;
+    }
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(|e| format!("mounts can not be made private: {e}"))?;
     for step in steps {
@@ -36,7 +48,10 @@ pub fn make(steps: &[Mount]) -> Result<(), String> {
             Mount::ReadOnlyBut(places) => (Path::new("/"), read_only_but(places)),
             Mount::ReadOnly(path) => (path.as_path(), over_itself(path, Writing::Forbidden)),
             Mount::Writable(path) => (path.as_path(), over_itself(path, Writing::Allowed)),
-            Mount::GitFolder(path) => (path.as_path(), git_folder(path)),
+            Mount::GitFolder(path, private) => (path.as_path(), git_folder(path, private.as_ref())),
+            Mount::History(private) => (private.common.as_path(), history(private)),
+            Mount::Hidden(path) => (path.as_path(), hide(path)),
+            Mount::SharedMemory => (Path::new(SHARED_MEMORY), shared_memory()),
             Mount::Terminals => (Path::new(TERMINALS), terminals()),
         };
         done.map_err(|e| format!("{} can not be mounted: {e}", path.display()))?;
@@ -56,12 +71,12 @@ enum Writing {
 }
 
 /// Enters a mount namespace; who may not do so by itself does it in a user namespace in which it is the same user.
-fn separate() -> io::Result<()> {
+fn separate(more: CloneFlags) -> io::Result<()> {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
-    if user.is_root() && nix::sched::unshare(CloneFlags::CLONE_NEWNS).is_ok() {
+    if user.is_root() && nix::sched::unshare(CloneFlags::CLONE_NEWNS | more).is_ok() {
         return Ok(());
     }
-    nix::sched::unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS)?;
+    nix::sched::unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS | more)?;
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write(
         "/proc/self/uid_map",
@@ -161,6 +176,40 @@ fn unescaped(field: &str) -> String {
         .fold(text, |text, (code, plain)| text.replace(code, plain))
 }
 
+/// Puts nothing in the place of a socket or a folder.
+fn hide(path: &Path) -> io::Result<()> {
+    let is_folder = match path.symlink_metadata() {
+        Ok(meta) => meta.is_dir(),
+        Err(_) => return Ok(()),
+    };
+    let done = if is_folder {
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::RDONLY;
+        mount("crewdeck", path, "tmpfs", flags, c"size=4k,mode=0700")
+    } else {
+        mount_bind_recursive("/dev/null", path)
+    };
+    match done {
+        // Gone since: nobody reaches it either.
+        Err(Errno::NOENT) => Ok(()),
+        done => Ok(done?),
+    }
+}
+
+/// Shared memory of the command's own, which is gone after it.
+fn shared_memory() -> io::Result<()> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    match mount(
+        "crewdeck",
+        SHARED_MEMORY,
+        "tmpfs",
+        flags,
+        c"size=25%,mode=1777",
+    ) {
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
+        done => Ok(done?),
+    }
+}
+
 /// Puts a set of terminals, in which there is none yet, in the place of all others.
 fn terminals() -> io::Result<()> {
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
@@ -184,12 +233,29 @@ fn terminals() -> io::Result<()> {
 }
 
 /// Puts an empty folder in the place of a git folder, with all that was in it mounted there: the shared parts
-/// writable, the rest read-only.
-fn git_folder(dir: &Path) -> io::Result<()> {
-    let entries = entries(dir)?;
+/// writable, the rest read-only, and the private history in place of the shared one.
+fn git_folder(dir: &Path, private: Option<&PrivateHistory>) -> io::Result<()> {
+    let mut entries = entries(dir)?;
+    if let Some(private) = private {
+        entries.retain(|entry| entry.name != Path::new(FOLDER));
+        for entry in &mut entries {
+            if entry.name == Path::new("objects") {
+                entry.name = Path::new(FOLDER).join(SHARED_OBJECTS);
+            }
+        }
+        entries.retain(|entry| !is_one_of(&entry.name, HISTORY_IN_GIT));
+        for name in HISTORY_IN_GIT {
+            entries.push(Entry::open(name.into(), &private.dir.join(name))?);
+        }
+    }
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     mount("crewdeck", dir, "tmpfs", flags, c"size=64m,mode=0700")?;
-    let filled = entries.iter().try_for_each(|entry| entry.put_into(dir));
+    if private.is_some() {
+        fs::create_dir(dir.join(FOLDER))?;
+    }
+    let filled = entries
+        .iter()
+        .try_for_each(|entry| entry.put_into(dir, private.is_some()));
     if filled.is_err() {
         // Better the folder as it is, which Landlock guards, than half of it.
         unmount(dir, UnmountFlags::DETACH)?;
@@ -197,11 +263,35 @@ fn git_folder(dir: &Path) -> io::Result<()> {
     filled
 }
 
+/// Mounts the private objects, refs and reflogs over those of a git folder.
+fn history(private: &PrivateHistory) -> io::Result<()> {
+    let (common, own) = (&private.common, &private.dir);
+    let shared = common.join(FOLDER).join(SHARED_OBJECTS);
+    mount_bind_recursive(common.join("objects"), &shared)?;
+    set(&shared, Writing::Forbidden)?;
+    for name in ["objects", "refs", "logs/refs"] {
+        let place = common.join(name);
+        match mount_bind_recursive(own.join(name), &place) {
+            // There are no reflogs.
+            Err(Errno::NOENT) if name != "objects" && name != "refs" => {}
+            done => {
+                done?;
+                set(&place, Writing::Allowed)?;
+            }
+        }
+    }
+    over_itself(&common.join("packed-refs"), Writing::Forbidden)
+}
+
+fn is_one_of(name: &Path, names: &[&str]) -> bool {
+    names.iter().any(|one| name == Path::new(one))
+}
+
 /// Something that lies in a git folder, held open.
 struct Entry {
     name: PathBuf,
     open: OwnedFd,
-    kind: fs::FileType,
+    kind: FileType,
 }
 
 fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
@@ -213,26 +303,28 @@ fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
         if name.extension().is_some_and(|e| e == "lock") {
             continue;
         }
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let open = match rustix::fs::open(entry.path(), flags, Mode::empty()) {
-            // Gone since: a temporary file.
-            Err(Errno::NOENT) => continue,
-            open => open?,
-        };
         if out.len() == ENTRIES_MAX {
             return Err(io::Error::other("there are too many files in it"));
         }
-        out.push(Entry {
-            name,
-            open,
-            kind: entry.file_type()?,
-        });
+        match Entry::open(name, &entry.path()) {
+            Ok(entry) => out.push(entry),
+            // Gone since: a temporary file.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => return Err(e),
+        }
     }
     Ok(out)
 }
 
 impl Entry {
-    fn put_into(&self, dir: &Path) -> io::Result<()> {
+    fn open(name: PathBuf, path: &Path) -> io::Result<Entry> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let open = rustix::fs::open(path, flags, Mode::empty())?;
+        let kind = FileType::from_raw_mode(fstat(&open)?.st_mode);
+        Ok(Entry { name, open, kind })
+    }
+
+    fn put_into(&self, dir: &Path, is_private: bool) -> io::Result<()> {
         let target = dir.join(&self.name);
         let source = PathBuf::from(format!("/proc/self/fd/{}", self.open.as_raw_fd()));
         if self.kind.is_symlink() {
@@ -245,9 +337,9 @@ impl Entry {
             fs::write(&target, "")?;
         }
         mount_bind_recursive(&source, &target)?;
-        let is_shared = SHARED_IN_GIT
-            .iter()
-            .any(|name| self.name == Path::new(name));
+        let is_shared = is_one_of(&self.name, SHARED_IN_GIT)
+            || is_one_of(&self.name, HISTORY_IN_GIT)
+            || !is_private && self.name == Path::new(TABLES_IN_GIT);
         set(
             &target,
             if is_shared {

@@ -42,9 +42,10 @@ mod linux {
     };
 
     use crate::process::confine::{Plan, SandboxReport, Works, fence, view};
+    use crate::process::guard::monitor::{self, Monitor};
     use crate::process::guard::order::{LINE_MAX, MARK, Order, Told};
     use crate::process::guard::tree::{self, Children};
-    use crate::process::{DRAIN, GRACE};
+    use crate::process::{DRAIN, GRACE, NetworkReach};
 
     /// How often children that have ended are collected while the program runs.
     const COLLECT: Timespec = Timespec {
@@ -105,7 +106,19 @@ mod linux {
         set_child_subreaper(Some(getpid())).map_err(|e| format!("no subreaper: {e}"))?;
         // Without it the program could draw on crewdeck's terminal, and stuff keys into it.
         setsid().map_err(|e| format!("crewdeck's terminal can not be left: {e}"))?;
-        let plan = order.plan.clone().map(|plan| seen_from_a_view(plan, order));
+        let plan = match order.plan.clone() {
+            Some(plan) => Some(seen_from_a_view(plan, order)?),
+            None => {
+                if order.network == NetworkReach::Off {
+                    view::make(&[], order.network).map_err(|why| stays_on(&why))?;
+                }
+                None
+            }
+        };
+        let mut monitor = order.limits.and_then(Monitor::new);
+        if let Some(limits) = order.limits {
+            monitor::hold_back(limits);
+        }
         let absent: Vec<_> = plan
             .iter()
             .flat_map(|p| &p.unwanted)
@@ -126,7 +139,14 @@ mod linux {
                 ended = Some(status);
             }
         };
-        let outcome = match wait(pid, crewdeck, heard) {
+        monitor::offer_to_the_kernel(pid);
+        let mut limit = None;
+        let outcome = match wait(pid, crewdeck, &mut monitor, heard) {
+            Over::Limit(why) => {
+                tree::end_at_once(pid, heard);
+                limit = Some(why);
+                false
+            }
             Over::CrewdeckIsGone => {
                 tree::end(GRACE, heard);
                 false
@@ -148,17 +168,31 @@ mod linux {
             code: status.exit_status(),
             signal: status.terminating_signal(),
             left: outcome,
+            limit,
         }))
     }
 
     /// Makes the view; the plan that holds with it or, where it is refused, without it.
-    fn seen_from_a_view(mut plan: Plan, order: &Order) -> Plan {
-        if !plan.view.is_empty() && view::make(&plan.view).is_ok() {
-            plan.writable.append(&mut plan.writable_in_view);
+    fn seen_from_a_view(mut plan: Plan, order: &Order) -> Result<Plan, String> {
+        let made = if plan.view.is_empty() && order.network == NetworkReach::On {
+            Err("it is not wanted".into())
+        } else {
+            view::make(&plan.view, order.network)
+        };
+        match made {
+            Ok(()) => plan.writable.append(&mut plan.writable_in_view),
+            Err(why) if order.network == NetworkReach::Off => return Err(stays_on(&why)),
+            Err(_) => plan.writable.append(&mut plan.writable_without_view),
         }
         // The way into the directory leads through the new mounts, also for what `..` means in it.
         let _ = std::env::set_current_dir(&order.dir);
-        plan
+        Ok(plan)
+    }
+
+    fn stays_on(why: &str) -> String {
+        format!(
+            "the setting 'network' turns the network off for it, and that cannot be done here ({why}): it was not run"
+        )
     }
 
     /// Starts the program, confined, at the head of a group of its own.
@@ -176,7 +210,7 @@ mod linux {
         let started = thread::scope(|scope| {
             let confined = scope.spawn(|| {
                 if let Some(plan) = plan {
-                    fence::raise(&plan.writable)?;
+                    fence::raise(&plan.writable, plan.abstract_sockets)?;
                 }
                 let child = command.spawn().map_err(|e| format!("{program}: {e}"))?;
                 Ok::<u32, String>(child.id())
@@ -191,10 +225,16 @@ mod linux {
     enum Over {
         Program,
         CrewdeckIsGone,
+        Limit(String),
     }
 
     /// Waits until the program has ended or crewdeck has gone.
-    fn wait(program: Pid, crewdeck: &UnixStream, heard: &mut impl FnMut(Pid, WaitStatus)) -> Over {
+    fn wait(
+        program: Pid,
+        crewdeck: &UnixStream,
+        monitor: &mut Option<Monitor>,
+        heard: &mut impl FnMut(Pid, WaitStatus),
+    ) -> Over {
         let ends: Option<OwnedFd> = pidfd_open(program, PidfdFlags::empty()).ok();
         let every = if ends.is_some() {
             COLLECT
@@ -212,13 +252,25 @@ mod linux {
             }
             let mut fds = vec![PollFd::new(crewdeck, PollFlags::IN)];
             fds.extend(ends.iter().map(|e| PollFd::new(e, PollFlags::IN)));
+            let every = monitor.as_ref().map_or(every, Monitor::pause);
             // Where it fails the next look comes a little early.
             let _ = poll(&mut fds, Some(&every));
+            if let Some(why) = monitor.as_mut().and_then(Monitor::exceeded) {
+                return Over::Limit(why);
+            }
             let is_said = fds.first().is_some_and(|fd| !fd.revents().is_empty());
             // After its order crewdeck says nothing more: it is the end.
             if is_said && matches!((&mut &*crewdeck).read(&mut [0; 64]), Ok(0) | Err(_)) {
                 return Over::CrewdeckIsGone;
             }
+        }
+    }
+
+    /// Whether a view can be had with that network.
+    fn works(network: NetworkReach) -> Works {
+        match view::make(&view::trial(), network) {
+            Ok(()) => Works::Yes,
+            Err(why) => Works::No { why },
         }
     }
 
@@ -230,10 +282,8 @@ mod linux {
                     why: format!("no subreaper: {e}"),
                 },
             },
-            view: match view::make(&view::trial()) {
-                Ok(()) => Works::Yes,
-                Err(why) => Works::No { why },
-            },
+            view: works(NetworkReach::On),
+            network: works(NetworkReach::Off),
             landlock: fence::version(),
         };
         let text = serde_json::to_string(&report).map_err(|e| e.to_string())?;

@@ -31,8 +31,10 @@ pub struct Line {
 }
 
 /// What a guard told at its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
+    /// The limit for which it was ended.
+    pub limit: Option<String>,
     pub ended: Ended,
     pub leftovers: Leftovers,
 }
@@ -42,12 +44,21 @@ impl Line {
     pub async fn start(guard: &Guard, job: &Job) -> io::Result<(Child, Line)> {
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
-        let plan = guard.confinement.as_ref().map(|c| c.plan(&job.dir));
+        let plan = match guard.confinement.clone() {
+            Some(confinement) => {
+                let (dir, reach) = (job.dir.clone(), job.reach.history);
+                let planned = tokio::task::spawn_blocking(move || confinement.plan(&dir, reach));
+                Some(planned.await.map_err(io::Error::other)?)
+            }
+            None => None,
+        };
         let order = Order {
             argv: job.argv.clone(),
             dir: job.dir.clone(),
             plan: plan.clone(),
             mark: uuid::Uuid::now_v7().simple().to_string(),
+            network: job.reach.network,
+            limits: Some(guard.limits),
         };
         let mut command = Command::new(&guard.program);
         command
@@ -58,6 +69,9 @@ impl Line {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         environment::scrub(command.as_std_mut());
+        for name in plan.iter().flat_map(|plan| &plan.unset) {
+            command.env_remove(name);
+        }
         let child = command.spawn()?;
         // It holds the guard's end of the pair, which must be the guard's alone.
         drop(command);
@@ -86,10 +100,16 @@ impl Line {
                         self.group = Some(Group::new(u32::try_from(pid).ok()));
                     }
                     Told::NotStarted { why } => return Err(io::Error::other(why)),
-                    Told::Ended { code, signal, left } => {
+                    Told::Ended {
+                        code,
+                        signal,
+                        left,
+                        limit,
+                    } => {
                         // Nothing of that group is left: its number may be somebody else's soon.
                         self.forget_group();
                         return Ok(Outcome {
+                            limit,
                             ended: match (code, signal) {
                                 (Some(code), _) => Ended::Code(code),
                                 (None, Some(signal)) => Ended::Signal(signal),
@@ -109,6 +129,7 @@ impl Line {
                 let status = child.wait().await?;
                 self.kill_the_rest().await;
                 return Ok(Outcome {
+                    limit: None,
                     ended: ended(status),
                     leftovers: Leftovers::Killed,
                 });

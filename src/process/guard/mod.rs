@@ -10,6 +10,10 @@
 
 mod inside;
 mod line;
+#[cfg(target_os = "linux")]
+mod monitor;
+#[cfg(target_os = "linux")]
+pub(super) mod network;
 mod order;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // only the guard uses most of it
 mod tree;
@@ -20,6 +24,7 @@ pub use inside::main;
 pub(super) use line::{Line, Outcome};
 
 use super::confine::Confinement;
+use crate::domain::sandbox::{CommandLimits, NetworkRules};
 
 /// The hidden verb of the command line behind which [`main`] stands.
 pub const VERB: &str = "guard";
@@ -33,6 +38,10 @@ pub struct Guard {
     pub program: PathBuf,
     /// Where they may write; `None`: everywhere.
     pub confinement: Option<Confinement>,
+    /// Who has the network.
+    pub network: NetworkRules,
+    /// How much one command may use.
+    pub limits: CommandLimits,
 }
 
 impl Guard {

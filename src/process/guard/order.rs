@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::sandbox::CommandLimits;
+use crate::process::NetworkReach;
 use crate::process::confine::Plan;
 
 /// Most bytes of one line: as long as a command may be for the system.
@@ -22,6 +24,12 @@ pub struct Order {
     pub plan: Option<Plan>,
     /// The value of [`MARK`].
     pub mark: String,
+    /// Whether it reaches the network.
+    #[serde(default)]
+    pub network: NetworkReach,
+    /// How much it may use; `None`: as much as it can.
+    #[serde(default)]
+    pub limits: Option<CommandLimits>,
 }
 
 /// What a guard tells.
@@ -46,5 +54,7 @@ pub enum Told {
         signal: Option<i32>,
         /// Whether others still ran when it had ended.
         left: bool,
+        /// The limit for which it was ended.
+        limit: Option<String>,
     },
 }

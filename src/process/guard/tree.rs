@@ -13,6 +13,9 @@ const LOOK: Duration = Duration::from_millis(2);
 /// user's.
 const GIVE_UP: Duration = Duration::from_secs(5);
 
+/// The same for a bomb, which has others compete for the processor.
+const BOMB_GIVE_UP: Duration = Duration::from_secs(60);
+
 /// Whether children are left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Children {
@@ -66,6 +69,23 @@ pub fn end(grace: Duration, heard: &mut impl FnMut(Pid, WaitStatus)) {
             let _ = kill_process(pid, Signal::KILL);
         }
         if wait(LOOK, heard) == Children::None {
+            return;
+        }
+    }
+}
+
+/// Ends all descendants of a program that starts ever more of them: no grace, and no pause in which they could.
+pub fn end_at_once(program: Pid, heard: &mut impl FnMut(Pid, WaitStatus)) {
+    // Only the superuser may; others have a limit in the kernel.
+    let _ = rustix::process::setpriority_process(None, -20);
+    // At once for the whole group: none of it can start another in between.
+    let _ = rustix::process::kill_process_group(program, Signal::KILL);
+    let until = Instant::now() + BOMB_GIVE_UP;
+    while Instant::now() < until {
+        for pid in descendants() {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        if reap(heard) == Children::None {
             return;
         }
     }

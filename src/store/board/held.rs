@@ -123,7 +123,7 @@ impl Held<'_> {
     /// # Errors
     /// When a file can not be written; what is known is then what the files say.
     pub(super) fn save(&mut self, changed: &[TaskId], first: First) -> Result<(), StoreError> {
-        atomic::sweep(&std::mem::take(&mut self.cache.temps));
+        atomic::sweep_under(&self.lock, &std::mem::take(&mut self.cache.temps));
         let written = self.write_all(changed, first);
         if written.is_err() {
             for id in changed {

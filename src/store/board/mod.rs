@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::StoreError;
 use super::atomic::{self, Lock};
@@ -313,6 +314,7 @@ impl Board {
     /// # Errors
     /// When one can not be moved.
     pub fn set_aside(&self) -> Result<Vec<String>, StoreError> {
+        self.sweep();
         let damaged = self.cache().damaged();
         if damaged.is_empty() {
             return Ok(Vec::new());
@@ -340,6 +342,18 @@ impl Board {
             held.look([id])?;
         }
         Ok(notices)
+    }
+
+    /// Deletes what killed writers left, unless somebody changes the board at this moment: who does, does it too.
+    fn sweep(&self) {
+        let temps = std::mem::take(&mut self.cache().temps);
+        if temps.is_empty() {
+            return;
+        }
+        // Where the lock cannot be taken, on a disk that only reads say, they are in nobody's way.
+        if let Ok(Some(lock)) = Lock::take_within(&self.dir.join(LOCK), Duration::ZERO) {
+            atomic::sweep_under(&lock, &temps);
+        }
     }
 
     /// Takes the lock and learns what others changed.

@@ -7,6 +7,7 @@ mod begin;
 mod begun;
 mod content;
 mod facts;
+pub mod locks;
 mod refusal;
 mod repo;
 

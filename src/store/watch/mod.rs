@@ -18,7 +18,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::refs::Refs;
-use super::{Skills, StoreError, words};
+use super::{Skills, StoreError, atomic, words};
 pub use dirty::Dirty;
 use dirty::dirty;
 use folders::Folders;
@@ -151,7 +151,8 @@ fn hear(
                 let skill = || is_skill(path).then_some(Dirty::Skills);
                 dirty(root, path).or_else(branch).or_else(skill)
             };
-            let mut dirty = event.paths.iter().filter_map(|p| look(p)).peekable();
+            let named = event.paths.iter().filter(|p| !atomic::is_nameless(p));
+            let mut dirty = named.filter_map(|p| look(p)).peekable();
             if dirty.peek().is_some() {
                 ear.tell(|heard| dirty.for_each(|d| heard.add(d)));
             }

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use super::own::{Budget, Line, Own};
 use super::{Work, Worktrees};
-use crate::domain::worktree::{Branch, BranchState, Worktree, WorktreeName};
+use crate::domain::worktree::{Branch, BranchState, OnDisk, Worktree, WorktreeName};
 use crate::store::StoreError;
 use crate::store::git::{Git, is_hash};
 use crate::store::print::Print;
@@ -163,8 +163,11 @@ impl Work {
                 bases.get_mut(tree.base.as_str()),
                 tips.get(&tree.name.branch()),
             ) else {
-                // A worktree without its branch: there is nothing to merge.
-                let state = BranchState::Empty;
+                // Without its branch there is nothing to merge; where somebody has removed the folder too, nothing at all.
+                let state = match self.tree(&tree.name).on_disk {
+                    OnDisk::Missing => BranchState::Gone,
+                    OnDisk::Whole | OnDisk::Foreign => BranchState::Empty,
+                };
                 out.insert(tree.name.clone(), Known { state, own: None });
                 continue;
             };

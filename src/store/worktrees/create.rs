@@ -68,13 +68,12 @@ impl Worktrees {
         tree.task_id = Some(new.task);
         tree.subject.clone_from(&new.subject);
         tree.path = path.to_string_lossy().into_owned();
-        work.log
-            .note(Note::of("worktree.create.before", &tree), now)?;
+        work.log.note(Note::of(super::debris::CREATE, &tree), now)?;
         let made = work.add(&name, origin, &commit).and_then(|()| {
             // Entered before anything is merged into it: from here on it stands, whatever happens.
             work.index.put(tree.clone());
             work.save()?;
-            work.bring(&name, &new.needs)
+            work.bring(&name, &new.needs, now)
         });
         match made {
             Ok(brought) => {
@@ -99,10 +98,15 @@ impl Worktrees {
     ///
     /// # Errors
     /// When there is no such worktree, it is not clean, or git fails.
-    pub fn bring(&self, name: &WorktreeName, branches: &[String]) -> Result<Brought, StoreError> {
+    pub fn bring(
+        &self,
+        name: &WorktreeName,
+        branches: &[String],
+        now: Stamp,
+    ) -> Result<Brought, StoreError> {
         let work = self.work()?;
         let name = work.index.find(name)?.name.clone();
-        work.bring(&name, branches)
+        work.bring(&name, branches, now)
     }
 }
 
@@ -228,7 +232,12 @@ impl Work {
         Ok(())
     }
 
-    fn bring(&self, name: &WorktreeName, branches: &[String]) -> Result<Brought, StoreError> {
+    fn bring(
+        &self,
+        name: &WorktreeName,
+        branches: &[String],
+        now: Stamp,
+    ) -> Result<Brought, StoreError> {
         let mut brought = Brought::default();
         if branches.is_empty() {
             return Ok(brought);
@@ -241,6 +250,7 @@ impl Work {
         }
         on_own_branch(name, &git)?;
         clean(name, &git)?;
+        let (tree, mut is_noted) = (self.entered(name), false);
         for branch in branches.iter().filter(|b| **b != name.branch()) {
             let (Some(tip), Some(here)) = (self.repo.branch(branch)?, head(&git)?) else {
                 continue;
@@ -259,6 +269,10 @@ impl Work {
             }
             let message = format!("Start from {branch}");
             let flags = ["--ff", "--no-gpg-sign"];
+            if !is_noted {
+                is_noted = true;
+                self.log.note(Note::of(super::debris::BRING, &tree), now)?;
+            }
             match try_merge(&git.committer()?, &own, &tip, &message, &flags)? {
                 Attempt::Done => brought.merged.push(branch.clone()),
                 Attempt::Conflict(files) => brought.conflicts.push(Conflict {
@@ -270,6 +284,10 @@ impl Work {
                     return Err(WorktreeError::NotMerged { branch, why }.into());
                 }
             }
+        }
+        if is_noted {
+            self.log
+                .note(Note::of("worktree.bring.after", &tree), now)?;
         }
         Ok(brought)
     }

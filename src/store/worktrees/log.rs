@@ -1,5 +1,6 @@
 //! `.worktrees/events.jsonl`: the life of the worktrees, a line for each step, in the reference's spelling.
 
+use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::domain::stamp::Stamp;
-use crate::domain::worktree::{Worktree, WorktreeName};
+use crate::domain::worktree::Worktree;
 use crate::store::{StoreError, plain};
 
 /// Largest log, in bytes. A longer one becomes `events.1.jsonl`, in place of the one before.
@@ -101,22 +102,24 @@ impl EventLog {
         self.append(&line).map_err(StoreError::at(&self.path))
     }
 
-    /// The last event of a worktree; `None`: the log has none.
+    /// The last event of each worktree, by its name.
     ///
     /// # Errors
-    /// When it can not be read.
-    pub fn last_of(&self, name: &WorktreeName) -> Result<Option<String>, StoreError> {
+    /// When the log cannot be read.
+    pub fn last_events(&self) -> Result<BTreeMap<String, String>, StoreError> {
         let text = match fs::read(&self.path) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(e) => return Err(StoreError::at(&self.path)(e)),
         };
-        let mut lines = text
+        let lines = text
             .lines()
-            .rev()
             .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let last = lines.find(|line| line["worktree"]["name"] == name.as_str());
-        Ok(last.and_then(|line| line["event"].as_str().map(String::from)))
+        let of = |line: Value| -> Option<(String, String)> {
+            let name = line["worktree"]["name"].as_str()?.to_string();
+            Some((name, line["event"].as_str()?.to_string()))
+        };
+        Ok(lines.filter_map(of).collect())
     }
 
     fn append(&self, line: &Value) -> std::io::Result<()> {

@@ -15,9 +15,6 @@ use crate::domain::worktree::{
 use crate::store::StoreError;
 use crate::store::git::{Git, GitError, Hooks, busy_in, commit_of, head, is_hash};
 
-/// The event that a merge is begun with; another one ends it.
-const BEFORE_MERGE: &str = "worktree.merge.before";
-
 /// How an attempt to merge ended.
 pub enum Attempt {
     /// It is merged.
@@ -85,6 +82,7 @@ impl Worktrees {
         work.is_finished(&tree.name)?;
         let (base, commit) = work.base_of(&tree)?;
         let into = base.clone().unwrap_or_else(|| commit.clone());
+        work.undo_cut_merges(now)?;
         if work.repo.contains(&commit, &tip)? {
             let known = &tree.merged_commit;
             // One that was taken back is no reason any more.
@@ -99,11 +97,10 @@ impl Worktrees {
             work.save()?;
             return Ok(Merge::AlreadyMerged { into });
         }
-        work.undo_cut_off()?;
         work.is_ready(base.as_deref())?;
         leaves_state_alone(&work.repo.git, &branch, &commit, &tip)?;
         work.looks_nowhere(&branch, &tip)?;
-        work.log.note(Note::of(BEFORE_MERGE, &tree), now)?;
+        work.log.note(Note::of(super::debris::MERGE, &tree), now)?;
         let git = work.repo.git.with_hooks(Hooks::Run).committer()?;
         match try_merge(&git, work.repo.own(), &tip, &tree.message(), &["--no-ff"])? {
             Attempt::Done => {
@@ -176,24 +173,6 @@ impl Work {
             commit: head.commit.chars().take(8).collect(),
         }
         .into())
-    }
-
-    /// Undoes a merge of ours that a killed process left half done in the main work tree: the log says that it was
-    /// begun and not how it ended. One that the person has begun is left alone.
-    fn undo_cut_off(&self) -> Result<(), StoreError> {
-        if self.repo.busy() != Some(Busy::Merge) {
-            return Ok(());
-        }
-        let merging = commit_of(&self.repo.git, "MERGE_HEAD")?;
-        for tree in self.index.standing() {
-            let tip = self.repo.branch(&tree.name.branch())?;
-            let is_it = tip.is_some() && tip == merging;
-            if is_it && self.log.last_of(&tree.name)?.as_deref() == Some(BEFORE_MERGE) {
-                self.repo.git.ok(&["merge", "--abort"])?;
-                return Ok(());
-            }
-        }
-        Ok(())
     }
 
     /// The main work tree can take a merge into `base`.

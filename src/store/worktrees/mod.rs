@@ -6,6 +6,8 @@
 mod aside;
 mod branches;
 mod create;
+mod cut_merge;
+mod debris;
 mod diff;
 mod inside;
 mod judge;
@@ -13,6 +15,7 @@ mod log;
 mod merge;
 mod own;
 mod remove;
+mod repair;
 mod strays;
 
 use std::fs;
@@ -29,6 +32,7 @@ use log::{EventLog, Note};
 
 pub use branches::{Look, Seen};
 pub use create::NewWorktree;
+pub use debris::Debris;
 pub(super) use judge::size_of;
 pub use strays::{Stray, StrayKind};
 
@@ -166,6 +170,7 @@ impl Worktrees {
         if own == shared {
             return Ok(());
         }
+        crate::process::history::unlock(&own);
         for left in ["index.lock", "HEAD.lock"] {
             let path = own.join(left);
             match fs::remove_file(&path) {
@@ -207,6 +212,7 @@ impl Worktrees {
     fn open_repo(&self) -> Result<(Repo, PathBuf), StoreError> {
         let repo = Repo::open(&self.root)?;
         super::prepare(&repo.root)?;
+        crate::process::history::recover(repo.own(), repo.common());
         let dir = repo.root.join(".worktrees");
         let dir = fs::canonicalize(&dir).map_err(StoreError::at(dir))?;
         Ok((repo, dir))

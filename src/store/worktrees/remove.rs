@@ -86,8 +86,7 @@ impl Worktrees {
         let state = work.state_in(&tree, &found)?;
         allowed.judge(&tree, &state)?;
         work.not_locked(name)?;
-        work.log
-            .note(Note::of("worktree.remove.before", &tree), now)?;
+        work.log.note(Note::of(super::debris::REMOVE, &tree), now)?;
         match work.remove(&tree, found, allowed, now) {
             Ok((fate, doomed)) => {
                 work.log

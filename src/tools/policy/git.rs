@@ -1,7 +1,46 @@
 //! What git may do unasked: everything that can be found again in the repository. Pure.
 
 use super::commands::has_flag;
-use super::words::Word;
+use super::words::{Simple, Word};
+
+/// Verbs that change history and start no program that a command could name.
+const HISTORY: &[&str] = &[
+    "push",
+    "fetch",
+    "pull",
+    "branch",
+    "tag",
+    "update-ref",
+    "reset",
+    "reflog",
+    "gc",
+    "prune",
+    "replace",
+    "remote",
+];
+
+/// Whether a program is one git command that the user is asked about, which does what its words say and starts nothing
+/// else.
+pub fn is_decided_alone(simple: &Simple) -> bool {
+    let Some((program, args)) = simple.words.split_first() else {
+        return false;
+    };
+    let starts_another = |arg: &Word| {
+        ["-pack", "--exec", "ext::"]
+            .iter()
+            .any(|part| arg.text.contains(part))
+    };
+    program.text == "git"
+        && simple.words.iter().all(Word::is_plain)
+        && simple.redirects.is_empty()
+        && !simple.assigns
+        && !simple.is_fed
+        && args
+            .first()
+            .is_some_and(|verb| HISTORY.contains(&verb.text.as_str()))
+        && !args.iter().any(starts_another)
+        && danger(args).is_some()
+}
 
 /// Why a git command needs somebody's word; `None`: it needs none.
 pub fn danger(args: &[Word]) -> Option<String> {

@@ -22,6 +22,7 @@ use serde_json::Value;
 
 use super::{Access, Tool};
 use crate::domain::rule::Scope;
+use crate::process::confine::HistoryReach;
 
 /// Whether an agent's plan lets it write and run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,6 +41,15 @@ pub struct Rules {
     pub allow: Vec<String>,
     /// What the person allowed until crewdeck ends.
     pub session: Vec<Scope>,
+}
+
+/// Whether a command does nothing but change the directory of its own shell.
+pub fn only_changes_directory(command: &str) -> bool {
+    let changes = |simple: &words::Simple| {
+        let name = simple.words.first().map(|word| word.text.as_str());
+        simple.redirects.is_empty() && matches!(name, Some("cd" | "pushd" | "popd"))
+    };
+    words::parse(command).is_ok_and(|all| !all.is_empty() && all.iter().all(changes))
 }
 
 /// What a ruling depends on besides the call.
@@ -107,6 +117,29 @@ pub fn scopes(command: &str, standing: &Standing<'_>) -> Vec<Scope> {
     offered
 }
 
+/// The parts of a shell command that it is asked about, as its words are; empty where it cannot be parsed.
+pub fn flagged(command: &str, standing: &Standing<'_>) -> Vec<String> {
+    let Ok(parsed) = words::parse(command) else {
+        return Vec::new();
+    };
+    let place = paths::Place {
+        workdir: standing.workdir,
+    };
+    let mut out: Vec<String> = Vec::new();
+    for (simple, _) in dangers(&parsed, standing.rules, &place) {
+        let words = simple.words.iter().map(|word| word.text.clone());
+        let redirects = simple
+            .redirects
+            .iter()
+            .map(|word| format!("> {}", word.text));
+        let part = words.chain(redirects).collect::<Vec<_>>().join(" ");
+        if !out.contains(&part) {
+            out.push(part);
+        }
+    }
+    out
+}
+
 /// Rules on a shell command.
 pub fn judge(command: &str, standing: &Standing<'_>) -> Ruling {
     let parsed = match words::parse(command) {
@@ -136,6 +169,19 @@ pub fn judge(command: &str, standing: &Standing<'_>) -> Ruling {
         Ruling::Ask {
             why: reasons.join("; "),
         }
+    }
+}
+
+/// What of the repository's history a command writes, once it runs: the repository itself only where all of it are git
+/// commands that the user is asked about, so that nothing else comes with them.
+pub fn history_reach(command: &str) -> HistoryReach {
+    let Ok(parsed) = words::parse(command) else {
+        return HistoryReach::Private;
+    };
+    if !parsed.is_empty() && parsed.iter().all(git::is_decided_alone) {
+        HistoryReach::Repository
+    } else {
+        HistoryReach::Private
     }
 }
 

@@ -215,3 +215,36 @@ fn before_its_plan_is_approved_an_agent_can_only_read() {
         assert_eq!(decide(tool, json!({})), Ruling::Allow, "{tool}");
     }
 }
+
+#[test]
+fn only_git_commands_that_are_asked_about_reach_the_repository() {
+    for command in [
+        "git push origin main",
+        "git branch -D old && git tag -d v1",
+        "git update-ref refs/heads/main HEAD~1",
+        "git reset --hard HEAD~1",
+    ] {
+        assert_eq!(
+            history_reach(command),
+            HistoryReach::Repository,
+            "{command}"
+        );
+    }
+    for command in [
+        "git commit -m x",
+        "sh x.sh",
+        "git push; sh x.sh",
+        "git push && echo $(sh x.sh)",
+        "GIT_SSH_COMMAND='sh x.sh' git push",
+        "git push --receive-pack='sh x.sh' .",
+        "git -c alias.x='!sh x.sh' push",
+        "git push $WHERE",
+        "git stash drop",
+        "git filter-branch --tree-filter 'sh x.sh'",
+        "cd x && git push",
+        "git push | sh",
+        "",
+    ] {
+        assert_eq!(history_reach(command), HistoryReach::Private, "{command}");
+    }
+}

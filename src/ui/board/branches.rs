@@ -1,6 +1,6 @@
 //! Pure: which completed tasks are merged and which are not, as the crew tells of their branches.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::index::{Standing, standing};
@@ -68,19 +68,10 @@ pub fn why_no_tree(state: &UiState, task: &Task) -> Option<String> {
     is_gone.then(|| format!("The worktree of {id} is removed."))
 }
 
-/// Whether `task` has the mark of those that can be merged: as many tasks have it as are counted beside the board.
-pub fn is_to_merge(state: &UiState, task: &Task) -> bool {
-    let kept = &state.board_kept;
-    let key = (kept.version, state.branches.version());
-    let marked = kept.marked.get(key, || {
-        Arc::new(
-            to_merge(state)
-                .iter()
-                .copied()
-                .collect::<BTreeSet<TaskId>>(),
-        )
-    });
-    marked.contains(&task.id)
+/// Whether `task` has the mark of those that are done and not merged: as many tasks have it as are counted beside the
+/// board.
+pub fn is_unmerged(state: &UiState, task: &Task) -> bool {
+    unmerged(state).contains_key(&task.id)
 }
 
 /// Whether the branch of `task` can be merged now, as far as is known.
@@ -91,7 +82,7 @@ pub fn is_mergeable(state: &UiState, task: &Task) -> bool {
 
 /// How a task looks: as everywhere, and with a mark of its own while its branch is to be merged.
 pub fn look(state: &UiState, task: &Task, theme: &Theme) -> Look {
-    if is_to_merge(state, task) {
+    if is_unmerged(state, task) {
         return (UNMERGED, "done, not merged".into(), theme.accent);
     }
     look::task(&state.board, task, theme)
@@ -102,7 +93,11 @@ pub fn words(state: &UiState, task: &Task) -> String {
     match branch(state, task) {
         Some(BranchState::Unmerged { into, size }) => {
             let size = size.map_or_else(String::new, |size| format!(": {size}"));
-            format!("not in {into} yet{size}")
+            let first = match unmerged(state).get(&task.id) {
+                Some(Some(open)) => format!("; {open} has to be completed first"),
+                Some(None) | None => String::new(),
+            };
+            format!("not in {into} yet{size}{first}")
         }
         Some(BranchState::Merged { into, commit }) if commit.is_empty() => {
             format!("merged into {into}")
@@ -153,7 +148,20 @@ pub fn refusal(state: &UiState, task: &Task) -> Option<String> {
     }
 }
 
-/// The completed tasks whose branches can be merged, one for each branch, what others build on first.
+/// The completed tasks whose branches are not merged, one for each branch, and for each the open task in its worktree
+/// that has to be completed first.
+pub fn unmerged(state: &UiState) -> Arc<BTreeMap<TaskId, Option<TaskId>>> {
+    let kept = &state.board_kept;
+    let key = (kept.version, state.branches.version());
+    kept.unmerged.get(key, || {
+        let of = &state.branches.of;
+        let is_unmerged = |tree: &str| matches!(of.get(tree), Some(BranchState::Unmerged { .. }));
+        let all = worktree::unmerged(&state.board, is_unmerged).into_iter();
+        Arc::new(all.map(|found| (found.task.id, found.open)).collect())
+    })
+}
+
+/// Those of them that can be merged now, what others build on first.
 pub fn to_merge(state: &UiState) -> Arc<Vec<TaskId>> {
     let kept = &state.board_kept;
     let key = (kept.version, state.branches.version());
@@ -161,10 +169,9 @@ pub fn to_merge(state: &UiState) -> Arc<Vec<TaskId>> {
 }
 
 fn found(state: &UiState) -> Vec<TaskId> {
-    let of = &state.branches.of;
-    let is_unmerged = |tree: &str| matches!(of.get(tree), Some(BranchState::Unmerged { .. }));
-    let tasks = worktree::to_merge(&state.board, is_unmerged);
-    let mut ids: Vec<TaskId> = tasks.iter().map(|task| task.id).collect();
+    let all = unmerged(state);
+    let free = all.iter().filter(|(_, open)| open.is_none());
+    let mut ids: Vec<TaskId> = free.map(|(id, _)| *id).collect();
     let index = super::index(state);
     let steps = |id| index.place(id).map_or(0, |at| index.steps(at));
     ids.sort_by_key(|id| (steps(*id), *id));

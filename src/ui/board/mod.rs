@@ -20,14 +20,14 @@ mod steps;
 pub mod tests;
 mod unlocks;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ratatui::layout::Rect;
 
 pub use branches::{
-    Branches, UNMERGED, branch, has_tree, is_mergeable, is_to_merge, look, refusal, to_merge,
-    why_no_tree, words,
+    Branches, UNMERGED, branch, has_tree, is_mergeable, is_unmerged, look, refusal, to_merge,
+    unmerged, why_no_tree, words,
 };
 pub use camera::{Camera, Toward, Zoom};
 pub use filter::Query;
@@ -102,6 +102,9 @@ struct Keeps {
     owners: usize,
 }
 
+/// The completed tasks that are not merged, each with the open task in the same worktree that comes first, if any.
+type Unmerged = BTreeMap<TaskId, Option<TaskId>>;
+
 /// What is worked out from the board, kept until it is out of date. Its loss changes no pixel.
 #[derive(Debug, Default)]
 pub struct Kept {
@@ -118,8 +121,8 @@ pub struct Kept {
     under_way: Slot<u64, Arc<[Stamp]>>,
     /// By the board and what is known of the branches.
     to_merge: Slot<(u64, u64), Arc<Vec<TaskId>>>,
-    /// The same, to look one up.
-    marked: Slot<(u64, u64), Arc<BTreeSet<TaskId>>>,
+    /// By the same.
+    unmerged: Slot<(u64, u64), Arc<Unmerged>>,
 }
 
 impl Kept {

@@ -18,6 +18,7 @@ fn used(agent: Name, tokens: u64, calls: u64, cost: Option<f64>) -> EventKind {
         },
         context: 0,
         window: None,
+        assumed: false,
         cost,
         calls,
     }

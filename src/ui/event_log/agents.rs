@@ -49,10 +49,15 @@ pub(super) fn activity_changed(
             cause,
             until,
             attempt,
+            attempts_max,
         } => {
             let wait = look::seconds(*until, at);
+            let of = match attempts_max {
+                0 => String::new(),
+                most => format!(" of {most}"),
+            };
             let words = format!(
-                "{agent}'s call failed: {cause}; attempt {} in {wait} s",
+                "{agent}'s call failed: {cause}; attempt {}{of} in {wait} s",
                 attempt.saturating_add(1)
             );
             Told::new(Topic::Model, words).tone(Tone::Warn)

@@ -315,6 +315,9 @@ pub fn asked(state: &UiState, popup: &Popup) -> &'static [(Action, &'static str)
         Popup::Confirm(Question::LoseTree(_)) => {
             &[(Action::Accept, "lose it"), (Action::Back, "leave it")]
         }
+        Popup::Confirm(Question::ApproveSettings) => {
+            &[(Action::Accept, "approve"), (Action::Back, "cancel")]
+        }
         Popup::Confirm(Question::Complete(_)) => {
             &[(Action::Accept, "complete"), (Action::Back, "not")]
         }

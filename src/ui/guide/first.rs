@@ -2,6 +2,7 @@
 //! conversation's pane while nothing was said there, and goes when its cause is gone. Pure.
 
 use crate::domain::ids::Name;
+use crate::domain::stamp::Stamp;
 use crate::domain::text::{clip, one_line};
 use crate::domain::usage::Usage;
 use crate::protocol::event::{Level, TurnEnd};
@@ -9,11 +10,12 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::state::UiState;
 use crate::ui::state::pane::{Focus, Pane};
 use crate::ui::textual::width;
+use crate::ui::writing::drafts::Returned;
 
 /// Most steps of a page.
-const STEPS_MAX: usize = 6;
+const STEPS_MAX: usize = 40;
 /// Longest sentence of a page, in characters.
-const WORDS_MAX: usize = 500;
+const WORDS_MAX: usize = 2000;
 /// Longest prompt that is offered again, in bytes.
 const PROMPT_MAX: usize = 256 * 1024;
 
@@ -67,6 +69,8 @@ pub struct First {
     pages: Vec<FirstPage>,
     /// What the person asked the lead last, while it has never answered.
     asked: String,
+    /// Where the user's key goes, if not to its vendor.
+    key_address: Option<String>,
 }
 
 impl UiState {
@@ -82,9 +86,13 @@ impl UiState {
             offers: page.offers,
         };
         if page.weight == Weight::Missing {
-            let queued: Vec<String> = self.queued.drain(..).map(|q| q.text).collect();
-            if !queued.is_empty() && self.composer.is_empty() {
-                self.composer.set(&queued.join("\n"));
+            let mut queued = std::mem::take(&mut self.queued);
+            while let Some(to) = queued.first().map(|q| q.to.clone()) {
+                let own: Vec<String> = queued
+                    .extract_if(.., |q| q.to.same(&to))
+                    .map(|q| q.text)
+                    .collect();
+                self.return_words(&to, &own.join("\n"));
             }
             self.task_forms.come_back();
             // Whoever has begun to write goes on: a letter must not become a key.
@@ -98,15 +106,34 @@ impl UiState {
         self.dirty = true;
     }
 
+    /// Shows a page that needs approval at `now`. Keys that were typed before it could be read must not approve it.
+    pub fn show_approval(&mut self, page: FirstPage, now: Stamp) {
+        self.show_first(page);
+        if self.focus != Focus::Composer {
+            self.key_guard.moved_at = Some(now);
+        }
+    }
+
+    /// Shows from now on that the user's key goes to `address`, which is not its vendor's.
+    pub fn set_key_address(&mut self, address: &str) {
+        self.first.key_address = Some(clip(&one_line(address), WORDS_MAX));
+        self.dirty = true;
+    }
+
+    /// Where the user's key goes, if not to its vendor.
+    pub(in crate::ui) fn key_address(&self) -> Option<&str> {
+        self.first.key_address.as_deref()
+    }
+
     /// Whether nothing would be ended by a new start: nothing was said, nobody works, nothing is open.
     pub fn is_at_the_beginning(&self) -> bool {
         let is_idle = self.queued.is_empty() && self.popups.is_empty() && self.busy() == 0;
         self.first_page().is_some() && is_idle
     }
 
-    /// What is written in the composer, to be kept over a new start.
+    /// The draft to the lead, to be kept over a new start.
     pub fn draft(&self) -> String {
-        self.composer.text()
+        self.draft_to(&Name::lead())
     }
 
     /// Gives what was written before a new start back.
@@ -156,14 +183,23 @@ impl UiState {
             && is_own
             && !asked.is_empty()
             && !has_answered(self)
-            && self.composer.is_empty()
+            && self.draft_to(&Name::lead()).is_empty()
         {
-            self.composer.set(&asked);
+            let returned = self.return_words(&Name::lead(), &asked);
+            if returned != Returned::Composer {
+                let text = "The lead has not answered: what you wrote is kept as a draft to it.";
+                self.say(Level::Info, text);
+                return;
+            }
             let key = self.keymap.key(Context::Composer, Action::Send);
             let text = format!(
                 "Nobody has answered: what you wrote is back in the composer, {key} sends it again."
             );
-            self.say(Level::Info, text);
+            // Once it is sent or changed, the composer no longer holds what was written.
+            let back = self.composer.text();
+            self.say_while(Level::Info, text, move |state| {
+                state.composer.text() == back
+            });
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::ui::state::UiState;
 use crate::ui::state::pane::{Focus, Pane};
 use crate::ui::state::rows;
 use crate::ui::textual::text_search;
+use crate::ui::writing::answering;
 
 /// What `Back` does in a filtered list.
 pub const CLEAR_FILTER: &str = "clear filter";
@@ -39,6 +40,11 @@ pub fn words(state: &UiState, binding: &Bound) -> String {
         && let Some((_, words)) = bars::asked(state, popup).iter().find(|b| b.0 == action)
     {
         return (*words).into();
+    }
+    if action == Action::Send
+        && let Some(question) = answering::question(state)
+    {
+        return format!("answer {}", question.from);
     }
     if action == Action::Interrupt {
         return format!("stop {}", state.shown);

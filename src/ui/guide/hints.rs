@@ -315,9 +315,11 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             Pane::Inbox => !state.letters.is_empty(),
             Pane::Needs => !state.requests.is_empty(),
         },
-        Action::StartDemo | Action::LookAgain | Action::MakeRepository => {
-            first::offers(state, binding.action)
-        }
+        Action::StartDemo
+        | Action::LookAgain
+        | Action::MakeRepository
+        | Action::ApproveSettings
+        | Action::WithoutSettings => first::offers(state, binding.action),
         Action::Models if binding.context == Context::FirstRun => {
             first::offers(state, binding.action)
         }

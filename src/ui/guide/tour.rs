@@ -1,6 +1,7 @@
 //! The line that tells a newcomer what to press next while the demo runs. Pure: what it says follows from the screen.
 
-use crate::domain::request::{Request, RequestKind};
+use crate::domain::ids::Name;
+use crate::domain::request::{Decider, Request, RequestKind};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::clip;
 use crate::ui::board;
@@ -66,7 +67,8 @@ pub fn line(state: &UiState) -> Option<String> {
     if let Some(popup) = state.popups.last() {
         return Some(over(state, popup));
     }
-    if let Some((_, request)) = rows::selected_request(state) {
+    let request = rows::selected_request(state).map(|(_, request)| request);
+    if let Some(request) = request.filter(|r| r.decider != Decider::Lead) {
         return Some(waiting(state, request));
     }
     if !state.shown.is_lead() {
@@ -79,28 +81,35 @@ pub fn line(state: &UiState) -> Option<String> {
             Focus::Pane(_) => format!("This is {name}, live. {back} goes back to the lead"),
         });
     }
-    let here = match state.focus {
-        Focus::Pane(pane @ Pane::Board) => format!(
-            "{}: graph or list, {}: the task, {}: its changes",
-            key(Context::In(pane), Action::TurnBoard),
-            key(Context::In(pane), Action::Open),
-            key(Context::In(pane), Action::Diff),
-        ),
-        Focus::Pane(pane @ Pane::Team) => {
-            let open = key(Context::In(pane), Action::Open);
-            format!("{open} opens the live transcript of a teammate")
+    Some(match state.focus {
+        Focus::Pane(Pane::Board) => at_the_board(state),
+        Focus::Pane(Pane::Team) if rows::selected_member(state).is_some() => {
+            let open = key(Context::In(Pane::Team), Action::Open);
+            format!("{open} opens the live transcript of the selected agent")
         }
-        Focus::Pane(pane @ Pane::Inbox) => format!(
-            "{} and {} choose a letter, {} reads it",
+        Focus::Pane(pane @ Pane::Inbox) if !state.letters.is_empty() => format!(
+            "{} and {} choose a message, {} reads it",
             key(Context::Panes, Action::Move(Scroll::LineUp)),
             key(Context::Panes, Action::Move(Scroll::LineDown)),
             key(Context::In(pane), Action::Open),
         ),
-        Focus::Pane(Pane::Lead | Pane::Todo | Pane::Needs) | Focus::Composer => {
-            return Some(stage(state));
-        }
+        Focus::Pane(_) | Focus::Composer => stage(state),
+    })
+}
+
+/// What the keys of the board do with the selected task.
+fn at_the_board(state: &UiState) -> String {
+    let key = |action| state.keymap.key(Context::In(Pane::Board), action);
+    let Some(task) = board::selected(state).and_then(|(_, id)| state.board.get(id)) else {
+        return stage(state);
     };
-    Some(here)
+    let (turn, open) = (key(Action::TurnBoard), key(Action::Open));
+    let changes = if board::has_tree(state, task) {
+        format!(", {}: its changes", key(Action::Diff))
+    } else {
+        String::new()
+    };
+    format!("{turn}: graph or list, {open}: the task{changes}")
 }
 
 /// What a popup is for; the hints below have its keys.
@@ -111,29 +120,29 @@ fn over(state: &UiState, popup: &Popup) -> String {
             Text::Todo(_) => "A step of the agent's own list",
             Text::Task(_) => "All that is known of the task, and what happened to it",
             Text::Diff(_) => "What the branch of the task changes, file by file",
-            Text::Letter(_) => "What the two wrote to one another",
-            Text::Problems => "What is in the way, why, and what helps",
+            Text::Letter(_) => "The messages between the two",
+            Text::Problems => "Problems and fixes",
             Text::Skills => "What agents load when the work calls for it",
         },
         Popup::Picker(picker) => match picker.choice {
-            Choice::Palette { .. } => "A few letters of an action find it",
+            Choice::Palette { .. } => "Type to filter the actions",
             Choice::Models => "The models that the server lists",
             Choice::Scopes(_) => "How far the permission reaches, for the whole team",
             Choice::Copy => "What of the conversation is copied",
             Choice::Rules => "What the whole team may do unasked",
-            Choice::Themes => "The screen shows what is selected before it is kept",
+            Choice::Themes => "A live preview of the selected theme",
         },
-        Popup::Comment(_) => "The one who asks reads what you write",
+        Popup::Comment(_) => "Sent with your decision",
         Popup::Jobs { .. } => "What agents run in the background",
         Popup::EventLog(_) => "What happened, by whom and why; the newest last",
         Popup::Costs(_) => "What everybody has used, and what for",
         Popup::Peek(_) => {
             let key = |scroll| state.keymap.key(Context::Panes, Action::Move(scroll));
             let (down, up) = (key(Scroll::LineDown), key(Scroll::LineUp));
-            return format!("{down} and {up} go on in the list, and this goes along");
+            return format!("{down}/{up} move; preview follows");
         }
         Popup::Task(_) => "The board is yours, too: teammates claim what you add",
-        Popup::Confirm(_) => "Nothing is done before you answer",
+        Popup::Confirm(_) => "Nothing happens before you answer",
     };
     words.into()
 }
@@ -149,23 +158,32 @@ pub fn dismissed_by(state: &UiState) -> String {
 }
 
 fn waiting(state: &UiState, request: &Request) -> String {
-    if state.focus == Focus::Pane(Pane::Needs) {
-        let key = |action| state.keymap.key(Context::In(Pane::Needs), action);
-        let (yes, no) = (key(Action::Approve), key(Action::Reject));
-        let comment = key(Action::Comment);
-        return format!("{yes} says yes, {no} says no, {comment} either with a comment");
-    }
-    let key = state.waiting_key();
-    let yes = state.keymap.key(Context::In(Pane::Needs), Action::Approve);
+    let needs = |action| state.keymap.key(Context::In(Pane::Needs), action);
+    let (yes, no) = (needs(Action::Approve), needs(Action::Reject));
+    let comment = needs(Action::Comment);
+    let has_keys = state.focus == Focus::Pane(Pane::Needs);
     let target = name(request.target.as_str());
     let what = match request.kind {
+        RequestKind::Question if has_keys => {
+            return format!("{comment} answers in your own words, {no} declines");
+        }
+        RequestKind::Question => {
+            let from = name(request.from.as_str());
+            return format!(
+                "{from} asks you something: {}, then {comment}",
+                state.waiting_key()
+            );
+        }
         RequestKind::Plan => format!("The plan of {target} waits for you"),
         RequestKind::Shutdown => format!("The shutdown of {target} waits for you"),
-        RequestKind::Permission | RequestKind::Ceiling | RequestKind::Question => {
-            format!("{target} waits for your word")
+        RequestKind::Permission | RequestKind::Ceiling => {
+            format!("{target} needs your approval")
         }
     };
-    format!("{what}: {key}, then {yes}")
+    if has_keys {
+        return format!("{yes} approves, {no} rejects, {comment} adds a comment");
+    }
+    format!("{what}: {}, then {yes}", state.waiting_key())
 }
 
 /// What is worth a look, by how far the work is.
@@ -183,8 +201,19 @@ fn stage(state: &UiState) -> String {
         board::index(state).count(board::Standing::Done),
         state.board.len(),
     );
+    let is_lead_busy = state.activity(&Name::lead()).is_busy();
     if all == 0 {
-        return "You want a program built; the lead reads and plans".into();
+        return match state.focus {
+            _ if is_lead_busy => "The lead reads what you want and plans".into(),
+            Focus::Composer => {
+                let send = state.keymap.key(Context::Composer, Action::Send);
+                format!("The lead is idle: write to it, {send} sends")
+            }
+            Focus::Pane(_) => {
+                let compose = state.keymap.key(Context::Panes, Action::Compose);
+                format!("The lead is idle: {compose} writes to it")
+            }
+        };
     }
     if state.team.members.is_empty() {
         return format!("{} is the board: who waits for whom", go(Pane::Board));
@@ -198,27 +227,7 @@ fn stage(state: &UiState) -> String {
         );
     }
     if done == all {
-        return if state.busy() > 0 {
-            "All tasks are done: the lead merges the branches".into()
-        } else {
-            let quit = match state.focus {
-                Focus::Composer => "/quit".into(),
-                Focus::Pane(_) => state.keymap.key(Context::Panes, Action::Close),
-            };
-            let help = state.keymap.key(Context::Everywhere, Action::Help);
-            let forms = [
-                format!(
-                    "That was all. Look around, {help} has the keys; then {quit}, and crewdeck in a project of your own"
-                ),
-                format!("Now yours: {quit}, then crewdeck in your own project"),
-            ];
-            let [whole, short] = forms;
-            if width(&whole) <= room(state) {
-                whole
-            } else {
-                short
-            }
-        };
+        return all_done(state, &go(Pane::Board), is_lead_busy);
     }
     if done < SOME_DONE {
         return format!("{}, then {open}: watch a teammate, live", go(Pane::Team));
@@ -230,6 +239,36 @@ fn stage(state: &UiState) -> String {
         "{}, then {turn}: the board as graph or list",
         go(Pane::Board)
     )
+}
+
+/// What there is to see when every task is completed; `board` is the key that goes to the board.
+fn all_done(state: &UiState, board: &str, is_lead_busy: bool) -> String {
+    let unmerged = board::unmerged(state).len();
+    if unmerged > 0 && is_lead_busy {
+        return "All tasks are done: the lead merges the branches".into();
+    }
+    if unmerged > 0 {
+        let mark = board::UNMERGED;
+        return format!("All tasks are done, {unmerged} not merged: {board} shows which ({mark})");
+    }
+    if is_lead_busy {
+        return "All tasks are done and merged: the lead finishes".into();
+    }
+    if state.busy() > 0 {
+        return "All tasks are done and merged: the team finishes".into();
+    }
+    let quit = match state.focus {
+        Focus::Composer => "/quit".into(),
+        Focus::Pane(_) => state.keymap.key(Context::Panes, Action::Close),
+    };
+    let help = state.keymap.key(Context::Everywhere, Action::Help);
+    let whole = format!(
+        "That was all. Look around, {help} has the keys; then {quit}, and crewdeck in a project of your own"
+    );
+    if width(&whole) <= room(state) {
+        return whole;
+    }
+    format!("Now yours: {quit}, then crewdeck in your own project")
 }
 
 fn name(text: &str) -> String {

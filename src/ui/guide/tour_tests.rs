@@ -1,14 +1,16 @@
 //! Test: what the line says as the work goes on, and when it is there.
 
 use super::*;
-use crate::domain::graph::{NewTask, TaskGraph};
+use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::TaskId;
 use crate::domain::mail::LetterKind;
 use crate::domain::request::RequestKind;
 use crate::domain::stamp::Stamp;
-use crate::domain::team::MemberStatus;
-use crate::protocol::EventKind;
+use crate::domain::team::{Activity, MemberStatus};
+use crate::domain::worktree::{Branch, BranchState, WorktreeName};
 use crate::protocol::event::{LetterStep, Setup};
+use crate::protocol::{Command, EventKind};
+use crate::ui::Do;
 use crate::ui::fixture::{board_told, letter, name, picture, plan};
 use crate::ui::fixture::{press, ready, team, tell, told};
 use pretty_assertions::assert_eq;
@@ -99,120 +101,147 @@ fn asks(kind: RequestKind) -> EventKind {
     EventKind::RequestChanged { request }
 }
 
+#[path = "tour_tips.rs"]
+mod tips;
+use tips::{DidIt, at_teammate, on_board, tips};
+
+/// What the lead does.
+fn lead(activity: Activity) -> EventKind {
+    EventKind::ActivityChanged {
+        agent: name("lead"),
+        activity,
+    }
+}
+
+/// The branches of these tasks stand like that; the tasks have worktrees.
+fn branches(unmerged: &[u64]) -> Vec<EventKind> {
+    let mut board = TaskGraph::default();
+    for id in 1..=5 {
+        let new = NewTask {
+            subject: "Work".into(),
+            worktree: format!("task-{id}"),
+            ..NewTask::default()
+        };
+        board.create(TaskId(id), new, Stamp(1.0)).unwrap();
+        let claimer = Claimer {
+            name: name("alice"),
+            tags: vec![],
+        };
+        board.claim(TaskId(id), &claimer, Stamp(2.0)).unwrap();
+        board
+            .complete(TaskId(id), &claimer.name, Stamp(3.0))
+            .unwrap();
+    }
+    let branch = |id: u64| Branch {
+        worktree: WorktreeName::new(&format!("task-{id}")).unwrap(),
+        state: if unmerged.contains(&id) {
+            BranchState::Unmerged {
+                into: "main".into(),
+                size: None,
+            }
+        } else {
+            BranchState::Merged {
+                into: "main".into(),
+                commit: String::new(),
+            }
+        },
+    };
+    let branches = (1..=5).map(branch).collect();
+    vec![
+        demo(),
+        board_told(&board),
+        has_team(),
+        EventKind::BranchesChanged { branches },
+    ]
+}
+
 #[test]
 fn what_happens_decides_what_to_press_next() {
-    let with = |mut events: Vec<EventKind>, more: Vec<EventKind>| {
-        events.extend(more);
-        events
-    };
-    let cases = [
-        (
-            vec![demo()],
-            "",
-            "You want a program built; the lead reads and plans",
-        ),
-        (
-            vec![demo(), six(0)],
-            "",
-            "Alt+3 is the board: who waits for whom",
-        ),
-        (
-            without_conflict(1),
-            "",
-            "Alt+4, then Enter: watch a teammate, live",
-        ),
-        (
-            without_conflict(1),
-            "esc",
-            "4, then Enter: watch a teammate, live",
-        ),
-        (
-            without_conflict(2),
-            "",
-            "Alt+3, then v: the board as graph or list",
-        ),
-        (
-            without_conflict(5),
-            "",
-            "All tasks are done: the lead merges the branches",
-        ),
-        (
-            with(without_conflict(5), vec![at_rest()]),
-            "",
-            "Now yours: /quit, then crewdeck in your own project",
-        ),
-        (
-            vec![demo(), six(5), has_team()],
-            "",
-            "A conflict became task #6: Alt+3 shows who solves it",
-        ),
-        (
-            with(vec![demo(), six(5), has_team(), renamed(6)], two_letters()),
-            "",
-            "Alt+5: what they write to one another",
-        ),
-        (
-            with(without_conflict(0), vec![asks(RequestKind::Plan)]),
-            "",
-            "The plan of bob waits for you: Alt+w, then a",
-        ),
-        (
-            with(without_conflict(0), vec![asks(RequestKind::Shutdown)]),
-            "esc",
-            "The shutdown of bob waits for you: w, then a",
-        ),
-        (
-            with(without_conflict(0), vec![asks(RequestKind::Permission)]),
-            "alt+w",
-            "a says yes, r says no, c either with a comment",
-        ),
-        (
-            without_conflict(0),
-            "alt+3",
-            "v: graph or list, Enter: the task, D: its changes",
-        ),
-        (
-            without_conflict(0),
-            "alt+4",
-            "Enter opens the live transcript of a teammate",
-        ),
-        (
-            without_conflict(0),
-            "alt+5",
-            "k and j choose a letter, Enter reads it",
-        ),
-        (
-            without_conflict(0),
-            "alt+4 enter",
-            "This is alice, live. Esc goes back to the lead",
-        ),
-    ];
-    for (events, keys, expected) in cases {
-        let mut state = told(70, 20, events);
-        press(&mut state, keys);
-        assert_eq!(line(&state).as_deref(), Some(expected), "{keys}");
-        assert!(width(expected) <= 54, "too wide for 70 columns: {expected}");
+    for tip in tips() {
+        let mut state = told(70, 20, tip.events);
+        press(&mut state, tip.before);
+        assert_eq!(line(&state).as_deref(), Some(tip.says), "{}", tip.before);
+        let columns = width(tip.says);
+        assert!(columns <= 56, "too wide for 70 columns: {}", tip.says);
     }
 }
 
 #[test]
-fn over_a_popup_it_says_what_that_is_for() {
-    let cases = [
-        ("f1", "All keys, those of this place first"),
-        (
-            "alt+3 space",
-            "j and k go on in the list, and this goes along",
-        ),
-        (
-            "alt+3 enter",
-            "All that is known of the task, and what happened to it",
-        ),
+fn every_key_that_a_tip_names_does_what_it_says() {
+    for tip in tips() {
+        let mut all = String::new();
+        for (keys, does) in &tip.ways {
+            let mut state = told(70, 20, tip.events.clone());
+            press(&mut state, tip.before);
+            assert_eq!(line(&state).as_deref(), Some(tip.says));
+            let done = press(&mut state, keys);
+            assert!(does(&state, &done), "{keys}: {}: {done:?}", tip.says);
+            all.push_str(&keys.replace('"', " "));
+            all.push(' ');
+        }
+        for key in keys_in(tip.says) {
+            let is_pressed = all.split_whitespace().any(|pressed| pressed == key);
+            assert!(is_pressed, "nothing tries {key}: {}", tip.says);
+        }
+    }
+}
+
+/// The keys that a text names, as they are pressed.
+fn keys_in(text: &str) -> Vec<String> {
+    let words = text
+        .split([' ', ',', ':', '/', '.'])
+        .filter(|w| !w.is_empty());
+    let is_key = |word: &&str| {
+        let is_single = word.len() == 1 && word.chars().all(|c| c.is_ascii_alphanumeric());
+        let is_named = ["Enter", "Esc", "F1", "Space"].contains(word);
+        word.starts_with("Alt+") || word.starts_with("Ctrl+") || is_single || is_named
+    };
+    let pressed = |word: &str| match word.len() {
+        1 => word.to_string(),
+        _ => word.to_lowercase(),
+    };
+    // An article, and the counts of what is done.
+    let is_prose = |word: &&str| {
+        let article = *word == "a" && !text.contains("then a") && !text.starts_with("a ");
+        let article = article || *word == "A" && text.starts_with("A ");
+        article || text.contains(&format!(", {word} not merged"))
+    };
+    let keys = words.filter(is_key).filter(|word| !is_prose(word));
+    keys.map(pressed).collect()
+}
+
+/// What the scripted lead of the demo says of keys holds wherever the focus is when it is read.
+#[test]
+fn the_keys_in_the_words_of_the_demo_work_from_everywhere() {
+    const SCRIPT: &str = include_str!("../../../assets/demo/script.yaml");
+    let tried: [(&str, &str, DidIt); 4] = [
+        ("`Alt+3`", "alt+3", on_board),
+        ("`D`", "alt+3 D", |_, done| {
+            matches!(done, [Do::Command(Command::ShowDiff { .. })])
+        }),
+        ("`Alt+4`", "alt+4", |state, _| {
+            state.focus == Focus::Pane(Pane::Team)
+        }),
+        ("`Enter`", "alt+4 enter", at_teammate),
     ];
-    for (keys, expected) in cases {
-        let mut state = told(70, 20, without_conflict(0));
-        press(&mut state, keys);
-        assert_eq!(line(&state).as_deref(), Some(expected), "{keys}");
-        assert!(width(expected) <= 54, "too wide for 70 columns: {expected}");
+    let quoted = SCRIPT
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("command:"));
+    for line in quoted.filter(|line| line.contains("`Alt+") || line.contains("(`")) {
+        for word in line.split('`').skip(1).step_by(2) {
+            let is_tried = tried
+                .iter()
+                .any(|(name, ..)| name.trim_matches('`') == word);
+            assert!(is_tried || word == "/quit", "nothing tries {word}: {line}");
+        }
+    }
+    for before in ["", "esc", "alt+5", "alt+4 enter", "alt+4 enter i"] {
+        for (name, keys, does) in tried {
+            let mut state = told(160, 45, branches(&[]));
+            press(&mut state, before);
+            let done = press(&mut state, keys);
+            assert!(does(&state, &done), "{name} after {before:?}: {done:?}");
+        }
     }
 }
 

@@ -173,6 +173,10 @@ pub enum Action {
     LookAgain,
     /// Make the directory a git repository with a first commit.
     MakeRepository,
+    /// Let the settings of this project apply that need approval.
+    ApproveSettings,
+    /// Go on without them.
+    WithoutSettings,
     /// Put the line away that tells in the demo what to press next; again: bring it back.
     DismissTour,
     /// Play the recording, or let it stand still.

@@ -133,11 +133,13 @@ const fn bind(
 pub const TABLE: &[Binding] = &[
     bind(Context::FirstRun, &["r"], Action::LookAgain, "look for a model again: settings, servers on this machine", "look again"),
     bind(Context::FirstRun, &["g"], Action::MakeRepository, "make the directory a git repository, with a first commit", "make it a repository"),
+    bind(Context::FirstRun, &["a"], Action::ApproveSettings, "approve the settings of this project, exactly as shown", "approve settings"),
+    bind(Context::FirstRun, &["w"], Action::WithoutSettings, "go on without the settings of this project that need approval", "go on without"),
     bind(Context::FirstRun, &["m"], Action::Models, "choose another model", "choose a model"),
     bind(Context::FirstRun, &["d"], Action::StartDemo, "start the demo", "start the demo"),
     bind(Context::FirstRun, &["q"], Action::Close, "quit", "quit"),
 
-    bind(Context::Composer, &["enter"], Action::Send, "send", "send"),
+    bind(Context::Composer, &["enter"], Action::Send, "send; while the agent asks a question, answer it", "send"),
     bind(Context::Composer, &["ctrl+j", "alt+enter", "shift+enter"], Action::Newline, "begin a new line", "new line"),
     bind(Context::Composer, &["esc"], Action::Back, "leave the composer", "to the panes"),
     bind(Context::Composer, &["up"], Action::Older, "row above; on the first one an older message", ""),
@@ -380,7 +382,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Replay, &["["], Action::Slower, "half as fast", "slower"),
 
     bind(Context::Everywhere, &["alt+w", "f2"], Action::Waiting, "go to the oldest request that waits for you", "needs you"),
-    bind(Context::Everywhere, &["ctrl+c"], Action::Interrupt, "stop the shown agent; twice when it rests: quit", "stop"),
+    bind(Context::Everywhere, &["ctrl+c"], Action::Interrupt, "stop the shown agent; clear a draft; twice when idle: quit", "stop"),
     bind(Context::Everywhere, &["f1"], Action::Help, "show the keys", "help"),
     bind(Context::Everywhere, &["ctrl+p"], Action::Palette, "show all actions", "actions"),
     bind(Context::Everywhere, &["ctrl+t"], Action::Todo, "show or hide the todo list", ""),

@@ -16,7 +16,7 @@ use crate::ui::known::pulse::Pulse;
 use crate::ui::transcript::Transcript;
 
 /// Most agents whose conversation is kept, those who are gone included.
-pub const AGENTS_MAX: usize = 64;
+pub const AGENTS_MAX: usize = 1024;
 
 /// Most bytes that the conversations of all agents but the lead take together: with fifteen teammates what each has
 /// streamed within about half an hour without a pause. Beyond, the longest loses its oldest entries. The lead's has a
@@ -48,6 +48,8 @@ pub struct AgentView {
     pub context: u64,
     /// What its model can hold, where known.
     pub window: Option<u64>,
+    /// Whether that is assumed from the model's name.
+    pub window_is_assumed: bool,
     /// What it cost in US dollars, where known, counted in the same way.
     pub cost: Option<f64>,
     /// What agents of its name used that had left before it came.
@@ -64,6 +66,8 @@ pub struct AgentView {
     pub has_spoken: bool,
     /// Whether a turn of it has begun and not ended.
     pub in_turn: bool,
+    /// How many turns and compactions of it have ended.
+    pub ended: u64,
 }
 
 impl AgentView {
@@ -84,12 +88,14 @@ impl AgentView {
                 total,
                 context,
                 window,
+                assumed,
                 cost,
                 calls,
                 ..
             } => {
                 self.context = *context;
                 self.window = *window;
+                self.window_is_assumed = *assumed;
                 self.counted(Used {
                     usage: *total,
                     calls: *calls,
@@ -110,9 +116,13 @@ impl AgentView {
             EventKind::Compacted { compaction, .. } => {
                 self.has_spoken = true;
                 self.context = compaction.after;
+                self.ended += 1;
             }
             EventKind::TurnStarted { .. } => self.in_turn = true,
-            EventKind::TurnEnded { .. } => self.in_turn = false,
+            EventKind::TurnEnded { .. } => {
+                self.in_turn = false;
+                self.ended += 1;
+            }
             EventKind::Prompted { .. }
             | EventKind::Injected { .. }
             | EventKind::TextDelta { .. }

@@ -9,8 +9,9 @@ use crate::domain::text::one_line;
 use crate::ui::layout;
 use crate::ui::layout::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
+use crate::ui::state::pane::Pane;
 use crate::ui::state::rows;
-use crate::ui::textual::{wrap, wrap_some};
+use crate::ui::textual::{command_text, wrap, wrap_some};
 use crate::ui::theme::Theme;
 
 /// Most requests that are named at a time.
@@ -146,6 +147,36 @@ pub fn places(state: &UiState, inside: Rect, theme: &Theme) -> Places {
     }
 }
 
+/// How much of the selected permission the user can have read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// Whether its end is in view.
+    pub is_at_end: bool,
+    /// Characters of it that are folded.
+    pub folded: usize,
+    /// Bytes of it that were cut.
+    pub cut: usize,
+}
+
+/// How much of the selected permission is in view; `None`: it is none, which is decided without.
+pub fn reading(state: &UiState) -> Option<Reading> {
+    let (_, request) = rows::selected_request(state)?;
+    if request.kind != RequestKind::Permission {
+        return None;
+    }
+    let layout = layout::layout(state, state.size);
+    let is_at_end = layout.pane(Pane::Needs).is_some_and(|area| {
+        let places = places(state, inside(area), &Theme::default());
+        places.top + usize::from(places.text.height) >= places.card.lines.len()
+    });
+    let shown = command_text::shown(&request.body);
+    Some(Reading {
+        is_at_end,
+        folded: shown.folded,
+        cut: shown.cut,
+    })
+}
+
 /// How many rows name the requests, the selected one among them.
 pub fn listed(state: &UiState) -> u16 {
     u16::try_from(state.requests.len().min(LISTED_MAX)).unwrap_or(0)
@@ -189,10 +220,12 @@ pub fn text(
             let page = state.requests.plans().get(body, width, theme);
             out.extend(page.iter().take(enough).map(|l| (Part::Body, l.clone())));
         }
-        RequestKind::Permission
-        | RequestKind::Question
-        | RequestKind::Shutdown
-        | RequestKind::Ceiling => {
+        RequestKind::Permission => {
+            let body = command_text::shown(body).text;
+            let body = wrap_some(&body, width, enough).into_iter();
+            out.extend(body.map(|line| (Part::Body, Line::styled(line, theme.text))));
+        }
+        RequestKind::Question | RequestKind::Shutdown | RequestKind::Ceiling => {
             let body = wrap_some(body, width, enough).into_iter();
             out.extend(body.map(|line| (Part::Body, Line::styled(line, theme.text))));
         }

@@ -116,7 +116,7 @@ pub fn inside(area: Rect) -> Rect {
     area.inner(Margin::new(1, 1))
 }
 
-/// Most rows of messages that are on their way.
+/// Most rows of queued messages.
 const QUEUED_MAX: u16 = 3;
 
 /// The rows at the lower edge of a conversation `height` rows high that show messages on their way to its agent.

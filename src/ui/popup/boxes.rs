@@ -18,8 +18,13 @@ const COMMENT_WIDTH: u16 = 72;
 const COMMENT_ROWS: u16 = 6;
 /// Most rows of the form of a task, with its frame.
 const TASK_ROWS: u16 = 18;
+/// Most tasks that the question before a merge names as left out.
+const WAITING_MAX: usize = 3;
 /// Widest question, in columns.
 const QUESTION_WIDTH: u16 = 60;
+
+/// Asked before settings of a project are approved: one letter that is typed by accident must not approve them.
+const APPROVE_SETTINGS: &str = "Approve these settings for this directory? They then take effect at every start, until the file changes.";
 
 /// Where such a popup lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +96,7 @@ pub fn question_title(question: &Question) -> &'static str {
         Question::Merge(_) => "Merge",
         Question::Release { .. } => "Release",
         Question::Complete(_) => "Complete",
+        Question::ApproveSettings => "Approve settings",
         Question::RemoveTree(_) => "Remove worktree",
         Question::LoseTree(_) => "Lose work",
     }
@@ -108,6 +114,7 @@ pub fn lines(state: &UiState, question: &Question, screen: Rect) -> Vec<String> 
         Question::Merge(id) => merge(state, *id),
         Question::Release { task, from } => release(state, *task, from),
         Question::Complete(id) => complete(state, *id),
+        Question::ApproveSettings => APPROVE_SETTINGS.into(),
         Question::RemoveTree(judged) => remove(state, judged),
         Question::LoseTree(judged) => lose(state, judged),
     };
@@ -136,8 +143,23 @@ fn merge(state: &UiState, id: TaskId) -> String {
             "\n{n} tasks are done and not merged. All of them: what others build on first, up to the first conflict."
         ),
     };
+    let waiting: Vec<String> = board::unmerged(state)
+        .iter()
+        .filter_map(|(id, open)| {
+            Some(format!(
+                "\n{id} is not among them: {} has to be completed first.",
+                (*open)?
+            ))
+        })
+        .take(WAITING_MAX)
+        .collect();
+    let waiting = if others.is_empty() {
+        String::new()
+    } else {
+        waiting.concat()
+    };
     format!(
-        "Merge wt/{}{size}{into}?\n{id} {}{others}",
+        "Merge wt/{}{size}{into}?\n{id} {}{others}{waiting}",
         one_line(&task.worktree),
         one_line(&task.subject)
     )

@@ -198,6 +198,8 @@ pub enum Question {
     LoseTree(Judged),
     /// Whether to complete a task that nobody has.
     Complete(TaskId),
+    /// Whether to approve the settings of the project that the first page shows.
+    ApproveSettings,
 }
 
 impl Popup {
@@ -281,7 +283,8 @@ impl Popup {
                 Question::Force(_)
                 | Question::Release { .. }
                 | Question::RemoveTree(_)
-                | Question::Complete(_),
+                | Question::Complete(_)
+                | Question::ApproveSettings,
             ) => Context::Confirm,
             Popup::Confirm(Question::LoseTree(_)) => Context::ConfirmLoss,
             Popup::Confirm(Question::Merge(_)) => Context::ConfirmMerge,

@@ -252,6 +252,17 @@ pub fn go(state: &UiState, area: Rect, go: Go) -> Option<Reading> {
     Some(reading)
 }
 
+/// The request that is peeked at in `area`, if its last line is in view.
+pub fn request_at_end(state: &UiState, area: Rect) -> Option<RequestId> {
+    let Some(Subject::Request(id)) = subject(state) else {
+        return None;
+    };
+    let list = pickers::inside(area);
+    let peeked = peeked(state, usize::from(list.width), &Theme::default())?;
+    let first = reading(state).first(&peeked, list);
+    (first + usize::from(list.height) >= peeked.lines.len()).then_some(id)
+}
+
 /// The line at the top, of at most `most`, that `by` leads to.
 fn scrolled(first: usize, most: usize, by: Scroll, seen: usize) -> usize {
     let page = seen.saturating_sub(1).max(1);

@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Margin, Rect};
 
-use crate::ui::popup::readers::{centered, framed, low};
+use crate::ui::popup::readers::{centered, framed, low, whole_or};
 use crate::ui::popup::themes;
 use crate::ui::popup::{Choice, Picker};
 use crate::ui::state::UiState;
@@ -64,9 +64,9 @@ pub fn picker(state: &UiState, screen: Rect, picker: &Picker, len: usize) -> Pla
     let width = PICKER_WIDTH.min(screen.width.saturating_sub(4));
     let area = match picker.choice {
         Choice::Scopes(_) => low(screen, width, height),
-        Choice::Palette { .. } | Choice::Models | Choice::Rules | Choice::Copy | Choice::Themes => {
-            centered(screen, width, height)
-        }
+        // What is below them matters: they leave nothing that is cut off beside them.
+        Choice::Copy | Choice::Themes => centered(screen, whole_or(screen, width), height),
+        Choice::Palette { .. } | Choice::Models | Choice::Rules => centered(screen, width, height),
     };
     let inside = inside(area);
     let above = 2.min(inside.height);

@@ -63,10 +63,23 @@ pub fn centered(screen: Rect, width: u16, height: u16) -> Rect {
     }
 }
 
+/// Most columns beside a popup in which nothing can be read.
+pub const BESIDE_MAX: u16 = 4;
+
+/// `width`, or the whole width of the screen where only a few columns would be left beside a popup: single letters and
+/// pieces of borders would stand there.
+pub fn whole_or(screen: Rect, width: u16) -> u16 {
+    if screen.width.saturating_sub(width).div_ceil(2) <= BESIDE_MAX {
+        screen.width
+    } else {
+        width
+    }
+}
+
 /// A rectangle in the middle of the lower edge of another, above the lines with hints: what it is about, which lies on top
 /// of the screen, can be read meanwhile.
 pub fn low(screen: Rect, width: u16, height: u16) -> Rect {
-    let area = centered(screen, width, height);
+    let area = centered(screen, whole_or(screen, width), height);
     Rect {
         y: screen
             .bottom()

@@ -1,4 +1,4 @@
-//! The page of a task: where it stands, what it waits for and what waits for it, and what is to be done.
+//! The page of a task: where it stands, what is to be done, what it waits for and what waits for it, and its history.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -32,7 +32,7 @@ pub fn lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<L
     let (shape, words, style) = board::look(state, task, theme);
     // By whom and when belongs to what is done.
     let (words, rest) = match words.split_once(", ") {
-        Some((words, rest)) if board::is_to_merge(state, task) => {
+        Some((words, rest)) if board::is_unmerged(state, task) => {
             (words.to_string(), format!("; {rest}"))
         }
         Some(_) | None => (words, String::new()),
@@ -55,6 +55,13 @@ pub fn lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<L
         ),
         Span::styled(rest, style),
     ]));
+    out.push(Line::default());
+    if task.description.trim().is_empty() {
+        out.push(plain("No description.".into(), theme.dim));
+    } else {
+        let text = wrap(&task.description, width);
+        out.extend(text.into_iter().map(|line| plain(line, theme.text)));
+    }
     out.push(Line::default());
     let mut field = |name: &str, text: String| {
         for (i, line) in wrap(&text, width.saturating_sub(NAMES))
@@ -117,13 +124,6 @@ pub fn lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<L
         &mut out,
     );
     history(state, task, width, theme, &mut out);
-    out.push(Line::default());
-    if task.description.trim().is_empty() {
-        out.push(plain("No description.".into(), theme.dim));
-    } else {
-        let text = wrap(&task.description, width);
-        out.extend(text.into_iter().map(|line| plain(line, theme.text)));
-    }
     out
 }
 
@@ -239,5 +239,27 @@ mod tests {
         let page = lines(&state, task, 60, &Theme::default());
         let text: Vec<String> = page.iter().map(|l| l.to_string() + "\n").collect();
         insta::assert_snapshot!(text.concat());
+    }
+
+    #[test]
+    fn description_comes_before_fields_edges_and_history() {
+        let mut state = crate::ui::fixture::busy(160, 45);
+        let task = state.board.get(TaskId(4)).unwrap().clone();
+        let mut edited = task.clone();
+        edited.updated_at = Stamp(NOON + 5.0);
+        let changed = vec![std::sync::Arc::new(edited)];
+        let event = crate::protocol::EventKind::BoardChanged {
+            changed,
+            removed: vec![],
+        };
+        crate::ui::fixture::tell(&mut state, vec![event]);
+        let page = lines(&state, &task, 60, &Theme::default());
+        let text: Vec<String> = page.iter().map(Line::to_string).collect();
+        let at = |words: &str| text.iter().position(|line| line.contains(words));
+        let description = at("keep the public").unwrap();
+        for below in ["created", "Waits for"] {
+            assert!(at(below).unwrap() > description, "{text:#?}");
+        }
+        assert!(at("History").is_none_or(|history| history > description));
     }
 }

@@ -3,6 +3,8 @@
 pub(super) mod ages;
 pub(super) mod chosen;
 pub(super) mod contexts;
+pub(super) mod flash;
+pub(super) mod key_guard;
 pub(super) mod pane;
 pub(super) mod rows;
 pub(super) mod seat;
@@ -33,9 +35,9 @@ use crate::domain::screen::ScreenChoice;
 use crate::domain::skill::SkillBook;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Team};
-use crate::domain::text::{clip, one_line};
+use crate::domain::text::one_line;
 use crate::domain::worktree::CheckedOut;
-use crate::protocol::event::{Level, Setup};
+use crate::protocol::event::Setup;
 use crate::ui::guide::first::First;
 use crate::ui::guide::tour::Tour;
 use crate::ui::known::agents::Agents;
@@ -43,10 +45,13 @@ use crate::ui::known::jobs::JobBook;
 use crate::ui::known::letters::LetterLog;
 use crate::ui::known::requests::RequestBook;
 use crate::ui::popup::peek::Reading;
+use crate::ui::state::flash::Flash;
+use crate::ui::state::key_guard::KeyGuard;
 use crate::ui::state::pane::{Focus, Pane};
 use crate::ui::state::seat::Seat;
 use crate::ui::writing::complete::Completion;
 use crate::ui::writing::composer::Composer;
+use crate::ui::writing::drafts::Drafts;
 use crate::ui::writing::filters::Filters;
 use crate::ui::writing::task_forms::TaskForms;
 
@@ -54,19 +59,11 @@ use crate::ui::writing::task_forms::TaskForms;
 pub const QUEUED_MAX: usize = 50;
 /// Most models that are listed.
 pub const MODELS_MAX: usize = 1000;
-/// Longest notice, in characters.
-pub const NOTICE_MAX: usize = 2000;
 
 /// The time between two pictures of the spinner: 8 a second.
 pub const SPIN: Duration = Duration::from_millis(125);
 /// How long a second `Ctrl+c` counts.
 pub const TWICE: Duration = Duration::from_secs(2);
-/// How long a short message stays.
-const FLASH: Duration = Duration::from_secs(5);
-
-/// How long it stays at least; three times as long where something is wrong.
-const FLASH_LEAST: Duration = Duration::from_millis(1500);
-
 /// Whether the spinner turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Motion {
@@ -99,28 +96,6 @@ pub enum Models {
     Listed(Vec<String>),
 }
 
-/// A short message in place of the hints.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Flash {
-    /// How much it matters.
-    pub level: Level,
-    /// What, on one line.
-    pub text: String,
-    /// When it goes.
-    pub until: Stamp,
-}
-
-impl Flash {
-    /// Whether it has been there long enough that the next key may put it away.
-    pub fn is_read(&self, now: Stamp) -> bool {
-        let least = match self.level {
-            Level::Info => FLASH_LEAST,
-            Level::Warn | Level::Error => FLASH_LEAST * 3,
-        };
-        self.until.since(now) + least <= FLASH
-    }
-}
-
 /// What is selected in each pane, by its own id: a list that changes does not move the selection.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Selected {
@@ -136,11 +111,15 @@ pub struct Selected {
     pub request_since: Stamp,
     /// Lines of the selected request that are scrolled away above.
     pub request_scroll: usize,
+    /// The permission whose end was in view.
+    pub request_read: Option<RequestId>,
+    /// The permission of which the user knows that a part is folded.
+    pub request_cut: Option<RequestId>,
     /// In the todo list, by place; `None`: the item in progress.
     pub todo: Option<usize>,
 }
 
-/// Words on their way into a conversation.
+/// A message that its agent has not taken up yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queued {
     /// To whom.
@@ -205,7 +184,12 @@ pub struct UiState {
     pub(super) popups: Vec<Popup>,
     /// Tasks whose forms were closed before they were taken, and those that are on their way to the board.
     pub(super) task_forms: TaskForms,
+    /// The draft to the agent that is shown.
     pub(super) composer: Composer,
+    /// The drafts to the other agents, and what Enter does with each.
+    pub(super) drafts: Drafts,
+    /// What keeps keys from acting on something that the user has not seen yet.
+    pub(super) key_guard: KeyGuard,
     /// How far what is peeked at is scrolled.
     pub(super) reading: Reading,
     /// What the person made of the list that completes a word.
@@ -274,6 +258,8 @@ impl UiState {
             popups: Vec::new(),
             task_forms: TaskForms::default(),
             composer: Composer::default(),
+            drafts: Drafts::default(),
+            key_guard: KeyGuard::default(),
             reading: Reading::default(),
             completion: Completion::default(),
             prefix: None,
@@ -306,6 +292,10 @@ impl UiState {
         self.interrupted = None;
         self.flash = None;
         self.attention.forget();
+        self.key_guard = KeyGuard {
+            moved_at: (self.focus != Focus::Composer).then_some(now),
+            hold: None,
+        };
         self.focus = Focus::Composer;
         self.dirty = true;
     }
@@ -375,24 +365,5 @@ impl UiState {
     pub(super) fn busy(&self) -> usize {
         let busy = |name: &&Name| self.activity(name).is_busy();
         self.present().iter().filter(busy).count()
-    }
-
-    /// Shows a short message in place of the hints.
-    pub fn say(&mut self, level: Level, text: impl Into<String>) {
-        self.flash = Some(Flash {
-            level,
-            text: one_line(&text.into()),
-            until: self.now.after(FLASH),
-        });
-        self.dirty = true;
-    }
-
-    /// Shows a notice, which the event log keeps. It comes by itself, so it does not take the place of a more serious
-    /// message that nobody can have read yet.
-    pub(super) fn note(&mut self, level: Level, text: &str) {
-        let weighs_more = |flash: &Flash| flash.level > level && !flash.is_read(self.now);
-        if !self.flash.as_ref().is_some_and(weighs_more) {
-            self.say(level, clip(&one_line(text), NOTICE_MAX));
-        }
     }
 }

@@ -106,7 +106,11 @@ pub fn selected_member(state: &UiState) -> Option<(usize, Name)> {
         .selected
         .member
         .as_ref()
-        .and_then(|name| rows.iter().position(|r| r.name() == name))
+        .and_then(|name| {
+            let row = |name: &Name| rows.iter().position(|r| r.name() == name);
+            // A subagent that is done gives way to the one who sent it out.
+            row(name).or_else(|| row(&name.parent()?))
+        })
         .unwrap_or(0);
     rows.get(at).map(|r| (at, r.name().clone()))
 }
@@ -361,7 +365,12 @@ fn models(state: &UiState) -> Vec<Pick> {
         .map(|name| Pick {
             words: one_line(name),
             marked: Vec::new(),
-            aside: if name == current { "in use" } else { "" }.into(),
+            aside: if *name == current || *name == format!("{current}:latest") {
+                "in use"
+            } else {
+                ""
+            }
+            .into(),
             does: Does::Model(name.clone()),
         })
         .collect()

@@ -189,6 +189,8 @@ impl UiState {
             popups: _,
             task_forms: _,
             composer: _,
+            drafts: _,
+            key_guard,
             reading: _,
             completion: _,
             prefix: _,
@@ -223,6 +225,7 @@ impl UiState {
         self.queued = queued;
         self.left_composer = left_composer;
         self.before_needs = before_needs;
+        self.key_guard = key_guard;
         self.quit_armed = quit_armed;
         self.interrupted = interrupted;
         self.dirty = dirty;

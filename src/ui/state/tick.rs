@@ -31,7 +31,9 @@ pub fn next_tick(state: &UiState) -> Option<Duration> {
     };
     let call = state.attention.next_in(state.now);
     let ages = ages::last_for(state);
-    [busy, flash, coming, call, ages]
+    let hold = state.key_guard.hold.as_ref();
+    let hold = hold.map(|hold| hold.until.since(state.now));
+    [busy, flash, coming, call, ages, hold]
         .into_iter()
         .flatten()
         .min()

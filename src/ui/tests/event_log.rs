@@ -29,6 +29,7 @@ pub fn eventful(width: u16, height: u16) -> UiState {
         cause: "the server is overloaded (529)".into(),
         until: Stamp(state.now.0 + 20.0),
         attempt: 1,
+        attempts_max: 0,
     };
     let failed = TurnEnd::Failed {
         error: "no such model".into(),

@@ -1,13 +1,16 @@
 //! The first page: its keys, when it comes and goes, and that nothing written gets lost.
 
+use std::time::Duration;
+
 use pretty_assertions::assert_eq;
 
 use crate::protocol::EventKind;
 use crate::protocol::event::TurnEnd;
-use crate::ui::Do;
 use crate::ui::fixture::{self, picture, press, started, tell};
-use crate::ui::guide::first::Weight;
+use crate::ui::guide::first::{Offer, Weight};
+use crate::ui::keymap::Action;
 use crate::ui::state::pane::Focus;
+use crate::ui::{Do, Msg, SETTLE, UiState, keys, update};
 
 #[test]
 fn the_first_page_does_what_it_offers_and_nothing_else() {
@@ -18,6 +21,41 @@ fn the_first_page_does_what_it_offers_and_nothing_else() {
     assert_eq!(press(&mut state, "d"), [Do::StartDemo]);
     assert_eq!(press(&mut state, "r"), [Do::LookAgain]);
     assert_eq!(press(&mut state, "q"), [Do::Quit]);
+}
+
+#[test]
+fn keys_typed_before_the_approval_page_is_read_go_nowhere() {
+    let mut state = fixture::blank(100, 30);
+    let approval = || {
+        let mut page = fixture::first_page(Weight::Missing);
+        let offer = |action| Offer::new(action, "decide");
+        page.offers = vec![
+            offer(Action::ApproveSettings),
+            offer(Action::WithoutSettings),
+        ];
+        page
+    };
+    let mut at = state.now;
+    let mut key = |state: &mut UiState, after: Duration, name: &str| {
+        at = at.after(after);
+        update(state, Msg::Key(keys::parse(name).unwrap(), at))
+    };
+    let soon = SETTLE / 4;
+    // What was typed ahead, and a key that repeats, keep the page from being approved until there is a pause.
+    state.show_approval(approval(), state.now);
+    for _ in 0..9 {
+        assert_eq!(key(&mut state, soon, "a"), []);
+        assert_eq!(key(&mut state, soon, "w"), []);
+    }
+    assert!(picture(&state).contains("Key ignored"));
+    // One letter alone approves nothing.
+    assert_eq!(key(&mut state, SETTLE, "a"), []);
+    assert_eq!(key(&mut state, SETTLE, "d"), []);
+    assert_eq!(key(&mut state, SETTLE, "y"), [Do::ApproveSettings]);
+    // It comes back, since the file has changed.
+    state.show_approval(approval(), state.now);
+    assert_eq!(key(&mut state, soon, "a"), []);
+    assert_eq!(key(&mut state, SETTLE, "w"), [Do::WithoutSettings]);
 }
 
 #[test]

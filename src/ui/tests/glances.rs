@@ -208,6 +208,29 @@ fn a_peek_scrolls_by_pages_and_by_the_wheel_and_the_next_one_begins_at_its_begin
     }
 }
 
+/// A permission of many lines, of which the last one is `echo line 89`.
+fn long_permission(id: &str) -> crate::domain::request::Request {
+    let mut request = crate::ui::fixture::permission(id);
+    let lines: Vec<String> = (0..90).map(|n| format!("echo line {n}")).collect();
+    request.body = format!("bash\n$ {}", lines.join("\n"));
+    request
+}
+
+#[test]
+fn a_permission_read_to_its_end_in_a_peek_can_be_approved() {
+    for (width, height) in [(160, 45), (100, 30), (70, 20)] {
+        let mut state = crate::ui::fixture::started(width, height);
+        let request = long_permission("r0");
+        tell(&mut state, vec![EventKind::RequestChanged { request }]);
+        assert_eq!(press(&mut state, "alt+w space a"), [], "{width}");
+        assert!(picture(&state).contains("Not all of it was in view"));
+        assert_eq!(press(&mut state, "pgdn a"), [], "{width}");
+        assert_eq!(press(&mut state, &"pgdn ".repeat(90)), []);
+        assert!(peeked(&state).concat().contains("echo line 89"), "{width}");
+        assert_eq!(press(&mut state, "pgup a").len(), 1, "{width}");
+    }
+}
+
 #[test]
 fn the_conversation_of_a_peek_is_read_back_without_moving_the_one_that_is_open() {
     for (width, height) in [(160, 45), (100, 30), (70, 20)] {
@@ -392,5 +415,31 @@ fn the_todo_list_folds_away_and_comes_back_from_anywhere() {
         ("ctrl+t", (false, board, None)),
     ] {
         assert_eq!(after(&mut middle, keys), expected, "{keys}");
+    }
+}
+
+#[test]
+fn assumed_window_is_marked_where_its_share_is_shown() {
+    for (assumed, header, row) in [(false, "ctx 41%", "ctx 41%"), (true, "ctx ~41%", "ctx~41%")] {
+        let mut state = crate::ui::fixture::busy(160, 45);
+        for agent in ["lead", "alice"] {
+            let used = EventKind::UsageChanged {
+                agent: name(agent),
+                total: crate::domain::usage::Usage::default(),
+                context: 82_000,
+                window: Some(200_000),
+                assumed,
+                cost: None,
+                calls: 1,
+            };
+            tell(&mut state, vec![used]);
+        }
+        let text = picture(&state);
+        let first = text.lines().next().unwrap_or_default();
+        assert!(first.contains(header), "{text}");
+        let alice = text
+            .lines()
+            .find(|l| l.contains("alice ") && l.contains("ctx"));
+        assert!(alice.is_some_and(|l| l.contains(row)), "{text}");
     }
 }

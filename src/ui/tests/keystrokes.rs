@@ -357,10 +357,21 @@ fn a_paste_is_text_and_never_a_row_of_keys() {
 }
 
 #[test]
+fn interrupt_says_what_becomes_of_queued_messages() {
+    let mut state = busy(160, 45);
+    let agent = Name::lead();
+    tell(&mut state, vec![EventKind::TurnStarted { agent }]);
+    press(&mut state, "\"and this\" enter ctrl+c");
+    let text = picture(&state);
+    assert!(text.contains("Your queued message is sent next."), "{text}");
+    assert!(text.contains("queued: and this"), "{text}");
+}
+
+#[test]
 fn what_was_sent_is_shown_until_it_has_arrived() {
     let mut state = busy(160, 45);
     press(&mut state, "\"next thing\" enter");
-    assert!(picture(&state).contains("on its way: next thing"));
+    assert!(picture(&state).contains("queued: next thing"));
     tell(
         &mut state,
         vec![EventKind::Prompted {
@@ -368,7 +379,7 @@ fn what_was_sent_is_shown_until_it_has_arrived() {
             text: "next thing".into(),
         }],
     );
-    assert!(!picture(&state).contains("on its way"));
+    assert!(!picture(&state).contains("queued: "));
 }
 
 #[test]

@@ -36,6 +36,9 @@ fn what_comes_between_the_two_presses_gives_up_the_offer_and_its_words() {
         let msg = between(&state);
         update(&mut state, msg);
         assert!(!picture(&state).contains(OFFER), "{}", picture(&state));
+        // What was written is cleared first, and that offers nothing.
+        assert_eq!(press(&mut state, "ctrl+c"), []);
+        assert!(!picture(&state).contains(OFFER), "{}", picture(&state));
         assert_eq!(press(&mut state, "ctrl+c"), []);
         assert!(picture(&state).contains(OFFER));
         let msg = second(&state);

@@ -1,14 +1,18 @@
 //! The screen as a whole: keystrokes, pictures, and that nothing breaks it.
 
+mod answering;
+mod beside_popups;
 mod complete;
 mod conversation;
-mod cost;
+mod drafts;
 mod event_log;
 mod filters;
 mod first;
+mod focus;
 mod glances;
 pub mod hands;
 mod help;
+mod kept_selection;
 mod keystrokes;
 pub mod lasting;
 mod layouts;
@@ -16,6 +20,7 @@ mod leaving;
 pub mod merging;
 mod mouse;
 mod needs;
+mod notices;
 mod own_keys;
 mod possible;
 mod pressed;

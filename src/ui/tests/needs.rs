@@ -56,6 +56,38 @@ fn a_question_is_answered_by_number_in_words_or_not_at_all() {
 }
 
 #[test]
+fn a_permission_with_its_middle_cut_is_approved_by_a_second_press() {
+    let mut asked = permission("r1");
+    let command = format!("$ echo {}; rm -rf x", "hello ".repeat(9000));
+    asked.body = crate::domain::text::head_and_tail(&command, 16 * 1024);
+    let mut state = waiting(160, 45, vec![asked.clone()]);
+    assert_eq!(press(&mut state, "alt+w end a"), []);
+    let text = picture(&state);
+    assert!(text.contains("bytes in the middle are cut"), "{text}");
+    let yes = decision(&asked, Verdict::Approve, "");
+    assert_eq!(press(&mut state, "a"), [yes]);
+}
+
+#[test]
+fn a_permission_that_is_not_selected_does_not_count_as_read() {
+    let asked = ["r1", "r2"].map(|id| {
+        let mut request = permission(id);
+        request.body = format!("bash\n$ rm -rf {id}");
+        request
+    });
+    let mut state = waiting(160, 45, asked.to_vec());
+    press(&mut state, "alt+w c \"yes\" enter");
+    let written_to = Some(RequestId("r1".into()));
+    state.selected.request = Some(RequestId("r2".into()));
+    assert_eq!(press(&mut state, "a"), []);
+    assert!(picture(&state).contains("was not in view"));
+    assert_eq!(state.selected.request, written_to);
+    // It is in view now, with all of its text.
+    let yes = decision(&asked[0], Verdict::Approve, "yes");
+    assert_eq!(press(&mut state, "a"), [yes]);
+}
+
+#[test]
 fn numbers_are_panes_where_there_is_nothing_to_choose() {
     let asked = question("q1", &[]);
     let mut state = waiting(160, 45, vec![asked.clone()]);

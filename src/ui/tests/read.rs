@@ -135,7 +135,8 @@ fn every_text_is_searched() {
         press(&mut state, keys);
         state
     };
-    let cases = [
+    // On the heap: five screens are large.
+    let cases = vec![
         ("letter", letters, "needle"),
         ("task", at("esc 3 enter"), "header"),
         ("problems", at("esc p"), "e"),

@@ -14,7 +14,8 @@ fn refused(asked: Asked) -> EventKind {
 }
 
 fn to(name: Name) -> Asked {
-    Asked::Prompt { to: name }
+    let text = String::new();
+    Asked::Prompt { to: name, text }
 }
 
 #[test]
@@ -33,12 +34,14 @@ fn refused_words_come_back_and_no_others() {
     assert_eq!(waiting(&state), ["first", "second", "third"]);
     tell(&mut state, vec![refused(to(name("bob")))]);
     assert_eq!(waiting(&state), ["first", "third"]);
-    assert_eq!(state.composer.text(), "@bob second");
+    assert_eq!(state.composer.text(), "");
+    assert_eq!(state.draft_to(&name("bob")), "second");
     // What is being written stays; what comes back is in the history.
+    press(&mut state, "\"fourth\"");
     tell(&mut state, vec![refused(to(Name::lead()))]);
     assert_eq!(waiting(&state), ["third"]);
-    assert_eq!(state.composer.text(), "@bob second");
-    press(&mut state, "up up up");
+    assert_eq!(state.composer.text(), "fourth");
+    press(&mut state, "up");
     assert_eq!(state.composer.text(), "first");
     // Words that have arrived are not those that are refused after them.
     let mut state = busy(160, 45);
@@ -61,8 +64,8 @@ fn refused_words_come_back_and_no_others() {
         ],
     );
     assert_eq!(
-        (waiting(&state).len(), state.composer.text().as_str()),
-        (0, "@bob two")
+        (waiting(&state).len(), state.draft_to(&name("bob")).as_str()),
+        (0, "two")
     );
 }
 
@@ -133,4 +136,30 @@ fn a_refused_interrupt_may_be_wished_again() {
     press(&mut state, "x");
     tell(&mut state, vec![refused(Asked::Interrupt { agent })]);
     assert_eq!(press(&mut state, "ctrl+c"), stop());
+}
+
+#[test]
+fn refused_message_is_given_back_and_not_one_that_waits() {
+    let mut state = busy(160, 45);
+    press(&mut state, "\"first\" enter \"second\" enter");
+    let text = "second".to_string();
+    let to = Name::lead();
+    tell(&mut state, vec![refused(Asked::Prompt { to, text })]);
+    let waiting: Vec<_> = state.queued.iter().map(|q| q.text.as_str()).collect();
+    assert_eq!(
+        (waiting, state.composer.text().as_str()),
+        (vec!["first"], "second")
+    );
+}
+
+#[test]
+fn prompt_from_elsewhere_takes_no_queued_message_away() {
+    let mut state = busy(160, 45);
+    press(&mut state, "\"@bob mine\" enter");
+    let (agent, text) = (name("bob"), "Where do you stand?".to_string());
+    tell(&mut state, vec![EventKind::Prompted { agent, text }]);
+    assert_eq!(state.queued.len(), 1);
+    let (agent, text) = (name("bob"), "mine".to_string());
+    tell(&mut state, vec![EventKind::Prompted { agent, text }]);
+    assert_eq!(state.queued.len(), 0);
 }

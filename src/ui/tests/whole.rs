@@ -1,5 +1,6 @@
 //! What a whole screen tells beside its pictures in `scenes`: without colour, and while somebody waits.
 
+use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::buffer::Cell;
 use ratatui::style::Modifier;
 
@@ -39,6 +40,7 @@ fn what_holds_everybody_up_is_counted_down() {
         cause: "rate limited".into(),
         until: Stamp(state.now.0 + 43.0),
         attempt: 1,
+        attempts_max: 8,
     };
     let agent = Name::lead();
     tell(
@@ -118,6 +120,31 @@ fn a_message_gives_its_colour_to_no_hint_and_is_not_cut_to_nothing() {
     let last = picture.lines().last().unwrap_or_default();
     assert!(last.contains("▲ a branch does"), "{last}");
     assert!(last.contains("Esc close"), "{last}");
+}
+
+#[test]
+fn what_is_written_in_a_form_has_the_look_of_words_in_all_its_rows() {
+    let theme = Theme::new(ThemeName::Terminal, ColorDepth::True);
+    let mut state = busy(70, 20);
+    press(&mut state, "esc 3 a");
+    for letter in "word".chars().chain([' ']).cycle().take(80) {
+        let key = KeyEvent::from(KeyCode::Char(letter));
+        let now = Stamp(state.now.0 + 1.0);
+        update(&mut state, Msg::Key(key, now));
+    }
+    let shown = cells(&state, &theme);
+    let written: Vec<_> = (shown.content.iter())
+        .filter(|cell| cell.symbol() == "w")
+        .map(|cell| (cell.fg, cell.modifier))
+        .collect();
+    let of_words = (
+        theme.text.fg.unwrap_or(Cell::default().fg),
+        Modifier::empty(),
+    );
+    assert!(
+        written.iter().filter(|look| **look == of_words).count() >= 16,
+        "{written:?}"
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Text for cells: cut and padded by the columns that it takes, wrapped at words, numbers made short.
 
+pub(super) mod command_text;
 pub(super) mod fuzzy;
 pub(super) mod terms;
 pub(super) mod text_search;

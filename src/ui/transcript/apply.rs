@@ -3,9 +3,10 @@
 use super::Transcript;
 use super::answer::Answer;
 use super::cell::Kind;
+use super::entry::Entry;
 use super::run::{Progress, ToolRun};
 use crate::domain::ids::{CallId, Name};
-use crate::domain::text::{head_and_tail, one_line};
+use crate::domain::text::head_and_tail;
 use crate::protocol::EventKind;
 use crate::ui::known::sentence;
 
@@ -24,8 +25,8 @@ impl Transcript {
             EventKind::Prompted { text, .. } => {
                 self.push(Kind::Prompt(head_and_tail(text, PROMPT_MAX)));
             }
-            EventKind::Injected { what, .. } => {
-                self.push(Kind::Injected(one_line(what)));
+            EventKind::Injected { what, text, .. } => {
+                self.push(Kind::Injected(Box::new(Entry::new(what, text))));
             }
             EventKind::TurnStarted { .. } => self.close_answer(),
             EventKind::TextDelta { text, .. } => self.stream(|answer| answer.say(text)),
@@ -84,7 +85,8 @@ impl Transcript {
             }
             EventKind::Notice { level, text, .. } => self.push_notice(*level, text),
             EventKind::Compacted { compaction, .. } => {
-                self.push(Kind::Injected(sentence::compaction(compaction)));
+                let entry = Entry::new(&sentence::compaction(compaction), "");
+                self.push(Kind::Injected(Box::new(entry)));
             }
             EventKind::SubagentStarted { prompt, .. } => {
                 self.push(Kind::Prompt(head_and_tail(prompt, PROMPT_MAX)));

@@ -2,6 +2,7 @@
 
 use super::answer::Answer;
 use super::calls::Calls;
+use super::entry::Entry;
 use super::fields::Field;
 use super::find::Needle;
 use super::fold;
@@ -35,8 +36,8 @@ pub enum Kind {
     Tool(Box<ToolRun>),
     /// The line before calls of the same tool.
     Calls(Box<Calls>),
-    /// Something else that entered the conversation, in one line.
-    Injected(String),
+    /// Something else that entered the conversation.
+    Injected(Box<Entry>),
     /// A word of crewdeck itself: how much it matters, what, and what to do (may be empty).
     Notice(Level, String, String),
 }
@@ -97,6 +98,7 @@ impl Kind {
             Kind::Tool(run) => Some(&mut run.fold),
             Kind::Calls(calls) => calls.is_shown().then_some(&mut calls.fold),
             Kind::Answer(answer) if !answer.thinking.is_blank() => Some(&mut answer.fold),
+            Kind::Injected(entry) if entry.is_foldable() => Some(&mut entry.fold),
             Kind::Answer(_) | Kind::Prompt(_) | Kind::Injected(_) | Kind::Notice(..) => None,
         }
     }
@@ -107,14 +109,16 @@ impl Kind {
             Kind::Tool(_) => true,
             Kind::Calls(calls) => calls.is_shown(),
             Kind::Answer(answer) => !answer.thinking.is_blank(),
-            Kind::Prompt(_) | Kind::Injected(_) | Kind::Notice(..) => false,
+            Kind::Injected(entry) => entry.is_foldable(),
+            Kind::Prompt(_) | Kind::Notice(..) => false,
         }
     }
 
     /// The bytes of text in it.
     pub fn bytes(&self) -> usize {
         match self {
-            Kind::Prompt(text) | Kind::Injected(text) => text.len(),
+            Kind::Prompt(text) => text.len(),
+            Kind::Injected(entry) => entry.bytes(),
             Kind::Answer(answer) => answer.text.as_str().len() + answer.thinking.as_str().len(),
             Kind::Tool(run) => run.bytes(),
             Kind::Calls(calls) => calls.bytes(),
@@ -127,7 +131,10 @@ impl Kind {
     pub fn count(&self, needle: &Needle) -> usize {
         let count = |text: &str| needle.count(text);
         match self {
-            Kind::Prompt(text) | Kind::Injected(text) => count(text),
+            Kind::Prompt(text) => count(text),
+            Kind::Injected(entry) => {
+                count(&entry.what) + fold::shown(&entry.text).map(count).sum::<usize>()
+            }
             Kind::Answer(answer) => count(answer.thinking.as_str()) + count(answer.text.as_str()),
             Kind::Tool(run) => {
                 let values =
@@ -155,6 +162,7 @@ impl Kind {
             Kind::Answer(_) => "the answer",
             Kind::Tool(_) => "the tool call",
             Kind::Calls(_) => "the tool calls",
+            Kind::Injected(entry) if entry.is_message() => "the message",
             Kind::Injected(_) | Kind::Notice(..) => "the entry",
         }
     }
@@ -162,7 +170,8 @@ impl Kind {
     /// The text of the cell, for copying; the line before calls has none of its own.
     pub fn text(&self) -> String {
         match self {
-            Kind::Prompt(text) | Kind::Injected(text) => text.clone(),
+            Kind::Prompt(text) => text.clone(),
+            Kind::Injected(entry) => entry.whole(),
             Kind::Answer(answer) => answer.text.as_str().to_string(),
             Kind::Tool(run) => run.text(),
             Kind::Calls(_) => String::new(),

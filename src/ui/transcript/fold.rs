@@ -6,6 +6,7 @@ use ratatui::text::Span;
 use super::calls::Calls;
 use super::cell::Fold;
 use super::fields::Field;
+use super::forms::{Answer, form};
 use super::layout::{Mark, Page};
 use super::run::{Progress, ToolRun};
 use crate::domain::text::{harmless, one_line};
@@ -21,6 +22,8 @@ const FIELD_ROWS: usize = 60;
 const NAME_MAX: usize = 16;
 /// Most rows that one line of output takes.
 const ROWS_OF_LINE: usize = 60;
+/// Most rows of the user's answer below a folded call.
+const ANSWER_ROWS: usize = 8;
 /// Lines of its output that a running call shows.
 const LIVE_LINES: usize = 5;
 /// What it works on keeps that many columns; beyond, what came of it comes first.
@@ -48,7 +51,14 @@ pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<R
                 diff::rows(line, look, ink)
             }));
             out.extend(told(&run.told, names, page.theme.text, page, ink));
-            out.extend(lines(&run.output, page, ink));
+            if form(&run.tool).answer == Answer::User {
+                out.extend(answer(&run.output, FIELD_ROWS, page, ink));
+            } else {
+                out.extend(lines(&run.output, page, ink));
+            }
+        }
+        (Fold::Folded, Progress::Done) if form(&run.tool).answer == Answer::User => {
+            out.extend(answer(&run.output, ANSWER_ROWS, page, ink));
         }
         (Fold::Folded, Progress::Running) => {
             let all: Vec<&str> = run.output.lines().collect();
@@ -64,6 +74,25 @@ pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<R
         (Fold::Folded, Progress::Done | Progress::Abandoned) => {}
     }
     out
+}
+
+/// What the user answered, in the user's style, wrapped; the sign tells it from what the tool says itself.
+fn answer(output: &str, rows: usize, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
+    let (sign, text, style) = match output.strip_prefix("The person answers: ") {
+        Some(answer) => ("› ", answer, page.theme.user),
+        None => ("", output, page.theme.dim),
+    };
+    let first = vec!["  ".into(), Span::styled(sign, style)];
+    let under = vec![" ".repeat(2 + width(sign)).into()];
+    let words = [Span::styled(harmless(text.trim()), style)];
+    let all = wrap(
+        &words,
+        page.columns,
+        &Margin::hanging(first, under),
+        Break::Words,
+        ink,
+    );
+    some(all, rows, page)
 }
 
 /// The line before calls of the same tool: `✓ tool × 8 first … last`, and why one failed.

@@ -18,6 +18,8 @@ pub enum Answer {
     Repeats,
     /// What a program, a file or another agent says: it is shown as it is.
     Foreign,
+    /// What the user answered: it is shown below the call, also while the call is folded.
+    User,
 }
 
 /// The place of a call among others of the same tool, one behind the other.
@@ -36,6 +38,7 @@ pub const FORMS: &[(&str, Answer, Place)] = &[
     ("write_file", Answer::Foreign, Place::Apart),
     ("edit_file", Answer::Foreign, Place::Apart),
     ("task", Answer::Foreign, Place::Apart),
+    ("ask_user", Answer::User, Place::Apart),
     ("read_file", Answer::Foreign, Place::Together),
     ("glob", Answer::Foreign, Place::Together),
     ("grep", Answer::Foreign, Place::Together),

@@ -184,14 +184,7 @@ pub fn lay(kind: &Kind, above: Above, mark: Mark, page: Page<'_>, old: Option<La
         Kind::Answer(answer) => return said(answer, head, mark, page, old),
         Kind::Tool(run) => head.extend(fold::rows(run, mark, page, &mut ink)),
         Kind::Calls(calls) => head.extend(fold::calls(calls, mark, page)),
-        Kind::Injected(what) => {
-            let shape = match what.split_whitespace().next() {
-                Some("letter" | "letters") => "✉",
-                Some("claimed") => "⚑",
-                Some(_) | None => "·",
-            };
-            head.extend(plain(&format!("{shape} {what}"), page.theme.dim, page));
-        }
+        Kind::Injected(entry) => head.extend(entry.rows(mark, page, &mut ink)),
         Kind::Notice(level, text, hint) => {
             let (shape, style) = match level {
                 Level::Info => ("·", page.theme.dim),
@@ -208,7 +201,7 @@ pub fn lay(kind: &Kind, above: Above, mark: Mark, page: Page<'_>, old: Option<La
 }
 
 /// A short text of one style; what does not fit hangs below it.
-fn plain(text: &str, style: Style, page: Page<'_>) -> Vec<Row> {
+pub(super) fn plain(text: &str, style: Style, page: Page<'_>) -> Vec<Row> {
     let margin = Margin::hanging(vec![], vec!["  ".into()]);
     let words = [Span::styled(harmless(text), style)];
     wrap(&words, page.columns, &margin, Break::Words, &mut 0)

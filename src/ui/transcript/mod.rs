@@ -10,6 +10,7 @@ mod apply;
 mod calls;
 mod cell;
 mod copy;
+mod entry;
 mod fields;
 mod find;
 mod fold;

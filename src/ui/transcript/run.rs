@@ -107,7 +107,7 @@ impl ToolRun {
                 self.input.clear();
                 None
             }
-            Answer::Repeats | Answer::Foreign => None,
+            Answer::Repeats | Answer::Foreign | Answer::User => None,
         };
         match told {
             Some(Told { gist, fields }) => (self.gist, self.told) = (one_line(&gist), fields),
@@ -147,6 +147,7 @@ impl ToolRun {
             Progress::Abandoned => words.push("not finished".to_string()),
             Progress::Failed => words.extend(ended_by(&self.output)),
             Progress::Done if self.subagent.is_some() => {}
+            Progress::Done if form(&self.tool).answer == Answer::User => {}
             Progress::Done if !self.gist.is_empty() => words.push(self.gist.clone()),
             Progress::Done if self.diff.is_empty() => words.extend(measure(&self.output)),
             Progress::Done => {

@@ -52,8 +52,15 @@ fn reset() -> EventKind {
 }
 
 fn injected(what: &str) -> EventKind {
-    let what = what.into();
-    EventKind::Injected { agent: bob(), what }
+    message(what, "")
+}
+
+fn message(what: &str, text: &str) -> EventKind {
+    EventKind::Injected {
+        agent: bob(),
+        what: what.into(),
+        text: text.into(),
+    }
 }
 
 fn notice(level: Level, text: &str) -> EventKind {

@@ -1,6 +1,6 @@
 //! Writing to an agent: sending, addressing, slash words, and stopping what it does.
 
-use super::Do;
+use super::{Do, answers};
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::protocol::Command;
@@ -9,6 +9,7 @@ use crate::ui::guide::first::{self, Weight};
 use crate::ui::keymap::{Action, Context, SLASH};
 use crate::ui::popup::boxes;
 use crate::ui::popup::{Popup, Written};
+use crate::ui::state::pane::Focus;
 use crate::ui::state::{QUEUED_MAX, Queued, TWICE, UiState};
 use crate::ui::textual::bytes;
 use crate::ui::writing;
@@ -40,19 +41,23 @@ pub fn send(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
     }
     if state.first_page().map(|p| p.weight) == Some(Weight::Missing) {
         let keys = first::keys_line(state);
-        state.say(
+        state.say_while(
             Level::Info,
             format!("Nobody is there to read it yet: it stays here. {keys}"),
+            |state| state.first_page().map(|p| p.weight) == Some(Weight::Missing),
         );
         return None;
     }
-    let (to, words) = match addressed(state, text) {
+    let (to, words, addressed) = match addressed(state, text) {
         Ok(found) => found,
         Err(why) => {
             state.say(Level::Warn, why);
             return None;
         }
     };
+    if addressed == Addressed::Shown && answers::answer(state, words, out) {
+        return None;
+    }
     if words.is_empty() {
         state.say(
             Level::Info,
@@ -66,9 +71,10 @@ pub fn send(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
         return None;
     }
     if state.activity(&to) == Activity::Gone {
-        state.say(
+        state.say_while(
             Level::Warn,
             format!("{to} has shut down: ask the lead to spawn it again."),
+            move |state| state.activity(&to) == Activity::Gone,
         );
         return None;
     }
@@ -76,8 +82,10 @@ pub fn send(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
         to: to.clone(),
         text: words.into(),
     };
-    if !state.seat.is_crew() {
-        let text = format!("Sent to {to} as a letter, which it reads between two steps.");
+    if let Some(text) = answers::still_open(state, &to) {
+        state.say(Level::Info, text);
+    } else if !state.seat.is_crew() {
+        let text = format!("Sent to {to} as a message, which it reads between two steps.");
         state.say(Level::Info, text);
     } else if to != state.shown {
         state.say(Level::Info, format!("Sent to {to}."));
@@ -101,9 +109,12 @@ pub fn compact(state: &mut UiState, focus: &str, out: &mut Vec<Do>) {
         state.say(Level::Warn, "A subagent compacts by itself.");
         return;
     }
-    state.say(
+    let ended = |state: &UiState, agent: &Name| state.agents.get(agent).map(|a| a.ended);
+    let (before, of) = (ended(state, &agent), agent.clone());
+    state.say_while(
         Level::Info,
         format!("Compacting the conversation of {agent}…"),
+        move |state| ended(state, &of) == before,
     );
     out.push(Do::Command(Command::Compact {
         agent,
@@ -121,22 +132,31 @@ fn slash(text: &str) -> Option<Result<Action, ()>> {
     Some(found.map(|(_, action, _)| *action).ok_or(()))
 }
 
+/// Who named the recipient of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Addressed {
+    /// Its first word.
+    ByName,
+    /// The open conversation.
+    Shown,
+}
+
 /// To whom a message goes, and its words: `@name words`, else the agent that is shown.
-fn addressed<'a>(state: &UiState, text: &'a str) -> Result<(Name, &'a str), String> {
+fn addressed<'a>(state: &UiState, text: &'a str) -> Result<(Name, &'a str, Addressed), String> {
     let Some(rest) = text.strip_prefix('@') else {
-        return Ok((state.shown.clone(), text));
+        return Ok((state.shown.clone(), text, Addressed::Shown));
     };
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
     let (name, words) = rest.split_at(end);
     let name = name.trim_end_matches([',', ':']);
     let Ok(party) = Name::party(name) else {
-        return Ok((state.shown.clone(), text));
+        return Ok((state.shown.clone(), text, Addressed::Shown));
     };
     if party.same(&Name::lead()) {
-        return Ok((Name::lead(), words.trim()));
+        return Ok((Name::lead(), words.trim(), Addressed::ByName));
     }
     match state.team.find(&party) {
-        Some(member) => Ok((member.name.clone(), words.trim())),
+        Some(member) => Ok((member.name.clone(), words.trim(), Addressed::ByName)),
         None => Err(format!("{}.", state.team.unknown(name))),
     }
 }
@@ -200,7 +220,18 @@ pub fn report(state: &mut UiState, pasted: Pasted) {
     }
 }
 
-/// Closes a popup, stops the shown agent, or, when it rests and after a hint, leaves.
+/// Opens what is written in `$EDITOR`, and remembers which request a comment belongs to: it may be decided meanwhile.
+pub fn edit_outside(state: &mut UiState, out: &mut Vec<Do>) {
+    let request = match state.popups.last() {
+        Some(Popup::Comment(comment)) => state.requests.get(&comment.request),
+        _ => None,
+    };
+    state.drafts.edited = request.map(|r| (r.id.clone(), r.from.clone()));
+    out.push(Do::EditComposer);
+}
+
+/// Closes a popup, stops the shown agent, clears the draft that has the keys, or, when it is idle and after a hint,
+/// leaves. Each takes a press of its own: a double tap on a draft does not quit.
 pub fn interrupt(state: &mut UiState, out: &mut Vec<Do>) {
     if let Some(Popup::Task(_)) = state.popups.last() {
         return super::task_form::close(state);
@@ -211,12 +242,27 @@ pub fn interrupt(state: &mut UiState, out: &mut Vec<Do>) {
     let agent = state.shown.clone();
     let is_running = state.holds_crew() && state.is_running(&agent);
     if is_running && state.interrupted.as_ref() != Some(&agent) {
-        state.say(
-            Level::Info,
-            format!("Stopping {agent}. It keeps what it has."),
-        );
+        let waiting = state.queued.iter().filter(|q| q.to.same(&agent)).count();
+        let next = match waiting {
+            0 => String::new(),
+            1 => " Your queued message is sent next.".into(),
+            n => format!(" Your {n} queued messages are sent next."),
+        };
         state.interrupted = Some(agent.clone());
+        let stopped = agent.clone();
+        state.say_while(
+            Level::Info,
+            format!("Stopping {agent}. It keeps what it has.{next}"),
+            move |state| state.interrupted.as_ref() == Some(&stopped),
+        );
         out.push(Do::Command(Command::Interrupt { agent }));
+        return;
+    }
+    if !state.composer.is_empty() && state.focus == Focus::Composer {
+        state.composer.take();
+        state.quit_armed = None;
+        let key = state.keymap.key(Context::Composer, Action::Older);
+        state.say(Level::Info, format!("Draft cleared. {key} brings it back."));
         return;
     }
     let again = state
@@ -225,9 +271,6 @@ pub fn interrupt(state: &mut UiState, out: &mut Vec<Do>) {
     if again {
         out.push(Do::Quit);
         return;
-    }
-    if !state.composer.is_empty() {
-        state.composer.take();
     }
     state.quit_armed = Some(state.now);
     let key = state.keymap.key(Context::Everywhere, Action::Interrupt);

@@ -44,6 +44,18 @@ pub fn select(state: &mut UiState, at: usize) {
     take(state, line.and_then(|line| line.target));
 }
 
+/// Keeps the line that is selected by being the first one: others may come before it.
+pub fn pin(state: &mut UiState) {
+    let Some(Popup::Costs(view)) = state.popups.last() else {
+        return;
+    };
+    if view.selected.is_none() {
+        let lines = lines(state, &Theme::default());
+        let at = selected(view, &lines);
+        take(state, at.and_then(|at| lines.into_iter().nth(at)?.target));
+    }
+}
+
 fn take(state: &mut UiState, target: Option<Target>) {
     if let (Some(Popup::Costs(view)), Some(target)) = (state.popups.last_mut(), target) {
         view.selected = Some(target);
@@ -68,6 +80,8 @@ pub fn show(state: &mut UiState) {
         Some(Target::Task(id)) => {
             state.say(Level::Info, format!("{id} is no longer on the board."));
         }
-        None => state.say(Level::Info, "Nothing has been used yet."),
+        None => state.say_while(Level::Info, "Nothing has been used yet.", |state| {
+            state.agents.tokens() == 0
+        }),
     }
 }

@@ -1,8 +1,6 @@
 //! Yes or no to what waits for the person, with a comment or without; asking a teammate to leave.
 
-use std::time::Duration;
-
-use super::Do;
+use super::{Do, answers, compose};
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Decision, Request, RequestKind, Verdict};
 use crate::domain::rule::Scope;
@@ -11,15 +9,14 @@ use crate::protocol::Command;
 use crate::protocol::event::Level;
 use crate::ui::guide::bars;
 use crate::ui::keymap::{Action, Context};
+use crate::ui::known::needs_card;
 use crate::ui::popup::{Choice, CommentBox, CommentStage, POPUPS_MAX, Popup, Question};
 use crate::ui::state::UiState;
+use crate::ui::state::key_guard::SETTLE;
 use crate::ui::state::pane::Pane;
 use crate::ui::state::rows;
+use crate::ui::transcript::Scroll;
 use crate::ui::writing::composer::Composer;
-
-/// How long a request that took another's place must be in view before a key decides it: the second
-/// press of a key that was meant for the first one must not.
-const SETTLE: Duration = Duration::from_millis(400);
 
 /// Where the keys of what waits count.
 const NEEDS: Context = Context::In(Pane::Needs);
@@ -42,12 +39,15 @@ fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Do>) {
             state.say(Level::Info, "Nothing is written yet.");
             return;
         }
+        if verdict == Verdict::Approve && !was_read(state, &id) {
+            return;
+        }
         state.popups.pop();
-        answer(state, &id, verdict, words, out);
+        answers::send(state, &id, verdict, words, out);
         return;
     }
     let Some((_, request)) = rows::selected_request(state) else {
-        state.say(Level::Info, "Nothing waits for you.");
+        state.say_nothing_waits();
         return;
     };
     if request.kind == RequestKind::Question && verdict == Verdict::Approve {
@@ -66,9 +66,58 @@ fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Do>) {
         return;
     }
     let id = request.id.clone();
-    if has_settled(state, &id) {
+    if has_settled(state, &id) && (verdict == Verdict::Reject || was_read(state, &id)) {
         answer(state, &id, verdict, String::new(), out);
     }
+}
+
+/// Whether the whole of a permission was in view before it is given; says what to do when not. What is folded or cut is
+/// said once: the next yes gives it.
+fn was_read(state: &mut UiState, id: &RequestId) -> bool {
+    let is_selected = rows::selected_request(state).is_some_and(|(_, r)| r.id == *id);
+    if !is_selected {
+        let kind = state.requests.get(id).map(|r| r.kind);
+        if kind != Some(RequestKind::Permission) {
+            return true;
+        }
+        // Another card is in view: this one is shown before it can be approved.
+        state.selected.request = Some(id.clone());
+        state.selected.request_scroll = 0;
+        state.selected.request_since = state.now;
+        state.say(
+            Level::Warn,
+            "This request was not in view: read it, then it can be approved.",
+        );
+        return false;
+    }
+    let Some(reading) = needs_card::reading(state) else {
+        return true;
+    };
+    if !reading.is_at_end && state.selected.request_read.as_ref() != Some(id) {
+        let key = state
+            .keymap
+            .key(Context::Panes, Action::Move(Scroll::PageDown));
+        let text =
+            format!("Not all of it was in view: {key} shows the rest, then it can be approved.");
+        state.say(Level::Warn, text);
+        return false;
+    }
+    if reading.folded + reading.cut > 0 && state.selected.request_cut.as_ref() != Some(id) {
+        let what = match (reading.cut, reading.folded) {
+            (0, folded) => format!("{folded} characters of comments are folded"),
+            (cut, 0) => format!("It is too long to be shown: {cut} bytes in the middle are cut"),
+            (cut, folded) => {
+                format!("{cut} bytes are cut and {folded} characters of comments are folded")
+            }
+        };
+        let text = format!("{what}: press the key again to approve without reading them.");
+        state.say(Level::Warn, text);
+        state.selected.request_cut = Some(id.clone());
+        // The second press of a double one must not be the answer.
+        state.selected.request_since = state.now;
+        return false;
+    }
+    true
 }
 
 /// Whether the request has been in view long enough for a key to be meant for it; says so when not.
@@ -76,7 +125,7 @@ fn has_settled(state: &mut UiState, id: &RequestId) -> bool {
     let since = state.selected.request_since;
     let is_new = since.0 > 0.0 && state.now.since(since) < SETTLE;
     if is_new && let Some(from) = state.requests.get(id).map(|r| r.from.clone()) {
-        let text = format!("This is another request, by {from}: look first.");
+        let text = format!("A new request from {from} is shown. Read it first.");
         state.say(Level::Info, text);
     }
     !is_new
@@ -85,7 +134,7 @@ fn has_settled(state: &mut UiState, id: &RequestId) -> bool {
 /// Asks how far a yes to the selected permission reaches.
 pub fn choose_scope(state: &mut UiState) {
     let Some((_, request)) = rows::selected_request(state) else {
-        state.say(Level::Info, "Nothing waits for you.");
+        state.say_nothing_waits();
         return;
     };
     let id = request.id.clone();
@@ -101,7 +150,7 @@ pub fn choose_scope(state: &mut UiState) {
             "Its text does not say all that runs, so it can only be allowed once: press {key}."
         );
         state.say(Level::Info, why);
-    } else if has_settled(state, &id) && state.popups.len() < POPUPS_MAX {
+    } else if has_settled(state, &id) && was_read(state, &id) && state.popups.len() < POPUPS_MAX {
         state.popups.push(Popup::choose(Choice::Scopes(id)));
     }
 }
@@ -133,7 +182,7 @@ pub fn choose(state: &mut UiState, number: usize, out: &mut Vec<Do>) {
     }
 }
 
-fn answer(
+pub(super) fn answer(
     state: &mut UiState,
     id: &RequestId,
     verdict: Verdict,
@@ -168,13 +217,13 @@ pub fn edit_comment(state: &mut UiState, out: &mut Vec<Do>) {
         | RequestKind::Question => String::new(),
     });
     if state.is_commenting() {
-        out.push(Do::EditComposer);
+        compose::edit_outside(state, out);
     }
 }
 
 fn open_comment(state: &mut UiState, begin: fn(&Request) -> String) {
     let Some((_, request)) = rows::selected_request(state) else {
-        state.say(Level::Info, "Nothing waits for you.");
+        state.say_nothing_waits();
         return;
     };
     let mut text = Composer::default();
@@ -218,7 +267,9 @@ pub fn nudge(state: &mut UiState, out: &mut Vec<Do>) {
 /// The selected teammate, if it is at work; else says why there is nothing to do.
 fn selected_at_work(state: &mut UiState) -> Option<Name> {
     let Some((_, member)) = rows::selected_member(state) else {
-        state.say(Level::Info, "There is no teammate yet.");
+        state.say_while(Level::Info, "There is no teammate yet.", |state| {
+            state.team.members.is_empty()
+        });
         return None;
     };
     if let Some(parent) = member.parent() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{hands, merge, popups, refused, task_form};
+use super::{answers, guard, hands, merge, popups, refused, task_form};
 use crate::domain::attention::Matter;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::request::{Decider, Request};
@@ -211,22 +211,28 @@ fn request_changed(state: &mut UiState, request: &Request) {
     }
     if !waits {
         close_comment(state, request);
+        answers::closed(state, request);
     }
-    if after.is_none()
-        && state.focus == Focus::Pane(Pane::Needs)
-        && let Some(focus) = state.before_needs.take()
-    {
+    if after.is_none() && state.focus == Focus::Pane(Pane::Needs) && state.before_needs.is_some() {
         state.popups.retain(|p| !matches!(p, Popup::Peek(_)));
-        state.focus = focus;
-        state.zoom = None;
+        guard::all_decided(state, request);
     }
 }
 
 /// What is written or chosen about a request that waits no more has nowhere to go.
 fn close_comment(state: &mut UiState, request: &Request) {
     let count = state.popups.len();
+    let written = state.popups.iter().find_map(|popup| match popup {
+        Popup::Comment(comment) if comment.request == request.id => Some(comment.text.text()),
+        _ => None,
+    });
     state.popups.retain(|p| p.request() != Some(&request.id));
-    if state.popups.len() < count && !request.decided_by.is_empty() && request.decided_by != "user"
+    if let Some(text) = written.filter(|text| !text.trim().is_empty()) {
+        let why = answers::why_closed(request);
+        answers::return_comment(state, &request.from, &text, &why);
+    } else if state.popups.len() < count
+        && !request.decided_by.is_empty()
+        && request.decided_by != "user"
     {
         let by = one_line(&request.decided_by);
         let text = format!("The request was already {} by {by}.", request.status);

@@ -99,7 +99,11 @@ pub fn prompt(state: &mut UiState, way: Way) {
 /// Offers what of the conversation can be copied.
 pub fn copy_menu(state: &mut UiState) {
     if shown(state).portions().is_empty() {
-        state.say(Level::Info, "There is nothing to copy here yet.");
+        let is_empty = |state: &UiState| {
+            let shown = state.agents.get(&state.shown);
+            shown.is_none_or(|agent| agent.transcript.portions().is_empty())
+        };
+        state.say_while(Level::Info, "There is nothing to copy here yet.", is_empty);
         return;
     }
     super::popups::push(state, Popup::choose(Choice::Copy));
@@ -126,7 +130,11 @@ pub fn whole(state: &mut UiState) -> Option<String> {
     let text = shown(state).text_of(&Portion::Whole);
     let text = text.filter(|text| !text.trim().is_empty());
     if text.is_none() {
-        state.say(Level::Info, "There is nothing in this conversation yet.");
+        let text = "There is nothing in this conversation yet.";
+        state.say_while(Level::Info, text, |state| {
+            let shown = state.agents.get(&state.shown);
+            shown.is_none_or(|agent| !agent.has_spoken)
+        });
     }
     text
 }

@@ -5,7 +5,12 @@ use crate::protocol::EventKind;
 use crate::protocol::event::Level;
 use crate::ui::guide::first::{Weight, keys_line, offers};
 use crate::ui::keymap::Action;
+use crate::ui::popup::{Popup, Question};
 use crate::ui::state::UiState;
+use crate::ui::view;
+
+/// Why settings that are not all in view are not approved.
+const TOO_LONG: &str = "Not all of these settings are in view: make the window larger, or run crewdeck trust in a shell.";
 
 /// Takes up the offer `action`; one that the page does not make does nothing.
 pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
@@ -16,11 +21,28 @@ pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         ("Starting the demo…", Do::StartDemo)
     } else if action == Action::MakeRepository {
         ("Asking git…", Do::MakeRepository)
+    } else if action == Action::ApproveSettings {
+        if !view::first::fits(state) {
+            state.say(Level::Warn, TOO_LONG);
+            return;
+        }
+        super::popups::push(state, Popup::Confirm(Question::ApproveSettings));
+        return;
+    } else if action == Action::WithoutSettings {
+        ("Starting without them…", Do::WithoutSettings)
     } else {
         ("Looking again…", Do::LookAgain)
     };
     state.say(Level::Info, words);
     out.push(wish);
+}
+
+/// Approves the settings that the page shows.
+pub fn approve_now(state: &mut UiState, out: &mut Vec<Do>) {
+    if offers(state, Action::ApproveSettings) {
+        state.say(Level::Info, "Approved: starting with these settings…");
+        out.push(Do::ApproveSettings);
+    }
 }
 
 /// What the lead is asked, and what comes of it, as far as the beginning needs to know.

@@ -14,14 +14,17 @@ use crate::ui::state::UiState;
 /// The selected task, if the person can do that with it; else says why not.
 fn selected(state: &mut UiState, hand: Hand) -> Option<(TaskId, Option<Name>)> {
     let Some((_, id)) = board::selected(state) else {
-        state.say(Level::Info, "There is no task yet.");
+        state.say_no_task();
         return None;
     };
     let task = state.board.get(id)?;
     let owner = board::owner(task);
     match board::why_not(state, task, hand) {
         Some(why) => {
-            state.say(Level::Info, why);
+            state.say_why(why, move |state| {
+                let task = state.board.get(id)?;
+                board::why_not(state, task, hand)
+            });
             None
         }
         None => {
@@ -119,7 +122,7 @@ pub fn ask_removal(state: &mut UiState, out: &mut Vec<Do>) {
         return;
     };
     if let Some(why) = board::why_no_removal(state, task) {
-        state.say(Level::Info, why);
+        state.say_why(why, move |state| board::why_no_removal(state, task));
         return;
     }
     state.say(Level::Info, format!("Looking at the worktree of {task}…"));
@@ -155,7 +158,11 @@ pub fn removal(state: &mut UiState, judged: Judged, out: &mut Vec<Do>) {
 /// Removes a worktree, and what would be lost was told.
 pub fn remove_now(state: &mut UiState, judged: Judged, out: &mut Vec<Do>) {
     let (task, told) = (judged.task, judged.losses);
-    state.say(Level::Info, format!("Removing the worktree of {task}…"));
+    let text = format!("Removing the worktree of {task}…");
+    state.say_while(Level::Info, text, move |state| {
+        let task = state.board.get(task);
+        task.is_some_and(|task| board::has_tree(state, task))
+    });
     out.push(Do::Command(Command::RemoveWorktree { task, told }));
 }
 
@@ -172,7 +179,8 @@ pub fn settle(state: &mut UiState) {
             | Question::Force(_)
             | Question::Merge(_)
             | Question::RemoveTree(_)
-            | Question::LoseTree(_) => None,
+            | Question::LoseTree(_)
+            | Question::ApproveSettings => None,
         }
     });
     let Some((id, hand, from)) = asked else {

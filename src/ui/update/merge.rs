@@ -11,11 +11,11 @@ use crate::ui::state::UiState;
 /// Asks whether the branch of the selected task is to be merged, where it can be.
 pub fn ask(state: &mut UiState) {
     let Some((_, id)) = board::selected(state) else {
-        state.say(Level::Info, "There is no task yet.");
+        state.say_no_task();
         return;
     };
     if let Some(why) = refusal(state, id) {
-        state.say(Level::Info, why);
+        state.say_why(why, move |state| refusal(state, id));
         return;
     }
     // The board may change while the question stands: the selection stays with it.
@@ -26,9 +26,10 @@ pub fn ask(state: &mut UiState) {
 /// Merges the branch of `task`, which was asked.
 pub fn one(state: &mut UiState, task: TaskId, out: &mut Vec<Do>) {
     match refusal(state, task) {
-        Some(why) => state.say(Level::Info, why),
+        Some(why) => state.say_why(why, move |state| refusal(state, task)),
         None => {
-            state.say(Level::Info, format!("Merging the branch of {task}…"));
+            let text = format!("Merging the branch of {task}…");
+            state.say_while(Level::Info, text, move |state| is_mergeable(state, task));
             out.push(Do::Command(Command::Merge { task }));
         }
     }
@@ -42,7 +43,10 @@ pub fn all(state: &mut UiState, out: &mut Vec<Do>) {
         return;
     }
     state.popups.pop();
-    state.say(Level::Info, format!("Merging {} branches…", tasks.len()));
+    let (text, merging) = (format!("Merging {} branches…", tasks.len()), tasks.clone());
+    state.say_while(Level::Info, text, move |state| {
+        merging.iter().any(|task| is_mergeable(state, *task))
+    });
     out.push(Do::Command(Command::MergeAll { tasks }));
 }
 
@@ -59,6 +63,11 @@ pub fn settle(state: &mut UiState) {
         state.popups.retain(|p| !is_merge(p));
         state.say(Level::Info, why);
     }
+}
+
+fn is_mergeable(state: &UiState, id: TaskId) -> bool {
+    let task = state.board.get(id);
+    task.is_some_and(|task| board::is_mergeable(state, task))
 }
 
 fn refusal(state: &UiState, id: TaskId) -> Option<String> {

@@ -1,5 +1,6 @@
 //! Pure: what a key, an event or the clock changes on the screen, and what is to be done about it.
 
+mod answers;
 mod board;
 mod complete;
 mod compose;
@@ -11,8 +12,10 @@ mod events;
 mod filter;
 mod find;
 mod first;
+mod guard;
 mod hands;
 mod jump;
+mod keep_selection;
 mod merge;
 mod mouse;
 mod movement;
@@ -38,7 +41,8 @@ use super::keymap::{Action, Context, Found};
 use super::keys;
 use super::popup::{Popup, Text, Written};
 use super::replay::Player;
-use super::state::{Flash, Motion, MouseOwner, SPIN, UiState};
+use super::state::flash::Flash;
+use super::state::{Motion, MouseOwner, SPIN, UiState};
 use crate::domain::own_theme::ThemeChoice;
 use crate::domain::screen::ScreenChoice;
 use crate::domain::stamp::Stamp;
@@ -94,6 +98,10 @@ pub enum Do {
     LookAgain,
     /// Make the directory a git repository where it is none, and its first commit.
     MakeRepository,
+    /// Remember that the settings of the project are approved, and begin with them.
+    ApproveSettings,
+    /// Begin without them.
+    WithoutSettings,
     /// Put the text into the clipboard.
     Copy(String),
     /// Give the mouse to somebody else.
@@ -112,7 +120,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
     let may_write = !matches!(msg, Msg::Event(_) | Msg::Tick { .. } | Msg::Window(_));
     match msg {
         Msg::Key(key, now) => {
-            clock(state, now);
+            guard::watch(state, |state| clock(state, now));
             state.attention.pressed(state.now);
             if key.kind != KeyEventKind::Release {
                 press(state, key, &mut out);
@@ -124,12 +132,16 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
             state.size = Rect::new(0, 0, width, height);
             state.dirty = true;
         }
-        Msg::Event(event) => hear(state, &event),
-        Msg::Tick { now } => clock(state, now),
+        Msg::Event(event) => guard::watch(state, |state| hear(state, &event)),
+        Msg::Tick { now } => guard::watch(state, |state| clock(state, now)),
         Msg::Window(window) => state.attention.window(window),
         Msg::Edited(text) => {
             let text = text.trim_end_matches('\n');
-            if let Some(Popup::Comment(comment)) = state.popups.last_mut() {
+            let edited = state.drafts.edited.take();
+            if let Some(lost) = edited.filter(|(id, _)| state.requests.get(id).is_none()) {
+                let why = "The request was closed meanwhile.";
+                answers::return_comment(state, &lost.1, text, why);
+            } else if let Some(Popup::Comment(comment)) = state.popups.last_mut() {
                 comment.text.set(text);
             } else if let Some(form) = task_form::form(state) {
                 let text = form.fitting(text);
@@ -140,6 +152,8 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
             state.dirty = true;
         }
     }
+    answers::follow(state);
+    state.withdraw_stale();
     if may_write && state.dirty {
         compose::reveal(state);
     }
@@ -149,11 +163,14 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
 }
 
 fn hear(state: &mut UiState, event: &Event) {
+    // Before what follows from the board is out of date: it is looked up here.
+    let selection = keep_selection::before(state, &event.kind);
     state.log(event);
     state.remember(event);
     events::worth_a_call(state, &event.kind);
     first::heard(state, &event.kind);
     events::event(state, event);
+    keep_selection::after(state, selection);
 }
 
 /// Time has passed: on the wall, and in the recording where one is played.
@@ -185,6 +202,9 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
     };
     state.dirty = true;
     state.pointer.clicked = None;
+    if guard::ignores(state, key, &name) {
+        return;
+    }
     // Where time stands still, a message would stay for ever.
     let is_read = |flash: &Flash| flash.is_read(state.now);
     if state.replay.is_some() || state.flash.as_ref().is_some_and(is_read) {
@@ -377,7 +397,7 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Older => state.composer.older(compose::width(state)),
         Action::Newer => state.composer.newer(compose::width(state)),
         Action::DeleteToStart => compose::delete_to_start(state),
-        Action::EditOutside => out.push(Do::EditComposer),
+        Action::EditOutside => compose::edit_outside(state, out),
         Action::Approve => decide::approve(state, out),
         Action::ApproveForTeam => decide::choose_scope(state),
         Action::Rules => popups::rules(state),
@@ -401,7 +421,11 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::AskShutdown => decide::ask_shutdown(state, out),
         Action::Force => decide::force(state),
         Action::Nudge => decide::nudge(state, out),
-        Action::StartDemo | Action::LookAgain | Action::MakeRepository => {
+        Action::StartDemo
+        | Action::LookAgain
+        | Action::MakeRepository
+        | Action::ApproveSettings
+        | Action::WithoutSettings => {
             first::take_up(state, action, out);
         }
         Action::DismissTour => state.tour = state.tour.turned(),

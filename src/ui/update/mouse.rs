@@ -148,8 +148,9 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
         Some(before) if before == hit => Click::Again,
         Some(_) | None => Click::First,
     };
-    // Half a pair of keys is given up.
+    // Half a pair of keys is given up, and the user chooses what has the focus.
     state.prefix = None;
+    state.key_guard.moved_at = None;
     state.left_composer = false;
     compose::disarm(state);
     match hit.clone() {

@@ -3,6 +3,7 @@
 use super::Do;
 use super::{board, complete, costs, peek};
 use crate::domain::ids::Name;
+use crate::domain::stamp::Stamp;
 use crate::protocol::event::Level;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::known::needs_card;
@@ -91,7 +92,7 @@ pub fn compose(state: &mut UiState) {
 /// Gives the keys to the oldest request that waits.
 pub fn waiting(state: &mut UiState) {
     let Some(oldest) = state.requests.at(0).map(|r| r.id.clone()) else {
-        state.say(Level::Info, "Nothing waits for you.");
+        state.say_nothing_waits();
         return;
     };
     if state.is_commenting() {
@@ -102,14 +103,15 @@ pub fn waiting(state: &mut UiState) {
         state.selected.request = Some(oldest);
         state.selected.request_scroll = 0;
     }
+    // The user has chosen to look at it.
+    state.selected.request_since = Stamp::default();
     focus(state, Pane::Needs);
 }
 
 /// Shows the conversation of `agent` and gives it the keys.
 pub fn show(state: &mut UiState, agent: &Name) {
     state.agents.entry(agent);
-    state.shown = agent.clone();
-    state.selected.todo = None;
+    state.open_conversation(agent);
     focus(state, Pane::Lead);
 }
 
@@ -177,8 +179,7 @@ pub fn back(state: &mut UiState) {
     } else if let Some(parent) = state.shown.parent() {
         show(state, &parent);
     } else if !state.shown.is_lead() {
-        state.shown = Name::lead();
-        state.selected.todo = None;
+        state.open_conversation(&Name::lead());
         if state.focus == Focus::Pane(Pane::Lead) {
             focus(state, Pane::Team);
         }
@@ -288,6 +289,10 @@ pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
             let most = card.lines.len().saturating_sub(seen);
             let at = state.selected.request_scroll.min(most);
             state.selected.request_scroll = step(at, most + 1, by, seen);
+            if state.selected.request_scroll >= most {
+                let request = rows::selected_request(state).map(|(_, r)| r.id.clone());
+                state.selected.request_read = request;
+            }
         }
     }
 }

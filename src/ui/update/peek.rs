@@ -18,8 +18,10 @@ pub fn open(state: &mut UiState) {
     if peek::can(state, pane) {
         state.reading = Reading::default();
         popups::push(state, Popup::Peek(pane));
+        note_read(state);
     } else {
-        state.say(Level::Info, "There is nothing here to peek at yet.");
+        let text = "There is nothing here to peek at yet.";
+        state.say_while(Level::Info, text, move |state| !peek::can(state, pane));
     }
 }
 
@@ -39,6 +41,15 @@ pub fn read(state: &mut UiState, to: Go) {
     if let Some(reading) = area.and_then(|area| peek::go(state, area, to)) {
         state.reading = reading;
     }
+    note_read(state);
+}
+
+/// Notes that the end of the request that is peeked at was in view.
+fn note_read(state: &mut UiState) {
+    let area = layout::layout(state, state.size).peek;
+    if let Some(id) = area.and_then(|area| peek::request_at_end(state, area)) {
+        state.selected.request_read = Some(id);
+    }
 }
 
 /// Whether a cell of the screen belongs to the list of which something is peeked at.
@@ -50,6 +61,11 @@ pub fn is_in_list(state: &UiState, here: Position) -> bool {
 
 /// Looks at another one of the same pane.
 fn select(state: &mut UiState, by: Scroll) {
+    step(state, by);
+    note_read(state);
+}
+
+fn step(state: &mut UiState, by: Scroll) {
     let pane = state.focus.pane();
     state.reading = Reading::default();
     if pane != Pane::Needs {

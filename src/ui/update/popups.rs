@@ -1,7 +1,7 @@
 //! What lies over the panes: opening it, choosing in it, copying from it.
 
 use super::Do;
-use super::{costs, decide, event_log, movement, themes};
+use super::{costs, decide, event_log, keep_selection, movement, themes};
 use crate::domain::ids::TaskId;
 use crate::domain::job::Job;
 use crate::domain::text::harmless;
@@ -65,7 +65,11 @@ pub fn models(state: &mut UiState, out: &mut Vec<Do>) {
     if state.models == Models::Unknown {
         state.models = Models::Asked;
     }
-    push(state, Popup::choose(Choice::Models));
+    let mut popup = Popup::choose(Choice::Models);
+    if let Popup::Picker(picker) = &mut popup {
+        picker.row = keep_selection::model_in_use(state);
+    }
+    push(state, popup);
     out.push(Do::Command(Command::ListModels));
 }
 
@@ -110,11 +114,12 @@ pub(super) fn with_worktree(state: &mut UiState) -> Option<TaskId> {
         return Some(*id);
     }
     let Some((_, id)) = board::selected(state) else {
-        state.say(Level::Info, "There is no task yet.");
+        state.say_no_task();
         return None;
     };
-    if let Some(why) = board::why_no_tree(state, state.board.get(id)?) {
-        state.say(Level::Info, why);
+    let why = move |state: &UiState| board::why_no_tree(state, state.board.get(id)?);
+    if let Some(text) = why(state) {
+        state.say_why(text, why);
         return None;
     }
     Some(id)
@@ -277,6 +282,10 @@ pub fn accept(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
             let judged = judged.clone();
             state.popups.pop();
             super::hands::remove_now(state, judged, out);
+        }
+        Some(Popup::Confirm(Question::ApproveSettings)) => {
+            state.popups.pop();
+            super::first::approve_now(state, out);
         }
         Some(Popup::Confirm(Question::Complete(task))) => {
             let task = *task;

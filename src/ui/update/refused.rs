@@ -1,6 +1,6 @@
 //! What was on its way to the crew: it has arrived, or was refused and comes back to where it was written.
 
-use super::task_form;
+use super::{answers, task_form};
 use crate::domain::ids::Name;
 use crate::domain::redact;
 use crate::protocol::Asked;
@@ -12,11 +12,14 @@ pub fn refused(state: &mut UiState, asked: Option<&Asked>, why: &str) {
     state.note(Level::Warn, why);
     let Some(asked) = asked else { return };
     match asked {
-        Asked::Prompt { to } => give_back(state, to),
+        Asked::Prompt { to, text } => give_back(state, to, text, why),
         Asked::Interrupt { agent } => {
             state.interrupted.take_if(|waits| waits.same(agent));
         }
-        Asked::Decide { request } => state.requests.forget_answer(request),
+        Asked::Decide { request } => {
+            state.requests.forget_answer(request);
+            answers::refused(state, request, why);
+        }
         Asked::AddTask => task_form::refused(state, None, why),
         Asked::EditTask { task } => task_form::refused(state, Some(*task), why),
         Asked::ListModels => {
@@ -43,24 +46,29 @@ pub fn refused(state: &mut UiState, asked: Option<&Asked>, why: &str) {
     }
 }
 
-/// Words have arrived in a conversation. What reaches the screen may hide a secret in them: then they are the oldest.
+/// An agent has taken a prompt up: it is queued no more. What reaches the screen may hide a secret in them: then they are the oldest.
 pub fn arrived(state: &mut UiState, to: &Name, text: &str) {
-    if !take_exactly(state, to, text) {
-        oldest(state, to);
-    }
-}
-
-/// A letter of the person is under way: it need not be one that was written here.
-pub fn sent(state: &mut UiState, to: &Name, text: &str) {
     if !take_exactly(state, to, text) && text.contains(redact::MARK) {
         oldest(state, to);
     }
 }
 
+/// A message of the user is in an inbox: it need not be one that was written here. In the crew's own window it is shown
+/// as queued until its agent takes it up.
+pub fn sent(state: &mut UiState, to: &Name, text: &str) {
+    if !state.seat.is_crew() && !take_exactly(state, to, text) && text.contains(redact::MARK) {
+        oldest(state, to);
+    }
+}
+
 fn take_exactly(state: &mut UiState, to: &Name, text: &str) -> bool {
+    exactly(state, to, text).is_some()
+}
+
+fn exactly(state: &mut UiState, to: &Name, text: &str) -> Option<Queued> {
     let is_it = |q: &Queued| q.to.same(to) && q.text == text;
-    let at = state.queued.iter().position(is_it);
-    at.map(|at| state.queued.remove(at)).is_some()
+    let at = state.queued.iter().position(is_it)?;
+    Some(state.queued.remove(at))
 }
 
 /// The oldest words on their way to `to`.
@@ -69,17 +77,11 @@ fn oldest(state: &mut UiState, to: &Name) -> Option<Queued> {
     Some(state.queued.remove(at))
 }
 
-/// Refused words go back to where they were written; where others are written by now, the history has them.
-fn give_back(state: &mut UiState, to: &Name) {
-    let Some(words) = oldest(state, to) else {
-        return;
-    };
-    if state.composer.is_empty() {
-        let text = if words.to.same(&state.shown) {
-            words.text
-        } else {
-            format!("@{} {}", words.to, words.text)
-        };
-        state.composer.set(&text);
+/// Refused words come back as a draft to the agent that they were meant for.
+fn give_back(state: &mut UiState, to: &Name, text: &str, why: &str) {
+    if let Some(words) = exactly(state, to, text).or_else(|| oldest(state, to)) {
+        let returned = state.return_words(&words.to, &words.text);
+        let place = answers::place(state, &words.to, returned, "Your message");
+        state.note(Level::Warn, format!("{why} {place}").trim_end());
     }
 }

@@ -40,11 +40,11 @@ pub fn add(state: &mut UiState) {
 /// Opens the form for the selected task, or the draft of its change.
 pub fn edit(state: &mut UiState) {
     let Some((_, id)) = board::selected(state) else {
-        state.say(Level::Info, "There is no task yet.");
+        state.say_no_task();
         return;
     };
     if let Some(why) = board::why_no_edit(state, id) {
-        state.say(Level::Info, why);
+        state.say_why(why, move |state| board::why_no_edit(state, id));
         return;
     }
     state.selected.task = Some(id);

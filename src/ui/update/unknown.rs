@@ -92,7 +92,7 @@ fn help(state: &UiState, contexts: &[Context]) -> String {
 }
 
 /// Whether keys are text there.
-fn takes_text(context: Context) -> bool {
+pub(super) fn takes_text(context: Context) -> bool {
     match context {
         Context::Composer
         | Context::Completion

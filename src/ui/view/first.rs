@@ -7,9 +7,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::ui::guide::first::{self, FirstPage, Weight};
-use crate::ui::layout::{HEIGHT_MIN, WIDTH_MIN};
+use crate::ui::layout::{self, HEIGHT_MIN, WIDTH_MIN};
 use crate::ui::popup::readers::centered;
 use crate::ui::state::UiState;
+use crate::ui::state::pane::Pane;
 use crate::ui::textual::{width, wrap};
 use crate::ui::theme::Theme;
 
@@ -19,11 +20,37 @@ const COLUMNS_MAX: u16 = 76;
 /// Draws the page. Where there is little room, the blank lines go first, then what it means, then the last steps:
 /// what is the case and the keys stay.
 pub fn draw(state: &UiState, page: &FirstPage, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let area = Rect {
-        width: area.width.min(COLUMNS_MAX),
-        ..area
+    let lines = lines(state, page, theme, area);
+    for (line, row) in lines.shown.iter().zip(area.rows()) {
+        line.render(
+            Rect {
+                width: area.width.min(COLUMNS_MAX),
+                ..row
+            },
+            buffer,
+        );
+    }
+}
+
+/// Whether every step of the page is in view, where it is drawn.
+pub fn fits(state: &UiState) -> bool {
+    let layout = layout::layout(state, state.size);
+    let (Some(area), Some(page)) = (layout.pane(Pane::Lead), first::drawn(state)) else {
+        return false;
     };
-    let columns = usize::from(area.width);
+    let area = layout::inside(area).inner(layout::BESIDE_TEXT);
+    state.popups.is_empty() && lines(state, page, &Theme::default(), area).is_whole
+}
+
+/// The lines of a page that are in view.
+struct Lines {
+    shown: Vec<Line<'static>>,
+    /// Whether all steps are among them.
+    is_whole: bool,
+}
+
+fn lines(state: &UiState, page: &FirstPage, theme: &Theme, area: Rect) -> Lines {
+    let columns = usize::from(area.width.min(COLUMNS_MAX));
     let tone = match page.weight {
         Weight::Missing | Weight::Trouble => theme.warn,
         Weight::Advice => theme.title,
@@ -50,9 +77,10 @@ pub fn draw(state: &UiState, page: &FirstPage, theme: &Theme, area: Rect, buffer
         })
         .collect();
     let room = usize::from(area.height);
-    let lines = fitted(what, means, steps, keys, room);
-    for (line, row) in lines.iter().zip(area.rows()) {
-        line.render(row, buffer);
+    let steps_rows: usize = steps.iter().map(Vec::len).sum();
+    Lines {
+        is_whole: what.len() + steps_rows + keys.len() <= room,
+        shown: fitted(what, means, steps, keys, room),
     }
 }
 

@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Widget};
 
 use super::ViewCache;
+use super::composer_title;
 use super::frame::{self, Titles};
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
@@ -18,6 +19,7 @@ use crate::ui::state::UiState;
 use crate::ui::state::pane::{Focus, Pane};
 use crate::ui::textual::{age, fit, longest};
 use crate::ui::theme::Theme;
+use crate::ui::writing::answering;
 use crate::ui::writing::composer::Room;
 use crate::ui::{board, layout, look, writing};
 
@@ -101,6 +103,14 @@ fn doing(state: &UiState, theme: &Theme) -> Vec<Span<'static>> {
                 passed.map_or_else(String::new, |p| format!(" {}", age(p))),
             )
         }
+        Activity::Backoff {
+            attempt,
+            attempts_max,
+            ..
+        } if *attempts_max > 0 => {
+            let next = attempt.saturating_add(1);
+            (shape, format!(", attempt {next} of {attempts_max}"))
+        }
         Activity::Idle
         | Activity::Backoff { .. }
         | Activity::Queued { .. }
@@ -143,7 +153,7 @@ fn welcome(state: &UiState) -> String {
     text
 }
 
-/// Draws what is on its way to the agent at the lower edge; what is left above comes back.
+/// Draws the messages that the agent has not taken up yet at the lower edge; returns what is left above.
 fn queued(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
     let waiting: Vec<&str> = state
         .queued
@@ -168,7 +178,7 @@ fn queued(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Re
         } else {
             String::new()
         };
-        let text = format!(" ⋯ on its way: {}{more}", one_line(text));
+        let text = format!(" ⋯ queued: {}{more}", one_line(text));
         let text = fit(&text, usize::from(row.width));
         Line::styled(text, theme.dim).render(row, buffer);
     }
@@ -213,28 +223,18 @@ pub fn composer(
     } else {
         theme.border
     };
-    let to = if state.seat.is_crew() {
-        " to "
+    let name = if has_keys {
+        theme.title_focused
     } else {
-        " letter to "
+        theme.title
     };
-    let to = Line::from(vec![
-        Span::styled(to, theme.dim),
-        Span::styled(
-            state.shown.to_string(),
-            if has_keys {
-                theme.title_focused
-            } else {
-                theme.title
-            },
-        ),
-        Span::raw(" "),
-    ]);
+    let (to, aside) = composer_title::lines(state, theme, name, area.width);
     let block = Block::bordered()
         .border_type(BorderType::Rounded)
         .border_style(border)
         .title_style(theme.ground)
-        .title_top(to);
+        .title_top(to)
+        .title_top(aside.right_aligned());
     block.render(area, buffer);
     let inner = writing::composer(area);
     if inner.is_empty() {
@@ -246,6 +246,9 @@ pub fn composer(
         let writes = format!("{} to write", key(Context::Panes, Action::Compose));
         let back = key(Context::Composer, Action::Back);
         let leaves = format!("Write to this teammate; {back} goes back");
+        let question = answering::question(state);
+        let answers = question.map(|question| composer_title::invitations(state, question));
+        let answers: Vec<&str> = answers.iter().flatten().map(String::as_str).collect();
         let forms = if page == Some(Weight::Missing) {
             &[
                 "What you write here waits until there is a model",
@@ -253,6 +256,8 @@ pub fn composer(
             ][..]
         } else if !has_keys {
             &[writes.as_str()][..]
+        } else if question.is_some() {
+            &answers[..]
         } else if state.shown.is_lead() && !state.seat.is_crew() {
             &[
                 "Write a letter, @name to a teammate, /help, /quit",

@@ -2,9 +2,10 @@
 
 mod board;
 mod complete;
+mod composer_title;
 mod costs;
 mod event_log;
-mod first;
+pub(super) mod first;
 mod frame;
 mod hints;
 mod inbox;

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::frame::{self, Titles};
-use crate::domain::request::Request;
+use crate::domain::request::{Request, RequestKind};
 use crate::ui::guide::bars;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::known::requests::is_the_leads;
@@ -30,6 +30,15 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
     let inner = frame::pane(state, Pane::Needs, titles, theme, area, buffer);
     let Some((at, request)) = selected else {
+        if let Some(hold) = &state.key_guard.hold {
+            let key = state.keymap.key(Context::Panes, Action::Back);
+            let words = format!(
+                "Decided. {} goes on: its next request comes here. {key} goes back.",
+                hold.asker
+            );
+            frame::empty(&words, theme, inner, buffer);
+            return;
+        }
         let key = state.waiting_key();
         let words = format!(
             "Nothing waits for you. Plans, questions and permissions come here, and {key} leads to them."
@@ -84,7 +93,13 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let key = |by| state.keymap.key(Context::Panes, Action::Move(by));
     let (down, up) = (key(Scroll::LineDown), key(Scroll::LineUp));
     // Its keys count once it has them; those of a peek go on to the next card.
-    let how = if state.focus == Focus::Pane(Pane::Needs) && state.popups.is_empty() {
+    let has_keys = state.focus == Focus::Pane(Pane::Needs) && state.popups.is_empty();
+    let is_unread = request.kind == RequestKind::Permission
+        && state.selected.request_read.as_ref() != Some(&request.id);
+    let how = if has_keys && is_unread {
+        let page = key(Scroll::PageDown);
+        format!(": {page} before approving")
+    } else if has_keys {
         format!(", {down} {up} scroll")
     } else {
         String::new()

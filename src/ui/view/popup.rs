@@ -26,9 +26,6 @@ use crate::ui::writing::composer::Room;
 use crate::ui::writing::line_input::LineInput;
 use crate::ui::{hit, writing};
 
-/// Most columns beside a popup in which nothing can be read.
-const BESIDE_MAX: u16 = 4;
-
 /// Draws a popup; where the cursor is to be comes back.
 pub fn draw(
     state: &UiState,
@@ -111,11 +108,25 @@ fn clear_beside(theme: &Theme, area: Rect, buffer: &mut Buffer) {
             ..area
         },
     ];
-    if sides.iter().all(|side| side.width <= BESIDE_MAX) {
+    if sides.iter().all(|side| side.width <= readers::BESIDE_MAX) {
         for side in sides {
             let side = side.intersection(screen);
             Clear.render(side, buffer);
             buffer.set_style(side, theme.ground);
+        }
+    }
+}
+
+/// Blanks the wide characters that reach from the left below `area`: half of one cannot be drawn, and a terminal would
+/// draw it whole, over the frame.
+fn clear_halves(area: Rect, buffer: &mut Buffer) {
+    let Some(x) = area.x.checked_sub(1).filter(|x| *x >= buffer.area.x) else {
+        return;
+    };
+    for y in area.top()..area.bottom().min(buffer.area.bottom()) {
+        let cell = &mut buffer[(x, y)];
+        if width(cell.symbol()) > 1 {
+            cell.set_symbol(" ");
         }
     }
 }
@@ -128,6 +139,7 @@ pub fn lay(
     area: Rect,
     buffer: &mut Buffer,
 ) -> Rect {
+    clear_halves(area, buffer);
     Clear.render(area, buffer);
     buffer.set_style(area, theme.panel);
     // The mark that closes it may stand behind the title.

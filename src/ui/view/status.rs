@@ -153,6 +153,10 @@ fn left(state: &UiState, theme: &Theme, words: Words, branch: usize) -> Vec<Piec
         };
         out.push(piece(0, text, theme.accent));
     }
+    if let Some(address) = state.key_address() {
+        // It has its place before the first request is sent.
+        out.push(piece(2, format!("key to {}", fit(address, 40)), theme.warn));
+    }
     let Some(setup) = &state.setup else {
         // Where no crew can start, the page says why.
         let is_missing = state.first_page().map(|p| p.weight) == Some(Weight::Missing);
@@ -247,13 +251,11 @@ fn right(state: &UiState, theme: &Theme) -> Vec<Piece> {
     out.push(
         piece(7, fit(&one_line(&setup.model), 32), theme.dim).leads(Hit::Button(Action::Models)),
     );
-    let share = state
-        .agents
-        .get(&state.shown)
-        .and_then(crate::ui::known::agents::AgentView::context_share);
-    if let Some(share) = share {
+    let agent = state.agents.get(&state.shown);
+    if let Some((agent, share)) = agent.and_then(|a| Some((a, a.context_share()?))) {
         let style = if share >= 80 { theme.warn } else { theme.dim };
-        out.push(piece(8, format!("ctx {share}%"), style));
+        let about = if agent.window_is_assumed { "~" } else { "" };
+        out.push(piece(8, format!("ctx {about}{share}%"), style));
     }
     let costs = Hit::Button(Action::Costs);
     let tokens = state.agents.tokens();

@@ -47,9 +47,14 @@ fn part(form: &TaskForm, field: Field, area: Rect, theme: &Theme, buffer: &mut B
     } else {
         (" ", theme.dim)
     };
-    Line::styled(format!("{mark} {}", field.title()), style).render(area, buffer);
     let own = form.part(field);
     let place = writing::words(area);
+    // A line styles its whole row: beside the words it has none of theirs.
+    let names = Rect {
+        width: place.x - area.x,
+        ..area
+    };
+    Line::styled(format!("{mark} {}", field.title()), style).render(names, buffer);
     if own.is_empty() {
         let words = fit(field.example(), usize::from(place.width));
         Line::styled(words, theme.dim).render(place, buffer);
@@ -60,11 +65,11 @@ fn part(form: &TaskForm, field: Field, area: Rect, theme: &Theme, buffer: &mut B
         Line::styled(text.as_str(), theme.text).render(row, buffer);
     }
     // Below the name, where nothing else stands.
-    if area.height > 1 {
+    if names.height > 1 {
         let last = Rect {
-            y: area.bottom() - 1,
+            y: names.bottom() - 1,
             height: 1,
-            ..area
+            ..names
         };
         let words = format!("  {}", window.beyond.words());
         Line::styled(words, theme.dim).render(last, buffer);

@@ -312,9 +312,12 @@ fn figures(
         let share = if share > 99 {
             "99+".into()
         } else {
-            format!("{share:>2}%")
+            format!("{share}%")
         };
-        parts.push(format!("ctx {share}"));
+        let about = if agent.window_is_assumed { "~" } else { "" };
+        // As wide with the mark as without it.
+        let share = format!("{about}{share}");
+        parts.push(format!("ctx{share:>4}"));
     }
     let tokens = agent.usage.total();
     if tokens > 0 && columns >= ROOMY {

@@ -12,6 +12,7 @@ use crate::ui::state::pane::Focus;
 use crate::ui::state::rows::{Does, Pick, first_row};
 use crate::ui::textual::fuzzy;
 use crate::ui::textual::width;
+use crate::ui::writing::answering;
 
 /// Most rows of the list.
 pub const ROWS_MAX: u16 = 8;
@@ -122,7 +123,10 @@ fn names(state: &UiState) -> Vec<Pick> {
             |m| one_line(&m.role),
         )
     };
-    let others = state.present().into_iter().filter(|n| *n != state.shown);
+    // Before an answer its name makes a message of it.
+    let asks = answering::question(state).is_some();
+    let others = state.present().into_iter();
+    let others = others.filter(|n| asks || *n != state.shown);
     let rows = others.map(|name| Pick {
         words: format!("@{name}"),
         marked: Vec::new(),

@@ -317,7 +317,13 @@ impl Composer {
         }
     }
 
-    fn remember(&mut self, text: &str) {
+    /// Takes the history of another composer over.
+    pub fn take_history(&mut self, other: &mut Composer) {
+        self.history = std::mem::take(&mut other.history);
+    }
+
+    /// Puts a text into the history.
+    pub fn remember(&mut self, text: &str) {
         if text.trim().is_empty() || self.history.back().is_some_and(|last| last == text) {
             return;
         }

@@ -1,7 +1,9 @@
 //! Pure: where the text lies that the person writes: in the composer, in a comment, in the fields of a form.
 
+pub(super) mod answering;
 pub(super) mod complete;
 pub(super) mod composer;
+pub(super) mod drafts;
 pub(super) mod filters;
 pub(super) mod line_input;
 pub(super) mod task_form;

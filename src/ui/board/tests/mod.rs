@@ -224,11 +224,13 @@ fn what_is_kept_is_given_up_with_the_board() {
     let board = crate::ui::fixture::board_told(&board(9, &[(1, 2)], 1));
     tell(&mut state, vec![board]);
     assert_eq!((rows(&state).len(), index(&state).len()), (9, 9));
+    // The cursor stayed on its task: both screens look at the first one.
+    press(&mut state, "g");
     let afresh = {
         let mut other = blank(160, 45);
         let board = crate::ui::fixture::board_told(&self::board(9, &[(1, 2)], 1));
         tell(&mut other, vec![ready(), board]);
-        press(&mut other, "esc 3");
+        press(&mut other, "esc 3 g");
         update(&mut other, Msg::Tick { now: state.now });
         pane(&other)
     };

@@ -124,11 +124,12 @@ fn calls_of_the_model_are_told_when_they_fail_wait_or_shorten() {
         cause: "rate limited".into(),
         until: Stamp(story.state.now.0 + 13.0),
         attempt,
+        attempts_max: 8,
     };
     let first = backoff(&story, 1);
     assert_eq!(
         story.does("alice", first),
-        ["▲model alice's call failed: rate limited; attempt 2 in 12 s"]
+        ["▲model alice's call failed: rate limited; attempt 2 of 8 in 12 s"]
     );
     assert_eq!(
         story.does("alice", Activity::Queued { place: 3 }),
@@ -248,7 +249,13 @@ fn jobs_notices_and_branches_are_told_and_lead_to_what_they_are_about() {
             About::Nothing,
         ),
         (
-            EventKind::refused(Asked::Prompt { to: name("bob") }, "bob has shut down"),
+            EventKind::refused(
+                Asked::Prompt {
+                    to: name("bob"),
+                    text: String::new(),
+                },
+                "bob has shut down",
+            ),
             "▲notice refused: bob has shut down",
             About::Nothing,
         ),

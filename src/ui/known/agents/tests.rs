@@ -70,7 +70,8 @@ fn what_those_who_made_room_have_cost_is_not_forgotten() {
     let all = AGENTS_MAX as u64 + 5;
     assert_eq!(agents.known.len(), AGENTS_MAX);
     assert_eq!(agents.tokens(), all * 10);
-    assert_eq!(agents.cost(), Some(34.5));
+    let each = (0..all).map(|_| 0.5);
+    assert_eq!(agents.cost(), Some(each.sum()));
 }
 
 fn counted(total: u64, calls: u64, cost: Option<f64>) -> EventKind {
@@ -82,6 +83,7 @@ fn counted(total: u64, calls: u64, cost: Option<f64>) -> EventKind {
         },
         context: 0,
         window: None,
+        assumed: false,
         cost,
         calls,
     }

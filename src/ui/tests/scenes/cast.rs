@@ -74,6 +74,7 @@ fn activities() -> Vec<Activity> {
             cause: "rate limited".into(),
             until: Stamp(NOON + 600.0),
             attempt: 2,
+            attempts_max: 8,
         },
         Activity::NeedsYou {
             request: RequestKind::Permission,
@@ -166,6 +167,7 @@ pub fn large_team() -> Vec<EventKind> {
             },
             context: tokens.min(199_000),
             window: Some(200_000),
+            assumed: false,
             cost: Some(f64::from(u32::try_from(tokens).unwrap()) * 4e-6),
             calls: tokens / 4_000 + 1,
         });

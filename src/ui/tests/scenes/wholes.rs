@@ -11,7 +11,8 @@ use crate::domain::worktree::CheckedOut;
 use crate::protocol::event::Setup;
 use crate::protocol::{Event, EventKind};
 use crate::ui::fixture::{NOON, blank, busy, busy_events, first_page, press, started, tell, told};
-use crate::ui::guide::first::Weight;
+use crate::ui::guide::first::{Offer, Weight};
+use crate::ui::keymap::Action;
 use crate::ui::replay::Player;
 use crate::ui::{Msg, Seat, UiState, begin_replay, update};
 
@@ -51,6 +52,19 @@ fn replay(width: u16, height: u16) -> UiState {
     begin_replay(&mut state, Player::new(events, 1.0));
     update(&mut state, Msg::Tick { now: Stamp(NOON) });
     press(&mut state, "> . .");
+    state
+}
+
+/// Settings of a project wait for approval, and `a` was pressed.
+fn approve_settings(width: u16, height: u16) -> UiState {
+    let mut state = started(width, height);
+    let mut page = first_page(Weight::Missing);
+    page.offers = vec![Offer::new(
+        Action::ApproveSettings,
+        "approve these settings",
+    )];
+    state.show_first(page);
+    press(&mut state, "esc a");
     state
 }
 
@@ -177,6 +191,7 @@ pub fn scenes() -> Vec<Scene> {
         .at(&[(160, 45)]),
         // Narrow, and so high that two panes have room.
         whole("whole_tall", |width, height| typed(width, height, "esc 4")).at(&[(80, 40)]),
+        Scene::new("popup_approve_settings", Shows::Popup, approve_settings),
         whole("whole_first_run", first_run).at(&[(60, 16), (70, 20), (100, 30), (160, 45)]),
         whole("whole_replay", replay),
         whole("whole_too_small", busy).at(&[(59, 15), (12, 4)]),

@@ -272,6 +272,7 @@ pub fn spending() -> Vec<EventKind> {
         },
         context: 1000,
         window: Some(200_000),
+        assumed: false,
         cost,
         calls,
     };

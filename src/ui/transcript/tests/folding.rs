@@ -285,3 +285,103 @@ mod properties {
         }
     }
 }
+
+#[test]
+fn a_message_is_read_where_it_came_in() {
+    let text = "I finished the parser.\n\nThe second paragraph of it says what is left: the needle, and more words than fit.";
+    let mut all = transcript(&[
+        delta("before"),
+        message("message from alice", text),
+        message("letter from bob", "of an older version"),
+    ]);
+    let folded = lines(&all);
+    assert_eq!(
+        folded[1..],
+        [
+            "✉ message from alice · I finished the p…",
+            "✉ message from bob · of an older version"
+        ]
+    );
+    all.select_prev();
+    all.select_prev();
+    all.toggle_selected();
+    let open = lines(&all).join("\n");
+    assert!(
+        open.contains("  I finished the parser.") && open.contains("the needle"),
+        "{open}"
+    );
+    assert_eq!(copied(&all).unwrap(), format!("message from alice\n{text}"));
+    all.toggle_selected();
+    assert_eq!(lines(&all), folded);
+}
+
+#[test]
+fn words_inside_a_folded_message_are_found() {
+    let mut all = transcript(&[message("message from alice", "one\ntwo\nthe needle")]);
+    all.begin_search();
+    all.write_search(|line: &mut LineInput| line.insert("needle"), view(40, 30));
+    assert_eq!(all.found(), (1, 1));
+    let open = lines(&all).join("\n");
+    assert!(open.contains("the needle"), "{open}");
+}
+
+/// A question that was answered.
+fn asked(answer: &str) -> Vec<EventKind> {
+    let question = "Which database shall the service use, given that it has one writer?";
+    let call = CallId("ask".into());
+    vec![
+        EventKind::ToolStarted {
+            agent: bob(),
+            call: call.clone(),
+            tool: "ask_user".into(),
+            on: question.into(),
+            input: json!({"question": question}),
+        },
+        EventKind::ToolFinished {
+            agent: bob(),
+            call,
+            tool: "ask_user".into(),
+            outcome: Outcome::Ok,
+            output: answer.into(),
+            diff: String::new(),
+            took_ms: 10,
+        },
+    ]
+}
+
+#[test]
+fn the_users_answer_is_read_in_full_below_the_question() {
+    let answer = "SQLite is simpler: one file, no server, and the one writer is all that we need.";
+    let mut all = transcript(&asked(&format!("The person answers: {answer}")));
+    let rows = lines(&all);
+    assert!(rows[0].starts_with("✓ ask_user Which database"), "{rows:?}");
+    let words: Vec<&str> = rows[1..]
+        .iter()
+        .flat_map(|r| r.split_whitespace())
+        .collect();
+    assert_eq!(words.join(" "), format!("› {answer}"));
+    all.select_prev();
+    all.toggle_selected();
+    let open = lines(&all);
+    let words: Vec<&str> = open[1..]
+        .iter()
+        .flat_map(|r| r.split_whitespace())
+        .collect();
+    let words = words.join(" ");
+    assert!(words.contains("given that it has one writer?"), "{words}");
+    assert!(words.ends_with(&format!("› {answer}")), "{words}");
+}
+
+#[test]
+fn many_questions_keep_their_answers_in_view() {
+    let mut events = Vec::new();
+    for _ in 0..4 {
+        events.extend(asked("The person answers: yes"));
+    }
+    let rows = lines(&transcript(&events));
+    assert_eq!(
+        rows.iter().filter(|r| r.trim() == "› yes").count(),
+        4,
+        "{rows:?}"
+    );
+}

@@ -28,7 +28,7 @@ fn a_conversation() {
         ),
         started("2", "edit_file", "add.py"),
         finished("2", Outcome::Ok, "Edited add.py", DIFF),
-        injected("letter from alice: 中文 too"),
+        injected("message from alice: 中文 too"),
         injected("claimed task #3: Write the docs"),
         notice(Level::Warn, "the server is slow"),
         said("Done: `a - b` was `a + b`."),

@@ -236,7 +236,7 @@ fn draw_node(
         return;
     };
     let standing = index.standing(at);
-    let (shape, style) = if board::is_to_merge(state, task) {
+    let (shape, style) = if board::is_unmerged(state, task) {
         (board::UNMERGED, theme.accent)
     } else {
         look::standing(standing, theme)

@@ -37,7 +37,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let room = usize::from(area.width).saturating_sub(width(&name) + 9);
     let used: usize = below.iter().map(|s| width(&s.content)).sum();
     let titles = Titles {
-        aside: counts(&index, board::to_merge(state).len(), room, theme),
+        aside: counts(&index, board::unmerged(state).len(), room, theme),
         name,
         foot: progress::spans(
             &index,
@@ -89,8 +89,8 @@ fn title(state: &UiState, shown: &Shown) -> String {
     }
 }
 
-/// How many tasks stand where, and how many wait to be merged, in at most `room` columns: with words they are the legend of the shapes.
-fn counts(index: &Index, to_merge: usize, room: usize, theme: &Theme) -> Vec<Span<'static>> {
+/// How many tasks stand where, and how many are not merged, in at most `room` columns: with words they are the legend of the shapes.
+fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Span<'static>> {
     let total = index.len();
     let done = index.count(Standing::Done);
     let mut long = Vec::new();
@@ -113,12 +113,12 @@ fn counts(index: &Index, to_merge: usize, room: usize, theme: &Theme) -> Vec<Spa
         }
     }
     let mut last = Vec::new();
-    if to_merge > 0 {
+    if unmerged > 0 {
         let shape = board::UNMERGED;
-        long.push(Span::styled(format!("{shape} {to_merge} "), theme.accent));
+        long.push(Span::styled(format!("{shape} {unmerged} "), theme.accent));
         long.push(Span::styled("to merge  ", theme.dim));
         middle.extend_from_slice(&long[long.len().saturating_sub(2)..]);
-        let brief = Span::styled(format!("{shape} {to_merge}  "), theme.accent);
+        let brief = Span::styled(format!("{shape} {unmerged}  "), theme.accent);
         short.push(brief.clone());
         last.push(brief);
     }

@@ -1,0 +1,183 @@
+//! Measures how well a model works with crewdeck's tools: runs the tasks in `evals/tasks/` and prints a table.
+//! `evals/README.md` has the commands.
+
+mod run;
+mod task;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+
+use run::RunResult;
+use task::{EvalTask, Workspace};
+
+/// Run the eval tasks with a model and print the results as a Markdown table
+#[derive(Parser)]
+struct Options {
+    /// Run only tasks of this kind or name; can be given more than once
+    #[arg(long, value_name = "KIND|NAME")]
+    only: Vec<String>,
+    /// Run each task this many times
+    #[arg(long, default_value_t = 1)]
+    repeat: u32,
+    /// Time limit of a run, in seconds
+    #[arg(long, default_value_t = 300)]
+    limit: u64,
+    /// The crewdeck to test; the one that was built with this program if missing
+    #[arg(long, value_name = "FILE")]
+    crewdeck: Option<PathBuf>,
+    /// Play the control rules of each task with the scripted model in place of a real one
+    #[arg(long)]
+    control: bool,
+    /// Print the names and kinds of the tasks and exit
+    #[arg(long)]
+    list: bool,
+    /// Options of `crewdeck run`, such as --provider, --base-url and --model
+    #[arg(last = true)]
+    passed_on: Vec<String>,
+}
+
+/// A finished run and its grade.
+struct Graded {
+    name: String,
+    kind: String,
+    run: RunResult,
+    /// Why the task is not solved.
+    reason: Option<String>,
+}
+
+fn main() -> Result<()> {
+    let options = Options::parse();
+    let mut tasks = task::tasks_of_checkout()?;
+    for wanted in &options.only {
+        if !tasks.iter().any(|t| t.name == *wanted || t.kind == *wanted) {
+            bail!("no task has the name or kind {wanted}: --list prints them");
+        }
+    }
+    if !options.only.is_empty() {
+        tasks.retain(|t| options.only.contains(&t.name) || options.only.contains(&t.kind));
+    }
+    let mut out = std::io::stdout().lock();
+    if options.list {
+        for task in &tasks {
+            writeln!(out, "{:<10} {}", task.kind, task.name)?;
+        }
+        return Ok(());
+    }
+    let crewdeck = match &options.crewdeck {
+        Some(path) => path
+            .canonicalize()
+            .with_context(|| path.display().to_string())?,
+        None => built_crewdeck()?,
+    };
+    writeln!(
+        out,
+        "| task | kind | done | calls | failed tool calls | tokens in | tokens out | seconds | reason |"
+    )?;
+    writeln!(out, "|---|---|---|---|---|---|---|---|---|")?;
+    let mut results = Vec::new();
+    for task in &tasks {
+        for _ in 0..options.repeat {
+            let graded = run_and_grade(&options, &crewdeck, task)?;
+            write_row(&mut out, &graded)?;
+            out.flush()?;
+            results.push(graded);
+        }
+    }
+    write_summary(&mut out, &results)?;
+    Ok(())
+}
+
+/// The program beside this one: cargo puts examples one directory below it.
+fn built_crewdeck() -> Result<PathBuf> {
+    let this = std::env::current_exe()?;
+    let profile = this
+        .ancestors()
+        .nth(2)
+        .context("this program has no directory")?;
+    let crewdeck = profile.join("crewdeck");
+    if !crewdeck.exists() {
+        bail!(
+            "{} does not exist: run `cargo build --release`, or pass --crewdeck",
+            crewdeck.display()
+        );
+    }
+    Ok(crewdeck)
+}
+
+fn run_and_grade(options: &Options, crewdeck: &std::path::Path, task: &EvalTask) -> Result<Graded> {
+    let workspace = Workspace::create(task)?;
+    let mut passed_on = options.passed_on.clone();
+    if options.control {
+        passed_on.push(format!("--provider={}", workspace.control_provider(task)?));
+    }
+    let limit = Duration::from_secs(options.limit);
+    let run = run::run(crewdeck, task, &workspace, &passed_on, limit)?;
+    let graded = workspace.grade(task, crewdeck, &run.answer)?;
+    Ok(Graded {
+        name: task.name.clone(),
+        kind: task.kind.clone(),
+        // A run that failed or hit the limit can still have solved the task; the table shows both.
+        reason: graded.map(|reason| run.failure.clone().unwrap_or(reason)),
+        run,
+    })
+}
+
+fn write_row(out: &mut impl Write, graded: &Graded) -> Result<()> {
+    let Graded {
+        name,
+        kind,
+        run,
+        reason,
+    } = graded;
+    let done = if reason.is_none() { "yes" } else { "no" };
+    let reason = reason.as_deref().unwrap_or_default().replace('|', "/");
+    writeln!(
+        out,
+        "| {name} | {kind} | {done} | {} | {} | {} | {} | {:.0} | {reason} |",
+        run.model_calls, run.failed_tool_calls, run.input_tokens, run.output_tokens, run.seconds,
+    )?;
+    Ok(())
+}
+
+/// A row for each kind and one for all.
+fn write_summary(out: &mut impl Write, results: &[Graded]) -> Result<()> {
+    let mut kinds: Vec<&str> = results.iter().map(|graded| graded.kind.as_str()).collect();
+    kinds.dedup();
+    writeln!(
+        out,
+        "\n| kind | done | calls | failed tool calls | tokens in | tokens out | seconds |\n|---|---|---|---|---|---|---|"
+    )?;
+    let rows = kinds.into_iter().map(Some).chain([None]);
+    for kind in rows {
+        let of_kind: Vec<_> = results
+            .iter()
+            .filter(|graded| kind.is_none_or(|kind| graded.kind == kind))
+            .collect();
+        let sum = |figure: fn(&RunResult) -> u64| {
+            of_kind
+                .iter()
+                .map(|graded| figure(&graded.run))
+                .sum::<u64>()
+        };
+        let done = of_kind
+            .iter()
+            .filter(|graded| graded.reason.is_none())
+            .count();
+        let seconds: f64 = of_kind.iter().map(|graded| graded.run.seconds).sum();
+        writeln!(
+            out,
+            "| {} | {done} of {} | {} | {} | {} | {} | {seconds:.0} |",
+            kind.unwrap_or("all"),
+            of_kind.len(),
+            sum(|run| run.model_calls),
+            sum(|run| run.failed_tool_calls),
+            sum(|run| run.input_tokens),
+            sum(|run| run.output_tokens),
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! The model that agents call, and how much it can hold.
+
+use std::sync::{Arc, RwLock};
+
+use crate::domain::usage::Price;
+use crate::model::{Model, Window, window};
+
+/// The model that agents call; replaced while they run when the user chooses another.
+#[derive(Clone)]
+pub struct Engine {
+    /// The wire.
+    pub model: Arc<dyn Model>,
+    /// The model's name.
+    pub name: String,
+    /// The tokens that it can hold, where the settings or a script say it.
+    pub window: Option<u64>,
+    /// What its tokens cost, where known.
+    pub price: Option<Price>,
+    /// Most tokens of one answer.
+    pub max_tokens: u32,
+}
+
+impl Engine {
+    /// The model's window: as set, else as its server has listed it, else as its family is known for.
+    pub fn known_window(&self) -> Option<Window> {
+        let set = self.window.map(Window::known);
+        set.or_else(|| self.model.listed_window(&self.name))
+            .or_else(|| window::assumed(&self.name))
+    }
+}
+
+/// The engine in use, shared by the team.
+pub type EngineSlot = Arc<RwLock<Engine>>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Delta, ModelError, ModelRequest};
+    use futures::future::BoxFuture;
+    use futures::stream::BoxStream;
+    use futures::{FutureExt, StreamExt, stream};
+    use pretty_assertions::assert_eq;
+
+    /// A server whose list told this window.
+    struct Listing(Option<Window>);
+
+    impl Model for Listing {
+        fn call(&self, _: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>> {
+            stream::empty().boxed()
+        }
+
+        fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>> {
+            async { Ok(Vec::new()) }.boxed()
+        }
+
+        fn listed_window(&self, _: &str) -> Option<Window> {
+            self.0
+        }
+    }
+
+    #[test]
+    fn setting_wins_over_the_list_and_the_list_over_the_name() {
+        let told = Some(Window::known(64_000));
+        let by_name = Window {
+            tokens: 200_000,
+            is_assumed: true,
+        };
+        for (set, listed, name, expected) in [
+            (
+                Some(8_000),
+                told,
+                "claude-opus-4",
+                Some(Window::known(8_000)),
+            ),
+            (None, told, "claude-opus-4", told),
+            (None, None, "claude-opus-4", Some(by_name)),
+            (None, None, "my-own", None),
+        ] {
+            let engine = Engine {
+                model: Arc::new(Listing(listed)),
+                name: name.into(),
+                window: set,
+                price: None,
+                max_tokens: 1000,
+            };
+            assert_eq!(engine.known_window(), expected, "{set:?} {listed:?} {name}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What a permission request says. A short call is shown as it is, with the reason below. Of a long one the reason and
+//! the parts that it is asked about come first: its end may be far below, and that is where one hides something. Pure.
+
+use serde_json::Value;
+
+use super::calls::SHOWN_MAX;
+use crate::domain::text::{clip, head_and_tail, one_line};
+use crate::tools::Tool;
+
+/// Most characters and lines of a command that is short.
+const SHORT_CHARS: usize = 240;
+const SHORT_LINES: usize = 4;
+/// Most parts of a command that are quoted, and the longest of them in characters.
+const PARTS_MAX: usize = 5;
+const PART_MAX: usize = 400;
+
+/// The body of the request: the tool, its whole input, bounded, and why it is asked about.
+pub fn body(tool: &Tool, input: &Value, why: &str, parts: &[String]) -> String {
+    let text = match input.get("command").and_then(Value::as_str) {
+        Some(command) => format!("$ {command}"),
+        None => serde_json::to_string_pretty(input).unwrap_or_default(),
+    };
+    let name = tool.name;
+    if text.chars().count() <= SHORT_CHARS && text.lines().count() <= SHORT_LINES {
+        return format!("{name}\n{text}\n\n{why}");
+    }
+    let mut out = format!("{name}, asked about because {}\n", one_line(why));
+    for part in parts.iter().take(PARTS_MAX) {
+        out.push_str(&format!("  it runs: {}\n", clip(&one_line(part), PART_MAX)));
+    }
+    if let Some(more) = parts.len().checked_sub(PARTS_MAX).filter(|more| *more > 0) {
+        out.push_str(&format!("  and {more} more parts of that kind\n"));
+    }
+    out.push_str("The whole of it:\n");
+    out.push_str(&head_and_tail(&text, SHOWN_MAX));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::table;
+    use serde_json::json;
+
+    fn card(command: &str) -> String {
+        let tool = table::find("bash").unwrap();
+        let parts = ["rm -rf /srv/data".to_string()];
+        body(
+            tool,
+            &json!({ "command": command }),
+            "it deletes files",
+            &parts,
+        )
+    }
+
+    #[test]
+    fn a_short_command_stands_before_its_reason() {
+        assert_eq!(card("rm -rf x"), "bash\n$ rm -rf x\n\nit deletes files");
+    }
+
+    #[test]
+    fn what_is_cut_from_a_card_is_marked_as_cut() {
+        use crate::domain::text::bytes_cut;
+        let long = "x".repeat(2 * SHOWN_MAX);
+        assert!(bytes_cut(&card(&long)) > SHOWN_MAX / 2);
+        assert_eq!(bytes_cut(&card(&long[..SHOWN_MAX / 2])), 0);
+        let tool = table::find("write_file").unwrap();
+        let card = body(tool, &json!({ "path": "x", "content": long }), "why", &[]);
+        assert!(bytes_cut(&card) > SHOWN_MAX / 2);
+    }
+
+    #[test]
+    fn a_long_command_stands_behind_its_dangerous_part() {
+        for hiding in ["\n".repeat(300), format!("# {}\n", "x".repeat(3000))] {
+            let card = card(&format!("echo hello {hiding}rm -rf /srv/data"));
+            let begin = "bash, asked about because it deletes files\n  it runs: rm -rf /srv/data\nThe whole of it:\n$ echo hello";
+            assert!(card.starts_with(begin), "{card}");
+        }
+    }
+}

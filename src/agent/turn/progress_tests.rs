@@ -1,0 +1,185 @@
+//! Step tables of a turn that compacts its conversation and gets nowhere.
+
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::agent::compact::{Budget, Keep};
+use crate::domain::chat::{self, Outcome, ToolCall};
+use crate::domain::ids::CallId;
+use crate::domain::usage::Usage;
+
+fn reply(blocks: Vec<Block>, tokens: u64) -> Input {
+    Input::Replied(Reply {
+        blocks,
+        stop: StopReason::EndTurn,
+        usage: Usage {
+            input: tokens,
+            ..Usage::default()
+        },
+    })
+}
+
+fn turn() -> Turn {
+    let mut turn = Turn::new(Limits::default());
+    let budget = Budget {
+        window: 1000,
+        compact_at: 80,
+    };
+    turn.set_budget(budget, 0);
+    turn.step(Input::Say(vec![Block::text("go")]));
+    assert_eq!(turn.step(Input::Mail(vec![])).last(), Some(&Effect::Call));
+    turn
+}
+
+/// The model makes one call; the answer takes `tokens`, the call gives `result`.
+fn round(turn: &mut Turn, result: &str, tokens: u64) -> Vec<Effect> {
+    call(turn, "bash", json!({}), result, tokens)
+}
+
+/// The same with a tool and its input.
+fn call(turn: &mut Turn, name: &str, input: Value, result: &str, tokens: u64) -> Vec<Effect> {
+    let call = ToolCall {
+        id: CallId("a".into()),
+        name: name.into(),
+        input,
+        broken: None,
+    };
+    turn.step(reply(vec![Block::ToolCall(call)], tokens));
+    turn.step(Input::ToolDone {
+        call: CallId("a".into()),
+        content: result.into(),
+        outcome: Outcome::Ok,
+    })
+}
+
+/// The summary that was asked for is written, while files, board and messages are in the state `work`.
+fn summary(turn: &mut Turn, work: Option<u64>) -> Vec<Effect> {
+    let effects = turn.step(reply(vec![Block::text("so far")], 900));
+    assert_eq!(effects, vec![Effect::Archive]);
+    turn.step(Input::Archived(Box::new(Keep {
+        work,
+        ..Keep::default()
+    })))
+}
+
+/// Two rounds with other results each time, and then a compaction.
+fn cycle(turn: &mut Turn, nth: usize, work: Option<u64>) -> Vec<Effect> {
+    round(turn, &format!("{nth} one"), 100);
+    turn.step(Input::Mail(vec![]));
+    round(turn, &format!("{nth} two"), 900);
+    let effects = turn.step(Input::Mail(vec![]));
+    assert!(
+        matches!(effects.last(), Some(Effect::Summarise(_))),
+        "{effects:?}"
+    );
+    summary(turn, work)
+}
+
+fn stopped(effects: &[Effect]) -> &str {
+    match effects.last() {
+        Some(Effect::End(TurnEnd::Stopped { why })) => why,
+        _ => panic!("{effects:?}"),
+    }
+}
+
+#[test]
+fn two_compactions_without_a_change_end_the_turn() {
+    let mut turn = turn();
+    assert_eq!(cycle(&mut turn, 1, Some(7)).last(), Some(&Effect::Call));
+    let effects = cycle(&mut turn, 2, Some(7));
+    assert!(stopped(&effects).contains("compacted twice"), "{effects:?}");
+    let told = effects
+        .iter()
+        .any(|e| matches!(e, Effect::Notice(Level::Warn, text) if text.contains("Turn ended")));
+    assert!(told, "{effects:?}");
+    assert!(turn.is_resting());
+    assert_eq!(chat::check(&turn.messages()), Ok(()));
+    // The agent can be spoken to, and what it did counts anew.
+    assert_eq!(
+        turn.step(Input::Say(vec![Block::text("go on")])),
+        vec![Effect::CheckMail]
+    );
+    assert_eq!(turn.step(Input::Mail(vec![])).last(), Some(&Effect::Call));
+    assert_eq!(chat::check(&turn.messages()), Ok(()));
+    assert_eq!(cycle(&mut turn, 3, Some(7)).last(), Some(&Effect::Call));
+}
+
+#[test]
+fn a_change_between_compactions_lets_the_turn_go_on() {
+    let mut turn = turn();
+    for nth in 0..10 {
+        let effects = cycle(&mut turn, nth, Some(nth as u64));
+        assert_eq!(effects.last(), Some(&Effect::Call), "{nth}");
+    }
+    // Where the state is not known nothing is concluded from it.
+    for nth in 10..14 {
+        let effects = cycle(&mut turn, nth, None);
+        assert_eq!(effects.last(), Some(&Effect::Call), "{nth}");
+    }
+}
+
+#[test]
+fn a_message_between_compactions_lets_the_turn_go_on() {
+    let mut turn = turn();
+    cycle(&mut turn, 1, Some(7));
+    turn.step(Input::Say(vec![Block::text("look at b too")]));
+    assert_eq!(cycle(&mut turn, 2, Some(7)).last(), Some(&Effect::Call));
+    round(&mut turn, "three", 100);
+    turn.step(Input::Mail(vec![Block::text("<inbox>news</inbox>")]));
+    assert_eq!(cycle(&mut turn, 3, Some(7)).last(), Some(&Effect::Call));
+    stopped(&cycle(&mut turn, 4, Some(7)));
+}
+
+#[test]
+fn a_compaction_that_the_user_wants_is_not_counted() {
+    let mut turn = turn();
+    cycle(&mut turn, 1, Some(7));
+    let focus = "the tests".to_string();
+    turn.step(Input::Compact { focus });
+    round(&mut turn, "x", 100);
+    turn.step(Input::Mail(vec![]));
+    assert_eq!(summary(&mut turn, Some(7)).last(), Some(&Effect::Call));
+    // One that the model wants is.
+    cycle(&mut turn, 2, Some(7));
+    let focus = "the tests".to_string();
+    turn.step(Input::OwnCompaction { focus });
+    round(&mut turn, "y", 100);
+    turn.step(Input::Mail(vec![]));
+    stopped(&summary(&mut turn, Some(7)));
+}
+
+#[test]
+fn calls_from_before_a_compaction_count_as_repeated() {
+    let mut turn = turn();
+    let mut effects = Vec::new();
+    // Of every third round of twelve there are four: the rounds before the last compaction make the fifth.
+    for nth in 0..6 {
+        for other in 0..2 {
+            round(&mut turn, &format!("{nth} {other}"), 100);
+            turn.step(Input::Mail(vec![]));
+        }
+        effects = round(&mut turn, "the same", 900);
+        if turn.is_resting() {
+            break;
+        }
+        turn.step(Input::Mail(vec![]));
+        summary(&mut turn, Some(nth));
+    }
+    assert!(stopped(&effects).contains("5 times"), "{effects:?}");
+}
+
+#[test]
+fn reading_new_files_between_compactions_is_progress() {
+    let mut turn = turn();
+    let read = |turn: &mut Turn, path: &str| {
+        call(turn, "read_file", json!({ "path": path }), "text", 900);
+        turn.step(Input::Mail(vec![]));
+        summary(turn, Some(7))
+    };
+    for path in ["a", "b", "c", "d"] {
+        assert_eq!(read(&mut turn, path).last(), Some(&Effect::Call), "{path}");
+    }
+    // The model has forgotten them and begins again.
+    assert!(stopped(&read(&mut turn, "a")).contains("nothing new was read"));
+}

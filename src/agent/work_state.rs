@@ -1,0 +1,164 @@
+//! A fingerprint of what an agent's work shows in: files, commits, board and messages. Taken at compactions only.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use ignore::WalkBuilder;
+
+use crate::domain::folders::is_kept;
+
+/// Most files that are looked at.
+const FILES_MAX: usize = 100_000;
+/// Most bytes of files that are read; of what lies beyond, size and time count.
+const BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// How coarse the times of files may be.
+const COARSE: Duration = Duration::from_secs(2);
+
+/// The state of files below `workdir` that git does not ignore, of its commits, and of the crew's board, messages and
+/// requests below `root`. Files that changed after `since` count by their content: one that is written again with what it
+/// held has not changed.
+pub fn work_state(root: &Path, workdir: &Path, since: SystemTime) -> u64 {
+    let mut hash = DefaultHasher::new();
+    let since = since.checked_sub(COARSE).unwrap_or(since);
+    let mut left = BYTES_MAX;
+    let walk = WalkBuilder::new(workdir)
+        .hidden(false)
+        .follow_links(false)
+        .require_git(false)
+        .filter_entry(|e| !is_kept(&e.file_name().to_string_lossy()))
+        .sort_by_file_name(std::cmp::Ord::cmp)
+        .build();
+    for entry in walk.flatten().take(FILES_MAX) {
+        if !entry.file_type().is_some_and(|t| t.is_file()) {
+            continue;
+        }
+        let path = entry.path();
+        path.hash(&mut hash);
+        let Ok(meta) = entry.metadata() else { continue };
+        meta.len().hash(&mut hash);
+        let is_old = meta.modified().is_ok_and(|at| at < since);
+        if is_old {
+            continue;
+        }
+        // What is too much to read counts by its time.
+        let bytes = (meta.len() <= left).then(|| std::fs::read(path).ok());
+        match bytes.flatten() {
+            Some(bytes) => {
+                left -= meta.len();
+                bytes.hash(&mut hash);
+            }
+            None => meta.modified().ok().hash(&mut hash),
+        }
+    }
+    // One line for each commit, merge and checkout.
+    if let Ok(git) = git_folder(workdir) {
+        stamp(&git.join("logs/HEAD")).hash(&mut hash);
+    }
+    for folder in [".tasks", ".team/inbox", ".team/requests"] {
+        for file in state_files(&root.join(folder)) {
+            file.hash(&mut hash);
+            stamp(&file).hash(&mut hash);
+        }
+    }
+    hash.finish()
+}
+
+/// The size and the time of a file.
+fn stamp(path: &Path) -> Option<(u64, Option<SystemTime>)> {
+    let meta = std::fs::metadata(path).ok()?;
+    Some((meta.len(), meta.modified().ok()))
+}
+
+/// The records in a folder of the crew; its locks and cursors tell nothing.
+fn state_files(folder: &Path) -> Vec<PathBuf> {
+    let is_record = |path: &Path| {
+        let is_hidden = |name: &str| name.starts_with('.');
+        path.extension()
+            .is_some_and(|e| e == "json" || e == "jsonl")
+            && !path
+                .file_name()
+                .is_some_and(|n| is_hidden(&n.to_string_lossy()))
+    };
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| is_record(path))
+        .collect();
+    files.sort();
+    files
+}
+
+/// The git folder of a work directory; a worktree names it in a file.
+fn git_folder(workdir: &Path) -> io::Result<PathBuf> {
+    let git = workdir.join(".git");
+    if git.is_dir() {
+        return Ok(git);
+    }
+    let named = std::fs::read_to_string(&git)?;
+    let named = named.trim().trim_start_matches("gitdir:").trim();
+    Ok(workdir.join(named))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn only_what_changes_makes_another_state() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        let write = |path: &str, text: &str| {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let state = || work_state(root, root, SystemTime::UNIX_EPOCH);
+        write(".gitignore", "target\n");
+        write("src/a.rs", "one");
+        write(".tasks/task_1.json", "{}");
+        let first = state();
+        assert_eq!(state(), first);
+        // Written again, ignored, of the session alone.
+        write("src/a.rs", "one");
+        write("target/out", "built");
+        write(".transcripts/lead.jsonl", "words");
+        write(".crewdeck/sessions/1/journal.jsonl", "words");
+        write(".team/inbox/.lead.lock", "1");
+        assert_eq!(state(), first);
+        let mut last = first;
+        for (path, text) in [
+            ("src/a.rs", "two"),
+            ("src/b.rs", "one"),
+            (".tasks/task_2.json", "{}"),
+            (".team/inbox/lead.jsonl", "{}\n"),
+            (".team/requests/1.json", "{}"),
+            (".git/logs/HEAD", "commit\n"),
+        ] {
+            write(path, text);
+            let now = state();
+            assert_ne!(now, last, "{path}");
+            last = now;
+        }
+        fs::remove_file(root.join("src/b.rs")).unwrap();
+        assert_ne!(state(), last);
+    }
+
+    #[test]
+    fn a_worktree_names_its_git_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let work = dir.path().join("work");
+        fs::create_dir(&work).unwrap();
+        fs::write(work.join(".git"), "gitdir: ../main/.git/worktrees/work\n").unwrap();
+        let before = work_state(dir.path(), &work, SystemTime::UNIX_EPOCH);
+        let logs = dir.path().join("main/.git/worktrees/work/logs");
+        fs::create_dir_all(&logs).unwrap();
+        fs::write(logs.join("HEAD"), "commit\n").unwrap();
+        let after = work_state(dir.path(), &work, SystemTime::UNIX_EPOCH);
+        assert_ne!(before, after);
+    }
+}

@@ -1,0 +1,99 @@
+//! `crewdeck trust`: shows the settings of a project that need approval, and remembers what the user decides.
+
+use std::io::{BufRead, IsTerminal, Read, Write};
+
+use anyhow::{Result, bail};
+
+use super::headless::eprint_line;
+use super::{NOTHING, root};
+use crate::cli::Global;
+use crate::cli::trust::Trust;
+use crate::config::{self, Decision, PROJECT_FILE, Project, Sensitive};
+
+/// Runs the verb. The exit code comes back.
+///
+/// # Errors
+/// The settings are wrong, nobody is there to ask, or the decision cannot be written.
+pub fn main(global: &Global, options: Trust) -> Result<u8> {
+    let (found, now) = match config::load(&root(global)?)?.project {
+        Project::Harmless => {
+            eprint_line(&format!(
+                "crewdeck: no setting of {PROJECT_FILE} needs your approval"
+            ));
+            return Ok(NOTHING);
+        }
+        Project::Approved(found) => (found, "approved"),
+        Project::Ignored(found) => (found, "ignored"),
+        Project::Waiting(found) => (found, "not decided"),
+    };
+    let mut out = std::io::stdout().lock();
+    writeln!(
+        out,
+        "{} ({now}) sets:",
+        found.root.join(PROJECT_FILE).display()
+    )?;
+    for line in &found.lines {
+        writeln!(out, "  {}\n      {}", line.text, line.effect)?;
+    }
+    let (question, done, decision) = match (options.ignore, options.forget) {
+        (false, false) => (
+            "Approve exactly these settings for this directory? [y/N] ",
+            "approved; a change of the file asks again",
+            Some(Decision::Approved),
+        ),
+        (true, false) => (
+            "Go on without them in this directory? [y/N] ",
+            "ignored; a change of the file asks again",
+            Some(Decision::Ignored),
+        ),
+        (_, true) => (
+            "Forget what was decided about them? [y/N] ",
+            "forgotten: crewdeck asks again",
+            None,
+        ),
+    };
+    if !options.yes {
+        if !std::io::stdin().is_terminal() {
+            bail!("nobody is here to ask: read the settings above, then crewdeck trust --yes");
+        }
+        write!(out, "{question}")?;
+        out.flush()?;
+        let mut answer = String::new();
+        std::io::stdin().lock().take(64).read_line(&mut answer)?;
+        if !matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+            writeln!(out, "Nothing was changed.")?;
+            return Ok(0);
+        }
+    }
+    if let Some(notice) = found.decide(decision)? {
+        eprint_line(&format!("crewdeck: {notice}"));
+    }
+    writeln!(out, "{done}")?;
+    Ok(0)
+}
+
+/// Checks that `run` may start with what was decided about the project's settings; says so where it goes on without them.
+///
+/// # Errors
+/// Nothing was decided: names the settings and the command.
+pub fn check(project: &Project) -> Result<()> {
+    match project {
+        Project::Harmless | Project::Approved(_) => Ok(()),
+        Project::Ignored(found) => {
+            eprint_line(&format!("crewdeck: {}", without(found)));
+            Ok(())
+        }
+        Project::Waiting(found) => bail!(
+            "{PROJECT_FILE} of this project sets {}, which needs your approval: read and approve it with crewdeck trust, or go on without it with crewdeck trust --ignore",
+            found.names()
+        ),
+    }
+}
+
+/// That settings do not apply.
+pub fn without(found: &Sensitive) -> String {
+    format!(
+        "{} of {PROJECT_FILE} do not apply here: you decided to ignore them (crewdeck trust changes that)",
+        found.names()
+    )
+}

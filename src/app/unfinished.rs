@@ -1,0 +1,176 @@
+//! What a headless run leaves unfinished: open tasks, and teammates that stopped before their work was done.
+
+use std::collections::BTreeMap;
+
+use crate::domain::graph::TaskGraph;
+use crate::domain::ids::Name;
+use crate::domain::task::{Task, TaskStatus};
+use crate::domain::team::Activity;
+use crate::domain::text::{clip, one_line};
+use crate::protocol::event::{EventKind, TurnEnd};
+
+/// Most tasks, and most teammates, that are named.
+const NAMED_MAX: usize = 5;
+/// Most characters of a subject or a reason.
+const WORDS_MAX: usize = 120;
+
+/// The teammates that are stuck, each with the reason.
+#[derive(Debug, Default)]
+pub struct Unfinished {
+    stuck: BTreeMap<Name, String>,
+}
+
+impl Unfinished {
+    /// Takes an event in.
+    pub fn hear(&mut self, event: &EventKind) {
+        match event {
+            EventKind::TurnEnded { agent, end } => match end {
+                TurnEnd::Failed { error, .. } => self.stop(agent, error),
+                TurnEnd::Stopped { why } => self.stop(agent, why),
+                TurnEnd::Done | TurnEnd::Interrupted => self.go_on(agent),
+            },
+            EventKind::ActivityChanged { agent, activity } => match activity {
+                Activity::Stuck { why } | Activity::Failed { why } => self.stop(agent, why),
+                Activity::Thinking
+                | Activity::Compacting
+                | Activity::Tool { .. }
+                | Activity::Gone => self.go_on(agent),
+                Activity::Idle
+                | Activity::Backoff { .. }
+                | Activity::Queued { .. }
+                | Activity::NeedsYou { .. } => {}
+            },
+            _ => {}
+        }
+    }
+
+    /// The run ends with the lead, and a subagent reports to the agent that started it.
+    fn stop(&mut self, agent: &Name, why: &str) {
+        if !agent.is_lead() && agent.parent().is_none() {
+            let why = clip(&one_line(why), WORDS_MAX);
+            self.stuck.insert(agent.clone(), why);
+        }
+    }
+
+    fn go_on(&mut self, agent: &Name) {
+        self.stuck.remove(agent);
+    }
+
+    /// What is open on the board and who is stuck, in one line; `None`: all is done.
+    pub fn words(&self, board: &TaskGraph) -> Option<String> {
+        let open: Vec<&Task> = board
+            .tasks()
+            .filter(|task| task.status != TaskStatus::Completed)
+            .collect();
+        let mut parts = Vec::new();
+        if !open.is_empty() {
+            let count = match open.len() {
+                1 => "1 open task".to_string(),
+                n => format!("{n} open tasks"),
+            };
+            parts.push(format!("{count}: {}", named(open.into_iter().map(task))));
+        }
+        if !self.stuck.is_empty() {
+            let stuck = self
+                .stuck
+                .iter()
+                .map(|(name, why)| format!("{name} ({why})"));
+            let what = if self.stuck.len() == 1 {
+                "stuck teammate"
+            } else {
+                "stuck teammates"
+            };
+            parts.push(format!("{what}: {}", named(stuck)));
+        }
+        (!parts.is_empty()).then(|| {
+            format!(
+                "the run ended with {}. Look with crewdeck task list, go on with crewdeck run --resume \"…\"",
+                parts.join("; ")
+            )
+        })
+    }
+}
+
+fn task(task: &Task) -> String {
+    let subject = clip(&one_line(&task.subject), WORDS_MAX);
+    if task.owner.is_empty() {
+        format!("{} {subject}", task.id)
+    } else {
+        format!("{} {subject} (@{})", task.id, one_line(&task.owner))
+    }
+}
+
+/// The first of a list, and how many more there are.
+fn named(all: impl Iterator<Item = String>) -> String {
+    let mut names: Vec<String> = all.collect();
+    let more = names.len().saturating_sub(NAMED_MAX);
+    if more > 0 {
+        names.truncate(NAMED_MAX);
+        names.push(format!("{more} more"));
+    }
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::graph::NewTask;
+    use crate::domain::ids::TaskId;
+    use crate::domain::stamp::Stamp;
+    use pretty_assertions::assert_eq;
+
+    fn name(text: &str) -> Name {
+        Name::party(text).unwrap()
+    }
+
+    fn ended(agent: &str, end: TurnEnd) -> EventKind {
+        EventKind::TurnEnded {
+            agent: name(agent),
+            end,
+        }
+    }
+
+    fn failed() -> TurnEnd {
+        TurnEnd::Failed {
+            error: "the key was refused".into(),
+            hint: String::new(),
+        }
+    }
+
+    #[test]
+    fn who_goes_on_is_not_stuck() {
+        let board = TaskGraph::default();
+        let mut unfinished = Unfinished::default();
+        assert_eq!(unfinished.words(&board), None);
+        unfinished.hear(&ended("lead", failed()));
+        assert_eq!(unfinished.words(&board), None);
+        unfinished.hear(&ended("bob", failed()));
+        let words = unfinished.words(&board).unwrap();
+        assert!(
+            words.contains("ended with stuck teammate: bob (the key was refused)."),
+            "{words}"
+        );
+        unfinished.hear(&ended("bob", TurnEnd::Done));
+        assert_eq!(unfinished.words(&board), None);
+    }
+
+    #[test]
+    fn open_tasks_are_named_with_their_owners_and_bounded() {
+        let mut board = TaskGraph::default();
+        for n in 1..=7 {
+            let new = NewTask {
+                subject: format!("task {n}\nmore"),
+                description: String::new(),
+                blocked_by: Vec::new(),
+                tags: Vec::new(),
+                worktree: String::new(),
+            };
+            board.create(TaskId(n), new, Stamp(1.0)).unwrap();
+        }
+        board.complete(TaskId(1), &name("bob"), Stamp(2.0)).unwrap();
+        let words = Unfinished::default().words(&board).unwrap();
+        assert!(words.contains("6 open tasks: #2 task 2"), "{words}");
+        assert!(words.contains(", 1 more. Look with"), "{words}");
+        assert_eq!(words.lines().count(), 1);
+    }
+}

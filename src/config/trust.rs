@@ -1,0 +1,302 @@
+//! What the settings file of a project may do by itself, and what it may only do once the user has approved exactly it.
+//!
+//! The author of the directory wrote the file: a clone, an archive and a copy are alike, whether git tracks the file or
+//! not. So its settings are parted by what they can do, and never by where they come from.
+
+use std::path::{Path, PathBuf};
+
+use toml::{Table, Value};
+
+use super::approvals::{self, Decision};
+use crate::domain::text::{harmless, one_line};
+
+/// The settings that a project may bring along, whatever their values. Of some others [`is_harmless`] admits values. Every other one can send a key somewhere, run something or loosen a
+/// rule, and so can those that are yet to come.
+const HARMLESS: &[&str] = &[
+    "model",
+    "theme",
+    "themes",
+    "window",
+    "compact_at",
+    "calls_max",
+    "idle_timeout_s",
+    "model_timeout_s",
+    "mouse",
+    "anthropic.key_header",
+    "anthropic.version",
+    "openai.max_tokens_field",
+];
+
+/// Most tokens of an answer, and longest run of a program in seconds, that a project may set by itself.
+const TOKENS_MAX: i64 = 32_768;
+const TOOL_TIMEOUT_MAX: i64 = 3600;
+
+/// Tables of which some settings are harmless and others may not be.
+const MIXED: &[&str] = &["anthropic", "openai"];
+
+/// What a setting can do, the most dangerous first.
+const EFFECTS: &[(&str, &str)] = &[
+    (
+        "base_url",
+        "your key and all that agents read go to this address",
+    ),
+    (
+        "provider",
+        "selects the provider that receives your key and prompts, or a script that replaces the model",
+    ),
+    (
+        "confine",
+        "decides whether commands of agents are sandboxed",
+    ),
+    ("allow", "these commands run without asking you"),
+    ("write", "commands of agents may write to these folders"),
+    ("tool", "decides who approves tool calls"),
+    ("plan", "decides who approves plans"),
+    ("shutdown", "decides who approves shutdowns"),
+    ("merge", "decides who merges"),
+    ("tools", "decides which tools agents have"),
+    ("ceilings", "decides how much is spent before you are asked"),
+    ("prices", "sets the prices used for cost estimates"),
+    (
+        "worktrees",
+        "decides whether tasks are worked on apart or all in this directory",
+    ),
+    ("notify", "decides whether you are notified"),
+    ("notify_about", "decides what you are notified about"),
+    ("max_tokens", "allows long answers, which cost more"),
+    ("tool_timeout_s", "lets commands run for a long time"),
+];
+
+/// A setting that needs approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Its name.
+    pub key: String,
+    /// The setting as it is written, on one line and without control characters.
+    pub text: String,
+    /// What it can do.
+    pub effect: &'static str,
+}
+
+/// The settings of a project's file that need approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sensitive {
+    /// The directory that the file belongs to.
+    pub root: PathBuf,
+    /// The settings, the most dangerous first; never empty.
+    pub lines: Vec<Line>,
+    /// The hash of the whole file and its directory.
+    pub digest: String,
+}
+
+impl Sensitive {
+    /// The names of the settings: `base_url, allow`.
+    pub fn names(&self) -> String {
+        let mut names: Vec<&str> = Vec::new();
+        for line in &self.lines {
+            let name = line.key.split('.').next().unwrap_or_default();
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names.join(", ")
+    }
+
+    /// Remembers what the user decided about exactly this content. Returns a notice where the earlier decisions could
+    /// not be used.
+    ///
+    /// # Errors
+    /// The file of approvals cannot be written.
+    pub fn decide(&self, decision: Option<Decision>) -> anyhow::Result<Option<String>> {
+        let aside = approvals::record(&self.root, &self.digest, decision)?;
+        Ok(aside.map(|aside| {
+            format!(
+                "The file of earlier decisions was damaged, too large or writable by others. It is now {}: projects that it approved ask again.",
+                aside.display()
+            )
+        }))
+    }
+}
+
+/// What becomes of the sensitive settings of a project.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Project {
+    /// There are none.
+    #[default]
+    Harmless,
+    /// They apply: the user approved exactly them.
+    Approved(Sensitive),
+    /// They do not apply: the user decided so for exactly this content.
+    Ignored(Sensitive),
+    /// They do not apply yet: the user has not decided.
+    Waiting(Sensitive),
+}
+
+/// Judges the file `bytes` of the project in `root`, parsed as `table`; takes out of the table what does not apply.
+pub fn judge(root: &Path, bytes: &[u8], table: &mut Table) -> Project {
+    let lines = sensitive(table);
+    if lines.is_empty() {
+        return Project::Harmless;
+    }
+    let found = Sensitive {
+        root: root.to_owned(),
+        lines,
+        digest: approvals::digest(root, bytes),
+    };
+    let decision = approvals::decision(&found.digest);
+    if decision != Some(Decision::Approved) {
+        keep_harmless(table);
+    }
+    match decision {
+        Some(Decision::Approved) => Project::Approved(found),
+        Some(Decision::Ignored) => Project::Ignored(found),
+        None => Project::Waiting(found),
+    }
+}
+
+/// Whether a project may set `key` to `value` by itself.
+fn is_harmless(key: &str, value: &Value) -> bool {
+    let is_at_most = |most| value.as_integer().is_some_and(|n| (0..=most).contains(&n));
+    match key {
+        "worktrees" => value.as_bool() == Some(true),
+        "notify" => matches!(value.as_str(), Some("bell" | "desktop")),
+        "max_tokens" => is_at_most(TOKENS_MAX),
+        "tool_timeout_s" => is_at_most(TOOL_TIMEOUT_MAX),
+        _ => HARMLESS.contains(&key),
+    }
+}
+
+/// Settings by their dotted names, those of mixed tables one by one.
+fn named(table: &Table) -> Vec<(String, &Value)> {
+    let mut out = Vec::new();
+    for (key, value) in table {
+        match value.as_table().filter(|_| MIXED.contains(&key.as_str())) {
+            Some(inner) => {
+                out.extend(inner.iter().map(|(k, value)| (format!("{key}.{k}"), value)));
+            }
+            None => out.push((key.clone(), value)),
+        }
+    }
+    out
+}
+
+fn sensitive(table: &Table) -> Vec<Line> {
+    let mut out = Vec::new();
+    for (key, value) in named(table) {
+        if is_harmless(&key, value) {
+            continue;
+        }
+        let effect = EFFECTS.iter().find(|(known, _)| *known == key);
+        let effect = effect.map_or("only you may set this", |(_, effect)| effect);
+        flat(&key, value, effect, &mut out);
+    }
+    let rank = |line: &Line| {
+        let name = line.key.split('.').next().unwrap_or_default();
+        let place = EFFECTS.iter().position(|(known, _)| *known == name);
+        place.unwrap_or(EFFECTS.len())
+    };
+    out.sort_by_key(rank);
+    out
+}
+
+fn flat(key: &str, value: &Value, effect: &'static str, out: &mut Vec<Line>) {
+    match value.as_table().filter(|table| !table.is_empty()) {
+        Some(table) => {
+            for (name, value) in table {
+                flat(&format!("{key}.{name}"), value, effect, out);
+            }
+        }
+        None => out.push(Line {
+            key: key.to_string(),
+            text: one_line(&harmless(&format!("{key} = {value}"))),
+            effect,
+        }),
+    }
+}
+
+fn keep_harmless(table: &mut Table) {
+    for name in MIXED {
+        if let Some(inner) = table.get_mut(*name).and_then(Value::as_table_mut) {
+            inner.retain(|key, value| is_harmless(&format!("{name}.{key}"), value));
+        }
+    }
+    table.retain(|key, value| is_harmless(key, value) || MIXED.contains(&key));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    fn table(text: &str) -> Table {
+        toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn sensitive_settings_are_listed_the_worst_first() {
+        let table = table(
+            "model = 'm'\nallow = ['rm']\nconfine = 'off'\nbase_url = 'http://x'\n[ceilings]\nteam_cost = 9.0\n[anthropic]\nversion = 'v'\n",
+        );
+        let lines = sensitive(&table);
+        let texts: Vec<&str> = lines.iter().map(|l| l.text.as_str()).collect();
+        assert_eq!(
+            texts,
+            [
+                "base_url = \"http://x\"",
+                "confine = \"off\"",
+                "allow = [\"rm\"]",
+                "ceilings.team_cost = 9.0"
+            ]
+        );
+        assert!(lines[0].effect.contains("key"));
+    }
+
+    #[test]
+    fn what_is_not_approved_is_taken_out() {
+        let mut found = table(
+            "model = 'm'\nbase_url = 'http://x'\nallow = []\n[openai]\nmax_tokens_field = 'max_tokens'\nnew = 1\n",
+        );
+        assert_eq!(sensitive(&found).len(), 3);
+        keep_harmless(&mut found);
+        assert_eq!(
+            found,
+            table("model = 'm'\n[openai]\nmax_tokens_field = 'max_tokens'\n")
+        );
+    }
+
+    #[test]
+    fn values_that_loosen_hide_or_cost_need_approval() {
+        for text in [
+            "worktrees = false",
+            "notify = 'off'",
+            "notify_about = ['done']",
+            "max_tokens = 9000000",
+            "max_tokens = -1",
+            "tool_timeout_s = 86400",
+        ] {
+            let mut found = table(text);
+            let lines = sensitive(&found);
+            assert_eq!(lines.len(), 1, "{text}");
+            assert_ne!(lines[0].effect, "only you may set this", "{text}");
+            keep_harmless(&mut found);
+            assert!(found.is_empty(), "{text}");
+        }
+        for text in [
+            "worktrees = true",
+            "notify = 'desktop'",
+            "max_tokens = 8192",
+            "tool_timeout_s = 600",
+        ] {
+            let mut found = table(text);
+            assert_eq!(sensitive(&found), [], "{text}");
+            keep_harmless(&mut found);
+            assert_eq!(found, table(text));
+        }
+    }
+
+    #[test]
+    fn control_characters_in_a_setting_are_not_drawn() {
+        let lines = sensitive(&table("base_url = \"http://a\\u001b[2J\\nb\\u202e\"\n"));
+        assert!(!lines[0].text.chars().any(crate::domain::text::is_hidden));
+    }
+}

@@ -1,0 +1,138 @@
+//! Redirects: followed within one origin only. The HTTP client drops `authorization` on the way to another one, and no
+//! header of a key that it does not know (`x-api-key`, `api-key`); and the conversation itself would go there too.
+
+use reqwest::redirect::Policy;
+use reqwest::{Response, Url};
+
+use super::{Fault, ModelError};
+use crate::domain::redact::Redactor;
+use crate::domain::text::{clip, one_line};
+
+/// Most redirects of one request.
+const REDIRECTS_MAX: usize = 5;
+
+/// The policy of the client. A redirect that is not followed is the answer.
+pub fn same_origin() -> Policy {
+    Policy::custom(|attempt| {
+        let first = attempt.previous().first();
+        let is_same = first.is_some_and(|first| first.origin() == attempt.url().origin());
+        if is_same && attempt.previous().len() <= REDIRECTS_MAX {
+            attempt.follow()
+        } else {
+            attempt.stop()
+        }
+    })
+}
+
+/// The error for a redirect that was not followed.
+pub fn refused(base: &str, response: &Response) -> ModelError {
+    let to = response
+        .headers()
+        .get("location")
+        .and_then(|to| response.url().join(to.to_str().ok()?).ok())
+        .map_or_else(|| "another address".into(), |to| shown(&to));
+    ModelError::new(
+        Fault::Redirected,
+        format!(
+            "{base} redirects to {}, and crewdeck sends neither key nor conversation there",
+            clip(&one_line(&to), 200)
+        ),
+        "If that is the right server, name it with --base-url.",
+    )
+}
+
+fn shown(url: &Url) -> String {
+    Redactor::default()
+        .text(&url.origin().ascii_serialization())
+        .into_owned()
+}
+
+/// Scheme, host and port of an address; `None`: it is none.
+pub fn origin(url: &str) -> Option<String> {
+    let url = Url::parse(url).ok()?;
+    Some(url.origin().ascii_serialization())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use wiremock::matchers::path;
+    use wiremock::{Mock, MockServer, ResponseTemplate};
+
+    use crate::model::Fault;
+    use crate::model::http::Http;
+    use crate::model::refusal::Vendor;
+
+    const KEYS: [&str; 4] = ["x-api-key", "authorization", "api-key", "x-custom-key"];
+
+    fn client(server: &MockServer) -> Http {
+        let headers = KEYS.map(|name| (name, "secret".to_string()));
+        Http::new(
+            &server.uri(),
+            headers.into(),
+            Vendor::OpenAi,
+            Duration::from_secs(9),
+        )
+        .unwrap()
+    }
+
+    async fn sends(server: &MockServer, from: &str, to: &str, status: u16) {
+        let answer = ResponseTemplate::new(status).insert_header("location", to);
+        let mock = Mock::given(path(from)).respond_with(answer);
+        mock.mount(server).await;
+    }
+
+    #[tokio::test]
+    async fn nothing_goes_to_another_origin() {
+        for status in [301, 302, 303, 307, 308] {
+            let (first, second) = (MockServer::start().await, MockServer::start().await);
+            let there = format!("{}/models", second.uri());
+            sends(&first, "/models", &there, status).await;
+            sends(&first, "/chat", &there, status).await;
+            let http = client(&first);
+            let listed = http.models("/models").await.unwrap_err();
+            let posted = http.post("/chat", serde_json::json!({})).await;
+            let posted = posted.err().unwrap();
+            for error in [listed, posted] {
+                assert_eq!(error.fault, Fault::Redirected, "{status}");
+                assert!(error.message.contains(&second.uri()), "{}", error.message);
+            }
+            assert!(
+                second.received_requests().await.unwrap().is_empty(),
+                "{status}"
+            );
+            assert_eq!(
+                first.received_requests().await.unwrap().len(),
+                2,
+                "{status}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_redirect_within_the_origin_keeps_the_keys() {
+        let server = MockServer::start().await;
+        sends(&server, "/models", "/v2/models", 307).await;
+        let list = serde_json::json!({"data": [{"id": "m"}]});
+        let mock = Mock::given(path("/v2/models"));
+        mock.respond_with(ResponseTemplate::new(200).set_body_json(list))
+            .mount(&server)
+            .await;
+        let found = client(&server).models("/models").await.unwrap();
+        assert_eq!(found, ["m"]);
+        let requests = server.received_requests().await.unwrap();
+        for name in KEYS {
+            assert!(requests[1].headers.contains_key(name), "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn redirects_without_end_are_not_followed() {
+        let server = MockServer::start().await;
+        sends(&server, "/models", "/models", 307).await;
+        let error = client(&server).models("/models").await.unwrap_err();
+        assert_eq!(error.fault, Fault::Redirected);
+        assert!(server.received_requests().await.unwrap().len() <= 7);
+    }
+}

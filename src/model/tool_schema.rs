@@ -1,0 +1,242 @@
+//! The JSON schema of a tool's input in the form that every model server takes. Pure.
+//!
+//! The sources are the rules of OpenAI for functions and strict schemas
+//! (<https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>) and those of Anthropic for tools
+//! (<https://docs.anthropic.com/en/docs/agents-and-tools/tool-use>): what only one of them knows is left out.
+
+use serde_json::{Map, Value, json};
+
+/// The keywords that all servers know. Bounds, formats and defaults are not among them: Anthropic's strict tools know no
+/// bounds, OpenAI refuses formats such as `uint64`, and the texts say them anyway.
+const KNOWN: &[&str] = &[
+    "type",
+    "description",
+    "properties",
+    "required",
+    "additionalProperties",
+    "items",
+    "enum",
+    "anyOf",
+];
+
+/// Returns `schema` in the strict form: each object has `properties`, all of them are required, no others are allowed,
+/// and what may be missing may be `null` instead.
+pub fn strict(schema: &Value) -> Value {
+    let mut root = node(schema);
+    if let Value::Object(fields) = &mut root
+        && !fields.contains_key("properties")
+    {
+        fields.insert("type".into(), "object".into());
+        close(fields);
+    }
+    root
+}
+
+fn node(schema: &Value) -> Value {
+    let Value::Object(fields) = schema else {
+        // `true`: anything.
+        return json!({"type": "string"});
+    };
+    let mut fields = fields.clone();
+    merge_single(&mut fields);
+    if let Some(value) = fields.remove("const") {
+        fields.insert("enum".into(), Value::Array(vec![value]));
+    }
+    if let Some(Value::Array(choices)) = fields.remove("oneOf") {
+        fields.insert("anyOf".into(), Value::Array(choices));
+    }
+    if let Some(Value::Array(choices)) = fields.get("anyOf") {
+        let choices: Vec<Value> = choices.iter().map(node).collect();
+        match texts_of(&choices) {
+            Some(texts) => {
+                fields.remove("anyOf");
+                fields.insert("type".into(), "string".into());
+                fields.insert("enum".into(), Value::Array(texts));
+            }
+            None => {
+                fields.insert("anyOf".into(), Value::Array(choices));
+            }
+        }
+    }
+    if let Some(items) = fields.get("items") {
+        let items = node(items);
+        fields.insert("items".into(), items);
+    }
+    if is_object(&fields) {
+        close(&mut fields);
+    }
+    fields.retain(|key, _| KNOWN.contains(&key.as_str()));
+    Value::Object(fields)
+}
+
+/// A list of one schema that stands there only to carry a description is that schema.
+fn merge_single(fields: &mut Map<String, Value>) {
+    if let Some(Value::Array(parts)) = fields.remove("allOf") {
+        for part in parts {
+            if let Value::Object(part) = part {
+                for (key, value) in part {
+                    fields.entry(key).or_insert(value);
+                }
+            }
+        }
+    }
+}
+
+/// The values of choices that are all fixed texts.
+fn texts_of(choices: &[Value]) -> Option<Vec<Value>> {
+    let mut texts = Vec::new();
+    for choice in choices {
+        let values = choice.get("enum")?.as_array()?;
+        if !values.iter().all(Value::is_string) {
+            return None;
+        }
+        texts.extend(values.iter().cloned());
+    }
+    Some(texts)
+}
+
+fn is_object(fields: &Map<String, Value>) -> bool {
+    match fields.get("type") {
+        Some(Value::String(kind)) => kind == "object",
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
+        _ => fields.contains_key("properties"),
+    }
+}
+
+/// Closes an object: all of its properties are there, and no others.
+fn close(fields: &mut Map<String, Value>) {
+    let needed: Vec<String> = fields
+        .get("required")
+        .and_then(Value::as_array)
+        .map(|names| names.iter().filter_map(Value::as_str))
+        .map(|names| names.map(str::to_string).collect())
+        .unwrap_or_default();
+    let properties: Map<String, Value> = fields
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|(name, schema)| {
+            let schema = node(schema);
+            let schema = if needed.contains(name) {
+                schema
+            } else {
+                nullable(schema)
+            };
+            (name.clone(), schema)
+        })
+        .collect();
+    let names = properties.keys().cloned().map(Value::String).collect();
+    fields.insert("properties".into(), Value::Object(properties));
+    fields.insert("required".into(), Value::Array(names));
+    fields.insert("additionalProperties".into(), false.into());
+}
+
+/// The schema with `null` allowed.
+fn nullable(schema: Value) -> Value {
+    let Value::Object(mut fields) = schema else {
+        return schema;
+    };
+    let null = json!({"type": "null"});
+    if let Some(Value::Array(choices)) = fields.get_mut("anyOf") {
+        if !choices.contains(&null) {
+            choices.push(null);
+        }
+        return Value::Object(fields);
+    }
+    if let Some(Value::Array(values)) = fields.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+        if let Some(Value::Array(kinds)) = fields.get_mut("type") {
+            kinds.retain(|kind| kind != "null");
+            if let [kind] = &kinds[..] {
+                let kind = kind.clone();
+                fields.insert("type".into(), kind);
+            }
+        }
+        let description = fields.remove("description");
+        let mut outer = Map::new();
+        outer.extend(description.map(|text| ("description".to_string(), text)));
+        let choices = vec![Value::Object(fields), null];
+        outer.insert("anyOf".into(), Value::Array(choices));
+        return Value::Object(outer);
+    }
+    match fields.get_mut("type") {
+        Some(Value::Array(kinds)) if !kinds.iter().any(|kind| kind == "null") => {
+            kinds.push("null".into());
+        }
+        Some(kind @ Value::String(_)) => *kind = json!([kind.take(), "null"]),
+        _ => {}
+    }
+    Value::Object(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn tool_without_arguments_has_empty_properties() {
+        let closed = json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false});
+        for schema in [json!({"type": "object"}), json!({}), closed.clone()] {
+            let strict = strict(&schema);
+            assert_eq!(strict["properties"], json!({}), "{schema}");
+            for (key, value) in closed.as_object().unwrap() {
+                assert_eq!(&strict[key], value, "{schema}");
+            }
+        }
+    }
+
+    #[test]
+    fn optional_properties_are_required_and_nullable() {
+        let schema = json!({
+            "type": "object",
+            "required": ["path"],
+            "properties": {
+                "path": {"type": "string", "minLength": 1},
+                "limit": {"type": ["integer", "null"], "format": "uint64", "minimum": 0, "default": null},
+                "all": {"type": "boolean"},
+                "kind": {"description": "Which.", "oneOf": [
+                    {"type": "string", "const": "a", "description": "One."},
+                    {"type": "string", "enum": ["b", "c"]},
+                ]},
+                "plan": {"anyOf": [{"type": "string", "enum": ["free"]}, {"type": "null"}]},
+                "show": {"description": "Which.", "type": ["string", "null"], "enum": ["all", null]},
+                "edits": {"type": "array", "maxItems": 9, "items": {"type": "object", "properties": {
+                    "old": {"type": "string"}}}},
+            },
+        });
+        assert_eq!(
+            strict(&schema),
+            json!({
+                "type": "object",
+                "required": ["path", "limit", "all", "kind", "plan", "show", "edits"],
+                "properties": {
+                    "path": {"type": "string"},
+                    "limit": {"type": ["integer", "null"]},
+                    "all": {"type": ["boolean", "null"]},
+                    "kind": {"description": "Which.", "anyOf": [
+                        {"type": "string", "enum": ["a", "b", "c"]}, {"type": "null"}]},
+                    "plan": {"anyOf": [{"type": "string", "enum": ["free"]}, {"type": "null"}]},
+                    "show": {"description": "Which.", "anyOf": [
+                        {"type": "string", "enum": ["all"]}, {"type": "null"}]},
+                    "edits": {"type": ["array", "null"], "items": {
+                        "type": "object",
+                        "properties": {"old": {"type": ["string", "null"]}},
+                        "required": ["old"],
+                        "additionalProperties": false,
+                    }},
+                },
+                "additionalProperties": false,
+            })
+        );
+    }
+
+    #[test]
+    fn strict_schema_is_a_fixed_point() {
+        for tool in ["bash", "todo", "spawn_teammate"] {
+            let once = strict(&json!({"type": "object", "properties": {tool: {"type": "string"}}}));
+            assert_eq!(strict(&once), once);
+        }
+    }
+}

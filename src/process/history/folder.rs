@@ -1,0 +1,214 @@
+//! A folder that a command can write, held open: every step in it goes by one name, follows no link and waits for nothing.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, statat, unlinkat};
+use rustix::io::Errno;
+
+/// Deepest folder that is removed with all that is in it.
+const DEPTH_MAX: usize = 64;
+
+/// An open folder.
+pub struct Folder(OwnedFd);
+
+fn folder_flags() -> OFlags {
+    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC
+}
+
+impl Folder {
+    /// Opens a folder whose path no command can change.
+    pub fn open(path: &Path) -> io::Result<Folder> {
+        Ok(Folder(rustix::fs::open(
+            path,
+            folder_flags(),
+            Mode::empty(),
+        )?))
+    }
+
+    /// Opens a folder in this one.
+    pub fn sub(&self, name: impl AsRef<OsStr>) -> io::Result<Folder> {
+        let flags = folder_flags() | OFlags::NOFOLLOW;
+        Ok(Folder(openat(
+            &self.0,
+            name.as_ref(),
+            flags,
+            Mode::empty(),
+        )?))
+    }
+
+    /// Opens a folder in this one, made where it is missing. A link or the like in its place is removed, a file is not.
+    pub fn make(&self, name: impl AsRef<OsStr>) -> io::Result<Folder> {
+        let name = name.as_ref();
+        match self.kind(name)? {
+            Some(FileType::Directory) => return self.sub(name),
+            Some(FileType::RegularFile) => return Err(io::ErrorKind::AlreadyExists.into()),
+            Some(_) => self.remove_file(name)?,
+            None => {}
+        }
+        match mkdirat(&self.0, name, Mode::from_bits_truncate(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => self.sub(name),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// What has a name; `None`: nothing.
+    pub fn kind(&self, name: impl AsRef<OsStr>) -> io::Result<Option<FileType>> {
+        match statat(&self.0, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(FileType::from_raw_mode(stat.st_mode))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// All that lies in it.
+    pub fn entries(&self) -> io::Result<Vec<(OsString, FileType)>> {
+        let mut out = Vec::new();
+        for entry in Dir::read_from(&self.0)? {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            // What is gone since is left out.
+            if let Some(kind) = self.kind(name)? {
+                out.push((name.to_os_string(), kind));
+            }
+        }
+        Ok(out)
+    }
+
+    /// The content of a file; `None`: there is nothing of that name.
+    ///
+    /// # Errors
+    /// Also when it is no regular file, longer than `max` bytes or no text.
+    pub fn read(&self, name: impl AsRef<OsStr>, max: u64) -> io::Result<Option<String>> {
+        // Opening a pipe would wait for its other end.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match openat(&self.0, name.as_ref(), flags, Mode::empty()) {
+            Ok(file) => file,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(e) => return Err(e.into()),
+        };
+        let wrong = |why: &str| Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        if !FileType::from_raw_mode(fstat(&file)?.st_mode).is_file() {
+            return wrong("it is no regular file");
+        }
+        let mut text = String::new();
+        File::from(file).take(max + 1).read_to_string(&mut text)?;
+        if text.len() as u64 > max {
+            return wrong("it is too long");
+        }
+        Ok(Some(text))
+    }
+
+    /// Makes a file that is not there yet.
+    pub fn create(&self, name: impl AsRef<OsStr>, text: &str) -> io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mode = Mode::from_bits_truncate(0o666);
+        let file = openat(&self.0, name.as_ref(), flags, mode)?;
+        File::from(file).write_all(text.as_bytes())
+    }
+
+    /// Gives a file a content as a whole, whatever had its name before.
+    pub fn write(&self, name: &str, text: &str) -> io::Result<()> {
+        let new = format!("{name}.new");
+        self.remove(&new)?;
+        self.create(&new, text)?;
+        if self.kind(name)? == Some(FileType::Directory) {
+            self.remove(name)?;
+        }
+        self.rename(&new, self, name)
+    }
+
+    /// Opens a file to lock it.
+    pub fn lock_file(&self, name: &str) -> io::Result<File> {
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mode = Mode::from_bits_truncate(0o666);
+        Ok(File::from(openat(&self.0, name, flags, mode)?))
+    }
+
+    /// Moves something to another folder, over a file that may be there.
+    pub fn rename(
+        &self,
+        name: impl AsRef<OsStr>,
+        to: &Folder,
+        other: impl AsRef<OsStr>,
+    ) -> io::Result<()> {
+        Ok(rustix::fs::renameat(
+            &self.0,
+            name.as_ref(),
+            &to.0,
+            other.as_ref(),
+        )?)
+    }
+
+    /// Removes what is no folder; a link goes, not what it leads to.
+    pub fn remove_file(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
+        Ok(unlinkat(&self.0, name.as_ref(), AtFlags::empty())?)
+    }
+
+    /// Removes an empty folder.
+    pub fn remove_folder(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
+        Ok(unlinkat(&self.0, name.as_ref(), AtFlags::REMOVEDIR)?)
+    }
+
+    /// Removes whatever has a name, with all that is in it.
+    pub fn remove(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
+        self.remove_to(name.as_ref(), DEPTH_MAX)
+    }
+
+    fn remove_to(&self, name: &OsStr, depth: usize) -> io::Result<()> {
+        match self.kind(name)? {
+            None => Ok(()),
+            Some(FileType::Directory) => {
+                if depth == 0 {
+                    return Err(io::Error::other("the folders in it are too deep"));
+                }
+                let folder = self.sub(name)?;
+                for (name, _) in folder.entries()? {
+                    folder.remove_to(&name, depth - 1)?;
+                }
+                self.remove_folder(name)
+            }
+            Some(_) => self.remove_file(name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn nothing_is_followed_and_nothing_waits() {
+        let (dir, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(out.path().join("kept"), "kept").unwrap();
+        std::os::unix::fs::symlink(out.path(), dir.path().join("link")).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", dir.path().join("zero")).unwrap();
+        let pipe = std::process::Command::new("mkfifo")
+            .arg(dir.path().join("pipe"))
+            .status();
+        assert!(pipe.unwrap().success());
+        fs::write(dir.path().join("long"), "12345").unwrap();
+        let folder = Folder::open(dir.path()).unwrap();
+        assert!(folder.sub("link").is_err());
+        for name in ["zero", "pipe", "long", "link"] {
+            assert!(folder.read(name, 4).is_err(), "{name}");
+        }
+        assert_eq!(folder.read("long", 5).unwrap().as_deref(), Some("12345"));
+        assert_eq!(folder.read("none", 5).unwrap(), None);
+        folder.make("link").unwrap().create("own", "").unwrap();
+        assert!(!out.path().join("own").exists());
+        std::os::unix::fs::symlink(out.path(), dir.path().join("link/in")).unwrap();
+        folder.remove("link").unwrap();
+        assert!(!dir.path().join("link").exists());
+        assert_eq!(fs::read_to_string(out.path().join("kept")).unwrap(), "kept");
+    }
+}

@@ -1,0 +1,225 @@
+//! New objects: from the private folder of a work directory into the repository.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Seek, Write};
+use std::path::Path;
+use std::process::Stdio;
+
+use super::folder::Folder;
+use super::git;
+
+/// Fewer objects than this become loose ones; git's own figure for what it receives.
+const UNPACK_LIMIT: usize = 100;
+
+/// Most attempts to copy a part of objects some of which are damaged.
+const SALVAGE_MAX: usize = 256;
+
+/// Where objects are put that cannot be copied, beside the private objects.
+const ASIDE: &str = "aside";
+
+/// Whether there are objects in a private folder.
+pub fn are_there(dir: &Folder) -> bool {
+    let all = |folder: &Folder| folder.entries().unwrap_or_default();
+    let Ok(objects) = dir.sub("objects") else {
+        return false;
+    };
+    all(&objects)
+        .iter()
+        .any(|(name, _)| name != "info" && name != "pack")
+        || objects.sub("pack").is_ok_and(|pack| !all(&pack).is_empty())
+}
+
+/// How much was copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Copied {
+    /// Every object.
+    All,
+    /// Not those that are damaged.
+    Some,
+}
+
+/// Copies all objects of the private folder `dir`, whose path is `path`, into the repository `common` and removes those
+/// that are there from the folder. One that the command has damaged is put aside.
+///
+/// # Errors
+/// When a file cannot be read or written, or git fails for another reason; all of them stay then.
+pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<Copied> {
+    let private = &path.join("objects");
+    let objects = dir.sub("objects")?;
+    let found = find(&objects)?;
+    let mut names: Vec<String> = found.loose.iter().map(|(a, b)| format!("{a}{b}")).collect();
+    if !found.packs.is_empty() {
+        names = all_names(private, common)?;
+    }
+    let mut missing = BTreeSet::new();
+    let mut copied = Copied::All;
+    if !names.is_empty()
+        && let Err(why) = transfer(&names, private, common)
+    {
+        // Writing must work for what can be read: else the fault is not in the objects.
+        if why.kind() == io::ErrorKind::TimedOut || !salvage(&names, private, common) {
+            return Err(why);
+        }
+        copied = Copied::Some;
+        missing = git::missing(common, &names)?;
+    }
+    for (start, rest) in &found.loose {
+        let name = format!("{start}{rest}");
+        let folder = objects.sub(start)?;
+        if missing.contains(&name) {
+            put_aside(dir, &folder, OsStr::new(rest), &name)?;
+        } else {
+            // A git that runs beside this may have removed it.
+            let _ = folder.remove_file(rest);
+        }
+    }
+    for name in &found.packs {
+        let pack = objects.sub("pack")?;
+        if missing.is_empty() {
+            let _ = pack.remove_file(name);
+        } else {
+            put_aside(dir, &pack, name, &name.to_string_lossy())?;
+        }
+    }
+    for folder in &found.folders {
+        // It fails where another object has come since.
+        let _ = objects.remove_folder(folder);
+    }
+    Ok(copied)
+}
+
+/// Moves a file to where no command sees it, under a name that nothing has there.
+fn put_aside(dir: &Folder, from: &Folder, name: &OsStr, to: &str) -> io::Result<()> {
+    let aside = dir.make(ASIDE)?;
+    let mut free = to.to_string();
+    for number in 1_u64.. {
+        if aside.kind(&free)?.is_none() {
+            break;
+        }
+        free = format!("{to}.{number}");
+    }
+    from.rename(name, &aside, free)
+}
+
+/// Copies what can be read of some objects, half by half. Returns whether the repository can be written at all.
+fn salvage(names: &[String], private: &Path, common: &Path) -> bool {
+    let mut parts = vec![names];
+    let mut tries = SALVAGE_MAX;
+    while let Some(part) = parts.pop() {
+        if tries == 0 {
+            break;
+        }
+        tries -= 1;
+        if transfer(part, private, common).is_err() && part.len() > 1 {
+            let (a, b) = part.split_at(part.len() / 2);
+            parts.extend([a, b]);
+        }
+    }
+    git::can_write(common)
+}
+
+#[derive(Default)]
+struct Found {
+    /// Loose objects, by the two parts of their names.
+    loose: Vec<(String, String)>,
+    folders: Vec<String>,
+    packs: Vec<OsString>,
+}
+
+/// What lies in a private folder. What is neither a file nor a folder could hold git up and is removed.
+fn find(objects: &Folder) -> io::Result<Found> {
+    let mut found = Found::default();
+    for (name, kind) in objects.entries()? {
+        match name.to_str() {
+            _ if !kind.is_dir() => objects.remove_file(&name)?,
+            Some("pack") => {
+                for file in files(objects, "pack")? {
+                    if is_of_pack(&file) {
+                        found.packs.push(file);
+                    }
+                }
+            }
+            Some(start) if is_hex(start, 2..=2) => {
+                for file in files(objects, start)? {
+                    if let Some(rest) = file.to_str()
+                        && is_hex(rest, 38..=62)
+                    {
+                        found.loose.push((start.into(), rest.into()));
+                    }
+                }
+                found.folders.push(start.into());
+            }
+            Some(_) | None => {}
+        }
+    }
+    Ok(found)
+}
+
+/// The files of a folder; all else in it is removed.
+fn files(objects: &Folder, name: &str) -> io::Result<Vec<OsString>> {
+    let folder = objects.sub(name)?;
+    let mut out = Vec::new();
+    for (name, kind) in folder.entries()? {
+        if kind.is_file() {
+            out.push(name);
+        } else {
+            folder.remove(&name)?;
+        }
+    }
+    Ok(out)
+}
+
+fn is_of_pack(name: &OsStr) -> bool {
+    // Git writes others first, under names that begin with `tmp_`.
+    name.to_str()
+        .is_some_and(|name| name.starts_with("pack-") || name == "multi-pack-index")
+}
+
+fn is_hex(text: &str, length: std::ops::RangeInclusive<usize>) -> bool {
+    length.contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// The names of all objects of the folder, also of those in packs.
+fn all_names(private: &Path, common: &Path) -> io::Result<Vec<String>> {
+    let mut list = tempfile::tempfile()?;
+    let child = git::command(common)
+        .env("GIT_OBJECT_DIRECTORY", private)
+        .args(["cat-file", "--batch-all-objects", "--unordered"])
+        .arg("--batch-check=%(objectname)")
+        .stdout(Stdio::from(list.try_clone()?))
+        .spawn()?;
+    done("the new objects cannot be listed", git::wait(child)?)?;
+    list.rewind()?;
+    let text = io::read_to_string(list)?;
+    Ok(text.lines().map(String::from).collect())
+}
+
+fn transfer(names: &[String], private: &Path, common: &Path) -> io::Result<()> {
+    let mut list = tempfile::tempfile()?;
+    list.write_all(names.join("\n").as_bytes())?;
+    list.write_all(b"\n")?;
+    list.rewind()?;
+    let mut from = git::command(common)
+        .env("GIT_OBJECT_DIRECTORY", private)
+        .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", common.join("objects"))
+        .args(["pack-objects", "-q", "--stdout", "--window=0"])
+        .stdin(Stdio::from(list))
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let pack = from.stdout.take().map_or(Stdio::null(), Stdio::from);
+    let mut into = git::command(common);
+    if names.len() < UNPACK_LIMIT {
+        into.args(["unpack-objects", "-q"]);
+    } else {
+        into.args(["index-pack", "--stdin"]);
+    }
+    let into = into.stdin(pack).spawn()?;
+    let (packed, unpacked) = (git::wait(from), git::wait(into));
+    done("the new objects cannot be read", packed?)?;
+    done("the new objects cannot be written", unpacked?)
+}
+
+fn done(what: &str, outcome: Result<(), String>) -> io::Result<()> {
+    outcome.map_err(|why| io::Error::other(format!("{what}: {why}")))
+}

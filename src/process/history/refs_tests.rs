@@ -1,0 +1,146 @@
+//! Which changes of refs are taken over, and how refs are read and written.
+
+use super::*;
+use pretty_assertions::assert_eq;
+
+const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+
+fn change(name: &str, old: Option<&str>, new: Option<&str>) -> Change {
+    Change {
+        name: name.into(),
+        old: old.map(String::from),
+        new: new.map(String::from),
+    }
+}
+
+#[test]
+fn only_own_refs_move_and_no_other_is_deleted() {
+    let own = Branch::of_worktree("a");
+    let root = Branch::ForwardOnly("refs/heads/main".into());
+    let made = BTreeSet::from(["refs/heads/side".to_string()]);
+    let is_refused = |change: &Change, branch: &Branch| {
+        matches!(verdict(change, branch, &made), Verdict::Refuse(_))
+    };
+    let moved = |name| change(name, Some(A), Some(B));
+    let deleted = |name| change(name, Some(A), None);
+    assert_eq!(
+        verdict(&moved("refs/heads/wt/a"), &own, &made),
+        Verdict::Accept
+    );
+    assert_eq!(
+        verdict(&moved("refs/heads/main"), &root, &made),
+        Verdict::AcceptForward
+    );
+    for (name, branch) in [
+        ("refs/heads/main", &own),
+        ("refs/heads/wt/b", &own),
+        ("refs/heads/wt/a", &root),
+        ("refs/heads/other", &root),
+        ("refs/tags/v1", &own),
+        ("refs/remotes/origin/main", &own),
+        ("refs/crewdeck/stash/a/1", &own),
+    ] {
+        assert!(is_refused(&moved(name), branch), "{name}");
+        assert!(is_refused(&deleted(name), branch), "{name}");
+    }
+    assert!(is_refused(&deleted("refs/heads/wt/a"), &own));
+    assert!(is_refused(&deleted("refs/heads/main"), &root));
+    assert!(is_refused(&change("refs/heads/wt/x", None, Some(A)), &own));
+    assert!(is_refused(
+        &change("refs/heads/s", None, Some("ref: refs/heads/main")),
+        &own
+    ));
+    for good in [
+        change("refs/heads/new", None, Some(A)),
+        change("refs/tags/t", None, Some(A)),
+        moved("refs/heads/side"),
+        deleted("refs/heads/side"),
+    ] {
+        assert_eq!(verdict(&good, &own, &made), Verdict::Accept, "{good:?}");
+    }
+    assert_eq!(verdict(&moved("refs/stash"), &own, &made), Verdict::Private);
+}
+
+#[test]
+fn new_refs_are_of_the_usual_kinds() {
+    let own = Branch::of_worktree("a");
+    let new = |name| verdict(&change(name, None, Some(A)), &own, &BTreeSet::new());
+    for name in [
+        "refs/heads/x",
+        "refs/tags/x",
+        "refs/notes/commits",
+        "refs/remotes/origin/x",
+    ] {
+        assert_eq!(new(name), Verdict::Accept, "{name}");
+    }
+    for name in ["refs/replace/x", "refs/x"] {
+        assert!(matches!(new(name), Verdict::Refuse(_)), "{name}");
+    }
+}
+
+#[test]
+fn links_among_the_refs_lead_nowhere() {
+    let (dir, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::create_dir(dir.path().join("refs")).unwrap();
+    fs::write(out.path().join("main"), "theirs").unwrap();
+    std::os::unix::fs::symlink(out.path(), dir.path().join("refs/heads")).unwrap();
+    let folder = Folder::open(dir.path()).unwrap();
+    let read = read_loose(&folder.sub("refs").unwrap()).unwrap();
+    assert_eq!(read, Refs::new());
+    let shown = Refs::from(["main", "new"].map(|n| (format!("refs/heads/{n}"), A.into())));
+    assert_eq!(show(&folder, &read, &shown).unwrap(), shown);
+    assert_eq!(fs::read_dir(out.path()).unwrap().count(), 1);
+    assert_eq!(
+        fs::read_to_string(out.path().join("main")).unwrap(),
+        "theirs"
+    );
+    // One that cannot be read is not replaced.
+    fs::write(dir.path().join("refs/heads/odd"), [0xff]).unwrap();
+    let odd = Refs::from([("refs/heads/odd".into(), A.into())]);
+    show(&folder, &Refs::new(), &odd).unwrap();
+    assert_eq!(fs::read(dir.path().join("refs/heads/odd")).unwrap(), [0xff]);
+}
+
+#[test]
+fn packed_refs_are_read_without_peeled_lines() {
+    let text = format!("# pack-refs with: peeled\n{A} refs/heads/main\n{B} refs/tags/v1\n^{A}\n");
+    let wanted = Refs::from([
+        ("refs/heads/main".into(), A.into()),
+        ("refs/tags/v1".into(), B.into()),
+    ]);
+    assert_eq!(parse_list(&text), wanted);
+    let packed = change("refs/heads/main", None, Some(B)).with_packed(&wanted);
+    assert_eq!(packed, change("refs/heads/main", Some(A), Some(B)));
+}
+
+#[test]
+fn refs_are_shown_unless_they_changed_or_are_locked() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    for name in ["refs/heads", "refs/tags"] {
+        fs::create_dir_all(dir.join(name)).unwrap();
+    }
+    let before = Refs::from(["one", "two", "gone"].map(|n| (format!("refs/heads/{n}"), A.into())));
+    for name in before.keys() {
+        fs::write(dir.join(name), format!("{A}\n")).unwrap();
+    }
+    fs::write(dir.join("refs/stash"), A).unwrap();
+    let folder = Folder::open(dir).unwrap();
+    let all = || read_loose(&folder.sub("refs").unwrap()).unwrap();
+    let read = all();
+    // Since it was read, a git has locked one and another has moved.
+    fs::write(dir.join("refs/heads/two.lock"), "").unwrap();
+    let shown = Refs::from([
+        ("refs/heads/one".into(), B.into()),
+        ("refs/heads/two".into(), B.into()),
+        ("refs/heads/deep/new".into(), B.into()),
+    ]);
+    let now = show(&folder, &read, &shown).unwrap();
+    assert_eq!(now.get("refs/heads/two").map(String::as_str), Some(A));
+    let mut read = all();
+    assert_eq!(read.remove("refs/stash").as_deref(), Some(A));
+    assert_eq!(read, now);
+    assert_eq!(now.get("refs/heads/deep/new").map(String::as_str), Some(B));
+    assert!(!now.contains_key("refs/heads/gone"));
+}

@@ -1,0 +1,96 @@
+//! Which programs work with a folder or a file now. Asked before a lock is taken away that one of them may hold.
+
+use std::path::Path;
+
+/// Whether some git works in a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GitUse {
+    /// None does.
+    None,
+    /// This process does, or it may: it belongs to another user and does not show where it works.
+    By(u32),
+    /// This system does not show it.
+    Unknown,
+}
+
+/// Whether a git of any user works in one of these folders, which are without symbolic links: by its current directory,
+/// or because its arguments or its environment name one of them. A git that waits for an editor or a pager counts.
+#[cfg(target_os = "linux")]
+pub fn git_in(places: &[&Path]) -> GitUse {
+    for (id, dir) in processes() {
+        let name = std::fs::read(dir.join("comm")).unwrap_or_default();
+        if !name.starts_with(b"git") || id == std::process::id() || has_ended(&dir) {
+            continue;
+        }
+        let is_here = match std::fs::read_link(dir.join("cwd")) {
+            Ok(cwd) => places.iter().any(|p| cwd.starts_with(p)) || names(&dir, places),
+            // It has ended meanwhile.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
+            Err(_) => true,
+        };
+        if is_here {
+            return GitUse::By(id);
+        }
+    }
+    GitUse::None
+}
+
+/// Whether a process of this user has `path` open.
+#[cfg(target_os = "linux")]
+pub fn has_open(path: &Path) -> bool {
+    processes().any(|(_, dir)| {
+        let files = std::fs::read_dir(dir.join("fd")).into_iter().flatten();
+        files
+            .flatten()
+            .any(|file| std::fs::read_link(file.path()).is_ok_and(|open| open == path))
+    })
+}
+
+/// Whether a git works in one of these folders: not shown by this operating system.
+#[cfg(not(target_os = "linux"))]
+pub fn git_in(_: &[&Path]) -> GitUse {
+    GitUse::Unknown
+}
+
+/// Whether a process has a file open: not shown by this operating system.
+#[cfg(not(target_os = "linux"))]
+pub fn has_open(_: &Path) -> bool {
+    false
+}
+
+/// All processes with their folders in `/proc`.
+#[cfg(target_os = "linux")]
+fn processes() -> impl Iterator<Item = (u32, std::path::PathBuf)> {
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    all.filter_map(|entry| {
+        let id = entry.file_name().to_str()?.parse().ok()?;
+        Some((id, entry.path()))
+    })
+}
+
+/// Whether it has ended and was only not collected yet.
+#[cfg(target_os = "linux")]
+fn has_ended(dir: &Path) -> bool {
+    let stat = std::fs::read_to_string(dir.join("stat")).unwrap_or_default();
+    let state = stat.rsplit(')').next().unwrap_or_default().trim_start();
+    state.is_empty() || state.starts_with(['Z', 'X'])
+}
+
+/// Whether the arguments or the environment of a process name one of the places (`--git-dir`, `GIT_DIR`).
+#[cfg(target_os = "linux")]
+fn names(dir: &Path, places: &[&Path]) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    ["cmdline", "environ"].iter().any(|file| {
+        let text = std::fs::read(dir.join(file)).unwrap_or_default();
+        let mut words = text.split(|b| *b == 0);
+        words.any(|word| {
+            let is_git = *file == "cmdline" || word.starts_with(b"GIT_");
+            is_git && places.iter().any(|p| holds(word, p.as_os_str().as_bytes()))
+        })
+    })
+}
+
+#[cfg(target_os = "linux")]
+fn holds(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len().max(1)).any(|window| window == part)
+}

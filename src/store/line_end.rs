@@ -1,0 +1,106 @@
+//! Whether a file that only grows ends with a whole line, although a foreign reader may empty it at any time.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// How often the end of a file is looked at that is cut meanwhile.
+const LOOKS_MAX: usize = 100;
+
+/// Whether `file` is empty or ends with a newline.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn ends_with_newline(file: &File) -> std::io::Result<bool> {
+    ends_line(
+        || Ok(file.metadata()?.len()),
+        |at| {
+            let mut last = [0];
+            let read = file.read_at(&mut last, at)?;
+            Ok((read == 1).then_some(last[0]))
+        },
+    )
+}
+
+/// Whether what has `length` bytes, of which `byte` reads one, ends with a whole line. A foreign reader may cut it in
+/// between: then it is looked at again.
+fn ends_line(
+    length: impl Fn() -> std::io::Result<u64>,
+    byte: impl Fn(u64) -> std::io::Result<Option<u8>>,
+) -> std::io::Result<bool> {
+    for _ in 0..LOOKS_MAX {
+        let Some(last) = length()?.checked_sub(1) else {
+            return Ok(true);
+        };
+        if let Some(byte) = byte(last)? {
+            return Ok(byte == b'\n');
+        }
+    }
+    // An empty line too many is passed over by all readers.
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::Name;
+    use crate::domain::mail::Letter;
+    use crate::domain::stamp::Stamp;
+    use crate::store::Post;
+    use std::cell::Cell;
+    use std::fs::{self, OpenOptions};
+
+    #[test]
+    fn an_inbox_that_is_cut_while_its_end_is_read_is_looked_at_again() {
+        for (lengths, ends) in [
+            (&[0][..], true),
+            (&[5, 0], true),
+            (&[5, 3], false),
+            (&[9, 7, 2], true),
+        ] {
+            // All but the last length are of an inbox that was cut before its end was read.
+            let looks = Cell::new(0);
+            let length = || {
+                looks.set(looks.get() + 1);
+                Ok(lengths[looks.get() - 1])
+            };
+            let byte = |at: u64| {
+                let is_there = looks.get() == lengths.len();
+                Ok(is_there.then_some(if at == 1 { b'\n' } else { b'}' }))
+            };
+            assert_eq!(ends_line(length, byte).unwrap(), ends, "{lengths:?}");
+        }
+        assert!(!ends_line(|| Ok(9), |_| Ok(None)).unwrap());
+    }
+
+    #[test]
+    fn sending_beside_a_reader_that_empties_the_inbox_is_never_refused() {
+        use crate::domain::ids::LetterId;
+        use crate::domain::mail::LetterKind;
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join(".team/inbox")).unwrap();
+        let post = Post::open(dir.path());
+        let (lead, over) = (Name::lead(), AtomicBool::new(false));
+        let path = post.path(&lead);
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                while !over.load(Ordering::SeqCst) {
+                    if let Ok(file) = OpenOptions::new().write(true).open(&path) {
+                        let _ = file.set_len(0);
+                    }
+                }
+            });
+            for n in 0..300 {
+                let id = LetterId(format!("l{n}"));
+                let kind: LetterKind = serde_json::from_value("message".into()).unwrap();
+                let letter = Letter::new(id, kind, &Name::user(), &lead, "well", Stamp(1.0));
+                let sent = post.send(&letter);
+                if sent.is_err() {
+                    over.store(true, Ordering::SeqCst);
+                }
+                sent.unwrap();
+            }
+            over.store(true, Ordering::SeqCst);
+        });
+    }
+}

@@ -1,0 +1,229 @@
+//! The prompts that wait for the lead: on disk from the moment they are accepted until its conversation on disk holds them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use super::{StoreError, atomic, plain};
+use crate::domain::ids::PromptId;
+use crate::domain::redact::Redactor;
+
+/// Most prompts that wait at once.
+pub const PROMPTS_MAX: usize = 64;
+/// Largest file that is read back, in bytes.
+const READ_MAX: u64 = 64 * 1024 * 1024;
+
+/// A prompt of the user that waits for the lead.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueuedPrompt {
+    /// Its id; the conversation that holds the prompt names it.
+    pub id: PromptId,
+    /// The text.
+    pub text: String,
+}
+
+/// Where a prompt is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Waiting,
+    /// In a message that may not be on disk yet.
+    Taken,
+}
+
+/// The queue of one session: `.crewdeck/sessions/ID/prompts.json`, an array of [`QueuedPrompt`], oldest first. The file is
+/// absent while the queue is empty.
+#[derive(Debug)]
+pub struct PromptQueue {
+    path: PathBuf,
+    redactor: Redactor,
+    entries: Mutex<Vec<(QueuedPrompt, Stage)>>,
+    /// Held during a write, so that the file never goes back to an older state.
+    write_turn: Mutex<()>,
+}
+
+impl PromptQueue {
+    /// The queue of `session`, empty in memory. What is written loses the secrets that `redactor` knows.
+    pub fn open(root: &Path, session: &str, redactor: &Redactor) -> PromptQueue {
+        let folder = root.join(".crewdeck").join("sessions").join(session);
+        PromptQueue {
+            path: folder.join("prompts.json"),
+            redactor: redactor.clone(),
+            entries: Mutex::default(),
+            write_turn: Mutex::default(),
+        }
+    }
+
+    /// Reads back what waited when the session ended, without the prompts that the conversation holds already. Returns a
+    /// notice when the file was damaged and set aside.
+    ///
+    /// # Errors
+    /// When the file cannot be read or set aside.
+    pub fn recall(&self, held: &[PromptId]) -> Result<Option<String>, StoreError> {
+        let _turn = lock(&self.write_turn);
+        let bytes = match plain::read(&self.path, READ_MAX) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(StoreError::at(&self.path)(error)),
+        };
+        let Ok(prompts) = serde_json::from_slice::<Vec<QueuedPrompt>>(&bytes) else {
+            let aside = atomic::set_aside(&self.path)?;
+            return Ok(Some(format!(
+                "The messages that waited for the lead could not be read: see {}",
+                aside.display()
+            )));
+        };
+        let waiting = prompts.into_iter().filter(|p| !held.contains(&p.id));
+        *lock(&self.entries) = waiting.map(|p| (p, Stage::Waiting)).collect();
+        Ok(None)
+    }
+
+    /// Adds a prompt; it is on disk before anybody can take it. It waits in memory also where the disk refuses it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn push(&self, prompt: QueuedPrompt) -> Result<(), StoreError> {
+        let _turn = lock(&self.write_turn);
+        let mut all = self.snapshot();
+        all.push(prompt.clone());
+        let written = self.write(&all);
+        lock(&self.entries).push((prompt, Stage::Waiting));
+        written
+    }
+
+    /// Takes all prompts that wait, oldest first. They stay on disk until [`PromptQueue::settle`].
+    pub fn take(&self) -> Vec<QueuedPrompt> {
+        let mut entries = lock(&self.entries);
+        let waiting = entries.iter_mut().filter(|(_, s)| *s == Stage::Waiting);
+        waiting
+            .map(|(prompt, stage)| {
+                *stage = Stage::Taken;
+                prompt.clone()
+            })
+            .collect()
+    }
+
+    /// Forgets prompts that the conversation on disk holds.
+    ///
+    /// # Errors
+    /// When the file cannot be written; then the prompts stay in it, and the conversation must go on naming them.
+    pub fn settle(&self, held: &[PromptId]) -> Result<(), StoreError> {
+        let _turn = lock(&self.write_turn);
+        lock(&self.entries).retain(|(p, _)| !held.contains(&p.id));
+        self.write(&self.snapshot())
+    }
+
+    /// Whether a prompt waits to be taken.
+    pub fn is_waiting(&self) -> bool {
+        self.waiting() > 0
+    }
+
+    /// How many prompts wait to be taken.
+    pub fn waiting(&self) -> usize {
+        let entries = lock(&self.entries);
+        entries.iter().filter(|(_, s)| *s == Stage::Waiting).count()
+    }
+
+    fn snapshot(&self) -> Vec<QueuedPrompt> {
+        lock(&self.entries).iter().map(|(p, _)| p.clone()).collect()
+    }
+
+    fn write(&self, prompts: &[QueuedPrompt]) -> Result<(), StoreError> {
+        if prompts.is_empty() {
+            return match fs::remove_file(&self.path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    Err(StoreError::at(&self.path)(error))
+                }
+                Ok(()) | Err(_) => Ok(()),
+            };
+        }
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder).map_err(StoreError::at(folder))?;
+        }
+        let mut value = serde_json::to_value(prompts)?;
+        self.redactor.json(&mut value);
+        atomic::write(&self.path, &serde_json::to_vec(&value)?)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    fn prompt(id: &str) -> QueuedPrompt {
+        QueuedPrompt {
+            id: PromptId(id.into()),
+            text: format!("text of {id}"),
+        }
+    }
+
+    fn queue(root: &Path) -> PromptQueue {
+        PromptQueue::open(root, "s1", &Redactor::default())
+    }
+
+    #[test]
+    fn killed_session_gives_back_what_the_conversation_lacks() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = queue(dir.path());
+        for id in ["a", "b", "c"] {
+            first.push(prompt(id)).unwrap();
+        }
+        // Taken and in the conversation, but the queue on disk was not told; then the process was killed.
+        assert_eq!(first.take().len(), 3);
+        assert!(!first.is_waiting());
+        let again = queue(dir.path());
+        assert_eq!(again.recall(&[PromptId("a".into())]).unwrap(), None);
+        assert_eq!(again.take(), [prompt("b"), prompt("c")]);
+    }
+
+    #[test]
+    fn settled_prompts_leave_the_disk_and_others_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let all = queue(dir.path());
+        all.push(prompt("a")).unwrap();
+        let taken = all.take();
+        all.push(prompt("b")).unwrap();
+        all.settle(&[taken[0].id.clone()]).unwrap();
+        assert_eq!(all.take(), [prompt("b")]);
+        let again = queue(dir.path());
+        again.recall(&[]).unwrap();
+        assert_eq!(again.waiting(), 1);
+        all.settle(&[PromptId("b".into())]).unwrap();
+        assert!(!all.path.exists());
+        queue(dir.path()).recall(&[]).unwrap();
+    }
+
+    #[test]
+    fn damaged_queue_is_set_aside_with_a_notice() {
+        let dir = tempfile::tempdir().unwrap();
+        let damaged = queue(dir.path());
+        damaged.push(prompt("a")).unwrap();
+        fs::write(&damaged.path, "[{\"id\"").unwrap();
+        let notice = queue(dir.path()).recall(&[]).unwrap().unwrap();
+        assert!(notice.contains("prompts.json.damaged-1"), "{notice}");
+        assert!(!damaged.path.exists());
+    }
+
+    #[test]
+    fn secrets_do_not_reach_the_disk() {
+        let dir = tempfile::tempdir().unwrap();
+        let secret = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789";
+        let all = queue(dir.path());
+        let text = format!("use {secret}");
+        let id = PromptId("a".into());
+        all.push(QueuedPrompt {
+            id,
+            text: text.clone(),
+        })
+        .unwrap();
+        let written = fs::read_to_string(&all.path).unwrap();
+        assert!(!written.contains(secret), "{written}");
+        assert_eq!(all.take()[0].text, text);
+    }
+}

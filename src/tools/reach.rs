@@ -1,0 +1,77 @@
+//! How far a command of an agent reaches.
+
+use super::policy;
+use crate::domain::ids::Name;
+use crate::domain::sandbox::{Network, asks_for_network};
+use crate::process::guard::Guard;
+use crate::process::{NetworkReach, Reach};
+
+/// How far `command` of `agent` reaches, once it runs.
+pub fn of(guard: Option<&Guard>, agent: &Name, command: &str) -> Reach {
+    let network = match network_rule(guard, agent) {
+        Network::On => NetworkReach::On,
+        // It runs: so the user was asked.
+        Network::Ask if asks_for_network(command) => NetworkReach::On,
+        Network::Ask | Network::Off => NetworkReach::Off,
+    };
+    Reach {
+        history: policy::history_reach(command),
+        network,
+    }
+}
+
+/// Why the user is asked about the network for a command; `None`: nobody is.
+pub fn network_question(guard: Option<&Guard>, agent: &Name, command: &str) -> Option<String> {
+    let is_asked = network_rule(guard, agent) == Network::Ask && asks_for_network(command);
+    is_asked.then(|| "it asks for the network".into())
+}
+
+fn network_rule(guard: Option<&Guard>, agent: &Name) -> Network {
+    guard.map_or(Network::On, |guard| guard.network.of(agent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::sandbox::{CommandLimits, NetworkRules};
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn the_network_is_asked_for_where_the_setting_says_so() {
+        let guard = |network| Guard {
+            program: "/nowhere".into(),
+            confinement: None,
+            network: NetworkRules {
+                teammate: network,
+                ..NetworkRules::default()
+            },
+            limits: CommandLimits {
+                processes: None,
+                memory_mb: None,
+            },
+        };
+        let alice = Name::party("alice").unwrap();
+        let (plain, asking) = ("npm install", "CREWDECK_NETWORK=on npm install");
+        for (network, command, reach, is_asked) in [
+            (Network::On, plain, NetworkReach::On, false),
+            (Network::On, asking, NetworkReach::On, false),
+            (Network::Off, asking, NetworkReach::Off, false),
+            (Network::Ask, plain, NetworkReach::Off, false),
+            (Network::Ask, asking, NetworkReach::On, true),
+        ] {
+            let guard = guard(network);
+            assert_eq!(
+                of(Some(&guard), &alice, command).network,
+                reach,
+                "{network:?} {command}"
+            );
+            let question = network_question(Some(&guard), &alice, command);
+            assert_eq!(question.is_some(), is_asked, "{network:?} {command}");
+            assert_eq!(
+                of(Some(&guard), &Name::lead(), command).network,
+                NetworkReach::On
+            );
+        }
+        assert_eq!(of(None, &alice, plain).network, NetworkReach::On);
+    }
+}

@@ -1,0 +1,105 @@
+//! Writes a block anew: what old and new text share stays as it is in the file, what is new follows the file's style.
+
+use similar::{Algorithm, DiffTag, capture_diff_slices};
+
+use super::Patch;
+use super::indent::Indents;
+use super::lines::Line;
+
+/// Rebuilds the block that `pairs` names, whole lines of it. `old` and `new` are the lines of the edit.
+///
+/// Blank lines that only the file has stay, unless the lines around them go. The last line keeps its line end, also none.
+pub fn rebuild(file: &[Line<'_>], old: &[&str], new: &[&str], pairs: &[Option<usize>]) -> Patch {
+    let paired = || pairs.iter().flatten().copied();
+    let (Some(first), Some(last)) = (paired().min(), paired().max()) else {
+        return (0..0, String::new());
+    };
+    let block = &file[first..=last];
+    let end = block
+        .iter()
+        .chain(file)
+        .map(|line| line.end)
+        .find(|end| !end.is_empty())
+        .unwrap_or("\n");
+    let mut writer = Writer {
+        file,
+        out: Vec::new(),
+        next: first,
+    };
+    let indents = Indents::new(file, old, new, pairs);
+    let mut is_gap_dropped = false;
+    for op in capture_diff_slices(Algorithm::Myers, &compared(old), &compared(new)) {
+        let (tag, of_old, of_new) = op.as_tag_tuple();
+        let near = of_old.start;
+        for at in pairs[of_old].iter().flatten() {
+            writer.gap(*at, is_gap_dropped);
+            is_gap_dropped = tag != DiffTag::Equal;
+            if is_gap_dropped {
+                writer.next = at + 1;
+            } else {
+                writer.keep(*at);
+            }
+        }
+        if tag != DiffTag::Equal && !of_new.is_empty() {
+            writer.add(&new[of_new], near, &indents);
+            is_gap_dropped = false;
+        }
+    }
+    let range = file[first].start..file[last].after();
+    (range, writer.text(end, file[last].end))
+}
+
+/// The lines as they are compared: blank ones are the same, whatever blanks are in them.
+fn compared<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    let text = |line: &&'a str| if line.trim().is_empty() { "" } else { *line };
+    lines.iter().map(text).collect()
+}
+
+struct Writer<'a> {
+    file: &'a [Line<'a>],
+    /// Lines with their ends; `None`: that of the block.
+    out: Vec<(String, Option<&'a str>)>,
+    /// The next line of the file that was not looked at.
+    next: usize,
+}
+
+impl Writer<'_> {
+    /// Keeps the lines of the file that stand before `at` and are in no pair, or drops them.
+    fn gap(&mut self, at: usize, is_dropped: bool) {
+        while self.next < at {
+            if !is_dropped {
+                self.keep(self.next);
+            }
+            self.next += 1;
+        }
+    }
+
+    fn keep(&mut self, at: usize) {
+        let line = self.file[at];
+        self.out.push((
+            line.text.into(),
+            Some(line.end).filter(|end| !end.is_empty()),
+        ));
+        self.next = at + 1;
+    }
+
+    fn add(&mut self, lines: &[&str], old_index: usize, indents: &Indents) {
+        for (nth, line) in lines.iter().enumerate() {
+            self.out.push((indents.apply(line, old_index + nth), None));
+        }
+    }
+
+    fn text(self, end: &str, last_end: &str) -> String {
+        let last = self.out.len().saturating_sub(1);
+        let mut text = String::new();
+        for (at, (line, own)) in self.out.into_iter().enumerate() {
+            text.push_str(&line);
+            text.push_str(if at == last {
+                last_end
+            } else {
+                own.unwrap_or(end)
+            });
+        }
+        text
+    }
+}

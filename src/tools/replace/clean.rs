@@ -1,0 +1,251 @@
+//! What models put around or into a text that is not in the file: code fences, line numbers, escapes, `...`.
+
+/// Most lines that stand for text left out.
+const PIECES_MAX: usize = 20;
+
+/// What is said where escapes were removed.
+const ESCAPES: &str = "escapes";
+
+/// The texts of an edit, as sent or cleaned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variant {
+    /// The text to replace.
+    pub old: String,
+    /// The text in its place.
+    pub new: String,
+    /// What was removed.
+    pub ignored: Vec<&'static str>,
+    /// Whether it can only stand for whole lines, and not for a part of one.
+    pub has_whole_lines: bool,
+}
+
+/// The texts as sent, and then with one thing after another removed that may not belong to the file.
+pub fn variants(old: &str, new: &str) -> Vec<Variant> {
+    let mut all = vec![Variant {
+        old: old.into(),
+        new: new.into(),
+        ignored: Vec::new(),
+        has_whole_lines: false,
+    }];
+    let mut base = 0;
+    for (clean, label) in [
+        (
+            fences as fn(&str, &str) -> Vec<(String, String)>,
+            "a code fence",
+        ),
+        (line_numbers, "line numbers"),
+        (escapes, ESCAPES),
+    ] {
+        let from = all[base].clone();
+        let cleaned = clean(&from.old, &from.new);
+        if !cleaned.is_empty() {
+            base = all.len();
+        }
+        for (old, new) in cleaned {
+            if old.is_empty() || old == new {
+                continue;
+            }
+            let mut ignored = from.ignored.clone();
+            ignored.push(label);
+            all.push(Variant {
+                old,
+                new,
+                ignored,
+                has_whole_lines: from.has_whole_lines || label != ESCAPES,
+            });
+        }
+        base = base.min(all.len() - 1);
+    }
+    all
+}
+
+fn fences(old: &str, new: &str) -> Vec<(String, String)> {
+    let Some(inner) = unfenced(old) else {
+        return Vec::new();
+    };
+    let new = unfenced(new).unwrap_or_else(|| new.into());
+    vec![(inner, new)]
+}
+
+/// The text within a code fence.
+fn unfenced(text: &str) -> Option<String> {
+    let text = text.trim();
+    let inner = text.strip_prefix("```")?.strip_suffix("```")?;
+    let (info, body) = inner.split_once('\n')?;
+    (!info.trim().contains(' ') && (body.ends_with('\n') || body.is_empty()))
+        .then(|| body.to_string())
+}
+
+fn line_numbers(old: &str, new: &str) -> Vec<(String, String)> {
+    let Some(sign) = old
+        .lines()
+        .find_map(|l| numbered(l).map(|(_, sign, _)| sign))
+    else {
+        return Vec::new();
+    };
+    let mut last = None;
+    let mut out = Vec::new();
+    for line in old.lines() {
+        match numbered(line) {
+            Some((number, s, rest))
+                if s == sign && last.is_none_or(|last: u64| number == last + 1) =>
+            {
+                last = Some(number);
+                out.push(rest);
+            }
+            None if line.trim().is_empty() => {
+                last = last.map(|last| last + 1);
+                out.push("");
+            }
+            Some(_) | None => return Vec::new(),
+        }
+    }
+    // A blank after the sign belongs to the number where each line has it.
+    let is_padded = |line: &&str| line.is_empty() || line.starts_with(' ');
+    let padding = usize::from(sign != '\t' && out.iter().all(is_padded));
+    let plain = |rest: &str| rest.get(padding..).unwrap_or_default().to_string();
+    let new: Vec<String> = new
+        .lines()
+        .map(|line| match numbered(line) {
+            Some((_, s, rest)) if s == sign => plain(rest),
+            Some(_) | None => line.to_string(),
+        })
+        .collect();
+    let old: Vec<String> = out.into_iter().map(plain).collect();
+    vec![(old.join("\n"), new.join("\n"))]
+}
+
+/// A line with a number in front: the number, the sign behind it, the rest.
+fn numbered(line: &str) -> Option<(u64, char, &str)> {
+    let line = line.trim_start();
+    let line = line.strip_prefix('L').unwrap_or(line);
+    let digits = line.find(|c: char| !c.is_ascii_digit())?;
+    if digits == 0 || digits > 7 {
+        return None;
+    }
+    let number = line[..digits].parse().ok()?;
+    let rest = &line[digits..];
+    let trimmed = rest.trim_start_matches(' ');
+    let sign = trimmed
+        .chars()
+        .next()
+        .filter(|c| [':', '|', '→', '│', '\t'].contains(c))?;
+    Some((number, sign, &trimmed[sign.len_utf8()..]))
+}
+
+/// Removes one level of escapes. Where it is not clear whether escapes within quotes are meant for the file, both readings are
+/// tried, the one that leaves them first.
+fn escapes(old: &str, new: &str) -> Vec<(String, String)> {
+    let mut out = Vec::new();
+    // Escaped quotes: the whole text went through an encoder once too often.
+    if !old.contains("\\\"") && !new.contains("\\\"") {
+        out.push((unescaped(old, Within::Code), unescaped(new, Within::Code)));
+    }
+    out.push((
+        unescaped(old, Within::Everything),
+        unescaped(new, Within::Everything),
+    ));
+    out.retain(|(cleaned, _)| cleaned != old);
+    out.dedup();
+    out
+}
+
+/// Where escapes are removed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    /// Outside of quotes.
+    Code,
+    /// Everywhere.
+    Everything,
+}
+
+fn unescaped(text: &str, within: Within) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut quote = None;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c == '\\'
+            && let Some(next) = chars.peek().copied()
+        {
+            let plain = match next {
+                'n' => Some('\n'),
+                't' => Some('\t'),
+                'r' => Some('\r'),
+                '"' | '\'' | '`' | '\\' | '$' => Some(next),
+                _ => None,
+            };
+            chars.next();
+            match plain.filter(|_| quote.is_none()) {
+                Some(plain) => out.push(plain),
+                None => out.extend([c, next]),
+            }
+            continue;
+        }
+        if within == Within::Code {
+            quote = match quote {
+                None if c == '"' || c == '\'' => Some(c),
+                Some(open) if open == c || c == '\n' => None,
+                same => same,
+            };
+        }
+        out.push(c);
+    }
+    // `\r\n` as text, where the file has its own line ends.
+    out.replace("\r\n", "\n")
+}
+
+/// The text cut at lines that stand for others; one piece: it has none.
+pub fn pieces(text: &str) -> Vec<String> {
+    let mut out = vec![String::new()];
+    for line in text.split_inclusive('\n') {
+        if is_ellipsis(line) && out.len() <= PIECES_MAX {
+            out.push(String::new());
+        } else if let Some(last) = out.last_mut() {
+            last.push_str(line);
+        }
+    }
+    out
+}
+
+/// Whether a line stands for lines that were left out: `...`, `// ... rest of the function`, `# … unchanged …`.
+fn is_ellipsis(line: &str) -> bool {
+    let line = line.trim();
+    let bare = line.trim_matches(|c: char| "/#*-;%<>!{}".contains(c) || c.is_whitespace());
+    let is_comment = !line.is_empty() && !bare.is_empty() && !line.starts_with(bare);
+    let begins = bare.starts_with("...") || bare.starts_with('…');
+    let ends = bare.ends_with("...") || bare.ends_with('…');
+    begins && (is_comment || ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lines_that_stand_for_others_are_ellipses() {
+        for line in [
+            "...",
+            "  …",
+            "// ...",
+            "# ... existing code ...",
+            "/* ... */",
+            "<!-- ... -->",
+            "... rest of the file ...",
+            "-- … unchanged",
+            "{/* ... */}",
+        ] {
+            assert!(is_ellipsis(line), "{line}");
+        }
+        for line in [
+            "",
+            "...args",
+            "// see below",
+            "foo(...)",
+            "}",
+            "x = ...",
+            "// wait ...",
+        ] {
+            assert!(!is_ellipsis(line), "{line}");
+        }
+    }
+}

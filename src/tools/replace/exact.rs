@@ -1,0 +1,101 @@
+//! The exact text, with line ends that follow the file: models write `\n` also for files with `\r\n`.
+
+use std::borrow::Cow;
+
+use super::lines::{self, Line};
+use super::{Patch, Places, block};
+
+/// The places of an exact match.
+pub struct Exact {
+    /// What to replace, in the order of the file.
+    pub patches: Vec<Patch>,
+    /// What was ignored.
+    pub ignored: Option<&'static str>,
+}
+
+/// Finds all places of `old` in `text`.
+pub fn find(text: &str, old: &str, new: &str) -> Exact {
+    let is_plain = !text.contains("\r\n") && !old.contains('\r');
+    if is_plain || old.contains('\r') {
+        let patches: Vec<Patch> = text
+            .match_indices(old)
+            .map(|(at, _)| (at..at + old.len(), new.to_string()))
+            .collect();
+        if is_plain || !patches.is_empty() {
+            return Exact {
+                patches,
+                ignored: None,
+            };
+        }
+    }
+    let (view, folded) = unix(text);
+    let (old_view, _) = unix(old);
+    let (new_view, _) = unix(new);
+    if old_view.is_empty() {
+        return Exact {
+            patches: Vec::new(),
+            ignored: None,
+        };
+    }
+    // Where an offset of the view lies in the text: each folded line end before it was one byte longer.
+    let real = |at: usize| at + folded.partition_point(|end| *end < at);
+    let patches = view
+        .match_indices(&*old_view)
+        .map(|(at, _)| {
+            let range = real(at)..real(at + old_view.len());
+            let end = line_end(text, range.start);
+            (range, new_view.replace('\n', end))
+        })
+        .collect();
+    Exact {
+        patches,
+        // A model that writes `\n` has copied what it was shown.
+        ignored: old.contains('\r').then_some("line ends"),
+    }
+}
+
+/// The one place where `old` stands as whole lines, exactly or nearly; `None`: there is none, or more than one.
+pub fn find_lines(text: &str, file: &[Line<'_>], old: &str, new: &str) -> Option<Patch> {
+    let old = lines::pattern(old);
+    let new = lines::pattern(new);
+    let (_, matches) = lines::find(file, &old, Places::One)?;
+    match &matches[..] {
+        [only] => {
+            let patch = block::rebuild(file, &old, &new, only);
+            debug_assert!(patch.0.end <= text.len());
+            Some(patch)
+        }
+        _ => None,
+    }
+}
+
+/// `text` with `\n` for `\r\n`, and where in the result those line ends are.
+fn unix(text: &str) -> (Cow<'_, str>, Vec<usize>) {
+    if !text.contains("\r\n") {
+        return (Cow::Borrowed(text), Vec::new());
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut folded = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("\r\n") {
+        out.push_str(&rest[..at]);
+        folded.push(out.len());
+        out.push('\n');
+        rest = &rest[at + 2..];
+    }
+    out.push_str(rest);
+    (Cow::Owned(out), folded)
+}
+
+/// The line end that is used at `at`: that of its line, else of the line before.
+fn line_end(text: &str, at: usize) -> &'static str {
+    let is_crlf = |newline: usize| text[..newline].ends_with('\r');
+    let newline = text[at..]
+        .find('\n')
+        .map(|n| at + n)
+        .or_else(|| text[..at].rfind('\n'));
+    match newline {
+        Some(newline) if is_crlf(newline) => "\r\n",
+        Some(_) | None => "\n",
+    }
+}

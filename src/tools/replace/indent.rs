@@ -1,0 +1,141 @@
+//! Indentation of new lines: as the file indents, by what the paired lines show.
+
+use std::collections::BTreeMap;
+
+use super::lines::Line;
+
+/// How the indentation of a model's text differs from that of the file.
+pub struct Indents {
+    /// Paired lines: the number of the old line, its indentation, and that of the file's line.
+    pairs: Vec<(usize, String, String)>,
+    /// What the model indents one level with.
+    theirs: String,
+    /// What the file indents one level with.
+    ours: String,
+    /// Whether nothing differs.
+    is_same: bool,
+}
+
+impl Indents {
+    /// Compares the paired lines.
+    pub fn new(file: &[Line<'_>], old: &[&str], new: &[&str], pairs: &[Option<usize>]) -> Indents {
+        let pairs: Vec<(usize, String, String)> = old
+            .iter()
+            .zip(pairs)
+            .enumerate()
+            .filter(|(_, (line, _))| !line.trim().is_empty())
+            .filter_map(|(at, (line, pair))| {
+                let ours = file.get((*pair)?)?;
+                Some((at, leading(line).into(), leading(ours.text).into()))
+            })
+            .collect();
+        let is_same = pairs.iter().all(|(_, theirs, ours)| theirs == ours);
+        let ours = unit(file.iter().map(|l| l.text)).unwrap_or_else(|| "    ".into());
+        let theirs = unit(old.iter().copied().chain(new.iter().copied()));
+        Indents {
+            pairs,
+            theirs: theirs.unwrap_or_else(|| ours.clone()),
+            ours,
+            is_same,
+        }
+    }
+
+    /// A new line with the indentation of the file. `near` is the number of the old line beside which it stands.
+    pub fn apply(&self, line: &str, near: usize) -> String {
+        if self.is_same {
+            return line.into();
+        }
+        if line.trim().is_empty() {
+            return String::new();
+        }
+        let indent = leading(line);
+        format!("{}{}", self.of(indent, near), &line[indent.len()..])
+    }
+
+    fn of(&self, indent: &str, near: usize) -> String {
+        let distance = |at: usize| at.abs_diff(near);
+        let same = self
+            .pairs
+            .iter()
+            .filter(|(_, theirs, _)| theirs == indent)
+            .min_by_key(|(at, ..)| distance(*at));
+        if let Some((.., ours)) = same {
+            return ours.clone();
+        }
+        // The first line often lost its blanks alone: it is the last one to go by.
+        let nearest = self
+            .pairs
+            .iter()
+            .filter(|(_, theirs, _)| theirs.starts_with(indent) || indent.starts_with(theirs))
+            .min_by_key(|(at, theirs, _)| {
+                let off = theirs.len().abs_diff(indent.len());
+                (off, usize::from(*at == 0), distance(*at))
+            });
+        match nearest {
+            Some((_, theirs, ours)) => match indent.strip_prefix(theirs.as_str()) {
+                Some(deeper) => format!("{ours}{}", self.converted(deeper)),
+                None => shortened(ours, &self.converted(&theirs[indent.len()..])),
+            },
+            // Tabs on one side, blanks on the other.
+            None => self.converted(indent),
+        }
+    }
+
+    /// Blanks of the model as the file writes that many levels.
+    fn converted(&self, blanks: &str) -> String {
+        if self.theirs == self.ours {
+            return blanks.into();
+        }
+        let mut out = String::new();
+        let mut rest = blanks;
+        while !rest.is_empty() {
+            if let Some(after) = rest.strip_prefix(self.theirs.as_str()) {
+                out.push_str(&self.ours);
+                rest = after;
+            } else {
+                // Less than a level, or another kind of blank: as it is.
+                let next = rest.chars().next().map_or(rest.len(), char::len_utf8);
+                out.push_str(&rest[..next]);
+                rest = &rest[next..];
+            }
+        }
+        out
+    }
+}
+
+/// `indent` without `blanks` at its end, or without as many characters.
+fn shortened(indent: &str, blanks: &str) -> String {
+    if let Some(short) = indent.strip_suffix(blanks) {
+        return short.into();
+    }
+    let keep = indent
+        .chars()
+        .count()
+        .saturating_sub(blanks.chars().count());
+    indent.chars().take(keep).collect()
+}
+
+/// The blanks in front of a line.
+fn leading(line: &str) -> &str {
+    &line[..line.len() - line.trim_start().len()]
+}
+
+/// What one level is indented with: the step that comes most often from a line to the next one.
+fn unit<'a>(lines: impl Iterator<Item = &'a str>) -> Option<String> {
+    let mut steps: BTreeMap<String, usize> = BTreeMap::new();
+    let mut last = "";
+    for line in lines.filter(|l| !l.trim().is_empty()) {
+        let indent = leading(line);
+        if let Some(step) = indent.strip_prefix(last).filter(|step| !step.is_empty()) {
+            // Several tabs at once are several levels.
+            let step = if step.starts_with('\t') { "\t" } else { step };
+            *steps.entry(step.into()).or_default() += 1;
+        }
+        last = indent;
+    }
+    let most = steps.into_iter().max_by_key(|(step, n)| {
+        // Of steps that come equally often the shorter one is a level.
+        (*n, usize::MAX - step.len())
+    });
+    most.map(|(step, _)| step)
+}

@@ -1,0 +1,235 @@
+//! Lines of a file, and where those of a model match them when some differences are ignored.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use super::Places;
+
+/// A line of the file.
+#[derive(Debug, Clone, Copy)]
+pub struct Line<'a> {
+    /// Its text, without the line end.
+    pub text: &'a str,
+    /// Its line end: `\n`, `\r\n` or, in the last line, nothing.
+    pub end: &'a str,
+    /// Where it begins in the file, in bytes.
+    pub start: usize,
+}
+
+impl Line<'_> {
+    /// Where the next line begins.
+    pub fn after(&self) -> usize {
+        self.start + self.text.len() + self.end.len()
+    }
+
+    /// Whether there is nothing but blanks in it.
+    pub fn is_blank(&self) -> bool {
+        self.text.trim().is_empty()
+    }
+}
+
+/// For each line of the pattern the line of the file that it matches; `None`: a blank line that the file does not have.
+pub type Pairs = Vec<Option<usize>>;
+
+/// What is ignored when lines are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Blanks at the end of lines.
+    LineEnds,
+    /// Blanks at both ends of lines.
+    Indentation,
+    /// Spacing within lines, look-alikes of ASCII characters, and blank lines.
+    Spacing,
+    /// The kind of quotes, and commas and semicolons at the end of lines.
+    Quotes,
+}
+
+impl Step {
+    const ALL: [Step; 4] = [
+        Step::LineEnds,
+        Step::Indentation,
+        Step::Spacing,
+        Step::Quotes,
+    ];
+
+    /// What is ignored, for the result.
+    pub fn label(self) -> &'static str {
+        match self {
+            Step::LineEnds => "blanks at line ends",
+            Step::Indentation => "indentation",
+            Step::Spacing => "spacing and blank lines",
+            Step::Quotes => "quotes, commas and semicolons",
+        }
+    }
+
+    fn key(self, line: &str) -> Cow<'_, str> {
+        match self {
+            Step::LineEnds => Cow::Borrowed(line.trim_end()),
+            Step::Indentation => Cow::Borrowed(line.trim()),
+            Step::Spacing => Cow::Owned(spaced(line)),
+            Step::Quotes => {
+                let line = spaced(line).replace(['"', '`'], "'");
+                Cow::Owned(line.trim_end_matches([',', ';']).to_string())
+            }
+        }
+    }
+
+    fn skips_blank_lines(self) -> bool {
+        match self {
+            Step::LineEnds | Step::Indentation => false,
+            Step::Spacing | Step::Quotes => true,
+        }
+    }
+}
+
+/// The lines of a file.
+pub fn split(text: &str) -> Vec<Line<'_>> {
+    let mut start = 0;
+    text.split_inclusive('\n')
+        .map(|whole| {
+            let text = match whole.strip_suffix('\n') {
+                Some(text) => text.strip_suffix('\r').unwrap_or(text),
+                None => whole,
+            };
+            let line = Line {
+                text,
+                end: &whole[text.len()..],
+                start,
+            };
+            start += whole.len();
+            line
+        })
+        .collect()
+}
+
+/// The lines of a model's text. A newline at its end begins no further line.
+pub fn pattern(text: &str) -> Vec<&str> {
+    split(text).iter().map(|line| line.text).collect()
+}
+
+/// Where `old` matches lines of `file`, by the strictest step that finds something. Of places that overlap only the first
+/// counts where all are wanted.
+pub fn find(file: &[Line<'_>], old: &[&str], places: Places) -> Option<(Step, Vec<Pairs>)> {
+    if old.iter().all(|line| line.trim().is_empty()) {
+        return None;
+    }
+    Step::ALL.into_iter().find_map(|step| {
+        let found = matches(file, old, step, places);
+        (!found.is_empty()).then_some((step, found))
+    })
+}
+
+fn matches(file: &[Line<'_>], old: &[&str], step: Step, places: Places) -> Vec<Pairs> {
+    let blanks = step.skips_blank_lines();
+    let file_at: Vec<usize> = numbers(file.iter().map(|l| l.text), blanks);
+    let old_at: Vec<usize> = numbers(old.iter().copied(), blanks);
+    let mut known: HashMap<Cow<'_, str>, usize> = HashMap::new();
+    let mut id = |line| {
+        let next = known.len();
+        *known.entry(step.key(line)).or_insert(next)
+    };
+    let pattern: Vec<usize> = old_at.iter().map(|at| id(old[*at])).collect();
+    let text: Vec<usize> = file_at.iter().map(|at| id(file[*at].text)).collect();
+    occurrences(&text, &pattern, places)
+        .into_iter()
+        .map(|first| {
+            let mut pairs = vec![None; old.len()];
+            for (nth, at) in old_at.iter().enumerate() {
+                pairs[*at] = Some(file_at[first + nth]);
+            }
+            pair_blanks(file, &mut pairs);
+            pairs
+        })
+        .collect()
+}
+
+/// The numbers of the lines that are compared.
+pub fn numbers<'a>(lines: impl Iterator<Item = &'a str>, skips_blank_lines: bool) -> Vec<usize> {
+    lines
+        .enumerate()
+        .filter(|(_, line)| !skips_blank_lines || !line.trim().is_empty())
+        .map(|(at, _)| at)
+        .collect()
+}
+
+/// Pairs blank lines between paired lines with blank lines of the file, in order, as far as there are any.
+pub fn pair_blanks(file: &[Line<'_>], pairs: &mut [Option<usize>]) {
+    let mut last: Option<usize> = None;
+    for at in 0..pairs.len() {
+        if let Some(found) = pairs[at] {
+            last = Some(found);
+            continue;
+        }
+        let next = pairs[at..].iter().flatten().next().copied();
+        if let (Some(before), Some(next)) = (last, next)
+            && before + 1 < next
+            && file[before + 1].is_blank()
+        {
+            pairs[at] = Some(before + 1);
+            last = Some(before + 1);
+        }
+    }
+}
+
+/// Where `pattern` stands in `text` (Knuth, Morris and Pratt: linear also where lines repeat).
+fn occurrences(text: &[usize], pattern: &[usize], places: Places) -> Vec<usize> {
+    let mut border = vec![0; pattern.len()];
+    let mut len = 0;
+    for at in 1..pattern.len() {
+        while len > 0 && pattern[at] != pattern[len] {
+            len = border[len - 1];
+        }
+        if pattern[at] == pattern[len] {
+            len += 1;
+        }
+        border[at] = len;
+    }
+    let mut out = Vec::new();
+    let mut len = 0;
+    for (at, id) in text.iter().enumerate() {
+        while len > 0 && *id != pattern[len] {
+            len = border[len - 1];
+        }
+        if *id == pattern[len] {
+            len += 1;
+        }
+        if len == pattern.len() {
+            out.push(at + 1 - len);
+            len = match places {
+                Places::One => border[len - 1],
+                Places::All => 0,
+            };
+        }
+    }
+    out
+}
+
+/// A line without blanks, except one between two words; look-alikes become ASCII.
+fn spaced(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut has_gap = false;
+    for c in line.chars().map(ascii) {
+        if c.is_whitespace() {
+            has_gap = true;
+            continue;
+        }
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        if has_gap && is_word(c) && out.chars().next_back().is_some_and(is_word) {
+            out.push(' ');
+        }
+        has_gap = false;
+        out.push(c);
+    }
+    out
+}
+
+/// The ASCII character that a typographic one is often written for.
+fn ascii(c: char) -> char {
+    match c {
+        '\u{2018}' | '\u{2019}' | '\u{201a}' | '\u{201b}' => '\'',
+        '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{201f}' => '"',
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
+        '\u{feff}' | '\u{200b}' => ' ',
+        other => other,
+    }
+}

@@ -1,0 +1,259 @@
+//! Replaces a piece of text that a model named, also where the model did not copy it exactly. Pure.
+//!
+//! Steps, strictest first; the first one that finds something decides:
+//! 1. The text itself, with the line ends of the file.
+//! 2. Whole lines, ignoring in turn: blanks at line ends, indentation, spacing and blank lines, quotes and trailing
+//!    commas or semicolons (`lines::Step`).
+//! 3. The same after removing what is not part of the file: a code fence, line numbers, escapes (`clean`).
+//! 4. Pieces around lines such as `...` that stand for text left out, each of them found by steps 1 and 2.
+//! 5. The nearest block (`similar`), if it is near enough and no other is.
+//!
+//! Only one place may match, unless all places are asked for. Of a block that does not match exactly, lines that the old
+//! and the new text share stay as they are in the file; new lines get the file's indentation and line ends (`block`).
+//! Nothing outside of the block changes.
+
+mod block;
+mod clean;
+mod exact;
+mod indent;
+mod lines;
+mod nearest;
+mod similar;
+
+#[cfg(test)]
+mod cases;
+#[cfg(test)]
+mod property_tests;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use clean::Variant;
+use lines::Line;
+
+/// One replacement.
+#[derive(Debug, Clone, Copy)]
+pub struct Edit<'a> {
+    /// The text to replace.
+    pub old: &'a str,
+    /// The text in its place.
+    pub new: &'a str,
+    /// How many places may match.
+    pub places: Places,
+}
+
+/// How many places may match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Places {
+    /// One; more are refused.
+    One,
+    /// All of them are replaced.
+    All,
+}
+
+/// What a replacement made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replaced {
+    /// The whole text.
+    pub text: String,
+    /// How many places were replaced.
+    pub count: usize,
+    /// What was ignored to find them; empty: nothing, the match was exact.
+    pub ignored: Vec<&'static str>,
+}
+
+/// Why nothing was replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The reason, without a full stop.
+    pub why: String,
+    /// What to do, and the nearest lines of the file; may be empty.
+    pub help: String,
+}
+
+impl Refusal {
+    fn new(why: impl Into<String>, help: impl Into<String>) -> Refusal {
+        Refusal {
+            why: why.into(),
+            help: help.into(),
+        }
+    }
+}
+
+/// A part of the file and what takes its place.
+type Patch = (Range<usize>, String);
+
+/// Most line numbers that a refusal lists.
+const LISTED_MAX: usize = 10;
+
+/// Makes one replacement in `text`.
+///
+/// # Errors
+/// Says why nothing was replaced: no place, or more than one, matches well enough.
+pub fn replace(text: &str, edit: &Edit<'_>) -> Result<Replaced, Refusal> {
+    if edit.old.is_empty() {
+        return Err(Refusal::new(
+            "old_text is empty",
+            "Give the text to replace.",
+        ));
+    }
+    if edit.old == edit.new {
+        return Err(Refusal::new(
+            "old_text and new_text are the same, nothing to do",
+            "",
+        ));
+    }
+    let variants = clean::variants(edit.old, edit.new);
+    let file = lines::split(text);
+    for variant in &variants {
+        if let Some(done) = exact_or_lines(text, &file, variant, edit.places)? {
+            return done;
+        }
+    }
+    for variant in &variants {
+        let patches = around_ellipses(text, &file, variant)
+            .map(|patches| (patches, "lines left out with ..."))
+            .or_else(|| {
+                let old = lines::pattern(&variant.old);
+                let pairs = similar::find(&file, &old)?;
+                let patch = block::rebuild(&file, &old, &lines::pattern(&variant.new), &pairs);
+                Some((vec![patch], "small differences in the text"))
+            });
+        if let Some((patches, label)) = patches {
+            let mut ignored = variant.ignored.clone();
+            ignored.push(label);
+            return apply(text, patches, ignored, 1);
+        }
+    }
+    Err(Refusal::new(
+        "Text not found",
+        nearest::help(&file, &variants),
+    ))
+}
+
+/// Steps 1 and 2 for one variant; `None`: no place matches.
+#[allow(clippy::type_complexity)] // the outer error ends the search, the inner result is its end
+fn exact_or_lines(
+    text: &str,
+    file: &[Line<'_>],
+    variant: &Variant,
+    places: Places,
+) -> Result<Option<Result<Replaced, Refusal>>, Refusal> {
+    let found = exact::find(text, &variant.old, &variant.new);
+    if !variant.has_whole_lines && !found.patches.is_empty() {
+        one_or_all(text, found.patches.iter().map(|(at, _)| at.start), places)?;
+        let mut ignored = variant.ignored.clone();
+        ignored.extend(found.ignored);
+        let count = found.patches.len();
+        return Ok(Some(apply(text, found.patches, ignored, count)));
+    }
+    let old = lines::pattern(&variant.old);
+    let Some((step, matches)) = lines::find(file, &old, places) else {
+        return Ok(None);
+    };
+    let starts = matches
+        .iter()
+        .filter_map(|pairs| pairs.iter().flatten().min())
+        .map(|at| file[*at].start);
+    one_or_all(text, starts, places)?;
+    let new = lines::pattern(&variant.new);
+    let patches: Vec<Patch> = matches
+        .iter()
+        .map(|pairs| block::rebuild(file, &old, &new, pairs))
+        .collect();
+    let mut ignored = variant.ignored.clone();
+    let is_same = |pairs: &lines::Pairs| {
+        let same = |(old, at): (&&str, &Option<usize>)| at.is_some_and(|at| file[at].text == *old);
+        old.iter().zip(pairs).all(same)
+    };
+    if ignored.is_empty() || !matches.iter().all(is_same) {
+        ignored.push(step.label());
+    }
+    let count = patches.len();
+    Ok(Some(apply(text, patches, ignored, count)))
+}
+
+/// Refuses more than one place where one is wanted.
+fn one_or_all(
+    text: &str,
+    starts: impl Iterator<Item = usize>,
+    places: Places,
+) -> Result<(), Refusal> {
+    let starts: Vec<usize> = starts.collect();
+    if starts.len() < 2 || places == Places::All {
+        return Ok(());
+    }
+    let line = |at: usize| text[..at].matches('\n').count() + 1;
+    let mut listed: Vec<String> = starts
+        .iter()
+        .take(LISTED_MAX)
+        .map(|at| line(*at).to_string())
+        .collect();
+    if starts.len() > LISTED_MAX {
+        listed.push("…".into());
+    }
+    Err(Refusal::new(
+        format!(
+            "old_text stands {} times (lines {})",
+            starts.len(),
+            listed.join(", ")
+        ),
+        "Add lines around it until it stands once, or set replace_all.",
+    ))
+}
+
+/// Step 4. `None`: nothing was left out, or its pieces do not match one place each, in order.
+fn around_ellipses(text: &str, file: &[Line<'_>], variant: &Variant) -> Option<Vec<Patch>> {
+    let old = clean::pieces(&variant.old);
+    let new = clean::pieces(&variant.new);
+    if old.len() < 2 || old.len() != new.len() {
+        return None;
+    }
+    let mut patches: Vec<Patch> = Vec::new();
+    let mut end = 0;
+    for (old, new) in old.iter().zip(&new) {
+        if old.trim().is_empty() {
+            // Where lines would be added is not known.
+            if new.trim().is_empty() {
+                continue;
+            }
+            return None;
+        }
+        let found = exact::find_lines(text, file, old, new)?;
+        if found.0.start < end {
+            return None;
+        }
+        end = found.0.end;
+        patches.push(found);
+    }
+    (!patches.is_empty()).then_some(patches)
+}
+
+/// Puts `patches`, in the order of the file, into `text`.
+fn apply(
+    text: &str,
+    patches: Vec<Patch>,
+    ignored: Vec<&'static str>,
+    count: usize,
+) -> Result<Replaced, Refusal> {
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for (range, new) in patches {
+        out.push_str(&text[at..range.start]);
+        out.push_str(&new);
+        at = range.end;
+    }
+    out.push_str(&text[at..]);
+    if out == text {
+        return Err(Refusal::new(
+            "the file has new_text there already, nothing to do",
+            "",
+        ));
+    }
+    Ok(Replaced {
+        text: out,
+        count,
+        ignored,
+    })
+}

@@ -1,0 +1,87 @@
+//! What a refusal shows of the file: the lines that are nearest to what was looked for, with their numbers.
+
+use super::clean::{self, Variant};
+use super::lines::{self, Line};
+use super::similar;
+use crate::domain::text::clip;
+
+/// Most lines that are shown.
+const SHOWN_MAX: usize = 16;
+/// Lines that are shown before and after the nearest ones.
+const AROUND: usize = 1;
+/// Most characters of a line that is shown.
+const WIDTH_MAX: usize = 160;
+/// Most characters of a line that are compared with what was looked for.
+const COMPARED_MAX: usize = 200;
+/// Most lines of the file that are compared one by one.
+const COMPARED_LINES: usize = 5000;
+/// How alike a line must be to be shown.
+const ALIKE: f64 = 0.8;
+
+/// What to do now, with the nearest lines if there are any.
+pub fn help(file: &[Line<'_>], variants: &[Variant]) -> String {
+    let left_out = variants
+        .first()
+        .filter(|v| clean::pieces(&v.old).len() > 1)
+        .map_or("", |_| {
+            " Lines such as ... are understood only where new_text has the same ones and each part around them is found."
+        });
+    let near = variants.iter().rev().find_map(|variant| {
+        let old = lines::pattern(&variant.old);
+        region(file, &old)
+    });
+    match near {
+        Some((first, last)) => {
+            let shown: Vec<String> = (first..=last)
+                .map(|at| format!("{:>5} | {}", at + 1, clip(file[at].text, WIDTH_MAX)))
+                .collect();
+            format!(
+                "Copy the text from the file, without the line numbers.{left_out} The nearest lines are:\n{}",
+                shown.join("\n")
+            )
+        }
+        None => format!("No line of the file is like it: read it with read_file first.{left_out}"),
+    }
+}
+
+/// The first and the last line to show.
+fn region(file: &[Line<'_>], old: &[&str]) -> Option<(usize, usize)> {
+    let from_block = || {
+        let places = similar::best(file, old);
+        let paired = places.first()?.pairs.iter().flatten().copied();
+        Some((paired.clone().min()?, paired.max()?))
+    };
+    // A block that shares only a bracket says less than a line that is nearly the first one.
+    let block = from_block().filter(|(first, last)| {
+        file[*first..=*last].iter().any(|line| {
+            line.text.trim().len() > 3 && old.iter().any(|o| o.trim() == line.text.trim())
+        })
+    });
+    let (first, last) = block.or_else(|| from_line(file, old))?;
+    let first = first.saturating_sub(AROUND);
+    let last = (last + AROUND)
+        .min(first + SHOWN_MAX - 1)
+        .min(file.len() - 1);
+    Some((first, last))
+}
+
+/// The lines from the one that is most like the longest line that was looked for.
+///
+/// Comparing takes the product of both lengths, so only the beginnings of lines are compared.
+fn from_line(file: &[Line<'_>], old: &[&str]) -> Option<(usize, usize)> {
+    let begin = |line: &str| line.trim().chars().take(COMPARED_MAX).collect::<String>();
+    let (nth, wanted) = old
+        .iter()
+        .take(SHOWN_MAX)
+        .enumerate()
+        .max_by_key(|(nth, line)| (line.trim().len().min(COMPARED_MAX), usize::MAX - nth))?;
+    let wanted = begin(wanted);
+    let (alike, at) = file
+        .iter()
+        .take(COMPARED_LINES)
+        .enumerate()
+        .map(|(at, line)| (strsim::jaro_winkler(&begin(line.text), &wanted), at))
+        .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))?;
+    let first = at.saturating_sub(nth);
+    (alike > ALIKE).then(|| (first, (first + old.len()).min(file.len()) - 1))
+}

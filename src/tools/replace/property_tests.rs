@@ -1,0 +1,147 @@
+//! What holds for any file and any edit.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Lines with few words, so that they repeat and are nearly the same often.
+fn any_file() -> impl Strategy<Value = String> {
+    let line = (
+        prop::sample::select(vec!["", "  ", "    ", "\t", "\t\t", "        "]),
+        prop::sample::select(vec![
+            "",
+            "a = 1",
+            "b = 2;",
+            "if x {",
+            "}",
+            "call(\"a\\n\")",
+            "call('b')",
+            "# note",
+            "...",
+        ]),
+        prop::sample::select(vec!["", " ", "\t"]),
+        prop::sample::select(vec!["\n", "\n", "\n", "\r\n"]),
+    )
+        .prop_map(|(indent, words, blanks, end)| format!("{indent}{words}{blanks}{end}"));
+    (prop::collection::vec(line, 0..14), any::<bool>()).prop_map(|(lines, is_ended)| {
+        let text = lines.concat();
+        if is_ended {
+            text
+        } else {
+            text.trim_end_matches(['\n', '\r']).to_string()
+        }
+    })
+}
+
+/// A block of the file as a model may send it.
+fn any_edit() -> impl Strategy<Value = (String, String, String)> {
+    (
+        any_file(),
+        any::<prop::sample::Index>(),
+        1..5usize,
+        0..8u8,
+        any_file(),
+    )
+        .prop_map(|(file, at, count, how, new)| {
+            let lines: Vec<&str> = file.split_inclusive('\n').collect();
+            let from = at.index(lines.len().max(1)).min(lines.len());
+            let old = lines[from..(from + count).min(lines.len())].concat();
+            let old = match how {
+                0 => old,
+                1 => old.lines().map(str::trim).collect::<Vec<_>>().join("\n"),
+                2 => old
+                    .lines()
+                    .map(str::trim_end)
+                    .collect::<Vec<_>>()
+                    .join("\n"),
+                3 => old.replace('\t', "    "),
+                4 => old.replace('\n', "\\n"),
+                5 => format!("```\n{old}```"),
+                6 => format!("\n{}", old.replace('"', "'")),
+                _ => old.replace('a', "b"),
+            };
+            (file, old, new)
+        })
+}
+
+fn edit<'a>(old: &'a str, new: &'a str, places: Places) -> Edit<'a> {
+    Edit { old, new, places }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    /// Where the text stands once as it is, it is replaced as it is, and nothing else happens.
+    #[test]
+    fn an_exact_match_keeps_its_meaning((file, old, new) in any_edit()) {
+        // Line ends are held by the table of cases.
+        let [file, old, new] = [file, old, new].map(|text| text.replace('\r', ""));
+        if old.is_empty() || old == new {
+            return Ok(());
+        }
+        let count = file.matches(&old).count();
+        for places in [Places::One, Places::All] {
+            let done = replace(&file, &edit(&old, &new, places));
+            if count == 1 || (count > 1 && places == Places::All) {
+                let done = done.unwrap();
+                prop_assert_eq!(done.text, file.replace(&old, &new));
+                prop_assert_eq!(done.count, count);
+                prop_assert!(done.ignored.is_empty());
+            } else if count > 1 {
+                prop_assert!(done.is_err());
+            }
+        }
+    }
+
+    /// A match that is not exact replaces one run of about as many lines as the text has: what stands before and after it
+    /// is as it was, to the byte.
+    #[test]
+    fn an_inexact_match_touches_nothing_outside((file, old, new) in any_edit()) {
+        let Ok(done) = replace(&file, &edit(&old, &new, Places::One)) else { return Ok(()) };
+        if done.ignored.is_empty() {
+            return Ok(());
+        }
+        let same = |a: &mut dyn Iterator<Item = (u8, u8)>| a.take_while(|(a, b)| a == b).count();
+        let (a, b) = (file.as_bytes(), done.text.as_bytes());
+        let front = same(&mut a.iter().copied().zip(b.iter().copied()));
+        let back = same(&mut a.iter().rev().copied().zip(b.iter().rev().copied()));
+        let touched = file.get(front..a.len().saturating_sub(back).max(front)).unwrap_or_default();
+        let blank = file.lines().filter(|l| l.trim().is_empty()).count();
+        let lines = old.replace("\\n", "\n").lines().count();
+        // Blank lines within the block may be in the file alone; an ellipsis stands for any number of lines.
+        if !done.ignored.iter().any(|what| what.contains("left out")) {
+            let count = touched.lines().count();
+            prop_assert!(count <= lines + blank, "{count} lines for {lines}: {touched:?}");
+        }
+    }
+
+    /// What was written is found again: the new lines stand in the file, apart from indentation.
+    #[test]
+    fn what_is_written_reads_back((file, old, _) in any_edit(), words in "[a-z]{6,12}") {
+        if old.trim().is_empty() {
+            return Ok(());
+        }
+        let new = format!("{words} one\n{words} two");
+        let Ok(done) = replace(&file, &edit(&old, &new, Places::One)) else { return Ok(()) };
+        let read: Vec<&str> = done.text.lines().map(str::trim).collect();
+        let has = |line: &str| read.iter().filter(|l| l.contains(line)).count();
+        prop_assert_eq!(has(&format!("{words} one")), 1, "{}", done.text);
+        prop_assert_eq!(has(&format!("{words} two")), 1, "{}", done.text);
+        // A file with one kind of line end keeps to it.
+        if !file.contains('\r') { prop_assert!(!done.text.contains('\r')); }
+        let lone = |text: &str| text.matches('\n').count() > text.matches("\r\n").count();
+        if file.contains('\n') && !lone(&file) && !old.contains('\r') {
+            prop_assert!(!lone(&done.text), "{:?}", done.text);
+        }
+    }
+
+    /// Any texts are answered, and a refusal is short.
+    #[test]
+    fn any_texts_are_answered(file in ".{0,200}", old in ".{0,60}", new in ".{0,60}") {
+        for places in [Places::One, Places::All] {
+            if let Err(refusal) = replace(&file, &edit(&old, &new, places)) {
+                prop_assert!(refusal.why.len() + refusal.help.len() < 4000);
+            }
+        }
+    }
+}

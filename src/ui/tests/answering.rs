@@ -1,0 +1,292 @@
+//! Answering a question from the composer.
+
+use pretty_assertions::assert_eq;
+
+use crate::domain::ids::Name;
+use crate::domain::request::{Decision, Request, RequestStatus, Verdict};
+use crate::domain::stamp::Stamp;
+use crate::domain::team::MemberStatus;
+use crate::protocol::{Asked, Command, EventKind};
+use crate::ui::fixture::{busy, name, picture, press, question, started, tell};
+use crate::ui::{Do, Msg, Seat, UiState, keys, update};
+
+/// A question of the lead.
+fn asked(id: &str, choices: &[&str]) -> Request {
+    let mut request = question(id, choices);
+    request.from = Name::lead();
+    request.target = Name::lead();
+    request.task = None;
+    request.body = "Which database shall it use?".into();
+    request
+}
+
+fn changed(request: &Request) -> EventKind {
+    EventKind::RequestChanged {
+        request: request.clone(),
+    }
+}
+
+fn decided(request: &Request, status: RequestStatus, by: &str, comment: &str) -> EventKind {
+    let mut request = request.clone();
+    request.status = status;
+    request.decided_by = by.into();
+    request.comment = comment.into();
+    EventKind::RequestChanged { request }
+}
+
+fn waiting(requests: &[Request]) -> UiState {
+    let mut state = started(160, 45);
+    tell(&mut state, requests.iter().map(changed).collect());
+    state
+}
+
+fn answers(request: &Request, words: &str) -> Do {
+    Do::Command(Command::Decide(Decision {
+        id: request.id.clone(),
+        kind: request.kind,
+        target: request.target.clone(),
+        verdict: Verdict::Approve,
+        by: Name::user(),
+        comment: words.into(),
+    }))
+}
+
+fn message(to: &str, text: &str) -> Do {
+    Do::Command(Command::Prompt {
+        to: name(to),
+        text: text.into(),
+    })
+}
+
+#[test]
+fn enter_in_the_composer_answers_the_open_question() {
+    let asked = asked("q1", &[]);
+    let mut state = waiting(std::slice::from_ref(&asked));
+    let text = picture(&state);
+    assert!(
+        text.contains("answer to lead: Which database shall it use?"),
+        "{text}"
+    );
+    assert!(text.contains("@lead … sends a message"), "{text}");
+    assert_eq!(
+        press(&mut state, "\"SQLite it is\" enter"),
+        [answers(&asked, "SQLite it is")]
+    );
+    assert_eq!(state.composer.text(), "");
+    assert!(state.queued.is_empty());
+    let approved = decided(&asked, RequestStatus::Approved, "user", "SQLite it is");
+    tell(&mut state, vec![approved]);
+    let text = picture(&state);
+    assert!(
+        text.contains("lead has your answer: SQLite it is"),
+        "{text}"
+    );
+    assert!(!text.contains("answer to lead"), "{text}");
+    // What is written after it is a message again.
+    assert_eq!(
+        press(&mut state, "\"thanks\" enter"),
+        [message("lead", "thanks")]
+    );
+}
+
+#[test]
+fn a_number_in_the_composer_is_the_choice() {
+    for (typed, expected) in [
+        ("2", "Postgres"),
+        ("Postgres", "Postgres"),
+        ("3", "3"),
+        ("0", "0"),
+        ("2 of them", "2 of them"),
+    ] {
+        let asked = asked("q1", &["SQLite", "Postgres"]);
+        let mut state = waiting(std::slice::from_ref(&asked));
+        let text = picture(&state);
+        assert!(text.contains("1 SQLite · 2 Postgres"), "{text}");
+        let keys = format!("\"{typed}\" enter");
+        assert_eq!(press(&mut state, &keys), [answers(&asked, expected)]);
+    }
+}
+
+#[test]
+fn a_name_before_it_makes_an_answer_a_message() {
+    let asked = asked("q1", &[]);
+    let mut state = waiting(std::slice::from_ref(&asked));
+    assert_eq!(
+        press(&mut state, "\"@lead wait a moment\" enter"),
+        [message("lead", "wait a moment")]
+    );
+    let text = picture(&state);
+    assert!(text.contains("Its question is still open"), "{text}");
+    assert!(text.contains("answer to lead"), "{text}");
+}
+
+#[test]
+fn slash_commands_work_while_a_question_is_open() {
+    let mut state = waiting(&[asked("q1", &[])]);
+    assert_eq!(press(&mut state, "\"/help\" enter"), []);
+    assert!(picture(&state).contains("Keys"), "{}", picture(&state));
+    assert!(!state.requests.is_empty());
+}
+
+#[test]
+fn open_questions_are_answered_oldest_first() {
+    let (one, mut two) = (asked("q1", &[]), asked("q2", &[]));
+    two.created_at.0 += 60.0;
+    two.body = "And which port?".into();
+    let mut state = waiting(&[two.clone(), one.clone()]);
+    assert!(
+        picture(&state).contains("answer 1 of 2 to lead: Which database"),
+        "{}",
+        picture(&state)
+    );
+    assert_eq!(
+        press(&mut state, "\"SQLite\" enter"),
+        [answers(&one, "SQLite")]
+    );
+    assert!(picture(&state).contains("answer to lead: And which port?"));
+    assert_eq!(press(&mut state, "\"80\" enter"), [answers(&two, "80")]);
+}
+
+#[test]
+fn a_question_of_another_agent_takes_no_message_to_this_one() {
+    let alices = question("q1", &[]);
+    let mut state = busy(160, 45);
+    tell(&mut state, vec![changed(&alices)]);
+    assert_eq!(
+        press(&mut state, "\"go on\" enter"),
+        [message("lead", "go on")]
+    );
+    // A message to her by name says what it did not do.
+    assert_eq!(
+        press(&mut state, "\"@alice hello\" enter"),
+        [message("alice", "hello")]
+    );
+    assert!(picture(&state).contains("Its question is still open"));
+    // In her conversation it is the answer.
+    press(&mut state, "esc 4 enter i");
+    assert_eq!(state.shown, name("alice"));
+    assert_eq!(
+        press(&mut state, "\"version 2\" enter"),
+        [answers(&alices, "version 2")]
+    );
+    let status = state.team.find(&name("alice")).map(|m| m.status);
+    assert_eq!(status, Some(MemberStatus::Working));
+}
+
+#[test]
+fn a_draft_begun_before_the_question_is_not_sent_as_its_answer() {
+    let asked = asked("q1", &[]);
+    let mut state = waiting(&[]);
+    press(&mut state, "\"add a test\"");
+    tell(&mut state, vec![changed(&asked)]);
+    assert_eq!(press(&mut state, "enter"), []);
+    let text = picture(&state);
+    assert!(
+        text.contains("Not sent yet: lead asks a question now."),
+        "{text}"
+    );
+    assert_eq!(state.composer.text(), "add a test");
+    // The second press of a double tap is not the answer to that.
+    let soon = Stamp(state.now.0 + 0.2);
+    let enter = keys::parse("enter").unwrap();
+    assert_eq!(update(&mut state, Msg::Key(enter, soon)), []);
+    assert_eq!(press(&mut state, "enter"), [answers(&asked, "add a test")]);
+}
+
+#[test]
+fn a_question_withdrawn_while_typing_leaves_the_text_a_draft() {
+    let asked = asked("q1", &[]);
+    let mut state = waiting(std::slice::from_ref(&asked));
+    press(&mut state, "\"SQLite\"");
+    let withdrawn = decided(&asked, RequestStatus::Withdrawn, "lead", "");
+    tell(&mut state, vec![withdrawn]);
+    let text = picture(&state);
+    assert!(text.contains("lead's question was withdrawn"), "{text}");
+    assert_eq!(state.composer.text(), "SQLite");
+    assert_eq!(press(&mut state, "enter"), []);
+    assert!(picture(&state).contains("lead's question is closed."));
+    assert_eq!(press(&mut state, "enter"), [message("lead", "SQLite")]);
+}
+
+#[test]
+fn an_answer_that_came_too_late_is_a_draft_again() {
+    let asked = asked("q1", &[]);
+    let others = decided(&asked, RequestStatus::Rejected, "lead", "");
+    let own_window = decided(&asked, RequestStatus::Approved, "user", "Postgres");
+    let refused = EventKind::refused(
+        Asked::Decide {
+            request: asked.id.clone(),
+        },
+        "request q1 was already approved by user: nothing changed",
+    );
+    let orders = [
+        vec![refused.clone()],
+        vec![others.clone()],
+        vec![others, refused.clone()],
+        vec![own_window.clone(), refused.clone()],
+        vec![refused, own_window],
+    ];
+    for events in orders {
+        let mut state = waiting(std::slice::from_ref(&asked));
+        press(&mut state, "\"SQLite\" enter");
+        assert_eq!(state.composer.text(), "");
+        tell(&mut state, events.clone());
+        assert_eq!(state.composer.text(), "SQLite", "{events:?}");
+        let text = picture(&state);
+        assert!(!text.contains("has your answer"), "{text}");
+    }
+}
+
+#[test]
+fn an_answer_in_a_popup_outlives_its_question() {
+    let asked = asked("q1", &[]);
+    let mut state = waiting(std::slice::from_ref(&asked));
+    press(&mut state, "alt+w c \"SQLite\"");
+    let withdrawn = decided(&asked, RequestStatus::Withdrawn, "lead", "");
+    tell(&mut state, vec![withdrawn.clone()]);
+    assert!(state.popups.is_empty());
+    assert_eq!(state.composer.text(), "SQLite");
+    assert!(picture(&state).contains("What you wrote is back in the composer."));
+    // Also where it was in an editor meanwhile.
+    let mut state = waiting(std::slice::from_ref(&asked));
+    press(&mut state, "alt+w e");
+    tell(&mut state, vec![withdrawn]);
+    update(&mut state, Msg::Edited("Postgres\n".into()));
+    assert_eq!(state.composer.text(), "Postgres");
+    assert!(picture(&state).contains("What you wrote is back in the composer."));
+}
+
+#[test]
+fn a_viewer_answers_from_its_composer_while_a_crew_runs() {
+    let asked = asked("q1", &[]);
+    let mut state = waiting(std::slice::from_ref(&asked));
+    state.sit(Seat::Viewer(Some(4711)));
+    assert_eq!(
+        press(&mut state, "\"SQLite\" enter"),
+        [answers(&asked, "SQLite")]
+    );
+    // Without a crew there is only the inbox.
+    let mut state = waiting(std::slice::from_ref(&asked));
+    state.sit(Seat::Left);
+    assert!(!picture(&state).contains("answer to lead"));
+    press(&mut state, "x backspace");
+    assert_eq!(
+        press(&mut state, "\"SQLite\" enter"),
+        [message("lead", "SQLite")]
+    );
+}
+
+#[test]
+fn the_title_of_an_answering_composer_fits_every_width() {
+    for (width, height) in [(160, 45), (120, 30), (80, 24), (60, 16)] {
+        let mut state = started(width, height);
+        let mut asked = asked("q1", &["SQLite", "Postgres"]);
+        asked.body = "Which database shall it use? ".repeat(20);
+        tell(&mut state, vec![changed(&asked)]);
+        let text = picture(&state);
+        let title = text.lines().find(|l| l.contains("answer to lead"));
+        let title = title.unwrap_or_else(|| panic!("{width}x{height}: {text}"));
+        assert!(title.contains("Which data"), "{title}");
+        assert!(text.contains("own words"), "{text}");
+    }
+}

@@ -1,0 +1,63 @@
+//! What a popup leaves of the screen beside it: whole things or nothing. Pictures of the popup alone cannot show that.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::scenes::{self, Shows};
+use crate::domain::ids::Name;
+use crate::protocol::EventKind;
+use crate::ui::fixture::{cells, tell};
+use crate::ui::textual::width;
+use crate::ui::theme::roles;
+
+/// Most columns beside a popup in which nothing can be read.
+const FEW: u16 = 4;
+
+fn over(buffer: &Buffer) -> Option<Rect> {
+    let mut over = buffer
+        .area
+        .positions()
+        .filter(|at| roles::lies_over(&buffer[*at]));
+    let one = |x, y| Rect::new(x, y, 1, 1);
+    let first = over.next()?;
+    Some(over.fold(one(first.x, first.y), |all, at| all.union(one(at.x, at.y))))
+}
+
+#[test]
+fn popups_leave_no_half_characters_and_no_scraps_beside_them() {
+    let mut looked_at = 0;
+    for scene in scenes::scenes().iter().filter(|s| s.shows == Shows::Popup) {
+        for (columns, rows) in [(80, 24), (60, 16), (70, 20)] {
+            // Wide characters under both halves of every border.
+            for shift in ["", "x"] {
+                let mut state = (scene.make)(columns, rows);
+                let text = format!("{shift}{}", "测试宽字符".repeat(400));
+                let agent = Name::lead();
+                let said = EventKind::Said {
+                    agent,
+                    text,
+                    thinking: String::new(),
+                    thought_ms: 0,
+                };
+                tell(&mut state, vec![said]);
+                let buffer = cells(&state, &roles::theme());
+                let Some(area) = over(&buffer) else { continue };
+                looked_at += 1;
+                let (left, right) = (area.x, columns - area.right());
+                for y in area.rows().map(|row| row.y) {
+                    let symbol = |x: u16| buffer[(x, y)].symbol();
+                    let what = || format!("{} at {columns}x{rows}, row {y}, {area:?}", scene.name);
+                    if left > 0 {
+                        assert!(width(symbol(left - 1)) <= 1, "half a character: {}", what());
+                    }
+                    if left.max(right) <= FEW {
+                        let beside = (0..left).chain(area.right()..columns);
+                        let scraps: String = beside.map(symbol).collect();
+                        assert_eq!(scraps.trim(), "", "{}", what());
+                    }
+                }
+            }
+        }
+    }
+    assert!(looked_at > 100, "{looked_at}");
+}

@@ -1,0 +1,133 @@
+//! One draft per agent: none is one Enter away from another agent than the one that it was written to.
+
+use pretty_assertions::assert_eq;
+
+use crate::domain::ids::Name;
+use crate::protocol::event::TurnEnd;
+use crate::protocol::{Asked, Command, EventKind};
+use crate::ui::fixture::{blank, busy, first_page, name, picture, press, ready, tell};
+use crate::ui::guide::first::Weight;
+use crate::ui::{Do, UiState};
+
+fn message(to: &str, text: &str) -> Do {
+    Do::Command(Command::Prompt {
+        to: name(to),
+        text: text.into(),
+    })
+}
+
+fn refused(to: &str) -> EventKind {
+    EventKind::refused(
+        Asked::Prompt {
+            to: name(to),
+            text: String::new(),
+        },
+        "It has shut down.",
+    )
+}
+
+/// Opens the conversation of alice, and writes.
+const ALICE: &str = "esc 4 g enter i ";
+
+fn shown(state: &UiState) -> (&str, String) {
+    (state.shown.as_str(), state.composer.text())
+}
+
+#[test]
+fn each_agent_has_a_draft_of_its_own() {
+    let mut state = busy(160, 45);
+    press(&mut state, "\"to the lead\"");
+    press(&mut state, ALICE);
+    assert_eq!(shown(&state), ("alice", String::new()));
+    assert!(
+        picture(&state).contains("draft to lead"),
+        "{}",
+        picture(&state)
+    );
+    assert_eq!(press(&mut state, "enter"), []);
+    press(&mut state, "\"to alice\" esc esc i");
+    assert_eq!(shown(&state), ("lead", "to the lead".into()));
+    assert!(picture(&state).contains("draft to alice"));
+    assert_eq!(press(&mut state, "enter"), [message("lead", "to the lead")]);
+    press(&mut state, ALICE);
+    assert_eq!(shown(&state), ("alice", "to alice".into()));
+    assert_eq!(press(&mut state, "enter"), [message("alice", "to alice")]);
+    assert!(!picture(&state).contains("draft to"));
+    // The history is one: what was said to the lead can be said to her.
+    press(&mut state, "up up");
+    assert_eq!(shown(&state), ("alice", "to the lead".into()));
+}
+
+#[test]
+fn a_refused_message_is_a_draft_of_its_recipient() {
+    // Written by name, or in its conversation.
+    for keys in [
+        "\"@alice hello\" enter",
+        "esc 4 g enter i \"hello\" enter esc esc i",
+    ] {
+        let mut state = busy(160, 45);
+        assert_eq!(press(&mut state, keys), [message("alice", "hello")]);
+        tell(&mut state, vec![refused("alice")]);
+        assert_eq!(shown(&state), ("lead", String::new()), "{keys}");
+        let text = picture(&state);
+        assert!(
+            text.contains("Your message is kept as a draft to alice."),
+            "{text}"
+        );
+        assert_eq!(press(&mut state, "enter"), []);
+        press(&mut state, ALICE);
+        assert_eq!(shown(&state), ("alice", "hello".into()));
+    }
+}
+
+#[test]
+fn a_refused_message_does_not_replace_a_draft() {
+    let mut state = busy(160, 45);
+    press(&mut state, ALICE);
+    press(&mut state, "\"one\" enter \"two\"");
+    tell(&mut state, vec![refused("alice")]);
+    assert_eq!(shown(&state), ("alice", "two".into()));
+    assert!(picture(&state).contains("composer's history"));
+    press(&mut state, "up");
+    assert_eq!(state.composer.text(), "one");
+    press(&mut state, "down");
+    assert_eq!(state.composer.text(), "two");
+}
+
+#[test]
+fn words_to_a_crew_that_does_not_start_are_drafts_of_their_recipients() {
+    let mut state = busy(160, 45);
+    press(
+        &mut state,
+        "\"one\" enter \"@alice two\" enter \"three\" enter",
+    );
+    state.show_first(first_page(Weight::Missing));
+    assert_eq!(shown(&state), ("lead", "one\nthree".into()));
+    assert_eq!(state.draft_to(&name("alice")), "two");
+    assert!(state.queued.is_empty());
+}
+
+#[test]
+fn a_prompt_without_an_answer_is_a_draft_to_the_lead() {
+    let mut state = blank(160, 45);
+    tell(&mut state, vec![ready()]);
+    press(&mut state, "\"build it\" enter");
+    let agent = Name::lead();
+    let text = "build it".to_string();
+    tell(
+        &mut state,
+        vec![EventKind::Prompted {
+            agent: agent.clone(),
+            text,
+        }],
+    );
+    state.asked(&agent, "build it");
+    state.open_conversation(&name("alice"));
+    let end = TurnEnd::Failed {
+        error: "no".into(),
+        hint: "try again".into(),
+    };
+    state.unanswered(&agent, &end);
+    assert_eq!(shown(&state), ("alice", String::new()));
+    assert_eq!(state.draft_to(&agent), "build it");
+}

@@ -1,0 +1,198 @@
+//! A list that changes under the cursor: what was selected stays selected, by what it is.
+
+use std::sync::Arc;
+
+use pretty_assertions::assert_eq;
+
+use crate::domain::ids::{JobId, Name};
+use crate::domain::job::{Job, JobEnd};
+use crate::domain::rule::{Scope, SessionRule};
+use crate::domain::stamp::Stamp;
+use crate::domain::task::TaskStatus;
+use crate::domain::team::MemberStatus;
+use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
+use crate::protocol::{Command, EventKind};
+use crate::ui::Do;
+use crate::ui::fixture::{NOON, board, busy, name, picture, press, started, team, tell};
+use crate::ui::popup::Popup;
+use crate::ui::state::rows;
+
+#[test]
+fn team_cursor_follows_an_agent_that_sinks() {
+    for moves in ["", "g ", "j k "] {
+        let mut state = busy(160, 45);
+        press(&mut state, &format!("esc 4 {moves}"));
+        assert_eq!(rows::selected_member(&state), Some((0, name("alice"))));
+        let mut gone = team();
+        gone.members[0].status = MemberStatus::Shutdown;
+        let team = Arc::new(gone);
+        tell(&mut state, vec![EventKind::TeamChanged { team }]);
+        assert_eq!(rows::selected_member(&state), Some((2, name("alice"))));
+        // Nothing is asked of the one in her row.
+        let asked = press(&mut state, "n");
+        let is_bobs =
+            |d: &Do| matches!(d, Do::Command(Command::Nudge { member }) if *member == name("bob"));
+        assert!(!asked.iter().any(is_bobs), "{asked:?}");
+    }
+}
+
+#[test]
+fn subagent_that_is_done_gives_way_to_its_parent() {
+    let mut state = busy(160, 45);
+    press(&mut state, "esc 4");
+    state.selected.member = Some(Name::subagent(&name("bob"), 7));
+    let (_, selected) = rows::selected_member(&state).unwrap();
+    assert_eq!(selected, name("bob"));
+}
+
+#[test]
+fn board_cursor_stays_on_its_task_and_then_on_its_row() {
+    let mut state = busy(160, 45);
+    press(&mut state, "esc 3 g");
+    let selected = |state: &crate::ui::UiState| crate::ui::board::selected(state).map(|(_, id)| id);
+    let first = selected(&state).unwrap();
+    // Others come before it in the list.
+    let graph = board();
+    let mut done = graph.get(first).unwrap().clone();
+    done.status = TaskStatus::Completed;
+    let changed = vec![Arc::new(done)];
+    tell(
+        &mut state,
+        vec![EventKind::BoardChanged {
+            changed,
+            removed: vec![],
+        }],
+    );
+    assert_eq!(selected(&state), Some(first));
+    // It is taken from the board: the one in its row is next, not the first of the list.
+    press(&mut state, "j j");
+    let (row, gone) = crate::ui::board::selected(&state).unwrap();
+    assert!(row > 0);
+    tell(
+        &mut state,
+        vec![EventKind::BoardChanged {
+            changed: vec![],
+            removed: vec![gone],
+        }],
+    );
+    let (now, next) = crate::ui::board::selected(&state).unwrap();
+    assert!(now >= row - 1 && next != gone, "{row} {now}");
+}
+
+fn job(id: &str, ended: bool) -> EventKind {
+    EventKind::JobChanged {
+        job: Job {
+            id: JobId(id.into()),
+            agent: Name::lead(),
+            command: format!("run {id}"),
+            began: Stamp(NOON),
+            ended: ended.then(|| (Stamp(NOON + 1.0), JobEnd::Killed { by: "bob".into() })),
+            tail: String::new(),
+        },
+    }
+}
+
+#[test]
+fn jobs_cursor_follows_a_job_that_ends() {
+    let mut state = started(120, 40);
+    tell(
+        &mut state,
+        vec![job("one", false), job("two", false), job("three", false)],
+    );
+    press(&mut state, "\"/jobs\" enter");
+    tell(&mut state, vec![job("one", true)]);
+    let selected = |state: &crate::ui::UiState| {
+        let Some(Popup::Jobs { row }) = state.popups.last() else {
+            panic!("no jobs")
+        };
+        state.jobs.listed()[*row].id.0.clone()
+    };
+    assert_eq!(selected(&state), "one");
+    tell(&mut state, vec![job("four", false)]);
+    assert_eq!(selected(&state), "one");
+}
+
+fn rule(number: u64, command: &str) -> SessionRule {
+    SessionRule {
+        number,
+        scope: Scope::Exact {
+            command: command.into(),
+        },
+        by: Name::user(),
+        asked_by: name("bob"),
+        since: Stamp(NOON),
+    }
+}
+
+#[test]
+fn enter_takes_back_the_rule_that_was_selected() {
+    let mut state = busy(120, 40);
+    let rules = vec![rule(1, "make"), rule(2, "make test"), rule(3, "ls")];
+    tell(&mut state, vec![EventKind::RulesChanged { rules }]);
+    press(&mut state, "esc R down");
+    let rules = vec![rule(2, "make test"), rule(3, "ls")];
+    tell(&mut state, vec![EventKind::RulesChanged { rules }]);
+    let done = press(&mut state, "enter");
+    assert_eq!(done, [Do::Command(Command::TakeBack { rule: 2 })]);
+}
+
+#[test]
+fn todo_cursor_follows_its_item() {
+    let mut state = busy(160, 45);
+    let list = |texts: &[&str]| {
+        let item = |(at, text): (usize, &&str)| TodoItem {
+            id: at.to_string(),
+            text: (*text).into(),
+            status: TodoStatus::Pending,
+        };
+        let list = TodoList::new(texts.iter().enumerate().map(item).collect()).unwrap();
+        let agent = Name::lead();
+        EventKind::TodoChanged { agent, list }
+    };
+    tell(&mut state, vec![list(&["first", "second", "third"])]);
+    press(&mut state, "esc 2 g j");
+    assert_eq!(state.selected.todo, Some(1));
+    tell(&mut state, vec![list(&["new", "first", "second", "third"])]);
+    assert_eq!(state.selected.todo, Some(2));
+}
+
+#[test]
+fn model_list_opens_on_the_model_in_use() {
+    let names: Vec<String> = (0..40)
+        .map(|i| match i {
+            23 => "scripted-demo".into(),
+            i => format!("model-{i}"),
+        })
+        .collect();
+    let listed = || EventKind::ModelsListed {
+        names: names.clone(),
+    };
+    let opened = |state: &crate::ui::UiState| {
+        let text = picture(state);
+        let line = text
+            .lines()
+            .find(|l| l.contains("in use"))
+            .map(str::to_string);
+        let row = match state.popups.last() {
+            Some(Popup::Picker(picker)) => picker.row,
+            other => panic!("{other:?}"),
+        };
+        (row, line.is_some_and(|l| l.contains("scripted-demo")))
+    };
+    // The list comes after the popup, then it is known already, then something is typed.
+    let mut state = started(100, 30);
+    press(&mut state, "\"/model\" enter");
+    tell(&mut state, vec![listed()]);
+    assert_eq!(opened(&state), (23, true));
+    press(&mut state, "down");
+    let (agent, text) = (Name::lead(), "part of an answer".to_string());
+    tell(
+        &mut state,
+        vec![EventKind::TextDelta { agent, text }, listed()],
+    );
+    assert_eq!(opened(&state), (24, true));
+    press(&mut state, "esc \"/model\" enter");
+    assert_eq!(opened(&state), (23, true));
+    press(&mut state, "\"model-7\"");
+    assert_eq!(opened(&state).0, 0);
+}

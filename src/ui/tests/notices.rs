@@ -1,0 +1,158 @@
+//! Short messages about how things are: each is withdrawn when it is no longer so, whatever made it wrong.
+
+use crate::domain::ids::TaskId;
+use crate::domain::stamp::Stamp;
+use crate::domain::team::Activity;
+use crate::domain::worktree::BranchState;
+use crate::protocol::EventKind;
+use crate::protocol::event::{Compaction, Level, Shortened, TurnEnd};
+use crate::ui::UiState;
+use crate::ui::fixture::{
+    board_told, branches_told, busy, merging, name, picture, plan, press, started, tell,
+};
+
+/// A message: how it comes, what it says, and what makes it wrong.
+type Case = (
+    fn() -> UiState,
+    &'static str,
+    &'static str,
+    fn(&mut UiState),
+);
+
+fn on_board(id: u64) -> UiState {
+    let mut state = merging(160, 45);
+    press(&mut state, "esc 3");
+    state.selected.task = Some(TaskId(id));
+    state
+}
+
+fn merged() -> BranchState {
+    BranchState::Merged {
+        into: "main".into(),
+        commit: String::new(),
+    }
+}
+
+fn turn_ends(state: &mut UiState) {
+    let (agent, end) = (name("lead"), TurnEnd::Done);
+    tell(state, vec![EventKind::TurnEnded { agent, end }]);
+}
+
+fn is_compacted(state: &mut UiState) {
+    let compaction = Compaction {
+        how: Shortened::Summary {
+            transcript: "x".into(),
+        },
+        before: 900,
+        after: 200,
+    };
+    let agent = name("lead");
+    tell(state, vec![EventKind::Compacted { agent, compaction }]);
+}
+
+fn working() -> UiState {
+    let mut state = busy(160, 45);
+    let (agent, activity) = (name("lead"), Activity::Thinking);
+    tell(
+        &mut state,
+        vec![EventKind::ActivityChanged { agent, activity }],
+    );
+    state
+}
+
+const CASES: &[Case] = &[
+    (
+        || started(160, 45),
+        "alt+w",
+        "Nothing waits for you.",
+        |state| {
+            let request = plan("r1", "1. Look");
+            tell(state, vec![EventKind::RequestChanged { request }]);
+        },
+    ),
+    (
+        || started(160, 45),
+        "\"/compact\" enter",
+        "Compacting the conversation of lead…",
+        is_compacted,
+    ),
+    (
+        || started(160, 45),
+        "\"/compact names\" enter",
+        "Compacting the conversation of lead…",
+        turn_ends,
+    ),
+    (working, "ctrl+c", "Stopping lead.", turn_ends),
+    (
+        || started(160, 45),
+        "esc 3 m",
+        "There is no task yet.",
+        |state| {
+            let board = merging(160, 45).board.as_ref().clone();
+            tell(state, vec![board_told(&board)]);
+        },
+    ),
+    (
+        || on_board(4),
+        "m",
+        "Not merged: #4 is still in progress.",
+        |state| {
+            let mut board = state.board.as_ref().clone();
+            board
+                .complete(TaskId(4), &name("alice"), Stamp(1.0))
+                .unwrap();
+            tell(state, vec![board_told(&board)]);
+        },
+    ),
+    (
+        || on_board(2),
+        "m y",
+        "Merging the branch of #2…",
+        |state| branches_told(state, &[("task-2", merged())]),
+    ),
+    (
+        || on_board(2),
+        "m A",
+        "Merging 3 branches…",
+        |state| {
+            let all = ["task-2", "task-6", "task-1"].map(|tree| (tree, merged()));
+            branches_told(state, &all);
+        },
+    ),
+    (
+        || on_board(3),
+        "m",
+        "#3 is merged already",
+        |state| {
+            let into = "main".to_string();
+            let unmerged = BranchState::Unmerged { into, size: None };
+            branches_told(state, &[("task-3", unmerged)]);
+        },
+    ),
+];
+
+#[test]
+fn a_message_is_withdrawn_when_it_is_no_longer_true() {
+    for (make, keys, says, change) in CASES {
+        let mut state = make();
+        press(&mut state, keys);
+        assert!(picture(&state).contains(says), "{keys}: {says}");
+        // Something else that happens takes nothing away.
+        let (agent, text) = (name("carol"), "x".to_string());
+        tell(&mut state, vec![EventKind::TextDelta { agent, text }]);
+        let flash = state.flash.as_ref().map(|flash| flash.text.as_str());
+        assert!(flash.is_some_and(|text| text.starts_with(says)), "{says}");
+        change(&mut state);
+        let flash = state.flash.as_ref().map(|flash| flash.text.as_str());
+        assert!(!flash.is_some_and(|text| text.starts_with(says)), "{says}");
+        assert!(state.take_dirty(), "{says}: the screen is drawn anew");
+    }
+}
+
+#[test]
+fn what_has_happened_stays_true() {
+    let mut state = started(160, 45);
+    state.say(Level::Info, "Copied the message.");
+    turn_ends(&mut state);
+    assert!(state.flash.is_some());
+}

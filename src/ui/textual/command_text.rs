@@ -1,0 +1,225 @@
+//! A command as it is shown to one who decides on it: nothing in it is invisible, and what only fills the screen is
+//! folded with a mark. Pure.
+
+use unicode_width::UnicodeWidthChar;
+
+use crate::domain::text::{bytes_cut, is_hidden};
+
+/// Fewest blank lines that are folded.
+const LINES_MIN: usize = 3;
+/// Fewest blanks in a row that are folded.
+const BLANKS_MIN: usize = 24;
+/// Longest comment that is shown whole, in characters, and how much of a longer one is shown.
+const COMMENT_MAX: usize = 160;
+const COMMENT_SHOWN: usize = 80;
+
+/// What begins something in which a `#` behind a blank may be no comment: here documents, substitutions, expansions,
+/// arithmetic, conditions and patterns.
+const OPENINGS: &[&str] = &[
+    "<<", "$(", "${", "$[", "((", "[[", "?(", "*(", "+(", "@(", "!(",
+];
+
+/// A command as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Shown {
+    /// The text: characters that are not seen as they are stand as escapes.
+    pub text: String,
+    /// Characters of comments that are folded: text that is not in view wherever one scrolls.
+    pub folded: usize,
+    /// Bytes that were cut before it came here, since it was too long.
+    pub cut: usize,
+}
+
+/// Shows `text`. Comments are folded in the lines from the first one on that begins with `$ `, as long as no quote before
+/// them could make them something else.
+pub fn shown(text: &str) -> Shown {
+    let mut out = Shown {
+        cut: bytes_cut(text),
+        ..Shown::default()
+    };
+    let mut blank = 0;
+    let mut may_fold = false;
+    for line in text.lines() {
+        if line.trim().is_empty() {
+            blank += 1;
+            continue;
+        }
+        blank_lines(&mut out.text, &mut blank);
+        if line.starts_with("$ ") {
+            may_fold = true;
+        }
+        let comment = comment(line).filter(|at| may_fold && !has_quotes(&line[..*at]));
+        let (code, comment) = line.split_at(comment.unwrap_or(line.len()));
+        may_fold = may_fold && !has_quotes(code);
+        escaped(&mut out.text, code);
+        let length = comment.chars().count();
+        if length > COMMENT_MAX {
+            let begin: String = comment.chars().take(COMMENT_SHOWN).collect();
+            escaped(&mut out.text, &begin);
+            let more = length - COMMENT_SHOWN;
+            out.folded += more;
+            out.text
+                .push_str(&format!(" … {more} more characters of a comment"));
+        } else {
+            escaped(&mut out.text, comment);
+        }
+        out.text.push('\n');
+    }
+    blank_lines(&mut out.text, &mut blank);
+    out
+}
+
+fn blank_lines(out: &mut String, blank: &mut usize) {
+    if *blank >= LINES_MIN {
+        out.push_str(&format!("… {blank} blank lines\n"));
+    } else {
+        out.extend(std::iter::repeat_n('\n', *blank));
+    }
+    *blank = 0;
+}
+
+/// Where a comment begins in a line that no quote goes into.
+fn comment(line: &str) -> Option<usize> {
+    let mut before = ' ';
+    line.char_indices().find_map(|(at, c)| {
+        // To a shell no other blank parts words.
+        let begins = c == '#' && matches!(before, ' ' | '\t');
+        before = c;
+        begins.then_some(at)
+    })
+}
+
+/// Whether something in the text could make a `#` behind it be no comment.
+fn has_quotes(text: &str) -> bool {
+    text.contains(['"', '\'', '`', '\\']) || OPENINGS.iter().any(|open| text.contains(open))
+}
+
+fn escaped(out: &mut String, text: &str) {
+    let mut blanks = 0;
+    for c in text.chars().chain(['\u{0}']) {
+        if c == ' ' {
+            blanks += 1;
+            continue;
+        }
+        if blanks >= BLANKS_MIN {
+            out.push_str(&format!(" … {blanks} blanks … "));
+        } else {
+            out.extend(std::iter::repeat_n(' ', blanks));
+        }
+        blanks = 0;
+        match c {
+            // The end of the text; one within it would be an escape.
+            '\u{0}' => {}
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            '\u{1b}' => out.push_str("\\e"),
+            c if is_unseen(c) => out.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+}
+
+/// Whether a character is not seen, joins the one before it, or looks like an ASCII one that it is not.
+fn is_unseen(c: char) -> bool {
+    if c.is_ascii_graphic() {
+        return false;
+    }
+    is_hidden(c)
+        || c.width().unwrap_or(0) == 0
+        || c.is_whitespace()
+        || matches!(c, '\u{ff01}'..='\u{ff5e}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn what_hides_something_is_shown_or_marked() {
+        let long = "x".repeat(3000);
+        for (text, expected, folded) in [
+            ("$ rm -rf x".to_string(), "$ rm -rf x\n".to_string(), 0),
+            (
+                format!("$ echo hello{}rm -rf x", "\n".repeat(300)),
+                "$ echo hello\n… 299 blank lines\nrm -rf x\n".into(),
+                0,
+            ),
+            ("$ a\n\n\nb".into(), "$ a\n\n\nb\n".into(), 0),
+            (
+                format!("$ a # {long}\nrm -rf x"),
+                format!(
+                    "$ a # {} … 2922 more characters of a comment\nrm -rf x\n",
+                    &long[..78]
+                ),
+                2922,
+            ),
+            // A `#` within quotes may be a part of the command.
+            (
+                format!("$ sh -c \"\n# {long}\nrm -rf x\""),
+                format!("$ sh -c \"\n# {long}\nrm -rf x\"\n"),
+                0,
+            ),
+            (
+                format!("$ sh <<E\n# {long}\nE"),
+                format!("$ sh <<E\n# {long}\nE\n"),
+                0,
+            ),
+            // To the shell these are code, and no comments.
+            (
+                format!("$ : ${{x= #{long}}}"),
+                format!("$ : ${{x= #{long}}}\n"),
+                0,
+            ),
+            (
+                format!("$ ((1 +\n #{long}))"),
+                format!("$ ((1 +\n #{long}))\n"),
+                0,
+            ),
+            (
+                format!("$ [[ a = #{long} ]]"),
+                format!("$ [[ a = #{long} ]]\n"),
+                0,
+            ),
+            (
+                format!("$ ls @(a #{long})"),
+                format!("$ ls @(a #{long})\n"),
+                0,
+            ),
+            (
+                format!("$ a\u{a0}#{long}"),
+                format!("$ a\\u{{a0}}#{long}\n"),
+                0,
+            ),
+            (
+                format!("$ a{}rm -rf x", " ".repeat(2000)),
+                "$ a … 2000 blanks … rm -rf x\n".into(),
+                0,
+            ),
+            ("$ a\tb".into(), "$ a\\tb\n".into(), 0),
+            ("$ a\u{1b}[2Jb\rc".into(), "$ a\\e[2Jb\\rc\n".into(), 0),
+            (
+                "$ a\u{202e}b\u{2066}c".into(),
+                "$ a\\u{202e}b\\u{2066}c\n".into(),
+                0,
+            ),
+            (
+                "$ e\u{301}\u{200b}x".into(),
+                "$ e\\u{301}\\u{200b}x\n".into(),
+                0,
+            ),
+            (
+                "$ \u{ff52}\u{ff4d}\u{3000}x".into(),
+                "$ \\u{ff52}\\u{ff4d}\\u{3000}x\n".into(),
+                0,
+            ),
+            ("$ a\u{a0}b".into(), "$ a\\u{a0}b\n".into(), 0),
+            // Words in other scripts are words.
+            ("$ echo 漢字 ä".into(), "$ echo 漢字 ä\n".into(), 0),
+        ] {
+            let shown = shown(&text);
+            assert_eq!(shown.text, expected, "{text:.60}");
+            assert_eq!(shown.folded, folded, "{text:.60}");
+        }
+    }
+}

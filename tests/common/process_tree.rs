@@ -1,0 +1,37 @@
+//! Kills a process with everything that it has started, at once. (Linux.)
+
+use std::process::Child;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Kills a process and all its descendants, as the end of a session or a container does.
+pub fn kill_tree(mut process: Child) {
+    let id = i32::try_from(process.id()).unwrap();
+    // It starts nothing more; its children are killed before they can end.
+    signal(id, Signal::STOP);
+    let mut all = Vec::new();
+    descendants(id, &mut all);
+    for id in all {
+        signal(id, Signal::KILL);
+    }
+    process.kill().unwrap();
+    process.wait().unwrap();
+}
+
+/// Sends a signal; the process may have ended.
+pub fn signal(id: i32, signal: Signal) {
+    if let Some(id) = Pid::from_raw(id) {
+        let _ = kill_process(id, signal);
+    }
+}
+
+fn descendants(id: i32, into: &mut Vec<i32>) {
+    let tasks = std::fs::read_dir(format!("/proc/{id}/task"));
+    for task in tasks.into_iter().flatten().flatten() {
+        let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        for child in children.split_whitespace().filter_map(|c| c.parse().ok()) {
+            into.push(child);
+            descendants(child, into);
+        }
+    }
+}

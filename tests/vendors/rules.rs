@@ -1,0 +1,418 @@
+//! What the vendors publish about the tools and tool calls of a request, as a check of a request's body.
+//!
+//! OpenAI: <https://platform.openai.com/docs/api-reference/chat/create> and
+//! <https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>. Anthropic:
+//! <https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/implement-tool-use> and
+//! <https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs#json-schema-limitations>. Where they
+//! differ, or a limit was raised, the narrower rule counts: compatible servers follow the older one.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+/// The wire of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wire {
+    OpenAi,
+    Anthropic,
+}
+
+/// OpenAI takes no more functions.
+const TOOLS_MAX: usize = 128;
+/// OpenAI refuses a longer description of a function.
+const DESCRIPTION_MAX: usize = 1024;
+/// Most properties of one schema, levels of nesting, values of all enums, and characters of names and values.
+const PROPERTIES_MAX: usize = 100;
+const LEVELS_MAX: usize = 5;
+const VALUES_MAX: usize = 500;
+const CHARACTERS_MAX: usize = 15_000;
+/// OpenAI refuses a longer id of a call.
+const ID_MAX: usize = 40;
+
+const TYPES: &[&str] = &[
+    "string", "number", "integer", "boolean", "object", "array", "null",
+];
+/// The formats that both know.
+const FORMATS: &[&str] = &[
+    "date-time",
+    "time",
+    "date",
+    "duration",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "uuid",
+];
+/// The keywords that both know in a strict schema. References are known too, but not to all compatible servers.
+const KEYWORDS: &[&str] = &[
+    "type",
+    "description",
+    "properties",
+    "required",
+    "additionalProperties",
+    "items",
+    "enum",
+    "const",
+    "anyOf",
+    "format",
+];
+
+/// Every rule that the body of a request breaks, a line each.
+pub fn broken(wire: Wire, body: &Value) -> Vec<String> {
+    let mut out = Vec::new();
+    let tools = body["tools"].as_array().cloned().unwrap_or_default();
+    if tools.len() > TOOLS_MAX {
+        out.push(format!("{} tools, {TOOLS_MAX} at most", tools.len()));
+    }
+    let mut names = BTreeSet::new();
+    for tool in &tools {
+        let name = check_tool(wire, tool, &mut out);
+        if !names.insert(name.clone()) {
+            out.push(format!("{name}: a second tool of that name"));
+        }
+    }
+    for (id, name) in calls(wire, body) {
+        if !is_name(&name, 64) {
+            out.push(format!("a call of {name:?}: no valid name"));
+        }
+        if id.is_empty() || id.len() > ID_MAX || !is_name(&id, ID_MAX) {
+            out.push(format!("a call with the id {id:?}: no valid id"));
+        }
+    }
+    out
+}
+
+/// Whether a text is of letters, digits, `_` and `-` only, and within `max`.
+fn is_name(text: &str, max: usize) -> bool {
+    let is_known = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    (1..=max).contains(&text.len()) && text.chars().all(is_known)
+}
+
+fn check_tool(wire: Wire, tool: &Value, out: &mut Vec<String>) -> String {
+    let (fields, schema, known) = match wire {
+        Wire::OpenAi => {
+            if tool["type"] != "function" {
+                out.push(format!("a tool of the type {}", tool["type"]));
+            }
+            let fields = &tool["function"];
+            let known = ["name", "description", "parameters", "strict"];
+            (fields, &fields["parameters"], known)
+        }
+        Wire::Anthropic => {
+            let known = ["name", "description", "input_schema", "cache_control"];
+            (tool, &tool["input_schema"], known)
+        }
+    };
+    let name = fields["name"].as_str().unwrap_or_default().to_string();
+    let mut say = |what: String| out.push(format!("{name}: {what}"));
+    for key in fields.as_object().into_iter().flat_map(Map::keys) {
+        if !known.contains(&key.as_str()) {
+            say(format!("an unknown field {key}"));
+        }
+    }
+    if !is_name(&name, 64) {
+        say("no valid name".into());
+    }
+    let description = fields["description"].as_str().unwrap_or_default();
+    if description.trim().is_empty() || description.chars().count() > DESCRIPTION_MAX {
+        say(format!("a description of {} bytes", description.len()));
+    }
+    if schema["type"] != "object" {
+        say("object schema missing: the root is no object".into());
+    }
+    if schema.get("anyOf").is_some() {
+        say("anyOf at the root".into());
+    }
+    let mut size = Size::default();
+    check_schema(schema, "()", 1, &mut size, &mut say);
+    for (what, is, max) in [
+        ("properties", size.properties, PROPERTIES_MAX),
+        ("values of enums", size.values, VALUES_MAX),
+        (
+            "characters of names and values",
+            size.characters,
+            CHARACTERS_MAX,
+        ),
+    ] {
+        if is > max {
+            say(format!("{is} {what}, {max} at most"));
+        }
+    }
+    name
+}
+
+#[derive(Default)]
+struct Size {
+    properties: usize,
+    values: usize,
+    characters: usize,
+}
+
+fn check_schema(
+    schema: &Value,
+    at: &str,
+    level: usize,
+    size: &mut Size,
+    say: &mut impl FnMut(String),
+) {
+    let Some(fields) = schema.as_object() else {
+        return say(format!("{at}: a schema that is no object"));
+    };
+    for key in fields.keys().filter(|k| !KEYWORDS.contains(&k.as_str())) {
+        say(format!("{at}: '{key}' is not permitted"));
+    }
+    if let Some(format) = schema["format"].as_str()
+        && !FORMATS.contains(&format)
+    {
+        say(format!("{at}: unknown format {format}"));
+    }
+    let kinds = kinds(schema);
+    if kinds.is_empty() && schema.get("anyOf").is_none() && schema.get("const").is_none() {
+        say(format!("{at}: no type"));
+    }
+    for kind in kinds.iter().filter(|kind| !TYPES.contains(kind)) {
+        say(format!("{at}: unknown type {kind}"));
+    }
+    if let Some(values) = schema.get("enum") {
+        let values = values.as_array().cloned().unwrap_or_default();
+        if values.is_empty() || values.iter().any(|v| v.is_object() || v.is_array()) {
+            say(format!("{at}: an enum without plain values"));
+        }
+        size.values += values.len();
+        let texts = values.iter().filter_map(Value::as_str);
+        size.characters += texts.map(str::len).sum::<usize>();
+    }
+    if kinds.contains(&"object") || schema.get("properties").is_some() {
+        if level > LEVELS_MAX {
+            say(format!("{at}: deeper than {LEVELS_MAX} levels"));
+        }
+        check_object(schema, at, level, size, say);
+    }
+    if kinds.contains(&"array") {
+        match schema.get("items") {
+            Some(items) => check_schema(items, &format!("{at}[]"), level + 1, size, say),
+            None => say(format!("{at}: array schema missing items")),
+        }
+    }
+    for choice in schema["anyOf"].as_array().into_iter().flatten() {
+        check_schema(choice, &format!("{at}|"), level, size, say);
+    }
+}
+
+fn check_object(
+    schema: &Value,
+    at: &str,
+    level: usize,
+    size: &mut Size,
+    say: &mut impl FnMut(String),
+) {
+    let Some(properties) = schema["properties"].as_object() else {
+        return say(format!("{at}: object schema missing properties"));
+    };
+    if schema["additionalProperties"] != false {
+        say(format!("{at}: additionalProperties must be false"));
+    }
+    let required: Option<BTreeSet<&str>> = schema["required"]
+        .as_array()
+        .map(|names| names.iter().filter_map(Value::as_str).collect());
+    let names: BTreeSet<&str> = properties.keys().map(String::as_str).collect();
+    if required != Some(names) {
+        say(format!("{at}: required must name every property"));
+    }
+    for (name, property) in properties {
+        let is_known = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+        if !(1..=64).contains(&name.len()) || !name.chars().all(is_known) {
+            say(format!("{at}: a property with the name {name:?}"));
+        }
+        size.properties += 1;
+        size.characters += name.len();
+        check_schema(property, &format!("{at}.{name}"), level + 1, size, say);
+    }
+}
+
+fn kinds(schema: &Value) -> Vec<&str> {
+    match &schema["type"] {
+        Value::String(kind) => vec![kind],
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The calls in a request's conversation: id and name.
+fn calls(wire: Wire, body: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+    let messages = body["messages"].as_array().into_iter().flatten();
+    match wire {
+        Wire::OpenAi => messages
+            .filter_map(|m| m["tool_calls"].as_array())
+            .flatten()
+            .map(|c| (text(&c["id"]), text(&c["function"]["name"])))
+            .collect(),
+        Wire::Anthropic => messages
+            .filter_map(|m| m["content"].as_array())
+            .flatten()
+            .filter(|b| b["type"] == "tool_use")
+            .map(|c| (text(&c["id"]), text(&c["name"])))
+            .collect(),
+    }
+}
+
+/// The check itself: each rule, broken once.
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn body(schema: &Value) -> Value {
+        json!({"tools": [{"name": "a", "description": "does it", "input_schema": schema}]})
+    }
+
+    #[allow(clippy::needless_pass_by_value)] // so that it reads as JSON does
+    fn closed(properties: Value) -> Value {
+        let names: Vec<&String> = properties.as_object().unwrap().keys().collect();
+        json!({"type": "object", "required": names, "additionalProperties": false, "properties": properties})
+    }
+
+    #[test]
+    fn check_accepts_a_valid_schema() {
+        let schema = closed(json!({
+            "path": {"type": "string", "description": "The file."},
+            "limit": {"type": ["integer", "null"]},
+            "kind": {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]},
+            "items": {"type": "array", "items": closed(json!({"text": {"type": "string"}}))},
+        }));
+        assert_eq!(broken(Wire::Anthropic, &body(&schema)), [""; 0]);
+    }
+
+    #[test]
+    fn check_names_every_broken_rule_of_schemas() {
+        let one = |property: Value| closed(json!({ "x": property }));
+        let many = |n: usize| -> Value {
+            (0..n)
+                .map(|n| (format!("p{n}"), json!({"type": "null"})))
+                .collect()
+        };
+        let deep = (0..5).fold(json!({"type": "string"}), |inner, _| one(inner));
+        for (schema, rule) in [
+            (
+                json!({"type": "object"}),
+                "object schema missing properties",
+            ),
+            (json!({}), "the root is no object"),
+            (json!({"type": "string"}), "the root is no object"),
+            (
+                json!({"type": "object", "properties": {}, "required": []}),
+                "additionalProperties must be false",
+            ),
+            (
+                json!({"type": "object", "properties": {"x": {"type": "null"}}, "required": [], "additionalProperties": false}),
+                "required must name every property",
+            ),
+            (
+                json!({"type": "object", "properties": {}, "additionalProperties": false}),
+                "required must name every property",
+            ),
+            (
+                one(json!({"type": "integer", "format": "uint64"})),
+                "unknown format uint64",
+            ),
+            (
+                one(json!({"type": "integer", "minimum": 0})),
+                "'minimum' is not permitted",
+            ),
+            (
+                one(json!({"type": "string", "maxLength": 9})),
+                "'maxLength' is not permitted",
+            ),
+            (
+                one(json!({"type": "null", "default": null})),
+                "'default' is not permitted",
+            ),
+            (
+                one(json!({"oneOf": [{"type": "null"}]})),
+                "'oneOf' is not permitted",
+            ),
+            (one(json!({"$ref": "#/x"})), "'$ref' is not permitted"),
+            (one(json!({"type": "array"})), "missing items"),
+            (one(json!({"type": "uint"})), "unknown type uint"),
+            (one(json!({"description": "x"})), "no type"),
+            (one(json!(true)), "no object"),
+            (
+                one(json!({"type": "string", "enum": []})),
+                "enum without plain values",
+            ),
+            (
+                one(json!({"type": "object"})),
+                "().x: object schema missing properties",
+            ),
+            (
+                one(json!({"type": "array", "items": {"type": "object"}})),
+                "().x[]: object schema missing properties",
+            ),
+            (
+                one(json!({"anyOf": [{"type": "object"}]})),
+                "().x|: object schema",
+            ),
+            (
+                closed(json!({"a b": {"type": "null"}})),
+                "a property with the name",
+            ),
+            (closed(many(101)), "101 properties"),
+            (one(deep), "deeper than 5 levels"),
+            (
+                one(json!({"type": "string", "enum": vec!["x"; 501]})),
+                "501 values of enums",
+            ),
+            (
+                one(json!({"type": "string", "enum": ["x".repeat(15_001)]})),
+                "15002 characters",
+            ),
+        ] {
+            let said = broken(Wire::Anthropic, &body(&schema));
+            assert!(said.iter().any(|s| s.contains(rule)), "{rule}: {said:?}");
+        }
+    }
+
+    #[test]
+    fn check_names_every_broken_rule_of_tools_and_calls() {
+        let nothing = closed(json!({}));
+        let tool = |name: &str, text: &str| json!({"type": "function", "function": {"name": name, "description": text, "parameters": nothing}});
+        let call = |id: &str, name: &str| json!({"messages": [{"role": "assistant", "tool_calls": [{"id": id, "function": {"name": name}}]}]});
+        let good = tool("bash", "does it");
+        assert_eq!(broken(Wire::OpenAi, &json!({ "tools": [good] })), [""; 0]);
+        assert_eq!(broken(Wire::OpenAi, &call("c1", "bash")), [""; 0]);
+        let long = "x".repeat(65);
+        for (body, rule) in [
+            (json!({"tools": [tool("a b", "x")]}), "no valid name"),
+            (json!({"tools": [tool(&long, "x")]}), "no valid name"),
+            (json!({"tools": [tool("", "x")]}), "no valid name"),
+            (
+                json!({"tools": [tool("a", "")]}),
+                "a description of 0 bytes",
+            ),
+            (
+                json!({"tools": [tool("a", &"x".repeat(1025))]}),
+                "a description of 1025 bytes",
+            ),
+            (json!({"tools": [good, good]}), "a second tool of that name"),
+            (json!({"tools": vec![good.clone(); 129]}), "129 tools"),
+            (
+                json!({"tools": [{"function": good["function"]}]}),
+                "of the type null",
+            ),
+            (
+                json!({"tools": [{"type": "function", "function": {"name": "a", "text": ""}}]}),
+                "an unknown field text",
+            ),
+            (call("c1", "a b"), "a call of \"a b\": no valid name"),
+            (call("c1", &long), "no valid name"),
+            (call("", "a"), "no valid id"),
+            (call(&long, "a"), "no valid id"),
+            (call("a b", "a"), "no valid id"),
+        ] {
+            let said = broken(Wire::OpenAi, &body);
+            assert!(said.iter().any(|s| s.contains(rule)), "{rule}: {said:?}");
+        }
+    }
+}

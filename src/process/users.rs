@@ -24,9 +24,8 @@ pub fn git_in(places: &[&Path]) -> GitUse {
         }
         let is_here = match std::fs::read_link(dir.join("cwd")) {
             Ok(cwd) => places.iter().any(|p| cwd.starts_with(p)) || names(&dir, places),
-            // It has ended meanwhile.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
-            Err(_) => true,
+            // Of another user, or it has ended meanwhile: that can look like a refusal too.
+            Err(_) => !has_ended(&dir),
         };
         if is_here {
             return GitUse::By(id);
@@ -93,4 +92,32 @@ fn names(dir: &Path, places: &[&Path]) -> bool {
 #[cfg(target_os = "linux")]
 fn holds(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len().max(1)).any(|window| window == part)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+    use std::process::{Command, Stdio};
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn gits_that_end_during_the_look_are_not_counted() {
+        let place = tempfile::tempdir().unwrap();
+        let has_looked = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !has_looked.load(Ordering::Relaxed) {
+                        let mut git = Command::new("git");
+                        git.arg("--version").stdout(Stdio::null()).current_dir("/");
+                        assert!(git.status().unwrap().success());
+                    }
+                });
+            }
+            let counted = (0..2000).find(|_| git_in(&[place.path()]) != GitUse::None);
+            has_looked.store(true, Ordering::Relaxed);
+            assert_eq!(counted, None);
+        });
+    }
 }

@@ -1,6 +1,7 @@
 //! Kills a process with everything that it has started, at once. (Linux.)
 
 use std::process::Child;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -11,11 +12,24 @@ pub fn kill_tree(mut process: Child) {
     signal(id, Signal::STOP);
     let mut all = Vec::new();
     descendants(id, &mut all);
-    for id in all {
-        signal(id, Signal::KILL);
+    for id in &all {
+        signal(*id, Signal::KILL);
     }
     process.kill().unwrap();
     process.wait().unwrap();
+    // A git holds the lock of the worktrees too, until the kernel has ended it.
+    let until = Instant::now() + Duration::from_secs(60);
+    while all.iter().any(|id| is_alive(*id)) {
+        assert!(Instant::now() < until, "a killed process does not end");
+        std::thread::yield_now();
+    }
+}
+
+/// Whether it has files open still: a zombie has none.
+fn is_alive(id: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    !state.is_empty() && !state.starts_with(['Z', 'X'])
 }
 
 /// Sends a signal; the process may have ended.

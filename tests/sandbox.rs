@@ -89,19 +89,31 @@ fn a_memory_bomb_ends_and_other_commands_go_on() {
     let token = cancel.clone();
     let other = runtime.spawn(async move { process::run(&other, &token, |_| {}).await });
     sleep.wait_for_one();
-    // 640 MiB at most, in pieces and over several processes.
-    let bomb = "python3 -c '
-import os, time
+    let bombs = [
+        // 640 MiB at most, in pieces and over several processes.
+        "import os, time
 for n in range(4): os.fork() if n < 2 else None
 kept = [bytearray(os.urandom(1) * (8 << 20)) for n in range(20)]
-time.sleep(600)'";
-    let report = run(&limited(&free(), None, Some(256)), dir, bomb);
-    let note = report.note.unwrap_or_default();
-    assert!(
-        note.contains("more than 256 MiB"),
-        "{note} {:?}",
-        report.ended
-    );
+time.sleep(600)",
+        // 384 MiB of memory that processes could share.
+        "import mmap, time
+kept = mmap.mmap(-1, 384 << 20)
+for n in range(0, 384 << 20, 4096): kept[n] = 1
+time.sleep(600)",
+    ];
+    for bomb in bombs {
+        let report = run(
+            &limited(&free(), None, Some(256)),
+            dir,
+            &format!("python3 -c '{bomb}'"),
+        );
+        let note = report.note.unwrap_or_default();
+        assert!(
+            note.contains("more than 256 MiB"),
+            "{note} {:?}",
+            report.ended
+        );
+    }
     assert_eq!(sleep.sleepers().len(), 1, "the other command was ended too");
     cancel.cancel();
     assert_eq!(

@@ -28,8 +28,6 @@ const YOUNG: Duration = Duration::from_secs(2);
 const ANYWAY: Duration = Duration::from_secs(5);
 /// A change of this part of a limit on the whole machine causes a look at all processes.
 const PART: u64 = 4;
-/// Bytes of a page.
-const PAGE: u64 = 4096;
 const MIB: u64 = 1024 * 1024;
 
 /// Watches one command.
@@ -78,7 +76,7 @@ impl Monitor {
             ));
         }
         let most = self.limits.memory_mb?.saturating_mul(MIB);
-        // The cheap sum counts shared pages for each process, so it can only be too large.
+        // The cheap sum can only be too large.
         let resident: u64 = all.iter().map(|pid| resident(*pid)).sum();
         if resident <= most {
             return None;
@@ -149,23 +147,18 @@ fn available() -> u64 {
     )
 }
 
-/// What a process holds alone, in bytes.
+/// The memory that is neither a file's nor swapped out, in bytes. Pages that processes share count for each of them.
 fn resident(pid: Pid) -> u64 {
-    let path = format!("/proc/{}/statm", pid.as_raw_nonzero());
+    let path = format!("/proc/{}/status", pid.as_raw_nonzero());
     let text = fs::read_to_string(path).unwrap_or_default();
-    let mut numbers = text
-        .split_whitespace()
-        .skip(1)
-        .map(|n| n.parse().unwrap_or(0));
-    let (all, shared): (u64, u64) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    all.saturating_sub(shared) * PAGE
+    kilobytes(&text, "RssAnon:") + kilobytes(&text, "RssShmem:")
 }
 
-/// What a process holds, with its part of what it shares, in bytes.
+/// The same with this process's part only of what it shares, in bytes.
 fn proportional(pid: Pid) -> u64 {
     let path = format!("/proc/{}/smaps_rollup", pid.as_raw_nonzero());
     match fs::read_to_string(path) {
-        Ok(text) => kilobytes(&text, "Pss_Anon:"),
+        Ok(text) => kilobytes(&text, "Pss_Anon:") + kilobytes(&text, "Pss_Shmem:"),
         Err(_) => resident(pid),
     }
 }

@@ -24,7 +24,7 @@ pub fn git_in(places: &[&Path]) -> GitUse {
         }
         let is_here = match std::fs::read_link(dir.join("cwd")) {
             Ok(cwd) => places.iter().any(|p| cwd.starts_with(p)) || names(&dir, places),
-            // Of another user, or it has ended meanwhile: that can look like a refusal too.
+            // It belongs to another user, or it has begun to end: that can look like a refusal too.
             Err(_) => !has_ended(&dir),
         };
         if is_here {
@@ -67,12 +67,19 @@ fn processes() -> impl Iterator<Item = (u32, std::path::PathBuf)> {
     })
 }
 
-/// Whether it has ended and was only not collected yet.
+/// Whether it has ended, or is ending: it has no memory any more.
 #[cfg(target_os = "linux")]
 fn has_ended(dir: &Path) -> bool {
     let stat = std::fs::read_to_string(dir.join("stat")).unwrap_or_default();
-    let state = stat.rsplit(')').next().unwrap_or_default().trim_start();
-    state.is_empty() || state.starts_with(['Z', 'X'])
+    let mut fields = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace();
+    let state = fields.next().unwrap_or("Z");
+    // The 23rd field of proc(5); the state is the third.
+    let memory = fields.nth(19).unwrap_or("0");
+    matches!(state, "Z" | "X") || memory == "0"
 }
 
 /// Whether the arguments or the environment of a process name one of the places (`--git-dir`, `GIT_DIR`).

@@ -178,7 +178,7 @@ fn when_crewdeck_is_killed_no_program_and_no_guard_lives_on() {
     command.wait_for_none();
     job.wait_for_none();
     for guard in guards {
-        let until = std::time::Instant::now() + Duration::from_secs(20);
+        let until = std::time::Instant::now() + Duration::from_secs(60);
         let is_there = || {
             std::fs::read_to_string(format!("/proc/{guard}/stat"))
                 .is_ok_and(|stat| !stat.contains(") Z "))

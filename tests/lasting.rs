@@ -92,7 +92,7 @@ fn result_texts(messages: &[Message]) -> Vec<String> {
 
 /// Waits until a file is there; the process that is to make it must be alive.
 fn wait_for(project: &Project, file: &str, child: &mut Child) {
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + Duration::from_secs(60);
     while !project.file(file).exists() {
         assert_eq!(child.try_wait().unwrap(), None, "it ended");
         assert!(Instant::now() < until, "no {file}");

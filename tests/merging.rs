@@ -304,7 +304,7 @@ fn a_merge_whose_hook_takes_its_time_holds_nothing_else_up() {
     let hook = project.write(".git/hooks/pre-merge-commit", hook);
     std::fs::set_permissions(hook, std::fs::Permissions::from_mode(0o755)).unwrap();
     let mut screen = asked_for_all(&project);
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + Duration::from_secs(60);
     while !project.file(".git/asked").exists() {
         assert!(Instant::now() < until, "the hook never ran");
         std::thread::sleep(Duration::from_millis(5));

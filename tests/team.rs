@@ -51,7 +51,7 @@ fn notices(events: &[Value]) -> Vec<String> {
 }
 
 fn wait_for(project: &Project, file: &str) {
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + Duration::from_secs(60);
     while !project.file(file).exists() {
         assert!(Instant::now() < until, "no {file}");
         std::thread::sleep(Duration::from_millis(5));

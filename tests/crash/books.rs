@@ -384,7 +384,7 @@ pub fn lacks_a_number(project: &Path) -> bool {
 ///
 /// What was killed with its crew just now may take a moment to be gone.
 pub fn orphans(mark: &str, place: &Path) -> Vec<String> {
-    let until = Instant::now() + Duration::from_secs(5);
+    let until = Instant::now() + Duration::from_secs(30);
     loop {
         let left = left_of(mark, place);
         if left.is_empty() || Instant::now() > until {

@@ -1,8 +1,12 @@
 //! Commands that run beside the conversation, and what is told of their end.
 
-use super::{ask_to_end, events, lead, of, result_texts, run, started};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use super::{ask_to_end, events, lead, of, result_texts, run, scripted, started};
 use crate::project::Project;
 use crewdeck::domain::chat::Message;
+use serde_json::Value;
 
 #[test]
 fn a_background_command_runs_beside_and_its_end_wakes_the_lead() {
@@ -14,16 +18,26 @@ rules:
       - { tool: background_run, input: { command: "until [ -e checked ]; do sleep 0.05; done; echo done" } }
       - { tool: write_file, input: { path: beside.txt, content: made while it ran } }
       - { tool: check_background }
-      - { tool: bash, input: { command: touch checked } }
   - when: running
     say: It runs; I rest.
   - when: background-results
     say: The command is done.
 "#;
     let prompt = "Run the server tests in the background, then create a file while they run";
-    let ran = run(&project, script, &[prompt, "--json"]);
-    assert_eq!(ran.code(), 0, "{}", ran.err());
-    let events = events(&ran);
+    let mut child = scripted(&project, script, &[prompt, "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut events: Vec<Value> = Vec::new();
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        // The command ends when the lead rests, and not before.
+        if event["type"] == "turn_ended" {
+            project.write("checked", "");
+        }
+        events.push(event);
+    }
+    assert!(child.wait().unwrap().success());
     let jobs = of(&events, "job_changed");
     assert_eq!(jobs.len(), 2);
     assert_eq!(jobs[1]["job"]["ended"][1]["how"], "exited");

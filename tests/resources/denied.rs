@@ -18,7 +18,8 @@ const AS_NOBODY: &[&str] = &[
 
 const TEAM: &str = r##"
   - agent: lead
-    when: ^go$
+    # Alone or together with the message that waits.
+    when: (?m)^go$
     calls:
       - { tool: task_create, input: { subject: two } }
       - { tool: spawn_teammate, input: { name: bob, role: worker } }

@@ -192,7 +192,7 @@ fn on_the_screen_the_person_can_decide_it_all_the_same() {
     screen.send("\x1bw");
     screen.wait_for("c comment");
     screen.send("a");
-    let until = std::time::Instant::now() + Duration::from_secs(20);
+    let until = std::time::Instant::now() + Duration::from_secs(60);
     while project.json(&["task", "show", "1"])["status"] != "completed" {
         assert!(std::time::Instant::now() < until, "{}", screen.text());
         std::thread::sleep(Duration::from_millis(20));

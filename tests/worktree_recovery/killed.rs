@@ -179,7 +179,7 @@ fn a_git_that_outlives_its_killed_process_is_waited_for() {
     r.git(&["config", "filter.slow.clean", "cat"]);
     r.commit(".gitattributes", "*.txt filter=slow\n");
     let mut child = process(&r, 0);
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + Duration::from_secs(60);
     while !started.exists() {
         assert!(Instant::now() < until, "git never wrote a file");
         std::thread::yield_now();

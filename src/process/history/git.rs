@@ -98,6 +98,27 @@ pub fn is_connected(common: &Path, new: &str) -> io::Result<bool> {
     Ok(wait(child)?.is_ok())
 }
 
+/// Whether a hash names a commit of the repository.
+pub fn is_commit(common: &Path, hash: &str) -> io::Result<bool> {
+    let child = command(common)
+        .args(["cat-file", "-e", &format!("{hash}^{{commit}}")])
+        .spawn()?;
+    Ok(wait(child)?.is_ok())
+}
+
+/// Whether `new` has commits that no ref leads to.
+pub fn has_new_commits(common: &Path, new: &str) -> io::Result<bool> {
+    let mut list = tempfile::tempfile()?;
+    let child = command(common)
+        .args(["rev-list", "--max-count=1", new, "--not", "--all"])
+        .stdout(Stdio::from(list.try_clone()?))
+        .spawn()?;
+    let done = wait(child)?;
+    list.rewind()?;
+    // Where git cannot tell, they are worth keeping.
+    Ok(done.is_err() || !io::read_to_string(list)?.is_empty())
+}
+
 /// Creates, moves or deletes a ref, if it still has its old value. Returns why git refuses.
 pub fn update_ref(common: &Path, change: &Change) -> io::Result<Result<(), String>> {
     let mut git = command(common);

@@ -261,7 +261,7 @@ mod tests {
             (
                 done(
                     Error,
-                    "[x]\n[A program that the command left running was ended with it.]\n[ended by signal 9]",
+                    "[x]\n[The command left a program running; it was killed.]\n[ended by signal 9]",
                     "",
                     0,
                 ),

@@ -61,10 +61,12 @@ impl Crew {
         confined(self.root(), &[self.temp.path().into()], &[])
     }
 
-    /// All refs of the repository, and that all its objects are there.
+    /// All refs of the repository but those that keep refused commits, and that all its objects are there.
     fn refs(&self) -> String {
         self.repository.git(&["fsck", "--strict", "--no-dangling"]);
-        self.repository.git(&["for-each-ref"])
+        let all = self.repository.git(&["for-each-ref"]);
+        let others = all.lines().filter(|l| !l.contains("refs/crewdeck/beside/"));
+        others.collect::<Vec<_>>().join("\n")
     }
 }
 

@@ -310,6 +310,10 @@ fn replace(dir: &Folder, change: &Change) -> io::Result<bool> {
     }
     let lock = format!("{file}.lock");
     let text = change.new.clone().unwrap_or_default() + "\n";
+    // Git never makes a link or the like for a lock, and would wait for it for ever.
+    if folder.kind(&lock)?.is_some_and(|kind| !kind.is_file()) {
+        folder.remove(&lock)?;
+    }
     if folder.create(&lock, &text).is_err() {
         return Ok(false);
     }

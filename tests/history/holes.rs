@@ -104,6 +104,29 @@ fn many_files_in_the_git_folder_change_nothing() {
     assert_eq!(log, "one");
 }
 
+#[test]
+fn hooks_that_commands_can_write_do_not_run_with_an_approved_command() {
+    if !can_be_tried() {
+        return;
+    }
+    let crew = Crew::new();
+    crew.repository.git(&["branch", "old"]);
+    crew.repository
+        .git(&["config", "core.hooksPath", "own-hooks"]);
+    let hook = "mkdir -p own-hooks && printf '#!/bin/sh\\ntouch ran; rm -rf .git/refs/tags\\n' > own-hooks/reference-transaction \
+                && chmod 755 own-hooks/reference-transaction";
+    ok(&crew.guard(), crew.root(), hook);
+    crew.repository
+        .git(&["-c", "core.hooksPath=/dev/null", "tag", "v1"]);
+    asked(&crew.guard(), crew.root(), "git branch -D old");
+    assert!(!crew.root().join("ran").exists());
+    let refs = crew.refs();
+    assert!(
+        refs.contains("refs/tags/v1") && !refs.contains("old"),
+        "{refs}"
+    );
+}
+
 /// What puts links to `$OUT` in place of what the transfer reads and writes.
 const LINKS: &[&str] = &[
     "cd objects && for d in ??; do rm -rf $d; ln -s $OUT $d; done; for n in 0 1 2 3 4 5 6 7 8 9 a b c d e f; do ln -s $OUT a$n; done",

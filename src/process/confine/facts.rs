@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Facts, Plan, plan, sockets};
 use crate::domain::sandbox::SocketGroup;
-use crate::process::history::{Branch, Phase, PrivateHistory};
+use crate::process::history::{Branch, Phase, PrivateHistory, hooks_path};
 
 /// Most worktrees that are looked at.
 const TREES_MAX: usize = 256;
@@ -169,6 +169,10 @@ impl Confinement {
                 }
                 reach == HistoryReach::Private
             });
+        let hooks = own_git
+            .as_ref()
+            .filter(|_| reach == HistoryReach::Repository)
+            .and_then(|own| hooks_path(own));
         let home = std::env::var_os("HOME").map(PathBuf::from);
         let is_open = |group| self.sockets.contains(&group);
         plan(&Facts {
@@ -177,6 +181,7 @@ impl Confinement {
             unset: sockets::unset(&self.sockets),
             history,
             is_history_exposed,
+            hooks: hooks.map(|path| real(&workdir.join(path))),
             trees: if workdir == self.root {
                 trees(&self.root)
             } else {

@@ -59,6 +59,8 @@ pub struct Facts {
     pub history: Option<PrivateHistory>,
     /// Whether it does so only because the repository has no private part.
     pub is_history_exposed: bool,
+    /// The folder of hooks that the settings of git name, for a command that writes the repository itself.
+    pub hooks: Option<PathBuf>,
     /// The worktrees of tasks below `.worktrees`.
     pub trees: Vec<PathBuf>,
     /// Folders for temporary files.
@@ -89,6 +91,9 @@ pub struct Plan {
     /// Whether the command writes the history of a repository that cannot be made private.
     #[serde(default)]
     pub is_history_exposed: bool,
+    /// Whether git must run no hooks: commands can write them, and the repository is open to this one.
+    #[serde(default)]
+    pub is_without_hooks: bool,
 }
 
 /// One step of making a view.
@@ -147,6 +152,10 @@ pub fn plan(facts: &Facts) -> Plan {
     plan.abstract_sockets = facts.abstract_sockets;
     plan.unset.clone_from(&facts.unset);
     plan.is_history_exposed = facts.is_history_exposed;
+    plan.is_without_hooks = facts.hooks.as_ref().is_some_and(|hooks| {
+        let own = facts.common_git.iter().map(|git| git.join("hooks"));
+        is_writable(hooks, &plan) && !own.into_iter().any(|own| hooks.starts_with(own))
+    });
     plan.view.push(Mount::SharedMemory);
     plan.view.push(Mount::Terminals);
     plan.writable_in_view
@@ -225,6 +234,7 @@ mod tests {
             unset: Vec::new(),
             history: None,
             is_history_exposed: false,
+            hooks: None,
             trees: Vec::new(),
             temp: vec![temp.into()],
             write: vec!["/home/a/.cache".into()],

@@ -34,6 +34,7 @@ use serde::{Deserialize, Serialize};
 pub use accept::Refused;
 use checkout::Checkout;
 use folder::Folder;
+pub use git::hooks_path;
 pub use refs::Branch;
 use refs::Refs;
 

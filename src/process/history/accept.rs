@@ -171,10 +171,10 @@ impl PrivateHistory {
         };
         let is_needed = refs::current(&self.common, &kept.name)?.is_some()
             || git::has_new_commits(&self.common, new)?;
-        Ok(match is_needed {
-            true => self.update(&kept)?.is_ok().then_some(kept.name),
-            false => None,
-        })
+        if !is_needed {
+            return Ok(None);
+        }
+        Ok(self.update(&kept)?.is_ok().then_some(kept.name))
     }
 }
 
@@ -218,7 +218,7 @@ mod tests {
     }
 
     /// Runs a change whose ref has the value `now` and whose first `fails` attempts fail; with their number.
-    fn tried(fails: usize, now: Option<String>) -> (Result<(), Reason>, usize) {
+    fn tried(fails: usize, now: Option<&String>) -> (Result<(), Reason>, usize) {
         let mut attempts = 0;
         let update = || {
             attempts += 1;
@@ -228,18 +228,18 @@ mod tests {
                 Ok(())
             })
         };
-        let done = try_to_update(&change(), update, || Ok(now.clone())).unwrap();
+        let done = try_to_update(&change(), update, || Ok(now.cloned())).unwrap();
         (done, attempts)
     }
 
     #[test]
     fn update_is_repeated_while_the_ref_has_its_old_value() {
         let change = change();
-        assert_eq!(tried(ATTEMPTS - 1, change.old.clone()), (Ok(()), ATTEMPTS));
+        assert_eq!(tried(ATTEMPTS - 1, change.old.as_ref()), (Ok(()), ATTEMPTS));
         let refused = Err(Reason::Git("locked".into()));
-        assert_eq!(tried(ATTEMPTS, change.old.clone()), (refused, ATTEMPTS));
-        assert_eq!(tried(1, change.new.clone()), (Ok(()), 1));
-        assert_eq!(tried(9, Some("c".repeat(40))), (Err(Reason::Moved), 1));
+        assert_eq!(tried(ATTEMPTS, change.old.as_ref()), (refused, ATTEMPTS));
+        assert_eq!(tried(1, change.new.as_ref()), (Ok(()), 1));
+        assert_eq!(tried(9, Some(&"c".repeat(40))), (Err(Reason::Moved), 1));
         assert_eq!(tried(9, None), (Err(Reason::Moved), 1));
     }
 

@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
+use rustix::fs::FileType;
+
 use super::folder::Folder;
 use super::{git, refs};
 
@@ -201,7 +203,7 @@ impl<'a> Checkout<'a> {
         match part {
             Part::Head | Part::Index => self.own.write_bytes(part.name(), bytes),
             Part::Log => {
-                if self.own.kind("logs")?.is_some_and(|kind| kind.is_file()) {
+                if self.own.kind("logs")?.is_some_and(FileType::is_file) {
                     self.own.remove_file("logs")?;
                 }
                 self.own.make("logs")?.write_bytes(part.name(), bytes)

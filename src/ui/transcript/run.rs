@@ -168,7 +168,7 @@ impl ToolRun {
         let line = match ended_by(&self.output) {
             Some(_) => {
                 lines.next_back();
-                lines.rfind(|l| !l.starts_with("[A program that the command left"))
+                lines.rfind(|l| !l.starts_with("[The command left a program running;"))
             }
             None => lines.next(),
         };

@@ -258,6 +258,15 @@
 //!
 //! - `tests/history.rs::scripts_cannot_destroy_or_rewind_history`
 //! - `tests/history.rs::commits_of_a_killed_crew_are_taken_over`
+//! - `tests/history.rs::refused::refused_refs_are_named_with_what_to_do`
+//! - `tests/history.rs::refused::commits_on_a_locked_branch_are_kept`
+//! - `tests/history.rs::refused::commits_on_a_branch_that_the_user_has_moved_are_kept`
+//! - `tests/history.rs::checkout::damage_to_head_index_and_reflog_is_undone`
+//! - `tests/history.rs::holes::without_a_view_no_command_starts_in_a_repository`
+//! - `tests/history.rs::holes::without_network_namespaces_a_command_without_network_does_not_start`
+//! - `tests/history.rs::holes::links_in_the_private_folders_lead_nowhere`
+//! - `tests/history.rs::holes::hooks_that_commands_can_write_do_not_run_with_an_approved_command`
+//! - `tests/history.rs::holes::a_script_cannot_push_to_a_repository_outside`
 //! - `tests/sandbox.rs::services_that_act_for_the_user_are_not_reached`
 //! - `tests/sandbox.rs::a_command_without_network_has_only_a_loopback_of_its_own`
 //! - `tests/sandbox.rs::a_fork_bomb_ends_with_a_line_that_says_so`

@@ -380,8 +380,8 @@ fn keys_are_not_seen_and_crewdeck_is_not_reached() {
     }
 }
 
-/// Where the kernel refuses namespaces, Landlock holds a teammate alone. Git complains then of a lock that it can
-/// not take, and works.
+/// Where the kernel refuses namespaces, Landlock alone holds a git command that the user was asked about. Git complains
+/// then of a lock that it cannot take, and works.
 #[test]
 fn without_a_view_a_teammate_is_held_all_the_same() {
     use std::io::{Read, Write};
@@ -395,7 +395,7 @@ fn without_a_view_a_teammate_is_held_all_the_same() {
         .confinement
         .as_ref()
         .unwrap()
-        .plan(&tree, HistoryReach::Private);
+        .plan(&tree, HistoryReach::Repository);
     plan.view.clear();
     let command = "echo 1 > b && git add b && git commit -qm one && ! echo 1 > ../../x && ! echo 1 > ../../.git/config \
                    && ! echo 1 > ../../.git/hooks/x && ! echo 1 > ../../.git/x";

@@ -164,7 +164,12 @@ async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: Cancellatio
         .publish(EventKind::JobChanged { job: job.clone() })
         .await;
     let work = process::Job {
-        reach: reach::of(shared.guard.as_deref(), &order.agent, &order.command),
+        reach: reach::of(
+            shared.guard.as_deref(),
+            &order.agent,
+            &order.workdir,
+            &order.command,
+        ),
         argv: process::shell(order.command),
         dir: order.workdir,
         timeout: order.timeout,

@@ -110,7 +110,7 @@ pub struct Report {
 }
 
 /// What is told where a job had [`Leftovers`].
-pub const LEFT_RUNNING: &str = "[A program that the command left running was ended with it.]";
+pub const LEFT_RUNNING: &str = "[The command left a program running; it was killed.]";
 
 /// Programs of a job's group that still ran when the job itself had ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,7 +167,9 @@ pub async fn run(
     let output = keep.text();
     let mut notes = Vec::new();
     if let Some(limit) = &outcome.limit {
-        notes.push(format!("[Ended with all that it had started: {limit}.]"));
+        notes.push(format!(
+            "[The command and everything it started were killed: {limit}.]"
+        ));
     }
     if job.reach.network == NetworkReach::Off && outcome.ended != Ended::Code(0) {
         notes.extend(confine::network_is_off(&output));
@@ -176,6 +178,8 @@ pub async fn run(
         if outcome.ended != Ended::Code(0) {
             notes.extend(confine::where_it_may_write(&plan, &output));
         }
+        let confinement = job.guard.as_ref().and_then(|g| g.confinement.as_ref());
+        notes.extend(confinement.and_then(|c| c.warning(&plan)).map(String::from));
         notes.extend(transfer(plan.history).await);
     }
     Ok(Report {
@@ -186,19 +190,19 @@ pub async fn run(
     })
 }
 
-/// Takes over what a command has added to the history of its repository. Returns a line for the model where
-/// something of it was refused.
+/// Transfers what a command has added to the history of its repository. Returns what the model must know about it.
 async fn transfer(history: Option<history::PrivateHistory>) -> Option<String> {
     let history = history?;
-    let done = tokio::task::spawn_blocking(move || history.transfer()).await;
+    let after = history::Phase::After;
+    let done = tokio::task::spawn_blocking(move || history.transfer(after)).await;
     match done {
-        Ok(Ok(refused)) => history::note(&refused),
+        Ok(Ok(transferred)) => transferred.note(),
         Ok(Err(why)) => Some(format!(
-            "[What the command has added to the repository could not be taken over yet: {why}. It is tried again with \
-             the next command.]"
+            "[Commits and other git changes of this command are not in the repository yet: {why}. They are kept, and \
+             the next command in this directory tries again.]"
         )),
         Err(why) => {
-            tracing::error!("the history of a command is not taken over: {why}");
+            tracing::error!("the git changes of a command were not transferred: {why}");
             None
         }
     }

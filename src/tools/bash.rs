@@ -65,7 +65,12 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
         .map_or(context.timeout, |s| Duration::from_secs(s.max(1)));
     let only_cd = policy::only_changes_directory(&input.command);
     let job = Job {
-        reach: reach::of(context.guard.as_deref(), &context.agent, &input.command),
+        reach: reach::of(
+            context.guard.as_deref(),
+            &context.agent,
+            &context.workdir,
+            &input.command,
+        ),
         argv: process::shell(input.command),
         dir: context.workdir.clone(),
         timeout: asked.min(context.timeout),

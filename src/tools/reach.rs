@@ -1,13 +1,15 @@
 //! How far a command of an agent reaches.
 
+use std::path::Path;
+
 use super::policy;
 use crate::domain::ids::Name;
 use crate::domain::sandbox::{Network, asks_for_network};
 use crate::process::guard::Guard;
 use crate::process::{NetworkReach, Reach};
 
-/// How far `command` of `agent` reaches, once it runs.
-pub fn of(guard: Option<&Guard>, agent: &Name, command: &str) -> Reach {
+/// How far `command` of `agent` in `workdir` reaches, once it runs.
+pub fn of(guard: Option<&Guard>, agent: &Name, workdir: &Path, command: &str) -> Reach {
     let network = match network_rule(guard, agent) {
         Network::On => NetworkReach::On,
         // It runs: so the user was asked.
@@ -15,7 +17,7 @@ pub fn of(guard: Option<&Guard>, agent: &Name, command: &str) -> Reach {
         Network::Ask | Network::Off => NetworkReach::Off,
     };
     Reach {
-        history: policy::history_reach(command),
+        history: policy::history_reach(command, workdir),
         network,
     }
 }
@@ -51,6 +53,7 @@ mod tests {
             },
         };
         let alice = Name::party("alice").unwrap();
+        let workdir = Path::new("/r");
         let (plain, asking) = ("npm install", "CREWDECK_NETWORK=on npm install");
         for (network, command, reach, is_asked) in [
             (Network::On, plain, NetworkReach::On, false),
@@ -61,17 +64,17 @@ mod tests {
         ] {
             let guard = guard(network);
             assert_eq!(
-                of(Some(&guard), &alice, command).network,
+                of(Some(&guard), &alice, workdir, command).network,
                 reach,
                 "{network:?} {command}"
             );
             let question = network_question(Some(&guard), &alice, command);
             assert_eq!(question.is_some(), is_asked, "{network:?} {command}");
             assert_eq!(
-                of(Some(&guard), &Name::lead(), command).network,
+                of(Some(&guard), &Name::lead(), workdir, command).network,
                 NetworkReach::On
             );
         }
-        assert_eq!(of(None, &alice, plain).network, NetworkReach::On);
+        assert_eq!(of(None, &alice, workdir, plain).network, NetworkReach::On);
     }
 }

@@ -3,6 +3,8 @@
 use crate::doctor::{Finding, Place};
 use crate::domain::sandbox::NetworkRules;
 use crate::process::confine::SandboxReport;
+use crate::process::history::can_be_private;
+use crate::store;
 
 const CHECK: &str = "sandbox";
 
@@ -20,9 +22,19 @@ pub enum SandboxFacts {
     },
 }
 
-/// Looks at what was found out.
+/// Looks at what was found out, and at whether the history of the repository can be protected.
 pub fn look(place: &Place) -> Vec<Finding> {
-    vec![judge(&place.sandbox)]
+    let mut findings = vec![judge(&place.sandbox)];
+    let is_on = matches!(place.sandbox, SandboxFacts::Tried { .. });
+    if is_on && store::git_dirs(&place.root).is_some_and(|(_, common)| !can_be_private(&common)) {
+        findings.push(Finding::warn(
+            CHECK,
+            "the history is not protected from commands of agents: the refs of this repository are stored in the \
+             reftable format",
+            "convert it while it has no worktrees: git refs migrate --ref-format=files (git 2.46 or newer)",
+        ));
+    }
+    findings
 }
 
 fn judge(facts: &SandboxFacts) -> Finding {
@@ -75,7 +87,7 @@ mod tests {
         let tried = |report, network| SandboxFacts::Tried { report, network };
         let off = judge(&tried(whole.clone(), NetworkRules::all(Network::Off)));
         assert_eq!(off.level, Level::Warn);
-        assert!(off.text.contains("no network namespace"), "{off:?}");
+        assert!(off.text.contains("network namespaces are not"), "{off:?}");
         let found = judge(&tried(whole, NetworkRules::default()));
         assert_eq!(found.level, Level::Ok);
         assert!(found.text.starts_with("Landlock 6,"), "{found:?}");

@@ -3,10 +3,12 @@
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Facts, Plan, plan, sockets};
 use crate::domain::sandbox::SocketGroup;
-use crate::process::history::{Branch, PrivateHistory};
+use crate::process::history::{Branch, Phase, PrivateHistory, hooks_path};
 
 /// Most worktrees that are looked at.
 const TREES_MAX: usize = 256;
@@ -60,7 +62,26 @@ pub struct Confinement {
     temp: Vec<PathBuf>,
     write: Vec<PathBuf>,
     sockets: Vec<SocketGroup>,
+    has_warned: Once,
 }
+
+/// Something that is said once for all copies of a value, which are equal whether it was said.
+#[derive(Debug, Clone, Default)]
+struct Once(Arc<AtomicBool>);
+
+impl PartialEq for Once {
+    fn eq(&self, _: &Once) -> bool {
+        true
+    }
+}
+
+impl Eq for Once {}
+
+/// What is told once where the history cannot be protected.
+pub const HISTORY_EXPOSED: &str = "[The history of this repository is not protected from commands: its refs are stored in \
+    the reftable format, which crewdeck cannot keep apart. Run no command that could delete or rewind commits without \
+    asking the user. The user can convert the repository when it has no worktrees: \
+    `git refs migrate --ref-format=files`.]";
 
 /// The folders that commands may write everywhere: caches below `home`, and `named`, in which `~/` is `home`.
 pub fn own_folders(home: Option<&Path>, named: &[String]) -> Vec<PathBuf> {
@@ -95,7 +116,14 @@ impl Confinement {
             temp: all(temp),
             write: all(write),
             sockets: Vec::new(),
+            has_warned: Once::default(),
         }
+    }
+
+    /// What to tell the model about the history that a command of this plan wrote, once for a crew.
+    pub fn warning(&self, plan: &Plan) -> Option<&'static str> {
+        let is_first = plan.is_history_exposed && !self.has_warned.0.swap(true, Ordering::Relaxed);
+        is_first.then_some(HISTORY_EXPOSED)
     }
 
     /// The same with services that commands may reach on their sockets.
@@ -123,15 +151,28 @@ impl Confinement {
         }
         let history = own_git
             .as_ref()
-            .and_then(|own| self.history_of(&workdir, own))
+            .and_then(|own| self.history_of(&workdir, own));
+        let is_history_exposed =
+            own_git.is_some() && history.is_none() && reach == HistoryReach::Private;
+        let history = history
             // Also before a command that writes the repository itself: what the one before it made must be there.
             .filter(|history| {
-                if let Err(why) = history.transfer() {
-                    // The command still gets the private part, and what it made is taken over after the next one.
-                    tracing::error!("the history of a command is not taken over: {why}");
+                let phase = match reach {
+                    HistoryReach::Private => Phase::BeforePrivate,
+                    HistoryReach::Repository => Phase::BeforeRepository,
+                };
+                if let Err(why) = history.transfer(phase) {
+                    // The command still gets the private part, and what it made is transferred after the next one.
+                    tracing::error!(
+                        "the git changes of earlier commands were not transferred: {why}"
+                    );
                 }
                 reach == HistoryReach::Private
             });
+        let hooks = own_git
+            .as_ref()
+            .filter(|_| reach == HistoryReach::Repository)
+            .and_then(|own| hooks_path(own));
         let home = std::env::var_os("HOME").map(PathBuf::from);
         let is_open = |group| self.sockets.contains(&group);
         plan(&Facts {
@@ -139,6 +180,8 @@ impl Confinement {
             abstract_sockets: is_open(SocketGroup::Display) || is_open(SocketGroup::Dbus),
             unset: sockets::unset(&self.sockets),
             history,
+            is_history_exposed,
+            hooks: hooks.map(|path| real(&workdir.join(path))),
             trees: if workdir == self.root {
                 trees(&self.root)
             } else {

@@ -8,7 +8,8 @@
 //! - **The view** is a mount namespace of the command's own, in which such folders are mounted read-only over
 //!   themselves. Landlock forbids every later change of mounts, so a command can not undo it.
 //!
-//! Where the kernel refuses one of them the other one is used alone; [`probe()`] tells which there are.
+//! Where the kernel refuses one of them the other one is used alone, except in a git repository: without a view its
+//! history cannot be protected, and no command starts. [`probe()`] tells which there are.
 
 mod facts;
 #[cfg(target_os = "linux")]

@@ -18,7 +18,7 @@ const KEPT_IN_GIT: &[&str] = &[
 ];
 /// What git writes in the folder that all worktrees share when it works in one of them.
 pub(super) const SHARED_IN_GIT: &[&str] = &["lfs", "rr-cache"];
-/// What of it is replaced by private folders. Without a view, or in a repository whose refs are no files, it is shared.
+/// What of it is replaced by private folders. In a repository whose refs are no files it is shared.
 pub(super) const HISTORY_IN_GIT: &[&str] = &["objects", "refs", "logs"];
 /// The same for refs in tables.
 pub(super) const TABLES_IN_GIT: &str = "reftable";
@@ -57,6 +57,10 @@ pub struct Facts {
     pub unset: Vec<String>,
     /// The private part of the history that the command writes; `None`: it writes the repository itself.
     pub history: Option<PrivateHistory>,
+    /// Whether it does so only because the repository has no private part.
+    pub is_history_exposed: bool,
+    /// The folder of hooks that the settings of git name, for a command that writes the repository itself.
+    pub hooks: Option<PathBuf>,
     /// The worktrees of tasks below `.worktrees`.
     pub trees: Vec<PathBuf>,
     /// Folders for temporary files.
@@ -72,9 +76,8 @@ pub struct Plan {
     pub writable: Vec<PathBuf>,
     /// Where it may write too, but only when the view could be made.
     pub writable_in_view: Vec<PathBuf>,
-    /// Where it may write only because the view that keeps it away could not be made.
-    pub writable_without_view: Vec<PathBuf>,
-    /// The private part of the history: what the command adds to it is transferred when it has ended.
+    /// The private part of the history: what the command adds to it is transferred when it has ended. Where the view
+    /// cannot be made, the command does not start.
     pub history: Option<PrivateHistory>,
     /// How its view of the mounts is made, step by step. What is not there is left out.
     pub view: Vec<Mount>,
@@ -85,6 +88,12 @@ pub struct Plan {
     pub abstract_sockets: bool,
     /// Variables that it does not see.
     pub unset: Vec<String>,
+    /// Whether the command writes the history of a repository that cannot be made private.
+    #[serde(default)]
+    pub is_history_exposed: bool,
+    /// Whether git must run no hooks: commands can write them, and the repository is open to this one.
+    #[serde(default)]
+    pub is_without_hooks: bool,
 }
 
 /// One step of making a view.
@@ -142,6 +151,11 @@ pub fn plan(facts: &Facts) -> Plan {
         .extend(facts.hidden.iter().cloned().map(Mount::Hidden));
     plan.abstract_sockets = facts.abstract_sockets;
     plan.unset.clone_from(&facts.unset);
+    plan.is_history_exposed = facts.is_history_exposed;
+    plan.is_without_hooks = facts.hooks.as_ref().is_some_and(|hooks| {
+        let own = facts.common_git.iter().map(|git| git.join("hooks"));
+        is_writable(hooks, &plan) && !own.into_iter().any(|own| hooks.starts_with(own))
+    });
     plan.view.push(Mount::SharedMemory);
     plan.view.push(Mount::Terminals);
     plan.writable_in_view
@@ -173,14 +187,13 @@ fn git(plan: &mut Plan, facts: &Facts, own: &Path, common: &Path) {
         let shared = SHARED_IN_GIT.iter().map(|name| common.join(name));
         plan.writable.extend(shared);
         plan.writable.push(own.to_path_buf());
-        let history = HISTORY_IN_GIT.iter().map(|name| common.join(name));
         match &facts.history {
             None => {
+                let history = HISTORY_IN_GIT.iter().map(|name| common.join(name));
                 plan.writable.extend(history);
                 plan.writable.push(common.join(TABLES_IN_GIT));
             }
             Some(private) => {
-                plan.writable_without_view.extend(history);
                 let own = HISTORY_IN_GIT.iter().map(|name| private.dir.join(name));
                 plan.writable_in_view.extend(own);
             }
@@ -192,6 +205,9 @@ fn git(plan: &mut Plan, facts: &Facts, own: &Path, common: &Path) {
         plan.view.extend(kept(own, LINKS_IN_GIT));
     }
     if facts.history.is_some() {
+        // Git takes the commits named in it for the first ones: their parents would be pruned.
+        plan.view.push(Mount::ReadOnly(common.join("shallow")));
+        plan.unwanted.push(common.join("shallow"));
         // What the transfer goes by is not the command's to write.
         plan.view.push(Mount::ReadOnly(own.join(FOLDER)));
     }
@@ -217,6 +233,8 @@ mod tests {
             abstract_sockets: false,
             unset: Vec::new(),
             history: None,
+            is_history_exposed: false,
+            hooks: None,
             trees: Vec::new(),
             temp: vec![temp.into()],
             write: vec!["/home/a/.cache".into()],
@@ -312,10 +330,6 @@ mod tests {
         });
         let (places, view) = told(&in_tree);
         assert!(!places.iter().any(|p| p.ends_with("objects")), "{places:?}");
-        assert_eq!(
-            in_tree.writable_without_view[0],
-            Path::new("/r/.git/objects")
-        );
         assert!(
             in_tree
                 .writable_in_view

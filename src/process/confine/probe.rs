@@ -35,7 +35,8 @@ pub struct SandboxReport {
     /// The version of Landlock's interface (1 and up); `None`: the kernel has no Landlock, so that programs
     /// are not confined.
     pub landlock: Option<u32>,
-    /// Mount namespaces: without them programs in the root (the lead's) can write the state folders there.
+    /// Mount namespaces: without them no command runs in a git repository, and elsewhere programs in the root (the
+    /// lead's) can write the state folders there.
     pub view: Works,
     /// Network namespaces: without them a command that is to have no network does not run.
     pub network: Works,
@@ -70,7 +71,7 @@ impl SandboxReport {
                 view: Works::No { why },
                 ..
             } => Some(format!(
-                "Commands of agents can destroy the history in .git, reach ssh-agent and container sockets, and those of the lead write .tasks, .team and .git/hooks: no mount namespace can be had here ({why})."
+                "Commands of agents do not run in a git repository, since its history cannot be protected: mount namespaces are not available ({why}). In other directories they reach ssh-agent and container sockets, and those of the lead write .tasks and .team. Allow user namespaces, or set confine = \"off\" to run commands without a sandbox."
             )),
             SandboxReport { .. } => None,
         }
@@ -82,7 +83,7 @@ impl SandboxReport {
     pub fn missing_network(&self, rules: NetworkRules) -> Option<String> {
         match &self.network {
             Works::No { why } if !rules.is_on_for_all() => Some(format!(
-                "Commands that are to have no network do not run: no network namespace can be had here ({why})."
+                "Commands for which the setting 'network' turns the network off do not run: network namespaces are not available ({why})."
             )),
             Works::No { .. } | Works::Yes => None,
         }

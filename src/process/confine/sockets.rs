@@ -92,7 +92,15 @@ const PLACES: &[(SocketGroup, &[&str])] = &[
 ];
 /// The same below the home directory.
 const IN_HOME: &[(SocketGroup, &[&str])] = &[
-    (SocketGroup::Ssh, &[".ssh/agent"]),
+    (
+        SocketGroup::Ssh,
+        // The last two are of git's credential cache.
+        &[
+            ".ssh/agent",
+            ".cache/git/credential",
+            ".git-credential-cache",
+        ],
+    ),
     (
         SocketGroup::Gpg,
         &[

@@ -21,8 +21,28 @@ use crate::process::NetworkReach;
 use crate::process::guard::network;
 use crate::process::history::{FOLDER, PrivateHistory, SHARED_OBJECTS};
 
-/// Most entries of a git folder that are shown in a view of it.
+/// Most entries of a git folder that are shown in a view of it, besides those of [`NEEDED`].
 const ENTRIES_MAX: usize = 512;
+/// What git needs of a folder that worktrees share.
+const NEEDED: &[&str] = &[
+    "HEAD",
+    "config",
+    "config.worktree",
+    "packed-refs",
+    "shallow",
+    "objects",
+    "refs",
+    "logs",
+    "info",
+    "hooks",
+    "modules",
+    "worktrees",
+    "lfs",
+    "rr-cache",
+    "annex",
+    TABLES_IN_GIT,
+    FOLDER,
+];
 /// Where the system keeps shared memory.
 const SHARED_MEMORY: &str = "/dev/shm";
 /// Where the system shows terminals.
@@ -42,7 +62,7 @@ pub fn make(steps: &[Mount], network: NetworkReach) -> Result<(), String> {
         network::raise_loopback().map_err(|e| format!("the loopback stays down: {e}"))?;
     }
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    mount_change("/", private).map_err(|e| format!("mounts can not be made private: {e}"))?;
+    mount_change("/", private).map_err(|e| format!("mounts cannot be made private: {e}"))?;
     for step in steps {
         let (path, done) = match step {
             Mount::ReadOnlyBut(places) => (Path::new("/"), read_only_but(places)),
@@ -54,7 +74,7 @@ pub fn make(steps: &[Mount], network: NetworkReach) -> Result<(), String> {
             Mount::SharedMemory => (Path::new(SHARED_MEMORY), shared_memory()),
             Mount::Terminals => (Path::new(TERMINALS), terminals()),
         };
-        done.map_err(|e| format!("{} can not be mounted: {e}", path.display()))?;
+        done.map_err(|e| format!("{} cannot be mounted: {e}", path.display()))?;
     }
     Ok(())
 }
@@ -294,19 +314,23 @@ struct Entry {
     kind: FileType,
 }
 
+/// What is shown of a git folder. Where it has more than [`ENTRIES_MAX`] other entries, some of them are left out: the
+/// folder is writable to commands in the root, which must not keep those of others from running.
 fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
+    let others = fs::read_dir(dir)?.take(ENTRIES_MAX).map(|entry| {
+        let name = PathBuf::from(entry?.file_name());
+        Ok((!is_one_of(&name, NEEDED)).then_some(name))
+    });
+    let others: Vec<Option<PathBuf>> = others.collect::<io::Result<_>>()?;
+    let needed = NEEDED.iter().map(PathBuf::from);
     let mut out = Vec::new();
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        let name = PathBuf::from(entry.file_name());
-        // A lock is somebody's at this moment, and no part of the repository.
+    for name in needed.chain(others.into_iter().flatten()) {
+        // A lock belongs to a running git and is no part of the repository.
         if name.extension().is_some_and(|e| e == "lock") {
             continue;
         }
-        if out.len() == ENTRIES_MAX {
-            return Err(io::Error::other("there are too many files in it"));
-        }
-        match Entry::open(name, &entry.path()) {
+        let path = dir.join(&name);
+        match Entry::open(name, &path) {
             Ok(entry) => out.push(entry),
             // Gone since: a temporary file.
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}

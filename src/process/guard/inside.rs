@@ -172,26 +172,39 @@ mod linux {
         }))
     }
 
-    /// Makes the view; the plan that holds with it or, where it is refused, without it.
+    /// Makes the view. Returns the plan that holds with it or, where it is refused and nothing depends on it, without it.
     fn seen_from_a_view(mut plan: Plan, order: &Order) -> Result<Plan, String> {
         let made = if plan.view.is_empty() && order.network == NetworkReach::On {
-            Err("it is not wanted".into())
+            Err("no view was ordered".into())
         } else {
             view::make(&plan.view, order.network)
         };
         match made {
             Ok(()) => plan.writable.append(&mut plan.writable_in_view),
+            // It would write the repository itself.
+            Err(why) if plan.history.is_some() => return Err(history_is_open(&why)),
             Err(why) if order.network == NetworkReach::Off => return Err(stays_on(&why)),
-            Err(_) => plan.writable.append(&mut plan.writable_without_view),
+            Err(_) => {}
         }
         // The way into the directory leads through the new mounts, also for what `..` means in it.
         let _ = std::env::set_current_dir(&order.dir);
         Ok(plan)
     }
 
+    fn history_is_open(why: &str) -> String {
+        format!(
+            "the command was not run: the history of the repository cannot be protected from it, because its private \
+             view of the file system failed ({why}). Tell the user. crewdeck doctor shows what is missing. On Linux \
+             the view needs user namespaces (Ubuntu: sysctl kernel.apparmor_restrict_unprivileged_userns=0; container: \
+             a seccomp profile that permits unshare and mount). Without them commands run only with \
+             confine = \"off\" in the settings, which lets them write wherever the user may"
+        )
+    }
+
     fn stays_on(why: &str) -> String {
         format!(
-            "the setting 'network' turns the network off for it, and that cannot be done here ({why}): it was not run"
+            "the command was not run: the setting 'network' turns the network off for it, and that is not possible on \
+             this machine ({why}). Tell the user, who can allow user and network namespaces or set network = \"on\""
         )
     }
 

@@ -16,6 +16,16 @@ use super::{BY_CREWDECK, Guard, VERB, tree};
 use crate::process::confine::Plan;
 use crate::process::{Ended, Group, Job, Leftovers, ended, environment};
 
+/// Has git in `command` run no hooks.
+fn without_hooks(command: &mut Command) {
+    let count = std::env::var("GIT_CONFIG_COUNT").ok();
+    let count: usize = count.and_then(|text| text.parse().ok()).unwrap_or(0);
+    command
+        .env("GIT_CONFIG_COUNT", (count + 1).to_string())
+        .env(format!("GIT_CONFIG_KEY_{count}"), "core.hooksPath")
+        .env(format!("GIT_CONFIG_VALUE_{count}"), "/dev/null");
+}
+
 /// How long a guard may take to end everything. It gives up by itself before.
 const ENDS_WITHIN: Duration = Duration::from_secs(8);
 
@@ -71,6 +81,9 @@ impl Line {
         environment::scrub(command.as_std_mut());
         for name in plan.iter().flat_map(|plan| &plan.unset) {
             command.env_remove(name);
+        }
+        if plan.as_ref().is_some_and(|plan| plan.is_without_hooks) {
+            without_hooks(&mut command);
         }
         let child = command.spawn()?;
         // It holds the guard's end of the pair, which must be the guard's alone.

@@ -87,6 +87,16 @@ impl Folder {
     /// # Errors
     /// Also when it is no regular file, longer than `max` bytes or no text.
     pub fn read(&self, name: impl AsRef<OsStr>, max: u64) -> io::Result<Option<String>> {
+        let Some(bytes) = self.read_bytes(name, max)? else {
+            return Ok(None);
+        };
+        let text = String::from_utf8(bytes);
+        text.map(Some)
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+    }
+
+    /// The same for a file that need not be text.
+    pub fn read_bytes(&self, name: impl AsRef<OsStr>, max: u64) -> io::Result<Option<Vec<u8>>> {
         // Opening a pipe would wait for its other end.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match openat(&self.0, name.as_ref(), flags, Mode::empty()) {
@@ -98,27 +108,45 @@ impl Folder {
         if !FileType::from_raw_mode(fstat(&file)?.st_mode).is_file() {
             return wrong("it is no regular file");
         }
-        let mut text = String::new();
-        File::from(file).take(max + 1).read_to_string(&mut text)?;
-        if text.len() as u64 > max {
+        let mut bytes = Vec::new();
+        File::from(file).take(max + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > max {
             return wrong("it is too long");
         }
-        Ok(Some(text))
+        Ok(Some(bytes))
+    }
+
+    /// A text that changes when a file is written or replaced. Commands cannot set the time of the last change.
+    pub fn stamp(&self, name: &str) -> io::Result<String> {
+        let stat = statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(format!(
+            "{} {} {} {} {}",
+            stat.st_dev, stat.st_ino, stat.st_size, stat.st_ctime, stat.st_ctime_nsec
+        ))
     }
 
     /// Makes a file that is not there yet.
     pub fn create(&self, name: impl AsRef<OsStr>, text: &str) -> io::Result<()> {
+        self.create_bytes(name, text.as_bytes())
+    }
+
+    fn create_bytes(&self, name: impl AsRef<OsStr>, bytes: &[u8]) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mode = Mode::from_bits_truncate(0o666);
         let file = openat(&self.0, name.as_ref(), flags, mode)?;
-        File::from(file).write_all(text.as_bytes())
+        File::from(file).write_all(bytes)
     }
 
     /// Gives a file a content as a whole, whatever had its name before.
     pub fn write(&self, name: &str, text: &str) -> io::Result<()> {
+        self.write_bytes(name, text.as_bytes())
+    }
+
+    /// The same for a file that need not be text.
+    pub fn write_bytes(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let new = format!("{name}.new");
         self.remove(&new)?;
-        self.create(&new, text)?;
+        self.create_bytes(&new, bytes)?;
         if self.kind(name)? == Some(FileType::Directory) {
             self.remove(name)?;
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Seek, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -39,6 +39,28 @@ pub fn command(common: &Path) -> Command {
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
     command
+}
+
+/// The folder of hooks that the settings name for the git folder `own`; `None`: its own `hooks`.
+pub fn hooks_path(own: &Path) -> Option<PathBuf> {
+    let git = command(own);
+    // Without the settings that [`command`] adds.
+    let mut plain = Command::new(git.get_program());
+    for (name, value) in git.get_envs() {
+        match value {
+            Some(value) => plain.env(name, value),
+            None => plain.env_remove(name),
+        };
+    }
+    let output = plain
+        .args(["config", "--type=path", "--get", "core.hooksPath"])
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let text = text.trim_end_matches('\n');
+    (!text.is_empty()).then(|| text.into())
 }
 
 /// Waits for a child, and ends it when it takes too long. Returns whether it succeeded, and its last complaint.
@@ -96,6 +118,27 @@ pub fn is_connected(common: &Path, new: &str) -> io::Result<bool> {
         .args(["rev-list", "--objects", "--quiet", new, "--not", "--all"])
         .spawn()?;
     Ok(wait(child)?.is_ok())
+}
+
+/// Whether a hash names a commit of the repository.
+pub fn is_commit(common: &Path, hash: &str) -> io::Result<bool> {
+    let child = command(common)
+        .args(["cat-file", "-e", &format!("{hash}^{{commit}}")])
+        .spawn()?;
+    Ok(wait(child)?.is_ok())
+}
+
+/// Whether `new` has commits that no ref leads to.
+pub fn has_new_commits(common: &Path, new: &str) -> io::Result<bool> {
+    let mut list = tempfile::tempfile()?;
+    let child = command(common)
+        .args(["rev-list", "--max-count=1", new, "--not", "--all"])
+        .stdout(Stdio::from(list.try_clone()?))
+        .spawn()?;
+    let done = wait(child)?;
+    list.rewind()?;
+    // Where git cannot tell, they are worth keeping.
+    Ok(done.is_err() || !io::read_to_string(list)?.is_empty())
 }
 
 /// Creates, moves or deletes a ref, if it still has its old value. Returns why git refuses.

@@ -7,20 +7,23 @@
 //! - `refs` is a copy of the shared loose refs; `packed-refs` is read-only.
 //! - `logs` has the reflogs, and with them the stash, of this work directory alone.
 //! - `base` is the content of `refs` after the last transfer, `made` lists the refs that commands here have created.
+//! - `checkout` has copies of `HEAD`, `index` and `logs/HEAD`, from which they are restored.
 //!
 //! [`PrivateHistory::transfer`] runs before and after each command. It copies new objects into the repository first,
 //! then moves the refs that `refs::verdict` accepts, each only if it still has the value that the command saw. So a
 //! crash between the two steps leaves objects that no ref needs yet, and the next transfer continues from `base`.
+//! Commits of a refused change are kept below `refs/crewdeck/beside/`.
 //! Objects are copied through git, which computes their names from their content: a damaged or substituted object never
 //! enters the repository under another name, and no file of the repository shares an inode with one that a command can
 //! write.
 
+mod accept;
+mod checkout;
 mod folder;
 mod git;
 mod objects;
 mod refs;
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,9 +31,12 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
+pub use accept::Refused;
+use checkout::Checkout;
 use folder::Folder;
+pub use git::hooks_path;
 pub use refs::Branch;
-use refs::{Change, Refs, Verdict};
+use refs::Refs;
 
 /// The folder below a git folder that holds the private parts.
 pub const FOLDER: &str = "crewdeck";
@@ -44,7 +50,11 @@ const STASH_MAX: usize = 64;
 const FILE_MAX: u64 = 64 * 1024;
 /// Longest reflog of a stash.
 const LOG_MAX: u64 = 16 * 1024 * 1024;
-/// Most refused refs that a note names.
+/// Longest list of alternates in bytes.
+const ALTERNATES_MAX: u64 = 1024 * 1024;
+/// Longest settings of a repository in bytes.
+const CONFIG_MAX: u64 = 4 * 1024 * 1024;
+/// Most refused refs that are named in the result of a command.
 const NAMED_MAX: usize = 5;
 
 /// The private part of a repository that commands in one work directory write.
@@ -60,21 +70,47 @@ pub struct PrivateHistory {
     pub branch: Branch,
 }
 
-/// A change of a ref that was not transferred.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
-    /// The full name of the ref.
-    pub name: String,
-    /// Why, as the end of a sentence that begins with the name.
-    pub why: String,
+/// When a transfer runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Before a command that writes the private history.
+    BeforePrivate,
+    /// Before a command that writes the repository itself, because the user was asked.
+    BeforeRepository,
+    /// After a command that wrote the private history.
+    After,
+    /// At another time.
+    Recovery,
+}
+
+/// What a transfer did not take over.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Transferred {
+    /// Refs that were not updated.
+    pub refused: Vec<Refused>,
+    /// A line on each file of the work directory's git folder that was restored.
+    pub restored: Vec<String>,
+}
+
+impl Transferred {
+    /// What to tell the model; `None`: everything was taken over.
+    pub fn note(&self) -> Option<String> {
+        let refused = self.refused.iter().take(NAMED_MAX);
+        let mut lines: Vec<String> = refused.map(Refused::line).collect();
+        let more = self.refused.len().saturating_sub(NAMED_MAX);
+        if more > 0 {
+            lines.push(format!("[{more} more refs were not updated.]"));
+        }
+        lines.extend(self.restored.iter().cloned());
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
 }
 
 impl PrivateHistory {
     /// The private history for commands in a work directory whose git folder is `own`. `None` where the repository
     /// stores its refs in a format that cannot be copied file by file.
     pub fn of(own: &Path, common: &Path, name: &str, branch: Branch) -> Option<PrivateHistory> {
-        let is_files = common.join("refs").is_dir() && !common.join("reftable").exists();
-        is_files.then(|| PrivateHistory {
+        can_be_private(common).then(|| PrivateHistory {
             common: common.to_path_buf(),
             dir: own.join(FOLDER),
             name: name.to_string(),
@@ -118,7 +154,15 @@ impl PrivateHistory {
         let mut wanted = format!("{}\n", shared.display());
         // Those that the repository names by a relative path are not found from where its objects are mounted.
         let objects = self.common.join("objects");
-        let own = fs::read_to_string(objects.join("info/alternates")).unwrap_or_default();
+        let info = Folder::open(&objects).and_then(|all| all.sub("info"));
+        let own = match info.and_then(|info| info.read("alternates", ALTERNATES_MAX)) {
+            Ok(text) => text.unwrap_or_default(),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(e) => {
+                let why = format!("{}: {e}", objects.join("info/alternates").display());
+                return Err(io::Error::new(e.kind(), why));
+            }
+        };
         for line in own
             .lines()
             .filter(|line| !line.is_empty() && !line.starts_with(['/', '#']))
@@ -165,16 +209,34 @@ impl PrivateHistory {
     }
 
     /// Copies what commands have added to the history into the repository, and shows them the refs as they are now.
-    /// Returns what was refused.
+    /// Also saves the checkout before a command and restores what is damaged of it after it. Returns what was refused
+    /// and restored.
     ///
     /// # Errors
     /// When a file cannot be read or written, or git fails. Nothing is lost then: the next transfer tries again.
-    pub fn transfer(&self) -> io::Result<Vec<Refused>> {
+    pub fn transfer(&self, phase: Phase) -> io::Result<Transferred> {
         self.prepare()?;
         let dir = self.folder()?;
         let lock = dir.lock_file("lock")?;
         lock.lock()?;
-        let base = refs::read_list(&dir, "base")?;
+        let refused = self.transfer_refs(&dir)?;
+        let own = self.dir.parent().unwrap_or(Path::new("/"));
+        let checkout = Checkout::open(own, &dir, &self.common)?;
+        let restored = match phase {
+            Phase::After => checkout.check()?,
+            Phase::BeforePrivate | Phase::BeforeRepository if checkout.is_unchecked() => {
+                checkout.check()?
+            }
+            Phase::BeforePrivate | Phase::BeforeRepository | Phase::Recovery => Vec::new(),
+        };
+        if phase == Phase::BeforePrivate {
+            checkout.save()?;
+        }
+        Ok(Transferred { refused, restored })
+    }
+
+    fn transfer_refs(&self, dir: &Folder) -> io::Result<Vec<Refused>> {
+        let base = refs::read_list(dir, "base")?;
         let private = refs::read_loose(&dir.sub("refs")?)?;
         let mut shared = self.shared()?;
         let mut refused = Vec::new();
@@ -183,14 +245,14 @@ impl PrivateHistory {
             Some(base) => refs::changes(base, &private),
             None => Vec::new(),
         };
-        let stash = stash(&dir)?;
+        let stash = stash(dir)?;
         let mut objects = objects::Copied::All;
-        if objects::are_there(&dir) {
-            objects = objects::copy(&dir, &self.dir, &self.common)?;
+        if objects::are_there(dir) {
+            objects = objects::copy(dir, &self.dir, &self.common)?;
         }
         let is_stash_kept = self.keep_stash(&stash, &shared)?;
         if !changes.is_empty() {
-            refused = self.accept(&dir, &changes, objects)?;
+            refused = self.accept(dir, &changes, objects)?;
         }
         if !changes.is_empty() || is_stash_kept {
             shared = self.shared()?;
@@ -199,102 +261,15 @@ impl PrivateHistory {
             .into_iter()
             .filter(|(name, _)| !name.starts_with(KEPT_REFS) && !refs::is_private(name))
             .collect();
-        let now = refs::show(&dir, &private, &shown)?;
+        let now = refs::show(dir, &private, &shown)?;
         if base.as_ref() != Some(&now) {
-            refs::write_list(&dir, "base", &now)?;
+            refs::write_list(dir, "base", &now)?;
         }
         Ok(refused)
     }
 
     fn shared(&self) -> io::Result<Refs> {
         refs::read_loose(&Folder::open(&self.common.join("refs"))?)
-    }
-
-    /// Moves the refs that may be moved.
-    fn accept(
-        &self,
-        dir: &Folder,
-        changes: &[Change],
-        objects: objects::Copied,
-    ) -> io::Result<Vec<Refused>> {
-        let packed = refs::read_packed(&self.common)?;
-        let mut made: BTreeSet<String> = refs::read_names(dir, "made")?;
-        let before = made.clone();
-        let mut refused = Vec::new();
-        for change in changes {
-            let change = change.clone().with_packed(&packed);
-            let refuse = |why: &str| Refused {
-                name: change.name.clone(),
-                why: why.to_string(),
-            };
-            match refs::verdict(&change, &self.branch, &made) {
-                Verdict::Private => continue,
-                Verdict::Refuse(why) => {
-                    refused.push(refuse(why));
-                    continue;
-                }
-                Verdict::AcceptForward => {
-                    let (old, new) = (change.old.as_deref(), change.new.as_deref());
-                    if let (Some(old), Some(new)) = (old, new)
-                        && !git::is_ancestor(&self.common, old, new)?
-                    {
-                        refused.push(refuse(
-                            "would lose commits: only a command that you were asked about may do that",
-                        ));
-                        continue;
-                    }
-                }
-                Verdict::Accept => {}
-            }
-            if objects == objects::Copied::Some
-                && let Some(new) = &change.new
-                && !git::is_connected(&self.common, new)?
-            {
-                refused.push(refuse("leads to objects that are damaged or missing"));
-                continue;
-            }
-            match git::update_ref(&self.common, &change)? {
-                Ok(()) => match (&change.old, &change.new) {
-                    (None, Some(_)) => drop(made.insert(change.name.clone())),
-                    (Some(_), None) => drop(made.remove(&change.name)),
-                    (_, _) => {}
-                },
-                Err(_) if self.has(&change)? => {}
-                Err(why) => refused.push(refuse(&self.keep_beside(&change, &why)?)),
-            }
-        }
-        if made != before {
-            refs::write_names(dir, "made", &made)?;
-        }
-        Ok(refused)
-    }
-
-    /// Whether the repository has the ref where the change puts it: an earlier transfer was cut off.
-    fn has(&self, change: &Change) -> io::Result<bool> {
-        let loose = self.shared()?;
-        let value = match loose.get(&change.name) {
-            Some(value) => Some(value.clone()),
-            None => refs::read_packed(&self.common)?.get(&change.name).cloned(),
-        };
-        Ok(value == change.new)
-    }
-
-    /// Keeps the commits of a change that cannot be made because the ref has moved in between.
-    fn keep_beside(&self, change: &Change, why: &str) -> io::Result<String> {
-        let Some(new) = &change.new else {
-            return Ok(format!("cannot be deleted: {why}"));
-        };
-        let short: String = new.chars().take(12).collect();
-        let kept = Change {
-            name: format!("{KEPT_REFS}beside/{short}"),
-            old: None,
-            new: Some(new.clone()),
-        };
-        let kept = match git::update_ref(&self.common, &kept)? {
-            Ok(()) => format!("; the commits are kept as {}", kept.name),
-            Err(_) => String::new(),
-        };
-        Ok(format!("was moved meanwhile ({why}){kept}"))
     }
 
     /// Keeps the objects of stash entries in the repository, and lets go those of entries that were dropped.
@@ -333,6 +308,16 @@ fn stash(dir: &Folder) -> io::Result<Vec<String>> {
     Ok(last.cloned().collect())
 }
 
+/// Whether the refs of a repository can be copied file by file: tables of refs cannot. Goes by the settings of the
+/// repository, which commands cannot write; they can create any folder beside them.
+pub fn can_be_private(common: &Path) -> bool {
+    let config = Folder::open(common).and_then(|common| common.read_bytes("config", CONFIG_MAX));
+    let config = config.ok().flatten().unwrap_or_default();
+    let text = String::from_utf8_lossy(&config).to_ascii_lowercase();
+    let is_table = |line: &str| line.contains("refstorage") && line.contains("reftable");
+    !text.lines().any(is_table)
+}
+
 /// Transfers what commands of a crew that was killed have left, in all work directories of a repository.
 pub fn recover(root_git: &Path, common: &Path) {
     let root = PrivateHistory::of(root_git, common, "root", Branch::checked_out(root_git));
@@ -346,7 +331,7 @@ pub fn recover(root_git: &Path, common: &Path) {
     for history in root.into_iter().chain(trees) {
         if history.is_pending() {
             // What fails now is tried again with the next command there.
-            let _ = history.transfer();
+            let _ = history.transfer(Phase::Recovery);
         }
     }
 }
@@ -358,21 +343,4 @@ pub fn unlock(own: &Path) {
     if let Ok(refs) = private.and_then(|private| private.sub("refs")) {
         refs::unlock(&refs);
     }
-}
-
-/// One line for the model on the refs that were not transferred.
-pub fn note(refused: &[Refused]) -> Option<String> {
-    let first = refused.first()?;
-    let mut text = format!(
-        "[The repository is unchanged there: {} {}",
-        first.name, first.why
-    );
-    for more in refused.iter().skip(1).take(NAMED_MAX - 1) {
-        text.push_str(&format!("; {} {}", more.name, more.why));
-    }
-    if refused.len() > NAMED_MAX {
-        text.push_str(&format!("; and {} more", refused.len() - NAMED_MAX));
-    }
-    text.push_str(".]");
-    Some(crate::domain::text::one_line(&text))
 }

@@ -1,7 +1,6 @@
 //! Refs as files: read, compared, judged and shown to commands.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -81,7 +80,7 @@ impl Change {
 }
 
 /// What becomes of a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// It is made.
     Accept,
@@ -90,10 +89,31 @@ pub enum Verdict {
     /// It stays in the work directory.
     Private,
     /// It is not made.
-    Refuse(&'static str),
+    Refuse(Reason),
 }
 
-/// Judges a change by a command that nobody was asked about. `made`: the refs that commands in the same work directory
+/// Why a change of a ref is not made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// It is or becomes a symbolic ref.
+    Symbolic,
+    /// crewdeck itself manages it.
+    Managed,
+    /// It is new and not where commands create refs.
+    WrongPlace,
+    /// Commands in the same work directory did not create it.
+    NotMadeHere,
+    /// The new value lacks commits of the old one.
+    LosesCommits,
+    /// Objects that the new value needs are damaged or missing.
+    Incomplete,
+    /// Another process changed it since the command started.
+    Moved,
+    /// Git refuses, with its message.
+    Git(String),
+}
+
+/// Judges a change by a command that the user was not asked about. `made`: the refs that commands in the same work directory
 /// have created.
 pub fn verdict(change: &Change, branch: &Branch, made: &BTreeSet<String>) -> Verdict {
     let name = change.name.as_str();
@@ -102,7 +122,7 @@ pub fn verdict(change: &Change, branch: &Branch, made: &BTreeSet<String>) -> Ver
     }
     let is_named = |value: &Option<String>| value.as_deref().is_none_or(is_hash);
     if !is_named(&change.old) || !is_named(&change.new) {
-        return Verdict::Refuse("is a symbolic ref, which commands cannot change");
+        return Verdict::Refuse(Reason::Symbolic);
     }
     let is_it = |own: &String| own == name && change.new.is_some();
     match branch {
@@ -111,19 +131,15 @@ pub fn verdict(change: &Change, branch: &Branch, made: &BTreeSet<String>) -> Ver
         Branch::Own(_) | Branch::ForwardOnly(_) | Branch::None => {}
     }
     if name.starts_with("refs/heads/wt/") || name.starts_with(super::KEPT_REFS) {
-        return Verdict::Refuse("belongs to crewdeck");
+        return Verdict::Refuse(Reason::Managed);
     }
     if change.old.is_none() && !MADE_BELOW.iter().any(|place| name.starts_with(place)) {
-        return Verdict::Refuse(
-            "is not below refs/heads/, refs/tags/, refs/notes/ or refs/remotes/",
-        );
+        return Verdict::Refuse(Reason::WrongPlace);
     }
     if change.old.is_none() || made.contains(name) {
         return Verdict::Accept;
     }
-    Verdict::Refuse(
-        "was not made here, so only a command that the user is asked about may change it (run that git command alone)",
-    )
+    Verdict::Refuse(Reason::NotMadeHere)
 }
 
 /// Whether a ref belongs to one work directory.
@@ -195,11 +211,20 @@ pub fn loose(dir: &Folder, name: &str) -> Option<String> {
 }
 
 /// The packed refs of a repository.
+///
+/// # Errors
+/// Also when `packed-refs` is no regular file or longer than [`LIST_MAX`] bytes.
 pub fn read_packed(common: &Path) -> io::Result<Refs> {
-    match fs::read_to_string(common.join("packed-refs")) {
-        Ok(text) => Ok(parse_list(&text)),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Refs::new()),
-        Err(e) => Err(e),
+    let list = read_list(&Folder::open(common)?, "packed-refs");
+    let list = list.map_err(|e| io::Error::new(e.kind(), format!("packed-refs: {e}")))?;
+    Ok(list.unwrap_or_default())
+}
+
+/// The value of a ref of a repository, loose or packed.
+pub fn current(common: &Path, name: &str) -> io::Result<Option<String>> {
+    match loose(&Folder::open(common)?, name) {
+        Some(value) => Ok(Some(value)),
+        None => Ok(read_packed(common)?.remove(name)),
     }
 }
 
@@ -285,6 +310,10 @@ fn replace(dir: &Folder, change: &Change) -> io::Result<bool> {
     }
     let lock = format!("{file}.lock");
     let text = change.new.clone().unwrap_or_default() + "\n";
+    // Git never makes a link or the like for a lock, and would wait for it for ever.
+    if folder.kind(&lock)?.is_some_and(|kind| !kind.is_file()) {
+        folder.remove(&lock)?;
+    }
     if folder.create(&lock, &text).is_err() {
         return Ok(false);
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use pretty_assertions::assert_eq;
+use std::fs;
 
 const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
@@ -143,4 +144,19 @@ fn refs_are_shown_unless_they_changed_or_are_locked() {
     assert_eq!(read, now);
     assert_eq!(now.get("refs/heads/deep/new").map(String::as_str), Some(B));
     assert!(!now.contains_key("refs/heads/gone"));
+}
+
+#[test]
+fn packed_refs_that_are_no_regular_file_are_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(read_packed(dir.path()).unwrap(), Refs::new());
+    let packed = dir.path().join("packed-refs");
+    // Reading it to its end would take all memory.
+    std::os::unix::fs::symlink("/dev/zero", &packed).unwrap();
+    assert!(read_packed(dir.path()).is_err());
+    fs::remove_file(&packed).unwrap();
+    let pipe = std::process::Command::new("mkfifo").arg(&packed).status();
+    assert!(pipe.unwrap().success());
+    let why = read_packed(dir.path()).unwrap_err().to_string();
+    assert!(why.contains("packed-refs: it is no regular file"), "{why}");
 }

@@ -206,7 +206,7 @@ pub fn danger(simple: &Simple, place: &Place<'_>) -> Option<String> {
     match name {
         "rm" => rm(args, place),
         "find" | "fd" => find(args, place),
-        "git" => git::danger(args),
+        "git" => git::danger(args, place),
         "eval" => Some("eval runs text that is only known when it runs".into()),
         "sed" | "perl"
             if args

@@ -1,6 +1,7 @@
 //! What git may do unasked: everything that can be found again in the repository. Pure.
 
 use super::commands::has_flag;
+use super::paths::Place;
 use super::words::{Simple, Word};
 
 /// Verbs that change history and start no program that a command could name.
@@ -21,7 +22,7 @@ const HISTORY: &[&str] = &[
 
 /// Whether a program is one git command that the user is asked about, which does what its words say and starts nothing
 /// else.
-pub fn is_decided_alone(simple: &Simple) -> bool {
+pub fn is_decided_alone(simple: &Simple, place: &Place<'_>) -> bool {
     let Some((program, args)) = simple.words.split_first() else {
         return false;
     };
@@ -39,11 +40,11 @@ pub fn is_decided_alone(simple: &Simple) -> bool {
             .first()
             .is_some_and(|verb| HISTORY.contains(&verb.text.as_str()))
         && !args.iter().any(starts_another)
-        && danger(args).is_some()
+        && danger(args, place).is_some()
 }
 
 /// Why a git command needs somebody's word; `None`: it needs none.
-pub fn danger(args: &[Word]) -> Option<String> {
+pub fn danger(args: &[Word], place: &Place<'_>) -> Option<String> {
     let (verb, rest) = verb(args)?;
     if !verb.is_plain() {
         return Some("which git command it is is only known when it runs".into());
@@ -73,9 +74,23 @@ pub fn danger(args: &[Word]) -> Option<String> {
             because("throws uncommitted work away")
         }
         "restore" if !has("--staged") => because("throws uncommitted work away"),
-        "branch" if has("-D") || has_flag(rest, 'f', "--force") => because("can drop commits"),
+        "branch"
+            if ["-D", "-M", "-C"].iter().any(|flag| has(flag))
+                || has_flag(rest, 'f', "--force") =>
+        {
+            because("can drop commits")
+        }
+        // A command that the user is not asked about changes only branches that commands in its directory have made.
+        "branch"
+            if !place.is_worktree()
+                && (has_flag(rest, 'd', "--delete") || has_flag(rest, 'm', "--move")) =>
+        {
+            because("deletes or renames a branch")
+        }
         "stash" if has("drop") || has("clear") => because("throws stashed work away"),
-        "tag" if has("-d") || has("--delete") => because("deletes a tag"),
+        "tag" if has("-d") || has("--delete") || has_flag(rest, 'f', "--force") => {
+            because("deletes or moves a tag")
+        }
         "update-ref" | "reflog" | "filter-branch" | "filter-repo" | "gc" | "prune" | "replace" => {
             because("can drop commits for good")
         }

@@ -22,6 +22,7 @@ use serde_json::Value;
 
 use super::{Access, Tool};
 use crate::domain::rule::Scope;
+use crate::domain::sandbox::ASKS_FOR_NETWORK;
 use crate::process::confine::HistoryReach;
 
 /// Whether an agent's plan lets it write and run.
@@ -172,13 +173,17 @@ pub fn judge(command: &str, standing: &Standing<'_>) -> Ruling {
     }
 }
 
-/// What of the repository's history a command writes, once it runs: the repository itself only where all of it are git
-/// commands that the user is asked about, so that nothing else comes with them.
-pub fn history_reach(command: &str) -> HistoryReach {
+/// What of the repository's history a command in `workdir` writes, once it runs: the repository itself only where all of
+/// it are git commands that the user is asked about, so that nothing else comes with them. It may ask for the network.
+pub fn history_reach(command: &str, workdir: &Path) -> HistoryReach {
+    let command = command.trim_start();
+    let command = command.strip_prefix(ASKS_FOR_NETWORK).unwrap_or(command);
     let Ok(parsed) = words::parse(command) else {
         return HistoryReach::Private;
     };
-    if !parsed.is_empty() && parsed.iter().all(git::is_decided_alone) {
+    let place = paths::Place { workdir };
+    let is_decided = |simple: &words::Simple| git::is_decided_alone(simple, &place);
+    if !parsed.is_empty() && parsed.iter().all(is_decided) {
         HistoryReach::Repository
     } else {
         HistoryReach::Private

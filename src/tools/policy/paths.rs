@@ -15,6 +15,12 @@ pub struct Place<'a> {
 const HARMLESS: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"];
 
 impl Place<'_> {
+    /// Whether the work directory is the worktree of a task.
+    pub fn is_worktree(&self) -> bool {
+        let folder = self.workdir.parent().and_then(Path::file_name);
+        folder.is_some_and(|name| name == ".worktrees")
+    }
+
     /// Whether writing to `word` stays in the work directory (outside the kept folders) or in /tmp.
     pub fn may_write(&self, word: &Word) -> bool {
         if word.expands || word.text.starts_with('~') {

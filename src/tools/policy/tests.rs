@@ -218,17 +218,20 @@ fn before_its_plan_is_approved_an_agent_can_only_read() {
 
 #[test]
 fn only_git_commands_that_are_asked_about_reach_the_repository() {
+    let reach = |command| history_reach(command, Path::new("/work"));
     for command in [
         "git push origin main",
         "git branch -D old && git tag -d v1",
         "git update-ref refs/heads/main HEAD~1",
         "git reset --hard HEAD~1",
+        "git branch -d old",
+        "git branch --move old new",
+        "git tag -f v1",
+        "CREWDECK_NETWORK=on git fetch",
+        " CREWDECK_NETWORK=on git push origin main",
     ] {
-        assert_eq!(
-            history_reach(command),
-            HistoryReach::Repository,
-            "{command}"
-        );
+        assert_eq!(reach(command), HistoryReach::Repository, "{command}");
+        assert!(matches!(ruling(command), Ruling::Ask { .. }), "{command}");
     }
     for command in [
         "git commit -m x",
@@ -236,6 +239,10 @@ fn only_git_commands_that_are_asked_about_reach_the_repository() {
         "git push; sh x.sh",
         "git push && echo $(sh x.sh)",
         "GIT_SSH_COMMAND='sh x.sh' git push",
+        "CREWDECK_NETWORK=on GIT_SSH_COMMAND='sh x.sh' git push",
+        "CREWDECK_NETWORK=on sh x.sh",
+        "git commit --amend -m x",
+        "git rebase -x 'sh x.sh' main",
         "git push --receive-pack='sh x.sh' .",
         "git -c alias.x='!sh x.sh' push",
         "git push $WHERE",
@@ -245,6 +252,30 @@ fn only_git_commands_that_are_asked_about_reach_the_repository() {
         "git push | sh",
         "",
     ] {
-        assert_eq!(history_reach(command), HistoryReach::Private, "{command}");
+        assert_eq!(reach(command), HistoryReach::Private, "{command}");
+    }
+}
+
+#[test]
+fn a_teammate_deletes_its_own_branches_unasked() {
+    let tree = Path::new("/work/.worktrees/task-1");
+    let rules = Rules::default();
+    let standing = Standing {
+        rules: &rules,
+        gate: PlanGate::Open,
+        workdir: tree,
+    };
+    for command in ["git branch -d side", "git branch -m side other"] {
+        assert_eq!(judge(command, &standing), Ruling::Allow, "{command}");
+        assert_eq!(history_reach(command, tree), HistoryReach::Private);
+    }
+    // What the notes on refused refs recommend is asked about everywhere.
+    for command in [
+        "git update-ref refs/heads/main aaaaaaaaaaaa",
+        "git update-ref -d refs/heads/main",
+        "git reset --hard aaaaaaaaaaaa",
+    ] {
+        assert!(matches!(judge(command, &standing), Ruling::Ask { .. }));
+        assert_eq!(history_reach(command, tree), HistoryReach::Repository);
     }
 }

@@ -168,7 +168,7 @@ impl ToolRun {
         let line = match ended_by(&self.output) {
             Some(_) => {
                 lines.next_back();
-                lines.rfind(|l| !l.starts_with("[A program that the command left"))
+                lines.rfind(|l| !l.starts_with("[The command left a program running;"))
             }
             None => lines.next(),
         };
@@ -261,7 +261,7 @@ mod tests {
             (
                 done(
                     Error,
-                    "[x]\n[A program that the command left running was ended with it.]\n[ended by signal 9]",
+                    "[x]\n[The command left a program running; it was killed.]\n[ended by signal 9]",
                     "",
                     0,
                 ),

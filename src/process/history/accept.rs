@@ -1,0 +1,276 @@
+//! Moves refs of the repository to where a command has moved its private ones, or keeps the commits beside.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::thread;
+use std::time::Duration;
+
+use super::folder::Folder;
+use super::refs::{self, Branch, Change, Reason, Verdict};
+use super::{KEPT_REFS, PrivateHistory, git, objects};
+use crate::domain::text::one_line;
+
+/// How often a ref is tried to be moved while it has its old value: another git may hold its lock.
+const ATTEMPTS: usize = 3;
+/// The pause between two attempts. Git itself waits for a lock too.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How many digits of a hash name it.
+const SHORT: usize = 12;
+
+/// A change of a ref that was not transferred.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// The change.
+    pub change: Change,
+    /// Why.
+    pub reason: Reason,
+    /// The ref that keeps its commits; `None`: other refs have them, or they are damaged.
+    pub kept: Option<String>,
+    /// Whether it is the branch that is checked out.
+    pub is_checked_out: bool,
+}
+
+impl Refused {
+    /// A line for the model: what was refused, why, where the commits are, and what to do.
+    pub fn line(&self) -> String {
+        let mut text = format!("[Ref not updated: {}. {}", self.change.name, self.why());
+        if let (Some(kept), Some(new)) = (&self.kept, &self.change.new) {
+            let short = short(new);
+            text.push_str(&format!(
+                " The commits are kept as {kept}: see them with `git log {short}`, use them with \
+                 `git merge {short}` or `git branch NAME {short}`."
+            ));
+        }
+        if let Some(command) = self.remedy() {
+            text.push_str(&format!(
+                " To update the ref, run `{command}` as the whole command; the user is asked."
+            ));
+        }
+        one_line(&(text + "]"))
+    }
+
+    fn why(&self) -> String {
+        match &self.reason {
+            Reason::Symbolic => "Commands cannot change symbolic refs.".into(),
+            Reason::Managed => "Only crewdeck changes this ref.".into(),
+            Reason::WrongPlace => {
+                "Commands can create refs only below refs/heads/, refs/tags/, refs/notes/ and refs/remotes/."
+                    .into()
+            }
+            Reason::NotMadeHere => {
+                "Commands can change or delete only refs that were created in this work directory.".into()
+            }
+            Reason::LosesCommits => {
+                "The new value would lose commits of the branch that is checked out.".into()
+            }
+            Reason::Incomplete => "Objects that the new value needs are damaged or missing.".into(),
+            Reason::Moved => "Another process changed it while the command ran.".into(),
+            Reason::Git(why) => format!("git reported: {}.", why.trim_end_matches('.')),
+        }
+    }
+
+    /// The command that makes the change when the user allows it.
+    fn remedy(&self) -> Option<String> {
+        let name = &self.change.name;
+        match (&self.reason, &self.change.new) {
+            (Reason::NotMadeHere | Reason::LosesCommits, Some(new)) if self.is_checked_out => {
+                Some(format!("git reset --hard {}", short(new)))
+            }
+            (Reason::NotMadeHere, Some(new)) => {
+                Some(format!("git update-ref {name} {}", short(new)))
+            }
+            (Reason::NotMadeHere, None) => Some(format!("git update-ref -d {name}")),
+            (_, _) => None,
+        }
+    }
+}
+
+fn short(hash: &str) -> String {
+    hash.chars().take(SHORT).collect()
+}
+
+impl PrivateHistory {
+    /// Moves the refs that may be moved. Returns the others.
+    pub(super) fn accept(
+        &self,
+        dir: &Folder,
+        changes: &[Change],
+        objects: objects::Copied,
+    ) -> io::Result<Vec<Refused>> {
+        let packed = refs::read_packed(&self.common)?;
+        let mut made: BTreeSet<String> = refs::read_names(dir, "made")?;
+        let before = made.clone();
+        let mut refused = Vec::new();
+        for change in changes {
+            let change = change.clone().with_packed(&packed);
+            let done = match refs::verdict(&change, &self.branch, &made) {
+                Verdict::Private => continue,
+                Verdict::Refuse(reason) => Err(reason),
+                Verdict::AcceptForward if !self.is_forward(&change)? => Err(Reason::LosesCommits),
+                Verdict::Accept | Verdict::AcceptForward => Ok(()),
+            };
+            let is_whole = match &change.new {
+                Some(new) if objects == objects::Copied::Some => {
+                    git::is_connected(&self.common, new)?
+                }
+                Some(_) | None => true,
+            };
+            let done = match done {
+                Ok(()) if !is_whole => Err(Reason::Incomplete),
+                Ok(()) => self.update(&change)?,
+                refused @ Err(_) => refused,
+            };
+            match (done, &change.old, &change.new) {
+                (Ok(()), None, Some(_)) => drop(made.insert(change.name)),
+                (Ok(()), Some(_), None) => drop(made.remove(&change.name)),
+                (Ok(()), _, _) => {}
+                (Err(reason), _, _) => refused.push(Refused {
+                    kept: if is_whole {
+                        self.keep_beside(&change)?
+                    } else {
+                        None
+                    },
+                    is_checked_out: self.branch == Branch::ForwardOnly(change.name.clone()),
+                    reason,
+                    change,
+                }),
+            }
+        }
+        if made != before {
+            refs::write_names(dir, "made", &made)?;
+        }
+        Ok(refused)
+    }
+
+    /// Whether the new commit has the old one in its history.
+    fn is_forward(&self, change: &Change) -> io::Result<bool> {
+        match (&change.old, &change.new) {
+            (Some(old), Some(new)) => git::is_ancestor(&self.common, old, new),
+            (_, _) => Ok(true),
+        }
+    }
+
+    /// Moves a ref if it has its old value, also when it has the new one since an earlier transfer was cut off.
+    fn update(&self, change: &Change) -> io::Result<Result<(), Reason>> {
+        try_to_update(
+            change,
+            || git::update_ref(&self.common, change),
+            || refs::current(&self.common, &change.name),
+        )
+    }
+
+    /// Keeps the commits of a refused change that no ref leads to. Returns the ref.
+    fn keep_beside(&self, change: &Change) -> io::Result<Option<String>> {
+        let Some(new) = change.new.as_ref().filter(|new| refs::is_hash(new)) else {
+            return Ok(None);
+        };
+        let kept = Change {
+            name: format!("{KEPT_REFS}beside/{}", short(new)),
+            old: None,
+            new: Some(new.clone()),
+        };
+        let is_needed = refs::current(&self.common, &kept.name)?.is_some()
+            || git::has_new_commits(&self.common, new)?;
+        if !is_needed {
+            return Ok(None);
+        }
+        Ok(self.update(&kept)?.is_ok().then_some(kept.name))
+    }
+}
+
+/// Tries a change until it is made or `current` is neither its old nor its new value.
+fn try_to_update(
+    change: &Change,
+    mut update: impl FnMut() -> io::Result<Result<(), String>>,
+    mut current: impl FnMut() -> io::Result<Option<String>>,
+) -> io::Result<Result<(), Reason>> {
+    let mut attempt = 1;
+    loop {
+        let Err(why) = update()? else {
+            return Ok(Ok(()));
+        };
+        let now = current()?;
+        if now == change.new {
+            return Ok(Ok(()));
+        }
+        if now != change.old {
+            return Ok(Err(Reason::Moved));
+        }
+        if attempt == ATTEMPTS {
+            return Ok(Err(Reason::Git(why)));
+        }
+        attempt += 1;
+        thread::sleep(PAUSE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    fn change() -> Change {
+        Change {
+            name: "refs/heads/main".into(),
+            old: Some("a".repeat(40)),
+            new: Some("b".repeat(40)),
+        }
+    }
+
+    /// Runs a change whose ref has the value `now` and whose first `fails` attempts fail; with their number.
+    fn tried(fails: usize, now: Option<&String>) -> (Result<(), Reason>, usize) {
+        let mut attempts = 0;
+        let update = || {
+            attempts += 1;
+            Ok(if attempts <= fails {
+                Err("locked".into())
+            } else {
+                Ok(())
+            })
+        };
+        let done = try_to_update(&change(), update, || Ok(now.cloned())).unwrap();
+        (done, attempts)
+    }
+
+    #[test]
+    fn update_is_repeated_while_the_ref_has_its_old_value() {
+        let change = change();
+        assert_eq!(tried(ATTEMPTS - 1, change.old.as_ref()), (Ok(()), ATTEMPTS));
+        let refused = Err(Reason::Git("locked".into()));
+        assert_eq!(tried(ATTEMPTS, change.old.as_ref()), (refused, ATTEMPTS));
+        assert_eq!(tried(1, change.new.as_ref()), (Ok(()), 1));
+        assert_eq!(tried(9, Some(&"c".repeat(40))), (Err(Reason::Moved), 1));
+        assert_eq!(tried(9, None), (Err(Reason::Moved), 1));
+    }
+
+    #[test]
+    fn refusal_names_the_kept_commits_and_the_command_that_helps() {
+        let refused = Refused {
+            change: change(),
+            reason: Reason::LosesCommits,
+            kept: Some("refs/crewdeck/beside/bbbbbbbbbbbb".into()),
+            is_checked_out: true,
+        };
+        assert_eq!(
+            refused.line(),
+            "[Ref not updated: refs/heads/main. The new value would lose commits of the branch that is checked out. \
+             The commits are kept as refs/crewdeck/beside/bbbbbbbbbbbb: see them with `git log bbbbbbbbbbbb`, use them \
+             with `git merge bbbbbbbbbbbb` or `git branch NAME bbbbbbbbbbbb`. To update the ref, run `git reset --hard \
+             bbbbbbbbbbbb` as the whole command; the user is asked.]"
+        );
+        let deleted = Refused {
+            change: Change {
+                new: None,
+                ..change()
+            },
+            reason: Reason::NotMadeHere,
+            kept: None,
+            is_checked_out: true,
+        };
+        assert!(
+            deleted
+                .line()
+                .contains("`git update-ref -d refs/heads/main`")
+        );
+    }
+}

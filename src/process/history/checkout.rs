@@ -1,0 +1,255 @@
+//! Keeps `HEAD`, `index` and `logs/HEAD` of a work directory usable: copied before a command, restored after it.
+//!
+//! Git replaces these files by renaming, so they cannot be mounted over. A copy is made only when a file has changed
+//! since the last one. The copies are in the private folder, which commands cannot write.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+
+use rustix::fs::FileType;
+
+use super::folder::Folder;
+use super::{git, refs};
+
+/// The folder of the copies.
+const COPIES: &str = "checkout";
+/// Says that a command may have changed the files since they were last checked.
+const RUNNING: &str = "running";
+/// The state of the files when they were copied.
+const STAMPS: &str = "stamps";
+/// Longest `HEAD` in bytes.
+const HEAD_MAX: u64 = 1024;
+/// Longest index and reflog in bytes. Longer ones are not copied.
+const LARGE_MAX: u64 = 64 * 1024 * 1024;
+/// The least length of an index: a header and a checksum.
+const INDEX_MIN: usize = 32;
+/// Longest list of stamps in bytes.
+const STAMPS_MAX: u64 = 4096;
+
+/// One of the files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Head,
+    Index,
+    Log,
+}
+
+impl Part {
+    const ALL: [Part; 3] = [Part::Head, Part::Index, Part::Log];
+
+    fn name(self) -> &'static str {
+        match self {
+            Part::Head | Part::Log => "HEAD",
+            Part::Index => "index",
+        }
+    }
+
+    /// The name of the copy.
+    fn label(self) -> &'static str {
+        match self {
+            Part::Head => "HEAD",
+            Part::Index => "index",
+            Part::Log => "logs-HEAD",
+        }
+    }
+
+    fn max(self) -> u64 {
+        match self {
+            Part::Head => HEAD_MAX,
+            Part::Index | Part::Log => LARGE_MAX,
+        }
+    }
+}
+
+/// The files of one work directory.
+pub struct Checkout<'a> {
+    /// The git folder of the work directory.
+    own: Folder,
+    copies: Folder,
+    common: &'a Path,
+}
+
+impl<'a> Checkout<'a> {
+    /// Opens the files in the git folder `own`, whose private folder is `dir`.
+    pub fn open(own: &Path, dir: &Folder, common: &'a Path) -> io::Result<Checkout<'a>> {
+        Ok(Checkout {
+            own: Folder::open(own)?,
+            copies: dir.make(COPIES)?,
+            common,
+        })
+    }
+
+    /// Whether a command has started since [`Checkout::check`] was last called: crewdeck ended in between.
+    pub fn is_unchecked(&self) -> bool {
+        matches!(self.copies.kind(RUNNING), Ok(Some(_)))
+    }
+
+    /// Copies the files that have changed since the last copy. A command may run after that.
+    pub fn save(&self) -> io::Result<()> {
+        let old = self.stamps()?;
+        let new = Part::ALL.map(|part| self.stamp(part).unwrap_or_default());
+        for (at, part) in Part::ALL.into_iter().enumerate() {
+            if old.get(at) == new.get(at) {
+                continue;
+            }
+            match self.read(part) {
+                Ok(Some(bytes)) if part != Part::Index || is_index(&bytes) => {
+                    self.copies.write_bytes(part.label(), &bytes)?;
+                }
+                // Nothing that could be restored.
+                Ok(_) | Err(_) => self.copies.remove(part.label())?,
+            }
+        }
+        if old != new {
+            self.copies.write(STAMPS, &(new.join("\n") + "\n"))?;
+        }
+        if !self.is_unchecked() {
+            self.copies.create(RUNNING, "")?;
+        }
+        Ok(())
+    }
+
+    /// Restores what a command has damaged since [`Checkout::save`]. Returns a line on each file that was restored.
+    pub fn check(&self) -> io::Result<Vec<String>> {
+        let old = self.stamps()?;
+        let mut notes = Vec::new();
+        for (at, part) in Part::ALL.into_iter().enumerate() {
+            if old.get(at) == Some(&self.stamp(part).unwrap_or_default()) {
+                continue;
+            }
+            let Some(copy) = self.copies.read_bytes(part.label(), part.max())? else {
+                continue;
+            };
+            let now = self.read(part).ok().flatten();
+            if let Some((wanted, note)) = self.repaired(part, &copy, now.as_deref())? {
+                self.restore(part, &wanted)?;
+                notes.push(note);
+            }
+        }
+        self.copies.remove(RUNNING)?;
+        Ok(notes)
+    }
+
+    /// The content that a file must get, and what to say about it; `None`: it may stay as it is.
+    fn repaired(
+        &self,
+        part: Part,
+        copy: &[u8],
+        now: Option<&[u8]>,
+    ) -> io::Result<Option<(Vec<u8>, String)>> {
+        Ok(match part {
+            Part::Head => {
+                let text = String::from_utf8_lossy(now.unwrap_or_default());
+                let is_valid = now.is_some_and(|now| now == copy) || self.is_head(text.trim())?;
+                let was = String::from_utf8_lossy(copy).trim().to_string();
+                let note = format!(
+                    "[HEAD was restored to `{was}`: the command left it missing, damaged or on a branch without a \
+                     commit. To change branches, use git switch.]"
+                );
+                (!is_valid).then(|| (copy.to_vec(), note))
+            }
+            Part::Index => {
+                let note = "[The git index was restored to its state before the command: the command removed or \
+                            damaged it.]";
+                (!now.is_some_and(is_index)).then(|| (copy.to_vec(), note.into()))
+            }
+            Part::Log => {
+                let now = now.unwrap_or_default();
+                let note = "[Removed entries of the reflog of HEAD were restored: commands can only add to it.]";
+                (!now.starts_with(copy)).then(|| (with_new_entries(copy, now), note.into()))
+            }
+        })
+    }
+
+    /// Whether a text is the content of a `HEAD` that leads to a commit.
+    fn is_head(&self, text: &str) -> io::Result<bool> {
+        match text.strip_prefix("ref: ") {
+            Some(name) => {
+                let is_plain = |part: &str| !part.is_empty() && !part.starts_with('.');
+                let is_branch = name.starts_with("refs/heads/") && name.split('/').all(is_plain);
+                Ok(is_branch && refs::current(self.common, name)?.is_some())
+            }
+            None => Ok(refs::is_hash(text) && git::is_commit(self.common, text)?),
+        }
+    }
+
+    fn read(&self, part: Part) -> io::Result<Option<Vec<u8>>> {
+        let logs = match part {
+            Part::Head | Part::Index => None,
+            Part::Log => match self.own.kind("logs")? {
+                Some(_) => Some(self.own.sub("logs")?),
+                None => return Ok(None),
+            },
+        };
+        logs.as_ref()
+            .unwrap_or(&self.own)
+            .read_bytes(part.name(), part.max())
+    }
+
+    fn stamp(&self, part: Part) -> io::Result<String> {
+        match part {
+            Part::Head | Part::Index => self.own.stamp(part.name()),
+            Part::Log => self.own.sub("logs")?.stamp(part.name()),
+        }
+    }
+
+    fn stamps(&self) -> io::Result<Vec<String>> {
+        let text = self.copies.read(STAMPS, STAMPS_MAX)?.unwrap_or_default();
+        Ok(text.lines().map(String::from).collect())
+    }
+
+    fn restore(&self, part: Part, bytes: &[u8]) -> io::Result<()> {
+        match part {
+            Part::Head | Part::Index => self.own.write_bytes(part.name(), bytes),
+            Part::Log => {
+                if self.own.kind("logs")?.is_some_and(FileType::is_file) {
+                    self.own.remove_file("logs")?;
+                }
+                self.own.make("logs")?.write_bytes(part.name(), bytes)
+            }
+        }
+    }
+}
+
+/// Whether bytes begin as an index does. Git finds other damage by the checksum at its end.
+fn is_index(bytes: &[u8]) -> bool {
+    bytes.len() >= INDEX_MIN && bytes.starts_with(b"DIRC")
+}
+
+/// A reflog with the entries of `now` that it does not have.
+fn with_new_entries(copy: &[u8], now: &[u8]) -> Vec<u8> {
+    let lines = |bytes| <[u8]>::split(bytes, |byte| *byte == b'\n');
+    let have: BTreeSet<&[u8]> = lines(copy).collect();
+    let is_hash = |word: Option<&str>| word.is_some_and(refs::is_hash);
+    let mut out = copy.to_vec();
+    for line in lines(now).filter(|line| !have.contains(line)) {
+        let text = String::from_utf8_lossy(line);
+        let mut words = text.split(' ');
+        if is_hash(words.next()) && is_hash(words.next()) {
+            out.extend_from_slice(line);
+            out.push(b'\n');
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn restored_reflog_keeps_new_entries() {
+        let entry = |digit: &str, what: &str| {
+            format!(
+                "{} {} A <a@b> 0 +0000\t{what}\n",
+                digit.repeat(40),
+                digit.repeat(40)
+            )
+        };
+        let (one, two) = (entry("1", "one"), entry("2", "two"));
+        let restored = with_new_entries(one.as_bytes(), format!("{two}damaged\n").as_bytes());
+        assert_eq!(String::from_utf8(restored).unwrap(), format!("{one}{two}"));
+    }
+}

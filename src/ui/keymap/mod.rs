@@ -216,7 +216,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Board), &["L", "shift+right"], Action::Pan(Toward::Right), "move the view to the right", ""),
     bind(Context::In(Pane::Board), &["l", "right"], Action::Next, "to the task that waits for this one", ""),
     bind(Context::In(Pane::Board), &["h", "left"], Action::Prev, "to the task that this one waits for", ""),
-    bind(Context::In(Pane::Team), &["enter"], Action::Open, "show the teammate's live transcript", "open"),
+    bind(Context::In(Pane::Team), &["enter"], Action::Open, "show the teammate's transcript", "open"),
     bind(Context::In(Pane::Team), &["space"], Action::Peek, "peek at what the teammate does, beside the team", "peek"),
     bind(Context::In(Pane::Team), &["n"], Action::Nudge, "nudge the teammate: ask it where it stands", "nudge"),
     bind(Context::In(Pane::Team), &["X"], Action::Force, "end the teammate by force; its task goes back to the board", ""),

@@ -111,3 +111,32 @@ fn a_peek_shows_all_of_a_thread_that_fits_and_of_a_long_one_what_is_selected() {
     }
     assert!(picture(&state).contains("Which byte order has the header?"));
 }
+
+#[test]
+fn a_message_to_a_teammate_that_has_left_is_not_under_way() {
+    let mut state = busy(100, 30);
+    // Dave has shut down.
+    let steps = [
+        (LetterKind::Message, LetterStep::Sent),
+        (LetterKind::Message, LetterStep::Delivered),
+        (LetterKind::ShutdownRequest, LetterStep::Delivered),
+    ];
+    for (at, (kind, step)) in steps.into_iter().enumerate() {
+        let letter = letter(&format!("d{at}"), kind, "lead", "dave", &format!("word {at}"));
+        tell(&mut state, vec![EventKind::LetterMoved { letter, step }]);
+    }
+    press(&mut state, "alt+5 5");
+    let text = picture(&state);
+    let row = |words: &str| {
+        let mut rows = text.lines().filter(|l| l.contains(words));
+        rows.next().unwrap_or_default().to_string()
+    };
+    // Carol is there: hers may yet be read.
+    assert!(row("5 Inbox").contains("1 not read yet"), "{text}");
+    assert!(row("word 0").contains("not read"), "{text}");
+    assert!(row("word 1").contains("delivered"), "{text}");
+    assert!(row("word 2").contains("acted on"), "{text}");
+    press(&mut state, "enter");
+    let text = picture(&state);
+    assert!(text.contains("✗ not read: dave has left"), "{text}");
+}

@@ -355,7 +355,11 @@ fn a_project_in_shared_memory_is_reached_and_the_rest_of_it_is_not() {
             "cat a.txt && echo new > new.txt && git add new.txt && git commit --quiet -m new && echo x > /dev/shm/own",
         );
         assert!(dir.join("new.txt").is_file());
-        refused(&guard, dir, &format!("cat '{}/theirs'", theirs.path().display()));
+        refused(
+            &guard,
+            dir,
+            &format!("cat '{}/theirs'", theirs.path().display()),
+        );
         all_refused(&guard, dir, &ways(&state));
     }
     assert!(!shared.join("own").exists());

@@ -37,8 +37,8 @@ const PROVIDERS: &[&str] = &[
 /// Words of which one in a name makes it a secret.
 const WORDS: &[&str] = &[
     "KEY", "KEYS", "PASS", "PW", "PWD", "AUTH", "DSN", "PAT", "JWT", "CRED", "CREDS", "COOKIE",
-    "COOKIES", "NETRC", "WEBHOOK", "SALT", "PEPPER", "BEARER", "SID", "UNSEAL", "MNEMONIC",
-    "OTP", "TOTP",
+    "COOKIES", "NETRC", "WEBHOOK", "SALT", "PEPPER", "BEARER", "SID", "UNSEAL", "MNEMONIC", "OTP",
+    "TOTP",
 ];
 /// The same, also as a part of a word: `APITOKEN`, `OAUTH2`, `PGPASSWORD`.
 const PARTS: &[&str] = &[

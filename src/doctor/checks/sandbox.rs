@@ -41,7 +41,7 @@ fn judge(facts: &SandboxFacts) -> Finding {
         (Some(missing), _) => Finding::warn(
             CHECK,
             missing,
-            "read what a command does before you allow it, or let crewdeck work where this is to be had",
+            "read what a command does before you allow it, or run crewdeck on a system that has it",
         ),
         (None, version) => {
             let version = version.map_or(String::new(), |n| format!(" {n}"));
@@ -75,7 +75,7 @@ mod tests {
         let tried = |report, network| SandboxFacts::Tried { report, network };
         let off = judge(&tried(whole.clone(), NetworkRules::all(Network::Off)));
         assert_eq!(off.level, Level::Warn);
-        assert!(off.text.contains("no network namespace"), "{off:?}");
+        assert!(off.text.contains("refuses network namespaces"), "{off:?}");
         let found = judge(&tried(whole, NetworkRules::default()));
         assert_eq!(found.level, Level::Ok);
         assert!(found.text.starts_with("Landlock 6,"), "{found:?}");

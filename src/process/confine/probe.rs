@@ -70,7 +70,7 @@ impl SandboxReport {
                 view: Works::No { why },
                 ..
             } => Some(format!(
-                "Commands of agents can destroy the history in .git, reach ssh-agent and container sockets, and those of the lead write .tasks, .team and .git/hooks: no mount namespace can be had here ({why})."
+                "The sandbox is incomplete, because this system refuses mount namespaces ({why}): commands of agents can destroy the history in .git and reach ssh-agent and container sockets; those of the lead can write .tasks, .team and .git/hooks."
             )),
             SandboxReport { .. } => None,
         }
@@ -82,7 +82,7 @@ impl SandboxReport {
     pub fn missing_network(&self, rules: NetworkRules) -> Option<String> {
         match &self.network {
             Works::No { why } if !rules.is_on_for_all() => Some(format!(
-                "Commands that are to have no network do not run: no network namespace can be had here ({why})."
+                "Commands without network access do not run, because this system refuses network namespaces ({why})."
             )),
             Works::No { .. } | Works::Yes => None,
         }

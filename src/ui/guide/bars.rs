@@ -81,6 +81,11 @@ pub fn message(state: &UiState, row: Rect) -> (String, String) {
     if width(&flash.text) <= room {
         return (String::new(), flash.text.clone());
     }
+    if state.replay.is_some() {
+        // The line above is that of the player.
+        let before = (room >= MESSAGE_LEAST).then(|| fit(&flash.text, room));
+        return (String::new(), before.unwrap_or_default());
+    }
     let mut lines = wrap(&flash.text, columns).into_iter();
     let above = lines.next().unwrap_or_default();
     let rest = lines.collect::<Vec<_>>().join(" ");
@@ -204,7 +209,9 @@ fn tab_count(state: &UiState, pane: Pane) -> String {
         Pane::Team if !state.team.members.is_empty() => {
             format!(" {}", state.team.present().count())
         }
-        Pane::Inbox if state.letters.unread(&state.team) > 0 => format!(" {}", state.letters.unread(&state.team)),
+        Pane::Inbox if state.letters.unread(&state.team) > 0 => {
+            format!(" {}", state.letters.unread(&state.team))
+        }
         Pane::Todo => rows::todo_progress(state).map_or_else(String::new, |p| format!(" {p}")),
         Pane::Lead | Pane::Board | Pane::Team | Pane::Inbox | Pane::Needs => String::new(),
     }

@@ -76,6 +76,8 @@ pub fn line(state: &UiState) -> Option<String> {
         let name = name(state.shown.as_str());
         let who = if is_live(state, &state.shown) {
             format!("This is {name}, live.")
+        } else if state.shown.parent().is_some() {
+            format!("{name} has ended.")
         } else {
             format!("{name} has shut down.")
         };
@@ -276,12 +278,12 @@ fn all_done(state: &UiState, board: &str, is_lead_busy: bool) -> String {
     };
     let help = state.keymap.key(Context::Everywhere, Action::Help);
     let whole = format!(
-        "That was all. Look around, {help} has the keys; then {quit}, and crewdeck in a project of your own"
+        "The demo is over. Look around ({help} lists the keys), or leave with {quit} and run crewdeck in your own project"
     );
     if width(&whole) <= room(state) {
         return whole;
     }
-    format!("Now yours: {quit}, then crewdeck in your own project")
+    format!("Next: {quit}, then run crewdeck in your own project")
 }
 
 fn name(text: &str) -> String {

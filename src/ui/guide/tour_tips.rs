@@ -143,13 +143,13 @@ pub fn tips() -> Vec<Tip> {
         tip(
             with(branches(&[]), vec![idle_lead(), at_rest()]),
             "",
-            "Now yours: /quit, then crewdeck in your own project",
+            "Next: /quit, then run crewdeck in your own project",
         )
         .does("\"/quit\" enter", |_, done| done == [Do::Quit]),
         tip(
             with(branches(&[]), vec![idle_lead(), at_rest()]),
             "esc",
-            "Now yours: q, then crewdeck in your own project",
+            "Next: q, then run crewdeck in your own project",
         )
         .does("q", |_, done| done == [Do::Quit]),
         // What waits for the user.

@@ -222,8 +222,8 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Team), &["X"], Action::Force, "end the teammate by force; its task goes back to the board", ""),
     bind(Context::In(Pane::Team), &["x"], Action::AskShutdown, "ask the teammate to shut down", "shut down"),
     bind(Context::In(Pane::Team), &["/"], Action::Filter, "filter: name, role or task, !word", "filter"),
-    bind(Context::In(Pane::Inbox), &["enter"], Action::Open, "read the letter in its thread: all that the two wrote to one another", "read"),
-    bind(Context::In(Pane::Inbox), &["space"], Action::Peek, "peek at the letter, beside the inbox", "peek"),
+    bind(Context::In(Pane::Inbox), &["enter"], Action::Open, "read the message with all others between the two", "read"),
+    bind(Context::In(Pane::Inbox), &["space"], Action::Peek, "peek at the message, beside the inbox", "peek"),
     bind(Context::In(Pane::Inbox), &["f", "end"], Action::Follow, "follow the newest", "follow"),
     bind(Context::In(Pane::Inbox), &["/"], Action::Filter, "filter: words, from:NAME to:NAME, !word", "filter"),
 
@@ -327,7 +327,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Peek, &["y"], Action::Copy, "copy what is selected", "copy"),
     bind(Context::Peek, &["space", "esc", "q"], Action::Back, "close", "close"),
 
-    bind(Context::EventLog, &["enter", "o"], Action::Open, "show what the line is about: task, agent, letter, request, job", "show it"),
+    bind(Context::EventLog, &["enter", "o"], Action::Open, "show what the line is about: task, agent, message, request, job", "show it"),
     bind(Context::EventLog, &["/"], Action::Filter, "filter: words, who:NAME kind:task, !word; ! alone for trouble", "filter"),
     bind(Context::EventLog, &["!"], Action::Trouble, "show trouble alone, or everything again", "trouble"),
     bind(Context::EventLog, &["f", "G", "end"], Action::Follow, "follow the newest", "follow"),

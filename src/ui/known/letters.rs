@@ -47,7 +47,9 @@ impl Traced {
         });
         match self.step {
             LetterStep::Sent if has_left => Progress::Unread,
-            LetterStep::Delivered if has_left && self.letter.kind == LetterKind::ShutdownRequest => {
+            LetterStep::Delivered
+                if has_left && self.letter.kind == LetterKind::ShutdownRequest =>
+            {
                 Progress::At(LetterStep::ActedOn)
             }
             step => Progress::At(step),

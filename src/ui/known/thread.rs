@@ -27,8 +27,8 @@ pub struct Thread {
 pub fn title(state: &UiState, traced: &Traced) -> String {
     let (from, to) = (one_line(&traced.letter.from), one_line(&traced.letter.to));
     match state.letters.thread(traced).count() {
-        0 | 1 => format!("Letter from {from} to {to}"),
-        n => format!("Letters between {from} and {to} ({n})"),
+        0 | 1 => format!("Message from {from} to {to}"),
+        n => format!("Messages between {from} and {to} ({n})"),
     }
 }
 
@@ -68,7 +68,7 @@ pub fn lay_out(state: &UiState, traced: &Traced, width: usize, theme: &Theme) ->
         opened: 0,
     };
     let missing = |count: usize, which: &str| {
-        let words = format!("{count} {which} letters of them are not shown here.");
+        let words = format!("{count} {which} messages are not shown here.");
         Line::styled(words, theme.dim)
     };
     if older > 0 {

@@ -31,7 +31,10 @@ fn behind_a_page_without_a_crew_the_board_is_not_being_read() {
     state.show_first(fixture::first_page(Weight::Missing));
     let text = picture(&state);
     assert!(!text.contains("being read"), "{text}");
-    assert!(text.contains("The board is shown once the crew starts"), "{text}");
+    assert!(
+        text.contains("The board is shown once the crew starts"),
+        "{text}"
+    );
 }
 
 #[test]

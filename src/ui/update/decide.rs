@@ -141,7 +141,8 @@ fn has_settled(state: &mut UiState, id: &RequestId) -> bool {
     let is_warned = state.flash.as_ref().is_some_and(warning);
     if is_new
         && !is_warned
-        && let Some(from) = state.requests.get(id).map(|r| r.from.clone()) {
+        && let Some(from) = state.requests.get(id).map(|r| r.from.clone())
+    {
         let text = format!("A new request from {from} is shown. Read it first.");
         state.say(Level::Info, text);
     }

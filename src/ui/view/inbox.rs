@@ -50,11 +50,11 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         frame::filter(filter, Pane::Inbox, theme, row, buffer);
     }
     if letters.is_empty() && !state.letters.is_empty() {
-        frame::empty(&frame::none_fits(state, "letter"), theme, list, buffer);
+        frame::empty(&frame::none_fits(state, "message"), theme, list, buffer);
         return;
     }
     if letters.is_empty() {
-        let words = "No letters yet. What the agents write to one another appears here; @name in the composer writes to one.";
+        let words = "No messages yet. What the agents write to one another appears here; @name in the composer writes to one.";
         frame::empty(words, theme, inner, buffer);
         return;
     }

@@ -329,7 +329,8 @@ fn the_demo_asks_which_version_stays_where_the_user_has_changed_the_same_file() 
         screen.send(choice);
         screen.wait_for("lead wants carol to shut down");
         screen.wait_for("◆ 1 needs you  ○ 4 idle");
-        wait_until_board_agrees_with_git(&screen, root);
+        // A branch that brings nothing is merged for crewdeck, where git still lists it.
+        screen.wait("nothing to merge", |t| !t.contains("to merge"));
         let kept = std::fs::read_to_string(&sample).unwrap();
         assert!(kept.starts_with(stays), "{kept}");
         screen.send("w");

@@ -192,6 +192,7 @@
 //! - `tests/confinement.rs::the_state_and_what_git_runs_can_not_be_written_from_the_root`
 //! - `tests/confinement.rs::a_teammate_writes_in_its_worktree_alone`
 //! - `tests/worktrees.rs::surroundings::no_program_of_a_repository_inside_is_started`: by crewdeck's own git
+//! - `tests/confinement.rs::a_project_in_shared_memory_is_reached_and_the_rest_of_it_is_not`
 //! - `tests/confinement.rs::keys_are_not_seen_and_crewdeck_is_not_reached`
 //! - `tests/held_tools.rs::keys_of_the_environment_are_in_no_command`
 //! - `tests/held_tools.rs::what_destroys_is_asked_about_and_harmless_all_the_same`

@@ -71,10 +71,8 @@ fn open(project: &Project, more: &[&str]) -> Screen {
 /// have the keys.
 fn planted(project: &Project) -> Screen {
     let mut screen = open(project, &[]);
-    screen.send("alone\r");
-    screen.wait_for("#2 Water it");
-    screen.send("\x1b");
-    screen.wait_for("i to write");
+    screen.press("alone\r", "#2 Water it");
+    screen.press("\x1b", "i to write");
     screen
 }
 
@@ -104,10 +102,9 @@ fn leave(mut screen: Screen) {
 
 /// The event log as the screen shows it.
 fn event_log(screen: &mut Screen, words: &str) {
-    screen.send("@");
+    screen.press("@", "╭ Event log");
     screen.wait_for(words);
-    screen.send("\x1b");
-    screen.wait("no event log", |t| !t.contains("╭ Event log"));
+    screen.clear("\x1b", "╭ Event log");
 }
 
 #[test]
@@ -121,18 +118,13 @@ fn a_task_is_taken_from_one_at_work_who_goes_on_with_another() {
         assert!(Instant::now() < until, "alice never began");
         std::thread::sleep(Duration::from_millis(5));
     }
-    screen.send("\x1b");
-    screen.wait_for("i to write");
-    screen.send("3gc");
-    screen.wait_for("#1 is the task of alice: u releases it.");
-    screen.send("u");
-    screen.wait_for("Release #1 (Dig the bed), the task of alice?");
+    screen.press("\x1b", "i to write");
+    screen.press("3gc", "#1 is the task of alice: u releases it.");
+    screen.press("u", "Release #1 (Dig the bed), the task of alice?");
     screen.wait_for(".worktrees/task-1 stays as it is");
-    screen.send("n");
-    screen.wait("no question", |t| !t.contains("the task of alice?"));
+    screen.clear("n", "the task of alice?");
     assert_eq!(task(&project, 1)["owner"], "alice");
-    screen.send("u");
-    screen.wait_for("the task of alice?");
+    screen.press("u", "the task of alice?");
     screen.send("y");
     let taken = becomes(&project, 1, |t| t["owner"] == "");
     assert_eq!(
@@ -153,8 +145,7 @@ fn a_task_is_taken_from_one_at_work_who_goes_on_with_another() {
         "#1 is yours: its worktree is .worktrees/task-1, with what was done there before.",
     );
     becomes(&project, 1, |t| t["owner"] == "user");
-    screen.send("Y");
-    screen.wait_for("Copied the path of #1's worktree");
+    screen.press("Y", "Copied the path of #1's worktree");
     std::fs::write(&bed, "whole\n").unwrap();
     screen.send("d");
     becomes(&project, 1, |t| {
@@ -213,13 +204,11 @@ fn the_command_line_takes_a_task_as_the_key_does_when_it_is_told_to() {
 fn what_the_person_claimed_gets_a_worktree_and_outlives_a_kill() {
     let project = repository();
     let mut screen = planted(&project);
-    screen.send("3gc");
-    screen.wait_for("#1 is yours: its worktree is .worktrees/task-1.");
+    screen.press("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
     assert!(project.file(".worktrees/task-1/.git").exists());
     event_log(&mut screen, "you claimed #1 Dig the bed");
     // One open task, for the person too.
-    screen.send("lc");
-    screen.wait_for("#2 waits for #1.");
+    screen.press("lc", "#2 waits for #1.");
     let killed = Command::new("kill")
         .args(["-9", &screen.pid().to_string()])
         .status();
@@ -231,8 +220,7 @@ fn what_the_person_claimed_gets_a_worktree_and_outlives_a_kill() {
         let mut screen = open(&project, more);
         screen.wait_for("@you");
         assert_eq!(task(&project, 1)["owner"], "user");
-        screen.send("\x1b");
-        screen.wait_for("i to write");
+        screen.press("\x1b", "i to write");
         screen.send("3g");
         screen.wait_for("d complete");
         leave(screen);
@@ -267,10 +255,8 @@ fn who_claims_a_task_again_whose_worktree_was_removed_gets_another() {
         exists(true);
         screen.wait_for("u release");
         becomes(&project, 1, |t| t["worktree"] == "task-1");
-        screen.send("u");
-        screen.wait_for("W remove worktree");
-        screen.send("W");
-        screen.wait_for("Remove .worktrees/task-1");
+        screen.press("u", "W remove worktree");
+        screen.press("W", "Remove .worktrees/task-1");
         screen.send("y");
         exists(false);
         screen.wait_for("c claim");
@@ -282,10 +268,8 @@ fn who_claims_a_task_again_whose_worktree_was_removed_gets_another() {
 fn a_worktree_is_removed_and_what_is_lost_is_named_first() {
     let project = repository();
     let mut screen = planted(&project);
-    screen.send("3gc");
-    screen.wait_for("#1 is yours: its worktree is .worktrees/task-1.");
-    screen.send("W");
-    screen.wait_for("The worktree stays: you have #1 in progress there.");
+    screen.press("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
+    screen.press("W", "The worktree stays: you have #1 in progress there.");
     let tree = project.file(".worktrees/task-1");
     std::fs::write(tree.join("bed"), "dug\n").unwrap();
     screen.send("d");
@@ -295,26 +279,19 @@ fn a_worktree_is_removed_and_what_is_lost_is_named_first() {
     // As on the command line it stays, and here the person is told before it is asked again.
     let refusal = project.refused(&["worktree", "remove", "task-1"]);
     assert!(refusal.contains("1 uncommitted file (notes)"), "{refusal}");
-    screen.send("W");
-    screen.wait_for("Remove .worktrees/task-1");
+    screen.press("W", "Remove .worktrees/task-1");
     screen.wait_for("1 unmerged commit");
-    screen.send("y");
-    screen.wait_for("Lost for good: 1 uncommitted file (notes).");
+    screen.press("y", "Lost for good: 1 uncommitted file (notes).");
     screen.wait_for("Kept on the branch wt/task-1: 1 unmerged commit");
     // More than was told is not lost.
     std::fs::write(tree.join("more"), "mine too\n").unwrap();
-    screen.send("X");
-    screen.wait_for("by now it has 2 uncommitted files");
+    screen.press("X", "by now it has 2 uncommitted files");
     assert!(tree.join("notes").exists());
     let mut viewer = open_viewer(&project);
-    viewer.send("\x1b");
-    viewer.wait_for("i to write");
-    viewer.send("3gW");
-    viewer.wait_for("Remove .worktrees/task-1");
-    viewer.send("y");
-    viewer.wait_for("Lost for good: 2 uncommitted files (more, notes).");
-    viewer.send("X");
-    viewer.wait_for("what was committed is on the branch wt/task-1");
+    viewer.press("\x1b", "i to write");
+    viewer.press("3gW", "Remove .worktrees/task-1");
+    viewer.press("y", "Lost for good: 2 uncommitted files (more, notes).");
+    viewer.press("X", "what was committed is on the branch wt/task-1");
     assert!(!tree.exists());
     assert_eq!(git(&project, &["show", "wt/task-1:bed"]).trim(), "dug");
     leave(viewer);
@@ -325,8 +302,7 @@ fn a_worktree_is_removed_and_what_is_lost_is_named_first() {
 fn a_worktree_that_a_killed_crew_made_is_found_again_by_the_next_one() {
     let project = repository();
     let mut screen = planted(&project);
-    screen.send("3gc");
-    screen.wait_for("#1 is yours: its worktree is .worktrees/task-1.");
+    screen.press("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
     screen.kill();
     // Killed a moment before: it stands, and its task does not say so.
     let file = project.file(".tasks/task_1.json");

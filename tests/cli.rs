@@ -151,7 +151,7 @@ fn refusals_say_what_to_do_and_change_nothing() {
             &["mail", "send", "nobody", "hi"],
             "no teammate is called 'nobody'",
         ),
-        (&["mail", "send", "lead", " "], "empty letter"),
+        (&["mail", "send", "lead", " "], "empty message"),
     ] {
         let line = project.refused(args);
         assert!(

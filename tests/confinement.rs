@@ -28,7 +28,10 @@ struct Crew {
 
 impl Crew {
     fn new() -> Crew {
-        let repository = Repository::new();
+        Crew::of(Repository::new())
+    }
+
+    fn of(repository: Repository) -> Crew {
         prepare(repository.root()).unwrap();
         for task in [1, 2] {
             repository.create(task, &[]);
@@ -329,6 +332,38 @@ fn git_works_in_a_worktree_and_leaves_no_state_behind() {
     assert_eq!(log, "six");
     assert_eq!(repository::git(&tree, &["status", "--porcelain"]), "");
     crew.repository.git(&["fsck", "--strict"]);
+}
+
+#[test]
+fn a_project_in_shared_memory_is_reached_and_the_rest_of_it_is_not() {
+    let shared = Path::new("/dev/shm");
+    if !can_be_tried() || !shared.is_dir() {
+        return;
+    }
+    let crew = Crew::of(Repository::below(shared));
+    let theirs = tempfile::tempdir_in(shared).unwrap();
+    std::fs::write(theirs.path().join("theirs"), "theirs").unwrap();
+    let state = crew.root().join(".tasks/task_1.json");
+    let (root, tree) = (crew.root().to_path_buf(), crew.tree(1));
+    let temp = [crew.temp.path().to_path_buf(), shared.to_path_buf()];
+    let guard = confined(&root, &temp, &[]);
+    for dir in [&root, &tree] {
+        // The work directory, git, and shared memory of the command's own.
+        ok(
+            &guard,
+            dir,
+            "cat a.txt && echo new > new.txt && git add new.txt && git commit --quiet -m new && echo x > /dev/shm/own",
+        );
+        assert!(dir.join("new.txt").is_file());
+        refused(
+            &guard,
+            dir,
+            &format!("cat '{}/theirs'", theirs.path().display()),
+        );
+        all_refused(&guard, dir, &ways(&state));
+    }
+    assert!(!shared.join("own").exists());
+    all_refused(&guard, &tree, &ways(&root.join("a.txt")));
 }
 
 #[test]

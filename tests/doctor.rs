@@ -280,7 +280,7 @@ fn worktrees_and_files_that_nobody_needs_are_cleared_and_those_with_content_stay
     let rest = troubles(&examine(&project, &[]));
     assert_eq!(rest.len(), 4, "{rest:#?}");
     for (at, words) in [
-        "mail: 1 letter for ghost",
+        "mail: 1 message for ghost",
         "worktrees: work, which is for no task, takes",
         "worktrees: .worktrees/notes takes",
         "files: .tasks/task_9.json.damaged-1",

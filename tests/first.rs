@@ -45,9 +45,7 @@ fn open(project: &Project, home: &Path, args: &[&str], environment: &[(&str, &st
 
 /// Leaves the composer and presses a key of the page. Sent at once the two would be one key, with Alt.
 fn press(screen: &mut Screen, key: &str) {
-    screen.send("\x1b");
-    let before = format!("Esc {key}");
-    screen.wait("the page with the keys", |text| !text.contains(&before));
+    screen.clear("\x1b", &format!("Esc {key}"));
     screen.send(key);
 }
 
@@ -145,8 +143,7 @@ fn without_a_model_the_page_says_how_to_set_one_and_starts_the_demo_at_a_key() {
     screen.wait_for("No model is set up yet: there is no key and no local server.");
     screen.wait_for("export ANTHROPIC_API_KEY=…");
     // A letter is no key while it is written: words that come before the page are words.
-    screen.send("idemo");
-    screen.wait_for("│ demo");
+    screen.press("idemo", "│ demo");
     press(&mut screen, "d");
     screen.wait("the demo at work", |text| {
         text.contains("bob asks you to approve its plan") && text.contains("3 idle")
@@ -175,8 +172,7 @@ fn with_a_wrong_key_the_page_says_so_before_the_first_word() {
     let mut screen = open(&project, home.path(), &[], &environment);
     screen.wait_for("The key was refused (401)");
     screen.wait_for("Check ANTHROPIC_API_KEY: export the right key");
-    screen.send("ibuild it\r");
-    screen.wait_for("it stays here");
+    screen.press("ibuild it\r", "it stays here");
     press(&mut screen, "r");
     screen.wait_for("Looked again: it is as it was.");
     screen.wait_for("│ build it");
@@ -222,8 +218,7 @@ fn a_server_that_comes_up_is_found_and_the_page_goes() {
 
     let mut screen = open(&project, home.path(), &[], &environment);
     screen.wait_for("Nothing answers at");
-    screen.send("ibuild it");
-    screen.wait_for("│ build it");
+    screen.press("ibuild it", "│ build it");
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let address = url.trim_start_matches("http://").to_string();
     let _server = runtime.block_on(async {
@@ -321,8 +316,7 @@ fn a_repository_without_a_commit_gets_its_first_one_and_the_page_goes_by_itself_
     let project = Project::git();
     let mut screen = open(&project, home.path(), &args, &[]);
     screen.wait_for("This git repository has no commit yet.");
-    screen.send("a draft");
-    screen.wait_for("│ a draft");
+    screen.press("a draft", "│ a draft");
     let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
     let commit = [&who[..], &["commit", "-q", "--allow-empty", "-m", "x"]].concat();
     git(&project, &commit);
@@ -357,8 +351,7 @@ fn looking_again_leaves_the_mouse_to_the_terminal_where_the_settings_say_so_now(
     let settings = home.path().join(".config/crewdeck/config.toml");
     std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
     std::fs::write(settings, "mouse = false\n").unwrap();
-    screen.send("r");
-    screen.wait_for("Looked again: it is as it was.");
+    screen.press("r", "Looked again: it is as it was.");
     let free = b"\x1b[?1000l";
     screen.wait_raw("a mouse that is free", |raw| {
         raw.windows(free.len()).any(|w| w == free)

@@ -277,16 +277,90 @@ fn the_demo_waits_for_the_plan_and_says_farewell_once() {
     screen.wait_for("○ 3 idle");
     assert!(has_said(root, "That was the demo"));
     leave(screen);
+    // A restart does not end it a second time.
+    let mut args = args.to_vec();
+    args.push("--resume");
+    let mut screen = Screen::start(dir.path(), 160, 45, &args);
+    screen.wait_for("○ 3 idle");
+    screen.send("\x1b1iAll 10 tasks of the board are completed and the team rests\r");
+    screen.wait_for("Nothing is left to do here.");
+    assert!(has_said(root, "That was the demo"));
+    let asked = std::fs::read_dir(root.join(".team/requests"))
+        .unwrap()
+        .flatten();
+    let shutdowns = asked
+        .filter_map(|file| std::fs::read_to_string(file.path()).ok())
+        .filter(|request| request.contains("\"kind\": \"shutdown\""));
+    assert_eq!(shutdowns.count(), 1);
+    leave(screen);
 }
 
-/// Whether the lead has said that, by the journal; more than once is a failure.
-fn has_said(root: &Path, words: &str) -> bool {
+#[test]
+fn the_demo_asks_which_version_stays_where_the_user_has_changed_the_same_file() {
+    for (choice, stays) in [("1", "My own words.\n"), ("2", "Rain on the roof")] {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("tally");
+        let root = root.to_str().unwrap();
+        let args = ["--demo", "--speed", "40", "--dir", root];
+        let mut screen = Screen::start(dir.path(), 160, 45, &args);
+        let root = Path::new(root);
+        screen.wait_for("5/8 done");
+        screen.wait_for("◆ 1 needs you  ○ 3 idle");
+        wait_until_board_agrees_with_git(&screen, root);
+        std::fs::create_dir_all(root.join("samples")).unwrap();
+        let sample = root.join("samples/rain.txt");
+        std::fs::write(&sample, "My own words.\n").unwrap();
+        git_in(root, &["add", "samples"]);
+        git_in(root, &["commit", "--quiet", "--message", "mine"]);
+        screen.send("\x1b");
+        screen.wait_for("i to write");
+        screen.send("3gm");
+        screen.wait_for("5 tasks are done and not merged.");
+        screen.send("A");
+        // The teammate says what it waits for, and goes on with the answer.
+        screen.wait_for("asks about #9 Merge main into wt/task-6");
+        screen.wait_for("◆ 2 need you  ○ 2 idle");
+        screen.send("\x1bw");
+        screen.wait_for("1. I take what is ready on the board");
+        screen.send("a");
+        screen.wait_for("1  The version in main");
+        // Keys that follow the appearance of a card at once go nowhere.
+        std::thread::sleep(crewdeck::ui::SETTLE * 2);
+        screen.send(choice);
+        screen.wait_for("lead wants carol to shut down");
+        screen.wait_for("◆ 1 needs you  ○ 4 idle");
+        // A branch that brings nothing is merged for crewdeck, where git still lists it.
+        screen.wait("nothing to merge", |t| !t.contains("to merge"));
+        let kept = std::fs::read_to_string(&sample).unwrap();
+        assert!(kept.starts_with(stays), "{kept}");
+        screen.send("w");
+        screen.wait("the card has the keys", |t| {
+            t.contains("a approves, r rejects")
+        });
+        screen.send("a");
+        screen.wait_for("That was the demo");
+        screen.wait_for("○ 3 idle");
+        assert!(has_said(root, "That was the demo"));
+        let text = journals(root);
+        assert!(!text.contains("NEXT"));
+        leave(screen);
+    }
+}
+
+/// What the journals of all sessions hold.
+fn journals(root: &Path) -> String {
     let sessions = std::fs::read_dir(root.join(".crewdeck/sessions")).unwrap();
     let journals = sessions
         .flatten()
         .map(|dir| dir.path().join("journal.jsonl"));
-    let texts = journals.filter_map(|journal| std::fs::read_to_string(journal).ok());
-    let all: String = texts.collect();
+    journals
+        .filter_map(|journal| std::fs::read_to_string(journal).ok())
+        .collect()
+}
+
+/// Whether the lead has said that, by the journal; more than once is a failure.
+fn has_said(root: &Path, words: &str) -> bool {
+    let all = journals(root);
     let lines = all
         .lines()
         .filter(|l| l.contains("\"type\":\"said\"") && l.contains(words));

@@ -59,9 +59,9 @@ fn a_question_is_answered_with_a_number() {
     let rules = r"
   - when: ^ask
     calls: [{ tool: ask_user, input: { question: Which colour?, choices: [red, green, blue] } }]
-  - when: 'The person answers: green'
+  - when: 'The user answers: green'
     calls: [{ tool: ask_user, input: { question: How green? } }]
-  - when: 'The person answers: 2 parts'
+  - when: 'The user answers: 2 parts'
     calls: [{ tool: ask_user, input: { question: Really? } }]
   - when: decide yourself
     say: I decide myself.
@@ -71,16 +71,15 @@ fn a_question_is_answered_with_a_number() {
     screen.wait("the question with its choices", |t| {
         t.contains("lead asks you") && t.contains("3  blue")
     });
-    screen.send(ALT_W);
-    screen.wait_for("1-3 choose");
+    screen.press(ALT_W, "1-3 choose");
     screen.send("2");
     screen.wait("the second card", |t| {
         t.contains("lead asks you") && t.contains("How green?")
     });
+    // The card may have the keys already.
     screen.send(ALT_W);
     screen.wait_for("c answer");
-    screen.send("c2 parts");
-    screen.wait_for("2 parts");
+    screen.press("c2 parts", "2 parts");
     screen.send("\r");
     screen.wait("the third card", |t| {
         t.contains("lead asks you") && t.contains("Really?")
@@ -89,8 +88,7 @@ fn a_question_is_answered_with_a_number() {
     screen.wait("the card has the keys", |t| {
         t.contains("Really?") && t.contains("r decline")
     });
-    screen.send("r");
-    screen.wait_for("I decide myself.");
+    screen.press("r", "I decide myself.");
     assert_eq!(
         requests(home.path()),
         [
@@ -120,7 +118,7 @@ const CLEAN: &str = r"
   - when: cleaned again
     times: 0
     say: Nobody was asked any more.
-  - when: not allowed by the person
+  - when: not allowed by the user
     times: 0
     say: So it stays.
 ";
@@ -129,17 +127,12 @@ const CLEAN: &str = r"
 fn two_who_ask_the_same_get_one_answer_with_its_comment() {
     let home = tempfile::tempdir().unwrap();
     let mut screen = scripted(home.path(), CLEAN, &[]);
-    screen.send("begin\r");
-    screen.wait_for("and the same from");
+    screen.press("begin\r", "and the same from");
     screen.wait_for("1 needs you");
-    screen.send(ALT_W);
-    screen.wait_for("a approve");
-    screen.send("cmind the gap");
-    screen.wait_for("mind the gap");
-    screen.send("\r");
-    screen.wait_for("a approve with it");
-    screen.send("a");
-    screen.wait_for("I mind it.");
+    screen.press(ALT_W, "a approve");
+    screen.press("cmind the gap", "mind the gap");
+    screen.press("\r", "a approve with it");
+    screen.press("a", "I mind it.");
     let mut decided = requests(home.path());
     decided.sort();
     assert_eq!(
@@ -156,14 +149,10 @@ fn two_who_ask_the_same_get_one_answer_with_its_comment() {
 fn what_is_allowed_for_the_team_is_not_asked_again_until_it_is_taken_back() {
     let home = tempfile::tempdir().unwrap();
     let mut screen = scripted(home.path(), CLEAN, &[]);
-    screen.send("again\r");
-    screen.wait_for("lead asks for permission");
-    screen.send(ALT_W);
-    screen.wait_for("A for the team");
-    screen.send("A");
-    screen.wait_for("this exact command");
-    screen.send("\r");
-    screen.wait_for("Nobody was asked any more.");
+    screen.press("again\r", "lead asks for permission");
+    screen.press(ALT_W, "A for the team");
+    screen.press("A", "this exact command");
+    screen.press("\r", "Nobody was asked any more.");
     screen.wait_for("user allowed exactly");
     screen.send(COMPOSE);
     screen.send("again, please\r");
@@ -175,20 +164,13 @@ fn what_is_allowed_for_the_team_is_not_asked_again_until_it_is_taken_back() {
         [row("lead", "approved", "user", "")],
         "one question"
     );
-    screen.send("/rules\r");
-    screen.wait_for("exactly `rm -rf gone; echo cleaned again`");
-    screen.send("\r");
-    screen.wait_for("user took back");
-    screen.send("again, once more\r");
-    screen.wait_for("lead asks for permission");
-    screen.send(ALT_W);
-    screen.wait_for("r reject");
-    screen.send("cNot today.");
-    screen.wait_for("Not today.");
-    screen.send("\r");
-    screen.wait_for("r reject with it");
-    screen.send("r");
-    screen.wait_for("So it stays.");
+    screen.press("/rules\r", "Allowed until crewdeck ends");
+    screen.press("\r", "user took back");
+    screen.press("again, once more\r", "lead asks for permission");
+    screen.press(ALT_W, "r reject");
+    screen.press("cNot today.", "Not today.");
+    screen.press("\r", "r reject with it");
+    screen.press("r", "So it stays.");
     let last = requests(home.path()).pop();
     assert_eq!(last, Some(row("lead", "rejected", "user", "Not today.")));
     leave(screen);
@@ -221,16 +203,11 @@ fn what_is_said_to_a_shutdown_reaches_the_lead_either_way() {
 "
         );
         let mut screen = scripted(home.path(), &rules, &[]);
-        screen.send("begin\r");
-        screen.wait_for("lead wants alice to shut down");
-        screen.send(ALT_W);
-        screen.wait_for("c comment");
-        screen.send("cThank her for all.");
-        screen.wait_for("Thank her for all.");
-        screen.send("\r");
-        screen.wait_for("r reject with it");
-        screen.send(key);
-        screen.wait_for("I heard what you said.");
+        screen.press("begin\r", "lead wants alice to shut down");
+        screen.press(ALT_W, "c comment");
+        screen.press("cThank her for all.", "Thank her for all.");
+        screen.press("\r", "r reject with it");
+        screen.press(key, "I heard what you said.");
         leave(screen);
     }
 }
@@ -243,14 +220,12 @@ fn what_waits_when_crewdeck_dies_is_named_at_the_next_start() {
     calls: [{ tool: ask_user, input: { question: Which colour? } }]
 ";
     let mut screen = scripted(home.path(), rules, &[]);
-    screen.send("ask me\r");
-    screen.wait_for("lead asks you");
+    screen.press("ask me\r", "lead asks you");
     screen.kill();
     assert_eq!(requests(home.path()), [row("lead", "pending", "", "")]);
 
     let mut screen = scripted(home.path(), rules, &[]);
-    screen.send("\u{1b}");
-    screen.wait_for("? help");
+    screen.press("\u{1b}", "? help");
     // A message may be followed by the next one at once; the log keeps both.
     screen.send("@");
     let text = screen.wait_for("it is withdrawn: lead asked you: Which colour?");
@@ -290,8 +265,7 @@ fn what_the_lead_decides_is_its_answer_and_its_words() {
     say: I go on.
 ";
     let mut screen = scripted(home.path(), rules, &["--tool", "lead"]);
-    screen.send("begin\r");
-    screen.wait_for("The lead said it.");
+    screen.press("begin\r", "The lead said it.");
     assert_eq!(
         requests(home.path()),
         [row("alice", "approved", "lead", "be quick")]
@@ -320,16 +294,11 @@ fn what_is_said_to_a_plan_reaches_the_planner_either_way() {
 "
         );
         let mut screen = scripted(home.path(), &rules, &[]);
-        screen.send("begin\r");
-        screen.wait_for("alice asks you to approve its plan");
-        screen.send(ALT_W);
-        screen.wait_for("c comment");
-        screen.send("cMind the cat.");
-        screen.wait_for("Mind the cat.");
-        screen.send("\r");
-        screen.wait_for("r reject with it");
-        screen.send(key);
-        screen.wait_for("I mind the cat.");
+        screen.press("begin\r", "alice asks you to approve its plan");
+        screen.press(ALT_W, "c comment");
+        screen.press("cMind the cat.", "Mind the cat.");
+        screen.press("\r", "r reject with it");
+        screen.press(key, "I mind the cat.");
         assert_eq!(
             requests(home.path()),
             [row("alice", told, "user", "Mind the cat.")]
@@ -360,11 +329,9 @@ fn who_looks_elsewhere_is_called_and_who_looks_is_not() {
         screen.send(focus);
         // The tool call has the question, too, a moment before there is a card.
         screen.wait_for("lead asks you");
-        screen.send(ALT_W);
-        screen.wait_for("1-2 choose");
+        screen.press(ALT_W, "1-2 choose");
         assert_eq!(holds(&screen, DESKTOP), is_called, "{focus:?}");
-        screen.send("1");
-        screen.wait_for("Fine.");
+        screen.press("1", "Fine.");
         leave(screen);
     }
 }
@@ -375,7 +342,7 @@ fn typing_an_answer_answers_the_question() {
     let rules = r"
   - when: ^ask
     calls: [{ tool: ask_user, input: { question: Which colour?, choices: [red, green] } }]
-  - when: 'The person answers: green'
+  - when: 'The user answers: green'
     calls: [{ tool: ask_user, input: { question: How green? } }]
   - when: .
     times: 0
@@ -386,13 +353,13 @@ fn typing_an_answer_answers_the_question() {
     screen.wait("the composer says what Enter does", |t| {
         t.contains(" answer to lead: Which colour?") && t.contains("1 red · 2 green")
     });
-    screen.send("2\r");
-    screen.wait_for(" answer to lead: How green?");
+    screen.press("2\r", " answer to lead: How green?");
     // By its name the lead gets a message, and the question stays.
-    screen.send("@lead one moment\r");
-    screen.wait_for("Sent to lead as a message. Its question is still open");
-    screen.send("like moss\r");
-    screen.wait_for("Moss it is.");
+    screen.press(
+        "@lead one moment\r",
+        "Sent to lead as a message. Its question is still open",
+    );
+    screen.press("like moss\r", "Moss it is.");
     screen.wait_for("› one moment");
     assert_eq!(
         requests(home.path()),
@@ -417,10 +384,8 @@ fn the_second_of_two_requests_finds_the_focus_where_it_was() {
     say: So both stay.
 ";
     let mut screen = scripted(home.path(), rules, &[]);
-    screen.send("clean\r");
-    screen.wait_for("$ rm -rf first");
-    screen.send(ALT_W);
-    screen.wait_for("r reject");
+    screen.press("clean\r", "$ rm -rf first");
+    screen.press(ALT_W, "r reject");
     screen.send("r");
     // Its buttons are there while Needs you has the focus.
     screen.wait("the second card with its buttons", |t| {
@@ -428,8 +393,7 @@ fn the_second_of_two_requests_finds_the_focus_where_it_was() {
         card("$ rm -rf second") && card("r reject")
     });
     screen.send(ALT_W);
-    screen.send("r");
-    screen.wait_for("So both stay.");
+    screen.press("r", "So both stay.");
     screen.wait_for("│ Say what you want done");
     let rejected = row("lead", "rejected", "user", "");
     assert_eq!(requests(home.path()), [rejected.clone(), rejected]);
@@ -454,19 +418,15 @@ fn a_permission_is_not_given_before_its_end_was_in_view() {
     screen.wait("the dangerous part above all", |t| {
         t.contains("it runs: rm -rf gone") && t.contains("echo line 0")
     });
-    screen.send(ALT_W);
-    screen.wait_for("before approving");
-    screen.send("a");
-    screen.wait_for("Not all of it was in view");
+    screen.press(ALT_W, "before approving");
+    screen.press("a", "Not all of it was in view");
     assert_eq!(requests(home.path())[0][1], "pending");
     screen.send("A");
     screen.wait("no question how far it reaches", |t| {
         t.contains("Not all of it was in view") && t.contains("a approve")
     });
-    screen.send("\x1b[F");
-    screen.wait_for("echo line 119");
-    screen.send("a");
-    screen.wait_for("It is gone.");
+    screen.press("\x1b[F", "echo line 119");
+    screen.press("a", "It is gone.");
     assert_eq!(requests(home.path())[0][1], "approved");
     leave(screen);
 }
@@ -486,10 +446,8 @@ fn what_fills_a_permission_is_folded_with_a_mark() {
             && t.contains("300 blank lines")
             && t.contains("more characters of a comment")
     });
-    screen.send(ALT_W);
-    screen.wait_for("a approve");
-    screen.send("a");
-    screen.wait_for("characters of comments are folded");
+    screen.press(ALT_W, "a approve");
+    screen.press("a", "characters of comments are folded");
     assert_eq!(requests(home.path())[0][1], "pending");
     // A double press is one key; a later one is the answer.
     let until = std::time::Instant::now() + std::time::Duration::from_secs(30);

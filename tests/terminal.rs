@@ -98,8 +98,7 @@ fn the_demo_from_the_first_task_to_the_last_key() {
         "{owners:?}"
     );
     screen.wait_for("The shutdown of carol waits for you: Alt+w, then a");
-    screen.send("\x1bh");
-    screen.wait("no line guides", |text| !text.contains("Alt+h hides"));
+    screen.clear("\x1bh", "Alt+h hides");
     approve(&mut screen, "lead wants carol to shut down");
     screen.wait("carol is gone", |text| has_line(text, &["carol", "gone"]));
     screen.wait_for("That was the demo");
@@ -137,10 +136,8 @@ fn a_shutdown_that_the_person_rejects_leaves_the_teammate_there() {
     let mut screen = demo(home.path(), &[]);
     approve(&mut screen, "bob asks you to approve its plan");
     screen.wait_for("lead wants carol to shut down");
-    screen.send(ALT_W);
-    screen.wait_for("r reject");
-    screen.send("r");
-    screen.wait_for("That was the demo");
+    screen.press(ALT_W, "r reject");
+    screen.press("r", "That was the demo");
     screen.wait("carol is there", |text| has_line(text, &["carol", "idle"]));
     leave(screen);
 }
@@ -151,18 +148,14 @@ fn a_rejection_with_a_comment_reaches_the_one_who_asked() {
     let project = home.path().join("project");
     let mut screen = demo(home.path(), &["--dir", project.to_str().unwrap()]);
     screen.wait_for("bob asks you to approve its plan");
-    screen.send(ALT_W);
-    screen.wait_for("a approve");
+    screen.press(ALT_W, "a approve");
     screen.send("c");
-    screen.send("Smaller steps, please.");
-    screen.wait_for("Smaller steps, please.");
+    screen.press("Smaller steps, please.", "Smaller steps, please.");
     screen.send("\r");
     screen.wait("the choice", |text| text.contains("r reject with it"));
-    screen.send("r");
-    screen.wait_for("nothing else.");
+    screen.press("r", "nothing else.");
     // The keys went back to the composer; bob's conversation is the second of the team.
-    screen.send("\x1b4j\r");
-    screen.wait_for("I make the plan smaller.");
+    screen.press("\x1b4j\r", "I make the plan smaller.");
     let conversations = project.join(".transcripts");
     let names = entries(&conversations);
     let bobs = names.iter().find(|n| n.ends_with("-bob.jsonl")).unwrap();
@@ -270,8 +263,7 @@ fn a_paste_of_a_megabyte_is_bounded_and_the_keys_still_work() {
         line.repeat(1_000_000 / line.len())
     ));
     screen.wait_for("Pasted 256 KiB of 976 KiB");
-    screen.send(ALT_W);
-    screen.wait_for("a approve");
+    screen.press(ALT_W, "a approve");
     leave(screen);
 }
 
@@ -292,12 +284,9 @@ rules:
     let provider = format!("script:{}", script.display());
     let mut screen = Screen::start(dir.path(), 120, 30, &["--provider", &provider]);
     screen.wait_for("Say what you want done");
-    screen.send("wait\r");
-    screen.wait_for("rate limited (429): too many, retry in ");
-    screen.send("\x03");
-    screen.wait_for("interrupted");
-    screen.send("talk\r");
-    screen.wait_for("These words");
+    screen.press("wait\r", "rate limited (429): too many, retry in ");
+    screen.press("\x03", "interrupted");
+    screen.press("talk\r", "These words");
     screen.send("\x03");
     screen.wait("the second interrupt", |t| {
         t.matches("· interrupted").count() == 2
@@ -336,8 +325,7 @@ fn after_a_kill_the_screen_and_the_lead_are_back_where_they_stood() {
     let plain: Vec<&str> = args.iter().map(String::as_str).collect();
     let mut screen = Screen::start(home.path(), 160, 45, &plain);
     screen.wait_for("Say what you want done");
-    screen.send("count the files\r");
-    screen.wait_for("count them all");
+    screen.press("count the files\r", "count them all");
     screen.wait("the command runs", |_| {
         home.path().join("counting").exists()
     });
@@ -356,8 +344,7 @@ fn after_a_kill_the_screen_and_the_lead_are_back_where_they_stood() {
     ] {
         assert!(text.contains(part), "{part} in\n{text}");
     }
-    screen.send("and now\r");
-    screen.wait_for("Now I am done.");
+    screen.press("and now\r", "Now I am done.");
     leave(screen);
 }
 
@@ -376,18 +363,15 @@ fn a_background_job_is_watched_and_ended_by_key() {
     let plain: Vec<&str> = args.iter().map(String::as_str).collect();
     let mut screen = Screen::start(home.path(), 100, 30, &plain);
     screen.wait_for("Say what you want done");
-    screen.send("serve\r");
-    screen.wait_for("It is up.");
+    screen.press("serve\r", "It is up.");
     screen.wait_for("1 job");
-    screen.send("\x1b");
-    screen.wait_for("i to write");
+    screen.press("\x1b", "i to write");
     screen.send("b");
     screen.wait("the list with its tail", |text| {
         text.contains("Background jobs: 1 running") && text.contains("listening")
     });
-    screen.send("x");
-    screen.wait_for("killed by user");
-    screen.send("\x1b");
+    screen.press("x", "killed by user");
+    screen.clear("\x1b", "Background jobs");
     screen.wait_for("You ended it.");
     leave(screen);
 }
@@ -414,11 +398,9 @@ fn a_subagent_is_stopped_by_key_and_the_one_who_sent_it_goes_on() {
         home.path().join("looking").exists()
     });
     screen.wait_for("└ lead.1");
-    screen.send("\x1b");
-    screen.wait_for("i to write");
+    screen.press("\x1b", "i to write");
     // The team is the fourth pane; its first row is the lead's subagent.
-    screen.send("4\r");
-    screen.wait_for("bash touch looking");
+    screen.press("4\r", "bash touch looking");
     screen.send("\x03");
     screen.wait("it is gone", |text| !text.contains("└ lead.1"));
     screen.send("\x1b");

@@ -57,8 +57,7 @@ fn first(project: &Project, script: &str) -> Screen {
 /// A dashboard whose lead waits for a yes.
 fn asking(project: &Project) -> Screen {
     let mut crew = first(project, CLEAN);
-    crew.send("go\r");
-    crew.wait_for("asks for permission");
+    crew.press("go\r", "asks for permission");
     crew
 }
 
@@ -84,8 +83,7 @@ fn mark(of: u32) -> String {
 /// Goes to the card that waits and presses a key there.
 fn answer(screen: &mut Screen, key: &str) {
     screen.wait_for("asks for permission");
-    screen.send(ALT_W);
-    screen.wait_for("a approve");
+    screen.press(ALT_W, "a approve");
     screen.send(key);
 }
 
@@ -121,7 +119,7 @@ fn a_second_one_sees_all_answers_writes_and_leaves_the_crew_alone() {
             "#1 Sweep the floor",
             "I clean up.",
             "lead asks for permission",
-            "letter to lead",
+            "message to lead",
         ]
         .iter()
         .all(|part| t.contains(part))
@@ -148,8 +146,7 @@ fn a_second_one_sees_all_answers_writes_and_leaves_the_crew_alone() {
         crew.pid()
     ));
     leave(viewer);
-    crew.send("go on then\r");
-    crew.wait_for("I see.");
+    crew.press("go on then\r", "I see.");
     leave(crew);
 }
 
@@ -161,8 +158,7 @@ fn two_answers_at_once_are_one_decision() {
     let mut viewer = viewer(&project, crew.pid());
     for screen in [&mut crew, &mut viewer] {
         screen.wait_for("asks for permission");
-        screen.send(ALT_W);
-        screen.wait_for("a approve");
+        screen.press(ALT_W, "a approve");
     }
     viewer.send("a");
     crew.send("a");
@@ -187,8 +183,7 @@ fn when_the_first_is_killed_one_of_two_takes_over_and_finishes_the_work() {
     let mut screens = [viewer(&project, crew.pid()), viewer(&project, crew.pid())];
     for screen in &mut screens {
         screen.wait_for("lead asks for permission");
-        screen.send("half a thought");
-        screen.wait_for("half a thought");
+        screen.press("half a thought", "half a thought");
     }
     crew.kill();
     // Each is the crew's window or the viewer of the other one.
@@ -215,8 +210,7 @@ fn when_the_first_is_killed_one_of_two_takes_over_and_finishes_the_work() {
     viewer.wait_for("All is clean.");
     assert_eq!(count(&project), "cleaned\n");
     // What was typed before is a message now.
-    crew.send("\r");
-    crew.wait_for("I see.");
+    crew.press("\r", "I see.");
     // The third in a row, after an end in good order.
     leave(crew);
     viewer.wait("the seat of the crew", runs);
@@ -227,8 +221,7 @@ fn when_the_first_is_killed_one_of_two_takes_over_and_finishes_the_work() {
 fn without_a_model_it_stays_a_viewer_and_says_why() {
     let project = Project::new();
     let mut crew = first(&project, CLEAN);
-    crew.send("hello\r");
-    crew.wait_for("I see.");
+    crew.press("hello\r", "I see.");
     let provider = "script:no-such-file.yaml";
     let viewer = Screen::start(project.path(), 160, 45, &["--provider", provider]);
     viewer.wait_for(&mark(crew.pid()));
@@ -335,7 +328,7 @@ rules:
     calls:
       - { tool: spawn_teammate, input: { name: bob, role: coder, prompt: wait } }
       - { tool: ask_user, input: { question: Which colour?, choices: [red, green, blue] } }
-  - when: 'The person answers: green'
+  - when: 'The user answers: green'
     say: Green it is.
   - when: .
     times: 0
@@ -346,13 +339,11 @@ rules:
     crew.wait("bob rests", |t| t.contains("bob idle"));
     let mut viewer = viewer(&project, crew.pid());
     viewer.wait_for("lead asks you");
-    viewer.send(ALT_W);
-    viewer.wait_for("1-3 choose");
+    viewer.press(ALT_W, "1-3 choose");
     viewer.send("2");
     crew.wait_for("Green it is.");
     viewer.wait_for("Green it is.");
-    viewer.send("\x1b4");
-    viewer.wait_for("x shut down");
+    viewer.press("\x1b4", "x shut down");
     viewer.send("x");
     crew.wait("bob is gone", |t| t.contains("bob gone"));
     viewer.wait("bob is gone", |t| t.contains("bob gone"));

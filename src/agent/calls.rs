@@ -185,7 +185,7 @@ impl Workshop {
             format!(": {comment}")
         };
         let by = match request.decided_by.as_str() {
-            "user" => "the person",
+            "user" => "the user",
             other => other,
         };
         match request.status {

@@ -24,14 +24,14 @@ pub fn body(tool: &Tool, input: &Value, why: &str, parts: &[String]) -> String {
     if text.chars().count() <= SHORT_CHARS && text.lines().count() <= SHORT_LINES {
         return format!("{name}\n{text}\n\n{why}");
     }
-    let mut out = format!("{name}, asked about because {}\n", one_line(why));
+    let mut out = format!("{name} needs approval: {}\n", one_line(why));
     for part in parts.iter().take(PARTS_MAX) {
         out.push_str(&format!("  it runs: {}\n", clip(&one_line(part), PART_MAX)));
     }
     if let Some(more) = parts.len().checked_sub(PARTS_MAX).filter(|more| *more > 0) {
-        out.push_str(&format!("  and {more} more parts of that kind\n"));
+        out.push_str(&format!("  and {more} more such commands\n"));
     }
-    out.push_str("The whole of it:\n");
+    out.push_str("Full text:\n");
     out.push_str(&head_and_tail(&text, SHOWN_MAX));
     out
 }
@@ -73,7 +73,7 @@ mod tests {
     fn a_long_command_stands_behind_its_dangerous_part() {
         for hiding in ["\n".repeat(300), format!("# {}\n", "x".repeat(3000))] {
             let card = card(&format!("echo hello {hiding}rm -rf /srv/data"));
-            let begin = "bash, asked about because it deletes files\n  it runs: rm -rf /srv/data\nThe whole of it:\n$ echo hello";
+            let begin = "bash needs approval: it deletes files\n  it runs: rm -rf /srv/data\nFull text:\n$ echo hello";
             assert!(card.starts_with(begin), "{card}");
         }
     }

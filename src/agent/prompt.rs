@@ -40,7 +40,7 @@ pub fn lead(place: &Place) -> String {
     let mut out =
         vec![
         format!("You are the lead of a team of coding agents, working in {}.", place.workdir),
-        "Do what the person asks with your tools. Look before you change things, check your work \
+        "Do what the user asks with your tools. Look before you change things, check your work \
          by running it, and say plainly what you did and what you could not do."
             .to_string(),
     ];
@@ -58,7 +58,7 @@ pub fn lead(place: &Place) -> String {
         out.push(
             "Teammates that you spawn claim ready tasks by themselves: do not assign them and do \
              not wait for them. End your turn when you have nothing to do; you are woken by a \
-             letter or when all work is done."
+             message or when all work is done."
                 .into(),
         );
     }
@@ -77,7 +77,7 @@ pub fn mate(name: &Name, role: &str, team: &str, mates: &[String], place: &Place
             "You are '{name}', role: {role}, team: {team}, working in {}.",
             place.workdir
         ),
-        format!("Your lead is 'lead', the person is 'user', and the team has {others}."),
+        format!("Your lead is 'lead', the user is 'user', and the team has {others}."),
         "Ready tasks of the board are claimed for you; each arrives as <auto-claimed>. Do the \
          work with your tools, check it, then complete it with task_update (status completed). \
          Then end your turn: the next task comes by itself."

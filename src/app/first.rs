@@ -69,7 +69,7 @@ fn model(lack: &NoModel, mut offers: Vec<Offer>) -> FirstPage {
             "The server is there and lets nobody in with this key: no agent could answer."
         }
         Lack::Nobody | Lack::Server => "Without it no agent can answer.",
-        Lack::ThatModel => "If the server does not know it under this name, no agent can answer.",
+        Lack::ThatModel => "No agent can answer until the server accepts the name of a model.",
         Lack::AnyModel => "The server is there and has nothing that could answer.",
         Lack::Other => "crewdeck can not start a crew like this.",
     };

@@ -42,7 +42,7 @@ pub fn main(global: &Global, options: Trust) -> Result<u8> {
             Some(Decision::Approved),
         ),
         (true, false) => (
-            "Go on without them in this directory? [y/N] ",
+            "Run without them in this directory? [y/N] ",
             "ignored; a change of the file asks again",
             Some(Decision::Ignored),
         ),
@@ -54,7 +54,9 @@ pub fn main(global: &Global, options: Trust) -> Result<u8> {
     };
     if !options.yes {
         if !std::io::stdin().is_terminal() {
-            bail!("nobody is here to ask: read the settings above, then crewdeck trust --yes");
+            bail!(
+                "there is no terminal to ask on: read the settings above, then run crewdeck trust --yes"
+            );
         }
         write!(out, "{question}")?;
         out.flush()?;
@@ -84,7 +86,7 @@ pub fn check(project: &Project) -> Result<()> {
             Ok(())
         }
         Project::Waiting(found) => bail!(
-            "{PROJECT_FILE} of this project sets {}, which needs your approval: read and approve it with crewdeck trust, or go on without it with crewdeck trust --ignore",
+            "{PROJECT_FILE} of this project sets {}, which needs your approval. To read and approve it: crewdeck trust. To run without it: crewdeck trust --ignore",
             found.names()
         ),
     }

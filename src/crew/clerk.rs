@@ -374,7 +374,7 @@ impl Shared {
         if let Err(error) = blocking(move || post.send_once(&letter)).await {
             self.notice(
                 Level::Error,
-                format!("A letter to {to} could not be written: {error}"),
+                format!("A message to {to} could not be written: {error}"),
             )
             .await;
         }

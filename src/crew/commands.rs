@@ -141,7 +141,7 @@ async fn ask_shutdown(shared: &Arc<Shared>, member: &Name) -> Result<(), String>
     if shared.handle(member).is_none() || member.is_lead() {
         return Err(format!("'{member}' is not a teammate at work."));
     }
-    let body = "The person asks for it.".to_string();
+    let body = "The user asks for it.".to_string();
     let request = shared
         .file_request(
             &Name::user(),

@@ -70,10 +70,7 @@ impl Host for CrewHost {
         Box::pin(async move {
             let found = self.shared.deciders.of(decision.kind);
             if decision.by.is_lead() && found != Decider::Lead {
-                return Err(format!(
-                    "the person decides {} requests here",
-                    decision.kind
-                ));
+                return Err(format!("the user decides {} requests here", decision.kind));
             }
             self.shared.decide(decision).await
         })

@@ -74,7 +74,7 @@ impl Shared {
             }
             Err(error) => {
                 if lock(&self.mailbox.refused).insert(name.clone()) {
-                    let text = format!("The letters of {name} can not be taken: {error}");
+                    let text = format!("The messages of {name} can not be taken: {error}");
                     self.notice(Level::Error, text).await;
                 }
                 false
@@ -97,7 +97,7 @@ impl Shared {
             };
             if !has_ended {
                 let text = format!(
-                    "The letters of {name} are being read by another program, which does not end (crewdeck mail read?): they wait until it has ended."
+                    "The messages of {name} are being read by another program, which does not end (crewdeck mail read?): they wait until it has ended."
                 );
                 shared.notice(Level::Warn, text).await;
                 drop(chore);

@@ -176,11 +176,11 @@ impl Shared {
             let is_news = |name: &&String| before.is_some_and(|b| !b.was_taken_from(name));
             for name in taken.filter(is_news).filter_map(|n| Name::party(n).ok()) {
                 self.stop_taken(&name, task.id);
-                self.note_lead(format!("the person took task {} from {name}", task.id));
+                self.note_lead(format!("the user took task {} from {name}", task.id));
             }
             let was = before.is_some_and(|b| b.is_open_for(Name::user().as_str()));
             if task.is_open_for(Name::user().as_str()) && !was {
-                self.note_lead(format!("the person works on task {}", task.id));
+                self.note_lead(format!("the user works on task {}", task.id));
             }
         }
         self.place_person(changed.iter().map(|t| &**t));

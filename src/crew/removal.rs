@@ -67,7 +67,7 @@ impl Shared {
     fn tree_doors(&self) -> Result<(Board, Worktrees), String> {
         let trees = self.trees.as_ref();
         let trees =
-            trees.ok_or("there are no worktrees here: everybody works in the directory itself")?;
+            trees.ok_or("there are no worktrees here: all agents work in the project directory")?;
         Ok((self.board.clone(), trees.door.clone()))
     }
 

@@ -55,7 +55,7 @@ pub(super) async fn heard_of_git(asked: Option<Asked>) -> Heard {
         Ok(Err(why)) => why.to_string(),
         Err(why) => why.to_string(),
     };
-    let text = format!("Everybody works in the directory itself, without worktrees: {why}");
+    let text = format!("All agents work in the project directory, without worktrees: {why}");
     Heard {
         trees: None,
         notices: vec![(Level::Info, text)],

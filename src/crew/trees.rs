@@ -296,7 +296,7 @@ impl Shared {
         let trees = self
             .trees
             .as_ref()
-            .ok_or("there are no worktrees here: everybody works in the directory itself")?;
+            .ok_or("there are no worktrees here: all agents work in the project directory")?;
         let (task, name) = mergeable(&self.graph(), id)?;
         let (door, now, tree) = (trees.door.clone(), self.now(), name.clone());
         let merged = blocking(move || door.merge(&tree, now)).await;
@@ -357,7 +357,7 @@ impl Shared {
         let trees = self
             .trees
             .as_ref()
-            .ok_or("there are no worktrees here: everybody works in the directory itself")?;
+            .ok_or("there are no worktrees here: all agents work in the project directory")?;
         let shown = diff_of(trees.door.clone(), &self.graph(), id).await?;
         self.publish(shown).await;
         Ok(())

@@ -232,7 +232,7 @@ impl Files {
                 RequestKind::Shutdown,
                 Name::user(),
                 member,
-                "The person asks for it.".into(),
+                "The user asks for it.".into(),
                 now,
             );
             request.task = board

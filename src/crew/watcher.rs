@@ -154,7 +154,7 @@ impl Shared {
             }
             if let Some(lead) = self.handle(&Name::lead()) {
                 let by = match task.owner.as_str() {
-                    "user" => "the person",
+                    "user" => "the user",
                     owner => owner,
                 };
                 lead.desk.note(format!(

@@ -37,7 +37,8 @@ const PROVIDERS: &[&str] = &[
 /// Words of which one in a name makes it a secret.
 const WORDS: &[&str] = &[
     "KEY", "KEYS", "PASS", "PW", "PWD", "AUTH", "DSN", "PAT", "JWT", "CRED", "CREDS", "COOKIE",
-    "COOKIES", "NETRC", "WEBHOOK", "SALT", "PEPPER", "BEARER", "SID",
+    "COOKIES", "NETRC", "WEBHOOK", "SALT", "PEPPER", "BEARER", "SID", "UNSEAL", "MNEMONIC", "OTP",
+    "TOTP",
 ];
 /// The same, also as a part of a word: `APITOKEN`, `OAUTH2`, `PGPASSWORD`.
 const PARTS: &[&str] = &[
@@ -46,11 +47,18 @@ const PARTS: &[&str] = &[
     "PASSWORD",
     "PASSWD",
     "PASSPHRASE",
+    "PASSCODE",
     "CREDENTIAL",
     "APIKEY",
     "OAUTH",
     "AUTHORIZATION",
 ];
+/// Words that make it one unless the value is a number or a file: a wallet has a seed, and so has a test.
+const SEEDS: &[&str] = &["SEED", "SEEDS"];
+/// Words that make it one if the value has at least [`PIN_MIN`] digits: the pins of a circuit board have smaller numbers.
+const PINS: &[&str] = &["PIN"];
+/// Fewest digits of a personal identification number.
+const PIN_MIN: usize = 4;
 /// Ends of words that make it one: `SSHKEY`, `MYSQLPWD`, `SMTPPASS`.
 const ENDS: &[&str] = &["KEY", "PASS", "PWD", "DSN", "AUTH"];
 
@@ -80,6 +88,15 @@ const HARMLESS: &[&str] = &[
     "GNOME_KEYRING_CONTROL",
     "LS_COLORS",
     "SYSTEMD_EXEC_PID",
+    // Paths of certificates, which are public; builds need them.
+    "AWS_CA_BUNDLE",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "CARGO_HTTP_CAINFO",
 ];
 /// Values that say only whether something is on.
 const SWITCHES: &[&str] = &[
@@ -111,7 +128,8 @@ const SECRET_ADDRESSES: &[&str] = &[
 /// Why the variable `name` with `value` is withheld from the programs of agents; `None`: it is passed on.
 pub fn reason(name: &str, value: &str) -> Option<Reason> {
     let is_harmless = is_harmless(name);
-    if !is_harmless && names_secret(name) && !is_switch(name, value) {
+    let is_named = names_secret(name) || names_seed(name, value) || names_pin(name, value);
+    if !is_harmless && is_named && !is_switch(name, value) {
         return Some(Reason::Name);
     }
     if has_secret_shape(value) {
@@ -130,6 +148,27 @@ pub fn names_secret(name: &str) -> bool {
     PROVIDERS.iter().any(|start| upper.starts_with(start))
         || words(name).iter().any(|word| is_secret_word(word))
         || has_joined_word(&upper)
+}
+
+fn has_word(name: &str, wanted: &[&str]) -> bool {
+    words(name).iter().any(|w| wanted.contains(&w.as_str()))
+}
+
+/// Whether the name speaks of a seed, and the value is neither a number nor a path nor `random`.
+fn names_seed(name: &str, value: &str) -> bool {
+    let value = value.trim();
+    let digits = value.trim_start_matches(['-', '+']);
+    let is_number = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
+        Some(hex) => hex.len() <= 16 && hex.chars().all(|c| c.is_ascii_hexdigit()),
+        None => digits.chars().all(|c| c.is_ascii_digit()),
+    };
+    let is_other = is_number || value.contains(['/', '\\', '.']) || value == "random";
+    has_word(name, SEEDS) && !is_other
+}
+
+/// Whether the name speaks of a PIN, and the value is as long as one.
+fn names_pin(name: &str, value: &str) -> bool {
+    has_word(name, PINS) && value.trim().chars().count() >= PIN_MIN
 }
 
 fn is_harmless(name: &str) -> bool {

@@ -93,7 +93,7 @@ pub enum StoreError {
     NoRequest(RequestId),
     /// The letters of somebody are being taken by another one.
     #[error(
-        "the letters of {name} are being read by another program{by}: they wait until it has ended"
+        "the messages of {name} are being read by another program{by}: they wait until it has ended"
     )]
     BeingRead {
         /// Whose letters.

@@ -96,10 +96,10 @@ impl Pending {
         match (bad, self.passed) {
             (0, _) => Vec::new(),
             (_, Passed::Aside) => vec![format!(
-                "{bad} damaged line(s) of {inbox} were set aside in {inbox}.damaged-1; all other letters were read"
+                "{bad} damaged line(s) of {inbox} were set aside in {inbox}.damaged-1; all other messages were read"
             )],
             (_, Passed::Left) => vec![format!(
-                "{bad} damaged line(s) of {inbox} are passed over; reading the letters sets them aside"
+                "{bad} damaged line(s) of {inbox} are passed over; reading the messages sets them aside"
             )],
         }
     }
@@ -122,7 +122,7 @@ impl Post {
         if letter.content.len() > LETTER_MAX {
             let kib = LETTER_MAX / 1024;
             return Err(StoreError::TooLong(format!(
-                "the letter is longer than {kib} KiB: put the text into a file and name it"
+                "the message is longer than {kib} KiB: put the text into a file and name it"
             )));
         }
         let to = Name::party(&letter.to).map_err(|e| StoreError::TooLong(e.to_string()))?;

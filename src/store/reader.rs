@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(
             error,
             format!(
-                "the letters of bob are being read by another program (process {process}): they wait until it has ended"
+                "the messages of bob are being read by another program (process {process}): they wait until it has ended"
             )
         );
         let pending = reader.pending().unwrap();

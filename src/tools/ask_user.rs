@@ -87,13 +87,13 @@ fn asking(context: &ToolContext, input: Input) -> Result<Asking, ToolOutput> {
 fn answer(request: &Request) -> ToolOutput {
     let said = request.comment.trim();
     match (request.status, said) {
-        (RequestStatus::Approved, "") => ToolOutput::ok("The person says yes."),
-        (RequestStatus::Approved, said) => ToolOutput::ok(format!("The person answers: {said}")),
+        (RequestStatus::Approved, "") => ToolOutput::ok("The user says yes."),
+        (RequestStatus::Approved, said) => ToolOutput::ok(format!("The user answers: {said}")),
         (RequestStatus::Rejected, "") => {
-            ToolOutput::ok("The person does not answer; decide yourself.")
+            ToolOutput::ok("The user does not answer; decide yourself.")
         }
         (RequestStatus::Rejected, said) => ToolOutput::ok(format!(
-            "The person does not answer ({said}); decide yourself."
+            "The user does not answer ({said}); decide yourself."
         )),
         (RequestStatus::Pending | RequestStatus::Withdrawn, _) => {
             ToolOutput::error("Error: the question was taken back before anybody answered")
@@ -137,17 +137,17 @@ mod tests {
     #[test]
     fn every_answer_reaches_the_asker_in_words() {
         let cases = [
-            (Verdict::Approve, "blue", "The person answers: blue"),
-            (Verdict::Approve, "", "The person says yes."),
+            (Verdict::Approve, "blue", "The user answers: blue"),
+            (Verdict::Approve, "", "The user says yes."),
             (
                 Verdict::Reject,
                 "",
-                "The person does not answer; decide yourself.",
+                "The user does not answer; decide yourself.",
             ),
             (
                 Verdict::Reject,
                 "ask bob",
-                "The person does not answer (ask bob); decide yourself.",
+                "The user does not answer (ask bob); decide yourself.",
             ),
         ];
         for (verdict, comment, expected) in cases {

@@ -14,7 +14,7 @@ pub fn recipient(context: &ToolContext, to: &str) -> Result<Name, ToolOutput> {
     let name = Name::party(to.trim().trim_start_matches('@')).map_err(|_| unknown())?;
     if name.same(&context.agent) {
         return Err(ToolOutput::error(
-            "Error: a letter to yourself is not needed",
+            "Error: a message to yourself is not needed",
         ));
     }
     for known in [Name::lead(), Name::user()] {
@@ -37,7 +37,7 @@ pub fn send(
     content: &str,
 ) -> Result<(), ToolOutput> {
     if content.trim().is_empty() {
-        return Err(ToolOutput::error("Error: an empty letter was not sent"));
+        return Err(ToolOutput::error("Error: an empty message was not sent"));
     }
     let id = LetterId(uuid::Uuid::now_v7().simple().to_string());
     let letter = Letter::new(id, kind, &context.agent, to, content, (context.clock)());

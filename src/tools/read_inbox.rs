@@ -32,6 +32,6 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     // them here would lose them in a crash.
     Ok(ToolOutput::ok(match waiting {
         0 => "[]".to_string(),
-        n => format!("{n} letter(s) follow."),
+        n => format!("{n} message(s) follow."),
     }))
 }

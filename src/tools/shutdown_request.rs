@@ -40,7 +40,7 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
     let name = input.teammate.clone();
     let target = match tokio::task::spawn_blocking(move || letters::recipient(&look, &name)).await {
         Ok(Ok(target)) if !target.is_user() => target,
-        Ok(Ok(_)) => return ToolOutput::error("Error: the person can not be shut down"),
+        Ok(Ok(_)) => return ToolOutput::error("Error: the user can not be shut down"),
         Ok(Err(output)) => return output,
         Err(error) => return ToolOutput::error(format!("Error: {error}")),
     };
@@ -54,7 +54,7 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
         .await
     {
         Ok(request) => ToolOutput::ok(format!(
-            "Shutdown request {} for '{target}' (status: {}). Its end is told by letter.",
+            "Shutdown request {} for '{target}' (status: {}). The answer comes as a message.",
             request.id, request.status
         )),
         Err(why) => ToolOutput::error(format!("Error: {why}")),

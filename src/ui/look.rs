@@ -13,6 +13,7 @@ use crate::domain::text::one_line;
 use crate::domain::todo::TodoStatus;
 use crate::protocol::event::{LetterStep, Level};
 
+use super::known::letters::Progress;
 use super::state::{Motion, SPIN, UiState};
 use super::textual::fit;
 
@@ -93,12 +94,13 @@ pub fn todo(status: TodoStatus, theme: &Theme) -> (&'static str, Style) {
     }
 }
 
-/// How the step of a letter looks.
-pub fn step(step: LetterStep, theme: &Theme) -> (&'static str, Style) {
-    match step {
-        LetterStep::Sent => ("·", theme.warn),
-        LetterStep::Delivered => ("✓", theme.dim),
-        LetterStep::ActedOn => ("✓✓", theme.ok),
+/// How it looks how far a message got.
+pub fn progress(progress: Progress, theme: &Theme) -> (&'static str, Style) {
+    match progress {
+        Progress::At(LetterStep::Sent) => ("·", theme.warn),
+        Progress::At(LetterStep::Delivered) => ("✓", theme.dim),
+        Progress::At(LetterStep::ActedOn) => ("✓✓", theme.ok),
+        Progress::Unread => ("✗", theme.warn),
     }
 }
 

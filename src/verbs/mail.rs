@@ -26,7 +26,7 @@ pub fn run(verb: &MailVerb, desk: &Desk<'_>) -> Result<Ended> {
             kind,
         } => {
             if text.trim().is_empty() {
-                bail!("an empty letter was not sent: write a text");
+                bail!("an empty message was not sent: write a text");
             }
             let to = recipient(to, desk)?;
             let kind = known(kind)?;
@@ -121,7 +121,7 @@ fn recipient(text: &str, desk: &Desk<'_>) -> Result<Name> {
 fn known(kind: &str) -> Result<LetterKind> {
     if !LetterKind::KNOWN.contains(&kind) {
         bail!(
-            "there is no letter type '{kind}': use {}",
+            "there is no message type '{kind}': use {}",
             LetterKind::KNOWN.join(", ")
         );
     }
@@ -130,7 +130,7 @@ fn known(kind: &str) -> Result<LetterKind> {
 
 fn lines(letters: &[Letter]) -> String {
     if letters.is_empty() {
-        return "No letters.".into();
+        return "No messages.".into();
     }
     let line = |l: &Letter| format!("{} → {} ({}): {}", l.from, l.to, l.kind, l.content);
     letters.iter().map(line).collect::<Vec<_>>().join("\n")

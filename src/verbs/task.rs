@@ -94,7 +94,9 @@ pub fn run(verb: &TaskVerb, desk: &Desk<'_>) -> Result<Ended> {
 fn release(board: &Board, id: TaskId, name: &Name, desk: &Desk<'_>) -> Result<Task> {
     match board.release(id, name, desk.now) {
         Err(error @ StoreError::Graph(GraphError::Foreign(..))) if name.is_user() => {
-            bail!("{error} (--force takes it: whoever works on it is stopped and told)")
+            bail!(
+                "{error} (--force takes it: the agent that works on it is stopped and gets a message)"
+            )
         }
         other => Ok(other?),
     }
@@ -103,7 +105,7 @@ fn release(board: &Board, id: TaskId, name: &Name, desk: &Desk<'_>) -> Result<Ta
 /// The person takes a task, as with the key in the dashboard.
 fn take(board: &Board, id: TaskId, name: &Name, desk: &Desk<'_>) -> Result<Task> {
     if !name.is_user() {
-        bail!("only the person takes tasks from others: use --as user with --force");
+        bail!("only the user takes tasks from others: use --as user with --force");
     }
     let owner = board.get(id)?.owner.clone();
     let from = if owner.is_empty() {

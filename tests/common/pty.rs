@@ -159,6 +159,29 @@ impl Screen {
         self.writer.flush().unwrap();
     }
 
+    /// Types keys and waits until the screen shows `words`. They must not be on the screen before: a wait for what is already
+    /// there returns before the keys have done anything.
+    pub fn press(&mut self, keys: &str, words: &str) -> String {
+        let before = self.text();
+        assert!(
+            !before.contains(words),
+            "{words:?} is there before:\n{before}"
+        );
+        self.send(keys);
+        self.wait_for(words)
+    }
+
+    /// Types keys and waits until the screen shows `words` no more. They must be on the screen before.
+    pub fn clear(&mut self, keys: &str, words: &str) -> String {
+        let before = self.text();
+        assert!(
+            before.contains(words),
+            "{words:?} is not there before:\n{before}"
+        );
+        self.send(keys);
+        self.wait(&format!("no {words}"), |text| !text.contains(words))
+    }
+
     /// Gives the terminal another size.
     pub fn resize(&self, cols: u16, rows: u16) {
         self.seen

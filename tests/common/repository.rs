@@ -30,9 +30,19 @@ impl Repository {
         repository
     }
 
+    /// One with a file `a.txt` in its first commit, below `parent`.
+    pub fn below(parent: &Path) -> Repository {
+        let repository = Repository::fresh(tempfile::tempdir_in(parent).unwrap(), "r");
+        repository.commit("a.txt", "one\n");
+        repository
+    }
+
     /// One without a commit.
     pub fn empty(name: &str) -> Repository {
-        let dir = tempfile::tempdir().unwrap();
+        Repository::fresh(tempfile::tempdir().unwrap(), name)
+    }
+
+    fn fresh(dir: tempfile::TempDir, name: &str) -> Repository {
         let root = dir.path().canonicalize().unwrap().join(name);
         std::fs::create_dir(&root).unwrap();
         let repository = Repository { _dir: dir, root };

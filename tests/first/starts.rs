@@ -68,8 +68,7 @@ fn without_a_commit() -> (Project, Project, tempfile::TempDir, Screen) {
 fn a_git_that_takes_its_time_holds_no_key_up() {
     let (project, tools, _home, mut screen) = without_a_commit();
     asked(&tools);
-    screen.send("ia draft");
-    screen.wait_for("│ a draft");
+    screen.press("ia draft", "│ a draft");
     tools.write("go-on", "");
     let text = screen.wait_for("a git repository with a commit now");
     assert!(text.contains("│ a draft"), "{text}");
@@ -89,8 +88,7 @@ fn a_git_that_takes_its_time_can_be_stopped_and_goes_with_the_dashboard() {
         }
     };
     let pid = asked(&tools);
-    screen.send("r");
-    screen.wait_for("This git repository has no commit yet.");
+    screen.press("r", "This git repository has no commit yet.");
     is_gone(&pid);
     std::fs::remove_file(tools.file("asked")).unwrap();
     screen.wait_for("Esc g  make one, empty as the directory is");
@@ -152,10 +150,8 @@ fn a_mouse_that_was_given_to_the_terminal_stays_there() {
         &environment,
     );
     screen.wait_for("r  ask the server again");
-    screen.send("M");
-    screen.wait_for("The mouse is the terminal's again");
-    screen.send("r");
-    screen.wait_for("Looked again: it is as it was.");
+    screen.press("M", "The mouse is the terminal's again");
+    screen.press("r", "Looked again: it is as it was.");
     let raw = screen.raw();
     let times = |what: &[u8]| raw.windows(what.len()).filter(|w| *w == what).count();
     assert_eq!((times(b"\x1b[?1000h"), times(b"\x1b[?1000l")), (1, 1));

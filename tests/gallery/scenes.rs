@@ -100,14 +100,12 @@ fn leave(mut screen: Screen) {
 /// Presses keys and waits for what they lead to. Keys that are sent while the one before is on its way could be taken
 /// for one with it.
 fn press(screen: &mut Screen, keys: &str, then: &str) {
-    screen.send(keys);
-    screen.wait_frame(then, |text| text.contains(then), |_| ());
+    screen.press(keys, then);
 }
 
 /// Escape, and what it closes is gone.
 fn close(screen: &mut Screen, gone: &str) {
-    screen.send(ESC);
-    screen.wait_frame(&format!("no {gone}"), |text| !text.contains(gone), |_| ());
+    screen.clear(ESC, gone);
 }
 
 fn approve(screen: &mut Screen, card: &str) {

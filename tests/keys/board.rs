@@ -6,6 +6,8 @@ use crate::desk::{Desk, ENTER, ESC};
 fn the_board_is_turned_zoomed_moved_and_filtered() {
     let mut desk = Desk::full();
     desk.press(ESC, "? help");
+    // The board has the keys after Esc.
+    desk.press("4", "n nudge");
     desk.press("3", "graph or list");
     desk.press("v", "Board · list");
     desk.clear("v", "Board · list");
@@ -37,6 +39,8 @@ fn the_board_is_turned_zoomed_moved_and_filtered() {
 fn a_task_is_written_and_changed_in_a_form() {
     let mut desk = Desk::full();
     desk.press(ESC, "? help");
+    // The board has the keys after Esc.
+    desk.press("4", "n nudge");
     desk.press("3g", "graph or list");
     desk.press("a", "╭ New task");
     desk.press(ENTER, "a task needs a subject");

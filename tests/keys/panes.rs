@@ -12,6 +12,8 @@ const NEEDS: &str = "a approve";
 fn numbers_tab_and_zoom() {
     let mut desk = Desk::full();
     desk.press(ESC, "? help");
+    // The board has the keys after Esc.
+    desk.press("4", TEAM);
     desk.press("3", BOARD);
     desk.clear("3", "4 Team");
     desk.press("3", "4 Team");
@@ -77,11 +79,11 @@ fn lists_are_filtered() {
     desk.press("5/", "from:NAME");
     desk.press("from:alice which !carol", "Inbox · 1 of ");
     desk.press(ENTER, "Esc clear filter");
-    desk.press(ENTER, "Letter from");
-    desk.clear(ESC, "Letter from");
+    desk.press(ENTER, "Message from");
+    desk.clear(ESC, "Message from");
     desk.clear(ESC, "Inbox · 1 of ");
-    desk.press("/from:zoe", "No letter fits the filter.");
-    desk.clear(ESC, "No letter fits the filter.");
+    desk.press("/from:zoe", "No message fits the filter.");
+    desk.clear(ESC, "No message fits the filter.");
     desk.leave();
 }
 
@@ -109,7 +111,7 @@ fn lists_move_by_rows() {
     desk.press("\r", "not begun");
     desk.clear("q", "not begun");
     // The letters: one of them, its thread, and back to the newest.
-    desk.press("5g\r", "Letter from");
-    desk.clear(ESC, "Letter from");
+    desk.press("5g\r", "Message from");
+    desk.clear(ESC, "Message from");
     desk.leave();
 }

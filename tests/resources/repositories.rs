@@ -106,7 +106,7 @@ impl Place {
     /// The team works in the directory itself, because of `why`.
     fn works_without_worktrees(&self, run: &Ran, why: &str) {
         run.line(&[
-            "Everybody works in the directory itself, without worktrees: ",
+            "All agents work in the project directory, without worktrees: ",
             why,
         ]);
         assert!(

@@ -197,7 +197,7 @@ rules:
     let told = notices(&events);
     assert!(
         told.iter()
-            .any(|t| t.starts_with("Everybody works in the directory itself")),
+            .any(|t| t.starts_with("All agents work in the project directory")),
         "{told:?}"
     );
     let off = repository();

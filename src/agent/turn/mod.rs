@@ -368,7 +368,7 @@ impl Turn {
                 }
             }
             Phase::Running(mut calls) => {
-                calls.close_all("Interrupted by the person before it was done.");
+                calls.close_all("Interrupted by the user before it was done.");
                 self.results = calls.take_results();
             }
         }

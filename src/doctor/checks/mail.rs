@@ -31,7 +31,7 @@ fn judge(waiting: &[Waiting], team: &Team, crew: &Crew, now: Stamp) -> Vec<Findi
                 (1, Some(ago)) => format!(", sent {ago}"),
                 (_, Some(ago)) => format!(", the oldest sent {ago}"),
             };
-            let what = format!("{} for {name}{oldest}", count(inbox.letters, "letter"));
+            let what = format!("{} for {name}{oldest}", count(inbox.letters, "message"));
             let member = team.find(name);
             let is_here = name.is_lead() || member.is_some_and(|m| m.status != MemberStatus::Shutdown);
             if name.is_user() {
@@ -44,7 +44,7 @@ fn judge(waiting: &[Waiting], team: &Team, crew: &Crew, now: Stamp) -> Vec<Findi
                 return Finding::warn(
                     CHECK,
                     format!("{what}, who was never in the team"),
-                    format!("look at .team/inbox/{name}.jsonl; whoever is spawned with that name gets them"),
+                    format!("look at .team/inbox/{name}.jsonl; a teammate spawned with that name gets them"),
                 );
             }
             Finding::warn(
@@ -55,7 +55,7 @@ fn judge(waiting: &[Waiting], team: &Team, crew: &Crew, now: Stamp) -> Vec<Findi
         })
         .collect();
     if found.is_empty() {
-        return vec![Finding::ok(CHECK, "every letter was read")];
+        return vec![Finding::ok(CHECK, "every message was read")];
     }
     found
 }
@@ -95,18 +95,20 @@ mod tests {
         assert_eq!(
             texts(&Crew::None),
             [
-                warn("2 letters for bob, the oldest sent 60 s ago, who is not there"),
-                warn("1 letter for ghost, sent 60 s ago, who was never in the team"),
-                warn("1 letter for lead, sent 60 s ago, who is not there"),
-                warn("3 letters for user, the oldest sent 60 s ago"),
+                warn("2 messages for bob, the oldest sent 60 s ago, who is not there"),
+                warn("1 message for ghost, sent 60 s ago, who was never in the team"),
+                warn("1 message for lead, sent 60 s ago, who is not there"),
+                warn("3 messages for user, the oldest sent 60 s ago"),
             ]
         );
         assert_eq!(
             texts(&Crew::Runs(None))[..3],
             [
-                ok("2 letters for bob, the oldest sent 60 s ago: the crew that runs here delivers"),
-                warn("1 letter for ghost, sent 60 s ago, who was never in the team"),
-                ok("1 letter for lead, sent 60 s ago: the crew that runs here delivers"),
+                ok(
+                    "2 messages for bob, the oldest sent 60 s ago: the crew that runs here delivers"
+                ),
+                warn("1 message for ghost, sent 60 s ago, who was never in the team"),
+                ok("1 message for lead, sent 60 s ago: the crew that runs here delivers"),
             ]
         );
         assert_eq!(judge(&[], &team, &Crew::None, Stamp(1.0)).len(), 1);

@@ -53,7 +53,7 @@ fn judge(facts: &SandboxFacts) -> Finding {
         (Some(missing), _) => Finding::warn(
             CHECK,
             missing,
-            "read what a command does before you allow it, or let crewdeck work where this is to be had",
+            "read what a command does before you allow it, or run crewdeck on a system that has it",
         ),
         (None, version) => {
             let version = version.map_or(String::new(), |n| format!(" {n}"));

@@ -45,7 +45,7 @@ pub enum GraphError {
     Finished(TaskId),
     /// Somebody else's.
     #[error(
-        "task {0} belongs to {1}: only its owner can do that, send {1} a letter or take another task"
+        "task {0} belongs to {1}: only its owner can do that, send {1} a message or take another task"
     )]
     Foreign(TaskId, String),
     /// Somebody was faster.
@@ -68,7 +68,7 @@ pub enum GraphError {
     #[error("task {0} is nobody's: it is on the board already")]
     Unowned(TaskId),
     /// The person has taken it from who wants to complete it.
-    #[error("the person has taken task {0} from you: leave it to whoever claims it next")]
+    #[error("the user has taken task {0} from you: leave it to the next one that claims it")]
     Taken(TaskId),
     /// The claimer lacks tags.
     #[error("task {0} is for agents tagged {1}: take another (task_list shows what is ready)")]

@@ -35,7 +35,6 @@ const NAMES: &[&str] = &[
     "VERSION",
     "FINGERPRINT",
     "PUBLIC",
-    "SESSION",
     "PATH",
 ];
 

@@ -45,6 +45,14 @@ const SECRET_NAMES: &[&str] = &[
     "TOKEN1",
     "dbPassword",
     "AWS_REGION",
+    "VAULT_UNSEAL",
+    "WALLET_MNEMONIC",
+    "WALLET_SEED",
+    "SEED_PHRASE",
+    "HSM_PIN",
+    "ADMIN_OTP",
+    "TOTP",
+    "DEVICE_PASSCODE",
 ];
 
 /// Names whose value tells, with it.
@@ -79,6 +87,9 @@ const SECRET_VALUES: &[(&str, &str)] = &[
     ("MYSTERY", "wJ4lrXUt9FEmI/K7mDeNg/bPx2RfiCYzE5aMp9LeKeY"),
     ("MYSTERY", "k3v9x2m8q1z7w4t6y5r0b3n8c2"),
     ("MYSTERY", "9f86d081884c7d659a2feaa0c55ad015"),
+    // Password managers keep the open vault's key in these.
+    ("BW_SESSION", "wJ4lrXUt9FEmI/K7mDeNg/bPx2RfiCYzE5aMp9LeKeY="),
+    ("OP_SESSION_ada", "q7Xk2Vb9LmT4wZc8RnP1sY6u"),
 ];
 
 /// Names and values that programs need, or that only look like a secret.
@@ -168,6 +179,24 @@ const HARMLESS_VARIABLES: &[(&str, &str)] = &[
     ("LESSOPEN", "| /usr/bin/lesspipe %s"),
     ("PASSENGERS", "4"),
     ("COMPASS", "north"),
+    ("AWS_CA_BUNDLE", "/etc/ssl/certs/corporate.pem"),
+    ("SSL_CERT_FILE", "/etc/ssl/certs/ca-certificates.crt"),
+    ("SSL_CERT_DIR", "/etc/ssl/certs"),
+    ("REQUESTS_CA_BUNDLE", "/etc/ssl/certs/corporate.pem"),
+    ("NODE_EXTRA_CA_CERTS", "/etc/ssl/certs/corporate.pem"),
+    ("CURL_CA_BUNDLE", "/etc/ssl/certs/corporate.pem"),
+    ("GIT_SSL_CAINFO", "/etc/ssl/certs/corporate.pem"),
+    ("CARGO_HTTP_CAINFO", "/etc/ssl/certs/corporate.pem"),
+    // Builds and tests are seeded with numbers and files, boards have pins.
+    ("PYTHONHASHSEED", "0"),
+    ("PYTHONHASHSEED", "random"),
+    ("RANDOM_SEED", "42"),
+    ("TEST_SEED", "0xDEADBEEF"),
+    ("SEED", "-17"),
+    ("DB_SEED", "db/seeds.sql"),
+    ("LED_PIN", "13"),
+    ("DESKTOP_SESSION", "gnome"),
+    ("SESSION_MANAGER", "local/host:@/tmp/.ICE-unix/1234"),
 ];
 
 #[test]

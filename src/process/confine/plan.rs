@@ -115,8 +115,9 @@ pub enum Mount {
     History(PrivateHistory),
     /// A socket, or a folder of sockets, that is not there.
     Hidden(PathBuf),
-    /// Shared memory that is not that of others, and bounded.
-    SharedMemory,
+    /// Shared memory that is not that of others, and bounded. Of what lies there only these paths are seen, with what was
+    /// mounted on them.
+    SharedMemory(Vec<PathBuf>),
     /// Terminals that are not those of others.
     Terminals,
 }
@@ -156,7 +157,13 @@ pub fn plan(facts: &Facts) -> Plan {
         let own = facts.common_git.iter().map(|git| git.join("hooks"));
         is_writable(hooks, &plan) && !own.into_iter().any(|own| hooks.starts_with(own))
     });
-    plan.view.push(Mount::SharedMemory);
+    let git = [&facts.own_git, &facts.common_git].into_iter().flatten();
+    let known = [root, workdir].into_iter().chain(git);
+    // Temporary files in shared memory itself are the command's own, as it is.
+    let others = facts.temp.iter().chain(&facts.write);
+    let others = others.filter(|path| *path != Path::new("/dev/shm"));
+    let kept = known.chain(others).cloned().collect();
+    plan.view.push(Mount::SharedMemory(kept));
     plan.view.push(Mount::Terminals);
     plan.writable_in_view
         .extend(TERMINALS.iter().map(PathBuf::from));
@@ -253,7 +260,7 @@ mod tests {
             Mount::GitFolder(path, Some(_)) => format!("p {}", text(path)),
             Mount::History(private) => format!("h {}", text(&private.common)),
             Mount::Hidden(path) => format!("x {}", text(path)),
-            Mount::SharedMemory => "m memory".into(),
+            Mount::SharedMemory(_) => "m memory".into(),
             Mount::Terminals => "t terminals".into(),
         });
         (places.map(text).collect(), view.collect())

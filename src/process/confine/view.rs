@@ -71,7 +71,7 @@ pub fn make(steps: &[Mount], network: NetworkReach) -> Result<(), String> {
             Mount::GitFolder(path, private) => (path.as_path(), git_folder(path, private.as_ref())),
             Mount::History(private) => (private.common.as_path(), history(private)),
             Mount::Hidden(path) => (path.as_path(), hide(path)),
-            Mount::SharedMemory => (Path::new(SHARED_MEMORY), shared_memory()),
+            Mount::SharedMemory(kept) => (Path::new(SHARED_MEMORY), shared_memory(kept)),
             Mount::Terminals => (Path::new(TERMINALS), terminals()),
         };
         done.map_err(|e| format!("{} cannot be mounted: {e}", path.display()))?;
@@ -215,19 +215,33 @@ fn hide(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Shared memory of the command's own, which is gone after it.
-fn shared_memory() -> io::Result<()> {
-    let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    match mount(
-        "crewdeck",
-        SHARED_MEMORY,
-        "tmpfs",
-        flags,
-        c"size=25%,mode=1777",
-    ) {
-        Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
-        done => Ok(done?),
+/// Shared memory of the command's own, which is gone after it. What of `kept` lies in the system's is mounted there as it
+/// was; where all of it is kept, it stays the system's.
+fn shared_memory(kept: &[PathBuf]) -> io::Result<()> {
+    let Ok(shared) = fs::canonicalize(SHARED_MEMORY) else {
+        return Ok(()); // there is none
+    };
+    let mut kept: Vec<&PathBuf> = kept.iter().filter(|p| p.starts_with(&shared)).collect();
+    kept.sort();
+    // What lies within another comes along with it.
+    kept.dedup_by(|inner, outer| inner.starts_with(outer.as_path()));
+    if kept.iter().any(|path| **path == shared) {
+        return Ok(());
     }
+    let mut open = Vec::new();
+    for path in kept {
+        match Entry::open(path.clone(), path) {
+            Ok(entry) => open.push(entry),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => return Err(e),
+        }
+    }
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    match mount("crewdeck", &shared, "tmpfs", flags, c"size=25%,mode=1777") {
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
+        done => done?,
+    }
+    open.iter().try_for_each(Entry::put_back)
 }
 
 /// Puts a set of terminals, in which there is none yet, in the place of all others.
@@ -307,8 +321,9 @@ fn is_one_of(name: &Path, names: &[&str]) -> bool {
     names.iter().any(|one| name == Path::new(one))
 }
 
-/// Something that lies in a git folder, held open.
+/// Something that is covered and mounted anew, held open.
 struct Entry {
+    /// In its folder, or the whole path.
     name: PathBuf,
     open: OwnedFd,
     kind: FileType,
@@ -346,6 +361,18 @@ impl Entry {
         let open = rustix::fs::open(path, flags, Mode::empty())?;
         let kind = FileType::from_raw_mode(fstat(&open)?.st_mode);
         Ok(Entry { name, open, kind })
+    }
+
+    /// Mounts it where it was, with all that is mounted in it: an empty folder lies over that place now.
+    fn put_back(&self) -> io::Result<()> {
+        if self.kind.is_dir() {
+            fs::create_dir_all(&self.name)?;
+        } else if let Some(folder) = self.name.parent() {
+            fs::create_dir_all(folder)?;
+            fs::write(&self.name, "")?;
+        }
+        let source = PathBuf::from(format!("/proc/self/fd/{}", self.open.as_raw_fd()));
+        Ok(mount_bind_recursive(&source, &self.name)?)
     }
 
     fn put_into(&self, dir: &Path, is_private: bool) -> io::Result<()> {

@@ -24,7 +24,7 @@ pub fn help(file: &[Line<'_>], variants: &[Variant]) -> String {
         .first()
         .filter(|v| clean::pieces(&v.old).len() > 1)
         .map_or("", |_| {
-            " Lines such as ... are understood only where new_text has the same ones and each part around them is found."
+            " A line such as ... stands for left-out lines only if new_text has the same one and the text before and after it is found."
         });
     let near = variants.iter().rev().find_map(|variant| {
         let old = lines::pattern(&variant.old);
@@ -36,11 +36,13 @@ pub fn help(file: &[Line<'_>], variants: &[Variant]) -> String {
                 .map(|at| format!("{:>5} | {}", at + 1, clip(file[at].text, WIDTH_MAX)))
                 .collect();
             format!(
-                "Copy the text from the file, without the line numbers.{left_out} The nearest lines are:\n{}",
+                "Copy the text from the file, without the line numbers.{left_out} The most similar lines:\n{}",
                 shown.join("\n")
             )
         }
-        None => format!("No line of the file is like it: read it with read_file first.{left_out}"),
+        None => {
+            format!("No line of the file is similar: read the file with read_file first.{left_out}")
+        }
     }
 }
 

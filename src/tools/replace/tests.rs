@@ -115,7 +115,7 @@ fn what_could_hit_the_wrong_place_is_refused() {
     let already = refused(PY, "x  =  1", "x = 1");
     assert!(already.contains("already"), "{already}");
     let dots = refused(JS, "function a() {\n  ...\n}", "x");
-    assert!(dots.contains("Lines such as ..."), "{dots}");
+    assert!(dots.contains("A line such as ..."), "{dots}");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_refusal_shows_the_nearest_lines_within_bounds() {
     assert!(text.contains("    6 |     def g(self):"), "{text}");
     assert!(text.contains("    7 |         return 2"), "{text}");
     let text = refused(PY, "import os, sys, re, json", "x");
-    assert!(text.contains("No line of the file is like it"), "{text}");
+    assert!(text.contains("No line of the file is similar"), "{text}");
 
     let line = |end: &str| format!("let table = [{}{end}", "1, ".repeat(100_000));
     let text = refused(&line("2]"), &line("3]"), "x");

@@ -46,7 +46,7 @@ pub fn why_not(state: &UiState, task: &Task, hand: Hand) -> Option<String> {
         Hand::Release if owner(task).is_none() => {
             let owner = one_line(&task.owner);
             return Some(format!(
-                "{id} belongs to {owner}, who is no member here: whoever gave it that owner releases it."
+                "{id} belongs to {owner}, who is not on this team: release it with the program that claimed it."
             ));
         }
         Hand::Release => Ok(()),

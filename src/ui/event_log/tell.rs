@@ -198,10 +198,14 @@ fn letter_moved(state: &UiState, letter: &Letter, step: LetterStep) -> Vec<Told>
         let words = format!("{from} → {to}: {}", sentence::letter(letter));
         out.push(told(words));
     }
+    let whose = match from.as_str() {
+        "you" => "your".into(),
+        other => format!("{other}'s"),
+    };
     match step {
         LetterStep::Sent => {}
-        LetterStep::Delivered => out.push(told(format!("{to} was given the letter of {from}"))),
-        LetterStep::ActedOn => out.push(told(format!("{to} acted on the letter of {from}"))),
+        LetterStep::Delivered => out.push(told(format!("{to} received {whose} message"))),
+        LetterStep::ActedOn => out.push(told(format!("{to} acted on {whose} message"))),
     }
     out
 }

@@ -13,7 +13,7 @@ use crate::ui::popup::{CommentStage, Popup, Question};
 use crate::ui::state::UiState;
 use crate::ui::state::pane::{Focus, Pane};
 use crate::ui::state::rows;
-use crate::ui::textual::width;
+use crate::ui::textual::{fit, width, wrap};
 
 /// A part of a line, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,24 +66,41 @@ pub fn place<T>(row: Rect, parts: impl IntoIterator<Item = (usize, T)>) -> Vec<P
     out
 }
 
-/// The columns of the message that stands before the hints: what it needs, and what leaves room for those that always
-/// have their place; none where it would be cut to a few letters.
-pub fn message_room(state: &UiState, row: Rect) -> u16 {
+/// The status message in the rows at the bottom: what stands above the hints, where it is too long for its place before
+/// them, and what stands before them. Those hints that are always there, and those of a question, keep their place.
+pub fn message(state: &UiState, row: Rect) -> (String, String) {
     let Some(flash) = &state.flash else {
-        return 0;
+        return (String::new(), String::new());
     };
     let kept = hints(state)
         .into_iter()
         .filter(|h| is_kept(h) || answers(state, h));
     let kept: usize = kept.map(|h| wide(&h)).sum();
-    let needed = width(&flash.text) + MESSAGE_MARGIN;
-    let room = needed.min(usize::from(row.width).saturating_sub(kept));
-    let room = if room < needed && room < MESSAGE_LEAST {
-        0
-    } else {
-        room
-    };
-    u16::try_from(room).unwrap_or(row.width)
+    let columns = usize::from(row.width).saturating_sub(MESSAGE_MARGIN);
+    let room = columns.saturating_sub(kept);
+    if width(&flash.text) <= room {
+        return (String::new(), flash.text.clone());
+    }
+    if state.replay.is_some() {
+        // The line above is that of the player.
+        let before = (room >= MESSAGE_LEAST).then(|| fit(&flash.text, room));
+        return (String::new(), before.unwrap_or_default());
+    }
+    let mut lines = wrap(&flash.text, columns).into_iter();
+    let above = lines.next().unwrap_or_default();
+    let rest = lines.collect::<Vec<_>>().join(" ");
+    if room < MESSAGE_LEAST {
+        return (fit(&flash.text, columns), String::new());
+    }
+    (above, fit(&rest, room))
+}
+
+/// The columns of the message that stands before the hints.
+fn message_room(state: &UiState, row: Rect) -> u16 {
+    match message(state, row) {
+        (_, before) if before.is_empty() => 0,
+        (_, before) => u16::try_from(width(&before) + MESSAGE_MARGIN).unwrap_or(row.width),
+    }
 }
 
 fn wide(hint: &Hint) -> usize {
@@ -192,7 +209,9 @@ fn tab_count(state: &UiState, pane: Pane) -> String {
         Pane::Team if !state.team.members.is_empty() => {
             format!(" {}", state.team.present().count())
         }
-        Pane::Inbox if state.letters.unread() > 0 => format!(" {}", state.letters.unread()),
+        Pane::Inbox if state.letters.unread(&state.team) > 0 => {
+            format!(" {}", state.letters.unread(&state.team))
+        }
         Pane::Todo => rows::todo_progress(state).map_or_else(String::new, |p| format!(" {p}")),
         Pane::Lead | Pane::Board | Pane::Team | Pane::Inbox | Pane::Needs => String::new(),
     }

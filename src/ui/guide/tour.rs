@@ -3,6 +3,7 @@
 use crate::domain::ids::Name;
 use crate::domain::request::{Decider, Request, RequestKind};
 use crate::domain::task::{Task, TaskStatus};
+use crate::domain::team::Activity;
 use crate::domain::text::clip;
 use crate::ui::board;
 use crate::ui::guide::first;
@@ -73,20 +74,29 @@ pub fn line(state: &UiState) -> Option<String> {
     }
     if !state.shown.is_lead() {
         let name = name(state.shown.as_str());
+        let who = if is_live(state, &state.shown) {
+            format!("This is {name}, live.")
+        } else if state.shown.parent().is_some() {
+            format!("{name} has ended.")
+        } else {
+            format!("{name} has shut down.")
+        };
         let back = key(Context::Panes, Action::Back);
         return Some(match state.focus {
-            Focus::Composer => {
-                format!("This is {name}, live. {back} twice goes back to the lead")
-            }
-            Focus::Pane(_) => format!("This is {name}, live. {back} goes back to the lead"),
+            Focus::Composer => format!("{who} {back} twice goes back to the lead"),
+            Focus::Pane(_) => format!("{who} {back} goes back to the lead"),
         });
     }
     Some(match state.focus {
         Focus::Pane(Pane::Board) => at_the_board(state),
-        Focus::Pane(Pane::Team) if rows::selected_member(state).is_some() => {
-            let open = key(Context::In(Pane::Team), Action::Open);
-            format!("{open} opens the live transcript of the selected agent")
-        }
+        Focus::Pane(Pane::Team) => match rows::selected_member(state) {
+            Some((_, member)) => {
+                let open = key(Context::In(Pane::Team), Action::Open);
+                let live = if is_live(state, &member) { "live " } else { "" };
+                format!("{open} opens the {live}transcript of the selected agent")
+            }
+            None => stage(state),
+        },
         Focus::Pane(pane @ Pane::Inbox) if !state.letters.is_empty() => format!(
             "{} and {} choose a message, {} reads it",
             key(Context::Panes, Action::Move(Scroll::LineUp)),
@@ -95,6 +105,11 @@ pub fn line(state: &UiState) -> Option<String> {
         ),
         Focus::Pane(_) | Focus::Composer => stage(state),
     })
+}
+
+/// Whether more can come into the transcript of `agent`.
+fn is_live(state: &UiState, agent: &Name) -> bool {
+    state.activity(agent) != Activity::Gone
 }
 
 /// What the keys of the board do with the selected task.
@@ -229,7 +244,7 @@ fn stage(state: &UiState) -> String {
     if done == all {
         return all_done(state, &go(Pane::Board), is_lead_busy);
     }
-    if done < SOME_DONE {
+    if done < SOME_DONE && state.team.present().next().is_some() {
         return format!("{}, then {open}: watch a teammate, live", go(Pane::Team));
     }
     if state.letters.len() > 1 && done > SOME_DONE * 2 {
@@ -263,12 +278,12 @@ fn all_done(state: &UiState, board: &str, is_lead_busy: bool) -> String {
     };
     let help = state.keymap.key(Context::Everywhere, Action::Help);
     let whole = format!(
-        "That was all. Look around, {help} has the keys; then {quit}, and crewdeck in a project of your own"
+        "The demo is over. Look around ({help} lists the keys), or leave with {quit} and run crewdeck in your own project"
     );
     if width(&whole) <= room(state) {
         return whole;
     }
-    format!("Now yours: {quit}, then crewdeck in your own project")
+    format!("Next: {quit}, then run crewdeck in your own project")
 }
 
 fn name(text: &str) -> String {

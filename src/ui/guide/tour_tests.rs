@@ -87,6 +87,15 @@ fn at_rest() -> EventKind {
     EventKind::TeamChanged { team: team.into() }
 }
 
+/// Every teammate has shut down.
+fn all_gone() -> EventKind {
+    let mut team = team();
+    for member in &mut team.members {
+        member.status = MemberStatus::Shutdown;
+    }
+    EventKind::TeamChanged { team: team.into() }
+}
+
 fn two_letters() -> Vec<EventKind> {
     let moved = |id| EventKind::LetterMoved {
         letter: letter(id, LetterKind::Message, "alice", "bob", "hello"),

@@ -143,13 +143,13 @@ pub fn tips() -> Vec<Tip> {
         tip(
             with(branches(&[]), vec![idle_lead(), at_rest()]),
             "",
-            "Now yours: /quit, then crewdeck in your own project",
+            "Next: /quit, then run crewdeck in your own project",
         )
         .does("\"/quit\" enter", |_, done| done == [Do::Quit]),
         tip(
             with(branches(&[]), vec![idle_lead(), at_rest()]),
             "esc",
-            "Now yours: q, then crewdeck in your own project",
+            "Next: q, then run crewdeck in your own project",
         )
         .does("q", |_, done| done == [Do::Quit]),
         // What waits for the user.
@@ -240,6 +240,33 @@ pub fn tips() -> Vec<Tip> {
             without_conflict(0),
             "alt+4 enter i",
             "This is alice, live. Esc twice goes back to the lead",
+        )
+        .does("esc esc", at_lead),
+        // Nobody is left to watch.
+        tip(
+            with(without_conflict(0), vec![all_gone()]),
+            "alt+4",
+            "Enter opens the transcript of the selected agent",
+        )
+        .does("enter", at_teammate),
+        tip(
+            with(without_conflict(0), vec![all_gone()]),
+            "",
+            "Alt+3, then v: the board as graph or list",
+        )
+        .does("alt+3 v", |state, _| {
+            state.board_shape != board::Shape::default()
+        }),
+        tip(
+            with(without_conflict(0), vec![all_gone()]),
+            "alt+4 enter",
+            "alice has shut down. Esc goes back to the lead",
+        )
+        .does("esc", at_lead),
+        tip(
+            with(without_conflict(0), vec![all_gone()]),
+            "alt+4 enter i",
+            "alice has shut down. Esc twice goes back to the lead",
         )
         .does("esc esc", at_lead),
         // Over a popup.

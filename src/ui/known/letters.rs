@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::domain::mail::Letter;
+use crate::domain::mail::{Letter, LetterKind};
+use crate::domain::team::{MemberStatus, Team};
 use crate::domain::text::head_and_tail;
 use crate::protocol::event::LetterStep;
 use crate::ui::board::Slot;
@@ -25,6 +26,47 @@ pub struct Traced {
     pub letter: Letter,
     /// The step.
     pub step: LetterStep,
+}
+
+/// How far a message got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// So far, and it may get further.
+    At(LetterStep),
+    /// Its recipient has left without reading it.
+    Unread,
+}
+
+impl Traced {
+    /// How far it got. A recipient that has left reads no more; one that was asked to shut down and did has done what the
+    /// message said.
+    pub fn progress(&self, team: &Team) -> Progress {
+        let has_left = team.members.iter().any(|member| {
+            let is_it = member.name.as_str().eq_ignore_ascii_case(&self.letter.to);
+            is_it && member.status == MemberStatus::Shutdown
+        });
+        match self.step {
+            LetterStep::Sent if has_left => Progress::Unread,
+            LetterStep::Delivered
+                if has_left && self.letter.kind == LetterKind::ShutdownRequest =>
+            {
+                Progress::At(LetterStep::ActedOn)
+            }
+            step => Progress::At(step),
+        }
+    }
+}
+
+impl Progress {
+    /// The same as a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Progress::Unread => "not read",
+            Progress::At(LetterStep::Sent) => "sent",
+            Progress::At(LetterStep::Delivered) => "delivered",
+            Progress::At(LetterStep::ActedOn) => "acted on",
+        }
+    }
 }
 
 /// The newest letters, the oldest first.
@@ -121,10 +163,10 @@ impl LetterLog {
         (at < self.letters.len()).then_some(at)
     }
 
-    /// How many letters have not been read by their recipient.
-    pub fn unread(&self) -> usize {
-        let sent = |t: &&Traced| t.step == LetterStep::Sent;
-        self.letters.iter().filter(sent).count()
+    /// How many messages wait for a recipient of the team that has not left.
+    pub fn unread(&self, team: &Team) -> usize {
+        let waits = |t: &&Traced| t.progress(team) == Progress::At(LetterStep::Sent);
+        self.letters.iter().filter(waits).count()
     }
 }
 
@@ -145,7 +187,6 @@ fn rank(step: LetterStep) -> u8 {
 mod tests {
     use super::*;
     use crate::domain::ids::{LetterId, Name};
-    use crate::domain::mail::LetterKind;
     use crate::domain::stamp::Stamp;
 
     fn letter(id: &str) -> Letter {

@@ -102,7 +102,19 @@ fn brief(request: &Request) -> String {
     }
 }
 
+/// The sentence and what was written, which may begin with the sentence itself.
 fn with(sentence: &str, words: &str) -> String {
+    let words = match words.get(..sentence.len()) {
+        Some(start) if start.eq_ignore_ascii_case(sentence) => {
+            let behind = &words[sentence.len()..];
+            if behind.starts_with(|c: char| c.is_alphanumeric()) {
+                words
+            } else {
+                behind.trim_start_matches([':', '.', ' '])
+            }
+        }
+        Some(_) | None => words,
+    };
     if words.is_empty() {
         sentence.into()
     } else {
@@ -203,6 +215,18 @@ mod tests {
             (
                 r#"{"type":"shutdown_request","from":"a","content":""}"#,
                 "please shut down",
+            ),
+            (
+                r#"{"type":"shutdown_request","from":"a","content":"Please shut down: finish first."}"#,
+                "please shut down: finish first.",
+            ),
+            (
+                r#"{"type":"plan_response","from":"a","content":"Plan approved","approve":true}"#,
+                "plan approved",
+            ),
+            (
+                r#"{"type":"shutdown_request","from":"a","content":"Please shut downstream jobs"}"#,
+                "please shut down: Please shut downstream jobs",
             ),
             (
                 r#"{"type":"shutdown_response","from":"a","content":"busy","approve":false}"#,

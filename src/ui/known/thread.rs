@@ -4,12 +4,11 @@ use ratatui::text::{Line, Span};
 
 use crate::domain::text::one_line;
 use crate::protocol::event::LetterStep;
-use crate::ui::known::letters::Traced;
+use crate::ui::known::letters::{Progress, Traced};
 use crate::ui::known::sentence;
 use crate::ui::look;
 use crate::ui::state::UiState;
 use crate::ui::state::ages::Aging;
-use crate::ui::state::rows;
 use crate::ui::textual::{age, clock_to_the_second, fit, width as columns, wrap};
 use crate::ui::theme::Theme;
 
@@ -28,8 +27,8 @@ pub struct Thread {
 pub fn title(state: &UiState, traced: &Traced) -> String {
     let (from, to) = (one_line(&traced.letter.from), one_line(&traced.letter.to));
     match state.letters.thread(traced).count() {
-        0 | 1 => format!("Letter from {from} to {to}"),
-        n => format!("Letters between {from} and {to} ({n})"),
+        0 | 1 => format!("Message from {from} to {to}"),
+        n => format!("Messages between {from} and {to} ({n})"),
     }
 }
 
@@ -39,7 +38,9 @@ pub(in crate::ui) fn ages(state: &UiState, number: u64) -> Vec<Aging> {
         return Vec::new();
     };
     let (_, shown) = around(state, traced);
-    let waiting = shown.into_iter().filter(|t| t.step == LetterStep::Sent);
+    let waiting = shown
+        .into_iter()
+        .filter(|t| t.progress(&state.team) == Progress::At(LetterStep::Sent));
     waiting
         .map(|t| Aging::at_once(t.letter.timestamp))
         .collect()
@@ -67,7 +68,7 @@ pub fn lay_out(state: &UiState, traced: &Traced, width: usize, theme: &Theme) ->
         opened: 0,
     };
     let missing = |count: usize, which: &str| {
-        let words = format!("{count} {which} letters of them are not shown here.");
+        let words = format!("{count} {which} messages are not shown here.");
         Line::styled(words, theme.dim)
     };
     if older > 0 {
@@ -112,15 +113,15 @@ fn one(
     theme: &Theme,
 ) -> Vec<Line<'static>> {
     let letter = &traced.letter;
-    let (shape, style) = look::step(traced.step, theme);
-    let step = match traced.step {
-        LetterStep::Sent if letter.timestamp.0 > 0.0 => {
+    let progress = traced.progress(&state.team);
+    let (shape, style) = look::progress(progress, theme);
+    let step = match progress {
+        Progress::At(LetterStep::Sent) if letter.timestamp.0 > 0.0 => {
             let passed = state.now.since(letter.timestamp);
             format!("{shape} not read yet, for {}", age(passed))
         }
-        LetterStep::Sent | LetterStep::Delivered | LetterStep::ActedOn => {
-            format!("{shape} {}", rows::step_word(traced.step))
-        }
+        Progress::Unread => format!("{shape} not read: {} has left", one_line(&letter.to)),
+        Progress::At(_) => format!("{shape} {}", progress.word()),
     };
     let mark = match opened {
         Opened::Yes => "› ",

@@ -171,9 +171,9 @@ fn release(state: &UiState, id: TaskId, from: &Name) -> String {
         return String::new();
     };
     let told = if from.is_lead() {
-        format!("{from} is told by a letter and does not choose it again.")
+        format!("{from} gets a message and does not choose it again.")
     } else {
-        format!("{from} is stopped, told by a letter, and does not choose it again.")
+        format!("{from} is stopped, gets a message, and does not choose it again.")
     };
     let tree = match task.worktree.as_str() {
         "" => String::new(),

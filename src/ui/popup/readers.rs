@@ -217,7 +217,7 @@ pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec
         }
         Text::Letter(number) => match state.letters.get(*number) {
             Some(traced) => thread::lay_out(state, traced, width, theme).lines,
-            None => vec![plain("This letter is too old to be kept here.", theme.dim)],
+            None => vec![plain("This message is too old to be kept here.", theme.dim)],
         },
         Text::Problems => problems::lines(state, width, theme),
         Text::Skills => skills::lines(&state.skills, width, theme),

@@ -44,8 +44,8 @@ pub fn problems(state: &UiState) -> Vec<Problem> {
     let told = unread(state).into_iter();
     told.filter_map(|(to, count, since)| {
         let letters = match count {
-            1 => "1 letter".to_string(),
-            n => format!("{n} letters"),
+            1 => "1 message".to_string(),
+            n => format!("{n} messages"),
         };
         let passed = state.now.since(since);
         if !is_here(&to, &present) {

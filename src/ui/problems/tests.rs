@@ -48,7 +48,7 @@ fn whatever_is_in_the_way_is_told_with_its_cause() {
             (Weight::Stuck, "alice is stalled: thinking for 6m".into()),
             (
                 Weight::Stuck,
-                "carol has not read 1 letter, the first one for 6m".into()
+                "carol has not read 1 message, the first one for 6m".into()
             ),
         ]
     );
@@ -203,10 +203,10 @@ fn letters_that_nobody_reads_are_told() {
             sent("4", "user", LetterStep::Sent),
         ],
     );
-    let dave = "1 letter for dave: nobody reads what is sent to dave, who is not here";
+    let dave = "1 message for dave: nobody reads what is sent to dave, who is not here";
     assert_eq!(told(&state), [(Weight::Stuck, dave.into())]);
     wait(&mut state, 400);
-    let alice = "alice has not read 2 letters, the first one for 6m";
+    let alice = "alice has not read 2 messages, the first one for 6m";
     let expected = [(Weight::Stuck, alice.into()), (Weight::Stuck, dave.into())];
     assert_eq!(told(&state), expected);
     let read = ["1", "2"].map(|id| sent(id, "alice", LetterStep::Delivered));

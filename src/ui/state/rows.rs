@@ -11,7 +11,6 @@ use crate::domain::rule::Scope;
 use crate::domain::team::{Member, MemberStatus};
 use crate::domain::text::one_line;
 use crate::domain::todo::{TodoItem, TodoStatus};
-use crate::protocol::event::LetterStep;
 use crate::ui::board;
 use crate::ui::keymap::{Action, Bound, Context};
 use crate::ui::known::letters::Traced;
@@ -205,15 +204,6 @@ pub fn selected_request(state: &UiState) -> Option<(usize, &Request)> {
         .and_then(|id| state.requests.place(id))
         .unwrap_or(0);
     state.requests.at(at).map(|r| (at, r))
-}
-
-/// What a letter went through, as a word.
-pub fn step_word(step: LetterStep) -> &'static str {
-    match step {
-        LetterStep::Sent => "sent",
-        LetterStep::Delivered => "delivered",
-        LetterStep::ActedOn => "acted on",
-    }
 }
 
 /// A row of a picker.

@@ -69,10 +69,10 @@ impl Seat {
         let texts: Vec<String> = match self {
             Seat::Crew | Seat::Starting | Seat::Taking => return None,
             Seat::Viewer(_) => own(&[
-                "Here you can answer, write letters, change the board and merge, not stop agents or choose models. When that process ends, this window takes over",
-                "Here you can answer, write letters, change the board, merge; not stop agents. When that process ends, this window takes over",
+                "Here you can answer, write messages, change the board and merge, not stop agents or choose models. When that process ends, this window takes over",
+                "Here you can answer, write messages, change the board, merge; not stop agents. When that process ends, this window takes over",
                 "You can answer, write, merge, not stop agents; takes over when that process ends",
-                "You can answer, write letters, merge; not stop agents",
+                "You can answer, write messages, merge; not stop agents",
                 "You can answer, write and merge",
             ]),
             Seat::Taken(Some(id)) => vec![
@@ -86,7 +86,7 @@ impl Seat {
                 own(&["The crew runs in this window now", "The crew runs here now"])
             }
             Seat::Left => own(&[
-                "Here you can read, write letters, change the board and merge. To go on with the crew, quit and start crewdeck --resume",
+                "Here you can read, write messages, change the board and merge. To go on with the crew, quit and start crewdeck --resume",
                 "To go on with the crew: quit, then crewdeck --resume",
                 "To go on: crewdeck --resume",
             ]),

@@ -96,7 +96,7 @@ fn its_keys_select_filter_and_close() {
     assert!(!view(&state).has_filter());
     press(&mut state, "/ \"who:alice kind:mail\"");
     assert_eq!(view(&state).searching, Searching::Typing);
-    assert_eq!(selected(&state), "bob was given the letter of alice");
+    assert_eq!(selected(&state), "bob received alice's message");
     press(&mut state, "enter");
     assert_eq!(state.contexts(), [Context::EventLog, Context::Everywhere]);
     assert!(

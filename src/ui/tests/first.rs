@@ -10,7 +10,7 @@ use crate::ui::fixture::{self, picture, press, started, tell};
 use crate::ui::guide::first::{Offer, Weight};
 use crate::ui::keymap::Action;
 use crate::ui::state::pane::Focus;
-use crate::ui::{Do, Msg, SETTLE, UiState, keys, update};
+use crate::ui::{Do, Msg, SETTLE, Seat, UiState, keys, update};
 
 #[test]
 fn the_first_page_does_what_it_offers_and_nothing_else() {
@@ -21,6 +21,20 @@ fn the_first_page_does_what_it_offers_and_nothing_else() {
     assert_eq!(press(&mut state, "d"), [Do::StartDemo]);
     assert_eq!(press(&mut state, "r"), [Do::LookAgain]);
     assert_eq!(press(&mut state, "q"), [Do::Quit]);
+}
+
+#[test]
+fn behind_a_page_without_a_crew_the_board_is_not_being_read() {
+    let mut state = fixture::blank(160, 45);
+    state.sit(Seat::Starting);
+    assert!(picture(&state).contains("The board is being read"));
+    state.show_first(fixture::first_page(Weight::Missing));
+    let text = picture(&state);
+    assert!(!text.contains("being read"), "{text}");
+    assert!(
+        text.contains("The board is shown once the crew starts"),
+        "{text}"
+    );
 }
 
 #[test]

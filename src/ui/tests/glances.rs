@@ -110,7 +110,7 @@ fn title(state: &UiState) -> String {
         "╭ Task #3 ",
         "╭ Request 1 ",
         "╭ Request 2 ",
-        "╭ Letter",
+        "╭ Message",
     ];
     let found = words.iter().filter(|w| screen.contains(**w));
     found.copied().collect()

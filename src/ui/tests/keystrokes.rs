@@ -305,7 +305,7 @@ fn popups_take_the_keys_and_give_them_back() {
     for (keys, text) in [
         ("esc 3 enter", "Task #2"),
         ("esc 3 j enter", "Task #3"),
-        ("esc 5 enter", "Letter from lead to carol"),
+        ("esc 5 enter", "Message from lead to carol"),
         ("esc @", "Event log"),
         ("esc S", "There are no skills yet."),
         ("\"/skills\" enter", "There are no skills yet."),

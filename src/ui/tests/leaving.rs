@@ -123,7 +123,7 @@ fn a_message_leaves_the_question_its_keys() {
         assert!(before.starts_with(own), "{before}");
         state.say(Level::Info, "words ".repeat(30));
         let after = line(&state);
-        assert!(after.starts_with("· words"), "{after}");
+        assert!(after.starts_with("words words"), "{after}");
         assert!(after.contains(&format!("  {own}")), "{after}");
     }
 }

@@ -68,6 +68,63 @@ fn a_permission_with_its_middle_cut_is_approved_by_a_second_press() {
     assert_eq!(press(&mut state, "a"), [yes]);
 }
 
+/// A permission with a comment that is folded, selected in a window of `width` columns.
+fn folded(width: u16) -> (UiState, Request) {
+    let mut asked = permission("r1");
+    asked.body = format!("bash\n$ echo hello # {}\nrm -rf gone", "x".repeat(3000));
+    (waiting(width, 30, vec![asked.clone()]), asked)
+}
+
+#[test]
+fn a_double_press_keeps_the_notice_of_what_is_folded() {
+    let (mut state, asked) = folded(100);
+    press(&mut state, "alt+w end");
+    let key = crate::ui::keys::parse("a").unwrap();
+    let now = state.now;
+    for after in [0.0, 0.1] {
+        let at = crate::domain::stamp::Stamp(now.0 + after);
+        assert_eq!(update(&mut state, Msg::Key(key, at)), []);
+        let text = picture(&state);
+        assert!(text.contains("of comments are folded"), "{text}");
+        assert!(!text.contains("request from"), "{text}");
+    }
+    let yes = decision(&asked, Verdict::Approve, "");
+    assert_eq!(press(&mut state, "a"), [yes]);
+    // The notice asked for that press.
+    let text = picture(&state);
+    assert!(!text.contains("of comments are folded"), "{text}");
+}
+
+#[test]
+fn a_double_press_keeps_the_notice_of_a_request_out_of_view() {
+    let asked = ["r1", "r2"].map(permission);
+    let mut state = waiting(100, 30, asked.to_vec());
+    press(&mut state, "alt+w c \"yes\" enter");
+    state.selected.request = Some(RequestId("r2".into()));
+    let key = crate::ui::keys::parse("a").unwrap();
+    let now = state.now;
+    for after in [0.0, 0.1] {
+        let at = crate::domain::stamp::Stamp(now.0 + after);
+        assert_eq!(update(&mut state, Msg::Key(key, at)), []);
+        let text = picture(&state);
+        assert!(text.contains("was not in view"), "{text}");
+    }
+}
+
+#[test]
+fn a_message_too_long_for_the_last_line_is_wrapped() {
+    let (mut state, _) = folded(80);
+    press(&mut state, "alt+w end a");
+    let text = picture(&state);
+    let mut rows = text.lines().rev();
+    let last = rows.next().unwrap_or_default();
+    assert!(last.contains("   them.   a approve"), "{text}");
+    assert!(last.contains("? help"), "{text}");
+    let above = rows.next().unwrap_or_default();
+    let said = "▲ 2922 characters of comments are folded: a again approves without reading ";
+    assert!(above.contains(said), "{text}");
+}
+
 #[test]
 fn a_permission_that_is_not_selected_does_not_count_as_read() {
     let asked = ["r1", "r2"].map(|id| {

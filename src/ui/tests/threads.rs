@@ -66,8 +66,8 @@ fn a_long_thread_opens_at_its_letter_and_scrolls_to_both_ends() {
     press(&mut state, "esc 5 k enter");
     let shown = |state: &UiState, words: &str| picture(state).contains(words);
     assert!(
-        shown(&state, "Letters between bob and alice (61)")
-            || shown(&state, "Letters between alice and bob (61)"),
+        shown(&state, "Messages between bob and alice (61)")
+            || shown(&state, "Messages between alice and bob (61)"),
         "{}",
         picture(&state)
     );
@@ -90,7 +90,7 @@ fn of_a_very_long_thread_those_around_the_opened_one_are_shown_and_the_cut_says_
     };
     let lines = crate::ui::popup::readers::lines(&state, reader, 80, &Theme::default());
     let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
-    assert_eq!(text[0], "61 older letters of them are not shown here.");
+    assert_eq!(text[0], "61 older messages are not shown here.");
     assert!(text.last().unwrap().contains("letter number 159"));
 }
 
@@ -110,4 +110,39 @@ fn a_peek_shows_all_of_a_thread_that_fits_and_of_a_long_one_what_is_selected() {
         press(&mut state, "pgup");
     }
     assert!(picture(&state).contains("Which byte order has the header?"));
+}
+
+#[test]
+fn a_message_to_a_teammate_that_has_left_is_not_under_way() {
+    let mut state = busy(100, 30);
+    // Dave has shut down.
+    let steps = [
+        (LetterKind::Message, LetterStep::Sent),
+        (LetterKind::Message, LetterStep::Delivered),
+        (LetterKind::ShutdownRequest, LetterStep::Delivered),
+    ];
+    for (at, (kind, step)) in steps.into_iter().enumerate() {
+        let letter = letter(
+            &format!("d{at}"),
+            kind,
+            "lead",
+            "dave",
+            &format!("word {at}"),
+        );
+        tell(&mut state, vec![EventKind::LetterMoved { letter, step }]);
+    }
+    press(&mut state, "alt+5 5");
+    let text = picture(&state);
+    let row = |words: &str| {
+        let mut rows = text.lines().filter(|l| l.contains(words));
+        rows.next().unwrap_or_default().to_string()
+    };
+    // Carol is there: hers may yet be read.
+    assert!(row("5 Inbox").contains("1 not read yet"), "{text}");
+    assert!(row("word 0").contains("not read"), "{text}");
+    assert!(row("word 1").contains("delivered"), "{text}");
+    assert!(row("word 2").contains("acted on"), "{text}");
+    press(&mut state, "enter");
+    let text = picture(&state);
+    assert!(text.contains("✗ not read: dave has left"), "{text}");
 }

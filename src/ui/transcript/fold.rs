@@ -78,7 +78,10 @@ pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<R
 
 /// What the user answered, in the user's style, wrapped; the sign tells it from what the tool says itself.
 fn answer(output: &str, rows: usize, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
-    let (sign, text, style) = match output.strip_prefix("The person answers: ") {
+    // Recordings of older versions have the second.
+    let starts = ["The user answers: ", "The person answers: "];
+    let answer = starts.iter().find_map(|start| output.strip_prefix(start));
+    let (sign, text, style) = match answer {
         Some(answer) => ("› ", answer, page.theme.user),
         None => ("", output, page.theme.dim),
     };

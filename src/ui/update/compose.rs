@@ -252,7 +252,7 @@ pub fn interrupt(state: &mut UiState, out: &mut Vec<Do>) {
         let stopped = agent.clone();
         state.say_while(
             Level::Info,
-            format!("Stopping {agent}. It keeps what it has.{next}"),
+            format!("Stopping {agent}. Partial work is kept.{next}"),
             move |state| state.interrupted.as_ref() == Some(&stopped),
         );
         out.push(Do::Command(Command::Interrupt { agent }));

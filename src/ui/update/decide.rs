@@ -12,6 +12,7 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::known::needs_card;
 use crate::ui::popup::{Choice, CommentBox, CommentStage, POPUPS_MAX, Popup, Question};
 use crate::ui::state::UiState;
+use crate::ui::state::flash::Flash;
 use crate::ui::state::key_guard::SETTLE;
 use crate::ui::state::pane::Pane;
 use crate::ui::state::rows;
@@ -39,7 +40,8 @@ fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Do>) {
             state.say(Level::Info, "Nothing is written yet.");
             return;
         }
-        if verdict == Verdict::Approve && !was_read(state, &id) {
+        let may_approve = |state: &mut UiState| has_settled(state, &id) && was_read(state, &id);
+        if verdict == Verdict::Approve && !may_approve(state) {
             return;
         }
         state.popups.pop();
@@ -84,9 +86,10 @@ fn was_read(state: &mut UiState, id: &RequestId) -> bool {
         state.selected.request = Some(id.clone());
         state.selected.request_scroll = 0;
         state.selected.request_since = state.now;
-        state.say(
-            Level::Warn,
-            "This request was not in view: read it, then it can be approved.",
+        say_of(
+            state,
+            id,
+            "This request was not in view: read it, then it can be approved.".into(),
         );
         return false;
     }
@@ -99,7 +102,7 @@ fn was_read(state: &mut UiState, id: &RequestId) -> bool {
             .key(Context::Panes, Action::Move(Scroll::PageDown));
         let text =
             format!("Not all of it was in view: {key} shows the rest, then it can be approved.");
-        state.say(Level::Warn, text);
+        say_of(state, id, text);
         return false;
     }
     if reading.folded + reading.cut > 0 && state.selected.request_cut.as_ref() != Some(id) {
@@ -110,8 +113,9 @@ fn was_read(state: &mut UiState, id: &RequestId) -> bool {
                 format!("{cut} bytes are cut and {folded} characters of comments are folded")
             }
         };
-        let text = format!("{what}: press the key again to approve without reading them.");
-        state.say(Level::Warn, text);
+        let yes = state.keymap.key(NEEDS, Action::Approve);
+        let text = format!("{what}: {yes} again approves without reading them.");
+        say_of(state, id, text);
         state.selected.request_cut = Some(id.clone());
         // The second press of a double one must not be the answer.
         state.selected.request_since = state.now;
@@ -120,11 +124,25 @@ fn was_read(state: &mut UiState, id: &RequestId) -> bool {
     true
 }
 
-/// Whether the request has been in view long enough for a key to be meant for it; says so when not.
+/// Says what is to be done before a request can be approved, until it is answered.
+fn say_of(state: &mut UiState, id: &RequestId, text: String) {
+    let id = id.clone();
+    state.say_while(Level::Warn, text, move |state| {
+        state.requests.get(&id).is_some() && !state.requests.is_answered(&id)
+    });
+}
+
+/// Whether the request has been in view long enough for a key to be meant for it; says so when not, unless a warning about
+/// it is shown: that was the answer to the first press of a double one.
 fn has_settled(state: &mut UiState, id: &RequestId) -> bool {
     let since = state.selected.request_since;
     let is_new = since.0 > 0.0 && state.now.since(since) < SETTLE;
-    if is_new && let Some(from) = state.requests.get(id).map(|r| r.from.clone()) {
+    let warning = |f: &Flash| f.level == Level::Warn && !f.is_read(state.now);
+    let is_warned = state.flash.as_ref().is_some_and(warning);
+    if is_new
+        && !is_warned
+        && let Some(from) = state.requests.get(id).map(|r| r.from.clone())
+    {
         let text = format!("A new request from {from} is shown. Read it first.");
         state.say(Level::Info, text);
     }

@@ -92,7 +92,7 @@ pub fn show(state: &mut UiState) {
             let number = state.letters.iter().rev().find(|t| t.letter.id == id);
             match number.map(|t| t.number) {
                 Some(number) => popups::letter_and_thread(state, number),
-                None => state.say(Level::Info, "This letter is too old to be kept here."),
+                None => state.say(Level::Info, "This message is too old to be kept here."),
             }
         }
         About::Request(id, target) => {

@@ -425,7 +425,7 @@ fn selected_text(state: &UiState) -> Option<(String, String)> {
         }
         Pane::Inbox => {
             let (_, traced) = rows::selected_letter(state)?;
-            Some(("the letter".into(), harmless(&traced.letter.content)))
+            Some(("the message".into(), harmless(&traced.letter.content)))
         }
         Pane::Needs => {
             let (_, request) = rows::selected_request(state)?;

@@ -31,7 +31,7 @@ pub fn lines(
         let goes = if state.seat.is_crew() {
             " to "
         } else {
-            " letter to "
+            " message to "
         };
         let taken = width(goes) + width(&to) + 1;
         let title = vec![

@@ -94,7 +94,7 @@ fn cut(state: &UiState) -> String {
 }
 
 fn empty(state: &UiState, title: &str, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
-    let words = "Nothing has happened yet. What becomes of tasks, letters, requests and teammates is told here, with its cause, and what goes wrong.";
+    let words = "Nothing has happened yet. What becomes of tasks, messages, requests and teammates is told here, with its cause, and what goes wrong.";
     let columns = 72.min(screen.width.saturating_sub(4));
     let lines = wrap(words, usize::from(columns.saturating_sub(4)));
     let rows = u16::try_from(lines.len()).unwrap_or(1);
@@ -172,7 +172,7 @@ fn about(state: &UiState, line: &LogLine) -> String {
         About::Nothing => String::new(),
         About::Task(id) => format!(" · {key} shows task {id}"),
         About::Agent(name) => format!(" · {key} shows {name}"),
-        About::Letter(_) => format!(" · {key} shows the letter and its thread"),
+        About::Letter(_) => format!(" · {key} shows the message and its thread"),
         About::Request(..) => format!(" · {key} shows the request, or who asked"),
         About::Job(_) => format!(" · {key} shows the job"),
     };

@@ -3,13 +3,13 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::Widget;
+use ratatui::widgets::{Clear, Widget};
 
-use crate::ui::guide::bars::{hint_line, message_room};
+use crate::protocol::event::Level;
+use crate::ui::guide::bars::{hint_line, message};
 use crate::ui::guide::hints::Urgency;
 use crate::ui::look;
 use crate::ui::state::UiState;
-use crate::ui::textual::fit;
 use crate::ui::theme::Theme;
 
 /// Between the parts: not styled, as a ground behind the words would show.
@@ -17,15 +17,13 @@ const BLANK: &str = " ";
 
 /// Draws it.
 pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
-    if let Some(flash) = &state.flash {
-        let (shape, style) = look::level(flash.level, theme);
+    let (above, before) = message(state, row);
+    let level = state.flash.as_ref().map(|flash| flash.level);
+    let (shape, style) = look::level(level.unwrap_or(Level::Info), theme);
+    let shape = if above.is_empty() { shape } else { " " };
+    if !before.is_empty() {
         // Not over the whole line: the hints behind it would take on what their own style leaves open.
-        let place = Rect {
-            width: message_room(state, row).saturating_sub(2),
-            ..row
-        };
-        let text = fit(&format!(" {shape} {}", flash.text), place.width.into());
-        Line::styled(text, style).render(place, buffer);
+        Span::styled(format!(" {shape} {before}"), style).render(row, buffer);
     }
     for placed in hint_line(state, row) {
         let hint = placed.what;
@@ -38,4 +36,20 @@ pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
         let blank = || Span::raw(BLANK);
         Line::from(vec![blank(), key, blank(), words, blank()]).render(placed.at, buffer);
     }
+}
+
+/// Draws the part of a long message that stands above that line, over the lowest line of the panes.
+pub fn draw_above(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    let (Some(flash), Some(y)) = (&state.flash, row.y.checked_sub(1)) else {
+        return;
+    };
+    let (above, _) = message(state, row);
+    if above.is_empty() {
+        return;
+    }
+    let place = Rect { y, ..row }.intersection(buffer.area);
+    Clear.render(place, buffer);
+    buffer.set_style(place, theme.ground);
+    let (shape, style) = look::level(flash.level, theme);
+    Line::styled(format!(" {shape} {above}"), style).render(place, buffer);
 }

@@ -8,7 +8,7 @@ use ratatui::widgets::Widget;
 use super::frame::{self, Row, Titles};
 use crate::domain::text::{clip, one_line};
 use crate::protocol::event::LetterStep;
-use crate::ui::known::letters::Traced;
+use crate::ui::known::letters::{Progress, Traced};
 use crate::ui::known::sentence;
 use crate::ui::layout::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
@@ -34,7 +34,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let (filter, list) = rows::places(state, Pane::Inbox, layout::inside(area));
     let height = list.height;
     let first = frame::first_row(letters.len(), selected.unwrap_or(0), height);
-    let unread = state.letters.unread();
+    let unread = state.letters.unread(&state.team);
     let titles = Titles {
         name: frame::filtered(state, Pane::Inbox, letters.len(), state.letters.len()),
         aside: match unread {
@@ -50,11 +50,11 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         frame::filter(filter, Pane::Inbox, theme, row, buffer);
     }
     if letters.is_empty() && !state.letters.is_empty() {
-        frame::empty(&frame::none_fits(state, "letter"), theme, list, buffer);
+        frame::empty(&frame::none_fits(state, "message"), theme, list, buffer);
         return;
     }
     if letters.is_empty() {
-        let words = "No letters yet. What the agents write to one another appears here; @name in the composer writes to one.";
+        let words = "No messages yet. What the agents write to one another appears here; @name in the composer writes to one.";
         frame::empty(words, theme, inner, buffer);
         return;
     }
@@ -67,8 +67,9 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         .unwrap_or(0)
         .min(usize::from(inner.width) * 2 / 5);
     for ((at, traced), area) in letters.iter().enumerate().skip(first).zip(list.rows()) {
-        let (shape, style) = look::step(traced.step, theme);
-        let step = format!("{shape} {}", rows::step_word(traced.step));
+        let progress = traced.progress(&state.team);
+        let (shape, style) = look::progress(progress, theme);
+        let step = format!("{shape} {}", progress.word());
         let columns = usize::from(area.width).saturating_sub(10 + route_width);
         let mut spans = vec![
             Span::styled(
@@ -85,9 +86,11 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         let step = if columns < 30 { pad(shape, 2) } else { step };
         spans.extend(frame::sides(
             &sentence::letter(&traced.letter),
-            match traced.step {
-                LetterStep::Sent | LetterStep::Delivered => theme.text,
-                LetterStep::ActedOn => theme.dim,
+            match progress {
+                Progress::At(LetterStep::ActedOn) => theme.dim,
+                Progress::At(LetterStep::Sent | LetterStep::Delivered) | Progress::Unread => {
+                    theme.text
+                }
             },
             &step,
             style,

@@ -191,7 +191,7 @@ fn folded(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let does = if state.seat.is_crew() {
         "writes to "
     } else {
-        "writes a letter to "
+        "writes a message to "
     };
     let waits = match state.first_page().map(|p| p.weight) {
         Some(Weight::Missing) => ", which waits for a model",
@@ -260,8 +260,8 @@ pub fn composer(
             &answers[..]
         } else if state.shown.is_lead() && !state.seat.is_crew() {
             &[
-                "Write a letter, @name to a teammate, /help, /quit",
-                "Write a letter",
+                "Write a message, @name to a teammate, /help, /quit",
+                "Write a message",
             ][..]
         } else if state.shown.is_lead() {
             &[

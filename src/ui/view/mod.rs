@@ -145,6 +145,7 @@ fn draw_on(
         Some(area) => peek::draw(state, cache, theme, area, buffer),
         None => cache.peeked.clear(),
     }
+    hints::draw_above(state, theme, layout.hints, buffer);
     cursor
 }
 

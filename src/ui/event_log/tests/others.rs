@@ -28,8 +28,8 @@ fn a_letter_is_told_at_each_of_its_steps_once() {
     };
     let sent = "mail you → alice: Use u64⏎please";
     let (given, acted) = (
-        "mail alice was given the letter of you",
-        "mail alice acted on the letter of you",
+        "mail alice received your message",
+        "mail alice acted on your message",
     );
     assert_eq!(hears("m1", LetterStep::Sent), [sent]);
     assert_eq!(hears("m1", LetterStep::Sent), Vec::<String>::new());

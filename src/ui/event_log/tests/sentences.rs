@@ -114,7 +114,7 @@ fn what_was_there_before_the_crew_is_no_news() {
     // What becomes of it now is news.
     assert_eq!(
         story.hears(moved(LetterStep::Delivered)),
-        ["mail alice was given the letter of lead"]
+        ["mail alice received lead's message"]
     );
     let mut request = plan("r1", "1. Read");
     (request.created_at, request.decided_at) = (before, before);

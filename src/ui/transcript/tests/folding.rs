@@ -352,7 +352,7 @@ fn asked(answer: &str) -> Vec<EventKind> {
 #[test]
 fn the_users_answer_is_read_in_full_below_the_question() {
     let answer = "SQLite is simpler: one file, no server, and the one writer is all that we need.";
-    let mut all = transcript(&asked(&format!("The person answers: {answer}")));
+    let mut all = transcript(&asked(&format!("The user answers: {answer}")));
     let rows = lines(&all);
     assert!(rows[0].starts_with("✓ ask_user Which database"), "{rows:?}");
     let words: Vec<&str> = rows[1..]

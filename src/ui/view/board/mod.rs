@@ -12,6 +12,7 @@ use ratatui::widgets::Widget;
 
 use super::frame::{self, Titles};
 use crate::ui::board::{self, Index, Query, Shown, Standing, Why};
+use crate::ui::guide::first::Weight;
 use crate::ui::layout;
 use crate::ui::look;
 use crate::ui::state::UiState;
@@ -60,7 +61,12 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             }
         }
         Shown::List(_) if board::rows(state).len() == 0 => {
-            let words = if state.board.is_empty() && state.seat == Seat::Starting {
+            let is_held_up = state
+                .first_page()
+                .is_some_and(|page| page.weight == Weight::Missing);
+            let words = if state.board.is_empty() && is_held_up {
+                "The board is shown once the crew starts.".into()
+            } else if state.board.is_empty() && state.seat == Seat::Starting {
                 "The board is being read…".into()
             } else if state.board.is_empty() {
                 "No tasks yet. Say what you want done: the lead writes tasks when it plans. `crewdeck task add` does too.".into()

@@ -131,9 +131,10 @@ impl TaskFiles {
             return Some(Found::Unsure);
         };
         let before = self.prints.insert(id, print);
-        match was_unsure {
-            true => Some(Found::Heard),
-            false => (before != Some(print)).then_some(Found::Unheard),
+        if was_unsure {
+            Some(Found::Heard)
+        } else {
+            (before != Some(print)).then_some(Found::Unheard)
         }
     }
 }
@@ -153,8 +154,8 @@ mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
 
-    fn these(ids: &[u64]) -> Option<Which> {
-        Some(Which::These(ids.iter().copied().map(TaskId).collect()))
+    fn these(ids: &[u64]) -> Which {
+        Which::These(ids.iter().copied().map(TaskId).collect())
     }
 
     /// So late that every file can be trusted.
@@ -186,17 +187,17 @@ mod tests {
         write(&dir, 3, "{ }");
         // In place and unheard: only a look at all files finds it.
         write(&dir, 5, "{ }");
-        files.heard(&these(&[3]).unwrap());
+        files.heard(&these(&[3]));
         let young = files.look(SystemTime::now(), Scope::Unsure);
-        assert_eq!(young, (these(&[3]), Found::Unsure));
+        assert_eq!(young, (Some(these(&[3])), Found::Unsure));
         assert_eq!(
             files.look(later(), Scope::Unsure),
-            (these(&[3]), Found::Heard)
+            (Some(these(&[3])), Found::Heard)
         );
         assert_eq!(files.look(later(), Scope::Unsure), (None, Found::Heard));
         assert_eq!(
             files.look(later(), Scope::All),
-            (these(&[5]), Found::Unheard)
+            (Some(these(&[5])), Found::Unheard)
         );
         assert_eq!(files.look(later(), Scope::All), (None, Found::Heard));
     }
@@ -207,19 +208,19 @@ mod tests {
         write(&dir, 4, "{}");
         assert_eq!(
             files.look(later(), Scope::Unsure),
-            (these(&[4]), Found::Unheard)
+            (Some(these(&[4])), Found::Unheard)
         );
         fs::remove_file(dir.path().join("task_2.json")).unwrap();
         assert_eq!(
             files.look(later(), Scope::Unsure),
-            (these(&[2]), Found::Unheard)
+            (Some(these(&[2])), Found::Unheard)
         );
         // Written beside it and renamed, as crewdeck and most editors write.
         fs::write(dir.path().join(".tmp-1"), "{ }").unwrap();
         fs::rename(dir.path().join(".tmp-1"), dir.path().join("task_1.json")).unwrap();
         assert_eq!(
             files.look(later(), Scope::Unsure),
-            (these(&[1]), Found::Unheard)
+            (Some(these(&[1])), Found::Unheard)
         );
         assert_eq!(files.look(later(), Scope::Unsure), (None, Found::Heard));
     }

@@ -100,6 +100,8 @@
 //! - `tests/worktree_recovery.rs::removal::a_removal_that_was_cut_off_is_put_in_order_by_the_next_look`
 //! - `tests/worktree_recovery.rs::debris::a_half_made_worktree_that_holds_work_is_finished`
 //! - `tests/worktree_recovery.rs::debris::work_of_the_user_in_a_file_of_a_cut_merge_stays`
+//! - `tests/worktree_recovery.rs::own_work::the_users_own_merge_of_the_branch_stays`
+//! - `tests/worktree_recovery.rs::own_work::content_is_compared_byte_by_byte`
 //! - `tests/worktree_recovery.rs::removal::a_worktree_that_can_not_be_put_away_stands_where_it_stood`
 //! - `tests/by_hand.rs::a_worktree_is_removed_and_what_is_lost_is_named_first`: nor is more than was named
 //! - `tests/worktrees.rs::dirty_and_unmerged_work_is_never_removed_unasked`
@@ -277,6 +279,7 @@
 //!
 //! - `tests/headless.rs::scale::a_hundred_teammates_work_in_one_crew_and_no_more`
 //! - `tests/board.rs::a_change_reads_as_many_files_on_a_large_board_as_on_a_small_one`
+//! - `tests/board.rs::a_question_beside_many_changes_reads_few_files`
 //!
 //! # Beside the promises: secrets, and what the surroundings do
 //!

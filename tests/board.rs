@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crewdeck::domain::chat::Outcome;
-use crewdeck::domain::graph::Claimer;
+use crewdeck::domain::graph::{Claimer, TaskEdit, TaskGraph};
+use crewdeck::domain::ids::TaskId;
 use crewdeck::domain::stamp::Stamp;
 use crewdeck::store::Board;
 use place::Place;
@@ -444,6 +445,40 @@ fn a_board_is_read_with_two_reads_of_each_file() {
     assert_eq!(board.read().unwrap().graph.len(), 500);
     let took = reads() - before;
     assert!((500..=1_050).contains(&took), "{took} reads of 500 files");
+}
+
+/// Whoever asks while others of the same process change the board does not look at all of it.
+#[test]
+fn a_question_beside_many_changes_reads_few_files() {
+    const TASKS: u64 = 2_000;
+    let dir = tempfile::tempdir().unwrap();
+    large(dir.path(), TASKS);
+    let board = Board::open(dir.path());
+    board.read().unwrap();
+    let most = std::thread::scope(|scope| {
+        let threads = (0..6).map(|thread| {
+            let (board, first) = (board.clone(), 700 + thread * 20);
+            scope.spawn(move || {
+                let mut most = 0;
+                for id in first..first + 20 {
+                    let edit = TaskEdit {
+                        subject: Some(format!("Another {id}")),
+                        ..TaskEdit::default()
+                    };
+                    board.edit(TaskId(id), &edit, Stamp(1.0)).unwrap();
+                    let before = reads();
+                    board.ask(TaskGraph::len).unwrap();
+                    most = most.max(reads() - before);
+                }
+                most
+            })
+        });
+        let threads: Vec<_> = threads.collect();
+        let most = threads.into_iter().map(|thread| thread.join().unwrap());
+        most.max().unwrap()
+    });
+    // Files that were just made are read at each look: a look at all of them would show.
+    assert!(most < TASKS / 2, "a question read {most} times");
 }
 
 #[test]

@@ -18,6 +18,8 @@ mod command_line;
 mod debris;
 #[path = "worktree_recovery/killed.rs"]
 mod killed;
+#[path = "worktree_recovery/own_work.rs"]
+mod own_work;
 #[path = "worktree_recovery/removal.rs"]
 mod removal;
 

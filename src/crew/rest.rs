@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::undecided::{Reminded, Reminder};
 use super::{Handle, Shared, Standing, lock};
-use crate::agent::driver::Control;
+use crate::agent::driver::{Control, blocking};
 use crate::domain::chat::{Block, Message, Role};
 use crate::domain::graph::{Claimer, TaskGraph};
 use crate::domain::ids::Name;
@@ -63,6 +63,24 @@ enum Stand {
     Open(String),
 }
 
+/// The idle teammates, which claim tasks by themselves.
+fn claimers(agents: &[(Name, Handle)]) -> Vec<Claimer> {
+    let is_idle = |(name, handle): &&(Name, Handle)| {
+        !name.is_lead() && *lock(&handle.standing) == Standing::Resting
+    };
+    let claimer = |(name, handle): &(Name, Handle)| Claimer {
+        name: name.clone(),
+        tags: handle.tags.clone(),
+    };
+    agents.iter().filter(is_idle).map(claimer).collect()
+}
+
+/// Whether one of them may claim a task.
+fn may_claim(graph: &TaskGraph, claimers: &[Claimer]) -> bool {
+    let may = |claimer| graph.claimable_unasked(claimer).is_some();
+    claimers.iter().any(may)
+}
+
 fn stand(graph: &TaskGraph) -> Stand {
     let all = graph.len();
     match all - graph.done() {
@@ -113,28 +131,19 @@ impl Shared {
                 return None;
             }
         }
+        let (board, resting) = (self.board.clone(), claimers(&agents));
+        let known = blocking(move || board.ask(|graph| may_claim(graph, &resting))).await;
+        if known.unwrap_or_default() {
+            // Whoever looks at the board next sees it too: it need not be read whole between two tasks.
+            return None;
+        }
         // What the last one to rest has changed is told before the rest.
         let Some(graph) = self.read_board(Which::All).await else {
             // Nobody can claim anything then, and nobody waits for ever.
             let graph = self.graph();
             return Some(Rest { graph, left });
         };
-        let claims = |name: &Name, handle: &Handle| {
-            !name.is_lead() && *lock(&handle.standing) == Standing::Resting
-        };
-        let someone_may_claim =
-            agents
-                .into_iter()
-                .filter(|(n, h)| claims(n, h))
-                .any(|(name, handle)| {
-                    graph
-                        .claimable_unasked(&Claimer {
-                            name,
-                            tags: handle.tags,
-                        })
-                        .is_some()
-                });
-        (!someone_may_claim).then_some(Rest { graph, left })
+        (!may_claim(&graph, &claimers(&agents))).then_some(Rest { graph, left })
     }
 
     /// Wakes the lead with what became of the work. False: it can not be reached.

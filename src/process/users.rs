@@ -7,6 +7,8 @@ use std::path::Path;
 pub enum GitUse {
     /// None does.
     None,
+    /// None that this system shows: the processes of this user and namespace are shown, others may not be.
+    NoneShown,
     /// This process does, or it may: it belongs to another user and does not show where it works.
     By(u32),
     /// This system does not show it.
@@ -31,7 +33,41 @@ pub fn git_in(places: &[&Path]) -> GitUse {
             return GitUse::By(id);
         }
     }
-    GitUse::None
+    if shows_all_processes() {
+        GitUse::None
+    } else {
+        GitUse::NoneShown
+    }
+}
+
+/// Whether `/proc` shows the processes of all users and namespaces.
+#[cfg(target_os = "linux")]
+fn shows_all_processes() -> bool {
+    let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    namespace.as_os_str() == FIRST_NAMESPACE && shows_all_users(&mounts)
+}
+
+/// The process namespace in which the system itself was started (`PROC_PID_INIT_INO`): all others are below it.
+#[cfg(target_os = "linux")]
+const FIRST_NAMESPACE: &str = "pid:[4026531836]";
+
+/// Whether the lines of `mountinfo` say of `/proc` that it hides nothing.
+#[cfg(target_os = "linux")]
+fn shows_all_users(mounts: &str) -> bool {
+    // `22 27 0:21 / /proc rw,relatime - proc proc rw,hidepid=2`; a later mount covers an earlier one.
+    let proc = mounts
+        .lines()
+        .rfind(|l| l.split(' ').nth(4) == Some("/proc"));
+    let options = proc.and_then(|line| line.split_once(" - ")?.1.split(' ').nth(2));
+    options.is_some_and(|options| {
+        let hides = |option: &str| match option.split_once('=') {
+            Some(("hidepid", how)) => !["0", "off"].contains(&how),
+            Some(("subset", _)) => true,
+            _ => false,
+        };
+        !options.split(',').any(hides)
+    })
 }
 
 /// Whether a process of this user has `path` open.
@@ -126,5 +162,25 @@ mod tests {
             has_looked.store(true, Ordering::Relaxed);
             assert_eq!(counted, None);
         });
+    }
+
+    #[test]
+    fn a_proc_that_hides_processes_is_recognized() {
+        let first = "21 27 0:20 / /sys rw - sysfs sysfs rw\n22 27 0:21 / /proc rw,relatime";
+        for (options, shows_all) in [
+            ("proc proc rw", true),
+            ("proc proc rw,hidepid=0", true),
+            ("proc proc rw,hidepid=off", true),
+            ("proc proc rw,hidepid=2", false),
+            ("proc proc rw,gid=4,hidepid=invisible", false),
+            ("proc proc rw,subset=pid", false),
+        ] {
+            let mounts = format!("{first} - {options}\n");
+            assert_eq!(shows_all_users(&mounts), shows_all, "{options}");
+        }
+        let covered =
+            format!("{first} - proc proc rw\n30 22 0:9 / /proc rw - proc p rw,hidepid=1\n");
+        assert!(!shows_all_users(&covered));
+        assert!(!shows_all_users(""), "no /proc at all");
     }
 }

@@ -21,9 +21,14 @@ pub fn run(verb: &TaskVerb, desk: &Desk<'_>) -> Result<Ended> {
             return list(&board, which, desk);
         }
         TaskVerb::Show { id } => {
-            let task = board.get(board.resolve(id)?)?;
-            Desk::warn(&board.tidy()?.notices);
-            Task::clone(&task)
+            // It needs no other file: a task that is there is read alone.
+            let id = board.resolve(id)?;
+            let task = match board.alone(id) {
+                Some(task) => task,
+                None => Task::clone(&*board.get(id)?),
+            };
+            desk.print(&task, || whole(&task, &branches(&[&task], desk)))?;
+            return Ok(Ended::Done);
         }
         TaskVerb::Add {
             subject,

@@ -61,14 +61,15 @@ impl Step {
 }
 
 /// A repository in which a git can be held.
-struct Held {
-    r: Repository,
+pub struct Held {
+    /// The repository.
+    pub r: Repository,
     started: PathBuf,
 }
 
 impl Held {
     /// With `files` in the base, and task 1 that has changed and added some.
-    fn new() -> Held {
+    pub fn new() -> Held {
         let r = Repository::new();
         for file in ["b.txt", "d.txt"] {
             r.commit(file, &format!("{file} as it was\n"));
@@ -89,7 +90,7 @@ impl Held {
     }
 
     /// Git is held when it writes that file anywhere.
-    fn hold_at_file(&self, file: &str) {
+    pub fn hold_at_file(&self, file: &str) {
         let attributes = self.r.root().join(".git/info/attributes");
         fs::create_dir_all(attributes.parent().unwrap()).unwrap();
         fs::write(attributes, format!("{file} filter=held\n")).unwrap();
@@ -97,7 +98,7 @@ impl Held {
         self.r.git(&["config", "filter.held.clean", "cat"]);
     }
 
-    fn hold_at_hook(&self, hook: &str) {
+    pub fn hold_at_hook(&self, hook: &str) {
         let path = self.r.root().join(".git/hooks").join(hook);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let only = match hook {
@@ -110,7 +111,7 @@ impl Held {
     }
 
     /// Runs the step until git is held, and kills it there with all that it has started. What it left is old then.
-    fn kill_in(&self, step: Step) {
+    pub fn kill_in(&self, step: Step) {
         self.until_held(process_of(&self.r, &format!("{step:?}")));
         fs::remove_file(&self.started).unwrap();
         fs::remove_dir_all(self.r.root().join(".git/hooks")).unwrap_or_default();
@@ -128,7 +129,7 @@ impl Held {
         kill_tree(process);
     }
 
-    fn exists(&self, file: &str) -> bool {
+    pub fn exists(&self, file: &str) -> bool {
         self.r.root().join(".git").join(file).exists()
     }
 }
@@ -162,12 +163,12 @@ fn locks(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn status(dir: &Path) -> String {
+pub fn status(dir: &Path) -> String {
     git(dir, &["status", "--porcelain", "--untracked-files=all"])
 }
 
 /// Nothing is left, as git and the folders show it.
-fn assert_nothing_is_left(r: &Repository) {
+pub fn assert_nothing_is_left(r: &Repository) {
     assert_eq!(r.worktrees().debris().unwrap(), []);
     assert_eq!(locks(&r.root().join(".git")), Vec::<PathBuf>::new());
     assert!(!r.root().join(".git/MERGE_HEAD").exists());

@@ -1,4 +1,4 @@
-//! What gits that were killed with their crew have left in the repository: locks, half-made worktrees, cut merges.
+//! What killed gits left in the repository: lock files, incomplete worktrees, interrupted merges.
 
 use crate::doctor::{Crew, Finding, Mend, Place};
 use crate::store::{self, Debris, StoreError, Worktrees};
@@ -22,23 +22,39 @@ fn judge(found: Result<Vec<Debris>, StoreError>) -> Vec<Finding> {
         Err(error) => return vec![super::unreadable(CHECK, &error)],
     };
     let more = debris.len().saturating_sub(NAMED_MAX);
-    let named = debris.iter().take(NAMED_MAX).map(ToString::to_string);
-    let more = (more > 0).then(|| format!("{more} more things were left by killed gits"));
-    let mut findings: Vec<Finding> = named
-        .chain(more)
-        .map(|text| {
-            Finding::warn(
-                CHECK,
-                text,
-                "crewdeck doctor --mend repairs it; no work is lost",
-            )
-        })
+    let mut findings: Vec<Finding> = debris
+        .iter()
+        .take(NAMED_MAX)
+        .map(|debris| Finding::warn(CHECK, debris.to_string(), remedy(debris)))
         .collect();
-    // One repair puts everything in order.
-    if let Some(first) = findings.first_mut() {
-        first.mend = Some(Mend::Repair);
+    if more > 0 {
+        let text = format!("{more} more things were left by killed gits");
+        findings.push(Finding::warn(CHECK, text, MEND));
+    }
+    // One repair mends everything that can be mended.
+    let is_mended = |debris: &Debris| remedy(debris) == MEND;
+    if let Some(first) = debris.iter().take(NAMED_MAX).position(is_mended) {
+        findings[first].mend = Some(Mend::Repair);
     }
     findings
+}
+
+const MEND: &str = "crewdeck doctor --mend repairs it, or says why it stays; no work is lost";
+
+/// What helps: some things only the user can decide.
+fn remedy(debris: &Debris) -> &'static str {
+    match debris {
+        Debris::UnseenLock(_) => {
+            "if no git works in the repository, in a container or on another machine either, delete the file; crewdeck removes it when it is ten minutes old"
+        }
+        Debris::Unlinked(_) => "look what is in it, move it away, then run crewdeck doctor --mend",
+        Debris::Lock(_)
+        | Debris::HalfMade(_)
+        | Debris::NotStarted(_)
+        | Debris::Merge(_)
+        | Debris::Removal(_)
+        | Debris::Branch(_) => MEND,
+    }
 }
 
 #[cfg(test)]
@@ -59,5 +75,20 @@ mod tests {
         assert!(texts[1].contains("wt/task-3"), "{texts:?}");
         let offered: Vec<bool> = found.iter().map(|f| f.mend.is_some()).collect();
         assert_eq!(offered, [true, false]);
+    }
+
+    #[test]
+    fn what_a_repair_leaves_is_named_with_what_the_user_can_do() {
+        let name = WorktreeName::new("task-3").unwrap();
+        let found = judge(Ok(vec![
+            Debris::UnseenLock(".git/index.lock".into()),
+            Debris::Unlinked(name.clone()),
+            Debris::Removal(name),
+        ]));
+        let offered: Vec<bool> = found.iter().map(|f| f.mend.is_some()).collect();
+        assert_eq!(offered, [false, false, true]);
+        let remedies = found.iter().map(|f| f.remedy.as_deref().unwrap());
+        let words = ["delete the file", "move it away", "--mend"];
+        assert!(remedies.zip(words).all(|(r, w)| r.contains(w)), "{found:?}");
     }
 }

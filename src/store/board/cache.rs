@@ -18,6 +18,8 @@ use crate::domain::task::Task;
 /// How long the tasks may go without a whole look before a change looks at all of them first: the bound for
 /// changes of writers without a lock that nobody told of.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
+/// It grows by a second for so many tasks: looks at all of them cost no more than so many files a second.
+const TASKS_A_SECOND: usize = 200;
 
 /// What is known.
 #[derive(Debug, Default)]
@@ -25,6 +27,8 @@ pub(super) struct Cache {
     /// The tasks. Shared with readings that are still held; copied on a change then.
     pub graph: Arc<TaskGraph>,
     files: HashMap<TaskId, Seen>,
+    /// Those of them that are not on the board.
+    troubled: BTreeSet<TaskId>,
     /// The highest number that was ever seen.
     pub last: u64,
     /// The change of the record that this agrees with.
@@ -128,6 +132,7 @@ impl Cache {
             )),
             Found::Gone => {
                 self.files.remove(&id);
+                self.troubled.remove(&id);
                 self.forget(id);
                 return;
             }
@@ -140,6 +145,9 @@ impl Cache {
         };
         if trouble.is_some() {
             self.forget(id);
+            self.troubled.insert(id);
+        } else {
+            self.troubled.remove(&id);
         }
         let before = self.files.get(&id);
         let seen = Seen {
@@ -188,7 +196,9 @@ impl Cache {
 
     /// Learns, under the lock, what others changed since the last time.
     pub(super) fn catch_up(&mut self, dir: &Path, record: &Record) -> Result<(), StoreError> {
-        let is_old = self.looked.is_none_or(|at| at.elapsed() > LOOK_EVERY);
+        let is_old = self
+            .looked
+            .is_none_or(|at| at.elapsed() > look_every(self.files.len()));
         let which = if is_old {
             Which::All
         } else {
@@ -217,25 +227,24 @@ impl Cache {
 
     /// The damaged files, in the order of their numbers.
     pub(super) fn damaged(&self) -> Vec<TaskId> {
-        let damaged = self.files.iter().filter(|(_, seen)| seen.is_damaged);
-        let mut ids: Vec<TaskId> = damaged.map(|(id, _)| *id).collect();
-        ids.sort_unstable();
-        ids
+        let is_damaged = |id: &&TaskId| self.files.get(id).is_some_and(|seen| seen.is_damaged);
+        self.troubled.iter().filter(is_damaged).copied().collect()
     }
 
     /// Everything that is wrong, a line each: files in the order of their numbers, then the rest.
     pub(super) fn troubles(&self) -> Vec<String> {
-        let troubles = self.files.iter();
-        let troubles = troubles.filter_map(|(id, seen)| Some((*id, seen.trouble.clone()?)));
-        in_order(troubles.collect(), self.beside.lines())
+        let trouble = |id: &TaskId| self.files.get(id)?.trouble.clone();
+        let troubles = self.troubled.iter().filter_map(trouble);
+        troubles.chain(self.beside.lines()).collect()
     }
 
     /// What of it was not told yet; counts as told from now on.
     pub(super) fn untold(&mut self) -> Vec<String> {
         let mut untold = Vec::new();
-        for (id, seen) in self.files.iter_mut().filter(|(_, seen)| !seen.is_told) {
-            if let Some(trouble) = &seen.trouble {
-                untold.push((*id, trouble.clone()));
+        for id in &self.troubled {
+            let seen = self.files.get_mut(id).filter(|seen| !seen.is_told);
+            if let Some((seen, trouble)) = seen.and_then(|s| s.trouble.clone().map(|t| (s, t))) {
+                untold.push(trouble);
                 seen.is_told = true;
             }
         }
@@ -243,14 +252,14 @@ impl Cache {
         let told = self.beside_told.lines();
         beside.retain(|line| !told.contains(line));
         self.beside_told = self.beside.clone();
-        in_order(untold, beside)
+        untold.append(&mut beside);
+        untold
     }
 }
 
-fn in_order(mut troubles: Vec<(TaskId, String)>, more: Vec<String>) -> Vec<String> {
-    troubles.sort_unstable();
-    let lines = troubles.into_iter().map(|(_, line)| line);
-    lines.chain(more).collect()
+/// How long a board of so many tasks may go without a whole look.
+fn look_every(tasks: usize) -> Duration {
+    LOOK_EVERY + Duration::from_secs((tasks / TASKS_A_SECOND) as u64)
 }
 
 impl Beside {

@@ -47,7 +47,8 @@ const NOTICES_MAX: usize = 20;
 ///   and counts for the decision. What it writes between that look and our rename is lost: the later one wins,
 ///   and the file is whole either way.
 /// - Tasks further away (a new task that another program gave to the claimer, a far end of a circle) are known as
-///   of the last look: a moment ago where the folder is watched ([`crate::store::watch`]), else 15 seconds at most.
+///   of the last look: a moment ago where the folder is watched ([`crate::store::watch`]), else 15 seconds at most,
+///   and one second more for each 200 tasks: what looks cost does not grow with the board.
 #[derive(Debug, Clone)]
 pub struct Board {
     dir: PathBuf,
@@ -149,6 +150,17 @@ impl Board {
         self.cache().task(id)
     }
 
+    /// One task as it stands on disk, read without the others. `None`: there is none, or its file is damaged; [`Board::get`]
+    /// says why.
+    pub fn alone(&self, id: TaskId) -> Option<Task> {
+        match settle::read::<Task>(&files::path(&self.dir, id)) {
+            Ok(Found::Whole(task)) if task.id == id || task.id == TaskId::default() => {
+                Some(Task { id, ..task })
+            }
+            _ => None,
+        }
+    }
+
     /// The number of the task that somebody means.
     ///
     /// # Errors
@@ -162,9 +174,13 @@ impl Board {
 
     /// Looks, without the lock, at what `choose` makes of that which was changed since the last time.
     fn glance(&self, choose: impl FnOnce(Which) -> Which) -> Result<(), StoreError> {
-        // The record first: what is written down in it is then on disk, but for its last change.
-        let record = Record::peek(&self.dir.join(LOCK));
+        // Nobody in this process changes the board meanwhile: a record that is older than what is known would say that
+        // everything may be another.
         let mut cache = self.cache();
+        // The record before the files: what is written down in it is then on disk, but for its last change. A writer
+        // may be writing it: then it is read once more.
+        let lock = self.dir.join(LOCK);
+        let record = Record::peek(&lock).or_else(|| Record::peek(&lock));
         let since = cache.missed(record.as_ref());
         cache.look(&self.dir, &choose(since))?;
         if let Some(record) = record {
@@ -378,6 +394,12 @@ impl Board {
     fn cache(&self) -> MutexGuard<'_, Cache> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The task whose file has that name; `None` for one that was set aside as well.
+pub(super) fn is_task_file(name: &str) -> Option<TaskId> {
+    let (id, form) = files::id_of(name)?;
+    (form == files::Form::Whole).then_some(id)
 }
 
 /// The task of which a file of that name tells.

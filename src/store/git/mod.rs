@@ -28,9 +28,9 @@ pub use refusal::GitError;
 pub use repo::{Registered, Repo, busy_in, commit_of, head, is_hash};
 
 /// How long one git command may run; the reference's figure.
-const TIMEOUT: Duration = Duration::from_secs(120);
+pub const TIMEOUT: Duration = Duration::from_secs(120);
 /// Most bytes of an answer that are kept.
-const ANSWER_MAX: usize = 4 * 1024 * 1024;
+pub const ANSWER_MAX: usize = 4 * 1024 * 1024;
 /// The oldest git that has all that is used here (`rev-parse --path-format`).
 const OLDEST: (u32, u32) = (2, 31);
 
@@ -108,11 +108,11 @@ pub struct Git {
 
 /// What git answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct Answer<T = String> {
     /// Its exit code.
     pub code: i32,
-    /// Its standard output; what is no text became `�`.
-    pub out: String,
+    /// Its standard output; in a string, invalid UTF-8 is replaced by `�`.
+    pub out: T,
     /// How many bytes of it are missing at the end.
     pub lost: u64,
     /// Its complaint, on one line.
@@ -220,6 +220,20 @@ impl Git {
     /// # Errors
     /// When it can not be started or does not end in time.
     pub fn run_keeping(&self, args: &[&str], keep: usize) -> Result<Answer, GitError> {
+        let bytes = self.run_bytes(args, keep)?;
+        Ok(Answer {
+            code: bytes.code,
+            out: String::from_utf8_lossy(&bytes.out).into_owned(),
+            lost: bytes.lost,
+            complaint: bytes.complaint,
+        })
+    }
+
+    /// Runs `git ARGS`, whatever its exit code, and returns the first `keep` bytes of its output unchanged.
+    ///
+    /// # Errors
+    /// When it can not be started or does not end in time.
+    pub fn run_bytes(&self, args: &[&str], keep: usize) -> Result<Answer<Vec<u8>>, GitError> {
         let what = || args.first().copied().unwrap_or_default().to_string();
         let brought = blocking::run(&self.errand(args, keep)).map_err(|e| match e.kind() {
             std::io::ErrorKind::NotFound => GitError::Missing,
@@ -233,7 +247,7 @@ impl Git {
         };
         Ok(Answer {
             code,
-            out: String::from_utf8_lossy(&brought.stdout).into_owned(),
+            out: brought.stdout,
             lost: brought.lost,
             complaint: refusal::complaint(&brought.stderr),
         })
@@ -327,7 +341,7 @@ impl Git {
     }
 }
 
-impl Answer {
+impl<T> Answer<T> {
     /// The error for an answer that was no success.
     pub fn failed(&self, args: &[&str]) -> GitError {
         let what: Vec<&str> = args.iter().copied().take(2).collect();

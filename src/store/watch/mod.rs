@@ -3,7 +3,8 @@
 //! Below the events is a net: now and then the files are looked at although nothing was heard. Every 30 seconds
 //! where the system tells of every change; every 5 where it may not, after a change of which it did not tell, and
 //! while a file is so young that its times say little; every second where it can tell nothing. What is as it was
-//! is not told again.
+//! is not told again. The files of a large board are looked at more seldom where the system tells of every change
+//! (`tasks.rs`): the cost of an idle crew does not grow with its board.
 
 mod dirty;
 mod folders;
@@ -11,6 +12,7 @@ mod folders;
 mod git_tests;
 mod heard;
 mod net;
+mod tasks;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -204,7 +206,8 @@ fn listen(
             if let Some(folders) = &mut folders {
                 folders.renew();
             }
-            let (dirty, found) = net.look(SystemTime::now());
+            let scope = net.scope(hearing, &trust);
+            let (dirty, found) = net.look(SystemTime::now(), scope);
             trust.note(found);
             dirty.into_iter().for_each(tell);
         }

@@ -6,12 +6,13 @@
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::super::Skills;
 use super::super::print::Print;
 use super::super::refs::Refs;
 use super::dirty::{Dirty, FOLDERS, KINDS, dirty};
+use super::tasks::{Scope, TaskFiles};
 
 /// Between two looks where the system tells of every change.
 const SELDOM: Duration = Duration::from_secs(30);
@@ -93,7 +94,10 @@ pub(super) struct Net {
     base: PathBuf,
     skills: Option<Skills>,
     refs: Option<Refs>,
-    /// One print for each kind of files; `None` where it could not be trusted, or something was heard since.
+    tasks: TaskFiles,
+    /// When all task files were looked at.
+    looked: Instant,
+    /// One print for each kind of files but the tasks; `None` where it could not be trusted, or something was heard since.
     prints: [Option<u64>; KINDS],
     names: [Option<Names>; FOLDERS.len()],
 }
@@ -109,6 +113,8 @@ impl Net {
     pub(super) fn new(base: PathBuf, skills: Option<Skills>) -> Net {
         Net {
             refs: Refs::of(&base),
+            tasks: TaskFiles::new(base.join(FOLDERS[0])),
+            looked: Instant::now(),
             base,
             skills,
             prints: [None; KINDS],
@@ -119,22 +125,38 @@ impl Net {
     /// A net below `base` that knows the files as they are now.
     pub(super) fn spread(base: PathBuf, skills: Option<Skills>) -> Net {
         let mut net = Net::new(base, skills);
-        net.prints = net.look_at_all(SystemTime::now());
+        let now = SystemTime::now();
+        net.tasks.look(now, Scope::All);
+        net.prints = net.look_at_others(now);
         net
+    }
+
+    /// Which task files the next look is at: all of them now and then, and where the system may not tell of every change.
+    pub(super) fn scope(&mut self, hearing: Hearing, trust: &Trust) -> Scope {
+        let is_due = self.looked.elapsed() >= self.tasks.pause();
+        if hearing == Hearing::All && trust.doubts == 0 && !is_due {
+            return Scope::Unsure;
+        }
+        self.looked = Instant::now();
+        Scope::All
     }
 
     /// Something was heard and is told. The next look tells it once more: by then no further change looks alike.
     pub(super) fn heard(&mut self, dirty: &Dirty) {
-        self.prints[dirty.kind()] = None;
+        match dirty {
+            Dirty::Board(which) => self.tasks.heard(which),
+            other => self.prints[other.kind()] = None,
+        }
     }
 
-    /// Looks at all files at `now`. What is another than before, or may be, comes back.
-    pub(super) fn look(&mut self, now: SystemTime) -> (Vec<Dirty>, Found) {
-        let prints = self.look_at_all(now);
+    /// Looks at the files at `now`, at those of the tasks within `scope`. What is another than before, or may be, comes
+    /// back.
+    pub(super) fn look(&mut self, now: SystemTime, scope: Scope) -> (Vec<Dirty>, Found) {
+        let (board, mut found) = self.tasks.look(now, scope);
+        let mut out: Vec<Dirty> = board.map(Dirty::Board).into_iter().collect();
+        let prints = self.look_at_others(now);
         let before = std::mem::replace(&mut self.prints, prints);
-        let mut found = Found::Heard;
-        let mut out = Vec::new();
-        for (at, dirty) in Dirty::all().into_iter().enumerate() {
+        for (at, dirty) in Dirty::all().into_iter().enumerate().skip(1) {
             if self.prints[at].is_some() && self.prints[at] == before[at] {
                 continue;
             }
@@ -148,21 +170,18 @@ impl Net {
         (out, found)
     }
 
-    fn look_at_all(&mut self, now: SystemTime) -> [Option<u64>; KINDS] {
+    fn look_at_others(&mut self, now: SystemTime) -> [Option<u64>; KINDS] {
         let mut prints = [Some(0); KINDS];
         let mut all = FOLDERS.map(|_| Some(0));
-        for (at, folder) in FOLDERS.iter().enumerate() {
+        for (at, folder) in FOLDERS.iter().enumerate().skip(1) {
             let path = self.base.join(folder);
             all[at] = self.print(at, &path, now);
         }
-        let [board, roster, mail, requests, trees] = all;
+        let [_, roster, mail, requests, trees] = all;
         let refs = self.print_refs(now);
         let branches = trees.zip(refs).map(|(a, b)| a.wrapping_add(b));
-        for (at, print) in [board, roster, mail, requests, branches]
-            .into_iter()
-            .enumerate()
-        {
-            prints[at] = print;
+        for (at, print) in [roster, mail, requests, branches].into_iter().enumerate() {
+            prints[at + 1] = print;
         }
         prints[Dirty::Skills.kind()] = self.skills.as_ref().map_or(Some(0), |skills| {
             let mut hasher = DefaultHasher::new();
@@ -254,12 +273,17 @@ pub fn is_shared(_: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::ids::TaskId;
     use crate::store::Which;
     use pretty_assertions::assert_eq;
 
     fn spread(base: &Path) -> Net {
         crate::store::prepare(base).unwrap();
         Net::spread(base.to_path_buf(), Some(Skills::open(base, None)))
+    }
+
+    fn these(ids: &[u64]) -> Dirty {
+        Dirty::Board(Which::These(ids.iter().copied().map(TaskId).collect()))
     }
 
     /// So late that every file can be trusted.
@@ -340,10 +364,10 @@ mod tests {
             fs::create_dir_all(base.join(folder)).unwrap();
         }
         let mut net = spread(base);
-        net.look(later());
-        assert_eq!(net.look(later()), (vec![], Found::Heard));
+        net.look(later(), Scope::All);
+        assert_eq!(net.look(later(), Scope::All), (vec![], Found::Heard));
         for (file, dirty) in [
-            (".tasks/task_1.json", Dirty::Board(Which::All)),
+            (".tasks/task_1.json", these(&[1])),
             (".team/config.json", Dirty::Roster),
             (".team/inbox/bob.jsonl", Dirty::Mail),
             (".team/inbox/.bob.cursor", Dirty::Mail),
@@ -357,16 +381,19 @@ mod tests {
             let file = base.join(file);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(&file, "{}").unwrap();
-            assert_eq!(net.look(later()), (vec![dirty.clone()], Found::Unheard));
-            assert_eq!(net.look(later()), (vec![], Found::Heard));
+            assert_eq!(
+                net.look(later(), Scope::All),
+                (vec![dirty.clone()], Found::Unheard)
+            );
+            assert_eq!(net.look(later(), Scope::All), (vec![], Found::Heard));
             fs::remove_file(&file).unwrap();
             net.heard(&dirty);
-            assert_eq!(net.look(later()), (vec![dirty], Found::Heard));
+            assert_eq!(net.look(later(), Scope::All), (vec![dirty], Found::Heard));
         }
         for file in [".tasks/.lock", ".tasks/notes.txt", ".team/.tmp-1"] {
             fs::write(base.join(file), "x").unwrap();
         }
-        assert_eq!(net.look(later()), (vec![], Found::Heard));
+        assert_eq!(net.look(later(), Scope::All), (vec![], Found::Heard));
     }
 
     #[test]
@@ -375,16 +402,16 @@ mod tests {
         let base = dir.path();
         let mut net = spread(base);
         fs::write(base.join(".tasks/task_1.json"), "{}").unwrap();
-        let board = vec![Dirty::Board(Which::All)];
+        let board = vec![these(&[1])];
         net.heard(&board[0]);
         for _ in 0..3 {
-            let look = net.look(SystemTime::now());
+            let look = net.look(SystemTime::now(), Scope::All);
             assert_eq!(look, (board.clone(), Found::Unsure));
         }
-        net.look(later());
+        net.look(later(), Scope::All);
         fs::remove_dir_all(base.join(".team/inbox")).unwrap();
         for _ in 0..3 {
-            let look = net.look(later());
+            let look = net.look(later(), Scope::All);
             assert_eq!(look, (vec![Dirty::Mail], Found::Unsure));
         }
     }

@@ -1,16 +1,18 @@
-//! A merge that was cut off in a work tree: what git had written of it is taken back, and nothing else.
+//! Undoes what a killed git has written of a merge in a work tree, and nothing else.
 //!
-//! Git writes the files first, then the index, then `MERGE_HEAD`, then the commit. So a git that was killed leaves files
-//! with the content of the merge, one of them perhaps not whole, with or without a word about the merge. Each file that
-//! the merge touches is compared with the merge's own result: what equals it, or is the beginning of it, is git's.
-//! Anything else the user or an agent has written since, and it stays.
+//! Git writes the files first, then `AUTO_MERGE`, the index, `MERGE_HEAD` and the commit. A git that was killed leaves
+//! files with the content of the merge, the last one perhaps incomplete. Each file that the merge changes is compared
+//! with the result of the merge, byte by byte: equal content, or the beginning of it, was written by git. All other
+//! content was written by the user or an agent and stays.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::merge::split;
 use crate::store::StoreError;
-use crate::store::git::{Git, commit_of, is_hash};
+use crate::store::git::{ANSWER_MAX, Git, GitError, commit_of, is_hash};
 
 /// Most paths in one call of git.
 const PATHS_MAX: usize = 200;
@@ -19,37 +21,72 @@ const FILE_MAX: usize = 64 * 1024 * 1024;
 /// The hash of a file that is not there.
 const NOTHING: char = '0';
 
-/// A file that a merge touches.
+/// A file that a merge changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Touched {
-    path: String,
+    path: Vec<u8>,
     /// Its content before; `None`: there was no such file.
     old: Option<String>,
     /// Its content in the merge; `None`: the merge deletes it.
     new: Option<String>,
 }
 
-/// Takes back what a merge of the commit `tip` has written in `dir`, where `git` works. The paths that hold other
-/// content than the merge's come back; they stay as they are.
-pub fn undo(git: &Git, dir: &Path, tip: &str) -> Result<Vec<String>, StoreError> {
-    let Some(result) = result_of(git, tip)? else {
-        // An older git: it can only take back what it knows to be a merge.
-        git.ok(&["merge", "--abort"])?;
-        return Ok(Vec::new());
+/// Undoes what a merge of the commit `tip` has written in `dir`, where `git` works with the git folder `own`. Returns
+/// the paths that hold other content than that of the merge, or that the user has staged; they stay.
+pub fn undo(git: &Git, dir: &Path, own: &Path, tip: &str) -> Result<Vec<String>, StoreError> {
+    let is_marked = commit_of(git, "MERGE_HEAD")?.is_some();
+    let written = auto_merge(git)?;
+    let planned = match &written {
+        Some(tree) if is_marked => Some(tree.clone()),
+        _ => merge_tree(git, tip)?,
     };
-    let raw = git.ok(&["diff-tree", "-r", "-z", "--no-renames", "HEAD", &result])?;
+    let Some(planned) = planned else {
+        // A git before 2.38 cannot compute the result. It only undoes what it knows to be a merge.
+        if is_marked {
+            git.ok(&["merge", "--abort"])?;
+            return Ok(Vec::new());
+        }
+        return Ok(names(git, &["diff", "--name-only", "-z", "HEAD"])?
+            .iter()
+            .map(|path| String::from_utf8_lossy(path).into_owned())
+            .collect());
+    };
+    // Git was killed between the index and `MERGE_HEAD`, in a hook for example. `git merge --squash` stages the same.
+    let is_index_of_merge =
+        is_marked || (written.as_ref() == Some(&planned) && !own.join("SQUASH_MSG").exists());
+    let staged = if is_index_of_merge {
+        BTreeSet::new()
+    } else {
+        names(
+            git,
+            &["diff-index", "--cached", "--name-only", "-z", "HEAD"],
+        )?
+    };
+    let raw = bytes(
+        git,
+        &["diff-tree", "-r", "-z", "--no-renames", "HEAD", &planned],
+    )?;
     let (mut restored, mut removed, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     for file in touched(&raw) {
-        match is_of_merge(git, dir, &file)? {
-            None => kept.push(file.path),
+        let Ok(path) = std::str::from_utf8(&file.path) else {
+            // Such a name cannot be passed to git as an argument.
+            kept.push(String::from_utf8_lossy(&file.path).into_owned());
+            continue;
+        };
+        let path = path.to_string();
+        if staged.contains(&file.path) {
+            kept.push(path);
+            continue;
+        }
+        match is_of_merge(git, dir, &path, &file)? {
+            None => kept.push(path),
             Some(false) => {}
-            Some(true) if file.old.is_some() => restored.push(file.path),
-            Some(true) => removed.push(file.path),
+            Some(true) if file.old.is_some() => restored.push(path),
+            Some(true) => removed.push(path),
         }
     }
-    // The index, and the marks of a merge; no file. Killed after this, the same files are found again.
-    let is_marked = commit_of(git, "MERGE_HEAD")?.is_some();
-    if is_marked || !restored.is_empty() || !removed.is_empty() {
+    // Resets the index and the state of the merge, no file. After a kill here the same files are found again.
+    if is_index_of_merge && (is_marked || !restored.is_empty() || !removed.is_empty()) {
         git.ok(&["reset", "--quiet"])?;
     }
     for paths in restored.chunks(PATHS_MAX) {
@@ -70,22 +107,46 @@ pub fn undo(git: &Git, dir: &Path, tip: &str) -> Result<Vec<String>, StoreError>
     Ok(kept)
 }
 
-/// The files as the merge was to leave them, with the marks of conflicts; `None`: this git cannot tell.
-fn result_of(git: &Git, tip: &str) -> Result<Option<String>, StoreError> {
-    let written = git.run(&["rev-parse", "--quiet", "--verify", "AUTO_MERGE^{tree}"])?;
-    if written.code == 0 && is_hash(written.out.trim()) {
-        return Ok(Some(written.out.trim().into()));
-    }
+/// The files that git had computed when it was killed, with the marks of conflicts.
+fn auto_merge(git: &Git) -> Result<Option<String>, StoreError> {
+    let answer = git.run(&["rev-parse", "--quiet", "--verify", "AUTO_MERGE^{tree}"])?;
+    let tree = answer.out.trim().to_string();
+    Ok((answer.code == 0 && is_hash(&tree)).then_some(tree))
+}
+
+/// The files as a merge of `tip` leaves them, with the marks of conflicts; `None`: this git cannot compute it.
+fn merge_tree(git: &Git, tip: &str) -> Result<Option<String>, StoreError> {
     let merged = git.run(&["merge-tree", "--write-tree", "--no-messages", "HEAD", tip])?;
     let tree = merged.out.lines().next().unwrap_or_default().to_string();
     Ok((merged.code <= 1 && is_hash(&tree)).then_some(tree))
 }
 
+/// The whole answer of git, as bytes.
+fn bytes(git: &Git, args: &[&str]) -> Result<Vec<u8>, StoreError> {
+    let answer = git.run_bytes(args, ANSWER_MAX)?;
+    if answer.code != 0 {
+        return Err(answer.failed(args).into());
+    }
+    if answer.lost > 0 {
+        let what = args.first().copied().unwrap_or_default();
+        return Err(GitError::TooLong(what.into()).into());
+    }
+    Ok(answer.out)
+}
+
+/// The paths in an answer of git with `-z`.
+fn names(git: &Git, args: &[&str]) -> Result<BTreeSet<Vec<u8>>, StoreError> {
+    let answer = bytes(git, args)?;
+    let all = answer.split(|b| *b == 0).filter(|name| !name.is_empty());
+    Ok(all.map(<[u8]>::to_vec).collect())
+}
+
 /// The answer of `git diff-tree -r -z --no-renames`.
-fn touched(raw: &str) -> Vec<Touched> {
-    let mut fields = split(raw);
+fn touched(raw: &[u8]) -> Vec<Touched> {
+    let mut fields = raw.split(|b| *b == 0).filter(|field| !field.is_empty());
     let mut all = Vec::new();
     while let (Some(what), Some(path)) = (fields.next(), fields.next()) {
+        let what = String::from_utf8_lossy(what);
         // `:100644 100644 OLD NEW M`
         let mut words = what.split(' ').skip(2);
         let mut hash = || -> Option<String> {
@@ -93,15 +154,20 @@ fn touched(raw: &str) -> Vec<Touched> {
             (!hash.chars().all(|c| c == NOTHING)).then(|| hash.to_string())
         };
         let (old, new) = (hash(), hash());
-        let path = path.to_string();
+        let path = path.to_vec();
         all.push(Touched { path, old, new });
     }
     all
 }
 
-/// Whether a file is as the merge has made it, or half so. `None`: it has content of its own.
-fn is_of_merge(git: &Git, dir: &Path, file: &Touched) -> Result<Option<bool>, StoreError> {
-    let path = dir.join(&file.path);
+/// Whether a file has the content of the merge, or the beginning of it. `None`: it has content of its own.
+fn is_of_merge(
+    git: &Git,
+    dir: &Path,
+    name: &str,
+    file: &Touched,
+) -> Result<Option<bool>, StoreError> {
+    let path = dir.join(name);
     let Ok(meta) = fs::symlink_metadata(&path) else {
         // To be written, or deleted by the merge: either way it comes back where it was.
         return Ok(Some(file.old.is_some()));
@@ -114,7 +180,8 @@ fn is_of_merge(git: &Git, dir: &Path, file: &Touched) -> Result<Option<bool>, St
         let target = fs::read_link(&path).map_err(StoreError::at(&path))?;
         let is = |hash: &Option<String>| -> Result<bool, StoreError> {
             let Some(hash) = hash else { return Ok(false) };
-            Ok(git.run(&["cat-file", "blob", hash])?.out == target.to_string_lossy())
+            let blob = git.run_bytes(&["cat-file", "blob", hash], ANSWER_MAX)?;
+            Ok(blob.code == 0 && OsStr::from_bytes(&blob.out) == target.as_os_str())
         };
         let is_old = is(&file.old)?;
         return Ok(if is_old {
@@ -126,15 +193,15 @@ fn is_of_merge(git: &Git, dir: &Path, file: &Touched) -> Result<Option<bool>, St
     if !meta.is_file() {
         return Ok(None);
     }
-    let now = git.ok(&["hash-object", "--", &file.path])?;
+    let now = git.ok(&["hash-object", "--", name])?;
     if file.old.as_ref() == Some(&now) {
         return Ok(Some(false));
     }
-    let is_git_s = now == *new || is_beginning(git, &path, &file.path, new)?;
+    let is_git_s = now == *new || is_beginning(git, &path, name, new)?;
     Ok(is_git_s.then_some(true))
 }
 
-/// Whether a file holds the beginning of a content: git was killed while it wrote it.
+/// Whether a file holds the first bytes of what git was to write into it: git was killed while it wrote.
 pub fn is_beginning(git: &Git, file: &Path, path: &str, hash: &str) -> Result<bool, StoreError> {
     let size = fs::metadata(file).map_err(StoreError::at(file))?.len();
     if size == 0 {
@@ -144,11 +211,9 @@ pub fn is_beginning(git: &Git, file: &Path, path: &str, hash: &str) -> Result<bo
         return Ok(false);
     }
     let of = format!("--path={path}");
-    let whole = git.run_keeping(&["cat-file", "--filters", &of, hash], FILE_MAX)?;
+    let whole = git.run_bytes(&["cat-file", "--filters", &of, hash], FILE_MAX)?;
     let bytes = fs::read(file).map_err(StoreError::at(file))?;
-    let text = String::from_utf8_lossy(&bytes);
-    // It may end within a character.
-    Ok(whole.code == 0 && whole.out.starts_with(text.trim_end_matches('\u{fffd}')))
+    Ok(whole.code == 0 && whole.out.starts_with(&bytes))
 }
 
 #[cfg(test)]
@@ -168,7 +233,7 @@ mod tests {
             new: new.map(String::from),
         };
         assert_eq!(
-            touched(&raw),
+            touched(raw.as_bytes()),
             [
                 file("x y.txt", Some(&a), Some(&b)),
                 file("n", None, Some(&b)),

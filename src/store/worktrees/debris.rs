@@ -1,8 +1,7 @@
-//! What gits that were killed with their crew have left in the repository: found without git, so that a look costs
-//! next to nothing where there is nothing.
+//! Finds what killed gits left in the repository. Runs no git, so that it costs next to nothing in a clean repository.
 //!
-//! Every change notes in the log (`log.rs`) that it begins and that it has ended. What has begun last and not ended was
-//! cut off, as long as no one holds the lock of the worktrees.
+//! Every step notes in the log (`log.rs`) that it begins and that it has ended. A step whose end is not noted was
+//! interrupted, unless a process holds the lock of the worktrees.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::log::EventLog;
 use super::{INITIALIZING, Worktrees, index_path, lock_path, read_index};
+use crate::domain::stamp::Stamp;
 use crate::domain::worktree::{WorktreeIndex, WorktreeName};
 use crate::store::atomic::Lock;
 use crate::store::git::locks;
@@ -32,11 +32,15 @@ const PACKED_MAX: u64 = 64 * 1024 * 1024;
 /// Something that a killed git left behind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Debris {
-    /// A lock file that no process holds, below the root where it lies there.
+    /// A lock file that no process holds; the path is relative to the root where the file is below it.
     Lock(PathBuf),
-    /// A worktree that git had begun to make.
+    /// A lock file that a git may hold which this system does not show. It is removed when it is old.
+    UnseenLock(PathBuf),
+    /// A worktree that git did not finish creating.
     HalfMade(WorktreeName),
-    /// A worktree that is made, without all that was to be merged into it.
+    /// The same, with files in it and without the link to its repository: only the user can tell whose they are.
+    Unlinked(WorktreeName),
+    /// A worktree without all that was to be merged into it.
     NotStarted(WorktreeName),
     /// A merge of this worktree's branch into its base.
     Merge(WorktreeName),
@@ -50,21 +54,30 @@ impl fmt::Display for Debris {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Debris::Lock(path) => {
-                write!(f, "{}: the lock of a git that was killed", path.display())
+                write!(f, "{}: lock file of a git that was killed", path.display())
             }
+            Debris::UnseenLock(path) => write!(
+                f,
+                "{}: lock file; a git that this system does not show may hold it",
+                path.display()
+            ),
             Debris::HalfMade(name) => write!(
                 f,
-                ".worktrees/{name} is half made: git was killed while it made it"
+                ".worktrees/{name} is incomplete: git was killed while it created it"
+            ),
+            Debris::Unlinked(name) => write!(
+                f,
+                ".worktrees/{name} is incomplete, and it holds files that git does not know"
             ),
             Debris::NotStarted(name) => write!(
                 f,
-                "worktree {name} lacks the work that it was to start from: git was killed"
+                "worktree {name} lacks the work of the tasks that it builds on: git was killed while it merged them"
             ),
-            Debris::Merge(name) => write!(f, "the merge of {} was cut off", name.branch()),
-            Debris::Removal(name) => write!(f, "the removal of worktree {name} was cut off"),
+            Debris::Merge(name) => write!(f, "the merge of {} was interrupted", name.branch()),
+            Debris::Removal(name) => write!(f, "the removal of worktree {name} was interrupted"),
             Debris::Branch(name) => write!(
                 f,
-                "branch {} belongs to a worktree that was never made",
+                "branch {} belongs to a worktree that was not created",
                 name.branch()
             ),
         }
@@ -81,8 +94,8 @@ pub(super) struct Ground {
 }
 
 impl Worktrees {
-    /// What killed gits have left behind. Changes nothing and runs no git; while another process changes a worktree,
-    /// there is nothing to say.
+    /// Returns what killed gits left behind. Changes nothing and runs no git. Empty while another process changes a
+    /// worktree.
     ///
     /// # Errors
     /// When the registry or the log cannot be read.
@@ -93,13 +106,19 @@ impl Worktrees {
         if Lock::is_held(&lock_path(&ground.dir)) {
             return Ok(Vec::new());
         }
-        let locks = locks::left_behind(&ground.root, &ground.common);
-        let mut found: Vec<Debris> = locks.iter().map(|lock| ground.lock(lock)).collect();
+        let locks = locks::left_behind(&ground.root, &ground.common, &ground.cut_steps()?);
+        let mut found: Vec<Debris> = locks
+            .into_iter()
+            .map(|(lock, holder)| match holder {
+                None => Debris::Lock(ground.below(&lock)),
+                Some(_) => Debris::UnseenLock(ground.below(&lock)),
+            })
+            .collect();
         found.extend(ground.signs()?);
         Ok(found)
     }
 
-    /// `None`: no worktree was ever made here.
+    /// `None`: no worktree was ever created here.
     pub(super) fn ground(&self) -> Option<Ground> {
         let root = fs::canonicalize(&self.root).ok()?;
         let dir = root.join(".worktrees");
@@ -111,8 +130,14 @@ impl Worktrees {
 }
 
 impl Ground {
-    pub(super) fn lock(&self, path: &Path) -> Debris {
-        Debris::Lock(path.strip_prefix(&self.root).unwrap_or(path).to_path_buf())
+    /// The path below the root where it lies there.
+    pub(super) fn below(&self, path: &Path) -> PathBuf {
+        path.strip_prefix(&self.root).unwrap_or(path).to_path_buf()
+    }
+
+    /// When the steps began that have not ended.
+    pub(super) fn cut_steps(&self) -> Result<Vec<Stamp>, StoreError> {
+        EventLog::open(&self.dir).cut_steps()
     }
 
     /// All but the locks, in order.
@@ -121,16 +146,20 @@ impl Ground {
         let index = read_index(&self.dir, &mut Vec::new())?.unwrap_or_default();
         let entries = self.entries();
         let mut found: Vec<Debris> = self.half_made(&index, &entries);
-        for (name, event) in EventLog::open(&self.dir).last_events()? {
+        for (name, last) in EventLog::open(&self.dir).last_events()? {
             let Ok(name) = WorktreeName::new(&name) else {
                 continue;
             };
-            if found.contains(&Debris::HalfMade(name.clone())) {
+            let is_incomplete = |found: &Debris| match found {
+                Debris::HalfMade(other) | Debris::Unlinked(other) => *other == name,
+                _ => false,
+            };
+            if found.iter().any(is_incomplete) {
                 continue;
             }
             let stands = index.get(&name).is_some();
             let is_there = self.dir.join(name.as_str()).exists();
-            match event.as_str() {
+            match last.event.as_str() {
                 CREATE | BRING if is_there && entries.contains_key(&name) => {
                     found.push(Debris::NotStarted(name));
                 }
@@ -164,7 +193,15 @@ impl Ground {
                 names.push(name);
             }
         }
-        names.into_iter().map(Debris::HalfMade).collect()
+        let debris = |name: WorktreeName| {
+            let dir = self.dir.join(name.as_str());
+            if dir.exists() && !is_unfilled(&dir) && !dir.join(".git").is_file() {
+                Debris::Unlinked(name)
+            } else {
+                Debris::HalfMade(name)
+            }
+        };
+        names.into_iter().map(debris).collect()
     }
 
     /// The worktrees in `.worktrees` of which git keeps something, and whether it has all that it needs.

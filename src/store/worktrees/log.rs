@@ -20,6 +20,17 @@ pub struct EventLog {
     path: PathBuf,
 }
 
+/// The last event of a worktree.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LastEvent {
+    /// Its tag.
+    pub event: String,
+    /// When it was noted.
+    pub at: Stamp,
+    /// The commit that was checked out then, where the event says it.
+    pub head: Option<String>,
+}
+
 /// One line, but for its time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Note {
@@ -69,6 +80,13 @@ impl Note {
         }
     }
 
+    /// The same, with the commit that is checked out.
+    #[must_use]
+    pub fn head(mut self, commit: &str) -> Note {
+        self.worktree.insert("head".into(), commit.into());
+        self
+    }
+
     /// The same, with the files in conflict.
     #[must_use]
     pub fn files(mut self, files: &[String]) -> Note {
@@ -106,7 +124,7 @@ impl EventLog {
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub fn last_events(&self) -> Result<BTreeMap<String, String>, StoreError> {
+    pub fn last_events(&self) -> Result<BTreeMap<String, LastEvent>, StoreError> {
         let text = match fs::read(&self.path) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
@@ -115,11 +133,26 @@ impl EventLog {
         let lines = text
             .lines()
             .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let of = |line: Value| -> Option<(String, String)> {
+        let of = |line: Value| -> Option<(String, LastEvent)> {
             let name = line["worktree"]["name"].as_str()?.to_string();
-            Some((name, line["event"].as_str()?.to_string()))
+            let last = LastEvent {
+                event: line["event"].as_str()?.to_string(),
+                at: Stamp(line["ts"].as_f64().unwrap_or_default()),
+                head: line["worktree"]["head"].as_str().map(String::from),
+            };
+            Some((name, last))
         };
         Ok(lines.filter_map(of).collect())
+    }
+
+    /// When the steps began whose end is not noted.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn cut_steps(&self) -> Result<Vec<Stamp>, StoreError> {
+        let last = self.last_events()?;
+        let begun = last.values().filter(|last| last.event.ends_with(".before"));
+        Ok(begun.map(|last| last.at).collect())
     }
 
     fn append(&self, line: &Value) -> std::io::Result<()> {

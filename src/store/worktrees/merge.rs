@@ -100,7 +100,8 @@ impl Worktrees {
         work.is_ready(base.as_deref())?;
         leaves_state_alone(&work.repo.git, &branch, &commit, &tip)?;
         work.looks_nowhere(&branch, &tip)?;
-        work.log.note(Note::of(super::debris::MERGE, &tree), now)?;
+        let begun = Note::of(super::debris::MERGE, &tree).head(&commit);
+        work.log.note(begun, now)?;
         let git = work.repo.git.with_hooks(Hooks::Run).committer()?;
         match try_merge(&git, work.repo.own(), &tip, &tree.message(), &["--no-ff"])? {
             Attempt::Done => {

@@ -1,8 +1,8 @@
-//! Puts in order what gits that were killed with their crew have left behind (`debris.rs`). Nothing is lost by it: what
-//! holds content that git did not write stays, and is named.
+//! Repairs what killed gits left in the repository (`debris.rs`). Loses nothing: content that git did not write stays
+//! and is named.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::cut_merge::{self, is_beginning};
 use super::debris::{Debris, Ground, is_unfilled};
@@ -12,19 +12,21 @@ use super::{Work, Worktrees};
 use crate::domain::stamp::Stamp;
 use crate::domain::text::one_line;
 use crate::domain::worktree::{Busy, Removal, Worktree, WorktreeError, WorktreeName};
-use crate::store::StoreError;
 use crate::store::git::locks;
 use crate::store::git::{Git, busy_in, commit_of, is_hash};
+use crate::store::{StoreError, plain};
 
 /// Most files that are named.
 const NAMED_MAX: usize = 5;
-/// The index with which a half-made worktree is judged.
+/// Most bytes of a file in which git keeps the state of a merge.
+const STATE_MAX: u64 = 1024 * 1024;
+/// The index with which an incomplete worktree is compared.
 const JUDGING: &str = "index.crewdeck";
 
 impl Worktrees {
-    /// Finds and repairs what killed gits have left behind: lock files that no process holds, half-made worktrees, cut
-    /// merges and removals. A line for each thing comes back. Waits a few seconds where a git still runs, and runs no
-    /// git where there is nothing to repair.
+    /// Finds and repairs what killed gits left behind: lock files that no process holds, incomplete worktrees,
+    /// interrupted merges and removals. Returns a line for each repair, and for each thing that stays with the reason.
+    /// Waits up to four seconds while a git runs. Runs no git where there is nothing to repair.
     ///
     /// # Errors
     /// When the registry cannot be read or written, or git fails.
@@ -34,17 +36,16 @@ impl Worktrees {
         };
         let mut said = Vec::new();
         if !locks::lock_files(&ground.common).is_empty() {
-            let (removed, stay) = locks::clear(&ground.root, &ground.common);
-            said.extend(
-                removed
-                    .iter()
-                    .map(|l| format!("removed {}", ground.lock(l))),
-            );
-            for lock in stay {
-                said.push(format!(
-                    "{} stays: a program works in the repository now. Once none does: crewdeck doctor --mend",
-                    lock.display()
-                ));
+            let cut = ground.cut_steps()?;
+            let (removed, stay) = locks::clear(&ground.root, &ground.common, &cut);
+            let line = |lock: &PathBuf| {
+                let lock = Debris::Lock(ground.below(lock));
+                format!("removed {lock}")
+            };
+            said.extend(removed.iter().map(line));
+            for (lock, holder) in stay {
+                let lock = ground.below(&lock);
+                said.push(format!("{} stays: {holder}", lock.display()));
             }
         }
         if ground.signs()?.is_empty() {
@@ -57,8 +58,9 @@ impl Worktrees {
         for name in removals {
             match self.remove(&name, Removal::OnlyIfSafe, now) {
                 Ok(_) => said.push(format!("finished the removal of worktree {name}")),
-                // What it holds is shown with the worktrees.
-                Err(StoreError::Worktree(_)) => {}
+                Err(StoreError::Worktree(why)) => {
+                    said.push(format!("worktree {name} stays: {why}"));
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -67,7 +69,7 @@ impl Worktrees {
 }
 
 impl Work {
-    /// The removals that are to be finished come back.
+    /// Repairs all but the removals, and returns these.
     fn repair(
         &mut self,
         ground: &Ground,
@@ -79,21 +81,24 @@ impl Work {
                 said.extend(self.clear_half_made(ground, &name)?);
             }
         }
-        // One that was finished has not started, and one that was removed leaves a branch.
+        // A finished worktree still lacks what it builds on, and a removed one leaves a branch.
         let mut removals = Vec::new();
         for debris in ground.signs()? {
             match debris {
-                Debris::Lock(_) | Debris::HalfMade(_) => {}
+                Debris::Lock(_) | Debris::UnseenLock(_) | Debris::HalfMade(_) => {}
+                Debris::Unlinked(name) => said.push(format!(
+                    ".worktrees/{name} stays: it is incomplete and holds files that git does not know. Move it away, then run crewdeck doctor --mend"
+                )),
                 Debris::NotStarted(name) => said.extend(self.undo_cut_start(&name, now)?),
                 Debris::Merge(name) => said.extend(self.undo_cut_merge(&name, now)?),
                 Debris::Removal(name) => removals.push(name),
-                Debris::Branch(name) => said.extend(self.delete_unused(&name)?),
+                Debris::Branch(name) => said.extend(self.delete_unused(&name, now)?),
             }
         }
         Ok(removals)
     }
 
-    /// Removes a worktree that git did not finish. One that holds anything that git did not write is finished instead.
+    /// Removes an incomplete worktree. Completes it instead where it holds content that git did not write.
     fn clear_half_made(
         &self,
         ground: &Ground,
@@ -114,11 +119,11 @@ impl Work {
                 }
             }
             forget(ground, name)?;
-            return Ok(Some(format!("removed the half-made worktree {name}")));
+            return Ok(Some(format!("removed the incomplete worktree {name}")));
         }
         let Some((git, own)) = self.tree(name).git else {
             return Ok(Some(format!(
-                ".worktrees/{name} is half made and holds files: look what is in it, then move it away"
+                ".worktrees/{name} stays: it is incomplete, and its link to the repository is not valid. Move it away, then run crewdeck doctor --mend"
             )));
         };
         let work = work_in(&git, &dir, &own)?;
@@ -128,7 +133,7 @@ impl Work {
             self.repo
                 .git
                 .ok(&["worktree", "remove", "--force", "--force", "--", &path])?;
-            return Ok(Some(format!("removed the half-made worktree {name}")));
+            return Ok(Some(format!("removed the incomplete worktree {name}")));
         }
         // Its files that are missing are written; those that are there stay.
         git.ok(&["read-tree", "HEAD"])?;
@@ -137,13 +142,13 @@ impl Work {
         let path = dir.to_string_lossy();
         self.repo.git.ok(&["worktree", "unlock", "--", &path])?;
         Ok(Some(format!(
-            "finished the half-made worktree {name}: it holds {}",
+            "completed worktree {name}, which git had not finished: it holds {}",
             named(&work)
         )))
     }
 
-    /// Takes back what was cut off while the branches of a task's blockers were merged into its new worktree: they are
-    /// merged when the task is taken up.
+    /// Undoes the interrupted merge of a blocker's branch into a new worktree. The branches are merged again when the
+    /// task is started.
     fn undo_cut_start(
         &mut self,
         name: &WorktreeName,
@@ -167,11 +172,11 @@ impl Work {
                 break;
             }
             if !git.says(&["merge-base", "--is-ancestor", &tip, "HEAD"])? {
-                cut_merge::undo(&git, &dir, &tip)?;
+                cut_merge::undo(&git, &dir, &own, &tip)?;
             }
         }
         if busy_in(&own) == Some(Busy::Merge) {
-            // The commit was made; only the marks of the merge are left.
+            // The commit exists; only the state files of the merge are left.
             git.ok(&["merge", "--quit"])?;
         }
         let is_undone = was_changed && !is_changed()?;
@@ -180,10 +185,15 @@ impl Work {
         self.save()?;
         self.log
             .note(Note::of("worktree.create.after", &tree), now)?;
-        Ok(is_undone.then(|| format!("took back a cut merge in worktree {name}")))
+        Ok(is_undone.then(|| format!("undid an interrupted merge in worktree {name}")))
     }
 
-    /// Undoes a merge into the base that was cut off, or notes that it was done. Changes of the user stay.
+    /// Undoes an interrupted merge into the base, or notes that it was done. A merge that the user began since
+    /// then stays, and so do changes of the user.
+    ///
+    /// What is whose is decided by what git wrote and not by times: a hook may run for minutes, and the user may act
+    /// within a second. The merge is ours when the commit that was checked out when it began still is, and when
+    /// `MERGE_MSG` and `MERGE_MODE` are those of crewdeck's command.
     pub(super) fn undo_cut_merge(
         &mut self,
         name: &WorktreeName,
@@ -198,37 +208,62 @@ impl Work {
             || (merging.is_some() && merging != tip);
         let Some(tip) = tip.filter(|_| !is_other) else {
             // What is under way now is the user's; our merge has left nothing.
-            return self.note_cut(&tree, now).map(|()| None);
+            return self.note_cut(&tree, "git was killed", now).map(|()| None);
         };
+        let begun = self.log.last_events()?.remove(name.as_str());
+        let head = commit_of(&git, "HEAD")?;
+        let is_unmoved = head.is_some() && begun.and_then(|last| last.head) == head;
         if git.says(&["merge-base", "--is-ancestor", &tip, "HEAD"])? {
             if merging.is_some() {
                 git.ok(&["merge", "--quit"])?;
             }
-            let by = commit_of(&git, "HEAD")?
-                .filter(|h| is_hash(h))
-                .unwrap_or_default();
+            let by = head.filter(|h| is_hash(h)).unwrap_or_default();
             let tree = self.index.change(name, |tree| tree.merged(&by, now))?;
             self.save()?;
             self.log
                 .note(Note::of("worktree.merge.after", &tree), now)?;
             return Ok(Some(format!("noted that {branch} is merged")));
         }
-        let kept = cut_merge::undo(&git, &self.repo.root, &tip)?;
-        self.note_cut(&tree, now)?;
-        let mut line = format!("undid the merge of {branch}, which was cut off");
+        if merging.is_some() && !(is_unmoved && self.is_own_merge(&tree)) {
+            self.note_cut(&tree, "git was killed; a merge of the user stays", now)?;
+            return Ok(Some(format!(
+                "a merge of {branch} that crewdeck did not begin is under way and stays: run git merge --continue to finish it, or git merge --abort to undo it"
+            )));
+        }
+        if !is_unmoved {
+            self.note_cut(&tree, "git was killed; nothing is undone", now)?;
+            let changed = git.ok(&["status", "--porcelain=v1", "--ignore-submodules=all"])?;
+            return Ok((!changed.is_empty()).then(|| {
+                format!(
+                    "the merge of {branch} was interrupted, and another commit was checked out since. Uncommitted files stay: git status shows them"
+                )
+            }));
+        }
+        let kept = cut_merge::undo(&git, &self.repo.root, self.repo.own(), &tip)?;
+        self.note_cut(&tree, "git was killed; it is undone", now)?;
+        let mut line = format!("undid the interrupted merge of {branch}");
         if !kept.is_empty() {
             line.push_str(&format!("; your changes stay: {}", named(&kept)));
         }
         Ok(Some(line))
     }
 
-    fn note_cut(&self, tree: &Worktree, now: Stamp) -> Result<(), StoreError> {
-        let note = Note::of("worktree.merge.failed", tree).error("git was killed; it is undone");
+    /// Whether the merge that is under way in the main work tree is the one of crewdeck's command.
+    fn is_own_merge(&self, tree: &Worktree) -> bool {
+        let text = |file: &str| {
+            plain::read_text(&self.repo.own().join(file), STATE_MAX).unwrap_or_default()
+        };
+        text("MERGE_MSG").lines().next() == Some(&tree.message())
+            && text("MERGE_MODE").split_whitespace().any(|w| w == "no-ff")
+    }
+
+    fn note_cut(&self, tree: &Worktree, why: &str, now: Stamp) -> Result<(), StoreError> {
+        let note = Note::of("worktree.merge.failed", tree).error(why);
         self.log.note(note, now)
     }
 
-    /// Deletes the branch of a worktree that was never made, if it has no work of its own.
-    fn delete_unused(&self, name: &WorktreeName) -> Result<Option<String>, StoreError> {
+    /// Deletes the branch of a worktree that was not created, if it has no commits of its own.
+    fn delete_unused(&self, name: &WorktreeName, now: Stamp) -> Result<Option<String>, StoreError> {
         let branch = name.branch();
         let Some(tip) = self.repo.branch(&branch)? else {
             return Ok(None);
@@ -240,16 +275,23 @@ impl Work {
             .registered()?
             .iter()
             .any(|r| r.branch.as_deref() == Some(&branch));
-        if is_used || !git.says(&["merge-base", "--is-ancestor", &tip, &head])? {
-            return Ok(None);
-        }
-        self.delete_branch(name, &tip)?;
-        Ok(Some(format!(
-            "deleted branch {branch}: its worktree was never made"
-        )))
+        let why = if is_used {
+            "it is checked out"
+        } else if !git.says(&["merge-base", "--is-ancestor", &tip, &head])? {
+            "it has commits that are not merged"
+        } else {
+            self.delete_branch(name, &tip)?;
+            return Ok(Some(format!(
+                "deleted branch {branch}: its worktree was not created"
+            )));
+        };
+        // It is said once: the branch is the user's from now on.
+        let note = Note::of("worktree.create.failed", &self.entered(name)).error(why);
+        self.log.note(note, now)?;
+        Ok(Some(format!("branch {branch} stays: {why}")))
     }
 
-    /// Its entry, or one as for a worktree that git knows and the registry does not.
+    /// Returns the entry in the registry, or a new one for a worktree that only git knows.
     pub(super) fn entered(&self, name: &WorktreeName) -> Worktree {
         self.index.get(name).cloned().unwrap_or_else(|| {
             let path = self.dir.join(name.as_str()).to_string_lossy().into_owned();
@@ -257,11 +299,12 @@ impl Work {
         })
     }
 
-    /// What a cut merge has left is put in order before the next one: see [`Work::undo_cut_merge`].
+    /// Undoes all interrupted merges before the next one begins: see [`Work::undo_cut_merge`].
     pub(super) fn undo_cut_merges(&mut self, now: Stamp) -> Result<(), StoreError> {
         let last = self.log.last_events()?;
         let is_cut = |name: &WorktreeName| {
-            last.get(name.as_str()).map(String::as_str) == Some(super::debris::MERGE)
+            last.get(name.as_str())
+                .is_some_and(|last| last.event == super::debris::MERGE)
         };
         let cut: Vec<WorktreeName> = self
             .index
@@ -273,13 +316,11 @@ impl Work {
         if cut.is_empty() {
             return Ok(());
         }
-        let (_, stay) = locks::clear(&self.repo.root, self.repo.common());
-        if let Some(lock) = stay.first() {
+        let steps = self.log.cut_steps()?;
+        let (_, stay) = locks::clear(&self.repo.root, self.repo.common(), &steps);
+        if let Some((lock, holder)) = stay.first() {
             let branch = cut[0].branch();
-            let why = format!(
-                "{} is there, and a program works in the repository now: try again when it has ended",
-                lock.display()
-            );
+            let why = format!("{} is there: {holder}", lock.display());
             return Err(WorktreeError::NotMerged { branch, why }.into());
         }
         for name in cut {
@@ -289,7 +330,7 @@ impl Work {
     }
 }
 
-/// Removes what git keeps of a worktree that it did not finish.
+/// Removes git's entry of an incomplete worktree.
 fn forget(ground: &Ground, name: &WorktreeName) -> Result<(), StoreError> {
     if ground.entries().get(name) != Some(&false) {
         return Ok(());
@@ -314,7 +355,7 @@ fn forget(ground: &Ground, name: &WorktreeName) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The files in a half-made worktree that are neither its branch's nor the beginning of one of them.
+/// Returns the files in an incomplete worktree that differ from its branch and are not the beginning of its files.
 fn work_in(git: &Git, dir: &Path, own: &Path) -> Result<Vec<String>, StoreError> {
     let index = own.join(JUDGING);
     let judging = git.with_index(&index);
@@ -327,7 +368,7 @@ fn work_in(git: &Git, dir: &Path, own: &Path) -> Result<Vec<String>, StoreError>
         "--untracked-files=all",
         "--ignore-submodules=all",
     ]);
-    // It is in no one's way.
+    // A leftover index disturbs nothing.
     let _ = fs::remove_file(&index);
     let mut work = Vec::new();
     for line in split(&listed?) {
@@ -336,6 +377,8 @@ fn work_in(git: &Git, dir: &Path, own: &Path) -> Result<Vec<String>, StoreError>
         };
         let of_head = || git.ok(&["rev-parse", &format!("HEAD:{path}")]);
         let is_git_s = match what {
+            // A name that is no text cannot be passed to git.
+            _ if path.contains(char::REPLACEMENT_CHARACTER) => false,
             " D" => true,
             " M" => is_beginning(git, &dir.join(path), path, &of_head()?)?,
             _ => false,

@@ -158,7 +158,7 @@ mod tests {
                     }
                 });
             }
-            let counted = (0..2000).find(|_| git_in(&[place.path()]) != GitUse::None);
+            let counted = (0..2000).find(|_| matches!(git_in(&[place.path()]), GitUse::By(_)));
             has_looked.store(true, Ordering::Relaxed);
             assert_eq!(counted, None);
         });

@@ -21,14 +21,9 @@ pub fn run(verb: &TaskVerb, desk: &Desk<'_>) -> Result<Ended> {
             return list(&board, which, desk);
         }
         TaskVerb::Show { id } => {
-            // It needs no other file: a task that is there is read alone.
-            let id = board.resolve(id)?;
-            let task = match board.alone(id) {
-                Some(task) => task,
-                None => Task::clone(&*board.get(id)?),
-            };
-            desk.print(&task, || whole(&task, &branches(&[&task], desk)))?;
-            return Ok(Ended::Done);
+            let task = board.get(board.resolve(id)?)?;
+            Desk::warn(&board.tidy()?.notices);
+            Task::clone(&task)
         }
         TaskVerb::Add {
             subject,

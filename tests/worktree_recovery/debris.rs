@@ -134,9 +134,9 @@ impl Held {
     }
 }
 
-/// Makes all lock files below a folder a minute old.
+/// Makes all lock files below a folder an hour old.
 fn age(folder: &Path) {
-    date_locks(folder, SystemTime::now() - Duration::from_secs(60));
+    date_locks(folder, SystemTime::now() - Duration::from_secs(3600));
 }
 
 fn date_locks(folder: &Path, then: SystemTime) {

@@ -194,19 +194,27 @@ fn a_git_that_outlives_its_killed_process_is_waited_for() {
 }
 
 #[test]
-fn a_merge_that_was_cut_off_half_done_is_undone_and_one_of_the_person_is_not() {
+fn a_merge_that_was_cut_off_half_done_is_undone_and_one_of_the_user_is_not() {
     for cut_off in [true, false] {
         let r = Repository::new();
         r.create(1, &[]);
         commit(&r.tree("task-1"), "a.txt", "theirs\n");
         r.commit("a.txt", "ours\n");
         if cut_off {
-            let line = json!({"event": "worktree.merge.before", "worktree": {"name": "task-1"}});
+            let begun = json!({"name": "task-1", "head": r.git(&["rev-parse", "HEAD"])});
+            let line = json!({"event": "worktree.merge.before", "worktree": begun});
             let path = r.root().join(".worktrees/events.jsonl");
             let text = fs::read_to_string(&path).unwrap();
             fs::write(&path, format!("{text}{line}\n")).unwrap();
         }
-        let output = repository::git_output(r.root(), &["merge", "wt/task-1"]);
+        let message = r.worktrees().list().unwrap().worktrees[0].message();
+        let own = ["merge", "--no-ff", "-m", &message, "wt/task-1"];
+        let args = if cut_off {
+            &own[..]
+        } else {
+            &["merge", "wt/task-1"]
+        };
+        let output = repository::git_output(r.root(), args);
         assert!(!output.status.success());
         let merged = r.worktrees().merge(&name("task-1"), NOW);
         let is_half_done = r.root().join(".git/MERGE_HEAD").exists();

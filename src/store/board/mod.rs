@@ -150,17 +150,6 @@ impl Board {
         self.cache().task(id)
     }
 
-    /// One task as it stands on disk, read without the others. `None`: there is none, or its file is damaged; [`Board::get`]
-    /// says why.
-    pub fn alone(&self, id: TaskId) -> Option<Task> {
-        match settle::read::<Task>(&files::path(&self.dir, id)) {
-            Ok(Found::Whole(task)) if task.id == id || task.id == TaskId::default() => {
-                Some(Task { id, ..task })
-            }
-            _ => None,
-        }
-    }
-
     /// The number of the task that somebody means.
     ///
     /// # Errors

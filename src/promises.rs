@@ -265,7 +265,7 @@
 //! - `tests/history.rs::refused::commits_on_a_locked_branch_are_kept`
 //! - `tests/history.rs::refused::commits_on_a_branch_that_the_user_has_moved_are_kept`
 //! - `tests/history.rs::checkout::damage_to_head_index_and_reflog_is_undone`
-//! - `tests/history.rs::holes::without_a_view_no_command_starts_in_a_repository`
+//! - `tests/history.rs::holes::without_a_view_commands_read_the_repository_and_cannot_write_it`
 //! - `tests/history.rs::holes::without_network_namespaces_a_command_without_network_does_not_start`
 //! - `tests/history.rs::holes::links_in_the_private_folders_lead_nowhere`
 //! - `tests/history.rs::holes::hooks_that_commands_can_write_do_not_run_with_an_approved_command`

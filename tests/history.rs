@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crewdeck::domain::worktree::Leftovers;
-use crewdeck::process::confine::{HistoryReach, Works, probe};
+use crewdeck::process::confine::{Confinement, HistoryReach, Works, probe};
 use crewdeck::process::guard::Guard;
 use crewdeck::process::{self, Ended, Report};
 use crewdeck::store::prepare;

@@ -85,7 +85,13 @@ impl Blueprint {
         };
         let wish = global.resume.as_deref();
         let resume = wish.map(|id| resume::choose(&root, id)).transpose()?;
-        let Loaded { settings, project } = usable(global, &root)?;
+        let Loaded {
+            mut settings,
+            project,
+        } = usable(global, &root)?;
+        if demo.is_some() {
+            settings.confine = guard::confining_demo(&settings);
+        }
         let choice = if wants_demo {
             Some(Choice::Demo)
         } else {

@@ -52,6 +52,7 @@ pub fn main(global: &Global, wish: Wish, form: Form) -> Result<u8> {
     let passed = settings.as_ref().ok().and_then(|s| s.pass_env.clone());
     let sandbox = match settings.as_ref().map(|s| s.confine.unwrap_or_default()) {
         Ok(Confining::Off) => SandboxFacts::Off,
+        Ok(Confining::Files) => SandboxFacts::WithoutHistory(guard::sandbox()),
         Ok(Confining::On) | Err(_) => SandboxFacts::Tried {
             report: guard::sandbox(),
             network: settings

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::{Confining, Settings};
 use crate::domain::sandbox::CommandLimits;
-use crate::process::confine::{self, Confinement, GitDirs, SandboxReport};
+use crate::process::confine::{self, Confinement, GitDirs, SandboxReport, Works};
 use crate::process::guard::Guard;
 pub use crate::process::guard::{VERB, main};
 use crate::protocol::Publisher;
@@ -14,15 +14,22 @@ use crate::store;
 /// The guard for the programs of a crew; `None`: there is none on this operating system.
 pub fn hired(root: &Path, settings: &Settings) -> Option<Guard> {
     let program = Guard::program()?.to_path_buf();
-    let confinement = match settings.confine.unwrap_or_default() {
+    let confining = settings.confine.unwrap_or_default();
+    let confinement = match confining {
         Confining::Off => None,
-        Confining::On => {
+        Confining::On | Confining::Files => {
             let git = store::git_dirs(root).map(|(own, common)| GitDirs { own, common });
             let home = etcetera::home_dir().ok();
             let named = settings.write.as_deref().unwrap_or_default();
             let write = confine::own_folders(home.as_deref(), named);
             let sockets = settings.sockets.as_deref().unwrap_or_default();
-            Some(Confinement::new(root, git, &temporary(), &write).with_sockets(sockets))
+            let confinement =
+                Confinement::new(root, git, &temporary(), &write).with_sockets(sockets);
+            Some(if confining == Confining::Files {
+                confinement.without_history()
+            } else {
+                confinement
+            })
         }
     };
     Some(Guard {
@@ -73,6 +80,16 @@ pub fn sandbox() -> SandboxReport {
     confine::probe(Guard::program())
 }
 
+/// The confinement of the demo's commands: where no view can be had, its repository is given up to them, which is
+/// crewdeck's own and has no history that anybody could miss.
+pub fn confining_demo(settings: &Settings) -> Option<Confining> {
+    let is_view_missing = || matches!(sandbox().view, Works::No { .. });
+    match settings.confine.unwrap_or_default() {
+        Confining::On if Guard::program().is_some() && is_view_missing() => Some(Confining::Files),
+        _ => settings.confine,
+    }
+}
+
 /// Publishes one notice when programs of agents are not held as they should be. It is found out beside the
 /// start, which it must not hold up.
 pub fn tell_what_is_missing(settings: &Settings, publisher: Publisher) {
@@ -80,11 +97,16 @@ pub fn tell_what_is_missing(settings: &Settings, publisher: Publisher) {
         return;
     }
     let rules = settings.network.unwrap_or_default();
+    let is_history_given_up = settings.confine == Some(Confining::Files);
     tokio::spawn(async move {
         let report = tokio::task::spawn_blocking(sandbox).await;
-        let text = report
-            .ok()
-            .and_then(|r| r.missing().or_else(|| r.missing_network(rules)));
+        let text = report.ok().and_then(|r| {
+            if is_history_given_up {
+                Some(r.missing_without_history())
+            } else {
+                r.missing().or_else(|| r.missing_network(rules))
+            }
+        });
         if let Some(text) = text {
             let notice = EventKind::notice(Level::Warn, text);
             publisher.publish(notice).await;

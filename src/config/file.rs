@@ -166,6 +166,8 @@ pub enum Confining {
     /// They are, as far as the system can.
     #[default]
     On,
+    /// They are, but the history of the repository is not protected from them.
+    Files,
     /// They are not.
     Off,
 }
@@ -380,7 +382,7 @@ mod tests {
             ("write = ['target']", "write names 'target': give folders"),
             ("write = ['/']", "write names '/': give folders"),
             ("write = '~/.cargo'", "expected a sequence"),
-            ("confine = 'no'", "expected `on` or `off`"),
+            ("confine = 'no'", "expected one of `on`, `files`, `off`"),
             ("confin = 'off'", "did you mean 'confine'?"),
             ("network = 'no'", "network is \"on\", \"off\" or \"ask\""),
             ("[network]\nmate = 'off'", "unknown setting 'network.mate'"),

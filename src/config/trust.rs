@@ -267,6 +267,7 @@ mod tests {
     #[test]
     fn values_that_loosen_hide_or_cost_need_approval() {
         for text in [
+            "confine = 'files'",
             "worktrees = false",
             "notify = 'off'",
             "notify_about = ['done']",

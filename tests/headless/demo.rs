@@ -117,3 +117,53 @@ fn git(dir: &Path, args: &[&str]) -> String {
     assert!(out.status.success(), "{out:?}");
     text(&out.stdout)
 }
+
+/// As in a container or under AppArmor's rules: the kernel gives no mount namespaces.
+#[test]
+fn the_demo_does_the_work_where_there_are_no_namespaces() {
+    if !Command::new("unshare")
+        .args(["-Ur", "true"])
+        .status()
+        .unwrap()
+        .success()
+    {
+        eprintln!("passed over: this machine gives no user namespace (unshare -Ur)");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let project = dir.path().join("project");
+    let told = crewdeck(dir.path());
+    let mut command = Command::new("unshare");
+    command
+        .args(["-Ur", "sh", "-c"])
+        .arg("echo 0 > /proc/sys/user/max_mnt_namespaces; exec \"$0\" \"$@\"")
+        .arg(told.get_program())
+        .args(["run", "--demo", "--json", "--speed", "60", "--dir"])
+        .arg(&project)
+        .env_clear()
+        .current_dir(dir.path());
+    for (name, value) in told.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let out = command.output().unwrap();
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    let tasks = crewdeck(&project)
+        .args(["task", "list", "--json"])
+        .output()
+        .unwrap();
+    let tasks: Value = serde_json::from_slice(&tasks.stdout).unwrap();
+    let tasks = tasks.as_array().unwrap();
+    assert_eq!(tasks.len(), 10, "{tasks:?}");
+    assert!(
+        tasks.iter().all(|t| t["status"] == "completed"),
+        "{tasks:?}"
+    );
+    let said = text(&out.stdout);
+    assert!(
+        said.contains("gives up the protection of the history"),
+        "{said}"
+    );
+}

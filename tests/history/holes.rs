@@ -30,29 +30,92 @@ fn refusal(guard: &Arc<Guard>, dir: &Path, reach: process::Reach, command: &str)
 }
 
 #[test]
-fn without_a_view_no_command_starts_in_a_repository() {
+fn without_a_view_commands_read_the_repository_and_cannot_write_it() {
     if !can_be_tried() {
         return;
     }
     let crew = Crew::new();
-    let guard = without(&crew.guard(), crew.temp.path(), "mnt");
-    let before = crew.refs();
-    for dir in [crew.root().to_path_buf(), crew.tree(1)] {
-        let command = "touch ran; git update-ref refs/heads/main HEAD~1";
-        let why = refusal(&guard, &dir, process::Reach::default(), command);
-        assert!(
-            why.contains("was not run") && why.contains("crewdeck doctor"),
-            "{why}"
+    // Landlock cannot except the git folder from the folder above it, which temporary files are in.
+    let above = confined(crew.root(), &[crew.root().parent().unwrap().into()], &[]);
+    std::os::unix::fs::symlink(".git", crew.root().join("link")).unwrap();
+    for guard in [crew.guard(), above] {
+        let guard = without(&guard, crew.temp.path(), "mnt");
+        let before = crew.refs();
+        for (n, dir) in [crew.tree(1), crew.root().to_path_buf()].iter().enumerate() {
+            let report = ok(&guard, dir, "git log -1 && git status && git diff HEAD~1");
+            let note = report.note.unwrap_or_default();
+            assert_eq!(note.contains("git reads work"), n == 0, "{note}");
+            for attack in ATTACKS.iter().chain(&[
+                "echo bad > link/config",
+                "echo bad > $(git rev-parse --git-common-dir)/config",
+                "git commit --allow-empty -m bad",
+                "mkdir -p $(git rev-parse --git-dir)/crewdeck/refs/heads/x",
+                "d=$(git rev-parse --git-common-dir); chmod 666 $d/HEAD; truncate -s 0 $d/HEAD",
+            ]) {
+                run(&guard, dir, attack);
+                assert_eq!(crew.refs(), before, "{attack}");
+            }
+            let attack =
+                "! git commit -q --allow-empty -m bad && ! touch $(git rev-parse --git-dir)/x";
+            ok(&guard, dir, attack);
+        }
+        // In a worktree anything can be made, in the root what is there can be changed.
+        ok(
+            &guard,
+            &crew.tree(1),
+            "echo 1 > new && mkdir -p sub && echo 2 > sub/new",
         );
-        assert!(why.contains("a namespace is refused"), "{why}");
-        assert!(!dir.join("ran").exists());
+        ok(
+            &guard,
+            crew.root(),
+            "echo more >> b.txt && ! touch new && ! touch .tasks/x",
+        );
+        crew.repository.git(&["checkout", "-q", "b.txt"]);
     }
-    assert_eq!(crew.refs(), before);
-    // Where there is no history nothing can be lost.
-    let plain = tempfile::tempdir().unwrap();
-    let dir = plain.path().canonicalize().unwrap();
-    let guard = without(&confined(&dir, &[], &[]), crew.temp.path(), "mnt");
-    ok(&guard, &dir, "echo 1 > n");
+    // crewdeck commits it.
+    let message = "task 1: Subject 1";
+    let name = repository::name("task-1");
+    crew.repository
+        .worktrees()
+        .commit_leftovers(&name, message)
+        .unwrap();
+    let log = repository::git(&crew.tree(1), &["log", "-1", "--name-only", "--format=%s"]);
+    assert_eq!(log, "task 1: Subject 1\n\nnew\nsub/new");
+}
+
+#[test]
+fn without_protection_of_the_history_commands_commit_without_a_view() {
+    if !can_be_tried() {
+        return;
+    }
+    let crew = Crew::new();
+    let guard = crew.guard();
+    let given_up = Guard {
+        confinement: guard.confinement.clone().map(Confinement::without_history),
+        ..Guard::clone(&guard)
+    };
+    let given_up = Arc::new(given_up);
+    let command =
+        "date +%N > n && git add n && git commit -qm one && ! touch $OUTSIDE/x 2>/dev/null";
+    let outside = tempfile::tempdir().unwrap();
+    let command = command.replace("$OUTSIDE", &outside.path().display().to_string());
+    for (n, guard) in [
+        Arc::clone(&given_up),
+        without(&given_up, crew.temp.path(), "mnt"),
+    ]
+    .iter()
+    .enumerate()
+    {
+        for dir in [crew.root().to_path_buf(), crew.tree(1)] {
+            let report = ok(guard, &dir, &command);
+            let is_first = n == 0 && dir == crew.root();
+            let note = report.note.unwrap_or_default();
+            assert_eq!(note.contains("confine = \"files\""), is_first, "{note}");
+            let log = repository::git(&dir, &["log", "-1", "--format=%s"]);
+            assert_eq!(log, "one");
+            repository::git(&dir, &["commit", "-q", "--allow-empty", "-m", "two"]);
+        }
+    }
 }
 
 #[test]

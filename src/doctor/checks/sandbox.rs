@@ -13,6 +13,8 @@ const CHECK: &str = "sandbox";
 pub enum SandboxFacts {
     /// The settings turn it off.
     Off,
+    /// The settings give up the protection of the history; what was tried on this machine.
+    WithoutHistory(SandboxReport),
     /// What was tried on this machine, and came of it.
     Tried {
         /// What was found.
@@ -44,6 +46,13 @@ fn judge(facts: &SandboxFacts) -> Finding {
                 CHECK,
                 "commands of agents may write wherever you may: the settings say confine = \"off\"",
                 "take that line out of the settings",
+            );
+        }
+        SandboxFacts::WithoutHistory(report) => {
+            return Finding::warn(
+                CHECK,
+                report.missing_without_history(),
+                "take confine = \"files\" out of the settings where user namespaces are available",
             );
         }
         SandboxFacts::Tried { report, network } => (report, *network),
@@ -85,6 +94,9 @@ mod tests {
             },
         };
         let tried = |report, network| SandboxFacts::Tried { report, network };
+        let given_up = judge(&SandboxFacts::WithoutHistory(whole.clone()));
+        assert_eq!(given_up.level, Level::Warn);
+        assert!(given_up.text.contains("rewind commits"), "{given_up:?}");
         let off = judge(&tried(whole.clone(), NetworkRules::all(Network::Off)));
         assert_eq!(off.level, Level::Warn);
         assert!(off.text.contains("network namespaces are not"), "{off:?}");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Facts, Plan, plan, sockets};
+use super::{Facts, KeepsHistory, Plan, plan, sockets};
 use crate::domain::sandbox::SocketGroup;
 use crate::process::history::{Branch, Phase, PrivateHistory, hooks_path};
 
@@ -62,6 +62,7 @@ pub struct Confinement {
     temp: Vec<PathBuf>,
     write: Vec<PathBuf>,
     sockets: Vec<SocketGroup>,
+    is_history_given_up: bool,
     has_warned: Once,
 }
 
@@ -82,6 +83,17 @@ pub const HISTORY_EXPOSED: &str = "[The history of this repository is not protec
     the reftable format, which crewdeck cannot keep apart. Run no command that could delete or rewind commits without \
     asking the user. The user can convert the repository when it has no worktrees: \
     `git refs migrate --ref-format=files`.]";
+
+/// The same where the settings say so.
+const HISTORY_GIVEN_UP: &str = "[The history of this repository is not protected from commands (setting \
+    confine = \"files\"). Run no command that could delete or rewind commits without asking the user.]";
+
+/// What is told once where the git folder is read-only.
+const GIT_READ_ONLY: &str = "[Commands cannot write the git folder here, and in the root of the repository they cannot \
+    create files beside those that are there: this machine has no private view of the file system (user namespaces) in \
+    which the history could be protected. git reads work. git add, commit, merge and the like fail in a command, so do \
+    not try them: crewdeck commits what is left in a worktree when its task is completed. The user can allow user \
+    namespaces, or set confine = \"files\".]";
 
 /// The folders that commands may write everywhere: caches below `home`, and `named`, in which `~/` is `home`.
 pub fn own_folders(home: Option<&Path>, named: &[String]) -> Vec<PathBuf> {
@@ -116,14 +128,30 @@ impl Confinement {
             temp: all(temp),
             write: all(write),
             sockets: Vec::new(),
+            is_history_given_up: false,
             has_warned: Once::default(),
         }
     }
 
     /// What to tell the model about the history that a command of this plan wrote, once for a crew.
     pub fn warning(&self, plan: &Plan) -> Option<&'static str> {
-        let is_first = plan.is_history_exposed && !self.has_warned.0.swap(true, Ordering::Relaxed);
-        is_first.then_some(HISTORY_EXPOSED)
+        let text = match plan.keeps_history {
+            KeepsHistory::Private => return None,
+            KeepsHistory::ReadOnly => GIT_READ_ONLY,
+            KeepsHistory::Nothing if self.is_history_given_up => HISTORY_GIVEN_UP,
+            KeepsHistory::Nothing => HISTORY_EXPOSED,
+        };
+        let is_first = !self.has_warned.0.swap(true, Ordering::Relaxed);
+        is_first.then_some(text)
+    }
+
+    /// The same without protection of the history: commands write the repository itself.
+    #[must_use]
+    pub fn without_history(self) -> Confinement {
+        Confinement {
+            is_history_given_up: true,
+            ..self
+        }
     }
 
     /// The same with services that commands may reach on their sockets.
@@ -152,14 +180,17 @@ impl Confinement {
         let history = own_git
             .as_ref()
             .and_then(|own| self.history_of(&workdir, own));
-        let is_history_exposed =
-            own_git.is_some() && history.is_none() && reach == HistoryReach::Private;
+        let is_history_exposed = own_git.is_some()
+            && (history.is_none() || self.is_history_given_up)
+            && reach == HistoryReach::Private;
         let history = history
             // Also before a command that writes the repository itself: what the one before it made must be there.
             .filter(|history| {
-                let phase = match reach {
-                    HistoryReach::Private => Phase::BeforePrivate,
-                    HistoryReach::Repository => Phase::BeforeRepository,
+                let is_private = reach == HistoryReach::Private && !self.is_history_given_up;
+                let phase = if is_private {
+                    Phase::BeforePrivate
+                } else {
+                    Phase::BeforeRepository
                 };
                 if let Err(why) = history.transfer(phase) {
                     // The command still gets the private part, and what it made is transferred after the next one.
@@ -167,11 +198,11 @@ impl Confinement {
                         "the git changes of earlier commands were not transferred: {why}"
                     );
                 }
-                reach == HistoryReach::Private
+                is_private
             });
         let hooks = own_git
             .as_ref()
-            .filter(|_| reach == HistoryReach::Repository)
+            .filter(|_| reach == HistoryReach::Repository && !self.is_history_given_up)
             .and_then(|own| hooks_path(own));
         let home = std::env::var_os("HOME").map(PathBuf::from);
         let is_open = |group| self.sockets.contains(&group);

@@ -12,24 +12,31 @@ use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 /// The newest interface whose rights are asked for; an older kernel gives those that it knows. Later ones
 /// also forbid the sockets of others, and with them ssh-agent.
 const NEWEST: ABI = ABI::V7;
+/// The first version that keeps files from being truncated, and so what is not writable from being lost.
+pub const KEEPS_FILES: u32 = 3;
 
 /// Lets this thread write only below `writable`, and send signals only to what it starts, and unless
 /// `abstract_sockets` is set reach abstract sockets only of what it starts; paths that are not
-/// there are left out. Nothing can take it back. A kernel without Landlock lets everything be.
+/// there are left out. Nothing can take it back. A kernel without Landlock lets everything be. Returns the version of the
+/// kernel's interface; `None`: it has none.
 ///
 /// # Errors
 /// What the kernel refused.
-pub fn raise(writable: &[PathBuf], abstract_sockets: bool) -> Result<(), String> {
+pub fn raise(writable: &[PathBuf], abstract_sockets: bool) -> Result<Option<u32>, String> {
     disempower()?;
     restrict(writable, abstract_sockets)
-        .map(drop)
+        .map(|status| version_of(&status))
         .map_err(|e| format!("Landlock refuses: {e}"))
 }
 
 /// The version of the kernel's interface; `None`: it has none. Restricts this process: only for one that ends
 /// right after.
 pub fn version() -> Option<u32> {
-    match restrict(&[], true).ok()?.landlock {
+    version_of(&restrict(&[], true).ok()?)
+}
+
+fn version_of(status: &RestrictionStatus) -> Option<u32> {
+    match status.landlock {
         LandlockStatus::NotEnabled | LandlockStatus::NotImplemented => None,
         LandlockStatus::Available {
             effective_abi,

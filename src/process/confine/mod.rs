@@ -8,9 +8,12 @@
 //! - **The view** is a mount namespace of the command's own, in which such folders are mounted read-only over
 //!   themselves. Landlock forbids every later change of mounts, so a command can not undo it.
 //!
-//! Where the kernel refuses one of them the other one is used alone, except in a git repository: without a view its
-//! history cannot be protected, and no command starts. [`probe()`] tells which there are.
+//! Where the kernel refuses one of them the other one is used alone. In a git repository Landlock then keeps the whole git
+//! folder read-only, so that the history stays protected; where it cannot, no command starts. [`probe()`] tells which
+//! there are.
 
+#[cfg(target_os = "linux")]
+pub(super) mod closed;
 mod facts;
 #[cfg(target_os = "linux")]
 pub(super) mod fence;
@@ -23,5 +26,5 @@ pub(super) mod view;
 
 pub use facts::{Confinement, GitDirs, HistoryReach, own_folders};
 pub use note::{network_is_off, where_it_may_write};
-pub use plan::{Facts, Mount, Plan, plan};
+pub use plan::{Facts, KeepsHistory, Mount, Plan, plan};
 pub use probe::{SandboxReport, Works, probe};

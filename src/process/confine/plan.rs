@@ -77,7 +77,7 @@ pub struct Plan {
     /// Where it may write too, but only when the view could be made.
     pub writable_in_view: Vec<PathBuf>,
     /// The private part of the history: what the command adds to it is transferred when it has ended. Where the view
-    /// cannot be made, the command does not start.
+    /// cannot be made, the git folder is read-only.
     pub history: Option<PrivateHistory>,
     /// How its view of the mounts is made, step by step. What is not there is left out.
     pub view: Vec<Mount>,
@@ -88,12 +88,25 @@ pub struct Plan {
     pub abstract_sockets: bool,
     /// Variables that it does not see.
     pub unset: Vec<String>,
-    /// Whether the command writes the history of a repository that cannot be made private.
+    /// What keeps the history of the repository.
     #[serde(default)]
-    pub is_history_exposed: bool,
+    pub keeps_history: KeepsHistory,
     /// Whether git must run no hooks: commands can write them, and the repository is open to this one.
     #[serde(default)]
     pub is_without_hooks: bool,
+}
+
+/// What keeps the history of a repository from a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeepsHistory {
+    /// The command writes a private part of it, or there is none, or the user was asked.
+    #[default]
+    Private,
+    /// The view could not be made: the git folder is read-only. Known when the command runs.
+    ReadOnly,
+    /// Nothing: it has no private part.
+    Nothing,
 }
 
 /// One step of making a view.
@@ -152,7 +165,9 @@ pub fn plan(facts: &Facts) -> Plan {
         .extend(facts.hidden.iter().cloned().map(Mount::Hidden));
     plan.abstract_sockets = facts.abstract_sockets;
     plan.unset.clone_from(&facts.unset);
-    plan.is_history_exposed = facts.is_history_exposed;
+    if facts.is_history_exposed {
+        plan.keeps_history = KeepsHistory::Nothing;
+    }
     plan.is_without_hooks = facts.hooks.as_ref().is_some_and(|hooks| {
         let own = facts.common_git.iter().map(|git| git.join("hooks"));
         is_writable(hooks, &plan) && !own.into_iter().any(|own| hooks.starts_with(own))

@@ -35,8 +35,8 @@ pub struct SandboxReport {
     /// The version of Landlock's interface (1 and up); `None`: the kernel has no Landlock, so that programs
     /// are not confined.
     pub landlock: Option<u32>,
-    /// Mount namespaces: without them no command runs in a git repository, and elsewhere programs in the root (the
-    /// lead's) can write the state folders there.
+    /// Mount namespaces: without them git folders are read-only to commands, and outside of repositories programs in the
+    /// root (the lead's) can write the state folders there.
     pub view: Works,
     /// Network namespaces: without them a command that is to have no network does not run.
     pub network: Works,
@@ -54,29 +54,44 @@ impl SandboxReport {
         }
     }
 
-    /// What is missing, in one line for the person; `None`: nothing is.
+    /// What is missing, in one line for the user; `None`: nothing is.
     pub fn missing(&self) -> Option<String> {
-        match self {
-            SandboxReport {
-                guard: Works::No { why },
-                ..
-            } => Some(format!(
+        match (&self.guard, self.landlock, &self.view) {
+            (Works::No { why }, ..) => Some(format!(
                 "Commands of agents run unconfined, and some may outlive them: {why}."
             )),
-            SandboxReport { landlock: None, .. } => Some(
+            (_, None, _) => Some(
                 "Commands of agents run unconfined: this kernel has no Landlock (Linux 5.13 or newer has it)."
                     .into(),
             ),
-            SandboxReport {
-                view: Works::No { why },
-                ..
-            } => Some(format!(
-                "Commands of agents do not run in a git repository, since its history cannot be protected: mount namespaces are not available ({why}). In other directories they reach ssh-agent and container sockets, and those of the lead write .tasks and .team. Allow user namespaces, or set confine = \"off\" to run commands without a sandbox."
+            (_, Some(1 | 2), Works::No { why }) => Some(format!(
+                "Commands of agents do not run in a git repository: its history cannot be protected from them, because user and mount namespaces are not available ({why}) and the Landlock of this kernel is too old to do it alone (Linux 6.2 or newer). In other directories they {REACH}. Allow user namespaces, or set {GIVES_UP}."
             )),
-            SandboxReport { .. } => None,
+            (_, Some(_), Works::No { why }) => Some(format!(
+                "User and mount namespaces are not available ({why}). To protect the history, commands of agents cannot write git folders: they read with git, but git add, commit and merge fail in them, and in the root of a repository they create no new files beside the existing ones. crewdeck commits what is left in a worktree when its task is completed. Commands {REACH}. Allow user namespaces, or set {GIVES_UP}."
+            )),
+            (Works::Yes, Some(_), Works::Yes) => None,
+        }
+    }
+
+    /// The same where the settings give up the protection of the history.
+    pub fn missing_without_history(&self) -> String {
+        let unprotected = "Commands of agents can delete and rewind commits: confine = \"files\" gives up the protection of the history.";
+        match (&self.guard, self.landlock, &self.view) {
+            (Works::Yes, Some(_), Works::No { why }) => format!(
+                "{unprotected} User and mount namespaces are not available ({why}), so commands {REACH}, and in the root also .git/config and .git/hooks."
+            ),
+            (Works::Yes, Some(_), Works::Yes) => unprotected.into(),
+            (..) => format!("{unprotected} {}", self.missing().unwrap_or_default()),
         }
     }
 }
+
+/// What commands reach without a view.
+const REACH: &str =
+    "reach ssh-agent and container sockets, and those of the lead may write .tasks and .team";
+/// How the protection of the history is given up.
+const GIVES_UP: &str = "confine = \"files\" to give up the protection of the history";
 
 impl SandboxReport {
     /// What is missing for these switches of the network, in one line; `None`: nothing is.
@@ -141,7 +156,15 @@ mod tests {
                     view: no(),
                     ..all.clone()
                 },
-                "(EPERM)",
+                "git add, commit and merge fail",
+            ),
+            (
+                SandboxReport {
+                    view: no(),
+                    landlock: Some(2),
+                    ..all.clone()
+                },
+                "do not run in a git repository",
             ),
             (
                 SandboxReport {

@@ -41,7 +41,7 @@ mod linux {
         Pid, PidfdFlags, WaitStatus, getpid, pidfd_open, set_child_subreaper, setsid,
     };
 
-    use crate::process::confine::{Plan, SandboxReport, Works, fence, view};
+    use crate::process::confine::{Plan, SandboxReport, Works, closed, fence, view};
     use crate::process::guard::monitor::{self, Monitor};
     use crate::process::guard::order::{LINE_MAX, MARK, Order, Told};
     use crate::process::guard::tree::{self, Children};
@@ -58,6 +58,8 @@ mod linux {
         tv_nsec: 20_000_000,
     };
 
+    /// Most writable places that are told.
+    const TOLD_MAX: usize = 16;
     /// For who types the verb.
     const NOT_FOR_YOU: &str = "crewdeck starts this by itself, for the programs of agents";
 
@@ -106,13 +108,16 @@ mod linux {
         set_child_subreaper(Some(getpid())).map_err(|e| format!("no subreaper: {e}"))?;
         // Without it the program could draw on crewdeck's terminal, and stuff keys into it.
         setsid().map_err(|e| format!("crewdeck's terminal can not be left: {e}"))?;
-        let plan = match order.plan.clone() {
-            Some(plan) => Some(seen_from_a_view(plan, order)?),
+        let (plan, without_view) = match order.plan.clone() {
+            Some(plan) => {
+                let (plan, without_view) = seen_from_a_view(plan, order)?;
+                (Some(plan), without_view)
+            }
             None => {
                 if order.network == NetworkReach::Off {
                     view::make(&[], order.network).map_err(|why| stays_on(&why))?;
                 }
-                None
+                (None, None)
             }
         };
         let mut monitor = order.limits.and_then(Monitor::new);
@@ -124,13 +129,16 @@ mod linux {
             .flat_map(|p| &p.unwanted)
             .filter(|p| p.symlink_metadata().is_err())
             .collect();
-        let pid = start(order, plan.as_ref())?;
+        let pid = start(order, plan.as_ref(), without_view.as_deref())?;
+        let places = plan.as_ref().filter(|_| without_view.is_some());
+        let places = places.map(|plan| plan.writable.iter().take(TOLD_MAX).cloned().collect());
         let mut crewdeck_hears = crewdeck.try_clone().map_err(|e| e.to_string())?;
         // Where it fails crewdeck is gone, and the next look says so.
         let _ = tell(
             &mut crewdeck_hears,
             &Told::Started {
                 pid: pid.as_raw_nonzero().get(),
+                git_is_read_only: places,
             },
         );
         let mut ended = None;
@@ -172,32 +180,38 @@ mod linux {
         }))
     }
 
-    /// Makes the view. Returns the plan that holds with it or, where it is refused and nothing depends on it, without it.
-    fn seen_from_a_view(mut plan: Plan, order: &Order) -> Result<Plan, String> {
+    /// Makes the view. Returns the plan that holds with it or, where it is refused, the one that Landlock can hold alone:
+    /// then also why, if a git folder is read-only for that.
+    fn seen_from_a_view(mut plan: Plan, order: &Order) -> Result<(Plan, Option<String>), String> {
         let made = if plan.view.is_empty() && order.network == NetworkReach::On {
             Err("no view was ordered".into())
         } else {
             view::make(&plan.view, order.network)
         };
+        let mut without_view = None;
         match made {
             Ok(()) => plan.writable.append(&mut plan.writable_in_view),
-            // It would write the repository itself.
-            Err(why) if plan.history.is_some() => return Err(history_is_open(&why)),
             Err(why) if order.network == NetworkReach::Off => return Err(stays_on(&why)),
+            // It would write the repository itself.
+            Err(why) if plan.history.is_some() => {
+                plan.writable = closed::writable_beside_git(&plan);
+                without_view = Some(why);
+            }
             Err(_) => {}
         }
         // The way into the directory leads through the new mounts, also for what `..` means in it.
         let _ = std::env::set_current_dir(&order.dir);
-        Ok(plan)
+        Ok((plan, without_view))
     }
 
     fn history_is_open(why: &str) -> String {
         format!(
             "the command was not run: the history of the repository cannot be protected from it, because its private \
-             view of the file system failed ({why}). Tell the user. crewdeck doctor shows what is missing. On Linux \
-             the view needs user namespaces (Ubuntu: sysctl kernel.apparmor_restrict_unprivileged_userns=0; container: \
-             a seccomp profile that permits unshare and mount). Without them commands run only with \
-             confine = \"off\" in the settings, which lets them write wherever the user may"
+             view of the file system failed ({why}) and this kernel has no Landlock that keeps files from being \
+             truncated (Linux 6.2 or newer has it). Tell the user. crewdeck doctor shows what is missing. On Linux the \
+             view needs user namespaces (Ubuntu: sysctl kernel.apparmor_restrict_unprivileged_userns=0; container: a \
+             seccomp profile that permits unshare and mount). With confine = \"files\" in the settings commands run \
+             without protection of the history"
         )
     }
 
@@ -209,7 +223,12 @@ mod linux {
     }
 
     /// Starts the program, confined, at the head of a group of its own.
-    fn start(order: &Order, plan: Option<&Plan>) -> Result<Pid, String> {
+    /// `without_view`: why Landlock alone must keep the git folder.
+    fn start(
+        order: &Order,
+        plan: Option<&Plan>,
+        without_view: Option<&str>,
+    ) -> Result<Pid, String> {
         let (program, args) = order.argv.split_first().ok_or("no program was named")?;
         let mut command = Command::new(program);
         command
@@ -223,7 +242,12 @@ mod linux {
         let started = thread::scope(|scope| {
             let confined = scope.spawn(|| {
                 if let Some(plan) = plan {
-                    fence::raise(&plan.writable, plan.abstract_sockets)?;
+                    let version = fence::raise(&plan.writable, plan.abstract_sockets)?;
+                    if let Some(why) = without_view
+                        && version.is_none_or(|version| version < fence::KEEPS_FILES)
+                    {
+                        return Err(history_is_open(why));
+                    }
                 }
                 let child = command.spawn().map_err(|e| format!("{program}: {e}"))?;
                 Ok::<u32, String>(child.id())

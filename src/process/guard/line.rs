@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 
 use super::order::{LINE_MAX, MARK, Order, Told};
 use super::{BY_CREWDECK, Guard, VERB, tree};
-use crate::process::confine::Plan;
+use crate::process::confine::{KeepsHistory, Plan};
 use crate::process::{Ended, Group, Job, Leftovers, ended, environment};
 
 /// Has git in `command` run no hooks.
@@ -109,8 +109,15 @@ impl Line {
         loop {
             while let Some(told) = self.next()? {
                 match told {
-                    Told::Started { pid } => {
+                    Told::Started {
+                        pid,
+                        git_is_read_only,
+                    } => {
                         self.group = Some(Group::new(u32::try_from(pid).ok()));
+                        if let (Some(plan), Some(writable)) = (&mut self.plan, git_is_read_only) {
+                            plan.writable = writable;
+                            plan.keeps_history = KeepsHistory::ReadOnly;
+                        }
                     }
                     Told::NotStarted { why } => return Err(io::Error::other(why)),
                     Told::Ended {

@@ -40,6 +40,9 @@ pub enum Told {
     Started {
         /// Its process id.
         pid: i32,
+        /// The first places where it may write, where its view could not be made and its git folder is read-only.
+        #[serde(default)]
+        git_is_read_only: Option<Vec<PathBuf>>,
     },
     /// The program could not be started.
     NotStarted {

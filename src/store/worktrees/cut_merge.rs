@@ -2,13 +2,14 @@
 //!
 //! Git writes the files first, then `AUTO_MERGE`, the index, `MERGE_HEAD` and the commit. A git that was killed leaves
 //! files with the content of the merge, the last one perhaps incomplete. Each file that the merge changes is compared
-//! with the result of the merge, byte by byte: equal content, or the beginning of it, was written by git. All other
-//! content was written by the user or an agent and stays.
+//! with the result of the merge, byte by byte: equal content, or the beginning of it, was written by git, and so was the
+//! mode of the merge where the content is as it was. All other content was written by the user or an agent and stays.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::store::StoreError;
@@ -29,6 +30,8 @@ struct Touched {
     old: Option<String>,
     /// Its content in the merge; `None`: the merge deletes it.
     new: Option<String>,
+    /// Its mode in the merge, as git writes it, where that differs from the one before.
+    new_mode: Option<String>,
 }
 
 /// Undoes what a merge of the commit `tip` has written in `dir`, where `git` works with the git folder `own`. Returns
@@ -148,14 +151,21 @@ fn touched(raw: &[u8]) -> Vec<Touched> {
     while let (Some(what), Some(path)) = (fields.next(), fields.next()) {
         let what = String::from_utf8_lossy(what);
         // `:100644 100644 OLD NEW M`
-        let mut words = what.split(' ').skip(2);
+        let mut words = what.trim_start_matches(':').split(' ');
+        let modes = (words.next(), words.next());
+        let new_mode = modes.1.filter(|_| modes.0 != modes.1).map(String::from);
         let mut hash = || -> Option<String> {
             let hash = words.next()?;
             (!hash.chars().all(|c| c == NOTHING)).then(|| hash.to_string())
         };
         let (old, new) = (hash(), hash());
         let path = path.to_vec();
-        all.push(Touched { path, old, new });
+        all.push(Touched {
+            path,
+            old,
+            new,
+            new_mode,
+        });
     }
     all
 }
@@ -176,6 +186,8 @@ fn is_of_merge(
         // Not deleted yet.
         return Ok(Some(false));
     };
+    // The content may be as it was: then git has written nothing but the mode, or nothing.
+    let has_new_mode = file.new_mode.as_deref() == Some(mode(&meta));
     if meta.is_symlink() {
         let target = fs::read_link(&path).map_err(StoreError::at(&path))?;
         let is = |hash: &Option<String>| -> Result<bool, StoreError> {
@@ -185,7 +197,7 @@ fn is_of_merge(
         };
         let is_old = is(&file.old)?;
         return Ok(if is_old {
-            Some(false)
+            Some(has_new_mode)
         } else {
             is(&file.new)?.then_some(true)
         });
@@ -195,10 +207,21 @@ fn is_of_merge(
     }
     let now = git.ok(&["hash-object", "--", name])?;
     if file.old.as_ref() == Some(&now) {
-        return Ok(Some(false));
+        return Ok(Some(has_new_mode));
     }
     let is_git_s = now == *new || is_beginning(git, &path, name, new)?;
     Ok(is_git_s.then_some(true))
+}
+
+/// The mode of a file as git writes it.
+fn mode(meta: &fs::Metadata) -> &'static str {
+    if meta.is_symlink() {
+        "120000"
+    } else if meta.permissions().mode() & 0o100 != 0 {
+        "100755"
+    } else {
+        "100644"
+    }
 }
 
 /// Whether a file holds the first bytes of what git was to write into it: git was killed while it wrote.
@@ -225,19 +248,21 @@ mod tests {
     fn files_of_a_merge_are_read_from_diff_tree() {
         let (a, b, none) = ("a".repeat(40), "b".repeat(40), "0".repeat(40));
         let raw = format!(
-            ":100644 100644 {a} {b} M\0x y.txt\0:000000 100644 {none} {b} A\0n\0:100644 000000 {a} {none} D\0d\0"
+            ":100644 100644 {a} {b} M\0x y.txt\0:000000 100644 {none} {b} A\0n\0:100644 000000 {a} {none} D\0d\0:100644 100755 {a} {a} M\0x\0"
         );
-        let file = |path: &str, old: Option<&str>, new: Option<&str>| Touched {
+        let file = |path: &str, old: Option<&str>, new: Option<&str>, mode: Option<&str>| Touched {
             path: path.into(),
             old: old.map(String::from),
             new: new.map(String::from),
+            new_mode: mode.map(String::from),
         };
         assert_eq!(
             touched(raw.as_bytes()),
             [
-                file("x y.txt", Some(&a), Some(&b)),
-                file("n", None, Some(&b)),
-                file("d", Some(&a), None),
+                file("x y.txt", Some(&a), Some(&b), None),
+                file("n", None, Some(&b), Some("100644")),
+                file("d", Some(&a), None, Some("000000")),
+                file("x", Some(&a), Some(&a), Some("100755")),
             ]
         );
     }

@@ -108,6 +108,27 @@ fn after_a_commit_of_the_user_a_cut_merge_is_named_and_stays() {
     assert!(said.contains("git status"), "{said}");
 }
 
+/// An older version noted no commit when a merge began.
+#[test]
+fn a_cut_merge_of_an_older_version_is_named_and_stays() {
+    let held = killed_merge();
+    let r = &held.r;
+    let log = r.root().join(".worktrees/events.jsonl");
+    let text = fs::read_to_string(&log).unwrap();
+    let head = format!("\"head\":\"{}\"", r.git(&["rev-parse", "HEAD"]));
+    let text = text.replace("\": \"", "\":\"");
+    assert!(text.contains(&head), "{text}");
+    fs::write(&log, text.replace(&head, "\"was\":\"\"")).unwrap();
+    let before = picture(&held);
+    let said = r.worktrees().repair(NOW).unwrap().join("\n");
+    assert_eq!(picture(&held), before, "{said}");
+    assert!(
+        said.contains("older version") && said.contains("git status"),
+        "{said}"
+    );
+    assert!(!said.contains("another commit"), "{said}");
+}
+
 #[test]
 fn what_the_user_staged_beside_a_cut_merge_stays_staged() {
     let held = killed_merge();
@@ -143,6 +164,23 @@ fn content_is_compared_byte_by_byte() {
     assert_nothing_is_left(r);
     let merged = r.worktrees().merge(&name("task-1"), NOW).unwrap();
     assert!(matches!(merged, Merge::Merged { .. }), "{merged:?}");
+}
+
+#[test]
+fn a_mode_that_the_merge_changed_is_restored() {
+    use std::os::unix::fs::PermissionsExt;
+    let held = Held::new();
+    let r = &held.r;
+    let executable = || fs::Permissions::from_mode(0o755);
+    let tree = r.tree("task-1");
+    fs::set_permissions(tree.join("d.txt"), executable()).unwrap();
+    crate::repository::git(&tree, &["commit", "--quiet", "-a", "-m", "Mode"]);
+    held.hold_at_file("new/c.txt");
+    held.kill_in(Step::Merge);
+    assert!(status(r.root()).contains(" M d.txt"), "git came that far");
+    r.worktrees().repair(NOW).unwrap();
+    assert_eq!(status(r.root()), "");
+    assert_nothing_is_left(r);
 }
 
 #[cfg(target_os = "linux")]

@@ -212,7 +212,8 @@ impl Work {
         };
         let begun = self.log.last_events()?.remove(name.as_str());
         let head = commit_of(&git, "HEAD")?;
-        let is_unmoved = head.is_some() && begun.and_then(|last| last.head) == head;
+        let begun_at = begun.and_then(|last| last.head);
+        let is_unmoved = head.is_some() && begun_at == head;
         if git.says(&["merge-base", "--is-ancestor", &tip, "HEAD"])? {
             if merging.is_some() {
                 git.ok(&["merge", "--quit"])?;
@@ -233,9 +234,15 @@ impl Work {
         if !is_unmoved {
             self.note_cut(&tree, "git was killed; nothing is undone", now)?;
             let changed = git.ok(&["status", "--porcelain=v1", "--ignore-submodules=all"])?;
+            let why = match begun_at {
+                Some(_) => "another commit was checked out since",
+                None => {
+                    "an older version of crewdeck did not note the commit on which it began, so it is not known which files are of the merge"
+                }
+            };
             return Ok((!changed.is_empty()).then(|| {
                 format!(
-                    "the merge of {branch} was interrupted, and another commit was checked out since. Uncommitted files stay: git status shows them"
+                    "the merge of {branch} was interrupted, and {why}. Uncommitted files stay: git status shows them"
                 )
             }));
         }

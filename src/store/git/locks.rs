@@ -87,7 +87,7 @@ impl fmt::Display for Holder {
         match self {
             Holder::Git(id) => write!(f, "git works in the repository now (process {id})"),
             Holder::Open => write!(f, "a program has it open now"),
-            Holder::Young => write!(f, "it was made a moment ago"),
+            Holder::Young => write!(f, "it is less than {} seconds old", YOUNG.as_secs()),
             Holder::Unseen => write!(
                 f,
                 "a git that this system does not show may work in the repository, so it must be {} minutes old. If none does, delete the file",
@@ -110,8 +110,8 @@ pub fn left_behind(root: &Path, common: &Path, cut: &[Stamp]) -> Vec<(PathBuf, O
         .collect()
 }
 
-/// Removes the lock files that no process holds, and waits a moment for those that are young or in use. Returns what
-/// was removed, and what stays with the reason.
+/// Removes the lock files that no process holds, and waits a moment for those that are young or in use, not for those
+/// that only an unseen git may hold. Returns what was removed, and what stays with the reason.
 pub fn clear(root: &Path, common: &Path, cut: &[Stamp]) -> (Vec<PathBuf>, Vec<(PathBuf, Holder)>) {
     let until = Instant::now() + PATIENCE;
     let mut removed = Vec::new();
@@ -126,11 +126,16 @@ pub fn clear(root: &Path, common: &Path, cut: &[Stamp]) -> (Vec<PathBuf>, Vec<(P
                 by => stay.push((lock, by.unwrap_or(Holder::Young))),
             }
         }
-        if stay.is_empty() || Instant::now() >= until {
+        if !may_go_soon(&stay) || Instant::now() >= until {
             return (removed, stay);
         }
         std::thread::sleep(PAUSE);
     }
+}
+
+/// Whether one of these locks may go within [`PATIENCE`]: one of an unseen git may take minutes.
+fn may_go_soon(stay: &[(PathBuf, Holder)]) -> bool {
+    stay.iter().any(|(_, by)| *by != Holder::Unseen)
 }
 
 /// What tells that a file is not another one of the same name.
@@ -224,6 +229,16 @@ mod tests {
             assert_eq!((made, is_of_cut_step(at(made), &cut)), (made, is_ours));
         }
         assert!(!is_of_cut_step(at(1001), &[]));
+    }
+
+    #[test]
+    fn what_only_an_unseen_git_may_hold_is_not_waited_for() {
+        let lock = |by| (PathBuf::from("index.lock"), by);
+        assert!(!may_go_soon(&[]));
+        assert!(!may_go_soon(&[lock(Holder::Unseen), lock(Holder::Unseen)]));
+        for by in [Holder::Young, Holder::Open, Holder::Git(1)] {
+            assert!(may_go_soon(&[lock(Holder::Unseen), lock(by)]));
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::UiState;
+use crate::domain::ids::RequestId;
 use crate::domain::stamp::Stamp;
 use crate::domain::text::{clip, one_line};
 use crate::protocol::event::Level;
@@ -24,6 +25,8 @@ pub struct Flash {
     pub text: String,
     /// When it goes.
     pub until: Stamp,
+    /// The request that it is about.
+    pub request: Option<RequestId>,
     holds: Holds,
 }
 
@@ -56,6 +59,7 @@ impl UiState {
             level,
             text: one_line(&text.into()),
             until: self.now.after(FLASH),
+            request: None,
             holds: Holds(None),
         });
         self.dirty = true;

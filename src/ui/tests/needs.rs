@@ -5,6 +5,7 @@ use pretty_assertions::assert_eq;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Decider, Decision, Request, RequestStatus, Verdict};
 use crate::domain::rule::Scope;
+use crate::protocol::event::Level;
 use crate::protocol::{Command, EventKind};
 use crate::ui::attention::Window;
 use crate::ui::fixture::{busy, cells, permission, picture, plan, press, question, started, tell};
@@ -109,6 +110,19 @@ fn a_double_press_keeps_the_notice_of_a_request_out_of_view() {
         let text = picture(&state);
         assert!(text.contains("was not in view"), "{text}");
     }
+}
+
+#[test]
+fn a_warning_about_something_else_hides_no_new_request() {
+    let mut state = waiting(100, 30, vec![permission("r1")]);
+    press(&mut state, "alt+w end");
+    state.selected.request_since = state.now;
+    state.say(Level::Warn, "The journal cannot be written.");
+    let key = crate::ui::keys::parse("a").unwrap();
+    let at = crate::domain::stamp::Stamp(state.now.0 + 0.1);
+    assert_eq!(update(&mut state, Msg::Key(key, at)), []);
+    let text = picture(&state);
+    assert!(text.contains("A new request from"), "{text}");
 }
 
 #[test]

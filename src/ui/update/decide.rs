@@ -126,10 +126,13 @@ fn was_read(state: &mut UiState, id: &RequestId) -> bool {
 
 /// Says what is to be done before a request can be approved, until it is answered.
 fn say_of(state: &mut UiState, id: &RequestId, text: String) {
-    let id = id.clone();
+    let about = id.clone();
     state.say_while(Level::Warn, text, move |state| {
-        state.requests.get(&id).is_some() && !state.requests.is_answered(&id)
+        state.requests.get(&about).is_some() && !state.requests.is_answered(&about)
     });
+    if let Some(flash) = &mut state.flash {
+        flash.request = Some(id.clone());
+    }
 }
 
 /// Whether the request has been in view long enough for a key to be meant for it; says so when not, unless a warning about
@@ -137,7 +140,7 @@ fn say_of(state: &mut UiState, id: &RequestId, text: String) {
 fn has_settled(state: &mut UiState, id: &RequestId) -> bool {
     let since = state.selected.request_since;
     let is_new = since.0 > 0.0 && state.now.since(since) < SETTLE;
-    let warning = |f: &Flash| f.level == Level::Warn && !f.is_read(state.now);
+    let warning = |f: &Flash| f.request.as_ref() == Some(id) && !f.is_read(state.now);
     let is_warned = state.flash.as_ref().is_some_and(warning);
     if is_new
         && !is_warned

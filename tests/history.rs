@@ -118,6 +118,7 @@ const ATTACKS: &[&str] = &[
     "git pack-refs --all --prune; git reflog expire --expire=now --all; git gc --prune=now --quiet",
     "git symbolic-ref refs/heads/main refs/heads/wt/task-2",
     "cd $(git rev-parse --git-common-dir) && echo 0000000000000000000000000000000000000000 > refs/heads/main",
+    "cd $(git rev-parse --git-common-dir) && echo 0000000000000000000000000000000000000000 > refs/heads/wt/task-2",
 ];
 
 #[test]

@@ -33,7 +33,7 @@ fn refused_refs_are_named_with_what_to_do() {
     let report = ok(&crew.guard(), crew.root(), "git reset -q --hard HEAD~1");
     let note = report.note.unwrap();
     assert!(
-        note.contains("would lose commits") && note.contains("`git reset --hard "),
+        note.contains("would lose commits") && note.contains("`git update-ref refs/heads/main "),
         "{note}"
     );
 }
@@ -62,10 +62,14 @@ fn an_amended_commit_in_the_root_is_kept_and_can_be_approved() {
         &format!("git log -1 --format=%s {hash}"),
     );
     assert_eq!(seen.output, "better\n");
-    let command = format!("git reset --hard {hash}");
+    let command = format!("git update-ref refs/heads/main {hash}");
     assert!(note.contains(&format!("`{command}`")), "{note}");
+    // It leaves the user's files alone.
+    std::fs::write(crew.root().join("a.txt"), "the user's\n").unwrap();
     asked(&crew.guard(), crew.root(), &command);
     assert_eq!(subject("main"), "better");
+    let file = std::fs::read_to_string(crew.root().join("a.txt")).unwrap();
+    assert_eq!(file, "the user's\n");
     crew.refs();
 }
 

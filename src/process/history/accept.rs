@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::folder::Folder;
-use super::refs::{self, Branch, Change, Reason, Verdict};
+use super::refs::{self, Change, Reason, Verdict};
 use super::{KEPT_REFS, PrivateHistory, git, objects};
 use crate::domain::text::one_line;
 
@@ -26,8 +26,6 @@ pub struct Refused {
     pub reason: Reason,
     /// The ref that keeps its commits; `None`: other refs have them, or they are damaged.
     pub kept: Option<String>,
-    /// Whether it is the branch that is checked out.
-    pub is_checked_out: bool,
 }
 
 impl Refused {
@@ -43,7 +41,7 @@ impl Refused {
         }
         if let Some(command) = self.remedy() {
             text.push_str(&format!(
-                " To update the ref, run `{command}` as the whole command; the user is asked."
+                " To update the ref, run only this command; the user must approve it: `{command}`."
             ));
         }
         one_line(&(text + "]"))
@@ -52,6 +50,7 @@ impl Refused {
     fn why(&self) -> String {
         match &self.reason {
             Reason::Symbolic => "Commands cannot change symbolic refs.".into(),
+            Reason::NoHash => "The new value is not the hash of an object.".into(),
             Reason::Managed => "Only crewdeck changes this ref.".into(),
             Reason::WrongPlace => {
                 "Commands can create refs only below refs/heads/, refs/tags/, refs/notes/ and refs/remotes/."
@@ -69,14 +68,11 @@ impl Refused {
         }
     }
 
-    /// The command that makes the change when the user allows it.
+    /// The command that makes the change when the user allows it. It moves nothing but the ref.
     fn remedy(&self) -> Option<String> {
         let name = &self.change.name;
         match (&self.reason, &self.change.new) {
-            (Reason::NotMadeHere | Reason::LosesCommits, Some(new)) if self.is_checked_out => {
-                Some(format!("git reset --hard {}", short(new)))
-            }
-            (Reason::NotMadeHere, Some(new)) => {
+            (Reason::NotMadeHere | Reason::LosesCommits, Some(new)) => {
                 Some(format!("git update-ref {name} {}", short(new)))
             }
             (Reason::NotMadeHere, None) => Some(format!("git update-ref -d {name}")),
@@ -110,6 +106,8 @@ impl PrivateHistory {
                 Verdict::Accept | Verdict::AcceptForward => Ok(()),
             };
             let is_whole = match &change.new {
+                // Nothing else is an argument for git.
+                Some(new) if !refs::is_object(new) => false,
                 Some(new) if objects == objects::Copied::Some => {
                     git::is_connected(&self.common, new)?
                 }
@@ -130,7 +128,6 @@ impl PrivateHistory {
                     } else {
                         None
                     },
-                    is_checked_out: self.branch == Branch::ForwardOnly(change.name.clone()),
                     reason,
                     change,
                 }),
@@ -161,7 +158,7 @@ impl PrivateHistory {
 
     /// Keeps the commits of a refused change that no ref leads to. Returns the ref.
     fn keep_beside(&self, change: &Change) -> io::Result<Option<String>> {
-        let Some(new) = change.new.as_ref().filter(|new| refs::is_hash(new)) else {
+        let Some(new) = change.new.as_ref().filter(|new| refs::is_object(new)) else {
             return Ok(None);
         };
         let kept = Change {
@@ -249,14 +246,13 @@ mod tests {
             change: change(),
             reason: Reason::LosesCommits,
             kept: Some("refs/crewdeck/beside/bbbbbbbbbbbb".into()),
-            is_checked_out: true,
         };
         assert_eq!(
             refused.line(),
             "[Ref not updated: refs/heads/main. The new value would lose commits of the branch that is checked out. \
              The commits are kept as refs/crewdeck/beside/bbbbbbbbbbbb: see them with `git log bbbbbbbbbbbb`, use them \
-             with `git merge bbbbbbbbbbbb` or `git branch NAME bbbbbbbbbbbb`. To update the ref, run `git reset --hard \
-             bbbbbbbbbbbb` as the whole command; the user is asked.]"
+             with `git merge bbbbbbbbbbbb` or `git branch NAME bbbbbbbbbbbb`. To update the ref, run only this command; the user must approve \
+             it: `git update-ref refs/heads/main bbbbbbbbbbbb`.]"
         );
         let deleted = Refused {
             change: Change {
@@ -265,7 +261,6 @@ mod tests {
             },
             reason: Reason::NotMadeHere,
             kept: None,
-            is_checked_out: true,
         };
         assert!(
             deleted

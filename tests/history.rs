@@ -16,6 +16,8 @@ mod checkout;
 mod holes;
 #[path = "history/refused.rs"]
 mod refused;
+#[path = "history/running.rs"]
+mod running;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -106,6 +106,9 @@ mod linux {
         set_child_subreaper(Some(getpid())).map_err(|e| format!("no subreaper: {e}"))?;
         // Without it the program could draw on crewdeck's terminal, and stuff keys into it.
         setsid().map_err(|e| format!("crewdeck's terminal can not be left: {e}"))?;
+        // Until all has ended, also when crewdeck does not wait for that. The view has the folder read-only.
+        let history = order.plan.as_ref().and_then(|plan| plan.history.as_ref());
+        let _running = history.and_then(|history| history.hold().ok());
         let plan = match order.plan.clone() {
             Some(plan) => Some(seen_from_a_view(plan, order)?),
             None => {

@@ -130,9 +130,10 @@ pub fn is_connected(common: &Path, new: &str) -> io::Result<bool> {
     Ok(wait(child)?.is_ok())
 }
 
-/// Whether a hash names a commit of the repository.
-pub fn is_commit(common: &Path, hash: &str) -> io::Result<bool> {
+/// Whether a hash names a commit of the repository or of the folder `private` of objects.
+pub fn is_commit(common: &Path, private: &Path, hash: &str) -> io::Result<bool> {
     let child = command(common)
+        .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", private)
         .args(["cat-file", "-e", VALUES, &format!("{hash}^{{commit}}")])
         .spawn()?;
     Ok(wait(child)?.is_ok())

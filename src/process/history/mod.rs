@@ -12,7 +12,7 @@
 //! `PrivateHistory::transfer` runs before and after each command. It copies new objects into the repository first,
 //! then moves the refs that `refs::verdict` accepts, each only if it still has the value that the command saw. So a
 //! crash between the two steps leaves objects that no ref needs yet, and the next transfer continues from `base`.
-//! Commits of a refused change are kept below `refs/crewdeck/beside/`.
+//! Commits of a refused change, and those that an accepted one leaves to no ref, are kept below `refs/crewdeck/beside/`.
 //! Objects are copied through git, which computes their names from their content: a damaged or substituted object never
 //! enters the repository under another name, and no file of the repository shares an inode with one that a command can
 //! write.

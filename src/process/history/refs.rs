@@ -46,6 +46,14 @@ impl Branch {
         Branch::Own(format!("refs/heads/wt/{name}"))
     }
 
+    /// Whether it is the branch with that full name.
+    pub fn is(&self, full: &str) -> bool {
+        match self {
+            Branch::Own(name) | Branch::ForwardOnly(name) => name == full,
+            Branch::None => false,
+        }
+    }
+
     /// The branch that the `HEAD` of a git folder names.
     pub fn checked_out(git_dir: &Path) -> Branch {
         let folder = Folder::open(git_dir).ok();
@@ -240,6 +248,14 @@ pub fn current(common: &Path, name: &str) -> io::Result<Option<String>> {
         Some(value) => Ok(Some(value)),
         None => Ok(read_packed(common)?.remove(name)),
     }
+}
+
+/// The refs of a repository below a folder that ends with a slash, loose or packed.
+pub fn all_below(common: &Path, prefix: &str) -> io::Result<Refs> {
+    let mut all = read_packed(common)?;
+    all.extend(read_loose(&Folder::open(&common.join("refs"))?)?);
+    all.retain(|name, _| name.starts_with(prefix));
+    Ok(all)
 }
 
 /// A list of `VALUE NAME` lines; `None`: there is no such file.

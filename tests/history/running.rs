@@ -44,6 +44,31 @@ fn a_look_at_worktrees_leaves_a_running_command_alone() {
 }
 
 #[test]
+fn a_shallow_that_the_user_makes_meanwhile_is_not_lost() {
+    if !can_be_tried() {
+        return;
+    }
+    let crew = Crew::new();
+    let shallow = crew.root().join(".git/shallow");
+    let content = crew.repository.git(&["rev-parse", "HEAD"]) + "\n";
+    let make = || std::fs::write(&shallow, &content).unwrap();
+    // In a worktree a command has no way to make it.
+    let script = "git rev-parse HEAD > $(git rev-parse --git-common-dir)/shallow; hold";
+    assert_eq!(during(&crew, &crew.tree(1), script, make), None);
+    assert_eq!(std::fs::read_to_string(&shallow).unwrap(), content);
+    std::fs::remove_file(&shallow).unwrap();
+    for name in ["started", "go"] {
+        std::fs::remove_file(crew.temp.path().join(name)).unwrap();
+    }
+    let note = during(&crew, crew.root(), "hold", make).unwrap();
+    assert!(!shallow.exists());
+    let aside = crew.root().join(".git/crewdeck/aside/shallow");
+    assert!(note.contains(aside.to_str().unwrap()), "{note}");
+    assert_eq!(std::fs::read_to_string(aside).unwrap(), content);
+    assert_eq!(ok(&crew.guard(), crew.root(), "git status").note, None);
+}
+
+#[test]
 fn refusals_of_a_killed_crew_are_in_the_result_of_the_next_command() {
     if !can_be_tried() {
         return;

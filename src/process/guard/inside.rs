@@ -33,6 +33,7 @@ mod linux {
     use std::os::fd::{AsFd, OwnedFd};
     use std::os::unix::net::UnixStream;
     use std::os::unix::process::CommandExt;
+    use std::path::PathBuf;
     use std::process::{Command, Stdio};
     use std::thread;
 
@@ -45,6 +46,7 @@ mod linux {
     use crate::process::guard::monitor::{self, Monitor};
     use crate::process::guard::order::{LINE_MAX, MARK, Order, Told};
     use crate::process::guard::tree::{self, Children};
+    use crate::process::history::SET_ASIDE;
     use crate::process::{DRAIN, GRACE, NetworkReach};
 
     /// How often children that have ended are collected while the program runs.
@@ -122,11 +124,11 @@ mod linux {
         if let Some(limits) = order.limits {
             monitor::hold_back(limits);
         }
-        let absent: Vec<_> = plan
-            .iter()
-            .flat_map(|p| &p.unwanted)
-            .filter(|p| p.symlink_metadata().is_err())
-            .collect();
+        let is_absent = |path: &&PathBuf| path.symlink_metadata().is_err();
+        let unwanted = plan.iter().flat_map(|p| &p.unwanted);
+        let absent: Vec<_> = unwanted.filter(is_absent).collect();
+        let set_aside = plan.iter().flat_map(|p| &p.set_aside);
+        let absent_too: Vec<_> = set_aside.filter(is_absent).collect();
         let pid = start(order, plan.as_ref())?;
         let mut crewdeck_hears = crewdeck.try_clone().map_err(|e| e.to_string())?;
         // Where it fails crewdeck is gone, and the next look says so.
@@ -166,6 +168,11 @@ mod linux {
         for path in absent {
             // Mostly it is still not there.
             let _ = std::fs::remove_file(path);
+        }
+        for path in absent_too {
+            let mut aside = path.clone().into_os_string();
+            aside.push(SET_ASIDE);
+            let _ = std::fs::rename(path, aside);
         }
         Ok(ended.map(|status| Told::Ended {
             code: status.exit_status(),

@@ -44,6 +44,8 @@ pub use running::{CommandLock, Running};
 pub const FOLDER: &str = "crewdeck";
 /// Where the shared objects are mounted, below [`FOLDER`] of the common git folder.
 pub const SHARED_OBJECTS: &str = "shared";
+/// What a guard puts behind the name of a file that must not be there, and that the user may have made.
+pub const SET_ASIDE: &str = ".set-aside";
 /// Refs of crewdeck itself: they keep objects alive and are not shown to commands.
 const KEPT_REFS: &str = "refs/crewdeck/";
 /// Most stash entries whose objects are kept.
@@ -254,12 +256,30 @@ impl PrivateHistory {
             checkout.save()?;
         }
         if phase == Phase::After {
+            done.restored.extend(self.shallow_note(&dir)?);
             done.earlier = running::take_notes(&dir)?;
         }
         if phase != Phase::After {
             running::leave_note(&dir, &done)?;
         }
         Ok(done)
+    }
+
+    /// Moves a `shallow` that the guard has set aside into the private folder. Returns what to say about it.
+    fn shallow_note(&self, dir: &Folder) -> io::Result<Option<String>> {
+        let aside = format!("shallow{SET_ASIDE}");
+        let own = Folder::open(self.own())?;
+        if self.own() != self.common || own.kind(&aside)?.is_none() {
+            return Ok(None);
+        }
+        let aside = objects::put_aside(dir, &own, aside.as_ref(), "shallow")?;
+        let (from, to) = (self.common.join("shallow"), self.dir.join(aside));
+        Ok(Some(format!(
+            "[{} was moved to {}: it was made while the command ran, and it hides commits from git. If the user made \
+             it, tell the user to move it back.]",
+            from.display(),
+            to.display()
+        )))
     }
 
     /// The git folder of the work directory.

@@ -4,10 +4,16 @@
 //! private folders in their place, one set for each work directory, in `crewdeck/` of its git folder:
 //!
 //! - `objects` receives new objects. The shared ones are its alternate and read-only.
-//! - `refs` is a copy of the shared loose refs; `packed-refs` is read-only.
+//! - `refs` is a copy of the shared loose refs; `packed-refs` is read-only, with the limit below.
 //! - `logs` has the reflogs, and with them the stash, of this work directory alone.
 //! - `base` is the content of `refs` after the last transfer, `made` lists the refs that commands here have created.
 //! - `checkout` has copies of `HEAD`, `index` and `logs/HEAD`, from which they are restored.
+//!
+//! - `commands` is locked while commands run, `notes` is for the result of the next one.
+//!
+//! Limit: a file that is mounted over itself (`config`, `config.worktree` and in the root `packed-refs`) is read-only only
+//! as long as no program outside replaces it by renaming, as `git config` and `git pack-refs` do. The kernel takes the
+//! mount away then, and a command that already runs can write the new file.
 //!
 //! `PrivateHistory::transfer` runs before and after each command. It copies new objects into the repository first,
 //! then moves the refs that `refs::verdict` accepts, each only if it still has the value that the command saw. So a

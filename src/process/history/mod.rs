@@ -11,9 +11,9 @@
 //!
 //! - `commands` is locked while commands run, `notes` is for the result of the next one.
 //!
-//! Limit: a file that is mounted over itself (`config`, `config.worktree` and in the root `packed-refs`) is read-only only
-//! as long as no program outside replaces it by renaming, as `git config` and `git pack-refs` do. The kernel takes the
-//! mount away then, and a command that already runs can write the new file.
+//! Limit: a file that is mounted over itself (`config.worktree`, and in the root `config` and `packed-refs`) is read-only
+//! only as long as no program outside replaces it by renaming, as `git config` and `git pack-refs` do. The kernel takes
+//! the mount away then, and a command that already runs can write the new file.
 //!
 //! `PrivateHistory::transfer` runs before and after each command. It copies new objects into the repository first,
 //! then moves the refs that `refs::verdict` accepts, each only if it still has the value that the command saw. So a

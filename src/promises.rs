@@ -266,6 +266,13 @@
 //! - `tests/history.rs::refused::commits_on_a_branch_that_the_user_has_moved_are_kept`
 //! - `tests/history.rs::checkout::damage_to_head_index_and_reflog_is_undone`
 //! - `tests/history.rs::holes::without_a_view_commands_read_the_repository_and_cannot_write_it`
+//! - `tests/history.rs::checkout::an_orphan_branch_without_a_commit_leaves_the_index_whole`
+//! - `tests/history.rs::refused::commits_that_an_accepted_change_leaves_are_kept`
+//! - `tests/history.rs::running::a_look_at_worktrees_leaves_a_running_command_alone`
+//! - `tests/history.rs::running::refusals_of_a_killed_crew_are_in_the_result_of_the_next_command`
+//! - `tests/history.rs::running::the_checkout_is_restored_when_the_last_command_has_ended`
+//! - `tests/history.rs::running::a_shallow_that_the_user_makes_meanwhile_is_not_lost`
+//! - `tests/history.rs::holes::ref_values_are_never_options_of_git`
 //! - `tests/history.rs::holes::without_network_namespaces_a_command_without_network_does_not_start`
 //! - `tests/history.rs::holes::links_in_the_private_folders_lead_nowhere`
 //! - `tests/history.rs::holes::hooks_that_commands_can_write_do_not_run_with_an_approved_command`

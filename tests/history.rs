@@ -16,6 +16,8 @@ mod checkout;
 mod holes;
 #[path = "history/refused.rs"]
 mod refused;
+#[path = "history/running.rs"]
+mod running;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -118,6 +120,7 @@ const ATTACKS: &[&str] = &[
     "git pack-refs --all --prune; git reflog expire --expire=now --all; git gc --prune=now --quiet",
     "git symbolic-ref refs/heads/main refs/heads/wt/task-2",
     "cd $(git rev-parse --git-common-dir) && echo 0000000000000000000000000000000000000000 > refs/heads/main",
+    "cd $(git rev-parse --git-common-dir) && echo 0000000000000000000000000000000000000000 > refs/heads/wt/task-2",
 ];
 
 #[test]

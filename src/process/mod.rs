@@ -146,7 +146,7 @@ pub async fn run(
             outcome = hold.ended(&mut child) => break Ok(outcome?),
         }
     };
-    let plan = hold.plan();
+    let (plan, running) = hold.plan();
     let outcome = match outcome {
         Err(ended) => {
             hold.end(&mut child).await;
@@ -180,8 +180,8 @@ pub async fn run(
         }
         let confinement = job.guard.as_ref().and_then(|g| g.confinement.as_ref());
         notes.extend(confinement.and_then(|c| c.warning(&plan)).map(String::from));
-        notes.extend(transfer(plan.history).await);
     }
+    notes.extend(transfer(running).await);
     Ok(Report {
         ended: outcome.ended,
         output,
@@ -191,10 +191,9 @@ pub async fn run(
 }
 
 /// Transfers what a command has added to the history of its repository. Returns what the model must know about it.
-async fn transfer(history: Option<history::PrivateHistory>) -> Option<String> {
-    let history = history?;
-    let after = history::Phase::After;
-    let done = tokio::task::spawn_blocking(move || history.transfer(after)).await;
+async fn transfer(running: Option<history::Running>) -> Option<String> {
+    let running = running?;
+    let done = tokio::task::spawn_blocking(move || running.finish()).await;
     match done {
         Ok(Ok(transferred)) => transferred.note(),
         Ok(Err(why)) => Some(format!(
@@ -251,11 +250,11 @@ impl Hold {
         }
     }
 
-    /// Where the job may write; `None`: everywhere.
-    fn plan(&self) -> Option<confine::Plan> {
+    /// Where the job may write; `None`: everywhere. With what the history knows of it.
+    fn plan(&mut self) -> (Option<confine::Plan>, Option<history::Running>) {
         match self {
-            Hold::Group(_) => None,
-            Hold::Guard(line) => line.plan.clone(),
+            Hold::Group(_) => (None, None),
+            Hold::Guard(line) => (line.plan.clone(), line.running.take()),
         }
     }
 

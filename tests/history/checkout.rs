@@ -63,6 +63,64 @@ fn damage_to_head_index_and_reflog_is_undone() {
 }
 
 #[test]
+fn a_removed_head_holds_no_commit_up() {
+    if !can_be_tried() {
+        return;
+    }
+    let crew = Crew::new();
+    for dir in [crew.root().to_path_buf(), crew.tree(1)] {
+        let script = "git commit -q --allow-empty -m mine; rm $(git rev-parse --git-dir)/HEAD";
+        let note = ok(&crew.guard(), &dir, script).note.unwrap();
+        assert!(note.starts_with("[HEAD was restored to "), "{note}");
+        assert_eq!(note.lines().count(), 1, "{note}");
+        let subject = repository::git(&dir, &["log", "-1", "--format=%s"]);
+        assert_eq!(subject, "mine");
+    }
+}
+
+#[test]
+fn an_orphan_branch_without_a_commit_leaves_the_index_whole() {
+    if !can_be_tried() {
+        return;
+    }
+    let crew = Crew::new();
+    let guard = crew.guard();
+    for dir in [crew.root().to_path_buf(), crew.tree(1)] {
+        let start = repository::git(&dir, &["symbolic-ref", "--short", "HEAD"]);
+        let files = || repository::git(&dir, &["ls-files"]);
+        let before = files();
+        let note = ok(&guard, &dir, "git switch -q --orphan new").note.unwrap();
+        assert!(note.contains("first commit in one command"), "{note}");
+        assert_eq!(files(), before);
+        assert!(note.contains("`git checkout-index --all`"), "{note}");
+        ok(&guard, &dir, "git checkout-index --all && git add -A");
+        assert_eq!(repository::git(&dir, &["status", "--porcelain"]), "");
+        // In one command it stays.
+        let name = format!("new-{}", start.replace('/', "-"));
+        let script =
+            format!("git switch -q --orphan {name} && git commit -q --allow-empty -m first");
+        assert_eq!(ok(&guard, &dir, &script).note, None);
+        assert_eq!(files(), "");
+        ok(&guard, &dir, &format!("git switch -q {start}"));
+        assert_eq!(files(), before);
+    }
+}
+
+#[test]
+fn files_of_git_that_cannot_be_read_are_not_replaced() {
+    if !can_be_tried() {
+        return;
+    }
+    let crew = Crew::new();
+    ok(&crew.guard(), crew.root(), "git status");
+    let log = crew.root().join(".git/logs/HEAD");
+    let script = "truncate -s 70000000 .git/logs/HEAD";
+    let note = ok(&crew.guard(), crew.root(), script).note.unwrap();
+    assert!(note.contains("was not checked: it is too long"), "{note}");
+    assert_eq!(std::fs::metadata(log).unwrap().len(), 70_000_000);
+}
+
+#[test]
 fn damage_by_a_command_of_a_killed_crew_is_undone_by_the_next_one() {
     if !can_be_tried() {
         return;

@@ -322,3 +322,48 @@ fn a_script_cannot_push_to_a_repository_outside() {
         }
     }
 }
+
+/// Values of a ref that are options of git, for a file of the user. With `bad`, a damaged object lies beside them: the
+/// objects that a value needs are looked for then.
+fn option_attacks(file: &Path) -> Vec<String> {
+    let damage = "f=$(echo $RANDOM | git hash-object -w --stdin | sed 's,..,&/,'); cd $(git rev-parse --git-common-dir); \
+                  chmod 644 objects/$f; echo bad > objects/$f";
+    let value = |name: &str, bad: &str| {
+        format!(
+            "{bad}; cd $(git rev-parse --git-common-dir); echo '--output={}' > refs/heads/{name}",
+            file.display()
+        )
+    };
+    let names = ["main", "wt/task-1", "wt/task-2", "new"];
+    names
+        .iter()
+        .flat_map(|name| [value(name, ":"), value(name, damage)])
+        .collect()
+}
+
+#[test]
+fn ref_values_are_never_options_of_git() {
+    if !can_be_tried() {
+        return;
+    }
+    let crew = Crew::new();
+    let outside = tempfile::tempdir().unwrap();
+    let file = outside.path().canonicalize().unwrap().join("profile");
+    std::fs::write(&file, "the user's\n").unwrap();
+    for dir in [crew.root().to_path_buf(), crew.tree(1)] {
+        for attack in option_attacks(&file) {
+            let before = crew.refs();
+            let note = run(&crew.guard(), &dir, &attack).note.unwrap();
+            assert_eq!(
+                std::fs::read_to_string(&file).unwrap(),
+                "the user's\n",
+                "{attack}"
+            );
+            assert_eq!(crew.refs(), before, "{attack}");
+            assert!(
+                note.contains("not the hash of an object"),
+                "{attack}: {note}"
+            );
+        }
+    }
+}

@@ -33,7 +33,7 @@ fn refused_refs_are_named_with_what_to_do() {
     let report = ok(&crew.guard(), crew.root(), "git reset -q --hard HEAD~1");
     let note = report.note.unwrap();
     assert!(
-        note.contains("would lose commits") && note.contains("`git reset --hard "),
+        note.contains("would lose commits") && note.contains("`git update-ref refs/heads/main "),
         "{note}"
     );
 }
@@ -62,10 +62,14 @@ fn an_amended_commit_in_the_root_is_kept_and_can_be_approved() {
         &format!("git log -1 --format=%s {hash}"),
     );
     assert_eq!(seen.output, "better\n");
-    let command = format!("git reset --hard {hash}");
+    let command = format!("git update-ref refs/heads/main {hash}");
     assert!(note.contains(&format!("`{command}`")), "{note}");
+    // It leaves the user's files alone.
+    std::fs::write(crew.root().join("a.txt"), "the user's\n").unwrap();
     asked(&crew.guard(), crew.root(), &command);
     assert_eq!(subject("main"), "better");
+    let file = std::fs::read_to_string(crew.root().join("a.txt")).unwrap();
+    assert_eq!(file, "the user's\n");
     crew.refs();
 }
 
@@ -92,6 +96,125 @@ fn commits_on_a_branch_of_another_worktree_are_kept() {
         ),
     );
     assert_eq!(kept(&again.note.unwrap()), kept(&note));
+}
+
+#[test]
+fn commits_that_an_accepted_change_leaves_are_kept() {
+    if !can_be_tried() {
+        return;
+    }
+    let crew = Crew::new();
+    let (guard, tree) = (crew.guard(), crew.tree(1));
+    let beside = || {
+        let format = [
+            "for-each-ref",
+            "--format=%(subject)",
+            "refs/crewdeck/beside",
+        ];
+        crew.repository.git(&format)
+    };
+    let commit = |name: &str| format!("git commit -q --allow-empty -m {name}");
+    // Forward, and what another ref has, leaves nothing.
+    ok(
+        &guard,
+        &tree,
+        &format!("{}; git branch side", commit("one")),
+    );
+    ok(&guard, &tree, &commit("two"));
+    ok(&guard, &tree, "git branch -D side");
+    assert_eq!(beside(), "");
+    ok(&guard, &tree, "git reset -q --hard HEAD~1");
+    assert_eq!(beside(), "two");
+    let script = format!(
+        "git switch -q -c side && {} && git switch -q -",
+        commit("three")
+    );
+    ok(&guard, &tree, &script);
+    ok(&guard, &tree, "git branch -D side");
+    let kept = beside();
+    let mut kept: Vec<&str> = kept.lines().collect();
+    kept.sort_unstable();
+    assert_eq!(kept, ["three", "two"]);
+}
+
+#[test]
+fn a_branch_can_take_the_place_of_a_folder_of_branches() {
+    if !can_be_tried() {
+        return;
+    }
+    let crew = Crew::new();
+    let (guard, tree) = (crew.guard(), crew.tree(1));
+    for script in [
+        "git branch a",
+        "git branch -d a && git branch a/b",
+        "git branch -d a/b && git branch a",
+    ] {
+        assert_eq!(ok(&guard, &tree, script).note, None, "{script}");
+    }
+    assert!(
+        crew.refs().ends_with("refs/heads/wt/task-2") && crew.refs().contains("refs/heads/a\n")
+    );
+}
+
+#[test]
+fn the_first_branch_of_a_root_cannot_be_deleted() {
+    if !can_be_tried() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    repository::git(&root, &["init", "-q", "-b", "main"]);
+    for (name, value) in [("user.name", "A"), ("user.email", "a@b")] {
+        repository::git(&root, &["config", name, value]);
+    }
+    let guard = confined(&root, &[], &[]);
+    ok(&guard, &root, "git commit -q --allow-empty -m one");
+    let note = ok(&guard, &root, "git update-ref -d refs/heads/main")
+        .note
+        .unwrap();
+    assert!(
+        note.contains("[Ref not updated: refs/heads/main."),
+        "{note}"
+    );
+    assert_eq!(
+        repository::git(&root, &["log", "-1", "--format=%s", "main"]),
+        "one"
+    );
+}
+
+#[test]
+fn only_the_newest_commits_are_kept_beside() {
+    if !can_be_tried() {
+        return;
+    }
+    let crew = Crew::new();
+    let script = "for n in $(seq 60); do \
+                  git update-ref refs/heads/wt/x$n $(git commit-tree -m $n -p HEAD HEAD^{tree}); done";
+    let count = || {
+        let all = crew
+            .repository
+            .git(&["for-each-ref", "refs/crewdeck/beside"]);
+        all.lines().count()
+    };
+    ok(&crew.guard(), &crew.tree(1), script);
+    assert_eq!(count(), 60);
+    crew.repository.git(&["pack-refs", "--all"]);
+    let script = script.replace("-m $n", "-m more$n").replace("wt/x", "wt/y");
+    let note = ok(&crew.guard(), &crew.tree(1), &script).note.unwrap();
+    assert_eq!(count(), 100);
+    assert!(note.contains("more refs were not updated"), "{note}");
+    let newest = crew.repository.git(&[
+        "for-each-ref",
+        "--format=%(subject)",
+        "refs/crewdeck/beside",
+    ]);
+    assert_eq!(
+        newest
+            .lines()
+            .filter(|line| line.starts_with("more"))
+            .count(),
+        60
+    );
 }
 
 #[test]

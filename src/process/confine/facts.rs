@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Facts, KeepsHistory, Plan, plan, sockets};
 use crate::domain::sandbox::SocketGroup;
-use crate::process::history::{Branch, Phase, PrivateHistory, hooks_path};
+use crate::process::history::{Branch, Phase, PrivateHistory, Running, hooks_path};
 
 /// Most worktrees that are looked at.
 const TREES_MAX: usize = 256;
@@ -163,8 +163,13 @@ impl Confinement {
         }
     }
 
-    /// The plan for a command in `workdir`. Runs git where an earlier command was cut off.
+    /// The plan for a command in `workdir`, as it is when no command runs there.
     pub fn plan(&self, workdir: &Path, reach: HistoryReach) -> Plan {
+        self.start(workdir, reach).0
+    }
+
+    /// The plan for a command that starts in `workdir` now. Runs git where an earlier command was cut off.
+    pub fn start(&self, workdir: &Path, reach: HistoryReach) -> (Plan, Option<Running>) {
         let workdir = real(workdir);
         let own_git = self.git.as_ref().and_then(|git| {
             if workdir == self.root {
@@ -183,30 +188,22 @@ impl Confinement {
         let is_history_exposed = own_git.is_some()
             && (history.is_none() || self.is_history_given_up)
             && reach == HistoryReach::Private;
-        let history = history
-            // Also before a command that writes the repository itself: what the one before it made must be there.
-            .filter(|history| {
-                let is_private = reach == HistoryReach::Private && !self.is_history_given_up;
-                let phase = if is_private {
-                    Phase::BeforePrivate
-                } else {
-                    Phase::BeforeRepository
-                };
-                if let Err(why) = history.transfer(phase) {
-                    // The command still gets the private part, and what it made is transferred after the next one.
-                    tracing::error!(
-                        "the git changes of earlier commands were not transferred: {why}"
-                    );
-                }
-                is_private
-            });
+        let is_private = reach == HistoryReach::Private && !self.is_history_given_up;
+        // Also before a command that writes the repository itself: what the one before it made must be there.
+        let phase = if is_private {
+            Phase::BeforePrivate
+        } else {
+            Phase::BeforeRepository
+        };
+        let running = history.as_ref().map(|history| history.start(phase));
+        let history = history.filter(|_| is_private);
         let hooks = own_git
             .as_ref()
             .filter(|_| reach == HistoryReach::Repository && !self.is_history_given_up)
             .and_then(|own| hooks_path(own));
         let home = std::env::var_os("HOME").map(PathBuf::from);
         let is_open = |group| self.sockets.contains(&group);
-        plan(&Facts {
+        let plan = plan(&Facts {
             hidden: sockets::hidden(&self.sockets, home.as_deref(), &self.root),
             abstract_sockets: is_open(SocketGroup::Display) || is_open(SocketGroup::Dbus),
             unset: sockets::unset(&self.sockets),
@@ -224,7 +221,8 @@ impl Confinement {
             temp: self.temp.clone(),
             write: self.write.clone(),
             workdir,
-        })
+        });
+        (plan, running)
     }
 }
 

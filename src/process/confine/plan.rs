@@ -84,6 +84,10 @@ pub struct Plan {
     /// Files that must not come to be: they would lead git to another repository. What the command made of
     /// them is removed at its end.
     pub unwanted: Vec<PathBuf>,
+    /// Files that must not come to be either, but that the user may make too. What was made of them while the command ran is
+    /// renamed at its end, with [`SET_ASIDE`](crate::process::history::SET_ASIDE) behind its name.
+    #[serde(default)]
+    pub set_aside: Vec<PathBuf>,
     /// Whether it may reach abstract sockets of others.
     pub abstract_sockets: bool,
     /// Variables that it does not see.
@@ -229,7 +233,10 @@ fn git(plan: &mut Plan, facts: &Facts, own: &Path, common: &Path) {
     if facts.history.is_some() {
         // Git takes the commits named in it for the first ones: their parents would be pruned.
         plan.view.push(Mount::ReadOnly(common.join("shallow")));
-        plan.unwanted.push(common.join("shallow"));
+        if own == common {
+            // In a worktree's view of the git folder a new one is the command's own.
+            plan.set_aside.push(common.join("shallow"));
+        }
         // What the transfer goes by is not the command's to write.
         plan.view.push(Mount::ReadOnly(own.join(FOLDER)));
     }

@@ -33,6 +33,7 @@ mod linux {
     use std::os::fd::{AsFd, OwnedFd};
     use std::os::unix::net::UnixStream;
     use std::os::unix::process::CommandExt;
+    use std::path::PathBuf;
     use std::process::{Command, Stdio};
     use std::thread;
 
@@ -45,6 +46,7 @@ mod linux {
     use crate::process::guard::monitor::{self, Monitor};
     use crate::process::guard::order::{LINE_MAX, MARK, Order, Told};
     use crate::process::guard::tree::{self, Children};
+    use crate::process::history::SET_ASIDE;
     use crate::process::{DRAIN, GRACE, NetworkReach};
 
     /// How often children that have ended are collected while the program runs.
@@ -108,6 +110,9 @@ mod linux {
         set_child_subreaper(Some(getpid())).map_err(|e| format!("no subreaper: {e}"))?;
         // Without it the program could draw on crewdeck's terminal, and stuff keys into it.
         setsid().map_err(|e| format!("crewdeck's terminal can not be left: {e}"))?;
+        // Until all has ended, also when crewdeck does not wait for that. The view has the folder read-only.
+        let history = order.plan.as_ref().and_then(|plan| plan.history.as_ref());
+        let _running = history.and_then(|history| history.hold().ok());
         let (plan, without_view) = match order.plan.clone() {
             Some(plan) => {
                 let (plan, without_view) = seen_from_a_view(plan, order)?;
@@ -124,11 +129,11 @@ mod linux {
         if let Some(limits) = order.limits {
             monitor::hold_back(limits);
         }
-        let absent: Vec<_> = plan
-            .iter()
-            .flat_map(|p| &p.unwanted)
-            .filter(|p| p.symlink_metadata().is_err())
-            .collect();
+        let is_absent = |path: &&PathBuf| path.symlink_metadata().is_err();
+        let unwanted = plan.iter().flat_map(|p| &p.unwanted);
+        let absent: Vec<_> = unwanted.filter(is_absent).collect();
+        let set_aside = plan.iter().flat_map(|p| &p.set_aside);
+        let absent_too: Vec<_> = set_aside.filter(is_absent).collect();
         let pid = start(order, plan.as_ref(), without_view.as_deref())?;
         let places = plan.as_ref().filter(|_| without_view.is_some());
         let places = places.map(|plan| plan.writable.iter().take(TOLD_MAX).cloned().collect());
@@ -171,6 +176,11 @@ mod linux {
         for path in absent {
             // Mostly it is still not there.
             let _ = std::fs::remove_file(path);
+        }
+        for path in absent_too {
+            let mut aside = path.clone().into_os_string();
+            aside.push(SET_ASIDE);
+            let _ = std::fs::rename(path, aside);
         }
         Ok(ended.map(|status| Told::Ended {
             code: status.exit_status(),

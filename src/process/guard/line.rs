@@ -14,6 +14,7 @@ use tokio::process::{Child, Command};
 use super::order::{LINE_MAX, MARK, Order, Told};
 use super::{BY_CREWDECK, Guard, VERB, tree};
 use crate::process::confine::{KeepsHistory, Plan};
+use crate::process::history::Running;
 use crate::process::{Ended, Group, Job, Leftovers, ended, environment};
 
 /// Has git in `command` run no hooks.
@@ -38,6 +39,8 @@ pub struct Line {
     group: Option<Group>,
     /// Where the program may write; `None`: everywhere.
     pub plan: Option<Plan>,
+    /// What the history knows of the program.
+    pub running: Option<Running>,
 }
 
 /// What a guard told at its end.
@@ -54,13 +57,14 @@ impl Line {
     pub async fn start(guard: &Guard, job: &Job) -> io::Result<(Child, Line)> {
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
-        let plan = match guard.confinement.clone() {
+        let (plan, running) = match guard.confinement.clone() {
             Some(confinement) => {
                 let (dir, reach) = (job.dir.clone(), job.reach.history);
-                let planned = tokio::task::spawn_blocking(move || confinement.plan(&dir, reach));
-                Some(planned.await.map_err(io::Error::other)?)
+                let started = tokio::task::spawn_blocking(move || confinement.start(&dir, reach));
+                let (plan, running) = started.await.map_err(io::Error::other)?;
+                (Some(plan), running)
             }
-            None => None,
+            None => (None, None),
         };
         let order = Order {
             argv: job.argv.clone(),
@@ -94,6 +98,7 @@ impl Line {
             mark: order.mark.clone(),
             group: None,
             plan,
+            running,
         };
         let mut text = serde_json::to_vec(&order)?;
         text.push(b'\n');

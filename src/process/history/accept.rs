@@ -3,17 +3,21 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::folder::Folder;
-use super::refs::{self, Branch, Change, Reason, Verdict};
-use super::{KEPT_REFS, PrivateHistory, git, objects};
+use super::refs::{self, Change, Reason, Verdict};
+use super::{PrivateHistory, git, objects};
 use crate::domain::text::one_line;
 
 /// How often a ref is tried to be moved while it has its old value: another git may hold its lock.
 const ATTEMPTS: usize = 3;
 /// The pause between two attempts. Git itself waits for a lock too.
 const PAUSE: Duration = Duration::from_millis(100);
+/// The refs that keep commits which no other ref has.
+const BESIDE: &str = "refs/crewdeck/beside/";
+/// Most of them. The oldest go first.
+const BESIDE_MAX: usize = 100;
 /// How many digits of a hash name it.
 const SHORT: usize = 12;
 
@@ -26,8 +30,6 @@ pub struct Refused {
     pub reason: Reason,
     /// The ref that keeps its commits; `None`: other refs have them, or they are damaged.
     pub kept: Option<String>,
-    /// Whether it is the branch that is checked out.
-    pub is_checked_out: bool,
 }
 
 impl Refused {
@@ -43,7 +45,7 @@ impl Refused {
         }
         if let Some(command) = self.remedy() {
             text.push_str(&format!(
-                " To update the ref, run `{command}` as the whole command; the user is asked."
+                " To update the ref, run only this command; the user must approve it: `{command}`."
             ));
         }
         one_line(&(text + "]"))
@@ -52,6 +54,7 @@ impl Refused {
     fn why(&self) -> String {
         match &self.reason {
             Reason::Symbolic => "Commands cannot change symbolic refs.".into(),
+            Reason::NoHash => "The new value is not the hash of an object.".into(),
             Reason::Managed => "Only crewdeck changes this ref.".into(),
             Reason::WrongPlace => {
                 "Commands can create refs only below refs/heads/, refs/tags/, refs/notes/ and refs/remotes/."
@@ -69,14 +72,11 @@ impl Refused {
         }
     }
 
-    /// The command that makes the change when the user allows it.
+    /// The command that makes the change when the user allows it. It moves nothing but the ref.
     fn remedy(&self) -> Option<String> {
         let name = &self.change.name;
         match (&self.reason, &self.change.new) {
-            (Reason::NotMadeHere | Reason::LosesCommits, Some(new)) if self.is_checked_out => {
-                Some(format!("git reset --hard {}", short(new)))
-            }
-            (Reason::NotMadeHere, Some(new)) => {
+            (Reason::NotMadeHere | Reason::LosesCommits, Some(new)) => {
                 Some(format!("git update-ref {name} {}", short(new)))
             }
             (Reason::NotMadeHere, None) => Some(format!("git update-ref -d {name}")),
@@ -101,15 +101,28 @@ impl PrivateHistory {
         let mut made: BTreeSet<String> = refs::read_names(dir, "made")?;
         let before = made.clone();
         let mut refused = Vec::new();
-        for change in changes {
+        // Those that go first: a new ref may have the name of one as its folder.
+        let (gone, others): (Vec<_>, Vec<_>) = changes.iter().partition(|c| c.new.is_none());
+        for change in gone.into_iter().chain(others) {
             let change = change.clone().with_packed(&packed);
+            let is_branch = self.branch.is(&change.name);
+            let mut is_forward = change.old.is_none();
             let done = match refs::verdict(&change, &self.branch, &made) {
                 Verdict::Private => continue,
                 Verdict::Refuse(reason) => Err(reason),
-                Verdict::AcceptForward if !self.is_forward(&change)? => Err(Reason::LosesCommits),
-                Verdict::Accept | Verdict::AcceptForward => Ok(()),
+                Verdict::AcceptForward => {
+                    is_forward = self.is_forward(&change)?;
+                    if is_forward {
+                        Ok(())
+                    } else {
+                        Err(Reason::LosesCommits)
+                    }
+                }
+                Verdict::Accept => Ok(()),
             };
             let is_whole = match &change.new {
+                // Nothing else is an argument for git.
+                Some(new) if !refs::is_object(new) => false,
                 Some(new) if objects == objects::Copied::Some => {
                     git::is_connected(&self.common, new)?
                 }
@@ -120,17 +133,21 @@ impl PrivateHistory {
                 Ok(()) => self.update(&change)?,
                 refused @ Err(_) => refused,
             };
+            if done.is_ok() && !is_forward {
+                // What the ref led to before is lost to the next housekeeping where nothing else has it.
+                self.keep_beside(change.old.as_deref())?;
+            }
             match (done, &change.old, &change.new) {
+                (Ok(()), None, Some(_)) if is_branch => {}
                 (Ok(()), None, Some(_)) => drop(made.insert(change.name)),
                 (Ok(()), Some(_), None) => drop(made.remove(&change.name)),
                 (Ok(()), _, _) => {}
                 (Err(reason), _, _) => refused.push(Refused {
                     kept: if is_whole {
-                        self.keep_beside(&change)?
+                        self.keep_beside(change.new.as_deref())?
                     } else {
                         None
                     },
-                    is_checked_out: self.branch == Branch::ForwardOnly(change.name.clone()),
                     reason,
                     change,
                 }),
@@ -159,22 +176,47 @@ impl PrivateHistory {
         )
     }
 
-    /// Keeps the commits of a refused change that no ref leads to. Returns the ref.
-    fn keep_beside(&self, change: &Change) -> io::Result<Option<String>> {
-        let Some(new) = change.new.as_ref().filter(|new| refs::is_hash(new)) else {
+    /// Keeps the commits of a value that no ref leads to. Returns the ref.
+    fn keep_beside(&self, value: Option<&str>) -> io::Result<Option<String>> {
+        let Some(new) = value.filter(|new| refs::is_object(new)) else {
             return Ok(None);
         };
         let kept = Change {
-            name: format!("{KEPT_REFS}beside/{}", short(new)),
+            name: format!("{BESIDE}{}", short(new)),
             old: None,
-            new: Some(new.clone()),
+            new: Some(new.to_string()),
         };
         let is_needed = refs::current(&self.common, &kept.name)?.is_some()
             || git::has_new_commits(&self.common, new)?;
         if !is_needed {
             return Ok(None);
         }
-        Ok(self.update(&kept)?.is_ok().then_some(kept.name))
+        let is_kept = self.update(&kept)?.is_ok();
+        self.let_go_beside()?;
+        Ok(is_kept.then_some(kept.name))
+    }
+
+    /// Removes the oldest refs that keep commits beside, but [`BESIDE_MAX`].
+    fn let_go_beside(&self) -> io::Result<()> {
+        let mut all: Vec<(SystemTime, String, String)> = Vec::new();
+        for (name, value) in refs::all_below(&self.common, BESIDE)? {
+            // A packed one has no file of its own; it was there before all that have.
+            let file = self.common.join(&name).symlink_metadata();
+            let since = file.and_then(|file| file.modified());
+            all.push((since.unwrap_or(SystemTime::UNIX_EPOCH), name, value));
+        }
+        all.sort();
+        let surplus = all.len().saturating_sub(BESIDE_MAX);
+        for (_, name, value) in all.into_iter().take(surplus) {
+            let change = Change {
+                name,
+                old: Some(value),
+                new: None,
+            };
+            // One that stays goes with the next.
+            let _ = git::update_ref(&self.common, &change)?;
+        }
+        Ok(())
     }
 }
 
@@ -249,14 +291,13 @@ mod tests {
             change: change(),
             reason: Reason::LosesCommits,
             kept: Some("refs/crewdeck/beside/bbbbbbbbbbbb".into()),
-            is_checked_out: true,
         };
         assert_eq!(
             refused.line(),
             "[Ref not updated: refs/heads/main. The new value would lose commits of the branch that is checked out. \
              The commits are kept as refs/crewdeck/beside/bbbbbbbbbbbb: see them with `git log bbbbbbbbbbbb`, use them \
-             with `git merge bbbbbbbbbbbb` or `git branch NAME bbbbbbbbbbbb`. To update the ref, run `git reset --hard \
-             bbbbbbbbbbbb` as the whole command; the user is asked.]"
+             with `git merge bbbbbbbbbbbb` or `git branch NAME bbbbbbbbbbbb`. To update the ref, run only this command; the user must approve \
+             it: `git update-ref refs/heads/main bbbbbbbbbbbb`.]"
         );
         let deleted = Refused {
             change: Change {
@@ -265,7 +306,6 @@ mod tests {
             },
             reason: Reason::NotMadeHere,
             kept: None,
-            is_checked_out: true,
         };
         assert!(
             deleted

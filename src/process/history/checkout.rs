@@ -5,12 +5,12 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
 use super::folder::Folder;
-use super::{git, refs};
+use super::{FOLDER, git, refs};
 
 /// The folder of the copies.
 const COPIES: &str = "checkout";
@@ -68,6 +68,8 @@ pub struct Checkout<'a> {
     own: Folder,
     copies: Folder,
     common: &'a Path,
+    /// The private objects.
+    objects: PathBuf,
 }
 
 impl<'a> Checkout<'a> {
@@ -77,6 +79,7 @@ impl<'a> Checkout<'a> {
             own: Folder::open(own)?,
             copies: dir.make(COPIES)?,
             common,
+            objects: own.join(FOLDER).join("objects"),
         })
     }
 
@@ -114,6 +117,7 @@ impl<'a> Checkout<'a> {
     pub fn check(&self) -> io::Result<Vec<String>> {
         let old = self.stamps()?;
         let mut notes = Vec::new();
+        let mut was_unborn = false;
         for (at, part) in Part::ALL.into_iter().enumerate() {
             if old.get(at) == Some(&self.stamp(part).unwrap_or_default()) {
                 continue;
@@ -121,8 +125,20 @@ impl<'a> Checkout<'a> {
             let Some(copy) = self.copies.read_bytes(part.label(), part.max())? else {
                 continue;
             };
-            let now = self.read(part).ok().flatten();
-            if let Some((wanted, note)) = self.repaired(part, &copy, now.as_deref())? {
+            let now = match self.read(part) {
+                Ok(now) => now,
+                // No HEAD is that long.
+                Err(e) if part == Part::Head && e.kind() == io::ErrorKind::FileTooLarge => None,
+                Err(e) => {
+                    notes.push(format!("[{} of git was not checked: {e}.]", part.label()));
+                    continue;
+                }
+            };
+            if part == Part::Index && was_unborn {
+                // The branch without a commit had an empty one: the next commit would delete all files.
+                self.restore(part, &copy)?;
+            } else if let Some((wanted, note)) = self.repaired(part, &copy, now.as_deref())? {
+                was_unborn = part == Part::Head && now.is_some_and(|now| is_head(text(&now)));
                 self.restore(part, &wanted)?;
                 notes.push(note);
             }
@@ -140,14 +156,9 @@ impl<'a> Checkout<'a> {
     ) -> io::Result<Option<(Vec<u8>, String)>> {
         Ok(match part {
             Part::Head => {
-                let text = String::from_utf8_lossy(now.unwrap_or_default());
-                let is_valid = now.is_some_and(|now| now == copy) || self.is_head(text.trim())?;
-                let was = String::from_utf8_lossy(copy).trim().to_string();
-                let note = format!(
-                    "[HEAD was restored to `{was}`: the command left it missing, damaged or on a branch without a \
-                     commit. To change branches, use git switch.]"
-                );
-                (!is_valid).then(|| (copy.to_vec(), note))
+                let now_text = now.map(text).unwrap_or_default();
+                let is_valid = now == Some(copy) || self.has_commit(now_text)?;
+                (!is_valid).then(|| (copy.to_vec(), head_note(text(copy), now_text)))
             }
             Part::Index => {
                 let note = "[The git index was restored to its state before the command: the command removed or \
@@ -162,29 +173,45 @@ impl<'a> Checkout<'a> {
         })
     }
 
+    /// Restores a `HEAD` with which git would take the folder for no repository. Returns what to say about it.
+    pub fn check_head(&self) -> io::Result<Option<String>> {
+        let now = match self.read(Part::Head) {
+            Ok(now) => now.unwrap_or_default(),
+            Err(e) if e.kind() == io::ErrorKind::FileTooLarge => Vec::new(),
+            // The check says so.
+            Err(_) => return Ok(None),
+        };
+        let copy = self.copies.read_bytes(Part::Head.label(), HEAD_MAX)?;
+        let Some(copy) = copy.filter(|copy| *copy != now && !is_head(text(&now))) else {
+            return Ok(None);
+        };
+        self.restore(Part::Head, &copy)?;
+        Ok(Some(head_note(text(&copy), text(&now))))
+    }
+
     /// Whether a text is the content of a `HEAD` that leads to a commit.
-    fn is_head(&self, text: &str) -> io::Result<bool> {
+    fn has_commit(&self, text: &str) -> io::Result<bool> {
         match text.strip_prefix("ref: ") {
-            Some(name) => {
-                let is_plain = |part: &str| !part.is_empty() && !part.starts_with('.');
-                let is_branch = name.starts_with("refs/heads/") && name.split('/').all(is_plain);
-                Ok(is_branch && refs::current(self.common, name)?.is_some())
-            }
-            None => Ok(refs::is_hash(text) && git::is_commit(self.common, text)?),
+            _ if !is_head(text) => Ok(false),
+            Some(name) => Ok(refs::current(self.common, name)?.is_some()),
+            None => git::is_commit(self.common, &self.objects, text),
         }
     }
 
+    /// The content of a file; `None`: there is no such regular file.
     fn read(&self, part: Part) -> io::Result<Option<Vec<u8>>> {
         let logs = match part {
             Part::Head | Part::Index => None,
             Part::Log => match self.own.kind("logs")? {
-                Some(_) => Some(self.own.sub("logs")?),
-                None => return Ok(None),
+                Some(FileType::Directory) => Some(self.own.sub("logs")?),
+                Some(_) | None => return Ok(None),
             },
         };
-        logs.as_ref()
-            .unwrap_or(&self.own)
-            .read_bytes(part.name(), part.max())
+        let folder = logs.as_ref().unwrap_or(&self.own);
+        match folder.kind(part.name())? {
+            Some(FileType::RegularFile) => folder.read_bytes(part.name(), part.max()),
+            Some(_) | None => Ok(None),
+        }
     }
 
     fn stamp(&self, part: Part) -> io::Result<String> {
@@ -209,6 +236,33 @@ impl<'a> Checkout<'a> {
                 self.own.make("logs")?.write_bytes(part.name(), bytes)
             }
         }
+    }
+}
+
+fn text(bytes: &[u8]) -> &str {
+    str::from_utf8(bytes).unwrap_or_default().trim()
+}
+
+/// Whether a text has the form of a `HEAD` that names a branch or a commit.
+fn is_head(text: &str) -> bool {
+    let Some(name) = text.strip_prefix("ref: ") else {
+        return refs::is_object(text);
+    };
+    let is_plain = |part: &str| !part.is_empty() && !part.starts_with('.');
+    name.starts_with("refs/heads/") && name.split('/').all(is_plain)
+}
+
+/// What to say about a `HEAD` that was restored to `was`.
+fn head_note(was: &str, now: &str) -> String {
+    match now.strip_prefix("ref: ") {
+        Some(name) if is_head(now) => format!(
+            "[HEAD was restored to `{was}`, and the index to its state before the command: the command left HEAD on \
+             `{name}`, which has no commit. Create an orphan branch and its first commit in one command. To get back \
+             tracked files that were removed, run `git checkout-index --all` in the top folder before the next commit.]"
+        ),
+        Some(_) | None => format!(
+            "[HEAD was restored to `{was}`: the command left it missing or damaged. To change branches, use git switch.]"
+        ),
     }
 }
 

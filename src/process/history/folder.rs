@@ -85,7 +85,7 @@ impl Folder {
     /// The content of a file; `None`: there is nothing of that name.
     ///
     /// # Errors
-    /// Also when it is no regular file, longer than `max` bytes or no text.
+    /// Also when it is no regular file, longer than `max` bytes ([`io::ErrorKind::FileTooLarge`]) or no text.
     pub fn read(&self, name: impl AsRef<OsStr>, max: u64) -> io::Result<Option<String>> {
         let Some(bytes) = self.read_bytes(name, max)? else {
             return Ok(None);
@@ -104,14 +104,14 @@ impl Folder {
             Err(Errno::NOENT) => return Ok(None),
             Err(e) => return Err(e.into()),
         };
-        let wrong = |why: &str| Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        let wrong = |kind, why: &str| Err(io::Error::new(kind, why));
         if !FileType::from_raw_mode(fstat(&file)?.st_mode).is_file() {
-            return wrong("it is no regular file");
+            return wrong(io::ErrorKind::InvalidData, "it is no regular file");
         }
         let mut bytes = Vec::new();
         File::from(file).take(max + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > max {
-            return wrong("it is too long");
+            return wrong(io::ErrorKind::FileTooLarge, "it is too long");
         }
         Ok(Some(bytes))
     }

@@ -11,6 +11,8 @@ use crate::process::environment;
 
 /// How long one of them may run.
 const TIMEOUT: Duration = Duration::from_secs(120);
+/// Stands before names and values that a command may have written: none of them is an option of git.
+const VALUES: &str = "--end-of-options";
 /// The longest pause between two looks at whether it has ended.
 const PAUSE_MAX: Duration = Duration::from_millis(10);
 
@@ -99,7 +101,7 @@ pub fn wait(mut child: Child) -> io::Result<Result<(), String>> {
 /// Whether the commit `new` has `old` in its history.
 pub fn is_ancestor(common: &Path, old: &str, new: &str) -> io::Result<bool> {
     let child = command(common)
-        .args(["merge-base", "--is-ancestor", old, new])
+        .args(["merge-base", "--is-ancestor", VALUES, old, new])
         .spawn()?;
     Ok(wait(child)?.is_ok())
 }
@@ -115,15 +117,24 @@ pub fn can_write(common: &Path) -> bool {
 /// Whether all objects that `new` needs and no branch has are there.
 pub fn is_connected(common: &Path, new: &str) -> io::Result<bool> {
     let child = command(common)
-        .args(["rev-list", "--objects", "--quiet", new, "--not", "--all"])
+        .args([
+            "rev-list",
+            "--objects",
+            "--quiet",
+            "--not",
+            "--all",
+            "--not",
+        ])
+        .args([VALUES, new])
         .spawn()?;
     Ok(wait(child)?.is_ok())
 }
 
-/// Whether a hash names a commit of the repository.
-pub fn is_commit(common: &Path, hash: &str) -> io::Result<bool> {
+/// Whether a hash names a commit of the repository or of the folder `private` of objects.
+pub fn is_commit(common: &Path, private: &Path, hash: &str) -> io::Result<bool> {
     let child = command(common)
-        .args(["cat-file", "-e", &format!("{hash}^{{commit}}")])
+        .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", private)
+        .args(["cat-file", "-e", VALUES, &format!("{hash}^{{commit}}")])
         .spawn()?;
     Ok(wait(child)?.is_ok())
 }
@@ -132,7 +143,8 @@ pub fn is_commit(common: &Path, hash: &str) -> io::Result<bool> {
 pub fn has_new_commits(common: &Path, new: &str) -> io::Result<bool> {
     let mut list = tempfile::tempfile()?;
     let child = command(common)
-        .args(["rev-list", "--max-count=1", new, "--not", "--all"])
+        .args(["rev-list", "--max-count=1", "--not", "--all", "--not"])
+        .args([VALUES, new])
         .stdout(Stdio::from(list.try_clone()?))
         .spawn()?;
     let done = wait(child)?;
@@ -148,8 +160,8 @@ pub fn update_ref(common: &Path, change: &Change) -> io::Result<Result<(), Strin
     // No value at all: it must not be there yet.
     let old = change.old.as_deref().unwrap_or("");
     match &change.new {
-        Some(new) => git.args([&change.name, new, old]),
-        None => git.args(["-d", &change.name, old]),
+        Some(new) => git.args([VALUES, &change.name, new, old]),
+        None => git.args(["-d", VALUES, &change.name, old]),
     };
     wait(git.spawn()?)
 }

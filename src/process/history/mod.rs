@@ -4,15 +4,21 @@
 //! private folders in their place, one set for each work directory, in `crewdeck/` of its git folder:
 //!
 //! - `objects` receives new objects. The shared ones are its alternate and read-only.
-//! - `refs` is a copy of the shared loose refs; `packed-refs` is read-only.
+//! - `refs` is a copy of the shared loose refs; `packed-refs` is read-only, with the limit below.
 //! - `logs` has the reflogs, and with them the stash, of this work directory alone.
 //! - `base` is the content of `refs` after the last transfer, `made` lists the refs that commands here have created.
 //! - `checkout` has copies of `HEAD`, `index` and `logs/HEAD`, from which they are restored.
 //!
-//! [`PrivateHistory::transfer`] runs before and after each command. It copies new objects into the repository first,
+//! - `commands` is locked while commands run, `notes` is for the result of the next one.
+//!
+//! Limit: a file that is mounted over itself (`config.worktree`, and in the root `config` and `packed-refs`) is read-only
+//! only as long as no program outside replaces it by renaming, as `git config` and `git pack-refs` do. The kernel takes
+//! the mount away then, and a command that already runs can write the new file.
+//!
+//! `PrivateHistory::transfer` runs before and after each command. It copies new objects into the repository first,
 //! then moves the refs that `refs::verdict` accepts, each only if it still has the value that the command saw. So a
 //! crash between the two steps leaves objects that no ref needs yet, and the next transfer continues from `base`.
-//! Commits of a refused change are kept below `refs/crewdeck/beside/`.
+//! Commits of a refused change, and those that an accepted one leaves to no ref, are kept below `refs/crewdeck/beside/`.
 //! Objects are copied through git, which computes their names from their content: a damaged or substituted object never
 //! enters the repository under another name, and no file of the repository shares an inode with one that a command can
 //! write.
@@ -23,6 +29,7 @@ mod folder;
 mod git;
 mod objects;
 mod refs;
+mod running;
 
 use std::fs;
 use std::io;
@@ -37,11 +44,14 @@ use folder::Folder;
 pub use git::hooks_path;
 pub use refs::Branch;
 use refs::Refs;
+pub use running::{CommandLock, Running};
 
 /// The folder below a git folder that holds the private parts.
 pub const FOLDER: &str = "crewdeck";
 /// Where the shared objects are mounted, below [`FOLDER`] of the common git folder.
 pub const SHARED_OBJECTS: &str = "shared";
+/// What a guard puts behind the name of a file that must not be there, and that the user may have made.
+pub const SET_ASIDE: &str = ".set-aside";
 /// Refs of crewdeck itself: they keep objects alive and are not shown to commands.
 const KEPT_REFS: &str = "refs/crewdeck/";
 /// Most stash entries whose objects are kept.
@@ -83,20 +93,27 @@ pub enum Phase {
     Recovery,
 }
 
-/// What a transfer did not take over.
+/// What a transfer did not take over, and what else the model must know.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Transferred {
     /// Refs that were not updated.
     pub refused: Vec<Refused>,
     /// A line on each file of the work directory's git folder that was restored.
     pub restored: Vec<String>,
+    /// What transfers before the command have left to say.
+    pub earlier: Option<String>,
 }
 
 impl Transferred {
     /// What to tell the model; `None`: everything was taken over.
     pub fn note(&self) -> Option<String> {
         let refused = self.refused.iter().take(NAMED_MAX);
-        let mut lines: Vec<String> = refused.map(Refused::line).collect();
+        let mut lines: Vec<String> = Vec::new();
+        if let Some(earlier) = &self.earlier {
+            lines.push("[Earlier commands in this directory made these git changes:]".into());
+            lines.push(earlier.clone());
+        }
+        lines.extend(refused.map(Refused::line));
         let more = self.refused.len().saturating_sub(NAMED_MAX);
         if more > 0 {
             lines.push(format!("[{more} more refs were not updated.]"));
@@ -185,8 +202,7 @@ impl PrivateHistory {
 
     /// The private folder, made where it is missing.
     fn folder(&self) -> io::Result<Folder> {
-        let own = self.dir.parent().unwrap_or(Path::new("/"));
-        Folder::open(own)?.make(FOLDER)
+        Folder::open(self.own())?.make(FOLDER)
     }
 
     /// Whether a command has left something that was not transferred, found with a few system calls: new objects, or
@@ -209,30 +225,72 @@ impl PrivateHistory {
     }
 
     /// Copies what commands have added to the history into the repository, and shows them the refs as they are now.
-    /// Also saves the checkout before a command and restores what is damaged of it after it. Returns what was refused
-    /// and restored.
-    ///
-    /// # Errors
-    /// When a file cannot be read or written, or git fails. Nothing is lost then: the next transfer tries again.
-    pub fn transfer(&self, phase: Phase) -> io::Result<Transferred> {
+    /// Also saves the checkout before a command and restores what is damaged of it after it, unless other commands run
+    /// in the same work directory: the last one does it then. Takes `own`, the lock of the command, before it, and gives
+    /// it back after it. Returns what was refused and restored; at any time but [`Phase::After`] it is left for the
+    /// result of the next command.
+    fn transfer(&self, phase: Phase, own: &mut Option<CommandLock>) -> io::Result<Transferred> {
         self.prepare()?;
         let dir = self.folder()?;
         let lock = dir.lock_file("lock")?;
         lock.lock()?;
-        let refused = self.transfer_refs(&dir)?;
-        let own = self.dir.parent().unwrap_or(Path::new("/"));
-        let checkout = Checkout::open(own, &dir, &self.common)?;
-        let restored = match phase {
-            Phase::After => checkout.check()?,
-            Phase::BeforePrivate | Phase::BeforeRepository if checkout.is_unchecked() => {
-                checkout.check()?
+        let was_unused = running::is_unused(&dir)?;
+        match phase {
+            Phase::BeforePrivate | Phase::BeforeRepository => *own = Some(CommandLock::take(&dir)?),
+            Phase::Recovery if !was_unused => return Ok(Transferred::default()),
+            Phase::After | Phase::Recovery => {}
+        }
+        let checkout = Checkout::open(self.own(), &dir, &self.common)?;
+        let is_unused = match phase {
+            Phase::After => {
+                drop(own.take());
+                running::is_unused(&dir)?
             }
-            Phase::BeforePrivate | Phase::BeforeRepository | Phase::Recovery => Vec::new(),
+            Phase::BeforePrivate | Phase::BeforeRepository | Phase::Recovery => was_unused,
         };
-        if phase == Phase::BeforePrivate {
+        let is_checked = is_unused && (phase == Phase::After || checkout.is_unchecked());
+        let mut done = Transferred::default();
+        if is_checked {
+            // Without it no git runs.
+            done.restored.extend(checkout.check_head()?);
+        }
+        done.refused = self.transfer_refs(&dir)?;
+        if is_checked && phase != Phase::Recovery {
+            done.restored.extend(checkout.check()?);
+        }
+        if is_unused && phase == Phase::BeforePrivate {
             checkout.save()?;
         }
-        Ok(Transferred { refused, restored })
+        if phase == Phase::After {
+            done.restored.extend(self.shallow_note(&dir)?);
+            done.earlier = running::take_notes(&dir)?;
+        }
+        if phase != Phase::After {
+            running::leave_note(&dir, &done)?;
+        }
+        Ok(done)
+    }
+
+    /// Moves a `shallow` that the guard has set aside into the private folder. Returns what to say about it.
+    fn shallow_note(&self, dir: &Folder) -> io::Result<Option<String>> {
+        let aside = format!("shallow{SET_ASIDE}");
+        let own = Folder::open(self.own())?;
+        if self.own() != self.common || own.kind(&aside)?.is_none() {
+            return Ok(None);
+        }
+        let aside = objects::put_aside(dir, &own, aside.as_ref(), "shallow")?;
+        let (from, to) = (self.common.join("shallow"), self.dir.join(aside));
+        Ok(Some(format!(
+            "[{} was moved to {}: it was made while the command ran, and it hides commits from git. If the user made \
+             it, tell the user to move it back.]",
+            from.display(),
+            to.display()
+        )))
+    }
+
+    /// The git folder of the work directory.
+    fn own(&self) -> &Path {
+        self.dir.parent().unwrap_or(Path::new("/"))
     }
 
     fn transfer_refs(&self, dir: &Folder) -> io::Result<Vec<Refused>> {
@@ -318,7 +376,8 @@ pub fn can_be_private(common: &Path) -> bool {
     !text.lines().any(is_table)
 }
 
-/// Transfers what commands of a crew that was killed have left, in all work directories of a repository.
+/// Transfers what commands of a crew that was killed have left, in all work directories of a repository in which no
+/// command runs. What is refused is named in the result of the next command there.
 pub fn recover(root_git: &Path, common: &Path) {
     let root = PrivateHistory::of(root_git, common, "root", Branch::checked_out(root_git));
     let entries = fs::read_dir(common.join("worktrees")).into_iter().flatten();
@@ -331,7 +390,9 @@ pub fn recover(root_git: &Path, common: &Path) {
     for history in root.into_iter().chain(trees) {
         if history.is_pending() {
             // What fails now is tried again with the next command there.
-            let _ = history.transfer(Phase::Recovery);
+            if let Err(why) = history.transfer(Phase::Recovery, &mut None) {
+                tracing::error!("the git changes of earlier commands were not transferred: {why}");
+            }
         }
     }
 }

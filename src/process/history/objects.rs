@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Seek, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use super::folder::Folder;
@@ -89,8 +89,8 @@ pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<Copied> {
     Ok(copied)
 }
 
-/// Moves a file to where no command sees it, under a name that nothing has there.
-fn put_aside(dir: &Folder, from: &Folder, name: &OsStr, to: &str) -> io::Result<()> {
+/// Moves a file to where no command sees it, under a name that nothing has there. Returns its path below `dir`.
+pub fn put_aside(dir: &Folder, from: &Folder, name: &OsStr, to: &str) -> io::Result<PathBuf> {
     let aside = dir.make(ASIDE)?;
     let mut free = to.to_string();
     for number in 1_u64.. {
@@ -99,7 +99,8 @@ fn put_aside(dir: &Folder, from: &Folder, name: &OsStr, to: &str) -> io::Result<
         }
         free = format!("{to}.{number}");
     }
-    from.rename(name, &aside, free)
+    from.rename(name, &aside, &free)?;
+    Ok(Path::new(ASIDE).join(free))
 }
 
 /// Copies what can be read of some objects, half by half. Returns whether the repository can be written at all.

@@ -46,6 +46,14 @@ impl Branch {
         Branch::Own(format!("refs/heads/wt/{name}"))
     }
 
+    /// Whether it is the branch with that full name.
+    pub fn is(&self, full: &str) -> bool {
+        match self {
+            Branch::Own(name) | Branch::ForwardOnly(name) => name == full,
+            Branch::None => false,
+        }
+    }
+
     /// The branch that the `HEAD` of a git folder names.
     pub fn checked_out(git_dir: &Path) -> Branch {
         let folder = Folder::open(git_dir).ok();
@@ -97,6 +105,8 @@ pub enum Verdict {
 pub enum Reason {
     /// It is or becomes a symbolic ref.
     Symbolic,
+    /// Its new value names no object.
+    NoHash,
     /// crewdeck itself manages it.
     Managed,
     /// It is new and not where commands create refs.
@@ -120,9 +130,16 @@ pub fn verdict(change: &Change, branch: &Branch, made: &BTreeSet<String>) -> Ver
     if is_private(name) {
         return Verdict::Private;
     }
-    let is_named = |value: &Option<String>| value.as_deref().is_none_or(is_hash);
+    let is_named = |value: &Option<String>| value.as_deref().is_none_or(is_object);
     if !is_named(&change.old) || !is_named(&change.new) {
-        return Verdict::Refuse(Reason::Symbolic);
+        let is_link =
+            |value: &Option<String>| value.as_deref().is_some_and(|v| v.starts_with("ref:"));
+        let is_symbolic = is_link(&change.old) || is_link(&change.new);
+        return Verdict::Refuse(if is_symbolic {
+            Reason::Symbolic
+        } else {
+            Reason::NoHash
+        });
     }
     let is_it = |own: &String| own == name && change.new.is_some();
     match branch {
@@ -149,7 +166,12 @@ pub fn is_private(name: &str) -> bool {
         .any(|own| name == *own || own.ends_with('/') && name.starts_with(own))
 }
 
-/// Whether a text is the hash of an object.
+/// Whether a text is a hash that an object can have. For git, one of zeros means that there is no ref.
+pub fn is_object(text: &str) -> bool {
+    is_hash(text) && text.bytes().any(|b| b != b'0')
+}
+
+/// Whether a text has the form of a hash.
 pub fn is_hash(text: &str) -> bool {
     (text.len() == 40 || text.len() == 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
@@ -226,6 +248,14 @@ pub fn current(common: &Path, name: &str) -> io::Result<Option<String>> {
         Some(value) => Ok(Some(value)),
         None => Ok(read_packed(common)?.remove(name)),
     }
+}
+
+/// The refs of a repository below a folder that ends with a slash, loose or packed.
+pub fn all_below(common: &Path, prefix: &str) -> io::Result<Refs> {
+    let mut all = read_packed(common)?;
+    all.extend(read_loose(&Folder::open(&common.join("refs"))?)?);
+    all.retain(|name, _| name.starts_with(prefix));
+    Ok(all)
 }
 
 /// A list of `VALUE NAME` lines; `None`: there is no such file.

@@ -52,6 +52,14 @@ fn only_own_refs_move_and_no_other_is_deleted() {
         &change("refs/heads/s", None, Some("ref: refs/heads/main")),
         &own
     ));
+    for bad in [
+        "--output=/x",
+        "0000000000000000000000000000000000000000",
+        "main",
+    ] {
+        let bad = change("refs/heads/wt/a", Some(A), Some(bad));
+        assert_eq!(verdict(&bad, &own, &made), Verdict::Refuse(Reason::NoHash));
+    }
     for good in [
         change("refs/heads/new", None, Some(A)),
         change("refs/tags/t", None, Some(A)),

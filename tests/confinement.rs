@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crewdeck::process::Ended;
-use crewdeck::process::confine::{HistoryReach, SandboxReport, Works, probe};
+use crewdeck::process::confine::{HistoryReach, Works, probe};
 use crewdeck::process::guard::Guard;
 use crewdeck::store::prepare;
-use held::{confined, program, run};
+use held::{can_be_tried_without, confined, program, run};
 use repository::Repository;
 
 /// A crew's repository with the worktrees `t1` and `t2`, and a folder outside.
@@ -78,18 +78,9 @@ impl Crew {
 /// Whether this machine has what is tested; where it has not, the doctor says so, and nothing can be tried.
 fn can_be_tried() -> bool {
     let report = probe(Some(&program()));
-    match &report {
-        SandboxReport {
-            guard: Works::Yes,
-            landlock: Some(_),
-            view: Works::Yes,
-            ..
-        } => true,
-        _ => {
-            eprintln!("not tried here: {}", report.missing().unwrap_or_default());
-            false
-        }
-    }
+    let has_all =
+        report.guard == Works::Yes && report.landlock.is_some() && report.view == Works::Yes;
+    can_be_tried_without((!has_all).then(|| report.missing().unwrap_or_default()))
 }
 
 fn ok(guard: &Arc<Guard>, dir: &Path, command: &str) -> String {

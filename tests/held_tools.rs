@@ -26,8 +26,7 @@ use serde_json::json;
 
 fn confined() -> Option<Place> {
     let report = probe(Some(&held::program()));
-    if let Some(why) = report.missing() {
-        eprintln!("not tried here: {why}");
+    if !held::can_be_tried_without(report.missing()) {
         return None;
     }
     let mut place = Place::new();

@@ -27,7 +27,7 @@ use crewdeck::process::confine::{Confinement, HistoryReach, Works, probe};
 use crewdeck::process::guard::Guard;
 use crewdeck::process::{self, Ended, Report};
 use crewdeck::store::prepare;
-use held::{confined, job, program, run};
+use held::{can_be_tried_without, confined, job, program, run};
 use repository::{NOW, Repository};
 use tokio_util::sync::CancellationToken;
 
@@ -76,10 +76,7 @@ impl Crew {
 fn can_be_tried() -> bool {
     let report = probe(Some(&program()));
     let has_all = report.landlock.is_some() && report.view == Works::Yes;
-    if !has_all {
-        eprintln!("not tried here: {}", report.missing().unwrap_or_default());
-    }
-    has_all
+    can_be_tried_without((!has_all).then(|| report.missing().unwrap_or_default()))
 }
 
 fn ok(guard: &Arc<Guard>, dir: &Path, command: &str) -> Report {

@@ -163,7 +163,7 @@ async fn list_models(shared: &Shared) -> Result<(), String> {
         listed = model.list() => listed,
     };
     let names =
-        listed.map_err(|error| format!("The models can not be listed: {error}. {}", error.hint))?;
+        listed.map_err(|error| format!("The models cannot be listed: {error}. {}", error.hint))?;
     shared.publish(EventKind::ModelsListed { names }).await;
     Ok(())
 }

@@ -74,7 +74,7 @@ impl Shared {
             }
             Err(error) => {
                 if lock(&self.mailbox.refused).insert(name.clone()) {
-                    let text = format!("The messages of {name} can not be taken: {error}");
+                    let text = format!("The messages of {name} cannot be taken: {error}");
                     self.notice(Level::Error, text).await;
                 }
                 false

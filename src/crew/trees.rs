@@ -134,7 +134,7 @@ impl Shared {
                     Err(why) => format!("nor can it be put back on the board: {why}"),
                 };
                 Err(format!(
-                    "the worktree of task {id} can not be made: {error}; {rest}"
+                    "the worktree of task {id} cannot be made: {error}; {rest}"
                 ))
             }
         }
@@ -226,7 +226,7 @@ impl Shared {
         match done {
             Ok(Leftovers::None | Leftovers::Committed(_)) => Ok(()),
             Err(error) => Err(format!(
-                "what is left in your worktree can not be committed: {error}"
+                "what is left in your worktree cannot be committed: {error}"
             )),
         }
     }

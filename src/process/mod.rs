@@ -110,7 +110,8 @@ pub struct Report {
 }
 
 /// What is told where a job had [`Leftovers`].
-pub const LEFT_RUNNING: &str = "[The command left a program running; it was killed.]";
+pub const LEFT_RUNNING: &str =
+    "[The command exited but left a program running. crewdeck killed that program.]";
 
 /// Programs of a job's group that still ran when the job itself had ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,6 +178,9 @@ pub async fn run(
     if let Some(plan) = plan {
         if outcome.ended != Ended::Code(0) {
             notes.extend(confine::where_it_may_write(&plan, &output));
+        }
+        if plan.is_without_hooks {
+            notes.push(confine::HOOKS_SKIPPED.into());
         }
         let confinement = job.guard.as_ref().and_then(|g| g.confinement.as_ref());
         notes.extend(confinement.and_then(|c| c.warning(&plan)).map(String::from));

@@ -181,8 +181,10 @@ fn hooks_that_commands_can_write_do_not_run_with_an_approved_command() {
     ok(&crew.guard(), crew.root(), hook);
     crew.repository
         .git(&["-c", "core.hooksPath=/dev/null", "tag", "v1"]);
-    asked(&crew.guard(), crew.root(), "git branch -D old");
+    let report = asked(&crew.guard(), crew.root(), "git branch -D old");
     assert!(!crew.root().join("ran").exists());
+    let note = report.note.unwrap_or_default();
+    assert!(note.contains("git ran no hooks"), "{note}");
     let refs = crew.refs();
     assert!(
         refs.contains("refs/tags/v1") && !refs.contains("old"),

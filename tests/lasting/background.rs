@@ -152,7 +152,7 @@ rules:
     let words: Vec<String> = lead(&project).messages.iter().map(Message::words).collect();
     let told = words.join("\n");
     assert!(
-        told.contains("serving\n\n[The command left a program running; it was killed.]"),
+        told.contains("serving\n\n[The command exited but left a program running. crewdeck killed that program.]"),
         "{told}"
     );
 }

@@ -25,6 +25,6 @@ mod sockets;
 pub(super) mod view;
 
 pub use facts::{Confinement, GitDirs, HistoryReach, own_folders};
-pub use note::{network_is_off, where_it_may_write};
+pub use note::{HOOKS_SKIPPED, network_is_off, where_it_may_write};
 pub use plan::{Facts, KeepsHistory, Mount, Plan, plan};
 pub use probe::{SandboxReport, Works, probe};

@@ -11,6 +11,12 @@ use crate::domain::ids::Name;
 use crate::domain::text::{head_and_tail, one_line};
 use crate::ui::textual::wrap::width;
 
+/// How a result begins to say that a program was left running, now and in older transcripts.
+const LEFT_RUNNING: &[&str] = &[
+    "[The command exited but left a program running.",
+    "[The command left a program running;",
+];
+
 /// Most bytes of output and of a diff that are kept of a call that is done.
 const OUTPUT_MAX: usize = 256 * 1024;
 /// Most bytes that are kept of the output of a running call: its end is what matters.
@@ -168,7 +174,7 @@ impl ToolRun {
         let line = match ended_by(&self.output) {
             Some(_) => {
                 lines.next_back();
-                lines.rfind(|l| !l.starts_with("[The command left a program running;"))
+                lines.rfind(|l| !LEFT_RUNNING.iter().any(|said| l.starts_with(said)))
             }
             None => lines.next(),
         };
@@ -261,7 +267,7 @@ mod tests {
             (
                 done(
                     Error,
-                    "[x]\n[The command left a program running; it was killed.]\n[ended by signal 9]",
+                    "[x]\n[The command exited but left a program running. crewdeck killed that program.]\n[ended by signal 9]",
                     "",
                     0,
                 ),

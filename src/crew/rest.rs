@@ -134,7 +134,7 @@ impl Shared {
         let (board, resting) = (self.board.clone(), claimers(&agents));
         let known = blocking(move || board.ask(|graph| may_claim(graph, &resting))).await;
         if known.unwrap_or_default() {
-            // Whoever looks at the board next sees it too: it need not be read whole between two tasks.
+            // An agent can work, so the crew does not rest: the board need not be read whole to see that.
             return None;
         }
         // What the last one to rest has changed is told before the rest.

@@ -279,7 +279,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The same for the lead, which reads the answer; only a conflict is told to everybody.
+    /// The same for the lead, which gets the result of its tool call; all other agents hear only of a conflict.
     ///
     /// # Errors
     /// Why it is not merged, a conflict included: a call that merged nothing must not look like one that did.

@@ -2,7 +2,7 @@
 
 /// Longest value that is looked at, in bytes: keys are short.
 const VALUE_MAX: usize = 1024;
-/// Fewest characters of a key in letters of both sizes and digits.
+/// Fewest characters of a key that mixes upper-case letters, lower-case letters and digits.
 const MIXED_MIN: usize = 20;
 /// Fewest characters of one in small letters and digits, or in capital ones and digits.
 const PLAIN_MIN: usize = 24;

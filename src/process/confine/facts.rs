@@ -78,7 +78,7 @@ impl PartialEq for Once {
 
 impl Eq for Once {}
 
-/// What is told once where the history cannot be protected.
+/// The note in the first result of a session where the history cannot be protected.
 pub const HISTORY_EXPOSED: &str = "[The history of this repository is not protected from commands: its refs are stored in \
     the reftable format, which crewdeck cannot keep apart. Run no command that could delete or rewind commits without \
     asking the user. The user can convert the repository when it has no worktrees: \
@@ -88,7 +88,7 @@ pub const HISTORY_EXPOSED: &str = "[The history of this repository is not protec
 const HISTORY_GIVEN_UP: &str = "[The history of this repository is not protected from commands (setting \
     confine = \"files\"). Run no command that could delete or rewind commits without asking the user.]";
 
-/// What is told once where the git folder is read-only.
+/// The note in the first result of a session where the git folder is read-only.
 const GIT_READ_ONLY: &str = "[Commands cannot write the git folder here, and in the root of the repository they cannot \
     create files beside those that are there: this machine has no private view of the file system (user namespaces) in \
     which the history could be protected. git reads work. git add, commit, merge and the like fail in a command, so do \

@@ -42,7 +42,7 @@ pub fn where_it_may_write(plan: &Plan, output: &str) -> Option<String> {
     )))
 }
 
-/// What is told where git ran no hooks.
+/// The note in a result when git ran no hooks.
 pub const HOOKS_SKIPPED: &str = "[git ran no hooks for this command: core.hooksPath names a folder that commands can write, and the \
     user has approved this command, not what hooks there do. Run their checks in a command of their own.]";
 

@@ -49,7 +49,7 @@ pub(super) fn ask_git(parts: &Parts) -> Option<Asked> {
 /// Looks at the machine and the project for the system prompts, beside everything else.
 pub(super) fn look_around(parts: &Parts) -> JoinHandle<Environment> {
     let (root, date) = (parts.root.clone(), day((parts.clock)()));
-    tokio::spawn(blocking(move || store::environment(&root, date)))
+    tokio::task::spawn_blocking(move || store::environment(&root, date))
 }
 
 /// Returns what was seen. A directory that takes longer is described no further, so that the lead does not wait for it.

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 
-use crate::task::{EvalTask, Workspace};
+use super::task::{EvalTask, Workspace};
 
 /// How long crewdeck may take to end after it was asked to.
 const SHUTDOWN_TIME: Duration = Duration::from_secs(10);

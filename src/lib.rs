@@ -20,7 +20,7 @@
 //!
 //! # The floors
 //!
-//! Each imports only what lies below it; `tests/architecture.rs` holds that.
+//! Each imports only what lies below it; `tests/it/architecture.rs` holds that.
 //!
 //! | floor | what it is | what it must not know |
 //! |---|---|---|
@@ -65,7 +65,7 @@
 //! - what is merged and what is not: `store/worktrees/branches.rs` asks git, and `own.rs` beside it for the content where
 //!   the history says no; `crew/branches.rs` tells, `ui/board/branches.rs` marks what [`domain::worktree::unmerged`] finds; the question before a merge: `ui/update/merge.rs`, `ui/popup/boxes.rs`
 //! - who comes back after a restart: `crew/roll.rs` and `crew/mate/mod.rs`; what was decided and not followed:
-//!   `crew/late.rs`; that all of it holds wherever crewdeck is killed: `tests/crash.rs`, `tests/resume.rs`
+//!   `crew/late.rs`; that all of it holds wherever crewdeck is killed: `tests/it/crash.rs`, `tests/resume.rs`
 //! - what `crewdeck doctor` looks at: one file in `doctor/checks/` and its line in the table of [`doctor`]; what counts
 //!   as left behind: [`domain::aftermath`]
 //! - what the system's errors are called and what to do about them: [`store::words`]; who opens a state file:

@@ -1,7 +1,7 @@
 //! Hostile input: one door for each reader of bytes from outside, with the promises that it keeps.
 //!
 //! Each target takes any bytes and says which promise does not hold. The fuzz targets in `fuzz/` and
-//! `tests/hostile.rs` call the same functions, so what a fuzzer once found is checked by every `cargo test`.
+//! `tests/it/hostile.rs` call the same functions, so what a fuzzer once found is checked by every `cargo test`.
 //! What each holds: no panic, no stack overflow, an output in proportion to the input, and nothing on the way
 //! to a terminal that the terminal would obey or that a reader could not see.
 

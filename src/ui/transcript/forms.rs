@@ -31,7 +31,7 @@ pub enum Place {
     Apart,
 }
 
-/// The tools of which something is to be said. `tests/tools.rs` holds that there are such tools.
+/// The tools of which something is to be said. `tests/it/tools.rs` holds that there are such tools.
 pub const FORMS: &[(&str, Answer, Place)] = &[
     ("bash", Answer::Foreign, Place::Apart),
     ("background_run", Answer::Foreign, Place::Apart),

@@ -1,0 +1,320 @@
+//! The person's own hand on the board, on the screen of a real program over a real repository: tasks are claimed,
+//! completed, released and taken from a teammate at work.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::common::project::{Project, git};
+use crate::common::pty::Screen;
+
+/// Alice works on the first task until she is stopped, and then tries to complete it all the same.
+const TASKS: &str = r#"
+rules:
+  - agent: lead
+    when: ^go$
+    calls:
+      - { tool: task_create, input: { subject: Dig the bed } }
+      - { tool: task_create, input: { subject: Water it } }
+      - { tool: spawn_teammate, input: { name: alice, role: gardener, prompt: Work } }
+  - agent: lead
+    when: ^alone$
+    calls:
+      - { tool: task_create, input: { subject: Dig the bed } }
+      - { tool: task_create, input: { subject: Water it, blocked_by: [1] } }
+  - agent: alice
+    when: 'auto-claimed>Task #1'
+    calls: [{ tool: bash, input: { command: "echo half > bed; sleep 600" } }]
+  - agent: alice
+    when: I have taken task .1
+    calls:
+      - { tool: task_update, input: { task_id: 1, status: completed } }
+      - { tool: claim_task, input: {} }
+  - agent: alice
+    when: Water it
+    times: 0
+    fault: { hang: true }
+  - when: .
+    times: 0
+    say: fine
+"#;
+
+fn repository() -> Project {
+    let project = Project::repository(&[
+        (".gitignore", "script.yaml\n.config/\n"),
+        ("script.yaml", TASKS),
+    ]);
+    project.write("script.yaml", TASKS);
+    project
+}
+
+fn open(project: &Project, more: &[&str]) -> Screen {
+    let provider = format!("script:{}", project.file("script.yaml").display());
+    let mut args = vec!["--provider", &provider];
+    args.extend(more);
+    let screen = Screen::start(project.path(), 160, 45, &args);
+    screen.wait("the crew", |t| {
+        t.contains("scripted") && t.contains(" to lead ")
+    });
+    screen
+}
+
+/// The dashboard with two tasks, the second of which waits for the first, and nobody but the person to do them. The panes
+/// have the keys.
+fn planted(project: &Project) -> Screen {
+    let mut screen = open(project, &[]);
+    screen.press("alone\r", "#2 Water it");
+    screen.press("\x1b", "i to write");
+    screen
+}
+
+fn task(project: &Project, id: u64) -> Value {
+    project.json(&["task", "show", &id.to_string()])
+}
+
+/// Waits until the file of a task is as it should be.
+fn becomes(project: &Project, id: u64, is: impl Fn(&Value) -> bool) -> Value {
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        let task = task(project, id);
+        if is(&task) {
+            return task;
+        }
+        assert!(Instant::now() < until, "{task}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Ends a dashboard, whatever it shows.
+fn leave(mut screen: Screen) {
+    screen.send("\x03\x03\x03\x03");
+    let (status, is_clean) = screen.end();
+    assert!(status.success() && is_clean, "{status:?} {is_clean}");
+}
+
+/// The event log as the screen shows it.
+fn event_log(screen: &mut Screen, words: &str) {
+    screen.press("@", "╭ Event log");
+    screen.wait_for(words);
+    screen.clear("\x1b", "╭ Event log");
+}
+
+#[test]
+fn a_task_is_taken_from_one_at_work_who_goes_on_with_another() {
+    let project = repository();
+    let mut screen = open(&project, &[]);
+    screen.send("go\r");
+    let bed = project.file(".worktrees/task-1/bed");
+    let until = Instant::now() + Duration::from_secs(20);
+    while !bed.exists() {
+        assert!(Instant::now() < until, "alice never began");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    screen.press("\x1b", "i to write");
+    screen.press("3gc", "#1 is the task of alice: u releases it.");
+    screen.press("u", "Release #1 (Dig the bed), the task of alice?");
+    screen.wait_for(".worktrees/task-1 stays as it is");
+    screen.clear("n", "the task of alice?");
+    assert_eq!(task(&project, 1)["owner"], "alice");
+    screen.press("u", "the task of alice?");
+    screen.send("y");
+    let taken = becomes(&project, 1, |t| t["owner"] == "");
+    assert_eq!(
+        (&taken["status"], &taken["taken_from"][0]),
+        (&"pending".into(), &"alice".into())
+    );
+    // She is stopped and told; what she tries all the same is refused, and she takes the other one.
+    becomes(&project, 2, |t| t["owner"] == "alice");
+    let first = task(&project, 1);
+    assert_eq!(
+        (&first["owner"], &first["status"]),
+        (&"".into(), &"pending".into())
+    );
+    event_log(&mut screen, "is back on the board: you took it from alice");
+    // The person goes on with what she has left, in her worktree.
+    screen.send("gc");
+    screen.wait_for(
+        "#1 is yours: its worktree is .worktrees/task-1, with what was done there before.",
+    );
+    becomes(&project, 1, |t| t["owner"] == "user");
+    screen.press("Y", "Copied the path of #1's worktree");
+    std::fs::write(&bed, "whole\n").unwrap();
+    screen.send("d");
+    becomes(&project, 1, |t| {
+        t["status"] == "completed" && t["owner"] == "user"
+    });
+    event_log(&mut screen, "you completed #1 Dig the bed");
+    assert_eq!(git(&project, &["show", "wt/task-1:bed"]).trim(), "whole");
+    assert_eq!(
+        git(&project, &["log", "-1", "--format=%s", "wt/task-1"]).trim(),
+        "task #1: Dig the bed"
+    );
+    leave(screen);
+}
+
+#[test]
+fn the_command_line_takes_a_task_as_the_key_does_when_it_is_told_to() {
+    let project = repository();
+    let mut screen = open(&project, &[]);
+    screen.send("go\r");
+    let bed = project.file(".worktrees/task-1/bed");
+    let until = Instant::now() + Duration::from_secs(20);
+    while !bed.exists() {
+        assert!(Instant::now() < until, "alice never began");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let release = ["task", "release", "1", "--as"];
+    let with = |more: &[&'static str]| [&release[..], more].concat();
+    let why = project.refused(&with(&["user"]));
+    assert!(
+        why.contains("belongs to alice") && why.contains("--force takes it"),
+        "{why}"
+    );
+    let why = project.refused(&with(&["bob"]));
+    assert!(
+        why.contains("belongs to alice") && !why.contains("--force"),
+        "{why}"
+    );
+    let why = project.refused(&with(&["bob", "--force"]));
+    assert!(why.contains("use --as user"), "{why}");
+    assert_eq!(task(&project, 1)["owner"], "alice");
+    let taken = project.json(&with(&["user", "--force"]));
+    assert_eq!(
+        (&taken["status"], &taken["owner"], &taken["taken_from"][0]),
+        (&"pending".into(), &"".into(), &"alice".into())
+    );
+    // She is stopped and told, and takes the other one.
+    becomes(&project, 2, |t| t["owner"] == "alice");
+    assert_eq!(task(&project, 1)["owner"], "");
+    // Of nobody's task, and of one's own, it is a release as any other.
+    let again = project.json(&with(&["user", "--force"]));
+    assert_eq!(again["owner"], "");
+    leave(screen);
+}
+
+#[test]
+fn what_the_person_claimed_gets_a_worktree_and_outlives_a_kill() {
+    let project = repository();
+    let mut screen = planted(&project);
+    screen.press("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
+    assert!(project.file(".worktrees/task-1/.git").exists());
+    event_log(&mut screen, "you claimed #1 Dig the bed");
+    // One open task, for the person too.
+    screen.press("lc", "#2 waits for #1.");
+    let killed = Command::new("kill")
+        .args(["-9", &screen.pid().to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+    drop(screen);
+    let doctor = project.run(&["doctor"]).out();
+    assert!(!doctor.contains("#1"), "{doctor}");
+    for more in [&["--resume"][..], &[]] {
+        let mut screen = open(&project, more);
+        screen.wait_for("@you");
+        assert_eq!(task(&project, 1)["owner"], "user");
+        screen.press("\x1b", "i to write");
+        screen.send("3g");
+        screen.wait_for("d complete");
+        leave(screen);
+    }
+    // What the command line does in the person's name is seen, and given its place.
+    project.json(&["task", "done", "1", "--as", "user"]);
+    let screen = open(&project, &[]);
+    project.json(&["task", "claim", "2", "--as", "user"]);
+    screen.wait_for("#2 is yours: its worktree is .worktrees/task-2.");
+    let refusal = project.refused(&["task", "claim", "2", "--as", "alice"]);
+    assert!(refusal.contains("claimed by user"), "{refusal}");
+    project.json(&["task", "release", "2", "--as", "user"]);
+    assert_eq!(task(&project, 2)["owner"], "");
+    leave(screen);
+}
+
+#[test]
+fn who_claims_a_task_again_whose_worktree_was_removed_gets_another() {
+    let project = repository();
+    let mut screen = planted(&project);
+    let tree = project.file(".worktrees/task-1/.git");
+    screen.send("3g");
+    let exists = |expected: bool| {
+        let until = Instant::now() + Duration::from_secs(20);
+        while tree.exists() != expected {
+            assert!(Instant::now() < until, "a worktree: {}", !expected);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    for _ in 0..2 {
+        screen.send("c");
+        exists(true);
+        screen.wait_for("u release");
+        becomes(&project, 1, |t| t["worktree"] == "task-1");
+        screen.press("u", "W remove worktree");
+        screen.press("W", "Remove .worktrees/task-1");
+        screen.send("y");
+        exists(false);
+        screen.wait_for("c claim");
+    }
+    leave(screen);
+}
+
+#[test]
+fn a_worktree_is_removed_and_what_is_lost_is_named_first() {
+    let project = repository();
+    let mut screen = planted(&project);
+    screen.press("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
+    screen.press("W", "The worktree stays: you have #1 in progress there.");
+    let tree = project.file(".worktrees/task-1");
+    std::fs::write(tree.join("bed"), "dug\n").unwrap();
+    screen.send("d");
+    becomes(&project, 1, |t| t["status"] == "completed");
+    screen.wait_for("1 to merge");
+    std::fs::write(tree.join("notes"), "mine\n").unwrap();
+    // As on the command line it stays, and here the person is told before it is asked again.
+    let refusal = project.refused(&["worktree", "remove", "task-1"]);
+    assert!(refusal.contains("1 uncommitted file (notes)"), "{refusal}");
+    screen.press("W", "Remove .worktrees/task-1");
+    screen.wait_for("1 unmerged commit");
+    screen.press("y", "Lost for good: 1 uncommitted file (notes).");
+    screen.wait_for("Kept on the branch wt/task-1: 1 unmerged commit");
+    // More than was told is not lost.
+    std::fs::write(tree.join("more"), "mine too\n").unwrap();
+    screen.press("X", "by now it has 2 uncommitted files");
+    assert!(tree.join("notes").exists());
+    let mut viewer = open_viewer(&project);
+    viewer.press("\x1b", "i to write");
+    viewer.press("3gW", "Remove .worktrees/task-1");
+    viewer.press("y", "Lost for good: 2 uncommitted files (more, notes).");
+    viewer.press("X", "what was committed is on the branch wt/task-1");
+    assert!(!tree.exists());
+    assert_eq!(git(&project, &["show", "wt/task-1:bed"]).trim(), "dug");
+    leave(viewer);
+    leave(screen);
+}
+
+#[test]
+fn a_worktree_that_a_killed_crew_made_is_found_again_by_the_next_one() {
+    let project = repository();
+    let mut screen = planted(&project);
+    screen.press("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
+    screen.kill();
+    // Killed a moment before: it stands, and its task does not say so.
+    let file = project.file(".tasks/task_1.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let cut = text.replace("\"worktree\": \"task-1\"", "\"worktree\": \"\"");
+    assert_ne!(cut, text);
+    std::fs::write(&file, cut).unwrap();
+    let screen = open(&project, &["--resume"]);
+    screen.wait_for("#1 is yours: its worktree is .worktrees/task-1.");
+    becomes(&project, 1, |t| t["worktree"] == "task-1");
+    assert!(!project.file(".worktrees/task-1-2").exists());
+    leave(screen);
+}
+
+/// A second dashboard, which looks on.
+fn open_viewer(project: &Project) -> Screen {
+    let provider = format!("script:{}", project.file("script.yaml").display());
+    let screen = Screen::start(project.path(), 160, 45, &["--provider", &provider]);
+    screen.wait_for("viewer · crew runs in process");
+    screen.wait_for("1 to merge");
+    screen
+}

@@ -1,0 +1,436 @@
+//! Where commands of agents can write, tried with real commands, builds and git below a real guard.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::common::held::{can_be_tried_without, confined, program, run};
+use crate::common::repository;
+use crate::common::repository::Repository;
+use crewdeck::process::Ended;
+use crewdeck::process::confine::{HistoryReach, Works, probe};
+use crewdeck::process::guard::Guard;
+use crewdeck::store::prepare;
+
+/// A crew's repository with the worktrees `t1` and `t2`, and a folder outside.
+struct Crew {
+    repository: Repository,
+    outside: tempfile::TempDir,
+    temp: tempfile::TempDir,
+}
+
+impl Crew {
+    fn new() -> Crew {
+        Crew::of(Repository::new())
+    }
+
+    fn of(repository: Repository) -> Crew {
+        prepare(repository.root()).unwrap();
+        for task in [1, 2] {
+            repository.create(task, &[]);
+        }
+        std::fs::write(repository.root().join(".tasks/task_1.json"), "{}").unwrap();
+        std::fs::write(repository.root().join(".team/config.json"), "{}").unwrap();
+        Crew {
+            repository,
+            outside: tempfile::tempdir().unwrap(),
+            temp: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn root(&self) -> &Path {
+        self.repository.root()
+    }
+
+    fn tree(&self, number: usize) -> PathBuf {
+        let mut all: Vec<PathBuf> = std::fs::read_dir(self.root().join(".worktrees"))
+            .unwrap()
+            .map(|e| e.unwrap().path())
+            .filter(|p| p.is_dir())
+            .collect();
+        all.sort();
+        all.swap_remove(number - 1)
+    }
+
+    /// With temporary files apart from the root, as they are for most people. Commands must be told of them.
+    fn guard(&self) -> Arc<Guard> {
+        confined(self.root(), &[self.temp.path().into()], &[])
+    }
+
+    /// `command` with the temporary files of [`Crew::guard`].
+    fn here(&self, command: &str) -> String {
+        format!("export TMPDIR='{}'; {command}", self.temp.path().display())
+    }
+
+    /// With the root among temporary files, as in the demo.
+    fn guard_in_temp(&self) -> Arc<Guard> {
+        confined(self.root(), &["/tmp".into(), std::env::temp_dir()], &[])
+    }
+}
+
+/// Whether this machine has what is tested; where it has not, the doctor says so, and nothing can be tried.
+fn can_be_tried() -> bool {
+    let report = probe(Some(&program()));
+    let has_all =
+        report.guard == Works::Yes && report.landlock.is_some() && report.view == Works::Yes;
+    can_be_tried_without((!has_all).then(|| report.missing().unwrap_or_default()))
+}
+
+fn ok(guard: &Arc<Guard>, dir: &Path, command: &str) -> String {
+    let report = run(guard, dir, command);
+    assert_eq!(report.ended, Ended::Code(0), "{command}: {}", report.output);
+    report.output
+}
+
+/// Runs a command that must be refused what it tries. What the model is told of it comes back.
+fn refused(guard: &Arc<Guard>, dir: &Path, command: &str) -> String {
+    let report = run(guard, dir, command);
+    assert_ne!(report.ended, Ended::Code(0), "{command}: {}", report.output);
+    report.note.unwrap_or_default()
+}
+
+/// Runs commands that must all be refused what they try, in one go.
+fn all_refused(guard: &Arc<Guard>, dir: &Path, commands: &[String]) {
+    let script: Vec<String> = commands
+        .iter()
+        .enumerate()
+        .map(|(at, command)| format!("( {command} ) >/dev/null 2>&1 && echo {at}\n"))
+        .collect();
+    let report = run(guard, dir, &(script.concat() + "true"));
+    assert_eq!(report.ended, Ended::Code(0), "{}", report.output);
+    let done = report
+        .output
+        .lines()
+        .map(|at| &commands[at.parse::<usize>().unwrap()]);
+    assert_eq!(done.collect::<Vec<_>>(), Vec::<&String>::new());
+}
+
+#[test]
+fn mode_owner_and_times_of_files_outside_stay_as_they_are() {
+    if !can_be_tried() {
+        return;
+    }
+    let crew = Crew::new();
+    let file = crew.outside.path().join("theirs");
+    std::fs::write(&file, "theirs").unwrap();
+    let path = file.display();
+    let commands = [
+        format!("chmod 777 '{path}'"),
+        format!("chmod 700 '{}'", crew.outside.path().display()),
+        format!("chown \"$(id -u)\" '{path}'"),
+        format!("touch -d 2001-01-01 '{path}'"),
+    ];
+    for dir in [crew.root().to_path_buf(), crew.tree(1)] {
+        all_refused(&crew.guard(), &dir, &commands);
+        // And what is its own it may change.
+        ok(
+            &crew.guard(),
+            &dir,
+            "echo a > own.sh && chmod 755 own.sh && touch -d 2001-01-01 own.sh",
+        );
+    }
+}
+
+/// Every way to change `path` that a shell has.
+fn ways(path: &Path) -> Vec<String> {
+    let path = path.display();
+    vec![
+        format!("echo evil >> '{path}'"),
+        format!("echo evil > '{path}'"),
+        format!("rm -rf '{path}'"),
+        format!("mv '{path}' '{path}.away'"),
+        format!("touch '{path}/new' 2>&1 || touch '{path}'"),
+        format!("echo evil > x && mv -f x '{path}'"),
+        format!("echo evil > y; ln -f y '{path}' 2>&1 || cp -f y '{path}'"),
+        format!("mount --bind . '{path}' 2>&1 || umount '{path}'"),
+        format!("chmod 777 '{path}' && echo evil > '{path}'"),
+    ]
+}
+
+#[test]
+fn the_state_and_what_git_runs_can_not_be_written_from_the_root() {
+    if !can_be_tried() {
+        return;
+    }
+    let crew = Crew::new();
+    let root = crew.root();
+    for guard in [crew.guard(), crew.guard_in_temp()] {
+        for name in [
+            ".tasks",
+            ".tasks/task_1.json",
+            ".team/config.json",
+            ".team/inbox",
+            ".transcripts",
+            ".crewdeck",
+            ".worktrees/index.json",
+            ".worktrees/events.jsonl",
+            ".git/hooks",
+            ".git/config",
+            ".git/info",
+            ".git/worktrees",
+        ] {
+            all_refused(&guard, root, &ways(&root.join(name)));
+        }
+        for command in [
+            "mv .git .git2",
+            "rm -rf .git/hooks .tasks .team",
+            "git config core.hooksPath /tmp",
+            "git config --worktree core.fsmonitor evil",
+            "printf 'x' > .git/hooks/pre-commit",
+        ] {
+            refused(&guard, root, command);
+        }
+        // What a command made that leads git astray is gone after it.
+        ok(&guard, root, "echo /tmp > .git/commondir");
+        assert!(!root.join(".git/commondir").exists());
+        ok(
+            &guard,
+            root,
+            "date +%N > own.txt && git add own.txt && git commit -qm own && git branch b && git branch -d b && \
+             rm own.txt && git checkout -q -- own.txt && mkdir -p src/x && mv own.txt src/x/ && git stash -q",
+        );
+        ok(
+            &guard,
+            root,
+            "git merge -q --no-edit wt/1-subject-1 || git merge -q --no-edit HEAD",
+        );
+        ok(
+            &guard,
+            root,
+            &format!("touch '{}/lead-was-here'", crew.tree(1).display()),
+        );
+        ok(&guard, root, "git reset -q --hard && git clean -fdq");
+    }
+    assert_eq!(
+        std::fs::read_to_string(root.join(".tasks/task_1.json")).unwrap(),
+        "{}"
+    );
+    let hooks = std::fs::read_dir(root.join(".git/hooks")).unwrap();
+    assert!(
+        hooks
+            .flatten()
+            .all(|e| e.path().extension().is_some_and(|e| e == "sample"))
+    );
+}
+
+#[test]
+fn a_teammate_writes_in_its_worktree_alone() {
+    if !can_be_tried() {
+        return;
+    }
+    let crew = Crew::new();
+    let (root, tree, other) = (crew.root(), crew.tree(1), crew.tree(2));
+    let name = tree.file_name().unwrap().to_str().unwrap();
+    let own = root.join(".git/worktrees").join(name);
+    std::fs::write(root.join("ours.txt"), "the person's").unwrap();
+    let before = crew.repository.git(&["status", "--porcelain", "--branch"]);
+    for guard in [crew.guard(), crew.guard_in_temp()] {
+        let places = [
+            root.join("ours.txt"),
+            root.join("a.txt"),
+            other.join("a.txt"),
+            root.join(".tasks/task_1.json"),
+            root.join(".team"),
+            root.join(".worktrees/index.json"),
+            root.join(".git/config"),
+            root.join(".git/hooks"),
+            root.join(".git/HEAD"),
+            root.join(".git/index"),
+            own.join("commondir"),
+            own.join("gitdir"),
+            tree.join(".git"),
+        ];
+        for place in &places {
+            all_refused(&guard, &tree, &ways(place));
+        }
+        for command in [
+            "echo evil > ../../new.txt",
+            "cd ../.. && echo evil > new.txt",
+            "cd .. && mkdir more",
+            "ln -s ../../ours.txt link; echo evil > link",
+            "git config core.hooksPath /tmp",
+            "git -C ../.. commit --allow-empty -m mine",
+        ] {
+            refused(&guard, &tree, command);
+        }
+    }
+    let apart = crew.guard();
+    let note = refused(&apart, &tree, "touch ../../new.txt");
+    assert!(note.starts_with("[Commands may write only below"), "{note}");
+    let outside = crew.outside.path().display();
+    refused(&apart, &tree, &format!("echo evil > {outside}/x"));
+    refused(&apart, &tree, "touch \"$HOME/.crewdeck-was-here\"");
+    let named = confined(root, &[], &[crew.outside.path().into()]);
+    ok(&named, &tree, &format!("echo fine > {outside}/x"));
+    let temp = crew.temp.path().display();
+    ok(
+        &apart,
+        &tree,
+        &format!("echo t > {temp}/t; echo n > /dev/null; ls > /dev/null 2>&1"),
+    );
+    assert_eq!(
+        crew.repository.git(&["status", "--porcelain", "--branch"]),
+        before
+    );
+}
+
+#[test]
+fn git_works_in_a_worktree_and_leaves_no_state_behind() {
+    if !can_be_tried() {
+        return;
+    }
+    let crew = Crew::new();
+    let tree = crew.tree(1);
+    crew.repository.git(&["pack-refs", "--all"]);
+    for guard in [crew.guard(), crew.guard_in_temp()] {
+        let text = ok(
+            &guard,
+            &tree,
+            "set -e
+             echo 1 >> b; git add b; git commit -qm one; git branch side; git tag -f t HEAD
+             git checkout -q -b other HEAD~1; echo 2 > c; git add c; git commit -qm two
+             git merge -q --no-edit side; git checkout -q -; git branch -D other side
+             echo 3 >> b; git stash -q; git stash pop -q; git commit -qam three
+             git revert --no-edit HEAD >/dev/null; git reset -q --soft HEAD~1; git commit -qm again
+             echo 4 >> b; git commit -qam four; git rebase -q HEAD~1
+             git checkout -q -b conflict HEAD~1; echo 5 >> b; git commit -qam five; git checkout -q -
+             git cherry-pick conflict >/dev/null 2>&1 || { echo 6 > b; git add b; git commit -qm six; }
+             git branch -D conflict; git gc --auto --quiet; git log --oneline | wc -l",
+        );
+        // Of a branch that is deleted git wants to forget settings that it has none of.
+        let is_known =
+            |l: &&str| l.contains(".git/config: ") || l.contains("update of config-file");
+        for line in text.lines().filter(|l| !is_known(l)) {
+            for sign in ["error", "warning", "fatal", "denied"] {
+                assert!(!line.contains(sign), "{text}");
+            }
+        }
+        let state = ok(&guard, &tree, "git status");
+        assert!(
+            !state.contains("cherry-picking") && state.contains("clean"),
+            "{state}"
+        );
+    }
+    // Outside it is as it is inside.
+    let log = repository::git(&tree, &["log", "-1", "--format=%s"]);
+    assert_eq!(log, "six");
+    assert_eq!(repository::git(&tree, &["status", "--porcelain"]), "");
+    crew.repository.git(&["fsck", "--strict"]);
+}
+
+#[test]
+fn a_project_in_shared_memory_is_reached_and_the_rest_of_it_is_not() {
+    let shared = Path::new("/dev/shm");
+    if !can_be_tried() || !shared.is_dir() {
+        return;
+    }
+    let crew = Crew::of(Repository::below(shared));
+    let theirs = tempfile::tempdir_in(shared).unwrap();
+    std::fs::write(theirs.path().join("theirs"), "theirs").unwrap();
+    let state = crew.root().join(".tasks/task_1.json");
+    let (root, tree) = (crew.root().to_path_buf(), crew.tree(1));
+    let temp = [crew.temp.path().to_path_buf(), shared.to_path_buf()];
+    let guard = confined(&root, &temp, &[]);
+    for dir in [&root, &tree] {
+        // The work directory, git, and shared memory of the command's own.
+        ok(
+            &guard,
+            dir,
+            "cat a.txt && echo new > new.txt && git add new.txt && git commit --quiet -m new && echo x > /dev/shm/own",
+        );
+        assert!(dir.join("new.txt").is_file());
+        refused(
+            &guard,
+            dir,
+            &format!("cat '{}/theirs'", theirs.path().display()),
+        );
+        all_refused(&guard, dir, &ways(&state));
+    }
+    assert!(!shared.join("own").exists());
+    all_refused(&guard, &tree, &ways(&root.join("a.txt")));
+}
+
+#[test]
+fn builds_work_in_a_worktree() {
+    if !can_be_tried() {
+        return;
+    }
+    let crew = Crew::new();
+    let tree = crew.tree(1);
+    let home = PathBuf::from(std::env::var("HOME").unwrap());
+    let caches = crewdeck::process::confine::own_folders(Some(&home), &[]);
+    let guard = confined(crew.root(), &[crew.temp.path().into()], &caches);
+    let cargo = "mkdir -p src && printf '[package]\\nname = \"tiny\"\\nedition = \"2021\"\\n' > Cargo.toml && \
+         echo 'fn main() { println!(\"built\"); }' > src/main.rs && \
+         export CARGO_TARGET_DIR=target && cargo build -q --offline && test \"$(./target/debug/tiny)\" = built";
+    ok(&guard, &tree, &crew.here(cargo));
+    let make = "printf 'all: hi\\nhi: hi.c\\n\\tcc -o hi hi.c\\n' > Makefile && \
+                echo 'int main(void) { return 0; }' > hi.c && make && ./hi";
+    ok(&guard, &tree, &crew.here(make));
+}
+
+#[test]
+fn keys_are_not_seen_and_crewdeck_is_not_reached() {
+    if !can_be_tried() {
+        return;
+    }
+    let crew = Crew::new();
+    let tree = crew.tree(1);
+    let crewdeck = std::process::id();
+    for dir in [crew.root(), &tree] {
+        let guard = crew.guard();
+        for command in [
+            format!("cat /proc/{crewdeck}/environ"),
+            "cat /proc/$PPID/environ".into(),
+            format!("readlink /proc/{crewdeck}/fd/0"),
+            format!("cat /proc/{crewdeck}/mem"),
+            format!("kill -0 {crewdeck}"),
+            format!("kill -CONT {crewdeck}"),
+            "kill -CONT $PPID".into(),
+            format!(
+                "echo > /proc/{crewdeck}/root/{}/x",
+                crew.outside.path().display()
+            ),
+        ] {
+            let report = run(&guard, dir, &format!("({command}) 2>&1 >/dev/null"));
+            assert_ne!(report.ended, Ended::Code(0), "{command}");
+        }
+        ok(&guard, dir, "sleep 100 & kill $!; wait; kill -0 $$");
+    }
+}
+
+/// Where the kernel refuses namespaces, Landlock alone holds a git command that the user was asked about. Git complains
+/// then of a lock that it cannot take, and works.
+#[test]
+fn without_a_view_a_teammate_is_held_all_the_same() {
+    use std::io::{Read, Write};
+    if !can_be_tried() {
+        return;
+    }
+    let crew = Crew::new();
+    let tree = crew.tree(1);
+    let guard = crew.guard();
+    let mut plan = guard
+        .confinement
+        .as_ref()
+        .unwrap()
+        .plan(&tree, HistoryReach::Repository);
+    plan.view.clear();
+    let command = "echo 1 > b && git add b && git commit -qm one && ! echo 1 > ../../x && ! echo 1 > ../../.git/config \
+                   && ! echo 1 > ../../.git/hooks/x && ! echo 1 > ../../.git/x";
+    let order = serde_json::json!({
+        "argv": ["/bin/bash", "-c", format!("({command}) 2>/dev/null")],
+        "dir": tree,
+        "plan": plan,
+        "mark": "none",
+    });
+    let (mut ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let child = std::process::Command::new(program())
+        .args(["guard", "--for-crewdeck"])
+        .stdin(std::os::fd::OwnedFd::from(theirs))
+        .spawn();
+    writeln!(ours, "{order}").unwrap();
+    let mut told = String::new();
+    ours.read_to_string(&mut told).unwrap();
+    assert!(told.contains(r#""code":0"#), "{told}");
+    assert!(child.unwrap().wait().unwrap().success());
+}

@@ -1,0 +1,171 @@
+//! The tools that change the crew's own state: tasks, letters and the todo list.
+
+use crewdeck::domain::chat::Outcome;
+use crewdeck::domain::ids::Name;
+use crewdeck::store::Post;
+use serde_json::{Value, json};
+
+use crate::common::place::Place;
+
+#[test]
+fn tasks_are_made_claimed_and_completed_by_whatever_number_a_model_writes() {
+    let place = Place::new();
+    let id = |text: String| {
+        serde_json::from_str::<Value>(&text).unwrap()["id"]
+            .as_u64()
+            .unwrap()
+    };
+    assert_eq!(id(place.ok("task_create", json!({"subject": "Parse"}))), 1);
+    for (n, by) in [
+        (2, json!([1])),
+        (3, json!("1")),
+        (4, json!(["#1"])),
+        (5, json!(1)),
+    ] {
+        let text = place.ok(
+            "task_create",
+            json!({"subject": format!("After {n}"), "blocked_by": by}),
+        );
+        let task: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(
+            (task["id"].as_u64(), &task["blockedBy"]),
+            (Some(n), &json!([1])),
+            "{task}"
+        );
+    }
+    let text = place.no(
+        "task_create",
+        json!({"subject": "More", "blocked_by": ["Parse"]}),
+    );
+    assert!(
+        text.contains("'Parse' is the subject of a task: use its number 1"),
+        "{text}"
+    );
+    assert!(
+        place
+            .no(
+                "task_create",
+                json!({"subject": "More", "blocked_by": [77]})
+            )
+            .contains("77")
+    );
+    place.no("task_create", json!({"subject": "  "}));
+    assert!(place.no("claim_task", json!({"task_id": 2})).contains('1'));
+    assert!(
+        place
+            .ok("claim_task", json!({}))
+            .starts_with("Claimed task #1 for alice\nParse")
+    );
+    place.no("claim_task", json!({"task_id": "#3"}));
+    let theirs = place.call_as(
+        "bob",
+        "task_update",
+        json!({"task_id": 1, "status": "completed"}),
+    );
+    assert!(
+        theirs.outcome == Outcome::Error && theirs.text.contains("alice"),
+        "{theirs:?}"
+    );
+    place.no("task_update", json!({"task_id": 1}));
+    place.no("task_update", json!({"task_id": 1, "addBlockedBy": [2]}));
+    place.ok(
+        "task_update",
+        json!({"task_id": "#1", "status": "completed"}),
+    );
+    let task: Value = serde_json::from_str(&place.ok("task_get", json!({"task_id": "2"}))).unwrap();
+    assert_eq!(task["blockedBy"], json!([]));
+    assert!(
+        place
+            .ok("claim_task", json!({"task_id": "2"}))
+            .contains("Claimed task #2")
+    );
+    assert!(place.ok("task_list", json!({})).contains("After 5"));
+    assert!(place.no("task_get", json!({"task_id": 99})).contains("99"));
+}
+
+#[test]
+fn a_letter_is_always_a_message_in_the_callers_own_name() {
+    let place = Place::new();
+    let input =
+        json!({"to": "@bob", "content": "hello", "from": "lead", "type": "shutdown_request"});
+    assert_eq!(place.ok("send_message", input), "Sent message to bob");
+    let inbox = Post::open(&place.root())
+        .look(&Name::party("bob").unwrap())
+        .unwrap();
+    let letter = serde_json::to_value(&inbox.letters[0]).unwrap();
+    assert_eq!(
+        (&letter["from"], &letter["type"], &letter["content"]),
+        (&json!("alice"), &json!("message"), &json!("hello"))
+    );
+    let text = place.no("send_message", json!({"to": "carol", "content": "x"}));
+    assert!(
+        text.contains("carol") && text.contains("alice, bob (and lead, user)"),
+        "{text}"
+    );
+    place.no("send_message", json!({"to": "Alice", "content": "x"}));
+    place.no("send_message", json!({"to": "bob", "content": "  "}));
+    place.no("send_message", json!({"to": "../../x", "content": "x"}));
+}
+
+#[test]
+fn a_todo_list_keeps_its_rules() {
+    let place = Place::new();
+    let item =
+        |n: usize, status: &str| json!({"id": n, "text": format!("step {n}"), "status": status});
+    let items: Vec<Value> = (1..=20).map(|n| item(n, "pending")).collect();
+    let text = place.ok("todo", json!({"items": items}));
+    assert!(text.contains("step 20"), "{text}");
+    let items: Vec<Value> = (1..=21).map(|n| item(n, "pending")).collect();
+    assert!(
+        place
+            .no("todo", json!({"items": items}))
+            .contains("Max 20 todos")
+    );
+    let two = json!({"items": [item(1, "in_progress"), item(2, "in_progress")]});
+    assert!(
+        place
+            .no("todo", two)
+            .contains("Only one task can be in_progress")
+    );
+    assert!(
+        place
+            .no("todo", json!({"items": [{"text": " "}]}))
+            .contains("text required")
+    );
+    assert!(
+        place
+            .no("todo", json!({"items": [item(1, "someday")]}))
+            .contains("does not fit")
+    );
+    assert_eq!(place.ok("todo", json!({"items": []})), "No todos.");
+    assert_eq!(place.host.lists.lock().unwrap().len(), 2);
+}
+
+#[test]
+fn a_question_that_fits_no_card_is_refused() {
+    let place = Place::new();
+    let many: Vec<String> = (0..7).map(|n| n.to_string()).collect();
+    for (input, why) in [
+        (json!({"question": " "}), "the question is empty"),
+        (
+            json!({"question": "?", "choices": ["one"]}),
+            "2 to 6 choices, not 1",
+        ),
+        (
+            json!({"question": "?", "choices": many}),
+            "2 to 6 choices, not 7",
+        ),
+        (
+            json!({"question": "?", "choices": ["a", " "]}),
+            "a choice is empty",
+        ),
+        (
+            json!({"question": "?", "choices": ["a", "x".repeat(201)]}),
+            "at most 200 characters",
+        ),
+        (json!({"question": "?", "options": ["a"]}), "does not fit"),
+    ] {
+        let text = place.no("ask_user", input);
+        assert!(text.contains(why), "{text}");
+    }
+}

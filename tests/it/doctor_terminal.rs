@@ -1,0 +1,54 @@
+//! What `crewdeck doctor` looks like in a real terminal: levels in colour, long lines that go on below their text.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::pty::Screen;
+
+/// The screen and what was written to it, when the report is there.
+fn report(home: &Path, columns: u16, environment: &[(&str, &str)]) -> (String, String) {
+    let program = Path::new(env!("CARGO_BIN_EXE_crewdeck"));
+    let args = ["doctor", "--provider", "demo"];
+    let screen = Screen::start_program(program, home, columns, 60, &args, environment);
+    let is_summed = |text: &str| {
+        ["All is well.", "Nothing fails;", " failed"]
+            .iter()
+            .any(|end| text.contains(end))
+    };
+    let text = screen.wait("the sum", is_summed);
+    let raw = String::from_utf8_lossy(&screen.raw()).into_owned();
+    screen.end();
+    (text, raw)
+}
+
+/// A home whose settings have a theme with words that can not be read.
+fn home() -> tempfile::TempDir {
+    let home = tempfile::tempdir().unwrap();
+    let settings = home.path().join(".config/crewdeck/config.toml");
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    let theme = "[themes.dusk]\nground = 'black'\nok = 'black'\n";
+    fs::write(settings, theme).unwrap();
+    home
+}
+
+#[test]
+fn levels_have_colours_and_long_lines_go_on_below_their_text() {
+    let home = home();
+    let (text, raw) = report(home.path(), 60, &[]);
+    assert!(raw.contains("\x1b[32m✓ ok  \x1b[0m "), "{raw:?}");
+    assert!(raw.contains("\x1b[33m! warn\x1b[0m settings"), "{raw:?}");
+    let mut lines = text.lines();
+    lines
+        .find(|line| line.contains("Theme dusk: ok could not be told"))
+        .unwrap();
+    let next = lines.next().unwrap();
+    assert!(next.starts_with(&" ".repeat(17)), "{text}");
+    assert!(!next.trim().starts_with('→'), "{text}");
+}
+
+#[test]
+fn without_colour_there_is_none() {
+    let (text, raw) = report(home().path(), 100, &[("NO_COLOR", "1")]);
+    assert!(text.contains("✓ ok   "), "{text}");
+    assert!(!raw.contains("\x1b[3"), "{raw:?}");
+}

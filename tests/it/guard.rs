@@ -1,0 +1,196 @@
+//! Nothing that a program of an agent starts outlives it, whatever it does to get away, and whoever is killed.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::common::held::{Sleep, free, job, kill, parent_of, run};
+use crate::common::project::Project;
+use crewdeck::process::{self, Ended, Leftovers};
+use tokio_util::sync::CancellationToken;
+
+/// How programs get away from who started them; `@` is what runs then.
+const ESCAPES: &[&str] = &[
+    "@ &",
+    "nohup @ >/dev/null 2>&1 &",
+    "setsid @ >/dev/null 2>&1 &",
+    "(setsid @ >/dev/null 2>&1 &) &",
+    "(setsid sh -c 'trap \"\" TERM HUP; @; @' >/dev/null 2>&1 &) &",
+    "setsid sh -c '(setsid sh -c \"(@ &) ; @\" &) ; @' >/dev/null 2>&1 </dev/null & ",
+    "env -i /bin/sh -c '/usr/bin/setsid @ &' >/dev/null 2>&1",
+    "setsid sh -c 'kill -STOP $$; @' & @ &",
+];
+
+fn escape(pattern: &str, sleep: &Sleep) -> String {
+    pattern.replace('@', &sleep.command())
+}
+
+#[test]
+fn what_gets_away_from_its_group_is_ended_with_its_command() {
+    for pattern in ESCAPES {
+        let sleep = Sleep::new();
+        let command = format!("{} echo started", escape(pattern, &sleep) + "\n");
+        let report = run(&free(), Path::new("/"), &command);
+        assert_eq!(report.ended, Ended::Code(0), "{pattern}: {report:?}");
+        assert!(
+            report.output.ends_with("started\n"),
+            "{pattern}: {report:?}"
+        );
+        assert_eq!(report.leftovers, Leftovers::Killed, "{pattern}");
+        // It was ended before it was told.
+        assert_eq!(sleep.sleepers(), Vec::<i32>::new(), "{pattern}");
+    }
+}
+
+#[test]
+fn a_command_that_cleans_up_leaves_nothing_and_tells_how_it_ended() {
+    let root = Path::new("/");
+    for (command, ended, output) in [
+        ("echo a; echo b >&2; exit 3", Ended::Code(3), "a\nb\n"),
+        ("kill -9 $$", Ended::Signal(9), ""),
+        ("sleep 0.01 & wait; echo ok", Ended::Code(0), "ok\n"),
+        ("sleep 0.02 & echo ok", Ended::Code(0), "ok\n"),
+        ("cat; echo $?", Ended::Code(0), "0\n"),
+        ("yes | head -c 4", Ended::Code(0), "y\ny\n"),
+        ("exec no-such-program 2>/dev/null", Ended::Code(127), ""),
+    ] {
+        let report = run(&free(), root, command);
+        assert_eq!(
+            (report.ended, report.output.as_str(), report.leftovers),
+            (ended, output, Leftovers::None),
+            "{command}"
+        );
+    }
+}
+
+#[test]
+fn time_out_cancel_and_drop_end_also_what_got_away() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    for way in ["time-out", "cancel", "drop"] {
+        let sleep = Sleep::new();
+        let command = format!(
+            "trap '' TERM; echo early; {}\n {}; {}",
+            escape(ESCAPES[4], &sleep),
+            sleep.command(),
+            sleep.command()
+        );
+        let mut job = job(&free(), Path::new("/"), &command);
+        if way == "time-out" {
+            job.timeout = Duration::from_secs(5);
+        }
+        let cancel = CancellationToken::new();
+        let token = cancel.clone();
+        let running = runtime.spawn(async move { process::run(&job, &token, |_| {}).await });
+        sleep.wait_for_one();
+        match way {
+            "cancel" => cancel.cancel(),
+            "drop" => running.abort(),
+            _ => {}
+        }
+        let ended = runtime.block_on(running);
+        match way {
+            "time-out" => {
+                let report = ended.unwrap().unwrap();
+                assert_eq!(report.ended, Ended::TimedOut);
+                assert_eq!(report.output, "early\n");
+            }
+            "cancel" => assert_eq!(ended.unwrap().unwrap().ended, Ended::Cancelled),
+            _ => assert!(ended.unwrap_err().is_cancelled()),
+        }
+        if way != "drop" {
+            assert_eq!(sleep.sleepers(), Vec::<i32>::new(), "{way}");
+        }
+        sleep.wait_for_none();
+    }
+}
+
+#[test]
+fn when_the_guard_is_killed_its_programs_are_found_and_ended() {
+    let sleep = Sleep::new();
+    let command = format!("setsid {} & {}", sleep.command(), sleep.command());
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let job = job(&free(), Path::new("/"), &command);
+    let running =
+        runtime.spawn(async move { process::run(&job, &CancellationToken::new(), |_| {}).await });
+    let shell = loop {
+        let all = sleep.sleepers();
+        // Both sleep, and the shell has given its place to none of them or to the last.
+        if all.len() >= 2 {
+            break all[0];
+        }
+        std::thread::yield_now();
+    };
+    let mut guard = parent_of(shell);
+    while !std::fs::read(format!("/proc/{guard}/cmdline"))
+        .unwrap()
+        .starts_with(b"crewdeck\0guard\0")
+    {
+        guard = parent_of(guard);
+        assert!(guard > 1, "no guard above {shell}");
+    }
+    kill("KILL", guard);
+    let report = runtime.block_on(running).unwrap().unwrap();
+    assert_eq!(
+        (report.ended, report.leftovers),
+        (Ended::Signal(9), Leftovers::Killed)
+    );
+    sleep.wait_for_none();
+}
+
+#[test]
+fn when_crewdeck_is_killed_no_program_and_no_guard_lives_on() {
+    let project = Project::new();
+    let (command, job) = (Sleep::new(), Sleep::new());
+    let script = format!(
+        "rules:\n  - when: go\n    calls:\n      - {{ tool: background_run, input: {{ command: \"{}\" }} }}\n      - {{ tool: bash, input: {{ command: \"setsid {} & {}\" }} }}\n",
+        job.command(),
+        command.command(),
+        command.command()
+    );
+    let file = project.write("script.yaml", &script);
+    let mut crewdeck = project
+        .command(&["run", "go", "--tool", "auto", "--provider"])
+        .arg(format!("script:{}", file.display()))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut guards = Vec::new();
+    for sleep in [&command, &job] {
+        let mut pid = sleep.wait_for_one();
+        while parent_of(pid) != i32::try_from(crewdeck.id()).unwrap() {
+            pid = parent_of(pid);
+            assert!(pid > 1, "crewdeck is above its programs");
+        }
+        guards.push(pid);
+    }
+    crewdeck.kill().unwrap();
+    crewdeck.wait().unwrap();
+    command.wait_for_none();
+    job.wait_for_none();
+    for guard in guards {
+        let until = std::time::Instant::now() + Duration::from_secs(60);
+        let is_there = || {
+            std::fs::read_to_string(format!("/proc/{guard}/stat"))
+                .is_ok_and(|stat| !stat.contains(") Z "))
+        };
+        while is_there() {
+            assert!(std::time::Instant::now() < until, "guard {guard} lives on");
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn the_verb_is_hidden_and_of_no_use_to_a_person() {
+    let project = Project::new();
+    let ran = project.run(&["guard"]);
+    assert_eq!((ran.code(), ran.out().as_str()), (2, ""));
+    assert!(
+        ran.err().contains("crewdeck starts this by itself"),
+        "{}",
+        ran.err()
+    );
+    let help = project.run(&["--help"]).out();
+    assert!(!help.contains("guard"), "{help}");
+}

@@ -1,0 +1,306 @@
+//! What crewdeck writes for a terminal when others chose the words: nothing that the terminal would obey, and
+//! nothing that is hidden from who reads it.
+
+use std::os::unix::ffi::OsStrExt;
+use std::process::Command;
+
+use crewdeck::fuzzing::{Lines, seen};
+use serde_json::{Value, json};
+
+use crate::common::project::{Project, Ran};
+use crate::common::pty::Screen;
+
+/// Sets the title, clears the screen, writes the clipboard, and turns the rest around.
+const EVIL: &str =
+    "\u{1b}]0;pwned\u{7}\u{1b}[2J\u{1b}]52;c;cHduZWQ=\u{7}\u{9b}2J\u{7f}\u{202e}x\u{e0041}y";
+
+/// What stands behind it, to know that it was shown.
+const MARK: &str = "seen-here";
+
+fn evil(what: &str) -> String {
+    format!("{EVIL}{MARK} {what}")
+}
+
+/// A repository whose every state file holds hostile words.
+fn project() -> Project {
+    let project = Project::git();
+    let git = |args: &[&str]| {
+        let run = Command::new("git")
+            .args(["-c", "user.name=a", "-c", "user.email=a@b"])
+            .args(args)
+            .current_dir(project.path())
+            .output();
+        assert!(run.unwrap().status.success(), "{args:?}");
+    };
+    git(&[
+        "commit",
+        "--quiet",
+        "--allow-empty",
+        "-m",
+        &evil("commit").replace('\0', ""),
+    ]);
+    let task = |id: u64, status: &str| {
+        let task = json!({"id": id, "subject": evil("subject"), "description": evil("text"), "status": status,
+            "owner": evil("owner"), "tags": [evil("tag")], "worktree": evil("tree")});
+        project.write(&format!(".tasks/task_{id}.json"), &task.to_string());
+    };
+    task(1, "pending");
+    task(2, "completed");
+    project.write(".tasks/task_3.json", &format!("{EVIL} is no JSON"));
+    let odd = json!({"id": 4, "subject": "x", "status": evil("status")});
+    project.write(".tasks/task_4.json", &odd.to_string());
+    let team = json!({"team_name": evil("team"), "members": [
+        {"name": "bob", "role": evil("role"), "tags": [evil("tag")], "model": evil("model")}]});
+    project.write(".team/config.json", &team.to_string());
+    let letter = json!({"type": evil("type"), "from": evil("from"), "to": evil("to"), "content": evil("letter")});
+    project.write(".team/inbox/bob.jsonl", &format!("{letter}\n{EVIL}\n"));
+    project
+}
+
+fn harmless(what: &str, ran: &Ran) {
+    for text in [ran.out(), ran.err()] {
+        if let Err(why) = seen(what, &text, Lines::Many) {
+            panic!("{why}\n{text:?}");
+        }
+    }
+}
+
+#[test]
+fn verbs_show_what_others_wrote_and_obey_none_of_it() {
+    let project = project();
+    // The name of a worktree is checked; its branch is whatever somebody wrote.
+    project.json(&["task", "add", "Own words"]);
+    let index = json!({"worktrees": [
+        {"name": "task-1", "path": evil("path"), "branch": evil("branch"), "task_id": 1, "status": "active",
+         "owner": evil("owner"), "created_at": 1.0},
+        {"name": evil("name"), "status": "active"}]});
+    project.write(".worktrees/index.json", &index.to_string());
+    for verb in [
+        &["task", "list"][..],
+        &["task", "list", "--ready"],
+        &["task", "show", "1"],
+        &["mail", "list", "bob"],
+        &["mail", "read", "bob"],
+        &["team", "list"],
+        &["worktree", "list"],
+        &["worktree", "diff", "task-1"],
+        &["worktree", "merge", "task-1"],
+        &["worktree", "remove", "task-1"],
+    ] {
+        for more in [&[][..], &["--json"]] {
+            let args: Vec<&str> = verb.iter().chain(more).copied().collect();
+            harmless(&args.join(" "), &project.run(&args));
+        }
+    }
+    let text = project.run(&["task", "list"]);
+    assert!(text.out().contains(MARK), "{}", text.out());
+    let task: Value = project.json(&["task", "show", "1"]);
+    assert_eq!(task["subject"], evil("subject"), "JSON says the same");
+}
+
+#[test]
+fn refusals_repeat_what_was_given_and_obey_none_of_it() {
+    let project = project();
+    project.write("evil.yaml", &format!("rules:\n  - {}: x\n", json!(EVIL)));
+    let script = format!("script:{}", project.file("evil.yaml").display());
+    let missing = format!("script:{EVIL}");
+    for args in [
+        &["--dir", EVIL, "task", "list"][..],
+        &["task", "show", EVIL],
+        &["task", "add", "x", "--blocked-by", EVIL],
+        &["task", "done", "1", "--as", EVIL],
+        &["task", "claim", "1", "--as", "alice"],
+        &["task", "done", "1", "--as", "alice"],
+        &["mail", "read", EVIL],
+        &["mail", "send", EVIL, "text"],
+        &["mail", "send", "bob", "text", "--from", EVIL],
+        &["worktree", "merge", EVIL],
+        &["worktree", "remove", EVIL],
+        &[EVIL],
+        &["task", EVIL],
+        &["--plan", EVIL],
+        &["--speed", EVIL, "--demo"],
+        &[&format!("--{EVIL}")],
+        &["run", "x", "--provider", EVIL],
+        &["run", "x", "--provider", &missing],
+        &["run", "x", "--provider", &script],
+        &["run", "x", "--demo", "--tools", EVIL],
+        &["run", "x", "--provider", "demo", "--resume", EVIL],
+        &["run", "x", "--provider", "openai", "--base-url", EVIL],
+    ] {
+        let ran = project.run(args);
+        assert_ne!(ran.code(), 0, "{args:?}: {}", ran.out());
+        assert!(!ran.err().is_empty(), "{args:?}");
+        harmless(&format!("{args:?}"), &ran);
+    }
+    for settings in [
+        format!(
+            "{} = 1\n",
+            crewdeck::domain::text::harmless_json(&json!("\u{1b}[2J\u{9b}\u{202e}").to_string())
+        ),
+        format!("model = {EVIL}\n"),
+        format!("plan = {}\n", json!(EVIL)),
+    ] {
+        project.write(".crewdeck/config.toml", &settings);
+        let ran = project.run(&["run", "x"]);
+        assert!(ran.err().contains("config.toml"), "{}", ran.err());
+        harmless("settings", &ran);
+    }
+}
+
+/// A folder whose name is hostile, too.
+#[test]
+fn a_project_in_a_hostile_folder_is_told_of_harmlessly() {
+    let outer = Project::new();
+    let dir = outer.file(&evil("folder"));
+    std::fs::create_dir(&dir).unwrap();
+    std::fs::create_dir_all(dir.join(".tasks")).unwrap();
+    std::fs::write(dir.join(".tasks/task_1.json"), "no JSON").unwrap();
+    std::fs::write(dir.join(".team"), "no folder").unwrap();
+    for args in [
+        &["task", "list"][..],
+        &["mail", "read", "lead"],
+        &["team", "list"],
+    ] {
+        let mut command = outer.command(args);
+        command
+            .arg("--dir")
+            .arg(std::ffi::OsStr::from_bytes(dir.as_os_str().as_bytes()));
+        harmless(&format!("{args:?}"), &Ran(command.output().unwrap()));
+    }
+}
+
+/// A lead that says hostile words, calls tools that do not exist by hostile names, reads a hostile file,
+/// writes hostile letters and tasks.
+fn script() -> String {
+    // YAML wants these escaped, and has no halves of characters.
+    let words = |what: &str| {
+        let text = crewdeck::domain::text::harmless_json(&json!(evil(what)).to_string());
+        text.replace("\\udb40\\udc41", "\u{e0041}")
+    };
+    format!(
+        r#"model: {model}
+rules:
+  - agent: lead
+    think: {think}
+    say: {say}
+    calls:
+      - tool: task_create
+        input: {{ subject: {subject}, description: {text}, tags: [{tag}] }}
+      - tool: read_file
+        input: {{ path: "evil.txt" }}
+      - tool: read_file
+        input: {{ path: {path} }}
+      - tool: {tool}
+        input: {{ path: {path} }}
+      - tool: bash
+        input: {{ command: "cat evil.txt; ls" }}
+      - tool: glob
+        input: {{ pattern: "*" }}
+      - tool: load_skill
+        input: {{ name: {skill} }}
+      - tool: send_message
+        input: {{ to: user, content: {letter} }}
+      - tool: todo
+        input: {{ items: [{{ text: {todo}, status: in_progress }}] }}
+  - agent: lead
+    times: 0
+    say: {last}
+"#,
+        model = words("model"),
+        think = words("thought"),
+        say = words("words"),
+        subject = words("subject"),
+        text = words("text"),
+        tag = words("tag"),
+        path = words("path"),
+        tool = words("tool"),
+        skill = words("skill"),
+        letter = words("letter"),
+        todo = words("todo"),
+        last = words("\n\n&#27;]0;pwned&#7; [a](http://b&#27;[2J) the-last-words"),
+    )
+}
+
+fn played() -> Project {
+    let project = project();
+    project.write("evil.yaml", &script());
+    project.write("evil.txt", &format!("{}\n", evil("file")));
+    project.write(&format!("{}.txt", evil("name").replace('/', "")), "x");
+    project.write(
+        "skills/evil/SKILL.md",
+        &format!(
+            "---\nname: evil\ndescription: {}\n---\n{EVIL}\n",
+            json!(evil("description"))
+        ),
+    );
+    project.write(
+        "skills/broken/SKILL.md",
+        &format!("---\nname: {}\n---\nx\n", json!(EVIL)),
+    );
+    project
+}
+
+#[test]
+fn a_run_tells_its_progress_and_obeys_none_of_it() {
+    let project = played();
+    let provider = format!("script:{}", project.file("evil.yaml").display());
+    let ran = project.run(&["run", &evil("prompt"), "--provider", &provider]);
+    assert!(
+        ran.out().contains("the-last-words"),
+        "{} {}",
+        ran.out(),
+        ran.err()
+    );
+    harmless("run", &ran);
+}
+
+#[test]
+fn the_dashboard_writes_no_sequence_but_its_own() {
+    let project = played();
+    let provider = format!("script:{}", project.file("evil.yaml").display());
+    let mut screen = Screen::start(project.path(), 160, 45, &["--provider", &provider]);
+    screen.wait_for(MARK);
+    screen.send("hello\r");
+    screen.wait_for("the-last-words");
+    screen.wait("the lead at rest", |text| text.contains("○ idle ╮"));
+    screen.send("\u{1b}");
+    screen.wait_for("q quit");
+    // What is read in full: the skills, the notices, the task, the letter. An escape and a key behind it are
+    // another key, so each popup is seen to close.
+    for keys in ["S", "@", "43\r", "45\r"] {
+        screen.send(keys);
+        screen.wait("a popup", |text| !text.contains("q quit"));
+        screen.send("\u{1b}");
+        screen.wait_for("q quit");
+    }
+    let raw = screen.raw();
+    screen.send("q");
+    let (status, is_clean) = screen.end();
+    assert!(status.success() && is_clean, "{status:?} {is_clean}");
+    let text = String::from_utf8_lossy(&raw);
+    assert!(text.contains(MARK), "the hostile words were drawn");
+    for odd in [
+        "\u{9b}",
+        "\u{202e}",
+        "\u{e0041}",
+        "\u{7f}",
+        "\u{1b}]52",
+        "\u{1b}]8",
+        "\u{1b}P",
+        "\u{1b}_",
+    ] {
+        let found = text
+            .split_once(odd)
+            .map(|(_, rest)| rest.chars().take(40).collect::<String>());
+        assert_eq!(found, None, "{odd:?}");
+    }
+    // Titles are crewdeck's own.
+    for title in text.split("\u{1b}]").skip(1) {
+        let title: String = title.chars().take(40).collect();
+        assert!(
+            title.starts_with("0;crewdeck") || title.starts_with("0;\u{7}"),
+            "{title:?}"
+        );
+    }
+}

@@ -1,0 +1,155 @@
+//! Every tool with the input of a hostile or broken model: it answers within bounds, and what it writes on
+//! the way stays inside the project.
+
+use crewdeck::tools::table::TABLE;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use serde_json::{Map, Value, json};
+
+use crate::common::place::Place;
+
+/// Most bytes of one result: what a tool may hold (64 KiB), with its frame.
+const RESULT_MAX: usize = 80 * 1024;
+
+/// Texts that are odd where a path, a pattern, a name or a number belongs.
+const TEXTS: &[&str] = &[
+    "",
+    " ",
+    "\u{0}",
+    "/",
+    "..",
+    "../secret",
+    "a/../../secret",
+    "/etc/passwd",
+    "\u{1b}[2J\u{1b}]0;x\u{7}",
+    "\u{202e}\u{e0041}\u{200b}",
+    "name\nwith\nlines",
+    "[",
+    "{a,{b,{c}}}",
+    "**/**/**/**/**/**/*a*b*c*d*e*",
+    "(a*)*(b*)*(c*)*$",
+    "(?i)(?s)\\p{Cc}{1000}{1000}",
+    "9223372036854775808",
+    "-1",
+    "1e999",
+    "#1",
+    "lead",
+    "ALICE",
+];
+
+/// A value for a field of `schema`: what is asked for, or something else.
+fn field(schema: &Value) -> BoxedStrategy<Value> {
+    let text = prop::sample::select(TEXTS).prop_map(Value::from);
+    let odd = prop_oneof![
+        text.clone(),
+        any::<i64>().prop_map(Value::from),
+        Just(json!(u64::MAX)),
+        Just(json!(-1.5e300)),
+        Just(Value::Null),
+        Just(json!(true)),
+        Just(json!([])),
+        Just(json!({"a": [null]})),
+        prop::collection::vec(text.clone(), 0..4).prop_map(Value::Array),
+        "\\PC{0,20}".prop_map(Value::from),
+    ];
+    let known: Vec<Value> = schema["enum"].as_array().cloned().unwrap_or_default();
+    match (schema["type"].as_str(), known.is_empty()) {
+        (_, false) => prop_oneof![3 => prop::sample::select(known), 1 => odd].boxed(),
+        (Some("string"), _) => prop_oneof![3 => text, 1 => odd].boxed(),
+        (Some("integer"), _) => prop_oneof![1 => (0u64..5).prop_map(Value::from), 1 => odd].boxed(),
+        (_, _) => odd.boxed(),
+    }
+}
+
+fn input(schema: &Value) -> impl Strategy<Value = Value> + use<> {
+    let fields: Vec<_> = schema["properties"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, schema)| {
+            let name = name.clone();
+            prop::option::weighted(0.9, field(schema)).prop_map(move |v| Some((name.clone(), v?)))
+        })
+        .collect();
+    fields.prop_map(|found| Value::Object(found.into_iter().flatten().collect::<Map<_, _>>()))
+}
+
+/// What runs other programs runs none here: their words are no commands.
+fn is_safe(tool: &str) -> bool {
+    !["bash", "background_run"].contains(&tool)
+}
+
+#[test]
+fn any_input_is_answered_within_bounds() {
+    let place = Place::new();
+    let mut runner = TestRunner::deterministic();
+    for tool in TABLE.iter().filter(|t| is_safe(t.name)) {
+        let strategy = input(&(tool.schema)());
+        for _ in 0..40 {
+            let input = strategy.new_tree(&mut runner).unwrap().current();
+            let out = place.call_as("alice", tool.name, input.clone());
+            let size = out.text.len() + out.diff.len();
+            assert!(size <= RESULT_MAX, "{} {input}: {size}", tool.name);
+        }
+    }
+    let secret = std::fs::read_to_string(place.dir.path().join("secret"));
+    assert_eq!(secret.unwrap(), "outside");
+    let outside = std::fs::read_dir(place.dir.path()).unwrap().count();
+    assert_eq!(outside, 2, "the project and the secret");
+}
+
+#[test]
+fn what_is_no_object_is_refused_by_every_tool() {
+    let place = Place::new();
+    for tool in TABLE {
+        for input in [
+            json!([]),
+            json!("x"),
+            json!(1e300),
+            json!({"\u{1b}[2J": {}}),
+        ] {
+            let out = place.call_as("alice", tool.name, input.clone());
+            assert!(out.text.len() < 2000, "{} {input}: {}", tool.name, out.text);
+        }
+    }
+}
+
+#[test]
+fn patterns_without_end_overflow_no_stack_and_are_told_in_short() {
+    const DEEP: usize = 100_000;
+    let place = Place::new();
+    place.write("a.txt", "text\n");
+    for (open, close) in [
+        ("{", "}"),
+        ("{a,", "}"),
+        ("[", "]"),
+        ("(", ")"),
+        ("(?:a|", ")"),
+        ("*", ""),
+        ("**/", ""),
+        ("?", ""),
+    ] {
+        let pattern = open.repeat(DEEP) + &close.repeat(DEEP);
+        for (tool, input) in [
+            ("glob", json!({"pattern": pattern})),
+            ("grep", json!({"pattern": pattern})),
+            ("grep", json!({"pattern": "text", "glob": pattern})),
+            ("read_file", json!({"path": pattern})),
+            ("write_file", json!({"path": pattern, "content": ""})),
+            (
+                "edit_file",
+                json!({"path": "a.txt", "old_text": pattern, "new_text": ""}),
+            ),
+            ("load_skill", json!({"name": pattern})),
+            ("task_get", json!({"id": pattern})),
+        ] {
+            let out = place.call_as("alice", tool, input);
+            // What names a path may be as long as the path: the agent cuts every result.
+            if ["glob", "grep"].contains(&tool) {
+                let size = out.text.len();
+                assert!(size <= 6000, "{tool} {open:?}: an answer of {size} bytes");
+            }
+        }
+    }
+}

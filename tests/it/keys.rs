@@ -1,0 +1,98 @@
+//! Every family of keys, the mouse and the person's own keys in a real terminal.
+
+mod all;
+mod board;
+mod composer;
+mod costs;
+mod desk;
+mod diff;
+mod ends;
+mod find;
+mod mouse;
+mod needs;
+mod outside;
+mod over;
+mod panes;
+mod peek;
+mod queued;
+mod team;
+
+use std::path::Path;
+
+use crate::common::pty::Screen;
+
+const ESC: &str = "\x1b";
+const CTRL_C: &str = "\x03";
+
+/// The demo in a terminal of 160 × 45, with the person's settings.
+fn demo(home: &Path, settings: &str) -> Screen {
+    let folder = home.join(".config/crewdeck");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("config.toml"), settings).unwrap();
+    Screen::start(home, 160, 45, &["--demo", "--speed", "60"])
+}
+
+fn leave(mut screen: Screen) {
+    // A popup, an agent at work, the hint, the end.
+    screen.send(&CTRL_C.repeat(4));
+    let (status, is_clean) = screen.end();
+    assert!(status.success() && is_clean, "{status:?} {is_clean}");
+}
+
+/// What a terminal sends for a press of the left button where `words` begin.
+fn press_at(text: &str, words: &str) -> String {
+    let (row, line) = text
+        .lines()
+        .enumerate()
+        .find(|(_, line)| line.contains(words))
+        .unwrap_or_else(|| panic!("{words} is not on the screen:\n{text}"));
+    let column = line[..line.find(words).unwrap()].chars().count();
+    format!("\x1b[<0;{};{}M", column + 1, row + 1)
+}
+
+#[test]
+fn the_persons_keys_count_and_are_shown() {
+    let home = tempfile::tempdir().unwrap();
+    let keys = "[keys]\npalette = 'ctrl+g'\n\"panes.palette\" = ['Z']\n";
+    let mut screen = demo(home.path(), keys);
+    screen.wait_for("Ctrl+g actions");
+    screen.send("\x07");
+    screen.wait_for("Actions");
+    screen.send("jbs");
+    screen.wait_for("show the background jobs");
+    leave(screen);
+}
+
+#[test]
+fn a_clash_ends_with_the_file_and_the_way_out() {
+    let home = tempfile::tempdir().unwrap();
+    let screen = demo(home.path(), "[keys]\n\"board.open\" = 'm'\n");
+    let text = screen.wait_for("unbind it with");
+    let text = text.replace('\n', "");
+    assert!(text.contains("config.toml: [keys] `board.open`: `m` already means `board.merge`"));
+    let (status, _) = screen.end();
+    assert!(!status.success());
+}
+
+#[test]
+fn the_mouse_presses_tabs_and_the_key_changes_the_layout() {
+    let home = tempfile::tempdir().unwrap();
+    let mut screen = demo(home.path(), "");
+    // What the tabs say changes while tasks are done.
+    screen.wait_for("5/8 done");
+    screen.wait("nobody works", |t| t.contains("3 idle"));
+    screen.send(ESC);
+    screen.wait_for("? help");
+    let text = screen.text();
+    screen.send(&press_at(&text, "3 Board"));
+    screen.send("=");
+    screen.wait_for("Layout board");
+    screen.wait("the board on the left", |t| {
+        t.lines().nth(1).is_some_and(|l| l.starts_with("╭ 3 Board"))
+    });
+    screen.send("=");
+    let text = screen.wait_for("Layout focus");
+    screen.send(&press_at(&text, "4 Team"));
+    screen.wait_for("▸4 Team");
+    leave(screen);
+}

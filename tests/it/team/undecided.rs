@@ -1,0 +1,203 @@
+//! Decisions that are left to a lead that never makes them: it is reminded, and the run ends with an error.
+
+use std::time::Duration;
+
+use super::{Value, notices, provider, run};
+use crate::common::project::Project;
+use crate::common::pty::Screen;
+
+/// Bob wants his plan approved; the lead talks of other things until it has been reminded often enough.
+fn planned(lead: &str) -> String {
+    format!(
+        r"
+rules:
+  - agent: lead
+    when: ^go$
+    calls:
+      - {{ tool: task_create, input: {{ subject: Paint the fence }} }}
+      - {{ tool: spawn_teammate, input: {{ name: bob, role: painter, prompt: Plan first, plan: required }} }}
+{lead}
+  - agent: lead
+    when: .
+    times: 0
+    say: Nice weather.
+  - agent: bob
+    when: auto-claimed
+    calls: [{{ tool: plan_approval, input: {{ plan: Green paint. }} }}]
+  - agent: bob
+    when: Plan approved
+    calls: [{{ tool: task_update, input: {{ task_id: 1, status: completed }} }}]
+  - agent: bob
+    when: .
+    times: 0
+    say: fine
+"
+    )
+}
+
+fn reminders(project: &Project) -> usize {
+    let files = std::fs::read_dir(project.file(".transcripts")).unwrap();
+    let logs = files.map(|e| e.unwrap().path());
+    let log = logs
+        .filter(|p| p.to_string_lossy().ends_with("-lead.jsonl"))
+        .map(|p| std::fs::read_to_string(p).unwrap());
+    let log: String = log.collect();
+    log.matches("The team waits for your decision").count()
+}
+
+/// The files of the requests.
+fn requests(project: &Project) -> impl Iterator<Item = std::path::PathBuf> {
+    let files = std::fs::read_dir(project.file(".team/requests")).unwrap();
+    let paths = files.map(|e| e.unwrap().path());
+    paths.filter(|p| p.extension().is_some_and(|e| e == "json"))
+}
+
+fn request(project: &Project) -> Value {
+    let path = requests(project).next().unwrap();
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn a_plan_that_the_lead_never_decides_ends_the_run_and_is_kept() {
+    let project = Project::new();
+    let (ran, events) = run(&project, &planned(""), &["go", "--plan", "lead"]);
+    assert_eq!(ran.code(), 1, "{}", ran.err());
+    let plan = request(&project);
+    let id = plan["id"].as_str().unwrap();
+    let said = ran.err();
+    let end = said.lines().last().unwrap();
+    assert_eq!(
+        end,
+        format!(
+            "crewdeck: the plan of bob on task #1 waits: the lead did not decide it, though it was reminded 3 times. It is kept in .team/requests/{id}.json: go on with crewdeck --resume and decide it yourself, or run with --plan auto"
+        )
+    );
+    assert_eq!(plan["body"], "Green paint.");
+    assert_eq!(reminders(&project), 3);
+    let told = notices(&events).join("\n");
+    assert!(
+        told.contains("Nobody decides the plan of bob on task #1"),
+        "{told}"
+    );
+    assert_eq!(
+        (&plan["status"], &plan["decided_by"]),
+        (&"pending".into(), &"".into())
+    );
+    // With somebody who decides it, the work goes on.
+    let provider = provider(&project, &planned(""));
+    let resume = ["run", "--resume", "--plan", "auto", "--provider", &provider];
+    let ran = project.run(&resume);
+    // The scripted bob says that it is done and leaves its task open.
+    assert_eq!(ran.code(), 4, "{}", ran.err());
+    let decided = request(&project);
+    assert_eq!(
+        (&decided["id"], &decided["status"]),
+        (&plan["id"], &"approved".into())
+    );
+}
+
+#[test]
+fn a_lead_that_decides_when_it_is_reminded_is_not_reminded_again() {
+    let project = Project::new();
+    let lead = r#"
+  - agent: lead
+    when: plan_request
+    say: Later.
+  - agent: lead
+    when: 'waits for your decision on the plan of bob on task #1 \(request_id (\w+)\)'
+    calls: [{ tool: decide_request, input: { request_id: "{{1}}", approve: true } }]"#;
+    let (ran, events) = run(&project, &planned(lead), &["go", "--plan", "lead"]);
+    assert_eq!(ran.code(), 0, "{}", ran.err());
+    assert_eq!(request(&project)["decided_by"], "lead");
+    assert_eq!(reminders(&project), 1);
+    assert_eq!(project.json(&["task", "show", "1"])["status"], "completed");
+    let told = notices(&events).join("\n");
+    assert!(!told.contains("Nobody decides"), "{told}");
+}
+
+#[test]
+fn a_permission_that_a_subagent_waits_for_is_one_too() {
+    let project = Project::new();
+    let script = r"
+rules:
+  - agent: lead
+    when: ^go$
+    calls: [{ tool: spawn_teammate, input: { name: bob, role: painter, prompt: Send somebody } }]
+  - agent: bob
+    when: Send somebody
+    calls: [{ tool: task, input: { prompt: Push it, agent_type: general } }]
+  - when: Push it
+    calls: [{ tool: bash, input: { command: git push } }]
+  - when: .
+    times: 0
+    say: fine
+";
+    let (ran, _) = run(&project, script, &["go", "--tool", "lead"]);
+    assert_eq!(ran.code(), 1, "{}", ran.err());
+    let said = ran.err();
+    assert!(
+        said.contains("a permission for bob waits") && said.contains("reminded 3 times"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_is_decided_at_once_is_never_waited_for_in_vain() {
+    let script = r#"
+rules:
+  - agent: lead
+    when: ^go$
+    calls: [{ tool: spawn_teammate, input: { name: bob, role: painter, prompt: Wash the brushes } }]
+  - agent: lead
+    when: '"type": "permission_request",[^}]*"request_id": "(\w+)"'
+    times: 0
+    calls: [{ tool: decide_request, input: { request_id: "{{1}}", approve: true } }]
+  - agent: bob
+    when: Wash the brushes
+    calls: [CALLS]
+  - when: .
+    times: 0
+    say: fine
+"#;
+    // Each is asked about, and by another command: one answer would cover all that are alike.
+    let call = |n: u32| {
+        format!(r#"{{ tool: bash, input: {{ command: "git reset --quiet --hard; echo {n}" }} }}"#)
+    };
+    for (decider, count) in [("auto", 25), ("lead", 8)] {
+        let project = Project::repository(&[("a.txt", "a\n")]);
+        let calls: Vec<String> = (0..count).map(call).collect();
+        let script = script.replace("CALLS", &calls.join(", "));
+        let (ran, _) = run(&project, &script, &["go", "--tool", decider]);
+        assert_eq!(ran.code(), 0, "{decider}: {}", ran.err());
+        assert_eq!(reminders(&project), 0, "{decider}");
+        assert_eq!(requests(&project).count(), count as usize);
+    }
+}
+
+#[test]
+fn on_the_screen_the_person_can_decide_it_all_the_same() {
+    let project = Project::new();
+    let provider = provider(&project, &planned(""));
+    let args = ["--plan", "lead", "--provider", &provider];
+    let mut screen = Screen::start(project.path(), 160, 45, &args);
+    screen.wait_for("scripted");
+    screen.send("go\r");
+    screen.wait("the last reminder", |_| {
+        let logs = std::fs::read_dir(project.file(".transcripts"));
+        logs.is_ok_and(|mut l| l.next().is_some()) && reminders(&project) == 3
+    });
+    screen.wait_for("Green paint.");
+    let is_open = request(&project)["status"] == "pending";
+    assert!(is_open);
+    screen.send("\x1bw");
+    screen.wait_for("c comment");
+    screen.send("a");
+    let until = std::time::Instant::now() + Duration::from_secs(60);
+    while project.json(&["task", "show", "1"])["status"] != "completed" {
+        assert!(std::time::Instant::now() < until, "{}", screen.text());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(request(&project)["decided_by"], "user");
+    screen.send("\x03\x03\x03\x03");
+    screen.end();
+}

@@ -2,10 +2,15 @@
 
 mod approvals;
 mod file;
+mod layer;
 mod provider;
+#[cfg(test)]
+mod reference;
 mod save;
+mod settings;
 mod themes;
 mod trust;
+mod values;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,10 +20,11 @@ use anyhow::{Result, bail};
 use crate::domain::request::Decider;
 use crate::store::{plain, words};
 pub use approvals::Decision;
-pub use file::{Confining, Merging, Settings};
 pub use provider::{Choice, Found, Source, choose};
 pub use save::save_theme;
+pub use settings::{InProject, SECTIONS, Section, Setting, Settings};
 pub use trust::{Project, Sensitive};
+pub use values::{Confining, Merging};
 
 /// Tokens of one answer where the settings say nothing.
 pub const MAX_TOKENS: u32 = 8192;
@@ -45,12 +51,12 @@ pub fn load(root: &Path) -> Result<Loaded> {
             Ok(bytes) => {
                 let text = String::from_utf8_lossy(&bytes);
                 let mut later = Settings::parse(&text, &path)?;
-                if Some(&path) != user_file().as_ref() {
-                    refuse_own(&later, &path)?;
-                }
                 if path == root.join(PROJECT_FILE) {
                     // The same bytes are judged, hashed and used: a file that changes meanwhile gains nothing.
                     let mut table: toml::Table = toml::from_str(&text)?;
+                    if Some(&path) != user_file().as_ref() {
+                        refuse_own(&table, &path)?;
+                    }
                     project = trust::judge(root, &bytes, &mut table);
                     later = Settings::parse(&toml::to_string(&table)?, &path)?;
                 }
@@ -74,16 +80,19 @@ pub struct Loaded {
 }
 
 /// Refuses what only the user's own file may set, approved or not.
-fn refuse_own(settings: &Settings, path: &Path) -> Result<()> {
-    let own = user_file().unwrap_or_default();
-    let (shown, own) = (path.display(), own.display());
-    if !settings.keys.is_empty() {
-        bail!("{shown}: a project cannot change your key bindings: move [keys] to {own}");
-    }
-    if settings.pass_env.is_some() {
-        bail!(
-            "{shown}: a project cannot choose which of your variables commands see: pass_env belongs into {own}"
-        );
+fn refuse_own(table: &toml::Table, path: &Path) -> Result<()> {
+    for setting in settings::all() {
+        if let InProject::Refused { why } = setting.in_project
+            && table.contains_key(setting.name)
+        {
+            let own = user_file().unwrap_or_default();
+            bail!(
+                "{}: a project cannot {why}: move {} to {}",
+                path.display(),
+                setting.name,
+                own.display()
+            );
+        }
     }
     Ok(())
 }

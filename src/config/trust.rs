@@ -8,64 +8,8 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 use super::approvals::{self, Decision};
+use super::settings::{self, InProject, Setting};
 use crate::domain::text::{harmless, one_line};
-
-/// The settings that a project may bring along, whatever their values. Of some others [`is_harmless`] admits values. Every other one can send a key somewhere, run something or loosen a
-/// rule, and so can those that are yet to come.
-const HARMLESS: &[&str] = &[
-    "model",
-    "theme",
-    "themes",
-    "window",
-    "compact_at",
-    "calls_max",
-    "idle_timeout_s",
-    "model_timeout_s",
-    "mouse",
-    "anthropic.key_header",
-    "anthropic.version",
-    "openai.max_tokens_field",
-];
-
-/// Most tokens of an answer, and longest run of a program in seconds, that a project may set by itself.
-const TOKENS_MAX: i64 = 32_768;
-const TOOL_TIMEOUT_MAX: i64 = 3600;
-
-/// Tables of which some settings are harmless and others may not be.
-const MIXED: &[&str] = &["anthropic", "openai"];
-
-/// What a setting can do, the most dangerous first.
-const EFFECTS: &[(&str, &str)] = &[
-    (
-        "base_url",
-        "your key and all that agents read go to this address",
-    ),
-    (
-        "provider",
-        "selects the provider that receives your key and prompts, or a script that replaces the model",
-    ),
-    (
-        "confine",
-        "decides whether commands of agents are sandboxed",
-    ),
-    ("allow", "these commands run without asking you"),
-    ("write", "commands of agents may write to these folders"),
-    ("tool", "decides who approves tool calls"),
-    ("plan", "decides who approves plans"),
-    ("shutdown", "decides who approves shutdowns"),
-    ("merge", "decides who merges"),
-    ("tools", "decides which tools agents have"),
-    ("ceilings", "decides how much is spent before you are asked"),
-    ("prices", "sets the prices used for cost estimates"),
-    (
-        "worktrees",
-        "decides whether tasks are worked on apart or all in this directory",
-    ),
-    ("notify", "decides whether you are notified"),
-    ("notify_about", "decides what you are notified about"),
-    ("max_tokens", "allows long answers, which cost more"),
-    ("tool_timeout_s", "lets commands run for a long time"),
-];
 
 /// A setting that needs approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -154,56 +98,56 @@ pub fn judge(root: &Path, bytes: &[u8], table: &mut Table) -> Project {
     }
 }
 
-/// Whether a project may set `key` to `value` by itself.
-fn is_harmless(key: &str, value: &Value) -> bool {
-    let is_at_most = |most| value.as_integer().is_some_and(|n| (0..=most).contains(&n));
-    match key {
-        "worktrees" => value.as_bool() == Some(true),
-        "notify" => matches!(value.as_str(), Some("bell" | "desktop")),
-        "max_tokens" => is_at_most(TOKENS_MAX),
-        "tool_timeout_s" => is_at_most(TOOL_TIMEOUT_MAX),
-        _ => HARMLESS.contains(&key),
-    }
-}
-
-/// Settings by their dotted names, those of mixed tables one by one.
-fn named(table: &Table) -> Vec<(String, &Value)> {
-    let mut out = Vec::new();
-    for (key, value) in table {
-        match value.as_table().filter(|_| MIXED.contains(&key.as_str())) {
-            Some(inner) => {
-                out.extend(inner.iter().map(|(k, value)| (format!("{key}.{k}"), value)));
-            }
-            None => out.push((key.clone(), value)),
+/// Whether a project may set `name` to `value` without approval.
+fn is_harmless(name: &str, value: &Value) -> bool {
+    let Some(setting) = settings::find(name) else {
+        return false;
+    };
+    match setting.in_project {
+        InProject::Applies => {
+            // A table with fixed names may gain names that this version does not know.
+            let table = value.as_table().filter(|_| !setting.keys.is_empty());
+            table.is_none_or(|t| t.keys().all(|key| setting.keys.contains(&key.as_str())))
         }
+        InProject::AppliesIf { is_harmless, .. } => is_harmless(value),
+        InProject::NeedsApproval { .. } | InProject::Refused { .. } => false,
     }
-    out
 }
 
 fn sensitive(table: &Table) -> Vec<Line> {
     let mut out = Vec::new();
-    for (key, value) in named(table) {
-        if is_harmless(&key, value) {
-            continue;
+    // In the order of the declaration: what can do most harm comes first.
+    for setting in settings::all() {
+        for name in std::iter::once(setting.name).chain(setting.alias) {
+            if let Some(value) = table.get(name).filter(|value| !is_harmless(name, value)) {
+                flatten(name, value, effect(setting), &mut out);
+            }
         }
-        let effect = EFFECTS.iter().find(|(known, _)| *known == key);
-        let effect = effect.map_or("only you may set this", |(_, effect)| effect);
-        flat(&key, value, effect, &mut out);
     }
-    let rank = |line: &Line| {
-        let name = line.key.split('.').next().unwrap_or_default();
-        let place = EFFECTS.iter().position(|(known, _)| *known == name);
-        place.unwrap_or(EFFECTS.len())
-    };
-    out.sort_by_key(rank);
+    let unknown = table
+        .iter()
+        .filter(|(name, _)| settings::find(name).is_none());
+    for (name, value) in unknown {
+        flatten(name, value, ONLY_USER, &mut out);
+    }
     out
 }
 
-fn flat(key: &str, value: &Value, effect: &'static str, out: &mut Vec<Line>) {
+/// What a setting of a project can do; shown before it is approved.
+const ONLY_USER: &str = "only you may set this";
+
+fn effect(setting: &Setting) -> &'static str {
+    match setting.in_project {
+        InProject::AppliesIf { effect, .. } | InProject::NeedsApproval { effect } => effect,
+        InProject::Applies | InProject::Refused { .. } => ONLY_USER,
+    }
+}
+
+fn flatten(key: &str, value: &Value, effect: &'static str, out: &mut Vec<Line>) {
     match value.as_table().filter(|table| !table.is_empty()) {
         Some(table) => {
             for (name, value) in table {
-                flat(&format!("{key}.{name}"), value, effect, out);
+                flatten(&format!("{key}.{name}"), value, effect, out);
             }
         }
         None => out.push(Line {
@@ -215,12 +159,7 @@ fn flat(key: &str, value: &Value, effect: &'static str, out: &mut Vec<Line>) {
 }
 
 fn keep_harmless(table: &mut Table) {
-    for name in MIXED {
-        if let Some(inner) = table.get_mut(*name).and_then(Value::as_table_mut) {
-            inner.retain(|key, value| is_harmless(&format!("{name}.{key}"), value));
-        }
-    }
-    table.retain(|key, value| is_harmless(key, value) || MIXED.contains(&key));
+    table.retain(|name, value| is_harmless(name, value));
 }
 
 #[cfg(test)]
@@ -254,9 +193,9 @@ mod tests {
     #[test]
     fn what_is_not_approved_is_taken_out() {
         let mut found = table(
-            "model = 'm'\nbase_url = 'http://x'\nallow = []\n[openai]\nmax_tokens_field = 'max_tokens'\nnew = 1\n",
+            "model = 'm'\nbase_url = 'http://x'\nallow = []\n[openai]\nmax_tokens_field = 'max_tokens'\n",
         );
-        assert_eq!(sensitive(&found).len(), 3);
+        assert_eq!(sensitive(&found).len(), 2);
         keep_harmless(&mut found);
         assert_eq!(
             found,

@@ -1,31 +1,33 @@
-//! Pure: how well a few written letters fit a text, and where. `gtl` finds `Graph or lisT`.
+//! Fuzzy matching of a typed pattern against a text, with a score and the matched positions: `gtl` matches `Graph or
+//! lisT`. Pure.
 //!
-//! Each word of the pattern must be in the text: in one piece anywhere, or its letters in order from the start of some
-//! word on. Letters at the start of a word and letters in a row count more, gaps cost, as fzf does it.
+//! Each word of the pattern must occur in the text, either as a substring or as a subsequence that begins at the start
+//! of a word. As in fzf, matches at word starts and consecutive matches score higher, and gaps cost points.
 
-/// What one letter that fits is worth.
+/// Points for each matched character.
 const LETTER: i32 = 16;
-/// What a letter at the start of a word is worth besides.
+/// Bonus for a match at the start of a word.
 const START: i32 = 14;
-/// What a letter right behind the one before is worth besides.
+/// Bonus for a match directly after the previous one.
 const ROW: i32 = 14;
-/// What each letter between two that fit costs, up to [`GAP_MAX`].
+/// Cost of each skipped character between two matches, up to [`GAP_MAX`] per gap.
 const GAP: i32 = 1;
-/// Most that one gap costs.
+/// Maximum cost of one gap.
 const GAP_MAX: i32 = 12;
-/// So many letters of a text are looked at: what lies behind them is not found.
+/// Maximum number of characters of a text that are searched; the rest is ignored.
 const TEXT_MAX: usize = 200;
 
-/// How a pattern fits.
+/// Result of a match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fit {
-    /// The more the better.
+    /// Higher is better.
     pub score: i32,
-    /// The places of the letters that fit, counted in characters, in order.
+    /// Character positions of the matches in the text, ascending.
     pub places: Vec<usize>,
 }
 
-/// How `pattern` fits `text`, without regard to case; `None` when it does not. An empty one fits everything with 0.
+/// Matches `pattern` against `text`, ignoring case. Returns `None` if a word of the pattern does not match. An empty
+/// pattern matches everything with score 0.
 pub fn fit(pattern: &str, text: &str) -> Option<Fit> {
     let lower = |c: char| c.to_lowercase().next().unwrap_or(c);
     let text: Vec<char> = text.chars().take(TEXT_MAX).collect();
@@ -51,8 +53,8 @@ pub fn fit(pattern: &str, text: &str) -> Option<Fit> {
     Some(out)
 }
 
-/// The best way to find the letters of `word` in `text`: for each letter and each place the best score with that letter
-/// there, and the place of the letter before.
+/// Finds the highest-scoring match of `word` in `text`. Dynamic programming: for each character of the word and each
+/// position in the text, it keeps the best score and the position of the previous match.
 fn best(word: &[char], text: &[char], starts: &[bool]) -> Option<Fit> {
     let mut rows: Vec<Vec<Option<(i32, usize)>>> = Vec::new();
     for (nth, letter) in word.iter().enumerate() {
@@ -73,9 +75,9 @@ fn best(word: &[char], text: &[char], starts: &[bool]) -> Option<Fit> {
     let last = rows.last()?;
     let ends = last.iter().enumerate();
     let ends = ends.filter_map(|(at, cell)| cell.map(|(score, _)| (score, at)));
-    // Of equal ones the first.
+    // On a tie, the first position wins.
     let (score, mut at) = ends.max_by_key(|(score, at)| (*score, std::cmp::Reverse(*at)))?;
-    // Letters that are only strewn over the text are there by chance.
+    // Rejects matches that are scattered over the text.
     if score < LETTER * i32::try_from(word.len()).unwrap_or(i32::MAX / LETTER) {
         return None;
     }
@@ -88,7 +90,7 @@ fn best(word: &[char], text: &[char], starts: &[bool]) -> Option<Fit> {
     Some(Fit { score, places })
 }
 
-/// What the distance between two letters that fit is worth.
+/// Returns the bonus or penalty for the distance between two matched characters.
 fn joint(distance: usize) -> i32 {
     match i32::try_from(distance).unwrap_or(i32::MAX) {
         1 => ROW,
@@ -125,7 +127,7 @@ mod tests {
 
     #[test]
     fn starts_of_words_and_letters_in_a_row_win() {
-        // The first text of each line is better.
+        // In each row, the first text must score higher than the second.
         let cases = [
             ("mer", "merge the branch", "move to the right"),
             ("bj", "background jobs", "abject"),

@@ -1,6 +1,6 @@
-//! Styled text in rows of a width: broken where a reader expects it, by the columns that the terminal uses.
+//! Wraps styled text into rows of a given width. Widths are counted as the terminal buffer counts them.
 //!
-//! Work and memory are linear in the text: the word that is being read never grows beyond one row.
+//! Time and memory are linear in the text: a pending word never grows beyond one row.
 
 use ratatui::buffer::CellWidth;
 use ratatui::style::Style;
@@ -9,20 +9,19 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::domain::text::CLUSTER_MAX;
 
-/// One row of the screen.
+/// One row on the screen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Row {
-    /// What stands in it.
     pub spans: Vec<Span<'static>>,
-    /// How many visible characters of the text stand before this row, whatever the width is: a place in
-    /// the text that outlives another wrapping of it. Margins and ornaments do not count.
+    /// Number of visible characters of the text before this row. It does not depend on the width, so it identifies a
+    /// position in the text across different wrappings. Margins and decoration do not count.
     pub ink: usize,
-    /// How many of the spans, from the left, are the margin and not the text.
+    /// Number of leading spans that are margin, not text.
     pub margin: usize,
 }
 
 impl Row {
-    /// A row that is no part of a text: an ornament, or blank. `ink` is that of the text before it.
+    /// Creates a decorative or blank row. `ink` is the value of the text before it.
     pub fn ornament(spans: Vec<Span<'static>>, ink: usize) -> Row {
         Row {
             spans,
@@ -31,25 +30,25 @@ impl Row {
         }
     }
 
-    /// The columns that it takes.
+    /// Returns the width in columns.
     pub fn width(&self) -> usize {
         self.spans.iter().map(|s| width(&s.content)).sum()
     }
 }
 
-/// What stands in front of the rows of a block.
+/// What is drawn before the rows of a block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Margin {
-    /// In front of the first row.
+    /// Before the first row.
     pub first: Vec<Span<'static>>,
-    /// In front of the first row of each further line of the text.
+    /// Before the first row of each further line of the text.
     pub line: Vec<Span<'static>>,
-    /// In front of the rows in which a line is continued.
+    /// Before continuation rows of a wrapped line.
     pub rest: Vec<Span<'static>>,
 }
 
 impl Margin {
-    /// `first` in front of the first row, `rest` in front of all others.
+    /// Creates a margin with `first` before the first row and `rest` before all others.
     pub fn hanging(first: Vec<Span<'static>>, rest: Vec<Span<'static>>) -> Margin {
         Margin {
             first,
@@ -58,7 +57,7 @@ impl Margin {
         }
     }
 
-    /// The columns of the widest of the three.
+    /// Returns the width of the widest of the three, in columns.
     pub fn columns(&self) -> usize {
         let count = |spans: &[Span]| spans.iter().map(|s| width(&s.content)).sum::<usize>();
         count(&self.first)
@@ -67,16 +66,16 @@ impl Margin {
     }
 }
 
-/// How a line that is too long is broken.
+/// Where a line that is too long may break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Break {
-    /// At blanks, which are not drawn there, and beside wide characters.
+    /// At blanks, which are dropped at the break, and next to wide characters.
     Words,
-    /// Anywhere: every blank counts, as in code.
+    /// Anywhere. Every blank is kept, as in code.
     Anywhere,
 }
 
-/// The columns that `text` takes, as the terminal buffer counts them.
+/// Returns the width of `text` in columns, as the terminal buffer counts them.
 pub fn width(text: &str) -> usize {
     if text.is_ascii() {
         return text.len();
@@ -84,7 +83,7 @@ pub fn width(text: &str) -> usize {
     clusters(text).map(|(_, columns)| columns).sum()
 }
 
-/// `text` within `columns`: a cut ends in `…`. Only as much of it is looked at as fits.
+/// Cuts `text` to at most `columns` columns; a cut text ends in `…`. Reads only as much of the text as fits.
 pub fn fit(text: &str, columns: usize) -> String {
     let mut used = 0;
     let mut cut = 0;
@@ -102,11 +101,11 @@ pub fn fit(text: &str, columns: usize) -> String {
     text.into()
 }
 
-/// `spans` in rows of at most `columns`. A newline always breaks. No visible character is lost; blanks are
-/// lost only where [`Break::Words`] breaks a line, and at its end. `ink` counts the visible characters
-/// ([`Row::ink`]) and is moved on.
+/// Wraps `spans` into rows of at most `columns` columns. A newline always breaks. No visible character is lost; blanks
+/// are dropped only at a [`Break::Words`] break and at the end of a line. `ink` is the number of visible characters
+/// before the text ([`Row::ink`]) and is advanced past it.
 ///
-/// A margin that leaves less than two columns is not drawn.
+/// A margin that leaves fewer than two columns for text is omitted.
 pub fn wrap(
     spans: &[Span<'_>],
     columns: usize,
@@ -130,7 +129,7 @@ pub fn wrap(
     rows
 }
 
-/// How many visible characters `text` has, as [`Row::ink`] counts them.
+/// Returns the number of visible characters in `text`, as [`Row::ink`] counts them.
 pub fn visible(text: &str) -> usize {
     let count = |(cluster, wide): (&str, usize)| match (cluster, wide) {
         (" " | "\n", _) | (_, 0) => 0,
@@ -140,7 +139,8 @@ pub fn visible(text: &str) -> usize {
     clusters(text).map(count).sum()
 }
 
-/// The grapheme clusters of `text` with their columns. What takes no column is no cell of a terminal.
+/// Iterates over the grapheme clusters of `text` with their widths in columns. A cluster of width 0 takes no terminal
+/// cell.
 pub(in crate::ui) fn clusters(text: &str) -> impl Iterator<Item = (&str, usize)> {
     text.graphemes(true).map(|c| (c, cluster_width(c)))
 }
@@ -155,7 +155,7 @@ fn cluster_width(cluster: &str) -> usize {
     }
 }
 
-/// The sign below the marks of a cluster.
+/// Returns the first character of a cluster, without its combining characters.
 pub(in crate::ui) fn base(cluster: &str) -> &str {
     cluster
         .char_indices()
@@ -163,7 +163,7 @@ pub(in crate::ui) fn base(cluster: &str) -> &str {
         .map_or(cluster, |(at, _)| &cluster[..at])
 }
 
-/// Text with its columns, in runs of one style.
+/// Text and its width, in spans of one style each.
 #[derive(Default)]
 struct Piece {
     spans: Vec<Span<'static>>,
@@ -192,7 +192,7 @@ impl Piece {
     }
 }
 
-/// Which row of its line, and of the text, is being written.
+/// Selects the part of the margin for the row that is being written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
     First,
@@ -207,29 +207,29 @@ struct Writer<'a> {
     rows: Vec<Row>,
     turn: Turn,
     row: Piece,
-    /// Blanks between the row and the word.
+    /// Blanks between the row so far and the pending word.
     blank: Piece,
     word: Piece,
-    /// The visible characters taken so far, and those before the row and before the word.
+    /// Visible characters consumed so far, before the current row, and before the pending word.
     ink: usize,
     row_ink: usize,
     word_ink: usize,
-    /// What the last cluster was, to know whether a line may break behind it.
+    /// Class of the last cluster; decides whether a line may break after it.
     last: Glue,
 }
 
-/// How a cluster holds on to its neighbours.
+/// Line-breaking class of a grapheme cluster.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::ui) enum Glue {
     /// Part of a word.
     Word,
-    /// Punctuation that ends a word: never begins a row, and a word may go on behind it.
+    /// Punctuation that ends a word. Never begins a row; a word may continue after it.
     Tail,
-    /// A wide character: a line may break on both sides.
+    /// Wide character: a line may break on both sides.
     Wide,
-    /// Closing punctuation of wide scripts: never begins a row.
+    /// Closing punctuation of a wide script: never begins a row.
     Closing,
-    /// Opening punctuation of wide scripts: never ends a row.
+    /// Opening punctuation of a wide script: never ends a row.
     Opening,
 }
 
@@ -263,7 +263,7 @@ impl<'a> Writer<'a> {
             self.take("\u{fffd}", 1, style);
             return;
         }
-        // Wider than a whole row: something must stand for it.
+        // A cluster wider than a whole row is replaced.
         let (cluster, wide) = if wide > self.room {
             ("…", 1)
         } else {
@@ -302,7 +302,7 @@ impl<'a> Writer<'a> {
         self.ink += usize::from(cluster != " ");
     }
 
-    /// Puts the word into the row, or into the next one where it does not fit.
+    /// Appends the pending word to the row, or starts a new row if it does not fit.
     fn commit(&mut self) {
         if self.word.columns == 0 {
             return;
@@ -319,7 +319,7 @@ impl<'a> Writer<'a> {
         self.row.append(&mut self.word);
     }
 
-    /// The word fills a whole row: it goes there, and goes on in the next.
+    /// Writes a pending word that fills a whole row, so that it continues on the next row.
     fn split_word(&mut self) {
         self.commit();
         self.end_row(Turn::Rest);
@@ -362,7 +362,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Whether a line may break between two clusters without a blank.
+/// Returns whether a line may break between two clusters without a blank.
 pub(in crate::ui) fn breaks_between(last: Glue, next: Glue) -> bool {
     match (last, next) {
         (Glue::Opening, _)
@@ -374,7 +374,7 @@ pub(in crate::ui) fn breaks_between(last: Glue, next: Glue) -> bool {
     }
 }
 
-/// How a cluster, so many columns wide, holds on to its neighbours.
+/// Returns the class of a cluster that is `wide` columns wide.
 pub(in crate::ui) fn glue(cluster: &str, wide: usize) -> Glue {
     const CLOSING: &str =
         "、。，．：；？！）］｝〉》」』】〕〗ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ";

@@ -1,4 +1,4 @@
-//! What rows a text makes, and that none is too wide and nothing gets lost.
+//! Tests of wrapping: break positions, maximum width, no lost text.
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
@@ -105,7 +105,7 @@ fn heaps_of_combining_marks_are_cut() {
 #[test]
 fn one_column_is_enough_for_anything() {
     assert_eq!(words("a中 👍", 1), ["a", "…", "…"]);
-    // Three columns wide: found by chance, kept by name.
+    // Three columns wide. Found by the property test below.
     assert_eq!(words("𱍐ி", 2), ["…"]);
     let margin = Margin::hanging(vec![], vec!["  ".into()]);
     assert_eq!(texts(&rows("0োি", 4, &margin, Break::Words)), ["…"]);
@@ -168,7 +168,7 @@ proptest! {
         let visible = |text: &str| {
             clusters(text).filter(|(c, w)| *w > 0 && *c != " " && *c != "\n").map(|(c, w)| (c.to_string(), w)).collect::<Vec<_>>()
         };
-        // What is wider than the screen has no place on it; `…` stands for it.
+        // A cluster wider than the row is replaced with `…`.
         let fitting = |(cluster, wide): (String, usize)| if wide > columns { "…".to_string() } else { cluster };
         let expected: Vec<String> = text.split('\n').flat_map(visible).map(fitting).collect();
         for how in [Break::Words, Break::Anywhere] {
@@ -178,7 +178,7 @@ proptest! {
         }
     }
 
-    /// The terminal buffer counts columns as we do: what was fitted is drawn whole.
+    /// The terminal buffer counts columns the same way: a text of `width` columns is drawn whole.
     #[test]
     fn the_buffer_agrees(text in "\\PC{1,40}") {
         let wide = width(&text);

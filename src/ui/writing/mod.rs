@@ -1,4 +1,4 @@
-//! Pure: where the text lies that the person writes: in the composer, in a comment, in the fields of a form.
+//! Text inputs: the composer, comments, forms and filters, and where their text is drawn. Pure.
 
 pub(super) mod answering;
 pub(super) mod complete;
@@ -22,16 +22,16 @@ use crate::ui::state::pane::Focus;
 use crate::ui::writing::composer::Room;
 use crate::ui::writing::task_form::{Field, TaskForm};
 
-/// The columns of the names of the fields of a form.
+/// Width of the field names in a form, in columns.
 const NAMES: u16 = 14;
-/// Most rows of a field of one line: what does not fit into one row goes on in the next.
+/// Maximum number of rows of a single-line field; longer text wraps.
 const LINE_ROWS: u16 = 3;
-/// Rows that the description keeps.
+/// Minimum number of rows of the description.
 const DESCRIPTION_ROWS: u16 = 3;
-/// Most rows that say what is wrong.
+/// Maximum number of rows of the error text.
 const ERROR_ROWS: usize = 3;
 
-/// The room of what has the keys and takes letters in many lines; the composer's, where nothing is written.
+/// Returns the size of the multi-line text area that has the keyboard focus, if there is one.
 pub fn room(state: &UiState) -> Option<Room> {
     match state.popups.last() {
         Some(popup @ Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
@@ -50,12 +50,12 @@ pub fn room(state: &UiState) -> Option<Room> {
     }
 }
 
-/// The rows of the text in the composer, which has `area` with its frame.
+/// Returns the text area of the composer, without its frame.
 pub fn composer(area: Rect) -> Rect {
     inside(area)
 }
 
-/// The rows of the text of a comment: below what it is about, above the buttons and a blank row.
+/// Returns the text area of a comment: below the request it is about, above a blank row and the buttons.
 pub fn comment(state: &UiState, popup: &Popup) -> Rect {
     let inner = inside(boxes::place(state, state.size, popup).area);
     let (_, below) = cut_top(inner, 1);
@@ -65,21 +65,21 @@ pub fn comment(state: &UiState, popup: &Popup) -> Rect {
     }
 }
 
-/// Where the parts of the form of a task lie.
+/// Layout of the task form.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fields {
-    /// The fields, each with its name.
+    /// The fields and their areas, field names included.
     pub each: Vec<(Field, Rect)>,
-    /// What is wrong, in rows.
+    /// The error text, wrapped into rows.
     pub wrong: Vec<String>,
-    /// Where that stands.
+    /// Area of the error text.
     pub error: Rect,
 }
 
-/// The parts of the form of a task: as many rows as the words of a field need, the description in what is left.
+/// Lays out the task form. Single-line fields get as many rows as their text needs; the description gets the rest.
 pub fn fields(state: &UiState, popup: &Popup, form: &TaskForm) -> Fields {
     let inner = inside(boxes::place(state, state.size, popup).area);
-    // The last row has the buttons, and the one above it is free.
+    // The last two rows hold a blank row and the buttons.
     let room = inner.height.saturating_sub(2);
     let count = Field::ALL.len();
     let mut wrong = wrap(&form.error, usize::from(inner.width));
@@ -122,7 +122,7 @@ pub fn fields(state: &UiState, popup: &Popup, form: &TaskForm) -> Fields {
     }
 }
 
-/// The rows of the text in a field, beside its name.
+/// Returns the text area of a field, to the right of its name.
 pub fn words(field: Rect) -> Rect {
     cut_left(field, NAMES).1
 }
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn a_field_of_one_line_has_as_many_rows_as_its_words_need() {
         let words = "Measure how long the reader takes for each of the versions of the format. ";
-        // The screen, how often the words stand there, and the rows of the fields.
+        // Screen size, repetitions of the text, and the expected heights of the fields.
         for ((width, height), times, expected) in [
             ((160, 45), 0, [1, 11, 1, 1]),
             ((160, 45), 1, [2, 10, 1, 1]),

@@ -1,8 +1,9 @@
-//! Pure: a line that is being written, in rows: words stay whole, nothing that was typed is out of sight, and every
-//! place of the cursor has one cell.
+//! Wraps one line of the text being typed. Every typed character stays visible, and every cursor position has exactly
+//! one cell. Pure.
 //!
-//! A row keeps its last column for the cursor behind a word, and for the blank at which the row breaks: that blank
-//! stays where it was typed, and the next row begins with a word. A word that is longer than a row breaks by letters.
+//! A row reserves its last column for the cursor after a word, or for the blank at which the row breaks. That blank
+//! stays where it was typed, so the next row begins with a word. A word longer than a row breaks between grapheme
+//! clusters.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,10 +11,10 @@ use std::ops::Range;
 use crate::domain::text::{CLUSTER_MAX, harmless_chars};
 use crate::ui::textual::wrap::{Glue, base, breaks_between, clusters, glue};
 
-/// Least columns of a row: what is wide has a place.
+/// Minimum width of a row, in columns; a wide character must fit.
 const COLUMNS_MIN: usize = 2;
 
-/// A line in rows. Places in it are counted in characters, as the text field counts them.
+/// A wrapped line. Positions in it count characters, as the text field does.
 pub struct Rows<'a> {
     line: Cow<'a, str>,
     width: usize,
@@ -27,7 +28,7 @@ struct Start {
     chars: usize,
 }
 
-/// What one stop of the cursor stands on.
+/// One cursor position: a grapheme cluster as it is drawn.
 struct Cell<'a> {
     shown: Cow<'a, str>,
     columns: usize,
@@ -36,7 +37,7 @@ struct Cell<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// `line` in rows of at most `width` columns.
+    /// Wraps `line` into rows of at most `width` columns.
     pub fn new(line: &'a str, width: usize) -> Rows<'a> {
         let width = width.max(COLUMNS_MIN);
         let line = harmless_chars(line);
@@ -47,17 +48,17 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// How many rows there are: at least one.
+    /// Returns the number of rows, at least one.
     pub fn len(&self) -> usize {
         self.starts.len()
     }
 
-    /// What stands in a row.
+    /// Returns the text of a row as it is drawn.
     pub fn text(&self, row: usize) -> String {
         self.cells(row).map(|cell| cell.shown).collect()
     }
 
-    /// The row and the column of a place; behind the end, those of the end.
+    /// Returns the row and column of a character position. A position past the end maps to the end.
     pub fn place(&self, chars: usize) -> (usize, usize) {
         let after = self.starts.partition_point(|start| start.chars <= chars);
         let row = after.saturating_sub(1);
@@ -73,7 +74,7 @@ impl<'a> Rows<'a> {
         (row, column)
     }
 
-    /// The place whose cell is at a column of a row; behind the end of a row, its last one.
+    /// Returns the character position at a column of a row. A column past the end maps to the last position of the row.
     pub fn at(&self, row: usize, column: usize) -> usize {
         let row = row.min(self.len() - 1);
         let is_last = row + 1 == self.len();
@@ -82,7 +83,7 @@ impl<'a> Rows<'a> {
         let mut cells = self.cells(row).peekable();
         while let Some(cell) = cells.next() {
             used += cell.columns;
-            // The place behind the last cell of a row is the first one of the next row.
+            // The position after the last cell of a row belongs to the next row.
             if used > column || !is_last && cells.peek().is_none() {
                 break;
             }
@@ -99,7 +100,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The characters of the cell that holds the character `at` of `line`: what is seen as one sign.
+/// Returns the character range of the grapheme cluster that contains character `at` of `line`.
 pub fn sign(line: &str, at: usize) -> Range<usize> {
     let line = harmless_chars(line);
     let mut begin = 0;
@@ -122,7 +123,7 @@ fn cells(text: &str, width: usize) -> impl Iterator<Item = Cell<'_>> {
         } else {
             (Cow::Borrowed(cluster), wide)
         };
-        // Wider than a whole row: something must stand for it.
+        // A cluster wider than a whole row is replaced.
         let (shown, columns) = if columns > width {
             (Cow::Borrowed("…"), 1)
         } else {
@@ -145,7 +146,7 @@ fn starts(line: &str, width: usize) -> Vec<Start> {
     let room = width - 1;
     let mut at = Start { bytes: 0, chars: 0 };
     let mut out = vec![at];
-    // The columns of the row, and of its part up to where it may break.
+    // Width of the current row, and of its part before the last possible break.
     let mut used = 0;
     let mut may: Option<(Start, usize)> = None;
     let mut before = Before::Begin;

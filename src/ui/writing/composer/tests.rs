@@ -1,4 +1,4 @@
-//! What is written, and where each sign and each place of the cursor stand on the screen.
+//! Tests of the composer: editing, history, paste limits, and where text and cursor are drawn.
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
@@ -113,7 +113,7 @@ fn words_stay_whole_and_blanks_stay_where_they_were_typed() {
     let cases: [(&str, usize, &[&str]); 16] = [
         ("", 5, &[""]),
         ("one two", 8, &["one two"]),
-        // The cursor behind the word has the last column.
+        // The last column is reserved for the cursor.
         ("one two", 7, &["one ", "two"]),
         ("one two", 4, &["one ", "two"]),
         ("one ", 4, &["one ", ""]),
@@ -174,7 +174,7 @@ fn up_and_down_keep_the_column_also_over_what_is_shorter() {
     assert_eq!(seen, [(5, 9), (4, 8), (3, 1), (2, 0), (1, 5)]);
     assert_eq!(at_the_top, (0, 7));
     assert_eq!(composer.window(room).cursor, (5, 9));
-    // Whoever types goes on from there.
+    // Typing resets the goal column.
     composer.older(11);
     composer.older(11);
     composer.key(keys::parse("y").unwrap(), 11);
@@ -202,7 +202,7 @@ fn what_is_seen_as_one_sign_is_one_stop_and_goes_at_once() {
         composer.key(keys::parse(key).unwrap(), 40);
     }
     assert_eq!(composer.text(), "a");
-    // What is put together key by key is not torn apart before another sign.
+    // An emoji sequence can be typed code point by code point before another emoji.
     composer.set("👧");
     for key in ["left", "👨", "\u{200d}", "👩", "\u{200d}"] {
         for c in key.chars().filter(|_| key != "left") {
@@ -237,7 +237,7 @@ fn the_text_stays_where_it_is_while_the_cursor_moves_in_it() {
     composer.newer(20);
     composer.reveal(room);
     assert_eq!(first(&composer), "line 15");
-    // Lines that go leave no row empty.
+    // Deleting lines scrolls the view back, so that no row stays empty.
     for _ in 0..30 {
         composer.key(keys::parse("backspace").unwrap(), 20);
     }
@@ -251,7 +251,7 @@ fn a_long_paste_is_laid_out_once_around_the_cursor() {
     composer.paste(&text.repeat(20));
     assert_eq!(composer.window(room(60, 8)).rows.len(), 8);
     composer.set(&format!("{text}\n").repeat(20));
-    // Of all lines only those that can be in view are laid out.
+    // Only lines that can be visible are laid out.
     assert_eq!(composer.laid_out(room(60, 8)), 9);
 }
 
@@ -283,7 +283,7 @@ fn anything() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Each stop has a cell of its own, that cell leads back to it, and the cells of a row lead to nothing else.
+    /// Every cursor position has its own cell, and every cell maps to a cursor position in its row.
     #[test]
     fn every_place_of_the_cursor_is_one_cell_and_back(line in anything(), width in 2usize..40) {
         let rows = Rows::new(&line, width);
@@ -306,7 +306,7 @@ proptest! {
         }
     }
 
-    /// Whatever is pressed, in whatever room: the cursor is in view, and a click at it leaves it there.
+    /// After any keys at any size, the cursor is visible and a click on it does not move it.
     #[test]
     fn the_cursor_is_always_in_view_and_a_click_at_it_moves_nothing(
         text in "([a-c 中👍é]{0,30}\n?){0,9}",
@@ -364,9 +364,9 @@ fn a_window_says_where_the_text_goes_on() {
         ("a\nb\nc", 2, 0, Beyond::Above),
         ("a\nb\nc", 1, 1, Beyond::Both),
         ("a\nb\nc", 2, 2, Beyond::Below),
-        // Rows of one line count as lines do.
+        // Rows of one wrapped line count like lines.
         ("word word word word", 2, 0, Beyond::Above),
-        // A line that is far away is not laid out.
+        // Lines far from the cursor are not laid out.
         ("a\nb\nc\nd\ne\nf\ng\nh", 2, 7, Beyond::Below),
     ] {
         let mut composer = Composer::default();

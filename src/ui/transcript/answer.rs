@@ -1,4 +1,4 @@
-//! What a model said: whole, or as far as it has come.
+//! The answer of a model: complete, or streamed so far.
 
 use serde_json::Value;
 
@@ -6,42 +6,40 @@ use super::cell::Fold;
 use super::kept::Kept;
 use super::markdown::{Piece, Pieces};
 
-/// Most places at which an answer is looked through for a tool call.
+/// Maximum number of positions at which a text is parsed as a possible tool call.
 const LOOKS_MAX: usize = 16;
 
-/// An answer.
 #[derive(Debug, Default)]
 pub struct Answer {
-    /// Its words.
     pub text: Kept,
-    /// What was thought before.
+    /// The model's thinking before the answer.
     pub thinking: Kept,
-    /// How long that took, in milliseconds; 0 where it is not known.
+    /// How long the model was thinking, in milliseconds; 0 if unknown.
     pub thought_ms: u64,
-    /// Whether the thoughts are shown.
+    /// Whether the thinking is shown.
     pub fold: Fold,
-    /// How far it has come.
+    /// Whether the answer is still being streamed.
     pub progress: Stream,
-    /// Tells its words from those of every other answer of the transcript: what is drawn of them is known
-    /// by it. Answers of the same words may have the same.
+    /// Identifies the text of this answer within the transcript, as part of the key of cached layouts. Answers with the
+    /// same text may share it.
     pub origin: u64,
     pieces: Pieces,
 }
 
-/// How far an answer has come.
+/// State of a streamed answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stream {
-    /// More may come.
+    /// More text may arrive.
     #[default]
     Open,
-    /// It is whole, or nothing more comes.
+    /// The answer is complete or was cut off.
     Closed,
-    /// It is whole, and a tool call stands in it as text.
+    /// The answer is complete and contains a tool call written as text.
     ClosedWithCall,
 }
 
 impl Answer {
-    /// An answer whose first words come now.
+    /// Creates an empty answer that will be streamed.
     pub fn begun(origin: u64) -> Answer {
         Answer {
             origin,
@@ -49,7 +47,7 @@ impl Answer {
         }
     }
 
-    /// An answer that is whole. Its origin is still to be given.
+    /// Creates a complete answer. The caller sets its origin.
     pub fn whole(text: &str, thinking: &str) -> Answer {
         let mut out = Answer::default();
         out.think(thinking);
@@ -62,7 +60,7 @@ impl Answer {
         out
     }
 
-    /// More words.
+    /// Appends text.
     pub fn say(&mut self, more: &str) {
         let before = self.text.epoch();
         self.text.push(more);
@@ -72,31 +70,31 @@ impl Answer {
         self.pieces.read(self.text.as_str());
     }
 
-    /// More thoughts.
+    /// Appends thinking.
     pub fn think(&mut self, more: &str) {
         self.thinking.push(more);
     }
 
-    /// Nothing more comes.
+    /// Marks the answer as ended.
     pub fn close(&mut self) {
         if self.progress == Stream::Open {
             self.progress = Stream::Closed;
         }
     }
 
-    /// Whether there is nothing to see of it.
+    /// Returns whether the answer has neither text nor thinking.
     pub fn is_blank(&self) -> bool {
         self.text.is_blank() && self.thinking.is_blank()
     }
 
-    /// The pieces of its words that are drawn one by one.
+    /// Iterates over the pieces of the text, each of which is laid out on its own.
     pub fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
         self.pieces.of(self.text.as_str())
     }
 }
 
-/// Whether a text holds what should have been a tool call: some servers' chat templates let models write
-/// calls as JSON, bare or in tags. Only what begins a line counts; talk about calls does not.
+/// Returns whether a text contains a tool call that was not sent as one: with some chat templates, models write calls
+/// as JSON, bare or in tags. Only the start of a line counts, so that a text about calls does not match.
 pub fn holds_call(text: &str) -> bool {
     const TAGS: [&str; 4] = [
         "<tool_call>",
@@ -111,7 +109,7 @@ pub fn holds_call(text: &str) -> bool {
         if TAGS.iter().any(|tag| content.starts_with(tag)) {
             return true;
         }
-        // A list of calls opens with a bracket.
+        // A list of calls starts with a bracket.
         let object = content.strip_prefix('[').unwrap_or(content).trim_start();
         if object.starts_with('{') && looks < LOOKS_MAX {
             looks += 1;

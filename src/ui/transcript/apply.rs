@@ -1,4 +1,4 @@
-//! Events become cells.
+//! Applies events to a transcript.
 
 use super::Transcript;
 use super::answer::Answer;
@@ -10,13 +10,13 @@ use crate::domain::text::head_and_tail;
 use crate::protocol::EventKind;
 use crate::ui::known::sentence;
 
-/// Most bytes of what the person said.
+/// Maximum length of a prompt, in bytes.
 const PROMPT_MAX: usize = 256 * 1024;
-/// Most calls whose results are waited for at once.
+/// Maximum number of running calls that are tracked.
 const RUNNING_MAX: usize = 256;
 
 impl Transcript {
-    /// Takes an event in, if it happened to `agent`.
+    /// Applies an event. Events of other agents are ignored.
     pub fn apply(&mut self, agent: &Name, event: &EventKind) {
         if agent_of(event) != Some(agent) {
             return;
@@ -119,8 +119,7 @@ impl Transcript {
         self.log.push(kind)
     }
 
-    /// Adds to the answer that is being streamed; begins one where there is none. Notices may come in
-    /// between: they do not end it.
+    /// Adds to the answer that is being streamed, or starts one. Notices do not end it.
     fn stream(&mut self, add: impl FnOnce(&mut Answer)) {
         let number = match self.open {
             Some(open) if self.log.index(open).is_some() => open,
@@ -137,7 +136,7 @@ impl Transcript {
         });
     }
 
-    /// A whole answer takes the place of what was streamed of it.
+    /// Replaces the streamed answer with the complete one.
     fn say(&mut self, mut answer: Answer) {
         answer.origin = self.next_origin();
         match self.open.take().filter(|n| self.log.index(*n).is_some()) {
@@ -176,7 +175,7 @@ impl Transcript {
     fn begin_run(&mut self, call: &CallId, run: ToolRun) {
         self.close_answer();
         let number = self.log.push_call(run);
-        // Servers may use an id again: the newest call of that id is meant.
+        // Servers may reuse call IDs; the newest call wins.
         self.running.retain(|(id, _)| id != call);
         self.running.push_back((call.clone(), number));
         if self.running.len() > RUNNING_MAX {
@@ -184,7 +183,7 @@ impl Transcript {
         }
     }
 
-    /// A result whose call was not heard of gets a cell too.
+    /// Ends a call. A result without a known call gets a cell of its own.
     fn end_run(&mut self, call: &CallId, tool: &str, end: impl FnOnce(&mut ToolRun)) {
         let at = self.running.iter().position(|(id, _)| id == call);
         let known = at.and_then(|at| self.running.remove(at));
@@ -202,14 +201,14 @@ impl Transcript {
         });
     }
 
-    /// crewdeck was ended: what was being said or done stands as it is.
+    /// Closes the open answer and the running calls because the session ended.
     pub fn end_of_session(&mut self) {
         self.close_answer();
         self.abandon_runs();
         self.running.clear();
     }
 
-    /// The turn is over: what still runs will have no result, or a late one.
+    /// Marks the running calls as abandoned: their turn is over, so their results are late or missing.
     fn abandon_runs(&mut self) {
         for (_, number) in &self.running {
             self.log.change(*number, |kind| {
@@ -221,7 +220,7 @@ impl Transcript {
     }
 }
 
-/// The agent to whom it happened, if to one.
+/// Returns the agent that an event belongs to, if any.
 fn agent_of(event: &EventKind) -> Option<&Name> {
     match event {
         EventKind::Prompted { agent, .. }

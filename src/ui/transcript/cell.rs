@@ -1,4 +1,4 @@
-//! One cell of a conversation: something that was said or done.
+//! One cell of a transcript: a prompt, an answer, a tool call, a notice or another entry.
 
 use super::answer::Answer;
 use super::calls::Calls;
@@ -10,50 +10,47 @@ use super::run::{Progress, ToolRun};
 use crate::domain::text::one_line;
 use crate::protocol::event::{Level, TurnEnd};
 
-/// A cell.
 #[derive(Debug)]
 pub struct Cell {
-    /// What it holds.
     pub kind: Kind,
-    /// Another one after every change, never used twice in a transcript: a drawing is known by it.
+    /// Changes with every modification and is unique within a transcript. Identifies a cached layout.
     pub version: u64,
-    /// How often it holds what is searched for.
+    /// Number of search matches in it.
     pub found: usize,
-    /// The number of the line before the calls that it is one of.
+    /// Number of the group header if the cell is a call in a group.
     pub calls: Option<u64>,
-    /// How many entries came before it since the conversation began; lines before calls are none.
+    /// Number of entries before it, including dropped ones. Group headers are not entries.
     pub entries: u64,
 }
 
-/// What a cell holds.
+/// Content of a cell.
 #[derive(Debug)]
 pub enum Kind {
-    /// What the person said.
+    /// A prompt.
     Prompt(String),
-    /// What the model said.
+    /// An answer of the model.
     Answer(Box<Answer>),
     /// A tool call.
     Tool(Box<ToolRun>),
-    /// The line before calls of the same tool.
+    /// The header of a group of calls of the same tool.
     Calls(Box<Calls>),
-    /// Something else that entered the conversation.
+    /// Another entry of the conversation, such as a message from a teammate.
     Injected(Box<Entry>),
-    /// A word of crewdeck itself: how much it matters, what, and what to do (may be empty).
+    /// A notice of crewdeck: severity, text and hint (may be empty).
     Notice(Level, String, String),
 }
 
-/// Whether a cell shows everything.
+/// Whether a cell is folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fold {
-    /// The gist, in one line.
+    /// Shown as one line.
     #[default]
     Folded,
-    /// Everything.
+    /// Shown completely.
     Open,
 }
 
 impl Fold {
-    /// The other way.
     pub fn toggle(&mut self) {
         *self = match self {
             Fold::Folded => Fold::Open,
@@ -62,19 +59,18 @@ impl Fold {
     }
 }
 
-/// Cells of one group stand close together, groups are set apart by a blank row.
+/// Determines spacing: a blank row separates cells of different groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
-    /// What the person said.
+    /// Prompts.
     Person,
-    /// What the model said.
+    /// Answers.
     Model,
-    /// What happened.
+    /// Tool calls, entries and notices.
     Work,
 }
 
 impl Kind {
-    /// The group of the cell.
     pub fn group(&self) -> Group {
         match self {
             Kind::Prompt(_) => Group::Person,
@@ -83,7 +79,7 @@ impl Kind {
         }
     }
 
-    /// Whether there is nothing to see of it.
+    /// Returns whether the cell draws nothing.
     pub fn is_blank(&self) -> bool {
         match self {
             Kind::Answer(answer) => answer.is_blank(),
@@ -92,7 +88,7 @@ impl Kind {
         }
     }
 
-    /// What opens and folds, if the cell does.
+    /// Returns the fold state, if the cell can be folded.
     pub fn fold(&mut self) -> Option<&mut Fold> {
         match self {
             Kind::Tool(run) => Some(&mut run.fold),
@@ -103,7 +99,7 @@ impl Kind {
         }
     }
 
-    /// Whether the cell opens and folds.
+    /// Returns whether the cell can be folded.
     pub fn is_foldable(&self) -> bool {
         match self {
             Kind::Tool(_) => true,
@@ -114,7 +110,7 @@ impl Kind {
         }
     }
 
-    /// The bytes of text in it.
+    /// Returns the length of the texts in the cell, in bytes.
     pub fn bytes(&self) -> usize {
         match self {
             Kind::Prompt(text) => text.len(),
@@ -126,8 +122,8 @@ impl Kind {
         }
     }
 
-    /// How often the cell holds what is searched for, folded or not: in its words as they were written, of long
-    /// outputs in the lines that are shown.
+    /// Counts the matches in the cell, folded or not. The original text is searched; of a long output, only the lines
+    /// that an open cell shows.
     pub fn count(&self, needle: &Needle) -> usize {
         let count = |text: &str| needle.count(text);
         match self {
@@ -149,13 +145,13 @@ impl Kind {
                     [&run.diff, &run.output].map(|t| fold::shown(t).map(count).sum::<usize>());
                 short + long.iter().sum::<usize>()
             }
-            // Its words are those of the calls.
+            // The matches are counted in the calls themselves.
             Kind::Calls(_) => 0,
             Kind::Notice(_, text, hint) => count(text) + count(hint),
         }
     }
 
-    /// What the cell is, in the sentence `Copied …`.
+    /// Returns the noun for the message `Copied …`.
     pub fn name(&self) -> &'static str {
         match self {
             Kind::Prompt(_) => "the prompt",
@@ -167,7 +163,7 @@ impl Kind {
         }
     }
 
-    /// The text of the cell, for copying; the line before calls has none of its own.
+    /// Returns the text to copy; empty for a group header.
     pub fn text(&self) -> String {
         match self {
             Kind::Prompt(text) => text.clone(),
@@ -180,7 +176,7 @@ impl Kind {
         }
     }
 
-    /// How far it has come, if it is a call.
+    /// Returns the progress if the cell is a tool call.
     pub fn progress(&self) -> Option<Progress> {
         match self {
             Kind::Tool(run) => Some(run.progress),
@@ -192,7 +188,7 @@ impl Kind {
         }
     }
 
-    /// The cell for the end of a turn; an answer needs none.
+    /// Returns the notice for the end of a turn; `None` if the turn ended normally.
     pub fn ended(end: &TurnEnd) -> Option<Kind> {
         match end {
             TurnEnd::Done => None,

@@ -1,6 +1,7 @@
-//! Pure: JSON as a person reads it: a name and a value a line, a task as a sentence, times as dates.
+//! Renders JSON tool inputs and outputs as readable fields: one name and value per line, a task as a sentence, times as
+//! dates. Pure.
 //!
-//! Nothing of it is dropped but what says nothing: `null`, and the empty fields of a task.
+//! Nothing is omitted except `null` and the empty fields of a task.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -11,26 +12,25 @@ use crate::domain::stamp::Stamp;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::head_and_tail;
 
-/// Most fields of one call; beyond, the last one says how many more there are.
+/// Maximum number of fields of one call. A last field gives the number of omitted ones.
 const FIELDS_MAX: usize = 100;
-/// Fields inside of fields are told down to this depth; below, they stand as JSON.
+/// Maximum depth of nested fields; deeper values are shown as JSON.
 const DEPTH_MAX: usize = 3;
-/// Numbers between these, in a field named so, are times: from 2001 to 2286, in seconds.
+/// Range of numbers shown as times in fields named like times: seconds since the epoch, from 2001 to 2286.
 const TIMES: std::ops::Range<f64> = 1e9..1e10;
-/// Fields of an item of a list whose name says no more than their value does.
+/// In list items, these fields are shown without their names.
 const PLAIN: [&str; 6] = ["id", "text", "name", "subject", "content", "status"];
 
-/// A name and what it stands for. A sentence has no name.
+/// A name and its value. A sentence has no name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Field {
-    /// The name, with blanks between its words; fields inside of others are indented by two blanks each.
+    /// The name, with underscores replaced by blanks; indented by two blanks per nesting level.
     pub name: String,
-    /// What it stands for, in one line or several.
+    /// The value, in one or more lines.
     pub value: String,
 }
 
 impl Field {
-    /// A name and a value.
     pub fn new(name: &str, value: impl Into<String>) -> Field {
         Field {
             name: name.replace('_', " "),
@@ -38,22 +38,21 @@ impl Field {
         }
     }
 
-    /// Words without a name.
+    /// Creates a field without a name.
     pub fn words(value: impl Into<String>) -> Field {
         Field::new("", value)
     }
 }
 
-/// What a tool gave back, as it is told.
+/// The rendered output of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Told {
-    /// The gist, for the folded line; may be empty.
+    /// Summary for the folded line; may be empty.
     pub gist: String,
-    /// All of it.
     pub fields: Vec<Field>,
 }
 
-/// An input. Together its values take no more than about `max` bytes; what is cut says so.
+/// Renders an input. The values together take about `max` bytes at most; a cut is marked.
 pub fn of_input(input: &Value, zone: &TimeZone, max: usize) -> Vec<Field> {
     let fields = match input {
         Value::Null => Vec::new(),
@@ -72,7 +71,8 @@ pub fn of_input(input: &Value, zone: &TimeZone, max: usize) -> Vec<Field> {
     bounded(fields, max)
 }
 
-/// An output that is JSON and nothing else; what `input` has said already is not said again.
+/// Renders an output that is a JSON object or array, without the fields that `input` already shows. `None` for other
+/// outputs.
 pub fn of_output(output: &str, input: &[Field], zone: &TimeZone, max: usize) -> Option<Told> {
     let text = output.trim();
     if !text.starts_with(['{', '[']) {
@@ -97,7 +97,7 @@ pub fn of_output(output: &str, input: &[Field], zone: &TimeZone, max: usize) -> 
     Some(told)
 }
 
-/// `#4 Write the manual: pending, waits for #1`, then what else is known of it.
+/// Renders a task as `#4 Write the manual: pending, waits for #1`, followed by its other fields.
 fn of_task(task: &Task, zone: &TimeZone) -> Told {
     let ids = |all: &[TaskId]| {
         let all: Vec<String> = all.iter().map(TaskId::to_string).collect();
@@ -180,7 +180,7 @@ fn of_fields<'a>(
             }
             Value::Array(items) if !items.is_empty() => {
                 let all: Vec<String> = items.iter().map(|i| one_value(name, i, zone)).collect();
-                // Longer ones have commas of their own.
+                // Longer values may contain commas and get one line each.
                 let is_short = all.iter().all(|one| one.len() < 20 && !one.contains(','));
                 out.push(Field::new(
                     &label,
@@ -192,7 +192,7 @@ fn of_fields<'a>(
     }
 }
 
-/// An item of a list, in one line: `1 · Read it · completed`.
+/// Renders a list item in one line: `1 · Read it · completed`.
 fn item(item: &Value, zone: &TimeZone) -> String {
     let Value::Object(fields) = item else {
         return one_value("", item, zone);
@@ -215,7 +215,7 @@ fn item(item: &Value, zone: &TimeZone) -> String {
         .join(" · ")
 }
 
-/// A value that is no list and holds no fields; others stand as JSON.
+/// Renders a scalar or an empty list; other values are shown as JSON.
 fn one_value(name: &str, value: &Value, zone: &TimeZone) -> String {
     let is_time = name == "timestamp" || name.ends_with("_at");
     match value {
@@ -232,7 +232,7 @@ fn one_value(name: &str, value: &Value, zone: &TimeZone) -> String {
     }
 }
 
-/// Whether numbers under that name are tasks.
+/// Returns whether numbers in a field of this name are task IDs.
 fn names_tasks(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name == "task"
@@ -242,7 +242,7 @@ fn names_tasks(name: &str) -> bool {
         || name.ends_with("blockedby")
 }
 
-/// `2026-11-21 16:52:28`
+/// Formats a time as `2026-11-21 16:52:28`.
 fn time(at: f64, zone: &TimeZone) -> String {
     #[allow(clippy::cast_possible_truncation)] // it stops at the largest number, which is no time
     let seconds = at as i64;
@@ -254,7 +254,7 @@ fn time(at: f64, zone: &TimeZone) -> String {
         .to_string()
 }
 
-/// No more than [`FIELDS_MAX`] fields, whose values take no more than about `max` bytes.
+/// Limits the fields to [`FIELDS_MAX`] and their values to about `max` bytes in total.
 fn bounded(mut fields: Vec<Field>, max: usize) -> Vec<Field> {
     let more = fields.len().saturating_sub(FIELDS_MAX);
     fields.truncate(FIELDS_MAX);
@@ -270,7 +270,7 @@ fn bounded(mut fields: Vec<Field>, max: usize) -> Vec<Field> {
     fields
 }
 
-/// The fields as text, for copying.
+/// Returns the fields as text to copy.
 pub fn text(fields: &[Field]) -> String {
     let line = |field: &Field| match (field.name.as_str(), field.value.as_str()) {
         ("", value) => value.to_string(),

@@ -1,4 +1,4 @@
-//! How a tool call looks: folded in one line, or opened with its input, its changes and its output.
+//! Draws a tool call: folded in one line, or open with input, changes and output.
 
 use ratatui::style::Style;
 use ratatui::text::Span;
@@ -14,22 +14,22 @@ use crate::ui::diff;
 use crate::ui::textual::pad;
 use crate::ui::textual::wrap::{Break, Margin, Row, fit, width, wrap};
 
-/// Most lines of output, and of a diff, that an open call shows.
+/// Maximum number of lines of output or diff of an open call.
 const LINES_MAX: usize = 200;
-/// Most rows that one field of an open call takes.
+/// Maximum number of rows of one field of an open call.
 const FIELD_ROWS: usize = 60;
-/// Widest name of a field, in columns; a longer one is cut.
+/// Maximum width of field names, in columns; longer names are cut.
 const NAME_MAX: usize = 16;
-/// Most rows that one line of output takes.
+/// Maximum number of rows of one output line.
 const ROWS_OF_LINE: usize = 60;
-/// Most rows of the user's answer below a folded call.
+/// Maximum number of rows of the user's answer below a folded call.
 const ANSWER_ROWS: usize = 8;
-/// Lines of its output that a running call shows.
+/// Number of output lines shown of a running call.
 const LIVE_LINES: usize = 5;
-/// What it works on keeps that many columns; beyond, what came of it comes first.
+/// Minimum width, in columns, that the subject of a call keeps before its result is dropped.
 const ON_LEAST: usize = 16;
 
-/// The rows of a call.
+/// Returns the rows of a call.
 pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
     let mut out = vec![head(run, mark, page)];
     match (run.fold, run.progress) {
@@ -76,9 +76,9 @@ pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<R
     out
 }
 
-/// What the user answered, in the user's style, wrapped; the sign tells it from what the tool says itself.
+/// Draws the user's answer in the user's style, with a marker that separates it from text of the tool.
 fn answer(output: &str, rows: usize, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
-    // Recordings of older versions have the second.
+    // Journals of older versions use the second form.
     let starts = ["The user answers: ", "The person answers: "];
     let answer = starts.iter().find_map(|start| output.strip_prefix(start));
     let (sign, text, style) = match answer {
@@ -98,7 +98,7 @@ fn answer(output: &str, rows: usize, page: Page<'_>, ink: &mut usize) -> Vec<Row
     some(all, rows, page)
 }
 
-/// The line before calls of the same tool: `✓ tool × 8 first … last`, and why one failed.
+/// Draws the header of a call group, `✓ tool × 8 first … last`, and the first error.
 pub fn calls(calls: &Calls, mark: Mark, page: Page<'_>) -> Vec<Row> {
     let name = format!("{} × {}", calls.tool, calls.len);
     let result = calls.result();
@@ -106,7 +106,7 @@ pub fn calls(calls: &Calls, mark: Mark, page: Page<'_>) -> Vec<Row> {
         Fold::Open => "one by one".to_string(),
         Fold::Folded if calls.is_same => calls.first.clone(),
         Fold::Folded => {
-            // Both ends are worth the same room; what one does not need the other has.
+            // The first and the last subject share the room equally; one takes what the other does not need.
             let taken = width(&name) + width(&result) + 12;
             let each = page.columns.saturating_sub(taken) / 2;
             let (first, last) = both(calls, each * 2);
@@ -133,8 +133,8 @@ pub fn calls(calls: &Calls, mark: Mark, page: Page<'_>) -> Vec<Row> {
     out
 }
 
-/// What the first and the last call are on; where both do not fit whole into `room`, without what stands in brackets:
-/// `alice … carol`.
+/// Returns the subjects of the first and the last call. If they do not both fit into `room`, parenthesized parts are
+/// removed: `alice … carol`.
 fn both(calls: &Calls, room: usize) -> (&str, &str) {
     let (first, last) = (calls.first.as_str(), calls.last.as_str());
     if width(first) + width(last) <= room {
@@ -144,7 +144,7 @@ fn both(calls: &Calls, room: usize) -> (&str, &str) {
     (first, last)
 }
 
-/// What the first line of a call says.
+/// Content of the first line of a call.
 struct Head<'a> {
     progress: Progress,
     name: &'a str,
@@ -162,7 +162,7 @@ fn head(run: &ToolRun, mark: Mark, page: Page<'_>) -> Row {
     line(&head, mark, page)
 }
 
-/// `✓ tool  what it works on · what came of it`: all of it in one row.
+/// Draws `✓ tool subject · result` in one row.
 fn line(run: &Head<'_>, mark: Mark, page: Page<'_>) -> Row {
     let theme = page.theme;
     let (shape, style) = match run.progress {
@@ -179,8 +179,8 @@ fn line(run: &Head<'_>, mark: Mark, page: Page<'_>) -> Row {
     row.put(shape, style);
     row.put(" ", Style::default());
     row.put(run.name, name_style);
-    // What came of it is there whole or not at all; what it works on gives way to it, down to its least:
-    // how a call failed matters more than what became of one that did not.
+    // The result is shown in full or not at all. The subject is cut to make room for it, but not below `least`. For a
+    // failed call the result has priority.
     let least = match run.progress {
         Progress::Failed => 1,
         Progress::Running | Progress::Done | Progress::Abandoned => ON_LEAST,
@@ -204,7 +204,7 @@ fn line(run: &Head<'_>, mark: Mark, page: Page<'_>) -> Row {
     Row::ornament(row.spans, 0)
 }
 
-/// A row that takes what fits.
+/// Builds a row of limited width.
 struct Shelf {
     spans: Vec<Span<'static>>,
     room: usize,
@@ -225,7 +225,7 @@ impl Shelf {
     }
 }
 
-/// What a terminal would show of a line in which a program goes back to the beginning.
+/// Returns the part of a line that a terminal would show after the last carriage return.
 fn current(line: &str) -> &str {
     line.trim_end_matches('\r')
         .rsplit('\r')
@@ -233,11 +233,11 @@ fn current(line: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// One line that is cut and not wrapped.
+/// Draws one line that is cut, not wrapped.
 fn one(text: &str, style: Style, page: Page<'_>) -> Row {
     let mut row = Shelf::new(page.columns);
     row.put("  ", Style::default());
-    // Long before harmless(): a line may have a quarter of a megabyte.
+    // Limits the length first: a line can be 256 KiB long.
     let some: String = text.chars().take(page.columns * 4).collect();
     row.put(&harmless(&some), style);
     Row::ornament(row.spans, 0)
@@ -256,7 +256,7 @@ fn block(text: &str, style: Style, page: Page<'_>, ink: &mut usize) -> Vec<Row> 
     wrap(&words, page.columns, &margin, Break::Anywhere, ink)
 }
 
-/// Names and values in two columns; a value that is too long goes on below where it begins.
+/// Draws names and values in two columns; long values wrap within theirs.
 fn told(fields: &[Field], wide: usize, style: Style, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
     let mut out = Vec::new();
     for Field { name, value } in fields {
@@ -281,14 +281,14 @@ fn told(fields: &[Field], wide: usize, style: Style, page: Page<'_>, ink: &mut u
     out
 }
 
-/// The lines of a long text that an open call shows: the first and the last.
+/// Iterates over the lines of a long text that an open call shows: the first and the last ones.
 pub fn shown(text: &str) -> impl Iterator<Item = &str> {
     let text = text.trim_end();
     let (head, tail) = ends(text);
     head.lines().chain(tail.lines())
 }
 
-/// The first and the last lines of a text; of a short one all are the first.
+/// Splits off the first and the last lines of a text; a short text is returned whole as the first part.
 fn ends(text: &str) -> (&str, &str) {
     let mut breaks = text.match_indices('\n').map(|(at, _)| at);
     if breaks.clone().nth(LINES_MAX - 1).is_none() {
@@ -300,7 +300,7 @@ fn ends(text: &str) -> (&str, &str) {
     (&text[..head], text.get(tail + 1..).unwrap_or_default())
 }
 
-/// The first and the last lines of a text, and how many are between them.
+/// Draws the first and the last lines of a text, and the number of omitted lines between them.
 fn lines(text: &str, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
     let all: Vec<&str> = text.trim_end().lines().collect();
     if all.iter().all(|l| l.is_empty()) {
@@ -315,7 +315,7 @@ fn lines(text: &str, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
     })
 }
 
-/// The first and the last of `all`, each as its rows, and how many are between them.
+/// Draws the first and the last elements of `all`, and the number of omitted ones between them.
 fn some_lines<T>(
     all: &[T],
     page: Page<'_>,
@@ -343,7 +343,7 @@ fn some_lines<T>(
     out
 }
 
-/// The first and the last of `rows`, and how many are between them.
+/// Keeps the first and the last of `rows`, with a row for the number of omitted ones between them.
 pub fn some(mut rows: Vec<Row>, max: usize, page: Page<'_>) -> Vec<Row> {
     if rows.len() <= max {
         return rows;

@@ -1,11 +1,11 @@
-//! Where the reader stands: at the newest, or at a row that stays where it is while more comes in.
+//! Scroll position of a transcript: it follows the newest row, or stays at a row while new content arrives.
 
 use super::layout::Above;
 use super::layouts::Layouts;
 use super::log::Log;
 use crate::ui::layout::scrollbar::Scrolled;
 
-/// How a transcript is scrolled.
+/// A scroll command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scroll {
     /// One row up.
@@ -20,13 +20,13 @@ pub enum Scroll {
     HalfUp,
     /// Half a page down.
     HalfDown,
-    /// To the beginning.
+    /// To the first row.
     Top,
-    /// To the end, and follow; nothing is selected any more.
+    /// To the newest row; follows it and clears the selection.
     Bottom,
 }
 
-/// The size of the view, in cells of the terminal.
+/// Size of the view, in terminal cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Viewport {
     /// Columns.
@@ -36,56 +36,56 @@ pub struct Viewport {
 }
 
 impl Viewport {
-    /// Its columns, at least one.
+    /// Returns the number of columns, at least one.
     pub fn columns(self) -> usize {
         usize::from(self.width.max(1))
     }
 
-    /// Its rows, at least one.
+    /// Returns the number of rows, at least one.
     pub fn rows(self) -> usize {
         usize::from(self.height.max(1))
     }
 }
 
-/// The parts of a cell that a scrollbar counts.
+/// Scrollbar units per cell.
 const PARTS: usize = 1000;
 
-/// What the reader looks at.
+/// Scroll position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Place {
-    /// The newest row is in view and stays so.
+    /// Follows the newest row.
     #[default]
     Following,
-    /// A row is held at the top of the view.
+    /// Keeps a row at the top of the view.
     Held(Anchor),
 }
 
-/// A row that is held.
+/// The row at the top of the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Anchor {
-    /// The number of its cell.
+    /// Number of the cell.
     cell: u64,
-    /// Which row of the cell it is, at the width that it was held at.
+    /// Index of the row within the cell, at width `columns`.
     line: usize,
-    /// That width.
+    /// Width at which `line` was determined.
     columns: usize,
-    /// The visible characters of the cell before it: where it is at another width.
+    /// Number of visible characters of the cell before the row; finds the row at another width.
     ink: usize,
-    /// The number of the first cell that has not been in view.
+    /// Number of the first cell that was not visible yet.
     unseen: u64,
 }
 
-/// A row: the index of its cell, and which of its rows.
+/// Position of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Spot {
-    /// The index of the cell.
+    /// Index of the cell.
     pub at: usize,
-    /// The row of the cell.
+    /// Index of the row within the cell.
     pub line: usize,
 }
 
 impl Place {
-    /// How many cells came in that have not been in view.
+    /// Returns the number of new cells that were not visible yet.
     pub fn unread(&self, log: &Log) -> usize {
         match self {
             Place::Following => 0,
@@ -96,14 +96,14 @@ impl Place {
         }
     }
 
-    /// The first row in view, if there is any. Only what is in view is laid out.
+    /// Returns the position of the first visible row, if there is any. Lays out only visible cells.
     pub fn top(&self, log: &Log, layouts: &mut Layouts, rows: usize) -> Option<Spot> {
         let end = end_of(log, layouts, rows)?;
         let Place::Held(anchor) = self else {
             return Some(end);
         };
         if anchor.cell >= log.next() {
-            // The cell was the last one and was taken back.
+            // The cell was the last one and has been removed.
             return Some(end);
         }
         let at = log.shown(log.index(anchor.cell).unwrap_or(0));
@@ -116,11 +116,10 @@ impl Place {
         } else {
             laid.line_of(anchor.ink)
         };
-        // Where too little is left below it, the view is filled from above.
+        // If too little follows, the view is filled from above.
         Some(Spot { at, line }.min(end))
     }
 
-    /// Scrolls.
     pub fn scroll(&mut self, by: Scroll, log: &Log, layouts: &mut Layouts, rows: usize) {
         let page = rows.saturating_sub(1).max(1);
         let half = rows.div_ceil(2);
@@ -136,7 +135,7 @@ impl Place {
         }
     }
 
-    /// Moves only as far as needed to have the cell at an index in view: its first row at least.
+    /// Scrolls by as little as possible so that the cell is visible, or at least its first row.
     pub fn reveal(&mut self, at: usize, log: &Log, layouts: &mut Layouts, rows: usize) {
         let Some(top) = self.top(log, layouts, rows) else {
             return;
@@ -157,7 +156,7 @@ impl Place {
         self.hold(goal, log, layouts, rows);
     }
 
-    /// Brings a row into view, with some of what stands before it; a view that has it does not move.
+    /// Scrolls a row into view with some context above it. Does nothing if the row is visible.
     pub fn reveal_row(&mut self, row: Spot, log: &Log, layouts: &mut Layouts, rows: usize) {
         let Some(top) = self.top(log, layouts, rows) else {
             return;
@@ -169,14 +168,14 @@ impl Place {
         }
     }
 
-    /// Moves the cell at an index to the top of the view, as far as there is enough below it.
+    /// Scrolls a cell to the top of the view, if enough follows below it.
     pub fn hold_cell(&mut self, at: usize, log: &Log, layouts: &mut Layouts, rows: usize) {
-        // Not the blank row above it.
+        // Skips the blank row above the cell.
         let line = usize::from(log.above(at) == Above::Apart);
         self.hold(Spot { at, line }, log, layouts, rows);
     }
 
-    /// The indices of the first and the last cell in view.
+    /// Returns the indices of the first and the last visible cell.
     pub fn seen(&self, log: &Log, layouts: &mut Layouts, rows: usize) -> Option<(usize, usize)> {
         let top = self.top(log, layouts, rows)?;
         let mut room = rows + top.line;
@@ -194,7 +193,8 @@ impl Place {
         Some((top.at, last))
     }
 
-    /// How much of it is in view. Counted in parts of cells: the rows of cells that were never in view are not known.
+    /// Returns the scrollbar state. It counts fractions of cells, because cells that were never visible have no known
+    /// height.
     pub fn scrolled(&self, log: &Log, layouts: &mut Layouts, rows: usize) -> Option<Scrolled> {
         let top = self.top(log, layouts, rows)?;
         let part = |line: usize, height: usize| PARTS * line.min(height) / height.max(1);
@@ -216,7 +216,7 @@ impl Place {
         })
     }
 
-    /// Goes to where so many parts of cells lie above, as [`Place::scrolled`] counts them.
+    /// Scrolls so that `parts` scrollbar units lie above the view, as [`Place::scrolled`] counts them.
     pub fn jump(&mut self, parts: usize, log: &Log, layouts: &mut Layouts, rows: usize) {
         let at = parts / PARTS;
         if at >= log.len() {
@@ -241,7 +241,7 @@ impl Place {
         if *self == Place::Following {
             return;
         }
-        // An empty cell has no row to stand on.
+        // An empty cell has no rows.
         by += usize::from(layouts.get(log, at).len() == 0);
         while by > 0 {
             let left = layouts.get(log, at).len().saturating_sub(line + 1);
@@ -260,14 +260,14 @@ impl Place {
         self.hold(Spot { at, line }, log, layouts, rows);
     }
 
-    /// Holds a row at the top, or follows where the newest row is in view then.
+    /// Keeps a row at the top of the view, or follows if the newest row would be visible.
     fn hold(&mut self, spot: Spot, log: &Log, layouts: &mut Layouts, rows: usize) {
         let Some(end) = end_of(log, layouts, rows) else {
             *self = Place::Following;
             return;
         };
         let mut spot = spot;
-        // An empty cell has no row that could be held.
+        // An empty cell cannot be an anchor.
         while layouts.get(log, spot.at).len() == 0
             && let Some(at) = log.next_shown(spot.at)
         {
@@ -303,7 +303,7 @@ impl Place {
     }
 }
 
-/// The first row in view when the newest one is the last.
+/// Returns the first visible row when the newest row is at the bottom.
 fn end_of(log: &Log, layouts: &mut Layouts, rows: usize) -> Option<Spot> {
     let mut left = rows;
     let mut next = log.prev_shown(log.len());
@@ -319,7 +319,7 @@ fn end_of(log: &Log, layouts: &mut Layouts, rows: usize) -> Option<Spot> {
     (log.len() > 0).then_some(Spot { at: 0, line: 0 })
 }
 
-/// The row that is `by` rows above another, or the first one.
+/// Returns the position `by` rows above `from`, or the first row.
 fn back(from: Spot, mut by: usize, log: &Log, layouts: &mut Layouts) -> Spot {
     let Spot { mut at, mut line } = from;
     loop {
@@ -332,7 +332,7 @@ fn back(from: Spot, mut by: usize, log: &Log, layouts: &mut Layouts) -> Spot {
         };
         by -= line;
         at = above;
-        // The row behind the last one of the cell above.
+        // One past the last row of the cell above.
         line = layouts.get(log, at).len();
     }
 }

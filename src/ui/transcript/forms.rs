@@ -1,37 +1,36 @@
-//! How the calls of each tool are shown. A tool that is not named here answers in crewdeck's own words.
+//! How the calls of each tool are displayed. Unlisted tools get the default: their JSON output is rendered as fields.
 
-/// How the calls of a tool are shown.
+/// How the calls of a tool are displayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Form {
-    /// What it gives back.
     pub answer: Answer,
-    /// Its place among its like.
+    /// Whether consecutive calls are grouped.
     pub row: Place,
 }
 
-/// What a tool gives back.
+/// Kind of output of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// Words of crewdeck: JSON among them is told field by field.
+    /// Text by crewdeck. JSON is rendered as fields.
     Own,
-    /// Words of crewdeck that say all that was asked: it is not shown a second time.
+    /// Text by crewdeck that repeats the input: the input is hidden.
     Repeats,
-    /// What a program, a file or another agent says: it is shown as it is.
+    /// Text of a program, a file or another agent. Shown unchanged.
     Foreign,
-    /// What the user answered: it is shown below the call, also while the call is folded.
+    /// The user's answer. Shown below the call even while the call is folded.
     User,
 }
 
-/// The place of a call among others of the same tool, one behind the other.
+/// Whether consecutive calls of the same tool are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// They fold into one line.
     Together,
-    /// Each has its own line: what an agent runs, changes and sends out is looked at one by one.
+    /// Each has its own line: what an agent runs, changes or delegates is worth a look.
     Apart,
 }
 
-/// The tools of which something is to be said. `tests/tools.rs` holds that there are such tools.
+/// Display rules by tool name. `tests/tools.rs` checks that the tools exist.
 pub const FORMS: &[(&str, Answer, Place)] = &[
     ("bash", Answer::Foreign, Place::Apart),
     ("background_run", Answer::Foreign, Place::Apart),
@@ -47,7 +46,7 @@ pub const FORMS: &[(&str, Answer, Place)] = &[
     ("todo", Answer::Repeats, Place::Together),
 ];
 
-/// How the calls of the tool of that name are shown.
+/// Returns how calls of a tool are displayed.
 pub fn form(tool: &str) -> Form {
     let listed = FORMS.iter().find(|(name, ..)| *name == tool);
     let (answer, row) = listed.map_or((Answer::Own, Place::Together), |(_, answer, row)| {

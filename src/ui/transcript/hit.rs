@@ -1,11 +1,11 @@
-//! The mouse in a transcript: a click on a tool call, or on the line before several, opens or folds it.
+//! Mouse clicks in a transcript: a click opens or folds a tool call or a call group.
 
 use super::Transcript;
 use super::cell::Kind;
 use super::follow::Viewport;
 
 impl Transcript {
-    /// Selects the tool call in that row of the view and opens or folds it; what is no tool call stays as it is.
+    /// Selects the tool call in a row of the view and opens or folds it. Does nothing for other cells.
     pub fn open_at(&mut self, row: usize, viewport: Viewport) {
         let mut found = None;
         self.with_layouts(viewport, |place, log, layouts, rows| {

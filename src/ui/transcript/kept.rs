@@ -1,40 +1,39 @@
-//! Text that grows and stays bounded: its head and its end are kept, and a mark says what was cut.
+//! Bounded text that grows: keeps the beginning and the end, and marks what was cut between them.
 
-/// Bytes that are kept of the beginning.
+/// Number of bytes kept from the beginning.
 const HEAD: usize = 128 * 1024;
-/// Bytes that are kept of the end, at least.
+/// Minimum number of bytes kept from the end.
 const TAIL: usize = 96 * 1024;
-/// Bytes that are cut at once: what is drawn of the end stands still in between.
+/// Number of bytes removed per cut. Between cuts, the end does not move, so its layout stays valid.
 const STEP: usize = 32 * 1024;
 
-/// Text of at most 256 KiB and a mark. What is kept depends on the text alone, not on its portions.
+/// Text of at most 256 KiB plus a mark. The result depends only on the whole text, not on how it was split into chunks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Kept {
     text: String,
-    /// Where the end begins: behind the head, or behind the mark.
+    /// Offset at which the end begins: after the head, or after the mark.
     tail: usize,
     cut: usize,
-    /// Counts the cuts: places in the text hold as long as it does not change.
+    /// Number of cuts. Offsets into the text are valid while it does not change.
     epoch: u32,
 }
 
 impl Kept {
-    /// The text, with the mark if it was cut.
+    /// Returns the text, with the mark if it was cut.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Counts the cuts.
+    /// Returns the number of cuts.
     pub fn epoch(&self) -> u32 {
         self.epoch
     }
 
-    /// Whether there is nothing to read.
     pub fn is_blank(&self) -> bool {
         self.text.trim().is_empty()
     }
 
-    /// More of the text.
+    /// Appends text and cuts the middle if necessary.
     pub fn push(&mut self, mut more: &str) {
         loop {
             let tail = if self.cut == 0 { HEAD } else { self.tail };
@@ -73,7 +72,7 @@ impl From<&str> for Kept {
     }
 }
 
-/// The next border of characters at or behind `at`.
+/// Returns the first character boundary at or after `at`.
 fn border(text: &str, at: usize) -> usize {
     (at..text.len())
         .find(|at| text.is_char_boundary(*at))

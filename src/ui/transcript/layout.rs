@@ -1,4 +1,4 @@
-//! A cell as rows of a width. Pure: the same cell, width and theme give the same rows.
+//! Lays out a cell as rows. Pure: the same cell, width and theme give the same rows.
 
 use ratatui::style::Style;
 use ratatui::text::Span;
@@ -13,66 +13,63 @@ use crate::protocol::event::Level;
 use crate::ui::textual::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
 
-/// Said behind an answer that holds a tool call as text.
+/// Shown below an answer that contains a tool call as text.
 pub const CALL_AS_TEXT: &str = "the model wrote a tool call as text; it was not run (its server's chat template may lack tool support)";
 
-/// Whether a cell is the selected one.
+/// Whether a cell is selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
-    /// It is.
     Selected,
-    /// It is not.
     Plain,
 }
 
-/// What stands above a cell.
+/// What precedes a cell; determines the spacing above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Above {
-    /// Nothing: it is the first one.
+    /// Nothing: the cell is the first one.
     Nothing,
-    /// That many cells that were dropped.
+    /// This many dropped entries.
     Dropped(u64),
-    /// A cell of its own group.
+    /// A cell of the same group.
     Close,
     /// A cell of another group.
     Apart,
-    /// The line that stands for it: the cell is not shown.
+    /// The header of the call group that hides this cell.
     Hidden,
 }
 
-/// How to draw.
+/// Parameters of a layout.
 #[derive(Debug, Clone, Copy)]
 pub struct Page<'a> {
-    /// The columns that there are.
+    /// Width in columns.
     pub columns: usize,
-    /// The looks.
     pub theme: &'a Theme,
 }
 
-/// The rows of a cell, in parts that are drawn anew on their own.
+/// The rows of a cell, in parts that can be replaced individually.
 #[derive(Debug, Default)]
 pub struct Laid {
     parts: Vec<Part>,
-    /// The rows of it that were laid out anew, and not taken from an older layout.
+    /// Number of rows that were laid out anew instead of being reused.
     fresh: usize,
 }
 
 #[derive(Debug, Default)]
 struct Part {
-    /// The piece of an answer that it shows.
+    /// The piece of an answer that the part shows.
     piece: Option<Piece>,
     rows: Vec<Row>,
-    /// The visible characters in it.
+    /// Number of visible characters in it.
     ink: usize,
-    /// What goes on behind it.
+    /// State for the part that follows.
     onward: Onward,
-    /// What its first table would have by itself.
+    /// Column measurements of its first table.
     measured: Option<Measured>,
-    /// What the table that it is a piece of has in common with the other pieces.
+    /// The layout that it shares with the other pieces of its table.
     shared: Option<Shared>,
 }
 
-/// Which words of which answer: they never change.
+/// Identifies a piece of an answer; its text never changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Piece {
     origin: u64,
@@ -91,12 +88,12 @@ impl Part {
 }
 
 impl Laid {
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.parts.iter().map(|p| p.rows.len()).sum()
     }
 
-    /// How many of them were laid out anew.
+    /// Returns the number of rows that were laid out anew.
     pub fn fresh(&self) -> usize {
         self.fresh
     }
@@ -112,7 +109,7 @@ impl Laid {
         self.parts.push(part);
     }
 
-    /// The rows from `skip` on.
+    /// Iterates over the rows from index `skip` on.
     pub fn rows(&self, skip: usize) -> impl Iterator<Item = &Row> {
         let mut skip = skip;
         self.parts.iter().flat_map(move |part| {
@@ -122,7 +119,7 @@ impl Laid {
         })
     }
 
-    /// The visible characters before a row.
+    /// Returns the number of visible characters before a row.
     pub fn ink_of(&self, mut line: usize) -> usize {
         let mut before = 0;
         for part in &self.parts {
@@ -135,7 +132,7 @@ impl Laid {
         before
     }
 
-    /// The last row with at most that many visible characters before it.
+    /// Returns the index of the last row with at most `ink` visible characters before it.
     pub fn line_of(&self, ink: usize) -> usize {
         let (mut line, mut before) = (0, 0);
         let mut found = 0;
@@ -154,7 +151,7 @@ impl Laid {
     }
 }
 
-/// Lays a cell out. What `old` holds of the same words is taken from there; it must be of the same page.
+/// Lays out a cell. Reuses parts of `old` that show the same text; `old` must have the same width and theme.
 pub fn lay(kind: &Kind, above: Above, mark: Mark, page: Page<'_>, old: Option<Laid>) -> Laid {
     let mut head = Vec::new();
     match above {
@@ -200,7 +197,7 @@ pub fn lay(kind: &Kind, above: Above, mark: Mark, page: Page<'_>, old: Option<La
     Laid::anew(Part::rows(head, ink))
 }
 
-/// A short text of one style; what does not fit hangs below it.
+/// Wraps a short text in one style; continuation rows are indented.
 pub(super) fn plain(text: &str, style: Style, page: Page<'_>) -> Vec<Row> {
     let margin = Margin::hanging(vec![], vec!["  ".into()]);
     let words = [Span::styled(harmless(text), style)];
@@ -225,7 +222,7 @@ fn said(
     let pieces: Vec<markdown::Piece> = answer.pieces().collect();
     let goes_on = |_: &markdown::Piece, next: &markdown::Piece| is_table(next);
     for run in pieces.chunk_by(goes_on) {
-        // Behind the head, the parts are the pieces in their order.
+        // After the head, the parts correspond to the pieces, in order.
         let at = out.parts.len();
         let wanted = |place: &markdown::Piece| Piece {
             origin: answer.origin,
@@ -269,8 +266,8 @@ fn is_table(piece: &markdown::Piece) -> bool {
     matches!(piece.joint, Joint::Table(_))
 }
 
-/// Draws those of the pieces of one table anew that were drawn with other columns or rules than all of them need now.
-/// How many rows that took comes back.
+/// Redraws the pieces of one table whose column widths or rules differ from what all pieces need now. Returns the
+/// number of rows that were laid out.
 fn agree(parts: &mut [Part], answer: &Answer, above: Words, page: Page<'_>) -> usize {
     let mut wished: Vec<usize> = Vec::new();
     for own in parts.iter().filter_map(|part| part.measured.as_ref()) {
@@ -280,7 +277,7 @@ fn agree(parts: &mut [Part], answer: &Answer, above: Words, page: Page<'_>) -> u
         }
     }
     let mut fresh = 0;
-    // The columns first; then it is seen whether there are rows of several lines.
+    // First pass: column widths. Second pass: rules, once it is known whether rows wrap.
     for _ in 0..2 {
         let plain = Shared::of(&wished, page.columns, Rules::None);
         let fits = |part: &&Part| {
@@ -304,7 +301,7 @@ fn agree(parts: &mut [Part], answer: &Answer, above: Words, page: Page<'_>) -> u
             if part.shared.as_ref() != Some(&common)
                 && let Some(piece) = part.piece.take()
             {
-                // No list and no code goes on into a table, nor from one of its pieces to the next.
+                // Neither a list nor code continues into a table or between its pieces.
                 let before = (Onward::default(), Some(common.clone()));
                 *part = words(answer, piece, before, words_above, page);
                 fresh += part.rows.len();
@@ -324,7 +321,7 @@ fn words_before(parts: &[Part]) -> Words {
     }
 }
 
-/// Whether words of the same answer stand above a piece of it.
+/// Whether an earlier piece of the same answer drew any rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Words {
     None,
@@ -351,7 +348,7 @@ fn words(
         page.columns,
         page.theme,
     );
-    // What goes on is not set apart.
+    // A continued block gets no blank row.
     if above == Words::Some && !rows.is_empty() && piece.place.joint == Joint::Apart {
         rows.insert(0, Row::default());
     }

@@ -1,4 +1,4 @@
-//! The layouts of the cells that are in view, kept as long as they fit.
+//! Cache of the layouts of visible cells.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,10 @@ use super::layout::{Above, Laid, Mark, Page, lay};
 use super::log::Log;
 use crate::ui::theme::Theme;
 
-/// Rows that are kept of cells that are not in view any more; beyond, all of those are let go.
+/// Maximum number of cached rows. Beyond it, only layouts used in the last frame are kept.
 const ROWS_KEPT: usize = 8_000;
 
-/// Layouts of one page: of one width and one theme.
+/// Cached layouts for one width and one theme.
 #[derive(Debug, Default)]
 pub struct Layouts {
     columns: usize,
@@ -17,7 +17,7 @@ pub struct Layouts {
     kept: HashMap<u64, Entry>,
     rows: usize,
     round: u64,
-    /// The rows that were laid out so far: the work that was done.
+    /// Number of rows laid out so far, as a measure of work.
     work: usize,
 }
 
@@ -27,12 +27,12 @@ struct Entry {
     version: u64,
     above: Above,
     mark: Mark,
-    /// The round in which it was last asked for.
+    /// The frame in which it was last used.
     round: u64,
 }
 
 impl Layouts {
-    /// A new round of drawing begins. Layouts of another page are of no use in it.
+    /// Starts a frame. A change of width or theme clears the cache.
     pub fn begin(&mut self, columns: usize, theme: &Theme) {
         if self.columns != columns || self.theme.as_ref() != Some(theme) {
             *self = Layouts {
@@ -50,23 +50,22 @@ impl Layouts {
         self.round += 1;
     }
 
-    /// The columns of the page.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// How many rows were laid out so far.
+    /// Returns the number of rows laid out so far.
     pub fn work(&self) -> usize {
         self.work
     }
 
-    /// How many cells are laid out.
+    /// Returns the number of cached layouts.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.kept.len()
     }
 
-    /// The layout of the cell at an index.
+    /// Returns the layout of a cell, given its index.
     pub fn get(&mut self, log: &Log, at: usize) -> &Laid {
         let number = log.number(at);
         let cell = log.cell(at);

@@ -1,4 +1,4 @@
-//! A tool call: what it works on, how far it has come, what came of it.
+//! A tool call: its input, progress, output and the one-line summaries of both.
 
 use jiff::tz::TimeZone;
 use serde_json::Value;
@@ -11,63 +11,59 @@ use crate::domain::ids::Name;
 use crate::domain::text::{head_and_tail, one_line};
 use crate::ui::textual::wrap::width;
 
-/// How a result begins to say that a program was left running, now and in older transcripts.
+/// Starts of the note in a tool result that a program was left running, current and older forms.
 const LEFT_RUNNING: &[&str] = &[
     "[The command exited but left a program running.",
     "[The command left a program running;",
 ];
 
-/// Most bytes of output and of a diff that are kept of a call that is done.
+/// Maximum length of the stored output and diff of a finished call, in bytes.
 const OUTPUT_MAX: usize = 256 * 1024;
-/// Most bytes that are kept of the output of a running call: its end is what matters.
+/// Maximum length of the stored output of a running call, in bytes. The end is kept.
 const LIVE_MAX: usize = 16 * 1024;
-/// Most bytes of an input.
+/// Maximum length of the stored input, in bytes.
 const INPUT_MAX: usize = 16 * 1024;
-/// Widest output that is shown in the folded line itself.
+/// Maximum width of an output that is shown in the folded line itself, in columns.
 const SHORT: usize = 40;
 
-/// How far a tool call has come.
+/// State of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// It runs.
     Running,
-    /// It did what was asked.
+    /// It succeeded.
     Done,
-    /// It did not.
+    /// It failed.
     Failed,
-    /// The turn ended before it did.
+    /// The turn ended before the call did.
     Abandoned,
 }
 
-/// A tool call. Its texts are as they came: they are made harmless where they are drawn.
+/// A tool call. Its texts are stored unescaped; they are escaped when drawn.
 #[derive(Debug)]
 pub struct ToolRun {
-    /// The tool.
     pub tool: String,
-    /// What it works on, in one line; may be empty.
+    /// What the call acts on, in one line; may be empty.
     pub on: String,
-    /// Its input as a person reads it; may be empty.
+    /// The input as fields; may be empty.
     pub input: Vec<Field>,
-    /// How far it has come.
     pub progress: Progress,
-    /// The end of its output while it runs, all of it (bounded) when it is done and is not told.
+    /// The end of the output while the call runs; afterward the bounded output, unless it is in `told`.
     pub output: String,
-    /// What it gave back as a person reads it, where that is a record and no text.
+    /// The output as fields, if it was JSON.
     pub told: Vec<Field>,
-    /// The gist of that; may be empty.
+    /// Summary of `told`; may be empty.
     pub gist: String,
-    /// What it changed, as a unified diff; may be empty.
+    /// The change as a unified diff; may be empty.
     pub diff: String,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub took_ms: u64,
-    /// The subagent that it sent out.
+    /// The subagent that the call started.
     pub subagent: Option<Name>,
-    /// Whether it shows everything.
     pub fold: Fold,
 }
 
 impl ToolRun {
-    /// A call that begins.
+    /// Creates a running call.
     pub fn begun(tool: &str, on: &str, input: &Value, zone: &TimeZone) -> ToolRun {
         ToolRun {
             tool: one_line(tool),
@@ -84,16 +80,16 @@ impl ToolRun {
         }
     }
 
-    /// Output while it runs.
+    /// Appends output of the running call.
     pub fn hear(&mut self, chunk: &str) {
-        // A chunk can be larger than all that is kept.
+        // A chunk can be longer than the limit.
         self.output.push_str(tail(chunk, LIVE_MAX));
         if self.output.len() > LIVE_MAX * 2 {
             self.output = tail(&self.output, LIVE_MAX).to_string();
         }
     }
 
-    /// It is over.
+    /// Ends the call.
     pub fn end(
         &mut self,
         outcome: Outcome,
@@ -123,14 +119,14 @@ impl ToolRun {
         self.took_ms = took_ms;
     }
 
-    /// The bytes of text in it.
+    /// Returns the length of the texts, in bytes.
     pub fn bytes(&self) -> usize {
         let fields =
             |all: &[Field]| -> usize { all.iter().map(|f| f.name.len() + f.value.len()).sum() };
         fields(&self.input) + fields(&self.told) + self.output.len() + self.diff.len()
     }
 
-    /// Everything in it as text.
+    /// Returns the text to copy.
     pub fn text(&self) -> String {
         let head = format!("{} {}", self.tool, self.on);
         let fields = [&self.input, &self.told].map(|f| fields::text(f));
@@ -144,9 +140,9 @@ impl ToolRun {
         parts.join("\n")
     }
 
-    /// What came of it in a few words: `exit 1`, `12 lines`, `+3 −1`, a short output itself, the time.
+    /// Summarizes the result and the duration: `exit 1`, `12 lines`, `+3 −1`, or a short output itself.
     pub fn result(&self) -> String {
-        // The answer of a subagent is read with Enter, its work with o.
+        // For a subagent, Enter opens its answer and `o` its conversation.
         let mut words: Vec<String> = self.subagent.iter().map(ToString::to_string).collect();
         match self.progress {
             Progress::Running => {}
@@ -167,9 +163,9 @@ impl ToolRun {
         words.join(" · ")
     }
 
-    /// Why it failed, in one line.
+    /// Returns the error of a failed call, in one line.
     pub fn why(&self) -> String {
-        // A command says what is wrong at its end, a tool at its beginning.
+        // A command reports its error at the end of the output, a tool at the beginning.
         let mut lines = self.output.lines().filter(|l| !l.trim().is_empty());
         let line = match ended_by(&self.output) {
             Some(_) => {
@@ -182,7 +178,7 @@ impl ToolRun {
     }
 }
 
-/// How a command ended: the last line of its output says it in brackets.
+/// Returns how a command ended, from the bracketed last line of its output.
 fn ended_by(output: &str) -> Option<String> {
     let last = output.trim_end().lines().next_back()?;
     let inside = last.strip_prefix('[')?.strip_suffix(']')?;
@@ -215,7 +211,7 @@ fn changes(diff: &str) -> (usize, usize) {
     (count('+', "+++ "), count('-', "--- "))
 }
 
-/// A time in few signs.
+/// Formats a duration in milliseconds: `3.2 s`, `1m 05s`, `2h 01m`.
 pub fn duration(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {
@@ -225,7 +221,7 @@ pub fn duration(ms: u64) -> String {
     }
 }
 
-/// The last `max` bytes of `text`, at a border of characters.
+/// Returns at most the last `max` bytes of `text`, starting at a character boundary.
 fn tail(text: &str, max: usize) -> &str {
     let start = text.len().saturating_sub(max);
     let start = (start..text.len()).find(|at| text.is_char_boundary(*at));

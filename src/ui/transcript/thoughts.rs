@@ -1,4 +1,4 @@
-//! The thoughts before an answer, as rows.
+//! Draws the model's thinking before an answer.
 
 use ratatui::text::Span;
 
@@ -10,12 +10,12 @@ use super::run::duration;
 use crate::domain::text::harmless;
 use crate::ui::textual::wrap::{Break, Margin, Row, fit, width, wrap};
 
-/// Fewest columns in which the first line of folded thoughts is shown.
+/// Minimum width, in columns, for a preview of folded thinking.
 const LEAST_THOUGHT: usize = 12;
-/// Most rows of thoughts that are shown when they are opened.
+/// Maximum number of rows of open thinking.
 const THOUGHTS_MAX: usize = 400;
 
-/// The thoughts before an answer: one line of them, or all.
+/// Returns the rows of the thinking: one line, or all of it.
 pub fn thoughts(answer: &Answer, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
     let text = answer.thinking.as_str().trim();
     let dim = page.theme.dim;
@@ -26,7 +26,7 @@ pub fn thoughts(answer: &Answer, mark: Mark, page: Page<'_>, ink: &mut usize) ->
     let margin = Margin::hanging(vec![Span::styled("∴", sign), " ".into()], vec!["  ".into()]);
     match answer.fold {
         Fold::Folded => {
-            // What is thought right now stands at the end; what was thought is known by its beginning.
+            // While the model is thinking, the last line is shown, afterward the first.
             let mut lines = text.lines().filter(|l| !l.trim().is_empty());
             let (said, line) = match answer.progress {
                 Stream::Open => ("thinking", lines.next_back()),
@@ -42,7 +42,7 @@ pub fn thoughts(answer: &Answer, mark: Mark, page: Page<'_>, ink: &mut usize) ->
             spans.push(Span::styled(fit(&said, room.max(1)), dim));
             let margin = spans.len();
             let room = room.saturating_sub(width(&said) + 3);
-            // A word or two say nothing.
+            // A shorter preview would say too little.
             if room >= LEAST_THOUGHT {
                 spans.push(Span::styled(" · ", dim));
                 spans.push(Span::styled(

@@ -1,24 +1,24 @@
-//! The looks of code: words of the language, texts, numbers and comments of common languages.
+//! Syntax highlighting for common languages: keywords, strings, numbers and comments.
 //!
-//! A reader of characters and not of grammars: it knows how comments and texts begin and end, and that is enough
-//! to read by. What it takes for something else is still there, in another look. Its work is linear in the code.
+//! A scanner without grammars: it only knows how comments and strings begin and end. A wrong guess changes the style,
+//! never the text. Its work is linear in the code.
 
 use ratatui::style::Style;
 use ratatui::text::Span;
 
 use crate::ui::theme::Theme;
 
-/// What has to be known of a language.
+/// Lexical rules of a language.
 #[derive(Debug)]
 pub struct Language {
     names: &'static [&'static str],
-    /// What begins a comment that ends with the line.
+    /// Prefixes of line comments.
     comments: &'static [&'static str],
-    /// What begins and ends a comment of several lines.
+    /// Start and end of block comments.
     block: Option<(&'static str, &'static str)>,
-    /// What begins and ends a text; the longer ones first.
+    /// String delimiters, longer ones first.
     quotes: &'static [Quote],
-    /// The words of the language.
+    /// Keywords, separated by blanks.
     words: &'static str,
 }
 
@@ -29,14 +29,14 @@ struct Quote {
     escapes: Escapes,
 }
 
-/// Whether a text may go on in the next line.
+/// Whether a string may contain newlines.
 #[derive(Debug, PartialEq, Eq)]
 enum Lines {
     One,
     Many,
 }
 
-/// Whether a backslash takes the next sign's meaning away.
+/// Whether a backslash escapes the next character.
 #[derive(Debug, PartialEq, Eq)]
 enum Escapes {
     Yes,
@@ -53,7 +53,7 @@ const fn quote(sign: &'static str, lines: Lines, escapes: Escapes) -> Quote {
 
 const DOUBLE: Quote = quote("\"", Lines::One, Escapes::Yes);
 const SINGLE: Quote = quote("'", Lines::One, Escapes::Yes);
-/// Bytes behind a single quote within which the other one is looked for.
+/// Maximum length, in bytes, of a string in single quotes. If it is longer, the quote is an apostrophe.
 const MARK_MAX: usize = 200;
 const SLASHES: &[&str] = &["//"];
 const HASH: &[&str] = &["#"];
@@ -85,7 +85,7 @@ const LANGUAGES: &[Language] = &[
         words: "abstract assert boolean break byte case catch char class const continue default do double else enum extends final finally float for fun if implements import in instanceof int interface is long native new null object package private protected public record return short static super switch synchronized this throw throws transient true false try val var void volatile when while" },
 ];
 
-/// What is shown of code: in which looks.
+/// Kind of token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Look {
     Plain,
@@ -95,30 +95,29 @@ enum Look {
     Comment,
 }
 
-/// What goes on in the next line of a code that is read in parts.
+/// Token that is still open at the end of a chunk of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Inside {
-    /// Nothing.
     #[default]
     Nothing,
-    /// A comment of several lines.
+    /// A block comment.
     Comment,
-    /// A text of several lines: which one of the language's quotes began it.
+    /// A string, given as index into the language's delimiters.
     Text(usize),
 }
 
-/// Where a text ends, behind the quote that begins it.
+/// End of a string, after its opening delimiter.
 enum End {
-    /// Behind so many bytes.
+    /// It ends after this many bytes.
     At(usize),
-    /// It is still being written, or has no end.
+    /// It is still being written, or never ends.
     Open,
-    /// It is no text.
+    /// It is not a string.
     NoText,
 }
 
 impl Language {
-    /// The language of the word behind a fence, if it is known.
+    /// Returns the language for the info string of a fence, if it is known.
     pub fn of(fence: &str) -> Option<&'static Language> {
         if !cfg!(feature = "highlight") {
             return None;
@@ -133,7 +132,8 @@ impl Language {
         all.into_iter().find(|l| l.names.contains(&name.as_str()))
     }
 
-    /// Code in its looks, and what goes on behind it. `inside`: what goes on in it from the lines before.
+    /// Highlights a chunk of code. `inside` is the token left open by the previous chunk; returns the one that this
+    /// chunk leaves open.
     pub fn spans(&self, code: &str, inside: Inside, theme: &Theme) -> (Vec<Span<'static>>, Inside) {
         let style = |look: Look| -> Style {
             match look {
@@ -166,7 +166,7 @@ impl Language {
         (out.into_iter().map(span).collect(), inside)
     }
 
-    /// The rest of a comment of several lines.
+    /// Reads the rest of a block comment.
     fn comment(&self, rest: &str) -> (Look, usize, Inside) {
         let close = self.block.map_or("", |(_, close)| close);
         match rest.find(close) {
@@ -175,7 +175,7 @@ impl Language {
         }
     }
 
-    /// The rest of a text of several lines.
+    /// Reads the rest of a multi-line string.
     fn text(&self, quote: usize, rest: &str) -> (Look, usize, Inside) {
         match self.quotes.get(quote).map(|q| q.end(rest)) {
             Some(End::At(len)) => (Look::Text, len, Inside::Nothing),
@@ -184,7 +184,7 @@ impl Language {
         }
     }
 
-    /// The look of what stands at the beginning of `rest`, its bytes (at least one sign), and what goes on behind it.
+    /// Reads the next token: its kind, its length in bytes (at least one character), and the token left open after it.
     fn next(&self, rest: &str, before: &str) -> (Look, usize, Inside) {
         if let Some((open, _)) = self.block
             && let Some(inside) = rest.strip_prefix(open)
@@ -192,7 +192,7 @@ impl Language {
             let (look, len, after) = self.comment(inside);
             return (look, open.len() + len, after);
         }
-        // A hash in the middle of a word is none: `$#`, `a#b`.
+        // A hash inside a word starts no comment: `$#`, `a#b`.
         let is_hash_word =
             rest.starts_with('#') && !before.is_empty() && !before.ends_with(char::is_whitespace);
         if !is_hash_word && self.comments.iter().any(|c| rest.starts_with(c)) {
@@ -216,14 +216,14 @@ impl Language {
         (look, len, Inside::Nothing)
     }
 
-    /// The look of a word, a number or a sign.
+    /// Reads a word, a number or a single character.
     fn word(&self, rest: &str) -> (Look, usize) {
         let first = rest.chars().next().unwrap_or(' ');
         let part = |c: char| c.is_alphanumeric() || c == '_';
         if first.is_ascii_digit() {
             let is_part = |c: char| part(c) || c == '.';
             let len = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
-            // A range begins with two dots.
+            // Two dots are a range, not part of the number.
             let len = rest[..len].find("..").unwrap_or(len);
             return (Look::Number, len.max(1));
         }
@@ -238,7 +238,7 @@ impl Language {
 }
 
 impl Quote {
-    /// Where the text ends, of which `inside` stands behind the quote.
+    /// Finds the end of a string. `inside` is the text after its opening delimiter.
     fn end(&self, inside: &str) -> End {
         let mut is_escaped = false;
         for (at, c) in inside.char_indices() {
@@ -252,7 +252,7 @@ impl Quote {
                 if c == '\n' && self.sign == "\"" {
                     return End::At(at);
                 }
-                // A mark of another kind, as in `don't` and the lifetimes of Rust: no text.
+                // An apostrophe, as in `don't` or Rust lifetimes.
                 if self.sign == "'" && (c == '\n' || at > MARK_MAX) {
                     return End::NoText;
                 }
@@ -272,7 +272,7 @@ mod tests {
 
     use super::*;
 
-    /// The code with each look marked: `[word]`, `«text»`, `<number>`, `{comment}`.
+    /// Highlights code and marks the tokens: `[keyword]`, `«string»`, `<number>`, `{comment}`.
     fn marked(fence: &str, code: &str) -> String {
         let theme = Theme::default();
         let language = Language::named(fence).unwrap();
@@ -345,7 +345,7 @@ mod tests {
             let mut inside = Inside::Nothing;
             let mut parts: Vec<(String, Style)> = Vec::new();
             for line in code.split_inclusive('\n') {
-                // As in a code block, the newline at the end of a part is not read.
+                // As in a code block, the final newline of a chunk is not passed in.
                 let (spans, after) = language.spans(line.trim_end_matches('\n'), inside, &theme);
                 parts.extend(signs(&spans));
                 inside = after;
@@ -357,7 +357,7 @@ mod tests {
         }
     }
 
-    /// Each sign with its looks.
+    /// Splits spans into single characters with their styles.
     fn signs(spans: &[Span]) -> Vec<(String, Style)> {
         let of = |span: &Span| -> Vec<(String, Style)> {
             let style = span.style;

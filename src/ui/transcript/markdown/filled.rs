@@ -1,27 +1,26 @@
-//! What a page of Markdown came to, and what goes on behind it.
+//! The result of rendering a piece of Markdown, and the state that the next piece continues from.
 
 use super::blocks::List;
 use super::code::Inside;
 use super::table::Measured;
 use crate::ui::textual::wrap::Row;
 
-/// What goes on behind a page.
+/// State at the end of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Onward {
-    /// In the code with which it ends.
+    /// The token left open at the end of its code.
     pub code: Inside,
-    /// The list with which it ends.
+    /// The list at its end.
     pub list: Option<List>,
 }
 
-/// What a page came to.
+/// A rendered piece.
 pub struct Filled {
-    /// Its rows.
     pub rows: Vec<Row>,
-    /// The visible characters behind them.
+    /// Number of visible characters after its last row.
     pub ink: usize,
-    /// What goes on behind it.
+    /// State for the next piece.
     pub onward: Onward,
-    /// What its first table would have by itself.
+    /// Column measurements of its first table.
     pub measured: Option<Measured>,
 }

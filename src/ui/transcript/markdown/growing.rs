@@ -1,53 +1,53 @@
-//! Where a list, a table or a paragraph that grows may be cut, as far as its lines say for sure what they are.
+//! Finds safe cuts in a list, table or paragraph while it is being streamed.
 //!
-//! A list is cut before an item of its own, a table that begins a piece before a row of its own, a paragraph before a line of its own where nothing in its words is open.
-//! Two things can still change what stands before such a cut in a paragraph: a line that makes a heading of it, and
-//! the second line of a table. Then its cuts are taken back.
+//! A list is cut before a top-level item, a table that begins a piece before one of its rows, and a paragraph before a
+//! line at which no inline markup is open. Two lines can still change the meaning of the paragraph above them: an
+//! underline that makes it a heading, and the delimiter row of a table. In these cases the paragraph's cuts are
+//! revoked.
 
 use super::inline::Inline;
 use super::lines::{self, Mark};
 
-/// Lines, about, behind which a list or a paragraph is cut.
+/// Minimum number of lines between two cuts.
 const LINES: usize = 12;
 
-/// What the next line means for the cuts.
+/// What a line means for the cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Nothing.
+    /// No change.
     Stay,
-    /// A piece begins with it: an item of the list that is open.
+    /// A piece begins here, with the next item of the list.
     CutList,
-    /// A piece begins with it: a line of the paragraph that is open.
+    /// A piece begins here, with the next line of the paragraph.
     CutParagraph,
-    /// A piece begins with it: a row of the table that is open.
+    /// A piece begins here, with the next row of the table.
     CutTable,
-    /// A piece begins with it: another list.
+    /// A piece begins here, with a different list.
     CutApart,
-    /// The cuts in the paragraph that is open are taken back.
+    /// The cuts in the current paragraph are revoked.
     TakeBack,
 }
 
-/// Where the line stands that begins a block.
+/// Position of a line that may begin a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// It begins the text, or a piece of it.
+    /// At the beginning of the text or of a piece.
     Begins,
-    /// Behind a blank line.
+    /// After a blank line.
     AfterBlank,
-    /// Below another line.
+    /// Directly below another line.
     Below,
 }
 
-/// Whether the line is fenced code.
+/// Whether a line is fenced code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fenced {
-    /// It is, or it is a fence.
+    /// Code or a fence.
     Yes,
-    /// It is not.
     No,
 }
 
-/// Whether a line since the last blank one may have begun HTML: there, lists and headings begin no block.
+/// Whether a line since the last blank one may have started HTML, inside of which lists and headings start no block.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Html {
     #[default]
@@ -55,40 +55,40 @@ enum Html {
     Perhaps,
 }
 
-/// The block that is open at the end of what was read, outside of all others.
+/// State of the top-level block at the end of the text read so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Growing {
     block: Block,
-    /// The lines of it since the last cut.
+    /// Number of its lines since the last cut.
     lines: usize,
     html: Html,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 enum Block {
-    /// It is not known, or is none of these.
+    /// Unknown, or no block that can be cut.
     #[default]
     Unknown,
-    /// A heading in one line: it has ended.
+    /// A one-line heading; it has ended.
     Heading,
-    /// A list, and the last item of it.
+    /// A list, and the marker of its last item.
     List(Mark),
-    /// What may be the head of a table with so many columns.
+    /// Possibly the head of a table with this many columns.
     TableHead(usize),
-    /// A table all of whose lines begin with a bar.
+    /// A table in which every line begins with a bar.
     Table,
-    /// A paragraph, and what is open in its words.
+    /// A paragraph, and its open inline markup.
     Paragraph(Inline),
     /// A paragraph that may have ended.
     MaybeParagraph,
 }
 
 impl Growing {
-    /// Takes the next whole line in.
+    /// Reads the next complete line.
     pub fn take(&mut self, line: &str, place: Place, fenced: Fenced) -> Step {
         if lines::is_blank(line) {
             self.html = Html::No;
-            // Only a list goes on behind it.
+            // Only a list continues after a blank line.
             if !matches!(self.block, Block::List(_)) {
                 self.block = Block::Unknown;
             }
@@ -156,7 +156,7 @@ impl Growing {
         step
     }
 
-    /// Whether `line`, which is not whole yet, takes the cuts back as it stands.
+    /// Returns whether the incomplete line `line` revokes the paragraph's cuts.
     pub fn takes_back(&self, line: &str) -> bool {
         match self.block {
             Block::Paragraph(_) | Block::MaybeParagraph => lines::is_underline(line),
@@ -168,13 +168,13 @@ impl Growing {
         }
     }
 
-    /// The next line of a list with that item.
+    /// Reads a line of a list whose last item is `item`.
     fn in_list(&mut self, line: &str, item: Mark) -> Step {
         let indent = lines::indent(line);
         if indent >= item.content {
             return Step::Stay;
         }
-        // A text without a mark may belong to the item all the same; what it is, is not sure.
+        // A line without a marker may still belong to the item; that is uncertain.
         let Some(mark) = lines::mark(line).filter(|_| indent < 4) else {
             self.block = Block::Unknown;
             return Step::Stay;
@@ -191,10 +191,10 @@ impl Growing {
         }
     }
 
-    /// A line behind what may have ended.
+    /// Reads a line after a block that may have ended.
     fn begin(&mut self, line: &str, place: Place, html: Html) {
         let flush = !line.starts_with([' ', '\t']);
-        // Below a paragraph only the first item of a list begins one.
+        // Directly below a paragraph, only an unnumbered item or number 1 starts a list.
         let begins = |mark: &Mark| {
             place != Place::Below
                 || (html == Html::No && mark.number.is_none_or(|number| number == 1))

@@ -1,4 +1,4 @@
-//! The rows of a text, built from the events of its parser.
+//! Builds rows from the events of the Markdown parser.
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
@@ -13,10 +13,10 @@ use crate::domain::text::{harmless, one_line};
 use crate::ui::textual::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
 
-/// Widest rule, in columns.
+/// Maximum width of a thematic break, in columns.
 const RULE_MAX: usize = 60;
 
-/// What the runs of text that are being collected belong to.
+/// Kind of text in `spans`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
     Words,
@@ -27,11 +27,11 @@ enum Shape {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Begins {
     Here,
-    /// On the page before: its language was named there.
+    /// On the previous page, which shows its language.
     Before,
 }
 
-/// What stands above the line with which a block begins.
+/// What precedes the first line of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Before {
     /// A blank line.
@@ -40,34 +40,34 @@ pub enum Before {
     Other,
 }
 
-/// A page of rows.
+/// Rows under construction.
 pub struct Page<'a> {
     columns: usize,
     theme: &'a Theme,
     rows: Vec<Row>,
     ink: usize,
     blocks: Blocks,
-    /// The words of the block that is open.
+    /// The text of the open block.
     spans: Vec<Span<'static>>,
-    /// The style of the words, under those that it stands in.
+    /// The stack of text styles; the last one applies.
     styles: Vec<Style>,
     shape: Shape,
-    /// The addresses of open links, and where their words begin in `spans`.
+    /// The targets of open links, and the index in `spans` where their text begins.
     links: Vec<(String, usize)>,
-    /// The language of the code that is open, if it is known.
+    /// The language of the open code block, if it is known.
     language: Option<&'static Language>,
-    /// What goes on in the code from the lines before.
+    /// The token left open by the previous lines of code.
     inside: Inside,
     begins: Begins,
     table: Option<Table>,
-    /// What the first table shares with its other pieces, and whether its head is here.
+    /// The shared layout of the first table, and whether its head is in this piece.
     shared: (Option<Shared>, Head),
-    /// What the first table would have by itself.
+    /// Column measurements of the first table.
     measured: Option<Measured>,
 }
 
 impl<'a> Page<'a> {
-    /// An empty one, `ink` visible characters behind the beginning.
+    /// Creates an empty page. `ink` is the number of visible characters before it.
     pub fn new(columns: usize, theme: &'a Theme, ink: usize) -> Page<'a> {
         Page {
             columns: columns.max(1),
@@ -88,7 +88,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The same, for a text that begins with a piece of a table.
+    /// Sets the table layout for a text that begins with a piece of a table.
     #[must_use]
     pub fn with_table(self, shared: Option<Shared>, head: Head) -> Page<'a> {
         Page {
@@ -97,7 +97,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The same, for a text that begins with code that goes on from the page before.
+    /// Continues code from the previous page.
     #[must_use]
     pub fn going_on(self, inside: Inside) -> Page<'a> {
         Page {
@@ -107,14 +107,14 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The same, for a text that begins with an item of the list with which the page before ends.
+    /// Continues the list at the end of the previous page.
     #[must_use]
     pub fn with_list(mut self, list: Option<List>) -> Page<'a> {
         self.blocks.go_on(list);
         self
     }
 
-    /// What it came to.
+    /// Returns the finished rows.
     pub fn finish(mut self) -> Filled {
         self.flush();
         Filled {
@@ -128,14 +128,14 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The last row of the table that ends here is still being written.
+    /// Marks the last row of the current table as incomplete.
     pub fn table_goes_on(&mut self) {
         if let Some(table) = &mut self.table {
             table.leave_last_unmeasured();
         }
     }
 
-    /// Takes what the parser found next. Its texts are made harmless here too: `&#27;` is an escape only now.
+    /// Handles a parser event. Texts are escaped again, because the parser decodes entities such as `&#27;`.
     pub fn take(&mut self, event: Event<'_>, before: Before) {
         match event {
             Event::Start(tag) => self.start(tag, before),
@@ -153,7 +153,7 @@ impl<'a> Page<'a> {
                 let style = self.style().patch(self.theme.code);
                 self.put(harmless(&text), style);
             }
-            // Models break lines where they mean it.
+            // Models use line breaks deliberately, so soft breaks are kept.
             Event::SoftBreak | Event::HardBreak => self.put("\n".into(), self.style()),
             Event::Rule => {
                 self.begin(Block::Other);
@@ -171,7 +171,7 @@ impl<'a> Page<'a> {
 
     fn start(&mut self, tag: Tag<'_>, before: Before) {
         match tag {
-            // By its own lines: whether the parser takes a list for a loose one is known at its end alone.
+            // Decided by the lines themselves: whether the parser treats a list as loose is only known at its end.
             Tag::Paragraph => self.begin(match before {
                 Before::Blank => Block::Paragraph,
                 Before::Other => Block::Other,
@@ -324,7 +324,7 @@ impl<'a> Page<'a> {
         self.spans.push(Span::styled(text, style));
     }
 
-    /// Words with the addresses in them as links.
+    /// Adds text and styles the URLs in it as links.
     fn put_words(&mut self, text: &str) {
         let style = self.style();
         let link = style.patch(self.theme.link);
@@ -337,7 +337,7 @@ impl<'a> Page<'a> {
         self.put(rest.to_string(), style);
     }
 
-    /// The address goes behind the words of a link, unless they say it.
+    /// Adds the target after the text of a link, unless the text equals it.
     fn end_link(&mut self) {
         self.styles.pop();
         let Some((address, start)) = self.links.pop() else {
@@ -373,7 +373,7 @@ impl<'a> Page<'a> {
         self.rows.push(Row::ornament(spans, self.ink));
     }
 
-    /// Draws the words that were collected.
+    /// Draws the collected text.
     fn flush(&mut self) {
         if self.spans.is_empty() {
             return;
@@ -410,7 +410,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Drops the newlines at the end.
+/// Drops newlines at the end.
 fn trim_end(spans: &mut Vec<Span<'static>>) {
     while let Some(mut last) = spans.pop() {
         let kept = last.content.trim_end_matches('\n').len();

@@ -1,12 +1,12 @@
-//! A table as a grid that fits the width. Cells that are too wide take several rows; where even that does
-//! not fit, each row becomes a short list of its cells.
+//! Draws a table as a grid that fits the width. Cells that are too wide wrap; if even that does not fit, each row
+//! becomes a short list of its cells.
 //!
-//! A long table is drawn in pieces. What all of them must agree on is small ([`Shared`]): while a row that comes in
-//! leaves it as it is, the pieces before stay as they are drawn. It changes at most as often as there are columns on
-//! the screen to be given, so the work is bounded by the rows, times the columns of the screen at the worst.
+//! A long table is drawn in pieces that share column widths and rules ([`Shared`]). As long as a new row does not
+//! change these, earlier pieces are not redrawn. The widths can change at most once per screen column, which bounds the
+//! total work by the number of rows times the screen width.
 //!
-//! A row that is still being written is drawn, and not measured before its last bar: else columns would grow and shrink
-//! by what is written around its words, and the whole table would be drawn anew for each row.
+//! A row that is still being written is drawn but not measured before its closing bar. Otherwise unfinished markup
+//! would change the column widths back and forth and redraw the whole table for each row.
 
 use pulldown_cmark::Alignment;
 use ratatui::text::Span;
@@ -14,54 +14,53 @@ use ratatui::text::Span;
 use crate::ui::textual::wrap::{Break, Margin, Row, visible, width, wrap};
 use crate::ui::theme::Theme;
 
-/// Between two columns.
+/// Separator between columns.
 const RULE: &str = " │ ";
-/// The columns of [`RULE`].
+/// Width of [`RULE`], in columns.
 const RULE_COLUMNS: usize = 3;
-/// Narrowest column that is worth a grid, unless its content is narrower.
+/// Minimum width of a column in a grid, in columns, unless its content is narrower.
 const NARROW: usize = 5;
 
 type Cell = Vec<Span<'static>>;
 
-/// A table that is being read.
+/// A table under construction.
 #[derive(Debug)]
 pub struct Table {
     alignments: Vec<Alignment>,
-    /// The first one is the head.
+    /// The rows; the first one is the head.
     rows: Vec<Vec<Cell>>,
-    /// Rows at its end that are not measured.
+    /// Number of rows at the end that are not measured.
     unmeasured: usize,
 }
 
-/// Whether a piece of a table has its head.
+/// Whether the head of a table is in this piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Head {
-    /// It is drawn.
+    /// It is in this piece and is drawn.
     Here,
-    /// It stands above, in another piece: here it is only known.
+    /// It is in an earlier piece and not drawn again.
     Above,
 }
 
-/// Whether rules stand between the rows.
+/// Whether rules are drawn between the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rules {
-    /// Some row takes several lines: they tell the rows apart.
+    /// Drawn, because some row takes several lines.
     Drawn,
-    /// Every row takes one line.
+    /// Not drawn: every row takes one line.
     None,
 }
 
-/// What the pieces of one table have in common.
+/// The layout that all pieces of a table share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shared {
-    /// The columns of each column; none where a grid does not fit.
+    /// Width of each column; `None` if a grid does not fit.
     pub widths: Option<Vec<usize>>,
-    /// Whether rules stand between the rows.
     pub rules: Rules,
 }
 
 impl Shared {
-    /// What pieces that wish for these columns have in common in so many of the screen.
+    /// Computes the shared layout for a screen of `columns` columns from the widths that the cells need.
     pub fn of(wished: &[usize], columns: usize, rules: Rules) -> Shared {
         Shared {
             widths: fitted(wished, columns),
@@ -70,17 +69,16 @@ impl Shared {
     }
 }
 
-/// What a piece of a table would have.
+/// Measurements of one piece of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measured {
-    /// The columns of its widest cells.
+    /// Width of the widest cell of each column.
     pub wished: Vec<usize>,
-    /// Whether one of its rows takes several lines in the columns that it was drawn with.
+    /// Whether a row took several lines at the width at which it was drawn.
     pub rules: Rules,
 }
 
 impl Table {
-    /// An empty one.
     pub fn new(alignments: Vec<Alignment>) -> Table {
         Table {
             alignments,
@@ -89,26 +87,24 @@ impl Table {
         }
     }
 
-    /// Its last row is still being written.
+    /// Excludes the last row from measuring because it is still being written.
     pub fn leave_last_unmeasured(&mut self) {
-        // The head is whole: a table begins with the line below it.
+        // The head is always complete, because a table starts with its delimiter row.
         self.unmeasured = usize::from(self.rows.len() > 1);
     }
 
-    /// A row begins.
     pub fn begin_row(&mut self) {
         self.rows.push(Vec::new());
     }
 
-    /// The next cell of the row.
+    /// Adds a cell to the current row.
     pub fn put(&mut self, cell: Vec<Span<'static>>) {
         if let Some(row) = self.rows.last_mut() {
             row.push(cell);
         }
     }
 
-    /// Its rows behind `margin`, in the columns that it shares with other pieces or in those of its own; and what it
-    /// would have.
+    /// Draws the table after `margin`, in the shared layout or its own. Also returns its measurements.
     pub fn rows(
         &self,
         (columns, margin): (usize, &Margin),
@@ -137,7 +133,7 @@ impl Table {
         (rows, Measured { wished, rules })
     }
 
-    /// The columns of the widest cell of each column; none is wider than the screen.
+    /// Returns the width of the widest cell of each column, at most the screen width.
     fn wished(&self, columns: usize) -> Vec<usize> {
         let mut wished = vec![1; self.alignments.len()];
         let measured = self.rows.len() - self.unmeasured.min(self.rows.len());
@@ -176,7 +172,7 @@ impl Table {
             })
             .collect();
         let height = |row: &[Vec<Row>]| row.iter().map(Vec::len).max().unwrap_or(0).max(1);
-        // Rows of several lines are told apart by rules.
+        // If any row takes several lines, rules separate the rows.
         let measured = drawn.len() - self.unmeasured.min(drawn.len());
         let body = drawn[..measured].iter().skip(1 - skip);
         let own = if body.into_iter().any(|(_, row)| height(row) > 1) {
@@ -233,7 +229,7 @@ impl Table {
         spans.extend(blank(free - left));
     }
 
-    /// Each row as `head: cell`, one under the other.
+    /// Draws each row as a list of `head: cell` lines.
     fn list(&self, columns: usize, place: Head, theme: &Theme, ink: &mut usize) -> Vec<Row> {
         let mut out: Vec<Row> = Vec::new();
         let (head, body) = match self.rows.split_first() {
@@ -260,7 +256,7 @@ impl Table {
                     spans.push(Span::raw(": "));
                 }
                 spans.extend(cell.iter().cloned());
-                // The names are repeated, and count as text in the head alone.
+                // The head counts as text only once, although its names are repeated.
                 let mut rows = wrap(&spans, columns, &margin, Break::Words, &mut 0);
                 for row in &mut rows {
                     row.ink = *ink;
@@ -273,8 +269,7 @@ impl Table {
     }
 }
 
-/// The columns of each column, of those that the cells wish for; none where a grid does not fit. The widest give way
-/// first.
+/// Fits the wished widths into the screen by narrowing the widest columns first. `None` if a grid does not fit.
 fn fitted(wished: &[usize], columns: usize) -> Option<Vec<usize>> {
     let count = wished.len();
     let room = columns.checked_sub(RULE_COLUMNS * count.saturating_sub(1))?;
@@ -290,7 +285,7 @@ fn fitted(wished: &[usize], columns: usize) -> Option<Vec<usize>> {
     Some(widths)
 }
 
-/// Drops blanks at the end of a row.
+/// Drops trailing blanks of a row.
 fn trim_blank(spans: &mut Vec<Span<'static>>) {
     while spans.last().is_some_and(|s| s.content.trim().is_empty()) {
         spans.pop();

@@ -1,4 +1,4 @@
-//! What Markdown looks like, that no row is too wide, and that cutting a text into pieces changes nothing.
+//! Tests of Markdown rendering: its look, its limits, and that cutting a text into pieces changes nothing.
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
@@ -33,7 +33,7 @@ fn shown(text: &str, columns: usize) -> String {
     texts(&drawn(text, columns))
 }
 
-/// Text and styles, for what colour or weight has a meaning.
+/// Renders text with styles, for tests of colors and modifiers.
 fn buffer(text: &str, columns: u16) -> Buffer {
     let rows = drawn(text, usize::from(columns));
     let height = u16::try_from(rows.len()).unwrap();
@@ -175,7 +175,7 @@ fn cut(text: &str) -> Vec<&str> {
     pieces.of(text).map(|p| &text[p.range]).collect()
 }
 
-/// A text that is drawn piece by piece.
+/// Lays out a text piece by piece.
 fn laid(text: &str, columns: usize) -> Laid {
     let mut answer = Answer::begun(1);
     answer.say(text);
@@ -189,7 +189,7 @@ fn drawn_in_pieces(text: &str, columns: usize) -> Vec<Row> {
     laid(text, columns).rows(0).cloned().collect()
 }
 
-/// What stands in the rows, and in which looks; of blank rows only that they are there.
+/// Returns the styled content of the rows; blank rows are reduced to empty ones.
 fn looks(rows: &[Row]) -> Vec<Vec<Span<'static>>> {
     let look = |row: &Row| {
         let is_blank = row.spans.iter().all(|s| s.content.trim().is_empty());
@@ -215,9 +215,9 @@ fn long_code_is_cut_where_its_fence_begins_a_piece() {
         (format!("```rust\n{}```\nend\n", code(64)), vec![67]),
         (format!("```rust\n{}```\n\nend\n", code(66)), vec![65, 4, 1]),
         (format!("a\n\n~~~\n{}", code(200)), vec![2, 65, 65, 65, 6]),
-        // Not beside a blank line.
+        // Not next to a blank line.
         (format!("```\n{}\n\n{}", code(64), code(9)), vec![68, 8]),
-        // Nor where it is not sure that it is code, or code alone.
+        // Nor where it is not certain that the text is only code.
         (format!("a\n```\n{}", code(200)), vec![202]),
         (
             format!("- ```\n{}", code(200).replace("let", "  let")),
@@ -280,7 +280,7 @@ fn pieces_do_not_depend_on_the_portions() {
     assert_eq!(grown, whole);
 }
 
-/// Blocks as models write them.
+/// Typical blocks of a model's answer.
 fn document() -> impl Strategy<Value = String> {
     let block = prop_oneof![
         "[a-z]{1,8}( [a-z*`]{1,8}){0,4}\n\n",
@@ -298,8 +298,8 @@ fn document() -> impl Strategy<Value = String> {
     proptest::collection::vec(block, 0..8).prop_map(|blocks| blocks.concat())
 }
 
-/// The same without blank rows at the end, and with one of several: a block of which there is nothing to draw yet is
-/// set apart in one and not in the other.
+/// Like `looks`, without trailing blank rows and with consecutive ones merged: a block that has nothing to draw yet is
+/// set apart in only one of the two renderings.
 fn looks_of_words(rows: &[Row]) -> Vec<Vec<Span<'static>>> {
     let mut looks = looks(rows);
     looks.dedup_by(|a, b| a.is_empty() && b.is_empty());
@@ -310,7 +310,7 @@ fn looks_of_words(rows: &[Row]) -> Vec<Vec<Span<'static>>> {
 }
 
 proptest! {
-    /// What is drawn piece by piece is what is drawn at once.
+    /// Rendering piece by piece and rendering at once give the same rows.
     #[test]
     fn cutting_changes_nothing(text in document(), columns in 8usize..40) {
         let joined = drawn_in_pieces(&text, columns);
@@ -318,7 +318,7 @@ proptest! {
         prop_assert_eq!(looks(&joined), looks(&drawn(&text, columns)));
     }
 
-    /// Whatever a model writes: no row is wider than its room.
+    /// Whatever a model writes, no row is wider than the page.
     #[test]
     fn no_row_is_too_wide(text in "[a-z *_`#>|\\-1.\\[\\]()<!~:中😀é\n]{0,200}", columns in 1usize..60) {
         for row in drawn(&text, columns) {
@@ -326,8 +326,7 @@ proptest! {
         }
     }
 
-    /// Letters are never lost, whatever stands between them. Two things are left out, which Markdown itself
-    /// drops: cells that have no column in the head of their table, and titles of links.
+    /// No letter is lost, except what Markdown itself drops: cells without a column in the table head, and link titles.
     #[test]
     fn no_letter_is_lost(text in "[a-z *_`#>|\\-\\[\\]()~\n]{0,120}", columns in 12usize..60) {
         let is_rule = |line: &str| line.contains('-') && line.chars().all(|c| " >|-".contains(c));

@@ -1,4 +1,4 @@
-//! Whatever comes, it is bounded, harmless, and drawn.
+//! Tests of limits: stored text, work per frame, odd sizes and control characters.
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
@@ -51,7 +51,7 @@ fn the_number_of_cells_is_bounded_and_the_view_says_so() {
         }
     }
     assert_eq!(all.log.len(), CELLS_MAX);
-    // The row that was held is gone: the oldest one is in view.
+    // The anchored row was dropped, so the oldest row is at the top.
     assert_eq!(
         screen(&all, 60, 4),
         "… 50 older entries are not kept here; .transcripts/ holds\n  the conversation\n\n· 50\n"
@@ -93,7 +93,7 @@ fn only_what_is_in_view_is_laid_out() {
     assert!(screen(&all, 80, 30).starts_with("answer 0\n"));
 }
 
-/// The rows that are laid out anew in a frame after `events`, in a view that was drawn before.
+/// Returns the number of rows laid out in the frame after `events`.
 fn work(all: &mut Transcript, cache: &mut TranscriptCache, events: &[EventKind]) -> usize {
     draw(all, cache, 80, 30);
     let before = cache.rows_laid();
@@ -113,9 +113,9 @@ fn the_work_of_a_frame_does_not_grow_with_the_conversation() {
         assert_eq!(work(&mut all, &mut cache, &[]), 0);
         assert_eq!(work(&mut all, &mut cache, &[injected("new")]), 1);
         assert_eq!(work(&mut all, &mut cache, &[delta("one\n\n")]), 2);
-        // The blank row above the answer, and what is new of it with the blank rows in between.
+        // The blank rows and the new text of the answer.
         assert_eq!(work(&mut all, &mut cache, &[delta("two\n\nthree ")]), 5);
-        // A line counts when it has ended: until then it is drawn with the paragraph before it.
+        // An unfinished line is laid out together with the paragraph before it.
         assert_eq!(work(&mut all, &mut cache, &[delta("more")]), 5);
         assert_eq!(work(&mut all, &mut cache, &[delta("\n\nlast")]), 7);
         assert_eq!(work(&mut all, &mut cache, &[delta(" words")]), 5);
@@ -123,7 +123,7 @@ fn the_work_of_a_frame_does_not_grow_with_the_conversation() {
         all.scroll(Scroll::PageUp, view(80, 30));
         draw(&all, &mut cache, 80, 30);
         assert!(cache.rows_laid() - before <= 30);
-        // Another width: what is in view, once.
+        // A new width lays out the visible cells once.
         let before = cache.rows_laid();
         draw(&all, &mut cache, 60, 30);
         assert!(cache.rows_laid() - before <= 60);
@@ -182,7 +182,7 @@ fn the_work_of_a_frame_does_not_grow_with_the_table_that_streams_in() {
         &[delta(&line(999)), delta(&line(998))],
     );
     for n in 0..400 {
-        // In small portions: a cell is wider while its signs are open.
+        // Arrives in small chunks: open markup makes a cell temporarily wider.
         let row = line(n);
         let (begin, end) = row.split_at(14);
         let laid =
@@ -210,7 +210,7 @@ fn a_table_whose_columns_grow_is_drawn_anew_no_more_often_than_there_are_columns
             assert_eq!(draw(&all, &mut cache, 80, 30), fresh, "{n}");
         }
     }
-    // Drawn anew as a whole with each row it would be more than half a million.
+    // Redrawing the whole table for each row would take more than 500,000 rows.
     assert!(laid < 70_000, "{laid}");
 }
 
@@ -221,7 +221,7 @@ fn a_heading_made_of_a_long_paragraph_is_drawn_anew_as_a_whole() {
     for n in 0..40 {
         work(&mut all, &mut cache, &[delta(&format!("line {n}\n"))]);
     }
-    // So far it is one, and it may still become a row of a table, or a word.
+    // The line may still become a heading, a table row or a word.
     assert!(work(&mut all, &mut cache, &[delta("--")]) >= 40);
     assert!(screen(&all, 80, 60).starts_with("## line 0\nline 1\n"));
     work(&mut all, &mut cache, &[delta(" no")]);
@@ -293,7 +293,7 @@ fn any_size_will_do() {
             all.reveal_selected(view(columns, rows));
         }
     }
-    // An area that lies partly outside of the buffer is cut.
+    // An area partly outside the buffer is clipped.
     let mut buffer = Buffer::empty(Rect::new(0, 0, 10, 3));
     let area = Rect::new(5, 1, 20, 20);
     all.view(
@@ -354,7 +354,7 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Whatever happens in whatever order: the loss of the cache changes no pixel.
+    /// Whatever happens in any order, dropping the cache does not change the screen.
     #[test]
     fn the_cache_changes_no_pixel(steps in proptest::collection::vec(step(), 1..40)) {
         let mut all = Transcript::new();
@@ -376,7 +376,7 @@ proptest! {
         }
     }
 
-    /// While the reader holds a place, events that add below it move nothing.
+    /// While a row is anchored, new content below does not move the view.
     #[test]
     fn what_is_held_stays(
         before in proptest::collection::vec(event(), 10..30),

@@ -1,4 +1,4 @@
-//! Calls of the same tool that follow one another, in one line.
+//! Tests of call groups and of folded messages and answers.
 
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::*;
 use crate::ui::state::pane::Way;
 use crate::ui::writing::line_input::LineInput;
 
-/// A call that is done: what it works on, and what came of it.
+/// Events of a finished call.
 fn called(tool: &str, on: &str, outcome: Outcome, said: &str) -> Vec<EventKind> {
     let call = CallId(format!("{tool} {on}"));
     vec![
@@ -34,7 +34,7 @@ fn begun(tool: &str, on: &str) -> EventKind {
     }
 }
 
-/// So many files are read.
+/// Events of `count` file reads.
 fn reads(count: usize) -> Vec<EventKind> {
     let read = |n: usize| {
         called(
@@ -64,7 +64,7 @@ fn three_calls_fold_and_two_do_not() {
     assert_eq!(lines(&all), ["✓ read_file × 3 · f1 … f3"]);
     take(&mut all, &[begun("read_file", "f4")]);
     assert_eq!(lines(&all), ["◐ read_file × 4 · f1 … f4 · 1 running"]);
-    // Another tool, a word and a word of crewdeck each begin anew.
+    // Another tool, an answer and a notice each end the group.
     take(&mut all, &called("glob", "*.rs", Outcome::Ok, "a"));
     take(&mut all, &reads(2));
     take(&mut all, &[said("I see."), notice(Level::Info, "so")]);
@@ -140,7 +140,7 @@ fn enter_shows_the_calls_each_of_which_opens_and_folds_them_again() {
     all.select_prev();
     all.toggle_selected();
     assert_eq!(lines(&all), ["✓ read_file × 3 · f1 … f3"]);
-    // What is hidden is not selected.
+    // Hidden calls cannot be selected.
     all.select_next();
     all.select_prev();
     assert_eq!(
@@ -205,7 +205,7 @@ fn many_folded_calls_cost_no_more_than_a_few_and_count_as_what_they_are() {
     all.toggle_selected();
     all.scroll(Scroll::Top, view(40, 5));
     take(&mut all, &reads(4_000));
-    // The line before the calls is no entry.
+    // The group header is not an entry.
     assert_eq!(all.unread_below(), 4_000);
     all.scroll(Scroll::Bottom, view(40, 5));
     all.scroll(Scroll::LineUp, view(40, 5));
@@ -233,7 +233,7 @@ fn the_reader_stays_where_he_is_when_the_calls_in_view_are_folded() {
         text.contains("word 36") && text.contains("✓ read_file × 3 · f1 … f1"),
         "{text}"
     );
-    // From there on everything can be reached, up and down.
+    // All other rows can be reached from there.
     for _ in 0..100 {
         all.scroll(Scroll::LineUp, view(40, 10));
     }
@@ -250,8 +250,8 @@ mod properties {
     use super::*;
 
     proptest! {
-        /// Whatever comes and is opened: drawn at once or step by step, a conversation looks the same; and a walk down from
-        /// the top passes every row that a tall view shows.
+        /// Drawn once or step by step, a transcript looks the same. Scrolling down from the top visits every row that a
+        /// tall view shows.
         #[test]
         fn a_walk_passes_every_row(steps in proptest::collection::vec((0..8u8, 1..5usize), 1..14), rows in 3..9u16) {
             let mut all = Transcript::new();
@@ -325,7 +325,7 @@ fn words_inside_a_folded_message_are_found() {
     assert!(open.contains("the needle"), "{open}");
 }
 
-/// A question that was answered.
+/// Events of a question that was answered.
 fn asked(answer: &str) -> Vec<EventKind> {
     let question = "Which database shall the service use, given that it has one writer?";
     let call = CallId("ask".into());

@@ -1,4 +1,4 @@
-//! What cells look like.
+//! Tests of how cells are drawn.
 
 use pretty_assertions::assert_eq;
 
@@ -207,7 +207,7 @@ fn words_of_the_same_length_are_not_taken_for_each_other() {
     }
 }
 
-/// Steps of one story: (what happens, what the screen shows then).
+/// Each step: event, and the expected screen after it.
 #[test]
 fn an_answer_event_by_event() {
     let mut one = Transcript::new();

@@ -1,4 +1,4 @@
-//! Reading is calm: what is looked at stays where it is.
+//! Tests of scrolling: what is being read stays in place.
 
 use pretty_assertions::assert_eq;
 
@@ -106,7 +106,7 @@ fn new_cells_are_counted_until_they_are_seen() {
         take(&mut all, &[injected(&format!("new {n}"))]);
     }
     assert_eq!(all.unread_below(), 6);
-    // The row above the newest one that was there is the first in view: nothing new yet.
+    // The first visible row is the one above the previously newest row, so nothing new is visible.
     all.scroll(Scroll::PageDown, view(20, 10));
     assert_eq!(all.unread_below(), 6);
     all.scroll(Scroll::LineDown, view(20, 10));
@@ -136,7 +136,7 @@ fn another_width_keeps_the_words_in_view() {
         );
     }
     assert_eq!(first_row(&all, 40, 10), at_40);
-    // Scrolling goes on from there at the new width.
+    // Scrolling continues from there at the new width.
     all.scroll(Scroll::LineDown, view(20, 10));
     all.scroll(Scroll::LineUp, view(20, 10));
     assert!(first_row(&all, 20, 10).split(' ').any(|w| w == first));
@@ -173,7 +173,7 @@ fn the_selected_cell_comes_into_view() {
         assert!(screen(&all, 30, 4).contains(&format!("bash {n} ")), "{n}");
     }
     assert!(all.is_following());
-    // Opened, its head is the first row; folded, all is as before.
+    // Open, its first row is at the top; folded, the view is as before.
     all.toggle_selected();
     all.reveal_selected(small);
     assert_eq!(first_row(&all, 30, 4), "✓ bash 9 · 20 lines");

@@ -1,4 +1,4 @@
-//! The search in a conversation, and the way from prompt to prompt.
+//! Tests of the search and of moving between prompts.
 
 use pretty_assertions::assert_eq;
 
@@ -27,7 +27,7 @@ fn story() -> Transcript {
 fn the_matches_are_counted_and_gone_through_round_and_round() {
     let mut all = story();
     search(&mut all, "parser", view(40, 4));
-    // on, input, output twice, thinking: every one of them, folded or not.
+    // Subject, input, output (twice) and thinking are all counted, folded or not.
     assert_eq!(all.found(), (7, 7));
     let mut seen = Vec::new();
     for _ in 0..8 {

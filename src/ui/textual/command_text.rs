@@ -102,7 +102,7 @@ fn escaped(out: &mut String, text: &str) {
             continue;
         }
         if blanks >= BLANKS_MIN {
-            out.push_str(&format!(" … {blanks} blanks … "));
+            out.push_str(&format!(" … {blanks} spaces … "));
         } else {
             out.extend(std::iter::repeat_n(' ', blanks));
         }
@@ -193,7 +193,7 @@ mod tests {
             ),
             (
                 format!("$ a{}rm -rf x", " ".repeat(2000)),
-                "$ a … 2000 blanks … rm -rf x\n".into(),
+                "$ a … 2000 spaces … rm -rf x\n".into(),
                 0,
             ),
             ("$ a\tb".into(), "$ a\\tb\n".into(), 0),

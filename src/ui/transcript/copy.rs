@@ -165,7 +165,7 @@ impl Transcript {
             parts.push(words.trim_end().to_string());
         }
         if left_out > 0 {
-            parts.push(format!("[… {left_out} older entries are left out …]"));
+            parts.push(format!("[… {left_out} older entries omitted …]"));
         }
         parts.reverse();
         parts.join("\n\n")

@@ -244,7 +244,7 @@ fn names_tasks(name: &str) -> bool {
 
 /// Formats a time as `2026-11-21 16:52:28`.
 fn time(at: f64, zone: &TimeZone) -> String {
-    #[allow(clippy::cast_possible_truncation)] // it stops at the largest number, which is no time
+    #[allow(clippy::cast_possible_truncation)] // saturates at a value that is not a valid time
     let seconds = at as i64;
     let Ok(at) = Timestamp::from_second(seconds) else {
         return at.to_string();

@@ -103,7 +103,7 @@ pub fn calls(calls: &Calls, mark: Mark, page: Page<'_>) -> Vec<Row> {
     let name = format!("{} × {}", calls.tool, calls.len);
     let result = calls.result();
     let on = match calls.fold {
-        Fold::Open => "one by one".to_string(),
+        Fold::Open => "expanded".to_string(),
         Fold::Folded if calls.is_same => calls.first.clone(),
         Fold::Folded => {
             // The first and the last subject share the room equally; one takes what the other does not need.

@@ -160,7 +160,7 @@ pub fn lay(kind: &Kind, above: Above, mark: Mark, page: Page<'_>, old: Option<La
         Above::Apart => head.push(Row::default()),
         Above::Dropped(count) => {
             let text = format!(
-                "… {count} older entries are not kept here; .transcripts/ holds the conversation"
+                "… {count} older entries dropped; the full conversation is in .transcripts/"
             );
             head.extend(plain(&text, page.theme.dim, page));
             head.push(Row::default());

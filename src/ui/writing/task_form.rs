@@ -42,10 +42,10 @@ impl Field {
     /// Returns the placeholder of an empty field.
     pub fn example(self) -> &'static str {
         match self {
-            Field::Subject => "one line: what is to be done",
-            Field::Description => "everything else, or nothing",
-            Field::Waits => "numbers, as 3 5",
-            Field::Tags => "what a teammate must be good at, as rust docs",
+            Field::Subject => "one line: what to do",
+            Field::Description => "details, optional",
+            Field::Waits => "numbers, e.g. 3 5",
+            Field::Tags => "tags the owner must have, e.g. rust docs",
         }
     }
 }

@@ -54,7 +54,7 @@ fn the_number_of_cells_is_bounded_and_the_view_says_so() {
     // The anchored row was dropped, so the oldest row is at the top.
     assert_eq!(
         screen(&all, 60, 4),
-        "… 50 older entries are not kept here; .transcripts/ holds\n  the conversation\n\n· 50\n"
+        "… 50 older entries dropped; the full conversation is in\n  .transcripts/\n\n· 50\n"
     );
 }
 

@@ -126,7 +126,7 @@ fn enter_shows_the_calls_each_of_which_opens_and_folds_them_again() {
     let mut all = transcript(&reads(3));
     all.toggle_selected();
     let open = [
-        "✓ read_file × 3 · one by one",
+        "✓ read_file × 3 · expanded",
         "✓ read_file f1 · text 1",
         "✓ read_file f2 · text 2",
         "✓ read_file f3 · text 3",
@@ -153,7 +153,7 @@ fn enter_shows_the_calls_each_of_which_opens_and_folds_them_again() {
     assert_eq!(
         lines(&all),
         [
-            "✓ read_file × 3 · one by one",
+            "✓ read_file × 3 · expanded",
             open[1],
             "✓ read_file f2 · text 2",
             "  path  f2",
@@ -173,7 +173,7 @@ fn a_call_that_is_read_is_not_folded_away() {
             all.scroll(Scroll::Bottom, view(40, 30));
         }
         take(&mut all, &reads(1));
-        assert_eq!(lines(&all)[0], "✓ read_file × 3 · one by one");
+        assert_eq!(lines(&all)[0], "✓ read_file × 3 · expanded");
     }
 }
 
@@ -185,7 +185,7 @@ fn a_match_in_a_hidden_call_shows_it_and_the_next_one_elsewhere_hides_it() {
     let view = view(40, 30);
     all.write_search(|line: &mut LineInput| line.insert("text 3"), view);
     assert_eq!(all.found(), (1, 1));
-    assert!(lines(&all)[0].ends_with("one by one"));
+    assert!(lines(&all)[0].ends_with("expanded"));
     all.write_search(|line: &mut LineInput| *line = LineInput::default(), view);
     assert_eq!(lines(&all)[0], "✓ read_file × 4 · f1 … f4");
     all.write_search(|line: &mut LineInput| line.insert("text"), view);

@@ -12,7 +12,7 @@ fn a_conversation() {
     let all = transcript(&[
         prompted("Fix the bug\nin add.py, and say in one sentence what it was"),
         thought(
-            "The person wants a fix.\nI look first.",
+            "The user wants a fix.\nI look first.",
             "I look at **add.py**.\n\n1. read\n2. fix",
         ),
         started(

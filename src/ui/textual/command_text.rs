@@ -136,7 +136,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn what_hides_something_is_shown_or_marked() {
+    fn hidden_content_is_escaped_or_marked() {
         let long = "x".repeat(3000);
         for (text, expected, folded) in [
             ("$ rm -rf x".to_string(), "$ rm -rf x\n".to_string(), 0),

@@ -104,7 +104,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn letters_fit_in_order_and_words_in_any() {
+    fn characters_match_in_order_and_words_in_any_order() {
         let cases: [(&str, &str, Option<&[usize]>); 12] = [
             ("", "next pane", Some(&[])),
             ("np", "next pane", Some(&[0, 5])),
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn starts_of_words_and_letters_in_a_row_win() {
+    fn word_starts_and_consecutive_matches_score_higher() {
         // In each row, the first text must score higher than the second.
         let cases = [
             ("mer", "merge the branch", "move to the right"),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_place_is_marked_and_not_the_first() {
+    fn best_match_is_marked_not_the_first() {
         assert_eq!(
             fit("jobs", "just old: jobs").unwrap().places,
             [10, 11, 12, 13]

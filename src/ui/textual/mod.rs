@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_are_counted_and_not_characters() {
+    fn widths_count_cells_not_characters() {
         assert_eq!(width("ab中文👍"), 8);
         assert_eq!(fit("中文字", 5), "中文…");
         assert_eq!(fit("中文字", 4), "中…");
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_broken_at_blanks_and_never_too_wide() {
+    fn lines_break_at_blanks_and_fit_the_width() {
         assert_eq!(wrap("the quick brown fox", 10), ["the quick", "brown fox"]);
         assert_eq!(
             wrap("  - one two three", 9),
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_age_reads_the_same_as_long_as_it_is_said_to_and_no_longer() {
+    fn age_text_is_valid_exactly_for_the_returned_time() {
         for millis in [
             0, 1, 999, 1000, 59_999, 60_000, 61_500, 3_599_999, 3_600_000, 9_999_999,
         ] {
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_day_is_the_zones() {
+    fn time_of_day_uses_the_time_zone() {
         let zone = TimeZone::fixed(jiff::tz::offset(2));
         assert_eq!(clock(Stamp(43_380.0), &zone), "14:03");
         for unknown in [0.0, f64::NAN, f64::INFINITY, -5.0, 1e300] {

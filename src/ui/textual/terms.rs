@@ -54,7 +54,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn what_each_word_is() {
+    fn terms_are_parsed() {
         let cases = [
             ("Word", Sign::Wanted, None, "word"),
             ("!word", Sign::Unwanted, None, "word"),

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_in_a_text_are_found_and_talk_about_them_is_not() {
+    fn finds_calls_but_not_text_about_calls() {
         let cases = [
             (r#"{"name": "bash", "arguments": {"command": "ls"}}"#, true),
             (

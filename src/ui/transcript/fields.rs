@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn inputs_are_a_name_and_a_value_a_line() {
+    fn input_is_one_field_per_line() {
         let cases = [
             (
                 json!({"command": "ls\npwd", "timeout_s": 5}),
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_a_sentence_and_says_no_second_time_what_was_asked() {
+    fn task_output_is_a_sentence_without_repeated_input() {
         let asked = of_input(
             &json!({"subject": "Write it", "description": "All of it."}),
             &TimeZone::UTC,
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn other_json_is_told_field_by_field_and_what_is_none_is_not() {
+    fn json_output_is_fields_and_other_text_is_not() {
         let cases = [
             (
                 r#"{"ok": true, "names": ["a", "b"]}"#,
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn long_and_many_fields_are_bounded_and_a_cut_says_so() {
+    fn fields_are_bounded_and_cuts_are_marked() {
         let many: Map<String, Value> = (0..500)
             .map(|n| (format!("n{n}"), "x".repeat(999).into()))
             .collect();

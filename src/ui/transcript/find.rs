@@ -133,7 +133,7 @@ mod tests {
     use crate::ui::textual::wrap::{Break, Margin, wrap};
 
     #[test]
-    fn words_are_found_whatever_their_case_and_line_breaks() {
+    fn matches_ignore_case_and_line_breaks() {
         type Places = &'static [(usize, usize)];
         let cases: [(&str, &str, Places); 10] = [
             ("a", "banAna", &[(1, 2), (3, 4), (5, 6)]),
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_match_that_is_wrapped_has_a_part_in_each_row() {
+    fn wrapped_match_has_one_part_per_row() {
         let margin = Margin::hanging(vec!["› ".into()], vec!["  ".into()]);
         let rows = wrap(
             &["one two 中 three".into()],

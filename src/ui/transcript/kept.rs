@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_portions_do_not_matter() {
+    fn result_does_not_depend_on_chunks() {
         for sign in ["x", "é", "中", "👍"] {
             let whole = sign.repeat(1024 * 1024 / sign.len());
             let expected = Kept::from(whole.as_str());
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn head_and_end_stay_and_the_cut_says_what_is_missing() {
+    fn long_text_keeps_both_ends_and_counts_cut_bytes() {
         let whole = "first".to_string() + &"x".repeat(5_000_000) + "last";
         let kept = Kept::from(whole.as_str());
         assert!(kept.text.len() <= 256 * 1024 + 64);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_text_is_whole() {
+    fn short_text_is_kept_whole() {
         let kept = Kept::from("short");
         assert_eq!((kept.as_str(), kept.epoch()), ("short", 0));
     }

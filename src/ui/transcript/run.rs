@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_short() {
+    fn result_summaries_are_short() {
         use Outcome::{Error, Ok};
         let diff = "--- a\n+++ b\n@@ -1 +1,3 @@\n-x\n+y\n+z\n+++w\n";
         let long = "a sentence that is too long for the folded line";
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn running_output_keeps_its_end() {
+    fn running_output_keeps_the_end() {
         let mut run = ToolRun::begun("bash", "", &Value::Null, &TimeZone::UTC);
         for _ in 0..1000 {
             run.hear(&"中文\n".repeat(1000));

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_words_count_with_and_without_keys() {
+    fn every_term_must_match_with_or_without_key() {
         let hay = "alice bob asks std::fs of note:9";
         let keyed = |key: &str| match key {
             "from" => Some("alice"),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn each_pane_has_its_own_and_others_have_none() {
+    fn each_filterable_pane_has_its_own_filter() {
         let mut filters = Filters::default();
         for pane in Pane::ALL {
             filters.begin(pane);

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn every_word_must_be_there() {
+    fn every_word_must_match() {
         let mut line = LineInput::default();
         assert!(line.matches("anything"));
         line.insert("Fix  parser");
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_bounded_and_harmless() {
+    fn inserted_text_is_bounded_and_escaped() {
         let mut line = LineInput::default();
         line.insert("a\u{1b}b\nc");
         assert_eq!(line.text(), "a␛b⏎c");

@@ -135,7 +135,7 @@ mod tests {
     use crate::ui::fixture::{busy, press};
 
     #[test]
-    fn a_field_of_one_line_has_as_many_rows_as_its_words_need() {
+    fn single_line_field_grows_with_its_text() {
         let words = "Measure how long the reader takes for each of the versions of the format. ";
         // Screen size, repetitions of the text, and the expected heights of the fields.
         for ((width, height), times, expected) in [

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_task_is_what_the_fields_say_or_is_refused_with_the_reason() {
+    fn new_task_is_built_from_fields_or_rejected() {
         let state = hands(160, 45, None);
         let made = |fields| filled(None, fields).wish(&state.board);
         let new = NewTask {
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_says_what_is_other_and_nothing_else() {
+    fn edit_contains_only_changed_fields() {
         let state = hands(160, 45, None);
         let made = |id, fields| filled(Some(id), fields).wish(&state.board);
         let form = TaskForm::of(state.board.get(TaskId(4)).unwrap());
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_change_while_the_form_is_open_is_not_undone() {
+    fn edit_keeps_concurrent_changes() {
         let mut board = (*hands(160, 45, None).board).clone();
         let mut form = TaskForm::of(board.get(TaskId(4)).unwrap());
         let now = Stamp(1.0);
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_follow_one_another_and_the_selected_task_goes_in_and_out() {
+    fn focus_cycles_and_blockers_toggle() {
         let mut form = TaskForm::new();
         let mut seen = Vec::new();
         for by in [1, 1, 1, 1, -1] {

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_go_to_the_oldest_of_their_task_and_drafts_come_back_newest_first() {
+    fn answers_match_oldest_form_and_drafts_return_newest_first() {
         let mut forms = TaskForms::default();
         for (id, name) in [(None, "a"), (Some(4), "b"), (None, "c")] {
             forms.sent(form(id, name));

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn words_texts_numbers_and_comments_are_told_apart() {
+    fn keywords_strings_numbers_and_comments_are_highlighted() {
         let cases = [
             (
                 "rust",
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn code_that_is_read_in_parts_looks_as_in_one() {
+    fn chunked_code_is_highlighted_like_whole_code() {
         let theme = Theme::default();
         let cases = [
             (
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_code_is_read_in_time() {
+    fn pathological_code_is_read_in_linear_time() {
         for code in ["\"", "'", "/*", "#", "\\", "`", "'a", "\"\\"] {
             let code = code.repeat(20_000);
             for language in LANGUAGES {

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_ended_is_closed() {
+    fn closed_markup_is_reported_closed() {
         for text in [
             "",
             "words, and more: of them!",
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_go_on_is_open() {
+    fn open_markup_is_reported_open() {
         for text in [
             "one ` tick",
             "*open",

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_say_where_the_content_begins() {
+    fn list_marker_gives_content_column() {
         let of = |line: &str| mark(line).map(|m| (m.sign, m.number, m.content));
         let cases = [
             ("- a", Some((b'-', None, 2))),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_begin_a_block_is_not_plain() {
+    fn lines_that_may_begin_a_block_are_not_plain() {
         for line in [
             "words",
             "**bold** words",
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn underlines_are_known() {
+    fn underlines_are_recognized() {
         for line in ["-", "===", "--- \n", "|---|:-:|", "--|--"] {
             assert!(is_underline(line), "{line}");
         }

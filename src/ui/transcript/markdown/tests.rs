@@ -49,7 +49,7 @@ fn buffer(text: &str, columns: u16) -> Buffer {
 }
 
 #[test]
-fn words_have_their_styles() {
+fn inline_markup_is_styled() {
     insta::assert_debug_snapshot!(buffer(
         "# One *two*\n\nplain **bold *both*** `code` ~~gone~~ [words](https://a.b/c) <https://x.y>\n\n> quoted **bold**\n\n```rs\nfn x() {}\n```",
         40
@@ -57,7 +57,7 @@ fn words_have_their_styles() {
 }
 
 #[test]
-fn blocks_are_set_apart_and_lists_are_not() {
+fn blank_rows_separate_blocks_but_not_list_items() {
     insta::assert_snapshot!(shown(
         "Intro\nsecond line\n\n## Heading\nText right below.\n- one that is long enough to be wrapped here\n- two\n  1. inner\n  2. more\n     - deepest item that wraps too\n- three\n\nAfter\n\n---\n\n10. ten\n11. eleven\n\n- [ ] open\n- [x] done\n-\n- last",
         28
@@ -65,7 +65,7 @@ fn blocks_are_set_apart_and_lists_are_not() {
 }
 
 #[test]
-fn paragraphs_code_and_quotes_inside_items() {
+fn list_items_contain_paragraphs_code_and_quotes() {
     insta::assert_snapshot!(shown(
         "1. First paragraph.\n\n   Second paragraph of it.\n\n2. Item with code:\n   ```sh\n   cargo test --workspace\n   ```\n3. > quoted\n   > more\n\n> - list in quote\n>\n> text in quote\n>> deeper",
         26
@@ -73,7 +73,7 @@ fn paragraphs_code_and_quotes_inside_items() {
 }
 
 #[test]
-fn code_is_verbatim_and_marked_where_it_goes_on() {
+fn code_is_verbatim_and_continuation_rows_are_marked() {
     insta::assert_snapshot!(shown(
         "```\n\tif x {\n\n\t\treturn   a_very_long_name;\n}\n```\n\n    indented code\n\n~~~text\n``` inside\n~~~",
         20
@@ -81,7 +81,7 @@ fn code_is_verbatim_and_marked_where_it_goes_on() {
 }
 
 #[test]
-fn tables_are_grids() {
+fn table_is_drawn_as_grid() {
     insta::assert_snapshot!(shown(
         "| file | lines | what **it** is |\n|:--|--:|:-:|\n| add.py | 2 | `x` |\n| 中文.py | 1024 | a 👍 |\n| short |",
         40
@@ -89,13 +89,13 @@ fn tables_are_grids() {
 }
 
 #[test]
-fn wide_tables_wrap_their_cells_and_then_become_lists() {
+fn wide_table_wraps_cells_then_becomes_list() {
     let table = "| name | what it does |\n|---|---|\n| alpha | reads the header of the file |\n| beta | writes |";
     insta::assert_snapshot!(format!("{}\n{}", shown(table, 24), shown(table, 10)));
 }
 
 #[test]
-fn what_could_hide_is_shown() {
+fn control_characters_and_link_targets_are_visible() {
     let cases = [
         ("<b>x</b> <!-- y -->", "<b>x</b> <!-- y -->\n"),
         ("<div>\nin\n</div>", "<div>\nin\n</div>\n"),
@@ -119,7 +119,7 @@ fn what_could_hide_is_shown() {
 }
 
 #[test]
-fn a_half_written_text_is_drawn_as_far_as_it_goes() {
+fn every_prefix_of_a_text_can_be_drawn() {
     let whole = "Some **bold** text\n\n```rs\nfn x() {}\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |";
     for (end, _) in whole.char_indices() {
         let rows = drawn(&whole[..end], 30);
@@ -129,7 +129,7 @@ fn a_half_written_text_is_drawn_as_far_as_it_goes() {
 }
 
 #[test]
-fn the_end_of_the_text_is_the_end_of_the_rows() {
+fn no_blank_rows_at_the_end() {
     for text in ["", "\n", "\n\n\n", "<!-- -->", "a\n\n\n", "```\n```", "-"] {
         let rows = drawn(text, 20);
         assert!(rows.len() <= 1, "{text:?} {rows:?}");
@@ -137,7 +137,7 @@ fn the_end_of_the_text_is_the_end_of_the_rows() {
 }
 
 #[test]
-fn ink_does_not_depend_on_the_width() {
+fn text_offsets_do_not_depend_on_width() {
     let text = "# Head\n\nText with **bold** words and 中文.\n\n- item\n  - inner item\n\n| name | what it does |\n|---|---|\n| a | long words in a cell |\n\n```\nsome code here\n```\n\nEnd.";
     let end = |columns| {
         let mut ink = 0;
@@ -153,7 +153,7 @@ fn ink_does_not_depend_on_the_width() {
 }
 
 #[test]
-fn deep_nesting_leaves_room_for_words() {
+fn deep_nesting_leaves_room_for_text() {
     for text in [
         ">".repeat(500) + " deep",
         (0..60)
@@ -203,7 +203,7 @@ fn looks(rows: &[Row]) -> Vec<Vec<Span<'static>>> {
 }
 
 #[test]
-fn long_code_is_cut_where_its_fence_begins_a_piece() {
+fn long_code_is_cut_if_its_fence_begins_a_piece() {
     let code = |lines: usize| "let x = 1;\n".repeat(lines);
     let lengths = |text: &str| -> Vec<usize> {
         cut(text)
@@ -235,7 +235,7 @@ fn long_code_is_cut_where_its_fence_begins_a_piece() {
 }
 
 #[test]
-fn a_comment_goes_on_from_piece_to_piece() {
+fn block_comment_continues_in_next_piece() {
     let text = format!("```rust\n/* {}*/ let y;\n```\n", "let x = 1;\n".repeat(150));
     assert_eq!(cut(&text).len(), 3);
     assert_eq!(looks(&drawn_in_pieces(&text, 40)), looks(&drawn(&text, 40)));
@@ -269,7 +269,7 @@ fn pieces_end_where_blocks_are_closed() {
 }
 
 #[test]
-fn pieces_do_not_depend_on_the_portions() {
+fn pieces_do_not_depend_on_chunks() {
     let text = "a\n\n- b\n\n```\nc\n\n中\n```\n\nd\n\n1) e\n\nf\n";
     let mut whole = Pieces::default();
     whole.read(text);
@@ -312,7 +312,7 @@ fn looks_of_words(rows: &[Row]) -> Vec<Vec<Span<'static>>> {
 proptest! {
     /// Rendering piece by piece and rendering at once give the same rows.
     #[test]
-    fn cutting_changes_nothing(text in document(), columns in 8usize..40) {
+    fn pieces_draw_the_same_rows_as_the_whole(text in document(), columns in 8usize..40) {
         let joined = drawn_in_pieces(&text, columns);
         prop_assert_eq!(texts(&joined), shown(&text, columns));
         prop_assert_eq!(looks(&joined), looks(&drawn(&text, columns)));

@@ -7,7 +7,7 @@ use super::*;
 use crate::protocol::event::TurnEnd;
 
 #[test]
-fn control_sequences_are_shown() {
+fn control_sequences_are_escaped() {
     let bad = "a\u{1b}[31mr\u{202e}x\u{9b}2J\u{7}\u{200b}";
     let all = transcript(&[
         prompted(bad),
@@ -41,7 +41,7 @@ fn control_sequences_are_shown() {
 }
 
 #[test]
-fn the_number_of_cells_is_bounded_and_the_view_says_so() {
+fn cell_count_is_bounded_and_drop_is_shown() {
     let mut all = Transcript::new();
     for n in 0..CELLS_MAX + 50 {
         take(&mut all, &[injected(&n.to_string())]);
@@ -59,7 +59,7 @@ fn the_number_of_cells_is_bounded_and_the_view_says_so() {
 }
 
 #[test]
-fn the_bytes_of_all_cells_are_bounded() {
+fn total_size_is_bounded() {
     let mut all = Transcript::new();
     let much = "x ".repeat(1024 * 1024);
     for n in 0..300 {
@@ -76,7 +76,7 @@ fn the_bytes_of_all_cells_are_bounded() {
 }
 
 #[test]
-fn only_what_is_in_view_is_laid_out() {
+fn only_visible_cells_are_laid_out() {
     let mut all = Transcript::new();
     for n in 0..CELLS_MAX {
         take(&mut all, &[said(&format!("answer **{n}**"))]);
@@ -103,7 +103,7 @@ fn work(all: &mut Transcript, cache: &mut TranscriptCache, events: &[EventKind])
 }
 
 #[test]
-fn the_work_of_a_frame_does_not_grow_with_the_conversation() {
+fn frame_work_is_independent_of_transcript_length() {
     for cells in [100, CELLS_MAX] {
         let mut all = Transcript::new();
         for n in 0..cells {
@@ -131,7 +131,7 @@ fn the_work_of_a_frame_does_not_grow_with_the_conversation() {
 }
 
 #[test]
-fn the_work_of_a_frame_does_not_grow_with_the_code_that_streams_in() {
+fn frame_work_is_independent_of_code_length() {
     let mut all = transcript(&[delta("This is it:\n\n```rust\n")]);
     let mut cache = TranscriptCache::default();
     for n in 0..1500 {
@@ -144,7 +144,7 @@ fn the_work_of_a_frame_does_not_grow_with_the_code_that_streams_in() {
 }
 
 #[test]
-fn the_work_of_a_frame_does_not_grow_with_the_list_or_the_paragraph_that_streams_in() {
+fn frame_work_is_independent_of_list_or_paragraph_length() {
     let lines: [fn(usize) -> String; 4] = [
         |n| format!("- item {n} with **bold** and `code`\n"),
         |n| format!("{}. item\n   - inner\n\n", n + 1),
@@ -164,7 +164,7 @@ fn the_work_of_a_frame_does_not_grow_with_the_list_or_the_paragraph_that_streams
 }
 
 #[test]
-fn the_work_of_a_frame_does_not_grow_with_the_table_that_streams_in() {
+fn frame_work_is_independent_of_table_length() {
     // The widest cells are in the first rows.
     let line = |n: usize| {
         format!(
@@ -194,7 +194,7 @@ fn the_work_of_a_frame_does_not_grow_with_the_table_that_streams_in() {
 }
 
 #[test]
-fn a_table_whose_columns_grow_is_drawn_anew_no_more_often_than_there_are_columns() {
+fn growing_table_is_redrawn_at_most_once_per_column() {
     let mut all = transcript(&[delta("| n | what |\n|--:|---|\n")]);
     let mut cache = TranscriptCache::default();
     let (rows, mut laid) = (600, 0);
@@ -215,7 +215,7 @@ fn a_table_whose_columns_grow_is_drawn_anew_no_more_often_than_there_are_columns
 }
 
 #[test]
-fn a_heading_made_of_a_long_paragraph_is_drawn_anew_as_a_whole() {
+fn paragraph_that_becomes_heading_is_redrawn() {
     let mut all = Transcript::new();
     let mut cache = TranscriptCache::default();
     for n in 0..40 {
@@ -233,7 +233,7 @@ fn a_heading_made_of_a_long_paragraph_is_drawn_anew_as_a_whole() {
 }
 
 #[test]
-fn five_megabytes_of_output_and_long_lines_are_drawn() {
+fn five_megabytes_and_long_lines_are_drawn() {
     let much = many(400_000, |n| format!("line {n}\n"));
     let long = "x".repeat(200 * 1024);
     let mut all = transcript(&[said(&long), prompted(&long), started("1", "bash", &long)]);
@@ -257,7 +257,7 @@ fn five_megabytes_of_output_and_long_lines_are_drawn() {
 }
 
 #[test]
-fn a_very_long_answer_is_bounded_and_says_so() {
+fn very_long_answer_is_cut_with_a_mark() {
     let mut streamed = Transcript::new();
     let part = "some words of an answer that does not end\n\n".repeat(50);
     for _ in 0..500 {
@@ -273,7 +273,7 @@ fn a_very_long_answer_is_bounded_and_says_so() {
 }
 
 #[test]
-fn any_size_will_do() {
+fn any_view_size_can_be_drawn() {
     let mut all = transcript(&[
         prompted("中文 👍"),
         thought(
@@ -356,7 +356,7 @@ proptest! {
 
     /// Whatever happens in any order, dropping the cache does not change the screen.
     #[test]
-    fn the_cache_changes_no_pixel(steps in proptest::collection::vec(step(), 1..40)) {
+    fn dropping_the_cache_does_not_change_the_screen(steps in proptest::collection::vec(step(), 1..40)) {
         let mut all = Transcript::new();
         let mut cache = TranscriptCache::default();
         for (n, step) in steps.iter().enumerate() {
@@ -378,7 +378,7 @@ proptest! {
 
     /// While a row is anchored, new content below does not move the view.
     #[test]
-    fn what_is_held_stays(
+    fn anchored_row_stays(
         before in proptest::collection::vec(event(), 10..30),
         after in proptest::collection::vec("[a-z *\n]{0,30}", 1..20),
     ) {

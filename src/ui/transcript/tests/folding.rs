@@ -54,7 +54,7 @@ fn lines(all: &Transcript) -> Vec<String> {
 }
 
 #[test]
-fn three_calls_fold_and_two_do_not() {
+fn three_calls_are_grouped_but_two_are_not() {
     let two = transcript(&reads(2));
     assert_eq!(
         lines(&two),
@@ -82,7 +82,7 @@ fn three_calls_fold_and_two_do_not() {
 }
 
 #[test]
-fn what_an_agent_runs_and_changes_stays_apart() {
+fn commands_and_edits_are_not_grouped() {
     for tool in ["bash", "edit_file", "write_file", "task", "background_run"] {
         let calls = (1..=4).flat_map(|n| called(tool, &n.to_string(), Outcome::Ok, ""));
         let all = transcript(&calls.collect::<Vec<_>>());
@@ -91,7 +91,7 @@ fn what_an_agent_runs_and_changes_stays_apart() {
 }
 
 #[test]
-fn a_failed_call_is_seen_in_the_folded_line() {
+fn group_header_shows_failures() {
     let mut calls = reads(3);
     calls.extend(called(
         "read_file",
@@ -122,7 +122,7 @@ fn a_failed_call_is_seen_in_the_folded_line() {
 }
 
 #[test]
-fn enter_shows_the_calls_each_of_which_opens_and_folds_them_again() {
+fn group_and_its_calls_open_and_fold() {
     let mut all = transcript(&reads(3));
     all.toggle_selected();
     let open = [
@@ -164,7 +164,7 @@ fn enter_shows_the_calls_each_of_which_opens_and_folds_them_again() {
 }
 
 #[test]
-fn a_call_that_is_read_is_not_folded_away() {
+fn open_or_selected_call_keeps_its_group_open() {
     for open in [true, false] {
         let mut all = transcript(&reads(2));
         all.select_prev();
@@ -178,7 +178,7 @@ fn a_call_that_is_read_is_not_folded_away() {
 }
 
 #[test]
-fn a_match_in_a_hidden_call_shows_it_and_the_next_one_elsewhere_hides_it() {
+fn search_opens_group_for_match_and_folds_it_after() {
     let mut all = transcript(&reads(4));
     take(&mut all, &[said("text beside")]);
     all.begin_search();
@@ -198,7 +198,7 @@ fn a_match_in_a_hidden_call_shows_it_and_the_next_one_elsewhere_hides_it() {
 }
 
 #[test]
-fn many_folded_calls_cost_no_more_than_a_few_and_count_as_what_they_are() {
+fn large_folded_group_is_cheap_and_counts_every_call() {
     let mut all = transcript(&[prompted("Read it all.")]);
     take(&mut all, &reads(30));
     all.scroll(Scroll::Top, view(40, 5));
@@ -217,7 +217,7 @@ fn many_folded_calls_cost_no_more_than_a_few_and_count_as_what_they_are() {
 }
 
 #[test]
-fn the_reader_stays_where_he_is_when_the_calls_in_view_are_folded() {
+fn grouping_visible_calls_keeps_scroll_position() {
     let mut all = Transcript::new();
     take(
         &mut all,
@@ -253,7 +253,7 @@ mod properties {
         /// Drawn once or step by step, a transcript looks the same. Scrolling down from the top visits every row that a
         /// tall view shows.
         #[test]
-        fn a_walk_passes_every_row(steps in proptest::collection::vec((0..8u8, 1..5usize), 1..14), rows in 3..9u16) {
+        fn scrolling_down_visits_every_row(steps in proptest::collection::vec((0..8u8, 1..5usize), 1..14), rows in 3..9u16) {
             let mut all = Transcript::new();
             for (what, count) in steps {
                 match what {
@@ -287,7 +287,7 @@ mod properties {
 }
 
 #[test]
-fn a_message_is_read_where_it_came_in() {
+fn message_unfolds_in_place() {
     let text = "I finished the parser.\n\nThe second paragraph of it says what is left: the needle, and more words than fit.";
     let mut all = transcript(&[
         delta("before"),
@@ -316,7 +316,7 @@ fn a_message_is_read_where_it_came_in() {
 }
 
 #[test]
-fn words_inside_a_folded_message_are_found() {
+fn search_finds_text_in_folded_message() {
     let mut all = transcript(&[message("message from alice", "one\ntwo\nthe needle")]);
     all.begin_search();
     all.write_search(|line: &mut LineInput| line.insert("needle"), view(40, 30));
@@ -350,7 +350,7 @@ fn asked(answer: &str) -> Vec<EventKind> {
 }
 
 #[test]
-fn the_users_answer_is_read_in_full_below_the_question() {
+fn users_answer_is_shown_in_full_below_question() {
     let answer = "SQLite is simpler: one file, no server, and the one writer is all that we need.";
     let mut all = transcript(&asked(&format!("The user answers: {answer}")));
     let rows = lines(&all);
@@ -373,7 +373,7 @@ fn the_users_answer_is_read_in_full_below_the_question() {
 }
 
 #[test]
-fn many_questions_keep_their_answers_in_view() {
+fn answered_questions_are_not_grouped() {
     let mut events = Vec::new();
     for _ in 0..4 {
         events.extend(asked("The person answers: yes"));

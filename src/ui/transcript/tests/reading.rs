@@ -47,7 +47,7 @@ fn scrolling_moves_by_rows() {
 }
 
 #[test]
-fn what_fits_can_not_be_scrolled() {
+fn short_transcript_does_not_scroll() {
     for step in [
         Scroll::LineUp,
         Scroll::PageUp,
@@ -64,7 +64,7 @@ fn what_fits_can_not_be_scrolled() {
 }
 
 #[test]
-fn what_is_read_does_not_move_while_more_comes_in() {
+fn anchored_view_does_not_move_when_content_arrives() {
     let mut all = numbered(30);
     take(&mut all, &[delta("An answer that ")]);
     all.scroll(Scroll::HalfUp, view(20, 10));
@@ -79,7 +79,7 @@ fn what_is_read_does_not_move_while_more_comes_in() {
 }
 
 #[test]
-fn an_answer_that_is_read_while_it_grows_stays() {
+fn streaming_answer_does_not_move_anchored_view() {
     let mut all = Transcript::new();
     let paragraph = |n: usize| delta(&format!("paragraph {n} of some words\n\n"));
     for n in 0..20 {
@@ -97,7 +97,7 @@ fn an_answer_that_is_read_while_it_grows_stays() {
 }
 
 #[test]
-fn new_cells_are_counted_until_they_are_seen() {
+fn unread_cells_are_counted_until_visible() {
     let mut all = numbered(30);
     assert_eq!(all.unread_below(), 0);
     all.scroll(Scroll::PageUp, view(20, 10));
@@ -119,7 +119,7 @@ fn new_cells_are_counted_until_they_are_seen() {
 }
 
 #[test]
-fn another_width_keeps_the_words_in_view() {
+fn resize_keeps_visible_text() {
     let words = many(400, |n| format!("word{n} "));
     let mut all = transcript(&[prompted("go"), said(&words), said("end")]);
     all.scroll(Scroll::Top, view(40, 10));
@@ -143,7 +143,7 @@ fn another_width_keeps_the_words_in_view() {
 }
 
 #[test]
-fn a_view_that_grows_is_filled() {
+fn taller_view_is_filled() {
     let mut all = numbered(30);
     all.scroll(Scroll::LineUp, view(20, 10));
     assert_eq!(first_row(&all, 20, 10), "· 19");
@@ -152,7 +152,7 @@ fn a_view_that_grows_is_filled() {
 }
 
 #[test]
-fn the_selected_cell_comes_into_view() {
+fn selected_cell_is_scrolled_into_view() {
     let mut all = Transcript::new();
     for n in 0..10 {
         let call = n.to_string();
@@ -184,7 +184,7 @@ fn the_selected_cell_comes_into_view() {
 }
 
 #[test]
-fn a_held_answer_may_be_taken_back() {
+fn anchored_answer_may_be_removed() {
     let mut all = numbered(3);
     let long = many(50, |n| format!("{n}\n\n"));
     take(&mut all, &[delta(&long)]);

@@ -20,7 +20,7 @@ fn rows(line: &str, width: usize) -> Vec<String> {
 }
 
 #[test]
-fn what_a_terminal_would_obey_is_shown_and_what_shapes_a_sign_stays() {
+fn typed_control_characters_are_escaped_but_joiners_kept() {
     let mut composer = Composer::default();
     for c in "a\u{9b}2\u{202e}می\u{200c}خb\u{200d}".chars() {
         let key = KeyEvent::new(KeyCode::Char(c), crossterm::event::KeyModifiers::NONE);
@@ -40,7 +40,7 @@ fn typed(keys: &str) -> Composer {
 }
 
 #[test]
-fn a_paste_is_cut_at_the_bound_and_says_so() {
+fn paste_is_cut_at_the_limit() {
     let mut composer = Composer::default();
     let pasted = composer.paste(&"é".repeat(600_000));
     assert_eq!(
@@ -56,7 +56,7 @@ fn a_paste_is_cut_at_the_bound_and_says_so() {
 }
 
 #[test]
-fn no_more_of_a_paste_is_kept_than_it_is_said_to_hold() {
+fn cut_paste_reports_expanded_length() {
     let mut composer = Composer::default();
     let tabs = "\t".repeat(100_000);
     let whole = harmless(&tabs).len();
@@ -69,14 +69,14 @@ fn no_more_of_a_paste_is_kept_than_it_is_said_to_hold() {
 }
 
 #[test]
-fn line_ends_of_all_kinds_and_control_characters() {
+fn paste_normalizes_line_ends_and_escapes_controls() {
     let mut composer = Composer::default();
     assert_eq!(composer.paste("a\rb\r\nc\n\u{1b}[2J\td"), Pasted::Whole);
     assert_eq!(composer.text(), "a\nb\nc\n␛[2J    d");
 }
 
 #[test]
-fn history_goes_back_and_forth_and_keeps_the_draft() {
+fn history_recall_keeps_the_draft() {
     let mut composer = Composer::default();
     for text in ["one", "two", "two", " "] {
         composer.set(text);
@@ -96,7 +96,7 @@ fn history_goes_back_and_forth_and_keeps_the_draft() {
 }
 
 #[test]
-fn the_history_is_bounded() {
+fn history_is_bounded() {
     let mut composer = Composer::default();
     for i in 0..HISTORY_MAX + 5 {
         composer.set(&i.to_string());
@@ -109,7 +109,7 @@ fn the_history_is_bounded() {
 }
 
 #[test]
-fn words_stay_whole_and_blanks_stay_where_they_were_typed() {
+fn words_stay_whole_and_blanks_stay_in_place() {
     let cases: [(&str, usize, &[&str]); 16] = [
         ("", 5, &[""]),
         ("one two", 8, &["one two"]),
@@ -137,7 +137,7 @@ fn words_stay_whole_and_blanks_stay_where_they_were_typed() {
 }
 
 #[test]
-fn the_cursor_is_in_the_window() {
+fn cursor_is_in_the_window() {
     let mut composer = Composer::default();
     composer.set("ab中d");
     let window = composer.window(room(5, 8));
@@ -156,7 +156,7 @@ fn the_cursor_is_in_the_window() {
 }
 
 #[test]
-fn up_and_down_keep_the_column_also_over_what_is_shorter() {
+fn vertical_movement_keeps_column_over_short_lines() {
     let mut composer = Composer::default();
     // Rows: "one two ", "three ", "", "x", "中中中中中", "four five".
     composer.set("one two three\n\nx\n中中中中中\nfour five");
@@ -183,7 +183,7 @@ fn up_and_down_keep_the_column_also_over_what_is_shorter() {
 }
 
 #[test]
-fn what_is_seen_as_one_sign_is_one_stop_and_goes_at_once() {
+fn grapheme_cluster_is_one_cursor_stop() {
     let family = "👩🏽‍❤️‍💋‍👨🏿";
     let mut composer = Composer::default();
     composer.set(&format!("a{family}e\u{301}"));
@@ -216,7 +216,7 @@ fn what_is_seen_as_one_sign_is_one_stop_and_goes_at_once() {
 }
 
 #[test]
-fn the_text_stays_where_it_is_while_the_cursor_moves_in_it() {
+fn view_scrolls_only_when_cursor_leaves_it() {
     let mut composer = Composer::default();
     let lines: Vec<String> = (0..20).map(|n| format!("line {n}")).collect();
     composer.set(&lines.join("\n"));
@@ -245,7 +245,7 @@ fn the_text_stays_where_it_is_while_the_cursor_moves_in_it() {
 }
 
 #[test]
-fn a_long_paste_is_laid_out_once_around_the_cursor() {
+fn long_paste_is_laid_out_only_around_the_cursor() {
     let text = "word ".repeat(2_000);
     let mut composer = Composer::default();
     composer.paste(&text.repeat(20));
@@ -256,7 +256,7 @@ fn a_long_paste_is_laid_out_once_around_the_cursor() {
 }
 
 #[test]
-fn what_a_jump_can_not_name_is_reached_too() {
+fn cursor_reaches_positions_beyond_16_bits() {
     let mut composer = Composer::default();
     composer.set(&"x".repeat(200_000));
     let at = composer.window(room(10, 3)).cursor;
@@ -285,7 +285,7 @@ fn anything() -> impl Strategy<Value = String> {
 proptest! {
     /// Every cursor position has its own cell, and every cell maps to a cursor position in its row.
     #[test]
-    fn every_place_of_the_cursor_is_one_cell_and_back(line in anything(), width in 2usize..40) {
+    fn cursor_positions_and_cells_map_one_to_one(line in anything(), width in 2usize..40) {
         let rows = Rows::new(&line, width);
         let mut stops = vec![0];
         for cluster in harmless_chars(&line).graphemes(true) {
@@ -308,7 +308,7 @@ proptest! {
 
     /// After any keys at any size, the cursor is visible and a click on it does not move it.
     #[test]
-    fn the_cursor_is_always_in_view_and_a_click_at_it_moves_nothing(
+    fn cursor_is_visible_and_click_on_it_keeps_it(
         text in "([a-c 中👍é]{0,30}\n?){0,9}",
         keys in proptest::collection::vec(
             proptest::sample::select(vec![
@@ -333,7 +333,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_that_is_typed_is_out_of_sight(line in anything(), width in 4usize..40) {
+    fn all_typed_text_is_visible(line in anything(), width in 4usize..40) {
         let rows = rows(&line, width);
         for row in &rows {
             prop_assert!(wrap::width(row) <= width, "{row:?}");
@@ -357,7 +357,7 @@ proptest! {
 }
 
 #[test]
-fn a_window_says_where_the_text_goes_on() {
+fn window_shows_where_text_continues() {
     for (text, height, up, expected) in [
         ("word", 1, 0, Beyond::Nowhere),
         ("a\nb\nc", 3, 0, Beyond::Nowhere),

@@ -82,7 +82,7 @@ proptest! {
 
     /// At every point of the stream, rendering piece by piece and rendering at once give the same rows.
     #[test]
-    fn long_blocks_are_cut_where_it_changes_nothing(
+    fn cut_long_blocks_draw_the_same_rows(
         text in long_blocks(),
         ends in proptest::collection::vec(any::<proptest::sample::Index>(), 8),
         columns in 8usize..40,
@@ -97,7 +97,7 @@ proptest! {
 }
 
 #[test]
-fn a_long_table_is_one_grid_or_one_list_however_many_pieces_it_has() {
+fn pieces_of_a_long_table_share_one_layout() {
     let rows: Vec<String> = (0..60)
         .map(|n| format!("| {n} | row **{n}** |\n"))
         .collect();
@@ -131,7 +131,7 @@ fn a_long_table_is_one_grid_or_one_list_however_many_pieces_it_has() {
 }
 
 #[test]
-fn what_is_no_table_for_sure_is_not_cut_as_one() {
+fn uncertain_tables_are_not_cut() {
     let rows = "| a | b |\n".repeat(40);
     for begin in [
         "words\n| a | b |\n|---|---|\n",

@@ -2,7 +2,7 @@
 
 use super::Transcript;
 use super::answer::Answer;
-use super::cell::Kind;
+use super::cell::CellKind;
 use super::entry::Entry;
 use super::run::{Progress, ToolRun};
 use crate::domain::ids::{CallId, Name};
@@ -23,10 +23,10 @@ impl Transcript {
         }
         match event {
             EventKind::Prompted { text, .. } => {
-                self.push(Kind::Prompt(head_and_tail(text, PROMPT_MAX)));
+                self.push(CellKind::Prompt(head_and_tail(text, PROMPT_MAX)));
             }
             EventKind::Injected { what, text, .. } => {
-                self.push(Kind::Injected(Box::new(Entry::new(what, text))));
+                self.push(CellKind::Injected(Box::new(Entry::new(what, text))));
             }
             EventKind::TurnStarted { .. } => self.close_answer(),
             EventKind::TextDelta { text, .. } => self.stream(|answer| answer.say(text)),
@@ -52,12 +52,12 @@ impl Transcript {
                 on,
                 input,
                 ..
-            } => self.begin_run(call, ToolRun::begun(tool, on, input, &self.zone())),
+            } => self.begin_run(call, ToolRun::started(tool, on, input, &self.zone())),
             EventKind::ToolOutput { call, chunk, .. } => {
                 if let Some((_, number)) = self.running.iter().find(|(id, _)| id == call) {
                     self.log.change(*number, |kind| {
-                        if let Kind::Tool(run) = kind {
-                            run.hear(chunk);
+                        if let CellKind::Tool(run) = kind {
+                            run.append_output(chunk);
                         }
                     });
                 }
@@ -79,17 +79,17 @@ impl Transcript {
             EventKind::TurnEnded { end, .. } => {
                 self.close_answer();
                 self.abandon_runs();
-                if let Some(kind) = Kind::ended(end) {
+                if let Some(kind) = CellKind::ended(end) {
                     self.push(kind);
                 }
             }
             EventKind::Notice { level, text, .. } => self.push_notice(*level, text),
             EventKind::Compacted { compaction, .. } => {
                 let entry = Entry::new(&sentence::compaction(compaction), "");
-                self.push(Kind::Injected(Box::new(entry)));
+                self.push(CellKind::Injected(Box::new(entry)));
             }
             EventKind::SubagentStarted { prompt, .. } => {
-                self.push(Kind::Prompt(head_and_tail(prompt, PROMPT_MAX)));
+                self.push(CellKind::Prompt(head_and_tail(prompt, PROMPT_MAX)));
             }
             EventKind::CrewReady(_)
             | EventKind::ModelsListed { .. }
@@ -115,7 +115,7 @@ impl Transcript {
         }
     }
 
-    pub(super) fn push(&mut self, kind: Kind) -> u64 {
+    pub(super) fn push(&mut self, kind: CellKind) -> u64 {
         self.log.push(kind)
     }
 
@@ -125,12 +125,12 @@ impl Transcript {
             Some(open) if self.log.index(open).is_some() => open,
             Some(_) | None => {
                 let origin = self.next_origin();
-                self.push(Kind::Answer(Box::new(Answer::begun(origin))))
+                self.push(CellKind::Answer(Box::new(Answer::begun(origin))))
             }
         };
         self.open = Some(number);
         self.log.change(number, |kind| {
-            if let Kind::Answer(answer) = kind {
+            if let CellKind::Answer(answer) = kind {
                 add(answer);
             }
         });
@@ -142,17 +142,17 @@ impl Transcript {
         match self.open.take().filter(|n| self.log.index(*n).is_some()) {
             Some(open) if answer.is_blank() => self.log.remove(open),
             Some(open) => self.log.change(open, |kind| {
-                if let Kind::Answer(partial) = kind {
+                if let CellKind::Answer(partial) = kind {
                     answer.fold = partial.fold;
                     if answer.text == partial.text {
                         answer.origin = partial.origin;
                     }
                 }
-                *kind = Kind::Answer(Box::new(answer));
+                *kind = CellKind::Answer(Box::new(answer));
             }),
             None if answer.is_blank() => {}
             None => {
-                self.push(Kind::Answer(Box::new(answer)));
+                self.push(CellKind::Answer(Box::new(answer)));
             }
         }
     }
@@ -165,7 +165,7 @@ impl Transcript {
     fn close_answer(&mut self) {
         if let Some(open) = self.open.take() {
             self.log.change(open, |kind| {
-                if let Kind::Answer(answer) = kind {
+                if let CellKind::Answer(answer) = kind {
                     answer.close();
                 }
             });
@@ -189,13 +189,13 @@ impl Transcript {
         let known = at.and_then(|at| self.running.remove(at));
         let number = known.map_or_else(
             || {
-                let run = ToolRun::begun(tool, "", &serde_json::Value::Null, &self.zone());
+                let run = ToolRun::started(tool, "", &serde_json::Value::Null, &self.zone());
                 self.log.push_call(run)
             },
             |(_, number)| number,
         );
         self.log.change(number, |kind| {
-            if let Kind::Tool(run) = kind {
+            if let CellKind::Tool(run) = kind {
                 end(run);
             }
         });
@@ -212,7 +212,7 @@ impl Transcript {
     fn abandon_runs(&mut self) {
         for (_, number) in &self.running {
             self.log.change(*number, |kind| {
-                if let Kind::Tool(run) = kind {
+                if let CellKind::Tool(run) = kind {
                     run.progress = Progress::Abandoned;
                 }
             });

@@ -7,11 +7,11 @@ use super::cell::Fold;
 use super::run::{Progress, ToolRun};
 
 /// Minimum number of calls for a header.
-pub const LEAST: usize = 3;
+pub const GROUP_MIN: usize = 3;
 
 /// The header of a call group.
 #[derive(Debug, Default, Clone)]
-pub struct Calls {
+pub struct CallGroup {
     pub tool: String,
     /// Number of calls.
     pub len: usize,
@@ -28,23 +28,23 @@ pub struct Calls {
     /// Whether all calls have the same subject.
     pub is_same: bool,
     /// Error of the first call that failed; empty if none failed or the error is unknown.
-    pub why: String,
+    pub first_error: String,
     /// Whether the calls are shown one by one.
     pub fold: Fold,
 }
 
-impl Calls {
+impl CallGroup {
     /// Creates an empty group.
-    pub fn of(tool: &str) -> Calls {
-        Calls {
+    pub fn of(tool: &str) -> CallGroup {
+        CallGroup {
             tool: tool.into(),
-            ..Calls::default()
+            ..CallGroup::default()
         }
     }
 
     /// Returns whether the header is shown.
     pub fn is_shown(&self) -> bool {
-        self.len >= LEAST
+        self.len >= GROUP_MIN
     }
 
     /// Returns whether the header is shown instead of the calls.
@@ -53,7 +53,7 @@ impl Calls {
     }
 
     /// Adds a call.
-    pub fn join(&mut self, run: &ToolRun) {
+    pub fn add(&mut self, run: &ToolRun) {
         self.len += 1;
         self.count(run.progress, |n| n + 1);
         if self.len == 1 {
@@ -65,11 +65,11 @@ impl Calls {
     }
 
     /// Updates the counts after a call changed from `before`.
-    pub fn came(&mut self, before: Progress, run: &ToolRun) {
+    pub fn update(&mut self, before: Progress, run: &ToolRun) {
         self.count(before, |n| n.saturating_sub(1));
         self.count(run.progress, |n| n + 1);
-        if run.progress == Progress::Failed && self.why.is_empty() {
-            self.why = run.why();
+        if run.progress == Progress::Failed && self.first_error.is_empty() {
+            self.first_error = run.error_line();
         }
     }
 
@@ -111,6 +111,6 @@ impl Calls {
     }
 
     pub fn bytes(&self) -> usize {
-        self.tool.len() + self.first.len() + self.last.len() + self.why.len()
+        self.tool.len() + self.first.len() + self.last.len() + self.first_error.len()
     }
 }

@@ -1,7 +1,7 @@
 //! One cell of a transcript: a prompt, an answer, a tool call, a notice or another entry.
 
 use super::answer::Answer;
-use super::calls::Calls;
+use super::calls::CallGroup;
 use super::entry::Entry;
 use super::fields::Field;
 use super::find::Needle;
@@ -12,7 +12,7 @@ use crate::protocol::event::{Level, TurnEnd};
 
 #[derive(Debug)]
 pub struct Cell {
-    pub kind: Kind,
+    pub kind: CellKind,
     /// Changes with every modification and is unique within a transcript. Identifies a cached layout.
     pub version: u64,
     /// Number of search matches in it.
@@ -25,7 +25,7 @@ pub struct Cell {
 
 /// Content of a cell.
 #[derive(Debug)]
-pub enum Kind {
+pub enum CellKind {
     /// A prompt.
     Prompt(String),
     /// An answer of the model.
@@ -33,7 +33,7 @@ pub enum Kind {
     /// A tool call.
     Tool(Box<ToolRun>),
     /// The header of a group of calls of the same tool.
-    Calls(Box<Calls>),
+    CallGroup(Box<CallGroup>),
     /// Another entry of the conversation, such as a message from a teammate.
     Injected(Box<Entry>),
     /// A notice of crewdeck: severity, text and hint (may be empty).
@@ -61,7 +61,7 @@ impl Fold {
 
 /// Determines spacing: a blank row separates cells of different groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Group {
+pub enum SpacingGroup {
     /// Prompts.
     Person,
     /// Answers.
@@ -70,55 +70,64 @@ pub enum Group {
     Work,
 }
 
-impl Kind {
-    pub fn group(&self) -> Group {
+impl CellKind {
+    pub fn group(&self) -> SpacingGroup {
         match self {
-            Kind::Prompt(_) => Group::Person,
-            Kind::Answer(_) => Group::Model,
-            Kind::Tool(_) | Kind::Calls(_) | Kind::Injected(_) | Kind::Notice(..) => Group::Work,
+            CellKind::Prompt(_) => SpacingGroup::User,
+            CellKind::Answer(_) => SpacingGroup::Model,
+            CellKind::Tool(_)
+            | CellKind::CallGroup(_)
+            | CellKind::Injected(_)
+            | CellKind::Notice(..) => SpacingGroup::Activity,
         }
     }
 
     /// Returns whether the cell draws nothing.
     pub fn is_blank(&self) -> bool {
         match self {
-            Kind::Answer(answer) => answer.is_blank(),
-            Kind::Calls(calls) => !calls.is_shown(),
-            Kind::Prompt(_) | Kind::Tool(_) | Kind::Injected(_) | Kind::Notice(..) => false,
+            CellKind::Answer(answer) => answer.is_blank(),
+            CellKind::CallGroup(calls) => !calls.is_shown(),
+            CellKind::Prompt(_)
+            | CellKind::Tool(_)
+            | CellKind::Injected(_)
+            | CellKind::Notice(..) => false,
         }
     }
 
     /// Returns the fold state, if the cell can be folded.
     pub fn fold(&mut self) -> Option<&mut Fold> {
         match self {
-            Kind::Tool(run) => Some(&mut run.fold),
-            Kind::Calls(calls) => calls.is_shown().then_some(&mut calls.fold),
-            Kind::Answer(answer) if !answer.thinking.is_blank() => Some(&mut answer.fold),
-            Kind::Injected(entry) if entry.is_foldable() => Some(&mut entry.fold),
-            Kind::Answer(_) | Kind::Prompt(_) | Kind::Injected(_) | Kind::Notice(..) => None,
+            CellKind::Tool(run) => Some(&mut run.fold),
+            CellKind::CallGroup(calls) => calls.is_shown().then_some(&mut calls.fold),
+            CellKind::Answer(answer) if !answer.thinking.is_blank() => Some(&mut answer.fold),
+            CellKind::Injected(entry) if entry.is_foldable() => Some(&mut entry.fold),
+            CellKind::Answer(_)
+            | CellKind::Prompt(_)
+            | CellKind::Injected(_)
+            | CellKind::Notice(..) => None,
         }
     }
 
     /// Returns whether the cell can be folded.
     pub fn is_foldable(&self) -> bool {
         match self {
-            Kind::Tool(_) => true,
-            Kind::Calls(calls) => calls.is_shown(),
-            Kind::Answer(answer) => !answer.thinking.is_blank(),
-            Kind::Injected(entry) => entry.is_foldable(),
-            Kind::Prompt(_) | Kind::Notice(..) => false,
+            CellKind::Tool(_) => true,
+            CellKind::CallGroup(calls) => calls.is_shown(),
+            CellKind::Answer(answer) => !answer.thinking.is_blank(),
+            CellKind::Injected(entry) => entry.is_foldable(),
+            CellKind::Prompt(_) | CellKind::Notice(..) => false,
         }
     }
 
     /// Returns the length of the texts in the cell, in bytes.
     pub fn bytes(&self) -> usize {
         match self {
-            Kind::Prompt(text) => text.len(),
-            Kind::Injected(entry) => entry.bytes(),
-            Kind::Answer(answer) => answer.text.as_str().len() + answer.thinking.as_str().len(),
-            Kind::Tool(run) => run.bytes(),
-            Kind::Calls(calls) => calls.bytes(),
-            Kind::Notice(_, text, hint) => text.len() + hint.len(),
+            CellKind::Prompt(text) => text.len(),
+            CellKind::Injected(entry) => entry.bytes(),
+            CellKind::Answer(answer) => answer.text.as_str().len() + answer.thinking.as_str().len(),
+            CellKind::Tool(run) => run.bytes(),
+            CellKind::CallGroup(calls) => calls.bytes(),
+            CellKind::Notice(_, text, hint) => text.len() + hint.len(),
         }
     }
 
@@ -127,12 +136,14 @@ impl Kind {
     pub fn count(&self, needle: &Needle) -> usize {
         let count = |text: &str| needle.count(text);
         match self {
-            Kind::Prompt(text) => count(text),
-            Kind::Injected(entry) => {
+            CellKind::Prompt(text) => count(text),
+            CellKind::Injected(entry) => {
                 count(&entry.what) + fold::shown(&entry.text).map(count).sum::<usize>()
             }
-            Kind::Answer(answer) => count(answer.thinking.as_str()) + count(answer.text.as_str()),
-            Kind::Tool(run) => {
+            CellKind::Answer(answer) => {
+                count(answer.thinking.as_str()) + count(answer.text.as_str())
+            }
+            CellKind::Tool(run) => {
                 let values =
                     |fields: &[Field]| fields.iter().map(|f| count(&f.value)).sum::<usize>();
                 let input = if run.diff.is_empty() {
@@ -140,67 +151,69 @@ impl Kind {
                 } else {
                     0
                 };
-                let short = count(&run.tool) + count(&run.on) + input + values(&run.told);
+                let short = count(&run.tool) + count(&run.on) + input + values(&run.output_fields);
                 let long =
                     [&run.diff, &run.output].map(|t| fold::shown(t).map(count).sum::<usize>());
                 short + long.iter().sum::<usize>()
             }
             // The matches are counted in the calls themselves.
-            Kind::Calls(_) => 0,
-            Kind::Notice(_, text, hint) => count(text) + count(hint),
+            CellKind::CallGroup(_) => 0,
+            CellKind::Notice(_, text, hint) => count(text) + count(hint),
         }
     }
 
     /// Returns the noun for the message `Copied …`.
     pub fn name(&self) -> &'static str {
         match self {
-            Kind::Prompt(_) => "the prompt",
-            Kind::Answer(_) => "the answer",
-            Kind::Tool(_) => "the tool call",
-            Kind::Calls(_) => "the tool calls",
-            Kind::Injected(entry) if entry.is_message() => "the message",
-            Kind::Injected(_) | Kind::Notice(..) => "the entry",
+            CellKind::Prompt(_) => "the prompt",
+            CellKind::Answer(_) => "the answer",
+            CellKind::Tool(_) => "the tool call",
+            CellKind::CallGroup(_) => "the tool calls",
+            CellKind::Injected(entry) if entry.is_message() => "the message",
+            CellKind::Injected(_) | CellKind::Notice(..) => "the entry",
         }
     }
 
     /// Returns the text to copy; empty for a group header.
     pub fn text(&self) -> String {
         match self {
-            Kind::Prompt(text) => text.clone(),
-            Kind::Injected(entry) => entry.whole(),
-            Kind::Answer(answer) => answer.text.as_str().to_string(),
-            Kind::Tool(run) => run.text(),
-            Kind::Calls(_) => String::new(),
-            Kind::Notice(_, text, hint) if hint.is_empty() => text.clone(),
-            Kind::Notice(_, text, hint) => format!("{text}\n{hint}"),
+            CellKind::Prompt(text) => text.clone(),
+            CellKind::Injected(entry) => entry.whole(),
+            CellKind::Answer(answer) => answer.text.as_str().to_string(),
+            CellKind::Tool(run) => run.text(),
+            CellKind::CallGroup(_) => String::new(),
+            CellKind::Notice(_, text, hint) if hint.is_empty() => text.clone(),
+            CellKind::Notice(_, text, hint) => format!("{text}\n{hint}"),
         }
     }
 
     /// Returns the progress if the cell is a tool call.
     pub fn progress(&self) -> Option<Progress> {
         match self {
-            Kind::Tool(run) => Some(run.progress),
-            Kind::Prompt(_)
-            | Kind::Answer(_)
-            | Kind::Calls(_)
-            | Kind::Injected(_)
-            | Kind::Notice(..) => None,
+            CellKind::Tool(run) => Some(run.progress),
+            CellKind::Prompt(_)
+            | CellKind::Answer(_)
+            | CellKind::CallGroup(_)
+            | CellKind::Injected(_)
+            | CellKind::Notice(..) => None,
         }
     }
 
     /// Returns the notice for the end of a turn; `None` if the turn ended normally.
-    pub fn ended(end: &TurnEnd) -> Option<Kind> {
+    pub fn ended(end: &TurnEnd) -> Option<CellKind> {
         match end {
             TurnEnd::Done => None,
-            TurnEnd::Interrupted => Some(Kind::Notice(
+            TurnEnd::Interrupted => Some(CellKind::Notice(
                 Level::Info,
                 "interrupted".into(),
                 String::new(),
             )),
-            TurnEnd::Failed { error, hint } => {
-                Some(Kind::Notice(Level::Error, one_line(error), one_line(hint)))
-            }
-            TurnEnd::Stopped { why } => Some(Kind::Notice(
+            TurnEnd::Failed { error, hint } => Some(CellKind::Notice(
+                Level::Error,
+                one_line(error),
+                one_line(hint),
+            )),
+            TurnEnd::Stopped { why } => Some(CellKind::Notice(
                 Level::Warn,
                 format!("stopped: {}", one_line(why)),
                 String::new(),

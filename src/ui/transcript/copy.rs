@@ -1,7 +1,7 @@
 //! The parts of a conversation that can be copied to the clipboard.
 
 use super::Transcript;
-use super::cell::Kind;
+use super::cell::CellKind;
 use super::markdown;
 use crate::domain::text::{harmless, one_line};
 
@@ -93,7 +93,7 @@ impl Transcript {
     /// Returns the text of a cell; for a group header, the texts of its calls.
     fn text_at(&self, number: u64) -> Option<String> {
         let kind = self.kind(number)?;
-        let Kind::Calls(calls) = kind else {
+        let CellKind::CallGroup(calls) = kind else {
             return Some(kind.text());
         };
         let all = number + 1..=number + calls.len as u64;
@@ -101,19 +101,19 @@ impl Transcript {
         Some(texts.join("\n\n"))
     }
 
-    fn kind(&self, number: u64) -> Option<&Kind> {
+    fn kind(&self, number: u64) -> Option<&CellKind> {
         self.log.index(number).map(|at| &self.log.cell(at).kind)
     }
 
     /// Iterates over the numbers of answers that contain text, newest first.
     fn answers(&self) -> impl Iterator<Item = u64> {
         let has_words = |at: &usize| match &self.log.cell(*at).kind {
-            Kind::Answer(answer) => !answer.text.is_blank(),
-            Kind::Prompt(_)
-            | Kind::Tool(_)
-            | Kind::Calls(_)
-            | Kind::Injected(_)
-            | Kind::Notice(..) => false,
+            CellKind::Answer(answer) => !answer.text.is_blank(),
+            CellKind::Prompt(_)
+            | CellKind::Tool(_)
+            | CellKind::CallGroup(_)
+            | CellKind::Injected(_)
+            | CellKind::Notice(..) => false,
         };
         let all = (0..self.log.len()).rev().filter(has_words);
         all.map(|at| self.log.number(at))
@@ -121,13 +121,13 @@ impl Transcript {
 
     fn blocks(&self, number: u64) -> Vec<(String, String)> {
         match self.kind(number) {
-            Some(Kind::Answer(answer)) => markdown::code_blocks(answer.text.as_str()),
+            Some(CellKind::Answer(answer)) => markdown::code_blocks(answer.text.as_str()),
             Some(
-                Kind::Prompt(_)
-                | Kind::Tool(_)
-                | Kind::Calls(_)
-                | Kind::Injected(_)
-                | Kind::Notice(..),
+                CellKind::Prompt(_)
+                | CellKind::Tool(_)
+                | CellKind::CallGroup(_)
+                | CellKind::Injected(_)
+                | CellKind::Notice(..),
             )
             | None => Vec::new(),
         }
@@ -141,20 +141,20 @@ impl Transcript {
         let mut left_out = 0;
         for at in (0..self.log.len()).rev() {
             let kind = &self.log.cell(at).kind;
-            if kind.is_blank() || matches!(kind, Kind::Calls(_)) {
+            if kind.is_blank() || matches!(kind, CellKind::CallGroup(_)) {
                 continue;
             }
             let sign = match kind {
-                Kind::Prompt(_) => "> ".to_string(),
+                CellKind::Prompt(_) => "> ".to_string(),
                 // Thinking is folded on the screen but copied in full.
-                Kind::Answer(answer) if !answer.thinking.is_blank() => {
+                CellKind::Answer(answer) if !answer.thinking.is_blank() => {
                     format!("∴ {}\n\n", harmless(answer.thinking.as_str().trim()))
                 }
-                Kind::Answer(_)
-                | Kind::Tool(_)
-                | Kind::Calls(_)
-                | Kind::Injected(_)
-                | Kind::Notice(..) => String::new(),
+                CellKind::Answer(_)
+                | CellKind::Tool(_)
+                | CellKind::CallGroup(_)
+                | CellKind::Injected(_)
+                | CellKind::Notice(..) => String::new(),
             };
             if kind.bytes() > room {
                 left_out = at + 1;

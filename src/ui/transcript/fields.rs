@@ -46,9 +46,9 @@ impl Field {
 
 /// The rendered output of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Told {
+pub struct OutputFields {
     /// Summary for the folded line; may be empty.
-    pub gist: String,
+    pub summary: String,
     pub fields: Vec<Field>,
 }
 
@@ -73,16 +73,21 @@ pub fn of_input(input: &Value, zone: &TimeZone, max: usize) -> Vec<Field> {
 
 /// Renders an output that is a JSON object or array, without the fields that `input` already shows. `None` for other
 /// outputs.
-pub fn of_output(output: &str, input: &[Field], zone: &TimeZone, max: usize) -> Option<Told> {
+pub fn of_output(
+    output: &str,
+    input: &[Field],
+    zone: &TimeZone,
+    max: usize,
+) -> Option<OutputFields> {
     let text = output.trim();
     if !text.starts_with(['{', '[']) {
         return None;
     }
     let value: Value = serde_json::from_str(text).ok()?;
-    let mut told = match serde_json::from_value::<Task>(value.clone()) {
+    let mut output = match serde_json::from_value::<Task>(value.clone()) {
         Ok(task) => of_task(&task, zone),
-        Err(_) => Told {
-            gist: String::new(),
+        Err(_) => OutputFields {
+            summary: String::new(),
             fields: match &value {
                 Value::Object(fields) => of_object(fields, zone),
                 Value::Array(items) if items.is_empty() => vec![Field::words("none")],
@@ -91,14 +96,15 @@ pub fn of_output(output: &str, input: &[Field], zone: &TimeZone, max: usize) -> 
             },
         },
     };
-    told.fields
+    output
+        .fields
         .retain(|field| field.name.is_empty() || !input.contains(field));
-    told.fields = bounded(told.fields, max);
-    Some(told)
+    output.fields = bounded(output.fields, max);
+    Some(output)
 }
 
 /// Renders a task as `#4 Write the manual: pending, waits for #1`, followed by its other fields.
-fn of_task(task: &Task, zone: &TimeZone) -> Told {
+fn of_task(task: &Task, zone: &TimeZone) -> OutputFields {
     let ids = |all: &[TaskId]| {
         let all: Vec<String> = all.iter().map(TaskId::to_string).collect();
         all.join(", ")
@@ -146,11 +152,11 @@ fn of_task(task: &Task, zone: &TimeZone) -> Told {
     }
     put("created", created);
     of_fields(task.extra.iter(), zone, 0, &mut fields);
-    let gist = match task.status {
+    let summary = match task.status {
         TaskStatus::Pending => format!("{} {status}", task.id),
         TaskStatus::InProgress | TaskStatus::Completed => format!("{} {status}{by}", task.id),
     };
-    Told { gist, fields }
+    OutputFields { summary, fields }
 }
 
 fn of_object(fields: &Map<String, Value>, zone: &TimeZone) -> Vec<Field> {
@@ -340,16 +346,16 @@ mod tests {
             "points": 3
         });
         let output = serde_json::to_string_pretty(&record).unwrap();
-        let told = of_output(&output, &asked, &TimeZone::UTC, MAX).unwrap();
-        assert_eq!(told.gist, "#4 pending, waits for #1, #3");
+        let output = of_output(&output, &asked, &TimeZone::UTC, MAX).unwrap();
+        assert_eq!(output.summary, "#4 pending, waits for #1, #3");
         assert_eq!(
-            text(&told.fields),
+            text(&output.fields),
             "#4 Write it: pending, waits for #1, #3\ntags: docs\ncreated: 2023-11-15 12:00:00\npoints: 3"
         );
         let done = json!({"id": 4, "subject": "Write it", "status": "completed", "owner": "bob", "attempts": 2, "blocks": [5]});
-        let told = of_output(&done.to_string(), &[], &TimeZone::UTC, MAX).unwrap();
+        let output = of_output(&done.to_string(), &[], &TimeZone::UTC, MAX).unwrap();
         assert_eq!(
-            (told.gist.as_str(), text(&told.fields).as_str()),
+            (output.summary.as_str(), text(&output.fields).as_str()),
             (
                 "#4 completed by bob",
                 "#4 Write it: completed by bob\nblocks: #5\nclaimed: 2 times"
@@ -371,10 +377,10 @@ mod tests {
             ("", None),
             ("12", None),
         ];
-        for (output, expected) in cases {
-            let told = of_output(output, &[], &TimeZone::UTC, MAX);
-            let told = told.map(|told| text(&told.fields));
-            assert_eq!(told.as_deref(), expected, "{output}");
+        for (json, expected) in cases {
+            let output = of_output(json, &[], &TimeZone::UTC, MAX);
+            let output = output.map(|output| text(&output.fields));
+            assert_eq!(output.as_deref(), expected, "{json}");
         }
     }
 

@@ -3,10 +3,10 @@
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use super::calls::Calls;
+use super::calls::CallGroup;
 use super::cell::Fold;
 use super::fields::Field;
-use super::forms::{Answer, form};
+use super::forms::{OutputKind, tool_display};
 use super::layout::{Mark, Page};
 use super::run::{Progress, ToolRun};
 use crate::domain::text::{harmless, one_line};
@@ -34,11 +34,11 @@ pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<R
     let mut out = vec![head(run, mark, page)];
     match (run.fold, run.progress) {
         (Fold::Open, _) => {
-            let fields = run.input.iter().chain(&run.told);
+            let fields = run.input.iter().chain(&run.output_fields);
             let names = fields.map(|f| width(&f.name)).max().unwrap_or(0);
             let names = names.min(NAME_MAX);
             if run.diff.is_empty() {
-                out.extend(told(&run.input, names, page.theme.code, page, ink));
+                out.extend(field_rows(&run.input, names, page.theme.code, page, ink));
             }
             let diff = diff::read(run.diff.trim_end());
             let look = diff::Look {
@@ -50,14 +50,20 @@ pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<R
             out.extend(some_lines(&diff, page, ink, |line, ink| {
                 diff::rows(line, look, ink)
             }));
-            out.extend(told(&run.told, names, page.theme.text, page, ink));
-            if form(&run.tool).answer == Answer::User {
+            out.extend(field_rows(
+                &run.output_fields,
+                names,
+                page.theme.text,
+                page,
+                ink,
+            ));
+            if tool_display(&run.tool).output == OutputKind::User {
                 out.extend(answer(&run.output, FIELD_ROWS, page, ink));
             } else {
                 out.extend(lines(&run.output, page, ink));
             }
         }
-        (Fold::Folded, Progress::Done) if form(&run.tool).answer == Answer::User => {
+        (Fold::Folded, Progress::Done) if tool_display(&run.tool).output == OutputKind::User => {
             out.extend(answer(&run.output, ANSWER_ROWS, page, ink));
         }
         (Fold::Folded, Progress::Running) => {
@@ -66,7 +72,7 @@ pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<R
             out.extend(last.iter().map(|l| one(current(l), page.theme.dim, page)));
         }
         (Fold::Folded, Progress::Failed) => {
-            let why = run.why();
+            let why = run.error_line();
             if !why.is_empty() {
                 out.push(one(&why, page.theme.error, page));
             }
@@ -99,7 +105,7 @@ fn answer(output: &str, rows: usize, page: Page<'_>, ink: &mut usize) -> Vec<Row
 }
 
 /// Draws the header of a call group, `✓ tool × 8 first … last`, and the first error.
-pub fn calls(calls: &Calls, mark: Mark, page: Page<'_>) -> Vec<Row> {
+pub fn call_group(calls: &CallGroup, mark: Mark, page: Page<'_>) -> Vec<Row> {
     let name = format!("{} × {}", calls.tool, calls.len);
     let result = calls.result();
     let on = match calls.fold {
@@ -127,15 +133,15 @@ pub fn calls(calls: &Calls, mark: Mark, page: Page<'_>) -> Vec<Row> {
         result,
     };
     let mut out = vec![line(&head, mark, page)];
-    if calls.fold == Fold::Folded && !calls.why.is_empty() {
-        out.push(one(&calls.why, page.theme.error, page));
+    if calls.fold == Fold::Folded && !calls.first_error.is_empty() {
+        out.push(one(&calls.first_error, page.theme.error, page));
     }
     out
 }
 
 /// Returns the subjects of the first and the last call. If they do not both fit into `room`, parenthesized parts are
 /// removed: `alice … carol`.
-fn both(calls: &Calls, room: usize) -> (&str, &str) {
+fn both(calls: &CallGroup, room: usize) -> (&str, &str) {
     let (first, last) = (calls.first.as_str(), calls.last.as_str());
     if width(first) + width(last) <= room {
         return (first, last);
@@ -257,7 +263,13 @@ fn block(text: &str, style: Style, page: Page<'_>, ink: &mut usize) -> Vec<Row> 
 }
 
 /// Draws names and values in two columns; long values wrap within theirs.
-fn told(fields: &[Field], wide: usize, style: Style, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
+fn field_rows(
+    fields: &[Field],
+    wide: usize,
+    style: Style,
+    page: Page<'_>,
+    ink: &mut usize,
+) -> Vec<Row> {
     let mut out = Vec::new();
     for Field { name, value } in fields {
         let is_named = !name.is_empty();

@@ -2,55 +2,55 @@
 
 /// How the calls of a tool are displayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Form {
-    pub answer: Answer,
+pub struct ToolDisplay {
+    /// What kind of output the tool returns.
+    pub output: OutputKind,
     /// Whether consecutive calls are grouped.
-    pub row: Place,
+    pub grouping: Grouping,
 }
 
 /// Kind of output of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum OutputKind {
     /// Text by crewdeck. JSON is rendered as fields.
-    Own,
+    Crewdeck,
     /// Text by crewdeck that repeats the input: the input is hidden.
-    Repeats,
+    RepeatsInput,
     /// Text of a program, a file or another agent. Shown unchanged.
-    Foreign,
+    External,
     /// The user's answer. Shown below the call even while the call is folded.
     User,
 }
 
 /// Whether consecutive calls of the same tool are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Grouping {
     /// They fold into one line.
-    Together,
+    Grouped,
     /// Each has its own line: what an agent runs, changes or delegates is worth a look.
-    Apart,
+    Separate,
 }
 
 /// Display rules by tool name. `tests/tools.rs` checks that the tools exist.
-pub const FORMS: &[(&str, Answer, Place)] = &[
-    ("bash", Answer::Foreign, Place::Apart),
-    ("background_run", Answer::Foreign, Place::Apart),
-    ("write_file", Answer::Foreign, Place::Apart),
-    ("edit_file", Answer::Foreign, Place::Apart),
-    ("task", Answer::Foreign, Place::Apart),
-    ("ask_user", Answer::User, Place::Apart),
-    ("read_file", Answer::Foreign, Place::Together),
-    ("glob", Answer::Foreign, Place::Together),
-    ("grep", Answer::Foreign, Place::Together),
-    ("check_background", Answer::Foreign, Place::Together),
-    ("load_skill", Answer::Foreign, Place::Together),
-    ("todo", Answer::Repeats, Place::Together),
+pub const FORMS: &[(&str, OutputKind, Grouping)] = &[
+    ("bash", OutputKind::External, Grouping::Separate),
+    ("background_run", OutputKind::External, Grouping::Separate),
+    ("write_file", OutputKind::External, Grouping::Separate),
+    ("edit_file", OutputKind::External, Grouping::Separate),
+    ("task", OutputKind::External, Grouping::Separate),
+    ("ask_user", OutputKind::User, Grouping::Separate),
+    ("read_file", OutputKind::External, Grouping::Grouped),
+    ("glob", OutputKind::External, Grouping::Grouped),
+    ("grep", OutputKind::External, Grouping::Grouped),
+    ("check_background", OutputKind::External, Grouping::Grouped),
+    ("load_skill", OutputKind::External, Grouping::Grouped),
+    ("todo", OutputKind::RepeatsInput, Grouping::Grouped),
 ];
 
 /// Returns how calls of a tool are displayed.
-pub fn form(tool: &str) -> Form {
+pub fn tool_display(tool: &str) -> ToolDisplay {
     let listed = FORMS.iter().find(|(name, ..)| *name == tool);
-    let (answer, row) = listed.map_or((Answer::Own, Place::Together), |(_, answer, row)| {
-        (*answer, *row)
-    });
-    Form { answer, row }
+    let default = (OutputKind::Crewdeck, Grouping::Grouped);
+    let (output, grouping) = listed.map_or(default, |(_, output, grouping)| (*output, *grouping));
+    ToolDisplay { output, grouping }
 }

@@ -1,7 +1,7 @@
 //! Mouse clicks in a transcript: a click opens or folds a tool call or a call group.
 
 use super::Transcript;
-use super::cell::Kind;
+use super::cell::CellKind;
 use super::follow::Viewport;
 
 impl Transcript {
@@ -25,7 +25,10 @@ impl Transcript {
             }
         });
         let Some(at) = found else { return };
-        if matches!(self.log.cell(at).kind, Kind::Tool(_) | Kind::Calls(_)) {
+        if matches!(
+            self.log.cell(at).kind,
+            CellKind::Tool(_) | CellKind::CallGroup(_)
+        ) {
             self.log.selected = Some(self.log.number(at));
             self.toggle_selected();
             self.reveal_selected(viewport);

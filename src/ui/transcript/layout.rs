@@ -4,7 +4,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::answer::{Answer, Stream};
-use super::cell::Kind;
+use super::cell::CellKind;
 use super::markdown::{Filled, Joint, Measured, Onward, Rules, Shared};
 use super::thoughts::thoughts;
 use super::{fold, markdown};
@@ -152,7 +152,7 @@ impl Laid {
 }
 
 /// Lays out a cell. Reuses parts of `old` that show the same text; `old` must have the same width and theme.
-pub fn lay(kind: &Kind, above: Above, mark: Mark, page: Page<'_>, old: Option<Laid>) -> Laid {
+pub fn lay(kind: &CellKind, above: Above, mark: Mark, page: Page<'_>, old: Option<Laid>) -> Laid {
     let mut head = Vec::new();
     match above {
         Above::Hidden => return Laid::default(),
@@ -171,18 +171,18 @@ pub fn lay(kind: &Kind, above: Above, mark: Mark, page: Page<'_>, old: Option<La
     }
     let mut ink = 0;
     match kind {
-        Kind::Prompt(text) => {
+        CellKind::Prompt(text) => {
             let user = page.theme.user;
             let margin = Margin::hanging(vec![Span::styled("› ", user)], vec!["  ".into()]);
             let words = [Span::styled(harmless(text.trim_end()), user)];
             let rows = wrap(&words, page.columns, &margin, Break::Words, &mut ink);
             head.extend(rows);
         }
-        Kind::Answer(answer) => return said(answer, head, mark, page, old),
-        Kind::Tool(run) => head.extend(fold::rows(run, mark, page, &mut ink)),
-        Kind::Calls(calls) => head.extend(fold::calls(calls, mark, page)),
-        Kind::Injected(entry) => head.extend(entry.rows(mark, page, &mut ink)),
-        Kind::Notice(level, text, hint) => {
+        CellKind::Answer(answer) => return said(answer, head, mark, page, old),
+        CellKind::Tool(run) => head.extend(fold::rows(run, mark, page, &mut ink)),
+        CellKind::CallGroup(calls) => head.extend(fold::call_group(calls, mark, page)),
+        CellKind::Injected(entry) => head.extend(entry.rows(mark, page, &mut ink)),
+        CellKind::Notice(level, text, hint) => {
             let (shape, style) = match level {
                 Level::Info => ("·", page.theme.dim),
                 Level::Warn => ("▲", page.theme.warn),

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::calls::{Calls, LEAST};
-use super::cell::{Cell, Fold, Kind};
+use super::calls::{CallGroup, GROUP_MIN};
+use super::cell::{Cell, CellKind, Fold};
 use super::find::Needle;
-use super::forms::{Place, form};
+use super::forms::{Grouping, tool_display};
 use super::layout::{Above, Mark};
 use super::run::ToolRun;
 use crate::ui::state::pane::Way;
@@ -38,13 +38,13 @@ pub struct Log {
 
 impl Log {
     /// Adds a cell and returns its number.
-    pub fn push(&mut self, kind: Kind) -> u64 {
+    pub fn push(&mut self, kind: CellKind) -> u64 {
         self.version += 1;
         let version = self.version;
         self.bytes += CELL + kind.bytes();
         let found = self.needle.as_ref().map_or(0, |n| kind.count(n));
         self.found += found;
-        let is_entry = !matches!(kind, Kind::Calls(_));
+        let is_entry = !matches!(kind, CellKind::CallGroup(_));
         self.cells.push_back(Cell {
             calls: None,
             entries: self.entries,
@@ -59,33 +59,33 @@ impl Log {
 
     /// Adds a call, to the group of preceding calls of the same tool where calls are grouped. Returns its number.
     pub fn push_call(&mut self, run: ToolRun) -> u64 {
-        if form(&run.tool).row == Place::Apart {
-            return self.push(Kind::Tool(Box::new(run)));
+        if tool_display(&run.tool).grouping == Grouping::Separate {
+            return self.push(CellKind::Tool(Box::new(run)));
         }
         let like = self.cells.back().filter(|last| match &last.kind {
-            Kind::Tool(other) => other.tool == run.tool,
-            Kind::Prompt(_)
-            | Kind::Answer(_)
-            | Kind::Calls(_)
-            | Kind::Injected(_)
-            | Kind::Notice(..) => false,
+            CellKind::Tool(other) => other.tool == run.tool,
+            CellKind::Prompt(_)
+            | CellKind::Answer(_)
+            | CellKind::CallGroup(_)
+            | CellKind::Injected(_)
+            | CellKind::Notice(..) => false,
         });
         let line = like.and_then(|last| last.calls);
         let line = match line.filter(|n| self.index(*n).is_some()) {
             Some(line) => line,
-            None => self.push(Kind::Calls(Box::new(Calls::of(&run.tool)))),
+            None => self.push(CellKind::CallGroup(Box::new(CallGroup::of(&run.tool)))),
         };
-        let is_read =
-            (line + 1..self.next()).any(|n| self.is_read(n)) && self.next() <= line + LEAST as u64;
+        let is_read = (line + 1..self.next()).any(|n| self.is_read(n))
+            && self.next() <= line + GROUP_MIN as u64;
         self.change(line, |kind| {
-            if let Kind::Calls(calls) = kind {
-                calls.join(&run);
+            if let CellKind::CallGroup(calls) = kind {
+                calls.add(&run);
                 if is_read {
                     calls.fold = Fold::Open;
                 }
             }
         });
-        let number = self.push(Kind::Tool(Box::new(run)));
+        let number = self.push(CellKind::Tool(Box::new(run)));
         if let Some(last) = self.cells.back_mut() {
             last.calls = Some(line);
         }
@@ -95,12 +95,12 @@ impl Log {
     /// Returns whether a call is selected or open. Such a call is not hidden by its group.
     fn is_read(&self, number: u64) -> bool {
         let is_open = |at: usize| match &self.cells[at].kind {
-            Kind::Tool(run) => run.fold == Fold::Open,
-            Kind::Prompt(_)
-            | Kind::Answer(_)
-            | Kind::Calls(_)
-            | Kind::Injected(_)
-            | Kind::Notice(..) => false,
+            CellKind::Tool(run) => run.fold == Fold::Open,
+            CellKind::Prompt(_)
+            | CellKind::Answer(_)
+            | CellKind::CallGroup(_)
+            | CellKind::Injected(_)
+            | CellKind::Notice(..) => false,
         };
         self.selected == Some(number) || self.index(number).is_some_and(is_open)
     }
@@ -109,12 +109,12 @@ impl Log {
     pub fn hidden_by(&self, at: usize) -> Option<usize> {
         let line = self.index(self.cells.get(at)?.calls?)?;
         match &self.cells[line].kind {
-            Kind::Calls(calls) => calls.hides().then_some(line),
-            Kind::Prompt(_)
-            | Kind::Answer(_)
-            | Kind::Tool(_)
-            | Kind::Injected(_)
-            | Kind::Notice(..) => None,
+            CellKind::CallGroup(calls) => calls.hides().then_some(line),
+            CellKind::Prompt(_)
+            | CellKind::Answer(_)
+            | CellKind::Tool(_)
+            | CellKind::Injected(_)
+            | CellKind::Notice(..) => None,
         }
     }
 
@@ -126,13 +126,13 @@ impl Log {
     /// Returns the index of the next visible cell in constant time, however many are hidden in between.
     pub fn next_shown(&self, at: usize) -> Option<usize> {
         let hidden = match &self.cells.get(at)?.kind {
-            Kind::Calls(calls) if calls.hides() => calls.len,
-            Kind::Prompt(_)
-            | Kind::Answer(_)
-            | Kind::Tool(_)
-            | Kind::Calls(_)
-            | Kind::Injected(_)
-            | Kind::Notice(..) => 0,
+            CellKind::CallGroup(calls) if calls.hides() => calls.len,
+            CellKind::Prompt(_)
+            | CellKind::Answer(_)
+            | CellKind::Tool(_)
+            | CellKind::CallGroup(_)
+            | CellKind::Injected(_)
+            | CellKind::Notice(..) => 0,
         };
         Some(at + 1 + hidden).filter(|next| *next < self.cells.len())
     }
@@ -176,7 +176,7 @@ impl Log {
     }
 
     /// Modifies a cell, if it still exists.
-    pub fn change(&mut self, number: u64, change: impl FnOnce(&mut Kind)) {
+    pub fn change(&mut self, number: u64, change: impl FnOnce(&mut CellKind)) {
         let Some(at) = self.index(number) else {
             return;
         };
@@ -185,13 +185,13 @@ impl Log {
         let cell = &self.cells[at];
         let line = cell.calls.and_then(|n| self.index(n));
         // The group header counts the states of its calls.
-        if let (Some(line), Some(before), Kind::Tool(run)) = (line, before, &cell.kind)
+        if let (Some(line), Some(before), CellKind::Tool(run)) = (line, before, &cell.kind)
             && before != run.progress
-            && let Kind::Calls(calls) = &self.cells[line].kind
+            && let CellKind::CallGroup(calls) = &self.cells[line].kind
         {
             let mut calls = (**calls).clone();
-            calls.came(before, run);
-            self.change_one(line, |kind| *kind = Kind::Calls(Box::new(calls)));
+            calls.update(before, run);
+            self.change_one(line, |kind| *kind = CellKind::CallGroup(Box::new(calls)));
         }
         // A hidden cell cannot be selected; its group header is selected instead.
         let selected = self.selected.and_then(|n| self.hidden_by(self.index(n)?));
@@ -201,7 +201,7 @@ impl Log {
         self.trim();
     }
 
-    fn change_one(&mut self, at: usize, change: impl FnOnce(&mut Kind)) {
+    fn change_one(&mut self, at: usize, change: impl FnOnce(&mut CellKind)) {
         self.version += 1;
         let cell = &mut self.cells[at];
         cell.version = self.version;
@@ -225,7 +225,7 @@ impl Log {
             }
             self.selected = self.selected.filter(|n| *n != number);
         } else {
-            self.change(number, |kind| *kind = Kind::Answer(Box::default()));
+            self.change(number, |kind| *kind = CellKind::Answer(Box::default()));
         }
     }
 
@@ -274,7 +274,7 @@ impl Log {
 
     /// Iterates over the numbers of the prompts.
     pub fn prompts(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
-        let is_prompt = |(_, cell): &(usize, &Cell)| matches!(cell.kind, Kind::Prompt(_));
+        let is_prompt = |(_, cell): &(usize, &Cell)| matches!(cell.kind, CellKind::Prompt(_));
         let cells = self.cells.iter().enumerate().filter(is_prompt);
         cells.map(|(at, _)| self.number(at))
     }
@@ -321,7 +321,9 @@ impl Log {
         let mut before = self.cells.range(..at).rev().filter(|c| !c.kind.is_blank());
         let group = self.cells[at].kind.group();
         match before.next() {
-            Some(other) if other.kind.group() == group && group == super::cell::Group::Work => {
+            Some(other)
+                if other.kind.group() == group && group == super::cell::SpacingGroup::Activity =>
+            {
                 Above::Close
             }
             Some(_) => Above::Apart,

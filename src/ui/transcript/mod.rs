@@ -48,7 +48,7 @@ use crate::domain::ids::{CallId, Name};
 use crate::protocol::event::Level;
 use crate::ui::layout::scrollbar::Scrolled;
 use crate::ui::theme::Theme;
-use cell::Kind;
+use cell::CellKind;
 use layouts::Layouts;
 use log::Log;
 
@@ -92,7 +92,7 @@ impl Transcript {
     /// Adds a notice of crewdeck, reduced to one line.
     pub fn push_notice(&mut self, level: Level, text: &str) {
         let text = crate::domain::text::one_line(text);
-        self.push(Kind::Notice(level, text, String::new()));
+        self.push(CellKind::Notice(level, text, String::new()));
     }
 
     /// Returns the estimated size in bytes.
@@ -201,7 +201,10 @@ impl Transcript {
             let is_tool = |n: &u64| {
                 let at = self.log.index(*n);
                 at.is_some_and(|at| {
-                    matches!(self.log.cell(at).kind, Kind::Tool(_) | Kind::Calls(_))
+                    matches!(
+                        self.log.cell(at).kind,
+                        CellKind::Tool(_) | CellKind::CallGroup(_)
+                    )
                 })
             };
             let last = self.log.foldable().rev().find(is_tool);
@@ -229,7 +232,7 @@ impl Transcript {
     pub fn sent_out(&mut self, call: &CallId, subagent: &Name) {
         if let Some((_, number)) = self.running.iter().find(|(id, _)| id == call) {
             self.log.change(*number, |kind| {
-                if let Kind::Tool(run) = kind {
+                if let CellKind::Tool(run) = kind {
                     run.subagent = Some(subagent.clone());
                 }
             });
@@ -239,12 +242,12 @@ impl Transcript {
     /// Returns the subagent that the selected call started; if none is selected, that of the last call.
     pub fn selected_subagent(&self) -> Option<&Name> {
         let subagent = |number: u64| match &self.log.cell(self.log.index(number)?).kind {
-            Kind::Tool(run) => run.subagent.as_ref(),
-            Kind::Prompt(_)
-            | Kind::Answer(_)
-            | Kind::Calls(_)
-            | Kind::Injected(_)
-            | Kind::Notice(..) => None,
+            CellKind::Tool(run) => run.subagent.as_ref(),
+            CellKind::Prompt(_)
+            | CellKind::Answer(_)
+            | CellKind::CallGroup(_)
+            | CellKind::Injected(_)
+            | CellKind::Notice(..) => None,
         };
         match self.log.selected {
             Some(number) => subagent(number),

@@ -4,8 +4,8 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::cell::Fold;
-use super::fields::{self, Field, Told};
-use super::forms::{Answer, form};
+use super::fields::{self, Field, OutputFields};
+use super::forms::{OutputKind, tool_display};
 use crate::domain::chat::Outcome;
 use crate::domain::ids::Name;
 use crate::domain::text::{head_and_tail, one_line};
@@ -47,12 +47,12 @@ pub struct ToolRun {
     /// The input as fields; may be empty.
     pub input: Vec<Field>,
     pub progress: Progress,
-    /// The end of the output while the call runs; afterward the bounded output, unless it is in `told`.
+    /// The end of the output while the call runs; afterward the bounded output, unless it is in `output_fields`.
     pub output: String,
     /// The output as fields, if it was JSON.
-    pub told: Vec<Field>,
-    /// Summary of `told`; may be empty.
-    pub gist: String,
+    pub output_fields: Vec<Field>,
+    /// Summary of `output_fields`; may be empty.
+    pub summary: String,
     /// The change as a unified diff; may be empty.
     pub diff: String,
     /// Duration in milliseconds.
@@ -64,15 +64,15 @@ pub struct ToolRun {
 
 impl ToolRun {
     /// Creates a running call.
-    pub fn begun(tool: &str, on: &str, input: &Value, zone: &TimeZone) -> ToolRun {
+    pub fn started(tool: &str, on: &str, input: &Value, zone: &TimeZone) -> ToolRun {
         ToolRun {
             tool: one_line(tool),
             on: one_line(on),
             input: fields::of_input(input, zone, INPUT_MAX),
             progress: Progress::Running,
             output: String::new(),
-            told: Vec::new(),
-            gist: String::new(),
+            output_fields: Vec::new(),
+            summary: String::new(),
             diff: String::new(),
             took_ms: 0,
             subagent: None,
@@ -81,7 +81,7 @@ impl ToolRun {
     }
 
     /// Appends output of the running call.
-    pub fn hear(&mut self, chunk: &str) {
+    pub fn append_output(&mut self, chunk: &str) {
         // A chunk can be longer than the limit.
         self.output.push_str(tail(chunk, LIVE_MAX));
         if self.output.len() > LIVE_MAX * 2 {
@@ -103,16 +103,18 @@ impl ToolRun {
             Outcome::Error => Progress::Failed,
         };
         self.output.clear();
-        let told = match form(&self.tool).answer {
-            Answer::Own => fields::of_output(output, &self.input, zone, OUTPUT_MAX),
-            Answer::Repeats if outcome == Outcome::Ok => {
+        let rendered = match tool_display(&self.tool).output {
+            OutputKind::Crewdeck => fields::of_output(output, &self.input, zone, OUTPUT_MAX),
+            OutputKind::RepeatsInput if outcome == Outcome::Ok => {
                 self.input.clear();
                 None
             }
-            Answer::Repeats | Answer::Foreign | Answer::User => None,
+            OutputKind::RepeatsInput | OutputKind::External | OutputKind::User => None,
         };
-        match told {
-            Some(Told { gist, fields }) => (self.gist, self.told) = (one_line(&gist), fields),
+        match rendered {
+            Some(OutputFields { summary, fields }) => {
+                (self.summary, self.output_fields) = (one_line(&summary), fields)
+            }
             None => self.output = head_and_tail(output, OUTPUT_MAX),
         }
         self.diff = head_and_tail(diff, OUTPUT_MAX);
@@ -123,15 +125,21 @@ impl ToolRun {
     pub fn bytes(&self) -> usize {
         let fields =
             |all: &[Field]| -> usize { all.iter().map(|f| f.name.len() + f.value.len()).sum() };
-        fields(&self.input) + fields(&self.told) + self.output.len() + self.diff.len()
+        fields(&self.input) + fields(&self.output_fields) + self.output.len() + self.diff.len()
     }
 
     /// Returns the text to copy.
     pub fn text(&self) -> String {
         let head = format!("{} {}", self.tool, self.on);
-        let fields = [&self.input, &self.told].map(|f| fields::text(f));
-        let [input, told] = &fields;
-        let parts = [head.trim_end(), input, &self.diff, told, &self.output];
+        let fields = [&self.input, &self.output_fields].map(|f| fields::text(f));
+        let [input, output_fields] = &fields;
+        let parts = [
+            head.trim_end(),
+            input,
+            &self.diff,
+            output_fields,
+            &self.output,
+        ];
         let parts: Vec<&str> = parts
             .iter()
             .map(|p| p.trim_end())
@@ -149,8 +157,8 @@ impl ToolRun {
             Progress::Abandoned => words.push("not finished".to_string()),
             Progress::Failed => words.extend(ended_by(&self.output)),
             Progress::Done if self.subagent.is_some() => {}
-            Progress::Done if form(&self.tool).answer == Answer::User => {}
-            Progress::Done if !self.gist.is_empty() => words.push(self.gist.clone()),
+            Progress::Done if tool_display(&self.tool).output == OutputKind::User => {}
+            Progress::Done if !self.summary.is_empty() => words.push(self.summary.clone()),
             Progress::Done if self.diff.is_empty() => words.extend(measure(&self.output)),
             Progress::Done => {
                 let (added, removed) = changes(&self.diff);
@@ -164,7 +172,7 @@ impl ToolRun {
     }
 
     /// Returns the error of a failed call, in one line.
-    pub fn why(&self) -> String {
+    pub fn error_line(&self) -> String {
         // A command reports its error at the end of the output, a tool at the beginning.
         let mut lines = self.output.lines().filter(|l| !l.trim().is_empty());
         let line = match ended_by(&self.output) {
@@ -233,7 +241,7 @@ mod tests {
     use super::*;
 
     fn done(outcome: Outcome, output: &str, diff: &str, took_ms: u64) -> ToolRun {
-        let mut run = ToolRun::begun("bash", "", &Value::Null, &TimeZone::UTC);
+        let mut run = ToolRun::started("bash", "", &Value::Null, &TimeZone::UTC);
         run.end(outcome, output, diff, took_ms, &TimeZone::UTC);
         run
     }
@@ -278,17 +286,20 @@ mod tests {
             (done(Error, "[exit code 1]", "", 0), "exit 1", ""),
         ];
         for (run, result, why) in cases {
-            assert_eq!((run.result().as_str(), run.why().as_str()), (result, why));
+            assert_eq!(
+                (run.result().as_str(), run.error_line().as_str()),
+                (result, why)
+            );
         }
     }
 
     #[test]
     fn running_output_keeps_the_end() {
-        let mut run = ToolRun::begun("bash", "", &Value::Null, &TimeZone::UTC);
+        let mut run = ToolRun::started("bash", "", &Value::Null, &TimeZone::UTC);
         for _ in 0..1000 {
-            run.hear(&"中文\n".repeat(1000));
+            run.append_output(&"中文\n".repeat(1000));
         }
-        run.hear(&("é".repeat(1_000_000) + "end"));
+        run.append_output(&("é".repeat(1_000_000) + "end"));
         assert!(run.output.len() <= LIVE_MAX * 2 && run.output.ends_with("end"));
     }
 }

@@ -1,6 +1,6 @@
 //! Search in a transcript: the pattern, the current match, and the cells that were opened to show it.
 //!
-//! Matches are counted in the original texts ([`super::cell::Kind::count`]), and again only for a cell that changes, so
+//! Matches are counted in the original texts ([`super::cell::CellKind::count`]), and again only for a cell that changes, so
 //! that searching a long transcript needs no layouts. The position of a match on the screen is computed from the rows
 //! of its cell alone.
 

@@ -9,7 +9,7 @@ use ratatui::text::Span;
 mod cutting;
 
 use super::super::answer::Answer;
-use super::super::cell::Kind;
+use super::super::cell::CellKind;
 use super::super::layout::{Above, Laid, Mark, Page, lay};
 use super::{Pieces, rows};
 use crate::ui::textual::wrap::{Row, visible};
@@ -181,7 +181,7 @@ fn laid(text: &str, columns: usize) -> Laid {
     answer.say(text);
     let theme = &Theme::default();
     let page = Page { columns, theme };
-    let kind = Kind::Answer(Box::new(answer));
+    let kind = CellKind::Answer(Box::new(answer));
     lay(&kind, Above::Nothing, Mark::Plain, page, None)
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::cell::Fold;
-use super::kept::Kept;
+use super::head_tail_text::HeadTailText;
 use super::markdown::{Piece, Pieces};
 
 /// Maximum number of positions at which a text is parsed as a possible tool call.
@@ -11,15 +11,15 @@ const LOOKS_MAX: usize = 16;
 
 #[derive(Debug, Default)]
 pub struct Answer {
-    pub text: Kept,
+    pub text: HeadTailText,
     /// The model's thinking before the answer.
-    pub thinking: Kept,
+    pub thinking: HeadTailText,
     /// How long the model was thinking, in milliseconds; 0 if unknown.
     pub thought_ms: u64,
     /// Whether the thinking is shown.
     pub fold: Fold,
     /// Whether the answer is still being streamed.
-    pub progress: Stream,
+    pub progress: StreamState,
     /// Identifies the text of this answer within the transcript, as part of the key of cached layouts. Answers with the
     /// same text may share it.
     pub origin: u64,
@@ -28,7 +28,7 @@ pub struct Answer {
 
 /// State of a streamed answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Stream {
+pub enum StreamState {
     /// More text may arrive.
     #[default]
     Open,
@@ -40,7 +40,7 @@ pub enum Stream {
 
 impl Answer {
     /// Creates an empty answer that will be streamed.
-    pub fn begun(origin: u64) -> Answer {
+    pub fn streaming(origin: u64) -> Answer {
         Answer {
             origin,
             ..Answer::default()
@@ -48,20 +48,20 @@ impl Answer {
     }
 
     /// Creates a complete answer. The caller sets its origin.
-    pub fn whole(text: &str, thinking: &str) -> Answer {
+    pub fn complete(text: &str, thinking: &str) -> Answer {
         let mut out = Answer::default();
-        out.think(thinking);
-        out.say(text);
+        out.push_thinking(thinking);
+        out.push_text(text);
         out.progress = if holds_call(text) {
-            Stream::ClosedWithCall
+            StreamState::ClosedWithCall
         } else {
-            Stream::Closed
+            StreamState::Closed
         };
         out
     }
 
     /// Appends text.
-    pub fn say(&mut self, more: &str) {
+    pub fn push_text(&mut self, more: &str) {
         let before = self.text.epoch();
         self.text.push(more);
         if self.text.epoch() != before {
@@ -71,14 +71,14 @@ impl Answer {
     }
 
     /// Appends thinking.
-    pub fn think(&mut self, more: &str) {
+    pub fn push_thinking(&mut self, more: &str) {
         self.thinking.push(more);
     }
 
     /// Marks the answer as ended.
     pub fn close(&mut self) {
-        if self.progress == Stream::Open {
-            self.progress = Stream::Closed;
+        if self.progress == StreamState::Open {
+            self.progress = StreamState::Closed;
         }
     }
 

@@ -29,8 +29,10 @@ impl Transcript {
                 self.push(CellKind::Injected(Box::new(Entry::new(what, text))));
             }
             EventKind::TurnStarted { .. } => self.close_answer(),
-            EventKind::TextDelta { text, .. } => self.stream(|answer| answer.say(text)),
-            EventKind::ThinkingDelta { text, .. } => self.stream(|answer| answer.think(text)),
+            EventKind::TextDelta { text, .. } => self.stream(|answer| answer.push_text(text)),
+            EventKind::ThinkingDelta { text, .. } => {
+                self.stream(|answer| answer.push_thinking(text));
+            }
             EventKind::StreamReset { .. } => {
                 if let Some(open) = self.open.take() {
                     self.log.remove(open);
@@ -42,7 +44,7 @@ impl Transcript {
                 thought_ms,
                 ..
             } => {
-                let mut answer = Answer::whole(text, thinking);
+                let mut answer = Answer::complete(text, thinking);
                 answer.thought_ms = *thought_ms;
                 self.say(answer);
             }
@@ -125,7 +127,7 @@ impl Transcript {
             Some(open) if self.log.index(open).is_some() => open,
             Some(_) | None => {
                 let origin = self.next_origin();
-                self.push(CellKind::Answer(Box::new(Answer::begun(origin))))
+                self.push(CellKind::Answer(Box::new(Answer::streaming(origin))))
             }
         };
         self.open = Some(number);

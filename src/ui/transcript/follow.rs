@@ -1,7 +1,7 @@
 //! Scroll position of a transcript: it follows the newest row, or stays at a row while new content arrives.
 
 use super::layout::Above;
-use super::layouts::Layouts;
+use super::layout_cache::LayoutCache;
 use super::log::Log;
 use crate::ui::layout::scrollbar::Scrolled;
 
@@ -57,12 +57,12 @@ pub enum Place {
     #[default]
     Following,
     /// Keeps a row at the top of the view.
-    Held(Anchor),
+    Anchored(AnchoredRow),
 }
 
 /// The row at the top of the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Anchor {
+pub struct AnchoredRow {
     /// Number of the cell.
     cell: u64,
     /// Index of the row within the cell, at width `columns`.
@@ -77,7 +77,7 @@ pub struct Anchor {
 
 /// Position of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Spot {
+pub struct RowPosition {
     /// Index of the cell.
     pub at: usize,
     /// Index of the row within the cell.
@@ -89,7 +89,7 @@ impl Place {
     pub fn unread(&self, log: &Log) -> usize {
         match self {
             Place::Following => 0,
-            Place::Held(anchor) => {
+            Place::Anchored(anchor) => {
                 let unread = log.entries_from(anchor.unseen);
                 usize::try_from(unread).unwrap_or(usize::MAX)
             }
@@ -97,9 +97,9 @@ impl Place {
     }
 
     /// Returns the position of the first visible row, if there is any. Lays out only visible cells.
-    pub fn top(&self, log: &Log, layouts: &mut Layouts, rows: usize) -> Option<Spot> {
-        let end = end_of(log, layouts, rows)?;
-        let Place::Held(anchor) = self else {
+    pub fn top(&self, log: &Log, layouts: &mut LayoutCache, rows: usize) -> Option<RowPosition> {
+        let end = bottom_position(log, layouts, rows)?;
+        let Place::Anchored(anchor) = self else {
             return Some(end);
         };
         if anchor.cell >= log.next() {
@@ -117,15 +117,15 @@ impl Place {
             laid.line_of(anchor.ink)
         };
         // If too little follows, the view is filled from above.
-        Some(Spot { at, line }.min(end))
+        Some(RowPosition { at, line }.min(end))
     }
 
-    pub fn scroll(&mut self, by: Scroll, log: &Log, layouts: &mut Layouts, rows: usize) {
+    pub fn scroll(&mut self, by: Scroll, log: &Log, layouts: &mut LayoutCache, rows: usize) {
         let page = rows.saturating_sub(1).max(1);
         let half = rows.div_ceil(2);
         match by {
             Scroll::Bottom => *self = Place::Following,
-            Scroll::Top => self.hold(Spot { at: 0, line: 0 }, log, layouts, rows),
+            Scroll::Top => self.anchor_at(RowPosition { at: 0, line: 0 }, log, layouts, rows),
             Scroll::LineUp => self.up(1, log, layouts, rows),
             Scroll::HalfUp => self.up(half, log, layouts, rows),
             Scroll::PageUp => self.up(page, log, layouts, rows),
@@ -136,47 +136,58 @@ impl Place {
     }
 
     /// Scrolls by as little as possible so that the cell is visible, or at least its first row.
-    pub fn reveal(&mut self, at: usize, log: &Log, layouts: &mut Layouts, rows: usize) {
+    pub fn reveal(&mut self, at: usize, log: &Log, layouts: &mut LayoutCache, rows: usize) {
         let Some(top) = self.top(log, layouts, rows) else {
             return;
         };
         let at = log.shown(at);
-        let first = Spot { at, line: 0 };
+        let first = RowPosition { at, line: 0 };
         let height = layouts.get(log, at).len();
-        let last = Spot {
+        let last = RowPosition {
             at,
             line: height.saturating_sub(1),
         };
         let lowest = if height >= rows {
             first
         } else {
-            back(last, rows - 1, log, layouts)
+            rows_above(last, rows - 1, log, layouts)
         };
         let goal = if first < top { first } else { top.max(lowest) };
-        self.hold(goal, log, layouts, rows);
+        self.anchor_at(goal, log, layouts, rows);
     }
 
     /// Scrolls a row into view with some context above it. Does nothing if the row is visible.
-    pub fn reveal_row(&mut self, row: Spot, log: &Log, layouts: &mut Layouts, rows: usize) {
+    pub fn reveal_row(
+        &mut self,
+        row: RowPosition,
+        log: &Log,
+        layouts: &mut LayoutCache,
+        rows: usize,
+    ) {
         let Some(top) = self.top(log, layouts, rows) else {
             return;
         };
-        let is_in_view = top <= row && back(row, rows - 1, log, layouts) <= top;
+        let is_in_view = top <= row && rows_above(row, rows - 1, log, layouts) <= top;
         if !is_in_view {
-            let goal = back(row, rows / 3, log, layouts);
-            self.hold(goal, log, layouts, rows);
+            let goal = rows_above(row, rows / 3, log, layouts);
+            self.anchor_at(goal, log, layouts, rows);
         }
     }
 
     /// Scrolls a cell to the top of the view, if enough follows below it.
-    pub fn hold_cell(&mut self, at: usize, log: &Log, layouts: &mut Layouts, rows: usize) {
+    pub fn anchor_cell(&mut self, at: usize, log: &Log, layouts: &mut LayoutCache, rows: usize) {
         // Skips the blank row above the cell.
         let line = usize::from(log.above(at) == Above::Apart);
-        self.hold(Spot { at, line }, log, layouts, rows);
+        self.anchor_at(RowPosition { at, line }, log, layouts, rows);
     }
 
     /// Returns the indices of the first and the last visible cell.
-    pub fn seen(&self, log: &Log, layouts: &mut Layouts, rows: usize) -> Option<(usize, usize)> {
+    pub fn visible_cells(
+        &self,
+        log: &Log,
+        layouts: &mut LayoutCache,
+        rows: usize,
+    ) -> Option<(usize, usize)> {
         let top = self.top(log, layouts, rows)?;
         let mut room = rows + top.line;
         let mut last = top.at;
@@ -195,7 +206,7 @@ impl Place {
 
     /// Returns the scrollbar state. It counts fractions of cells, because cells that were never visible have no known
     /// height.
-    pub fn scrolled(&self, log: &Log, layouts: &mut Layouts, rows: usize) -> Option<Scrolled> {
+    pub fn scrolled(&self, log: &Log, layouts: &mut LayoutCache, rows: usize) -> Option<Scrolled> {
         let top = self.top(log, layouts, rows)?;
         let part = |line: usize, height: usize| PARTS * line.min(height) / height.max(1);
         let first = top.at * PARTS + part(top.line, layouts.get(log, top.at).len());
@@ -217,25 +228,25 @@ impl Place {
     }
 
     /// Scrolls so that `parts` scrollbar units lie above the view, as [`Place::scrolled`] counts them.
-    pub fn jump(&mut self, parts: usize, log: &Log, layouts: &mut Layouts, rows: usize) {
+    pub fn jump(&mut self, parts: usize, log: &Log, layouts: &mut LayoutCache, rows: usize) {
         let at = parts / PARTS;
         if at >= log.len() {
             *self = Place::Following;
             return;
         }
         let line = layouts.get(log, at).len() * (parts % PARTS) / PARTS;
-        self.hold(Spot { at, line }, log, layouts, rows);
+        self.anchor_at(RowPosition { at, line }, log, layouts, rows);
     }
 
-    fn up(&mut self, by: usize, log: &Log, layouts: &mut Layouts, rows: usize) {
+    fn up(&mut self, by: usize, log: &Log, layouts: &mut LayoutCache, rows: usize) {
         if let Some(top) = self.top(log, layouts, rows) {
-            let spot = back(top, by, log, layouts);
-            self.hold(spot, log, layouts, rows);
+            let position = rows_above(top, by, log, layouts);
+            self.anchor_at(position, log, layouts, rows);
         }
     }
 
-    fn down(&mut self, mut by: usize, log: &Log, layouts: &mut Layouts, rows: usize) {
-        let Some(Spot { mut at, mut line }) = self.top(log, layouts, rows) else {
+    fn down(&mut self, mut by: usize, log: &Log, layouts: &mut LayoutCache, rows: usize) {
+        let Some(RowPosition { mut at, mut line }) = self.top(log, layouts, rows) else {
             return;
         };
         if *self == Place::Following {
@@ -257,29 +268,35 @@ impl Place {
                 break;
             }
         }
-        self.hold(Spot { at, line }, log, layouts, rows);
+        self.anchor_at(RowPosition { at, line }, log, layouts, rows);
     }
 
     /// Keeps a row at the top of the view, or follows if the newest row would be visible.
-    fn hold(&mut self, spot: Spot, log: &Log, layouts: &mut Layouts, rows: usize) {
-        let Some(end) = end_of(log, layouts, rows) else {
+    fn anchor_at(
+        &mut self,
+        position: RowPosition,
+        log: &Log,
+        layouts: &mut LayoutCache,
+        rows: usize,
+    ) {
+        let Some(end) = bottom_position(log, layouts, rows) else {
             *self = Place::Following;
             return;
         };
-        let mut spot = spot;
+        let mut position = position;
         // An empty cell cannot be an anchor.
-        while layouts.get(log, spot.at).len() == 0
-            && let Some(at) = log.next_shown(spot.at)
+        while layouts.get(log, position.at).len() == 0
+            && let Some(at) = log.next_shown(position.at)
         {
-            spot = Spot { at, line: 0 };
+            position = RowPosition { at, line: 0 };
         }
-        if spot >= end {
+        if position >= end {
             *self = Place::Following;
             return;
         }
-        let mut seen = log.number(spot.at);
-        let mut room = rows + spot.line;
-        let mut next = Some(spot.at);
+        let mut first_unseen = log.number(position.at);
+        let mut room = rows + position.line;
+        let mut next = Some(position.at);
         while let Some(at) = next {
             let height = layouts.get(log, at).len();
             if height > room {
@@ -287,48 +304,53 @@ impl Place {
             }
             room -= height;
             next = log.next_shown(at);
-            seen = next.map_or(log.next(), |next| log.number(next));
+            first_unseen = next.map_or(log.next(), |next| log.number(next));
         }
         let unseen = match self {
             Place::Following => log.next(),
-            Place::Held(anchor) => anchor.unseen.max(seen),
+            Place::Anchored(anchor) => anchor.unseen.max(first_unseen),
         };
-        *self = Place::Held(Anchor {
-            cell: log.number(spot.at),
-            line: spot.line,
+        *self = Place::Anchored(AnchoredRow {
+            cell: log.number(position.at),
+            line: position.line,
             columns: layouts.columns(),
-            ink: layouts.get(log, spot.at).ink_of(spot.line),
+            ink: layouts.get(log, position.at).ink_of(position.line),
             unseen,
         });
     }
 }
 
 /// Returns the first visible row when the newest row is at the bottom.
-fn end_of(log: &Log, layouts: &mut Layouts, rows: usize) -> Option<Spot> {
+fn bottom_position(log: &Log, layouts: &mut LayoutCache, rows: usize) -> Option<RowPosition> {
     let mut left = rows;
     let mut next = log.prev_shown(log.len());
     while let Some(at) = next {
         let height = layouts.get(log, at).len();
         if height >= left {
             let line = height - left;
-            return Some(Spot { at, line });
+            return Some(RowPosition { at, line });
         }
         left -= height;
         next = log.prev_shown(at);
     }
-    (log.len() > 0).then_some(Spot { at: 0, line: 0 })
+    (log.len() > 0).then_some(RowPosition { at: 0, line: 0 })
 }
 
 /// Returns the position `by` rows above `from`, or the first row.
-fn back(from: Spot, mut by: usize, log: &Log, layouts: &mut Layouts) -> Spot {
-    let Spot { mut at, mut line } = from;
+fn rows_above(
+    from: RowPosition,
+    mut by: usize,
+    log: &Log,
+    layouts: &mut LayoutCache,
+) -> RowPosition {
+    let RowPosition { mut at, mut line } = from;
     loop {
         if line >= by {
             line -= by;
-            return Spot { at, line };
+            return RowPosition { at, line };
         }
         let Some(above) = log.prev_shown(at) else {
-            return Spot { at: 0, line: 0 };
+            return RowPosition { at: 0, line: 0 };
         };
         by -= line;
         at = above;

@@ -3,9 +3,9 @@
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use super::answer::{Answer, Stream};
+use super::answer::{Answer, StreamState};
 use super::cell::CellKind;
-use super::markdown::{Filled, Joint, Measured, Onward, Rules, Shared};
+use super::markdown::{Continuation, Joint, RenderedPiece, Rules, Shared, TableMeasure};
 use super::thoughts::thoughts;
 use super::{fold, markdown};
 use crate::domain::text::harmless;
@@ -48,46 +48,46 @@ pub struct Page<'a> {
 
 /// The rows of a cell, in parts that can be replaced individually.
 #[derive(Debug, Default)]
-pub struct Laid {
-    parts: Vec<Part>,
+pub struct CellLayout {
+    parts: Vec<LayoutPart>,
     /// Number of rows that were laid out anew instead of being reused.
     fresh: usize,
 }
 
 #[derive(Debug, Default)]
-struct Part {
+struct LayoutPart {
     /// The piece of an answer that the part shows.
-    piece: Option<Piece>,
+    piece: Option<PieceKey>,
     rows: Vec<Row>,
     /// Number of visible characters in it.
     ink: usize,
     /// State for the part that follows.
-    onward: Onward,
+    continuation: Continuation,
     /// Column measurements of its first table.
-    measured: Option<Measured>,
+    measured: Option<TableMeasure>,
     /// The layout that it shares with the other pieces of its table.
     shared: Option<Shared>,
 }
 
 /// Identifies a piece of an answer; its text never changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Piece {
+struct PieceKey {
     origin: u64,
     epoch: u32,
     place: markdown::Piece,
 }
 
-impl Part {
-    fn rows(rows: Vec<Row>, ink: usize) -> Part {
-        Part {
+impl LayoutPart {
+    fn rows(rows: Vec<Row>, ink: usize) -> LayoutPart {
+        LayoutPart {
             rows,
             ink,
-            ..Part::default()
+            ..LayoutPart::default()
         }
     }
 }
 
-impl Laid {
+impl CellLayout {
     /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.parts.iter().map(|p| p.rows.len()).sum()
@@ -98,13 +98,13 @@ impl Laid {
         self.fresh
     }
 
-    fn anew(part: Part) -> Laid {
+    fn from_part(part: LayoutPart) -> CellLayout {
         let fresh = part.rows.len();
         let parts = vec![part];
-        Laid { parts, fresh }
+        CellLayout { parts, fresh }
     }
 
-    fn push_anew(&mut self, part: Part) {
+    fn push_part(&mut self, part: LayoutPart) {
         self.fresh += part.rows.len();
         self.parts.push(part);
     }
@@ -152,10 +152,16 @@ impl Laid {
 }
 
 /// Lays out a cell. Reuses parts of `old` that show the same text; `old` must have the same width and theme.
-pub fn lay(kind: &CellKind, above: Above, mark: Mark, page: Page<'_>, old: Option<Laid>) -> Laid {
+pub fn lay_out(
+    kind: &CellKind,
+    above: Above,
+    mark: Mark,
+    page: Page<'_>,
+    old: Option<CellLayout>,
+) -> CellLayout {
     let mut head = Vec::new();
     match above {
-        Above::Hidden => return Laid::default(),
+        Above::Hidden => return CellLayout::default(),
         Above::Nothing | Above::Close => {}
         Above::Apart => head.push(Row::default()),
         Above::Dropped(count) => {
@@ -167,7 +173,7 @@ pub fn lay(kind: &CellKind, above: Above, mark: Mark, page: Page<'_>, old: Optio
         }
     }
     if kind.is_blank() {
-        return Laid::default();
+        return CellLayout::default();
     }
     let mut ink = 0;
     match kind {
@@ -178,7 +184,7 @@ pub fn lay(kind: &CellKind, above: Above, mark: Mark, page: Page<'_>, old: Optio
             let rows = wrap(&words, page.columns, &margin, Break::Words, &mut ink);
             head.extend(rows);
         }
-        CellKind::Answer(answer) => return said(answer, head, mark, page, old),
+        CellKind::Answer(answer) => return answer_rows(answer, head, mark, page, old),
         CellKind::Tool(run) => head.extend(fold::rows(run, mark, page, &mut ink)),
         CellKind::CallGroup(calls) => head.extend(fold::call_group(calls, mark, page)),
         CellKind::Injected(entry) => head.extend(entry.rows(mark, page, &mut ink)),
@@ -194,7 +200,7 @@ pub fn lay(kind: &CellKind, above: Above, mark: Mark, page: Page<'_>, old: Optio
             }
         }
     }
-    Laid::anew(Part::rows(head, ink))
+    CellLayout::from_part(LayoutPart::rows(head, ink))
 }
 
 /// Wraps a short text in one style; continuation rows are indented.
@@ -204,27 +210,27 @@ pub(super) fn plain(text: &str, style: Style, page: Page<'_>) -> Vec<Row> {
     wrap(&words, page.columns, &margin, Break::Words, &mut 0)
 }
 
-fn said(
+fn answer_rows(
     answer: &Answer,
     mut head: Vec<Row>,
     mark: Mark,
     page: Page<'_>,
-    old: Option<Laid>,
-) -> Laid {
+    old: Option<CellLayout>,
+) -> CellLayout {
     let mut ink = 0;
     if !answer.thinking.is_blank() {
         head.extend(thoughts(answer, mark, page, &mut ink));
     }
-    let mut out = Laid::anew(Part::rows(head, ink));
+    let mut out = CellLayout::from_part(LayoutPart::rows(head, ink));
     let mut known = old.map_or_else(Vec::new, |old| old.parts);
-    let mut words_above = Words::None;
-    let mut onward = Onward::default();
+    let mut text_above = TextAbove::None;
+    let mut continuation = Continuation::default();
     let pieces: Vec<markdown::Piece> = answer.pieces().collect();
     let goes_on = |_: &markdown::Piece, next: &markdown::Piece| is_table(next);
     for run in pieces.chunk_by(goes_on) {
         // After the head, the parts correspond to the pieces, in order.
         let at = out.parts.len();
-        let wanted = |place: &markdown::Piece| Piece {
+        let wanted = |place: &markdown::Piece| PieceKey {
             origin: answer.origin,
             epoch: answer.text.epoch(),
             place: place.clone(),
@@ -233,31 +239,37 @@ fn said(
             let part = known.get_mut(at)?;
             (part.piece.as_ref() == Some(&wanted(place))).then(|| std::mem::take(part))
         };
-        let old: Vec<Option<Part>> = (at..).zip(run).map(same).collect();
+        let old: Vec<Option<LayoutPart>> = (at..).zip(run).map(same).collect();
         let common = old.iter().flatten().find_map(|part| part.shared.clone());
         let mut parts = Vec::new();
         for (place, old) in run.iter().zip(old) {
             let old = old.filter(|part| run.len() > 1 || part.shared.is_none());
             let part = old.unwrap_or_else(|| {
                 let common = common.clone().filter(|_| run.len() > 1);
-                let part = words(answer, wanted(place), (onward, common), words_above, page);
+                let part = lay_out_piece(
+                    answer,
+                    wanted(place),
+                    (continuation, common),
+                    text_above,
+                    page,
+                );
                 out.fresh += part.rows.len();
                 part
             });
             if !part.rows.is_empty() {
-                words_above = Words::Some;
+                text_above = TextAbove::Some;
             }
-            onward = part.onward;
+            continuation = part.continuation;
             parts.push(part);
         }
         if run.len() > 1 {
-            out.fresh += agree(&mut parts, answer, words_before(&out.parts), page);
+            out.fresh += align_table_pieces(&mut parts, answer, text_before(&out.parts), page);
         }
         out.parts.append(&mut parts);
     }
-    if answer.progress == Stream::ClosedWithCall {
+    if answer.progress == StreamState::ClosedWithCall {
         let rows = plain(&format!("▲ {CALL_AS_TEXT}"), page.theme.dim, page);
-        out.push_anew(Part::rows(rows, 0));
+        out.push_part(LayoutPart::rows(rows, 0));
     }
     out
 }
@@ -268,7 +280,12 @@ fn is_table(piece: &markdown::Piece) -> bool {
 
 /// Redraws the pieces of one table whose column widths or rules differ from what all pieces need now. Returns the
 /// number of rows that were laid out.
-fn agree(parts: &mut [Part], answer: &Answer, above: Words, page: Page<'_>) -> usize {
+fn align_table_pieces(
+    parts: &mut [LayoutPart],
+    answer: &Answer,
+    above: TextAbove,
+    page: Page<'_>,
+) -> usize {
     let mut wished: Vec<usize> = Vec::new();
     for own in parts.iter().filter_map(|part| part.measured.as_ref()) {
         wished.resize(wished.len().max(own.wished.len()), 1);
@@ -280,12 +297,12 @@ fn agree(parts: &mut [Part], answer: &Answer, above: Words, page: Page<'_>) -> u
     // First pass: column widths. Second pass: rules, once it is known whether rows wrap.
     for _ in 0..2 {
         let plain = Shared::of(&wished, page.columns, Rules::None);
-        let fits = |part: &&Part| {
+        let fits = |part: &&LayoutPart| {
             part.shared
                 .as_ref()
                 .is_some_and(|s| s.widths == plain.widths)
         };
-        let is_tall = |part: &Part| {
+        let is_tall = |part: &LayoutPart| {
             part.measured
                 .as_ref()
                 .is_some_and(|m| m.rules == Rules::Drawn)
@@ -296,50 +313,50 @@ fn agree(parts: &mut [Part], answer: &Answer, above: Words, page: Page<'_>) -> u
             Rules::None
         };
         let common = Shared { rules, ..plain };
-        let mut words_above = above;
+        let mut text_above = above;
         for part in parts.iter_mut() {
             if part.shared.as_ref() != Some(&common)
                 && let Some(piece) = part.piece.take()
             {
                 // Neither a list nor code continues into a table or between its pieces.
-                let before = (Onward::default(), Some(common.clone()));
-                *part = words(answer, piece, before, words_above, page);
+                let before = (Continuation::default(), Some(common.clone()));
+                *part = lay_out_piece(answer, piece, before, text_above, page);
                 fresh += part.rows.len();
             }
-            words_above = Words::Some;
+            text_above = TextAbove::Some;
         }
     }
     fresh
 }
 
-fn words_before(parts: &[Part]) -> Words {
+fn text_before(parts: &[LayoutPart]) -> TextAbove {
     // The first part is the head.
     if parts.iter().skip(1).any(|part| !part.rows.is_empty()) {
-        Words::Some
+        TextAbove::Some
     } else {
-        Words::None
+        TextAbove::None
     }
 }
 
 /// Whether an earlier piece of the same answer drew any rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Words {
+enum TextAbove {
     None,
     Some,
 }
 
-fn words(
+fn lay_out_piece(
     answer: &Answer,
-    piece: Piece,
-    (before, shared): (Onward, Option<Shared>),
-    above: Words,
+    piece: PieceKey,
+    (before, shared): (Continuation, Option<Shared>),
+    above: TextAbove,
     page: Page<'_>,
-) -> Part {
+) -> LayoutPart {
     let text = answer.text.as_str();
-    let Filled {
+    let RenderedPiece {
         mut rows,
         ink,
-        onward,
+        continuation,
         measured,
     } = markdown::piece(
         text,
@@ -349,14 +366,14 @@ fn words(
         page.theme,
     );
     // A continued block gets no blank row.
-    if above == Words::Some && !rows.is_empty() && piece.place.joint == Joint::Apart {
+    if above == TextAbove::Some && !rows.is_empty() && piece.place.joint == Joint::Apart {
         rows.insert(0, Row::default());
     }
-    Part {
+    LayoutPart {
         piece: Some(piece),
         rows,
         ink,
-        onward,
+        continuation,
         measured,
         shared,
     }

@@ -17,12 +17,12 @@ mod find;
 mod fold;
 mod follow;
 mod forms;
-mod hit;
-mod kept;
+mod head_tail_text;
 mod layout;
-mod layouts;
+mod layout_cache;
 mod log;
 pub(crate) mod markdown;
+mod mouse;
 mod run;
 mod search;
 #[cfg(test)]
@@ -49,7 +49,7 @@ use crate::protocol::event::Level;
 use crate::ui::layout::scrollbar::Scrolled;
 use crate::ui::theme::Theme;
 use cell::CellKind;
-use layouts::Layouts;
+use layout_cache::LayoutCache;
 use log::Log;
 
 /// The conversation of one agent.
@@ -66,9 +66,9 @@ pub struct Transcript {
     /// Time zone for displayed times; `None` means UTC.
     zone: Option<TimeZone>,
     search: Option<Box<Search>>,
-    /// Layouts reused between scroll steps; only filled while the newest row is not followed. A cache: it always equals
-    /// the result of [`layout::lay`].
-    scratch: Layouts,
+    /// LayoutCache reused between scroll steps; only filled while the newest row is not followed. A cache: it always equals
+    /// the result of [`layout::lay_out`].
+    scratch: LayoutCache,
 }
 
 impl Transcript {
@@ -138,14 +138,14 @@ impl Transcript {
 
     /// Like [`Transcript::scrolled`], for another scroll position.
     pub fn scrolled_at(&self, place: &Place, viewport: Viewport) -> Option<Scrolled> {
-        let mut layouts = Layouts::default();
+        let mut layouts = LayoutCache::default();
         layouts.begin(viewport.columns(), &Theme::default());
         place.scrolled(&self.log, &mut layouts, viewport.rows())
     }
 
     /// Returns the scroll position after applying `by` to another position than the current one.
     pub fn scroll_from(&self, mut place: Place, by: Scroll, viewport: Viewport) -> Place {
-        let mut layouts = Layouts::default();
+        let mut layouts = LayoutCache::default();
         layouts.begin(viewport.columns(), &Theme::default());
         place.scroll(by, &self.log, &mut layouts, viewport.rows());
         place
@@ -154,7 +154,7 @@ impl Transcript {
     /// Returns the scroll position with `above` scrollbar units above the view, as [`Transcript::scrolled_at`] counts
     /// them.
     pub fn place_at(&self, above: usize, viewport: Viewport) -> Place {
-        let mut layouts = Layouts::default();
+        let mut layouts = LayoutCache::default();
         layouts.begin(viewport.columns(), &Theme::default());
         let mut place = Place::Following;
         place.jump(above, &self.log, &mut layouts, viewport.rows());
@@ -258,7 +258,7 @@ impl Transcript {
     fn with_layouts(
         &mut self,
         viewport: Viewport,
-        act: impl FnOnce(&mut Place, &Log, &mut Layouts, usize),
+        act: impl FnOnce(&mut Place, &Log, &mut LayoutCache, usize),
     ) {
         // The theme changes only styles, never the number of rows.
         self.scratch.begin(viewport.columns(), &Theme::default());
@@ -269,7 +269,7 @@ impl Transcript {
             viewport.rows(),
         );
         if self.is_following() {
-            self.scratch = Layouts::default();
+            self.scratch = LayoutCache::default();
         }
     }
 }

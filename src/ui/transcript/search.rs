@@ -7,8 +7,8 @@
 use super::Transcript;
 use super::cell::Fold;
 use super::find::{self, Hit, Needle};
-use super::follow::{Place, Spot, Viewport};
-use super::layouts::Layouts;
+use super::follow::{Place, RowPosition, Viewport};
+use super::layout_cache::LayoutCache;
 use crate::ui::popup::Searching;
 use crate::ui::state::pane::Way;
 use crate::ui::theme::Theme;
@@ -83,7 +83,7 @@ impl Transcript {
         self.place = search.origin;
         self.log.selected = search.selected;
         let needle = Needle::new(search.words.text());
-        self.fold_again(None);
+        self.refold(None);
         self.log.search(needle);
         self.go_to_nearest(viewport);
     }
@@ -102,7 +102,7 @@ impl Transcript {
     pub fn end_search(&mut self) {
         let was_typing = self.search().map(Search::searching) == Some(Searching::Typing);
         if was_typing {
-            self.fold_again(None);
+            self.refold(None);
         }
         if let Some(search) = self.search.take().filter(|_| was_typing) {
             self.place = search.origin;
@@ -194,7 +194,7 @@ impl Transcript {
     /// Makes a match current and scrolls it into view. Opens the cell or the call group that hides it.
     fn go_to(&mut self, at: usize, nth: usize, viewport: Viewport) {
         let number = self.log.number(at);
-        self.fold_again(Some(number));
+        self.refold(Some(number));
         if let Some(line) = self.log.hidden_by(at).map(|line| self.log.number(line))
             && self.set_fold(line, Fold::Open)
             && let Some(search) = self.search.as_mut()
@@ -211,12 +211,12 @@ impl Transcript {
             hits = self.hits(at);
         }
         let line = hits.get(nth).or(hits.last()).map_or(0, line_of);
-        let spot = Spot { at, line };
+        let position = RowPosition { at, line };
         let rows = viewport.rows();
         self.place
-            .reveal_row(spot, &self.log, &mut self.scratch, rows);
+            .reveal_row(position, &self.log, &mut self.scratch, rows);
         if self.is_following() {
-            self.scratch = Layouts::default();
+            self.scratch = LayoutCache::default();
         }
         if let Some(search) = self.search.as_mut() {
             search.here = Some((number, nth));
@@ -230,7 +230,7 @@ impl Transcript {
     }
 
     /// Folds what was opened for an earlier match, except the cell `but` and its group.
-    fn fold_again(&mut self, but: Option<u64>) {
+    fn refold(&mut self, but: Option<u64>) {
         let opened = self.search.as_mut().and_then(|s| {
             let other = s.opened.filter(|n| Some(*n) != but);
             other.inspect(|_| s.opened = None)
@@ -264,18 +264,19 @@ impl Transcript {
     pub fn go_to_prompt(&mut self, way: Way, viewport: Viewport) -> bool {
         let rows = viewport.rows();
         self.scratch.begin(viewport.columns(), &Theme::default());
-        let Some((first, last)) = self.place.seen(&self.log, &mut self.scratch, rows) else {
+        let Some((first, last)) = self.place.visible_cells(&self.log, &mut self.scratch, rows)
+        else {
             return false;
         };
-        let seen = self.log.number(first)..=self.log.number(last);
-        let selected = self.log.selected.filter(|n| seen.contains(n));
+        let visible = self.log.number(first)..=self.log.number(last);
+        let selected = self.log.selected.filter(|n| visible.contains(n));
         let next = match way {
             Way::Forward => {
-                let from = selected.unwrap_or(*seen.start());
+                let from = selected.unwrap_or(*visible.start());
                 self.log.prompts().find(|n| *n > from)
             }
             Way::Back => {
-                let from = selected.unwrap_or(*seen.end() + 1);
+                let from = selected.unwrap_or(*visible.end() + 1);
                 self.log.prompts().rev().find(|n| *n < from)
             }
         };
@@ -285,7 +286,7 @@ impl Transcript {
         self.log.selected = Some(number);
         if let Some(at) = self.log.index(number) {
             let (log, layouts) = (&self.log, &mut self.scratch);
-            self.place.hold_cell(at, log, layouts, rows);
+            self.place.anchor_cell(at, log, layouts, rows);
         }
         true
     }

@@ -2,7 +2,7 @@
 
 use ratatui::text::Span;
 
-use super::answer::{Answer, Stream};
+use super::answer::{Answer, StreamState};
 use super::cell::Fold;
 use super::fold;
 use super::layout::{Mark, Page};
@@ -29,8 +29,8 @@ pub fn thoughts(answer: &Answer, mark: Mark, page: Page<'_>, ink: &mut usize) ->
             // While the model is thinking, the last line is shown, afterward the first.
             let mut lines = text.lines().filter(|l| !l.trim().is_empty());
             let (said, line) = match answer.progress {
-                Stream::Open => ("thinking", lines.next_back()),
-                Stream::Closed | Stream::ClosedWithCall => ("thought", lines.next()),
+                StreamState::Open => ("thinking", lines.next_back()),
+                StreamState::Closed | StreamState::ClosedWithCall => ("thought", lines.next()),
             };
             let said = match answer.thought_ms {
                 0..1000 => said.to_string(),

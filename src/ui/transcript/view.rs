@@ -7,7 +7,7 @@ use super::Transcript;
 use super::find::{self, Hit};
 use super::follow::Place;
 use super::layout::Mark;
-use super::layouts::Layouts;
+use super::layout_cache::LayoutCache;
 use crate::ui::layout::scrollbar::Scrolled;
 use crate::ui::textual::wrap::Row;
 use crate::ui::theme::Theme;
@@ -15,7 +15,7 @@ use crate::ui::theme::Theme;
 /// Cached layouts. Dropping the cache does not change what is drawn.
 #[derive(Debug, Default)]
 pub struct TranscriptCache {
-    layouts: Layouts,
+    layouts: LayoutCache,
 }
 
 impl TranscriptCache {

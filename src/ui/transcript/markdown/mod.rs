@@ -7,12 +7,12 @@ mod address;
 mod blocks;
 mod code;
 mod fences;
-mod filled;
-mod growing;
 mod inline;
 mod lines;
+mod open_block;
 mod page;
 mod pieces;
+mod rendered;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -21,9 +21,9 @@ use std::borrow::Cow;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd, TextMergeWithOffset};
 
-pub use filled::{Filled, Onward};
 pub use pieces::{Joint, Piece, Pieces};
-pub use table::{Measured, Rules, Shared};
+pub use rendered::{Continuation, RenderedPiece};
+pub use table::{Rules, Shared, TableMeasure};
 
 use crate::domain::text::harmless;
 use crate::ui::textual::wrap::Row;
@@ -44,10 +44,10 @@ pub fn rows(text: &str, columns: usize, theme: &Theme, ink: &mut usize) -> Vec<R
 pub fn piece(
     text: &str,
     piece: &Piece,
-    (before, shared): (Onward, Option<Shared>),
+    (before, shared): (Continuation, Option<Shared>),
     columns: usize,
     theme: &Theme,
-) -> Filled {
+) -> RenderedPiece {
     let page = Page::new(columns, theme, 0);
     let words = &text[piece.range.clone()];
     match &piece.joint {

@@ -7,8 +7,8 @@ use ratatui::text::Span;
 use super::address::address;
 use super::blocks::{Block, Blocks, List, Work};
 use super::code::{Inside, Language};
-use super::filled::{Filled, Onward};
-use super::table::{Head, Measured, Shared, Table};
+use super::rendered::{Continuation, RenderedPiece};
+use super::table::{Head, Shared, Table, TableMeasure};
 use crate::domain::text::{harmless, one_line};
 use crate::ui::textual::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
@@ -63,7 +63,7 @@ pub struct Page<'a> {
     /// The shared layout of the first table, and whether its head is in this piece.
     shared: (Option<Shared>, Head),
     /// Column measurements of the first table.
-    measured: Option<Measured>,
+    measured: Option<TableMeasure>,
 }
 
 impl<'a> Page<'a> {
@@ -115,10 +115,10 @@ impl<'a> Page<'a> {
     }
 
     /// Returns the finished rows.
-    pub fn finish(mut self) -> Filled {
+    pub fn finish(mut self) -> RenderedPiece {
         self.flush();
-        Filled {
-            onward: Onward {
+        RenderedPiece {
+            continuation: Continuation {
                 code: self.inside,
                 list: self.blocks.ended(),
             },

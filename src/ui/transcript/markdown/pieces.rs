@@ -5,7 +5,7 @@
 //! so a streamed answer and a complete one are drawn alike.
 //!
 //! Long blocks are cut as well where the meaning of their lines is certain: code whose fence begins a piece (here), and
-//! lists, paragraphs and tables that begin a piece ([`super::growing`]). Rendering passes state from one such piece to
+//! lists, paragraphs and tables that begin a piece ([`super::open_block`]). Rendering passes state from one such piece to
 //! the next, such as an open block comment or the number of the next item; the pieces of a table share a layout
 //! ([`super::table`]). A table in a quote, in a list or directly below other text is not cut, so each new row redraws
 //! its whole piece.
@@ -13,8 +13,8 @@
 use std::ops::Range;
 
 use super::fences::Fences;
-use super::growing::{Fenced, Growing, Place, Step};
 use super::lines::{is_blank, item};
+use super::open_block::{Fenced, Growing, Place, Step};
 
 /// Approximate number of lines of code between two cuts.
 const CODE_LINES: usize = 64;

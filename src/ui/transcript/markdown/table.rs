@@ -71,7 +71,7 @@ impl Shared {
 
 /// Measurements of one piece of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Measured {
+pub struct TableMeasure {
     /// Width of the widest cell of each column.
     pub wished: Vec<usize>,
     /// Whether a row took several lines at the width at which it was drawn.
@@ -111,7 +111,7 @@ impl Table {
         (shared, head): (Option<&Shared>, Head),
         theme: &Theme,
         ink: &mut usize,
-    ) -> (Vec<Row>, Measured) {
+    ) -> (Vec<Row>, TableMeasure) {
         let taken = margin.columns();
         let taken = if taken + 2 <= columns { taken } else { 0 };
         let columns = columns - taken;
@@ -130,7 +130,7 @@ impl Table {
                 row.spans.splice(0..0, side.iter().cloned());
             }
         }
-        (rows, Measured { wished, rules })
+        (rows, TableMeasure { wished, rules })
     }
 
     /// Returns the width of the widest cell of each column, at most the screen width.

@@ -9,7 +9,7 @@ const STEP: usize = 32 * 1024;
 
 /// Text of at most 256 KiB plus a mark. The result depends only on the whole text, not on how it was split into chunks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Kept {
+pub struct HeadTailText {
     text: String,
     /// Offset at which the end begins: after the head, or after the mark.
     tail: usize,
@@ -18,7 +18,7 @@ pub struct Kept {
     epoch: u32,
 }
 
-impl Kept {
+impl HeadTailText {
     /// Returns the text, with the mark if it was cut.
     pub fn as_str(&self) -> &str {
         &self.text
@@ -64,9 +64,9 @@ impl Kept {
     }
 }
 
-impl From<&str> for Kept {
-    fn from(text: &str) -> Kept {
-        let mut out = Kept::default();
+impl From<&str> for HeadTailText {
+    fn from(text: &str) -> HeadTailText {
+        let mut out = HeadTailText::default();
         out.push(text);
         out
     }
@@ -87,9 +87,9 @@ mod tests {
     fn result_does_not_depend_on_chunks() {
         for sign in ["x", "é", "中", "👍"] {
             let whole = sign.repeat(1024 * 1024 / sign.len());
-            let expected = Kept::from(whole.as_str());
+            let expected = HeadTailText::from(whole.as_str());
             for size in [7, 4096, 300_000] {
-                let mut grown = Kept::default();
+                let mut grown = HeadTailText::default();
                 let mut rest = whole.as_str();
                 while !rest.is_empty() {
                     let (some, more) = rest.split_at(border(rest, size));
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn long_text_keeps_both_ends_and_counts_cut_bytes() {
         let whole = "first".to_string() + &"x".repeat(5_000_000) + "last";
-        let kept = Kept::from(whole.as_str());
+        let kept = HeadTailText::from(whole.as_str());
         assert!(kept.text.len() <= 256 * 1024 + 64);
         assert!(kept.text.starts_with("first") && kept.text.ends_with("last"));
         let mark = format!("\n\n[… {} bytes cut here …]\n\n", kept.cut);
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn short_text_is_kept_whole() {
-        let kept = Kept::from("short");
+        let kept = HeadTailText::from("short");
         assert_eq!((kept.as_str(), kept.epoch()), ("short", 0));
     }
 }

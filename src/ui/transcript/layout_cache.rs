@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::layout::{Above, Laid, Mark, Page, lay};
+use super::layout::{Above, CellLayout, Mark, Page, lay_out};
 use super::log::Log;
 use crate::ui::theme::Theme;
 
@@ -11,43 +11,43 @@ const ROWS_KEPT: usize = 8_000;
 
 /// Cached layouts for one width and one theme.
 #[derive(Debug, Default)]
-pub struct Layouts {
+pub struct LayoutCache {
     columns: usize,
     theme: Option<Theme>,
-    kept: HashMap<u64, Entry>,
+    cached: HashMap<u64, CachedLayout>,
     rows: usize,
-    round: u64,
+    frame: u64,
     /// Number of rows laid out so far, as a measure of work.
     work: usize,
 }
 
 #[derive(Debug)]
-struct Entry {
-    laid: Laid,
+struct CachedLayout {
+    layout: CellLayout,
     version: u64,
     above: Above,
     mark: Mark,
     /// The frame in which it was last used.
-    round: u64,
+    frame: u64,
 }
 
-impl Layouts {
+impl LayoutCache {
     /// Starts a frame. A change of width or theme clears the cache.
     pub fn begin(&mut self, columns: usize, theme: &Theme) {
         if self.columns != columns || self.theme.as_ref() != Some(theme) {
-            *self = Layouts {
+            *self = LayoutCache {
                 columns,
                 theme: Some(*theme),
                 work: self.work,
-                ..Layouts::default()
+                ..LayoutCache::default()
             };
         }
         if self.rows > ROWS_KEPT {
-            let last = self.round;
-            self.kept.retain(|_, e| e.round == last);
-            self.rows = self.kept.values().map(|e| e.laid.len()).sum();
+            let last = self.frame;
+            self.cached.retain(|_, e| e.frame == last);
+            self.rows = self.cached.values().map(|e| e.layout.len()).sum();
         }
-        self.round += 1;
+        self.frame += 1;
     }
 
     pub fn columns(&self) -> usize {
@@ -62,11 +62,11 @@ impl Layouts {
     /// Returns the number of cached layouts.
     #[cfg(test)]
     pub fn len(&self) -> usize {
-        self.kept.len()
+        self.cached.len()
     }
 
     /// Returns the layout of a cell, given its index.
-    pub fn get(&mut self, log: &Log, at: usize) -> &Laid {
+    pub fn get(&mut self, log: &Log, at: usize) -> &CellLayout {
         let number = log.number(at);
         let cell = log.cell(at);
         let (above, mark) = (log.above(at), log.mark(at));
@@ -75,30 +75,30 @@ impl Layouts {
             columns: self.columns,
             theme: &theme,
         };
-        let (rows, work, round) = (&mut self.rows, &mut self.work, self.round);
-        let entry = self.kept.entry(number).or_insert_with(|| {
-            let laid = lay(&cell.kind, above, mark, page, None);
-            *rows += laid.len();
-            *work += laid.fresh();
-            Entry {
-                laid,
+        let (rows, work, frame) = (&mut self.rows, &mut self.work, self.frame);
+        let entry = self.cached.entry(number).or_insert_with(|| {
+            let layout = lay_out(&cell.kind, above, mark, page, None);
+            *rows += layout.len();
+            *work += layout.fresh();
+            CachedLayout {
+                layout,
                 version: cell.version,
                 above,
                 mark,
-                round,
+                frame,
             }
         });
         if (entry.version, entry.above, entry.mark) != (cell.version, above, mark) {
-            let old = std::mem::take(&mut entry.laid);
+            let old = std::mem::take(&mut entry.layout);
             *rows -= old.len();
-            entry.laid = lay(&cell.kind, above, mark, page, Some(old));
-            *rows += entry.laid.len();
-            *work += entry.laid.fresh();
+            entry.layout = lay_out(&cell.kind, above, mark, page, Some(old));
+            *rows += entry.layout.len();
+            *work += entry.layout.fresh();
             entry.version = cell.version;
             entry.above = above;
             entry.mark = mark;
         }
-        entry.round = round;
-        &entry.laid
+        entry.frame = frame;
+        &entry.layout
     }
 }

@@ -2,12 +2,12 @@
 
 use super::blocks::List;
 use super::code::Inside;
-use super::table::Measured;
+use super::table::TableMeasure;
 use crate::ui::textual::wrap::Row;
 
 /// State at the end of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Onward {
+pub struct Continuation {
     /// The token left open at the end of its code.
     pub code: Inside,
     /// The list at its end.
@@ -15,12 +15,12 @@ pub struct Onward {
 }
 
 /// A rendered piece.
-pub struct Filled {
+pub struct RenderedPiece {
     pub rows: Vec<Row>,
     /// Number of visible characters after its last row.
     pub ink: usize,
     /// State for the next piece.
-    pub onward: Onward,
+    pub continuation: Continuation,
     /// Column measurements of its first table.
-    pub measured: Option<Measured>,
+    pub measured: Option<TableMeasure>,
 }

@@ -5,7 +5,7 @@ use ratatui::text::Span;
 
 use super::answer::{Answer, StreamState};
 use super::cell::CellKind;
-use super::markdown::{Continuation, Joint, RenderedPiece, Rules, Shared, TableMeasure};
+use super::markdown::{Continuation, Joint, RenderedPiece, Rules, TableLayout, TableMeasure};
 use super::thoughts::thoughts;
 use super::{fold, markdown};
 use crate::domain::text::harmless;
@@ -66,7 +66,7 @@ struct LayoutPart {
     /// Column measurements of its first table.
     measured: Option<TableMeasure>,
     /// The layout that it shares with the other pieces of its table.
-    shared: Option<Shared>,
+    shared: Option<TableLayout>,
 }
 
 /// Identifies a piece of an answer; its text never changes.
@@ -286,17 +286,17 @@ fn align_table_pieces(
     above: TextAbove,
     page: Page<'_>,
 ) -> usize {
-    let mut wished: Vec<usize> = Vec::new();
+    let mut natural_widths: Vec<usize> = Vec::new();
     for own in parts.iter().filter_map(|part| part.measured.as_ref()) {
-        wished.resize(wished.len().max(own.wished.len()), 1);
-        for (all, own) in wished.iter_mut().zip(&own.wished) {
+        natural_widths.resize(natural_widths.len().max(own.natural_widths.len()), 1);
+        for (all, own) in natural_widths.iter_mut().zip(&own.natural_widths) {
             *all = (*all).max(*own);
         }
     }
     let mut fresh = 0;
     // First pass: column widths. Second pass: rules, once it is known whether rows wrap.
     for _ in 0..2 {
-        let plain = Shared::of(&wished, page.columns, Rules::None);
+        let plain = TableLayout::new(&natural_widths, page.columns, Rules::None);
         let fits = |part: &&LayoutPart| {
             part.shared
                 .as_ref()
@@ -312,7 +312,7 @@ fn align_table_pieces(
         } else {
             Rules::None
         };
-        let common = Shared { rules, ..plain };
+        let common = TableLayout { rules, ..plain };
         let mut text_above = above;
         for part in parts.iter_mut() {
             if part.shared.as_ref() != Some(&common)
@@ -348,7 +348,7 @@ enum TextAbove {
 fn lay_out_piece(
     answer: &Answer,
     piece: PieceKey,
-    (before, shared): (Continuation, Option<Shared>),
+    (before, shared): (Continuation, Option<TableLayout>),
     above: TextAbove,
     page: Page<'_>,
 ) -> LayoutPart {

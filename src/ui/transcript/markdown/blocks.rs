@@ -10,7 +10,7 @@ const BAR: &str = "▎ ";
 
 /// A nesting level.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Level {
+pub enum NestingLevel {
     /// The document.
     Root,
     Quote,
@@ -32,7 +32,7 @@ enum Marks {
 
 /// Kind of block that begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Block {
+pub enum BlockKind {
     /// A paragraph after a blank line.
     Paragraph,
     /// Another block, or a paragraph directly below another line.
@@ -41,27 +41,27 @@ pub enum Block {
 
 /// State of a task list item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Work {
+pub enum Checkbox {
     /// Not checked.
-    Open,
+    Unchecked,
     /// Checked.
-    Done,
+    Checked,
 }
 
 /// The open blocks, outermost first, each with the number of blocks in it. The root is always present.
 #[derive(Debug)]
 pub struct Blocks {
-    open: Vec<(Level, usize)>,
-    lists: Vec<List>,
+    open: Vec<(NestingLevel, usize)>,
+    lists: Vec<ListState>,
     /// A list of the previous piece that the first list here continues.
-    goes_on: Option<List>,
+    continued_list: Option<ListState>,
     /// The last top-level list that ended.
-    ended: Option<List>,
+    ended: Option<ListState>,
 }
 
 /// State of a list, from which a continuation starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct List {
+pub struct ListState {
     /// Number of the next item; `None` for a bulleted list.
     next: Option<u64>,
     /// Whether an item had several paragraphs. Then a blank row separates the items.
@@ -71,36 +71,36 @@ pub struct List {
 impl Blocks {
     pub fn new() -> Blocks {
         Blocks {
-            open: vec![(Level::Root, 0)],
+            open: vec![(NestingLevel::Root, 0)],
             lists: Vec::new(),
-            goes_on: None,
+            continued_list: None,
             ended: None,
         }
     }
 
     /// Makes the first list that begins continue `list`.
-    pub fn go_on(&mut self, list: Option<List>) {
-        self.goes_on = list;
+    pub fn continue_list(&mut self, list: Option<ListState>) {
+        self.continued_list = list;
     }
 
     /// Returns the last top-level list that ended.
-    pub fn ended(&self) -> Option<List> {
+    pub fn ended(&self) -> Option<ListState> {
         self.ended
     }
 
     /// Begins a block in the innermost level. Returns whether a blank row precedes it.
-    pub fn begin(&mut self, block: Block) -> bool {
+    pub fn begin(&mut self, block: BlockKind) -> bool {
         let Some((level, count)) = self.open.last_mut() else {
             return false;
         };
         let is_first = *count == 0;
         *count += 1;
         let gap = match level {
-            Level::Root | Level::Quote => !is_first,
-            Level::Item { .. } => !is_first && block == Block::Paragraph,
+            NestingLevel::Root | NestingLevel::Quote => !is_first,
+            NestingLevel::Item { .. } => !is_first && block == BlockKind::Paragraph,
         };
         if gap
-            && matches!(level, Level::Item { .. })
+            && matches!(level, NestingLevel::Item { .. })
             && let Some(list) = self.lists.last_mut()
         {
             list.is_spread = true;
@@ -109,15 +109,15 @@ impl Blocks {
     }
 
     pub fn begin_quote(&mut self) {
-        self.open.push((Level::Quote, 0));
+        self.open.push((NestingLevel::Quote, 0));
     }
 
     pub fn begin_list(&mut self, next: Option<u64>) {
-        let begun = List {
+        let begun = ListState {
             next,
             is_spread: false,
         };
-        self.lists.push(self.goes_on.take().unwrap_or(begun));
+        self.lists.push(self.continued_list.take().unwrap_or(begun));
     }
 
     pub fn end_list(&mut self) {
@@ -140,16 +140,16 @@ impl Blocks {
         }
         let indent = width(&text);
         let mark = Some(Span::styled(text, theme.accent));
-        self.open.push((Level::Item { mark, indent }, 0));
+        self.open.push((NestingLevel::Item { mark, indent }, 0));
         gap
     }
 
     /// Turns the item into a task list item with a checkbox as its marker.
-    pub fn mark_as_task(&mut self, theme: &Theme, work: Work) {
-        if let Some((Level::Item { mark, indent }, _)) = self.open.last_mut() {
-            let (text, style) = match work {
-                Work::Done => ("☑ ", theme.ok),
-                Work::Open => ("☐ ", theme.accent),
+    pub fn mark_as_task(&mut self, theme: &Theme, checkbox: Checkbox) {
+        if let Some((NestingLevel::Item { mark, indent }, _)) = self.open.last_mut() {
+            let (text, style) = match checkbox {
+                Checkbox::Checked => ("☑ ", theme.ok),
+                Checkbox::Unchecked => ("☐ ", theme.accent),
             };
             *indent = width(text);
             *mark = Some(Span::styled(text, style));
@@ -160,7 +160,7 @@ impl Blocks {
     pub fn has_mark(&self) -> bool {
         matches!(
             self.open.last(),
-            Some((Level::Item { mark: Some(_), .. }, _))
+            Some((NestingLevel::Item { mark: Some(_), .. }, _))
         )
     }
 
@@ -188,7 +188,7 @@ impl Blocks {
         let first = self.spans(columns, theme, Marks::Drawn);
         let rest = self.spans(columns, theme, Marks::Blank);
         for (level, _) in &mut self.open {
-            if let Level::Item { mark, .. } = level {
+            if let NestingLevel::Item { mark, .. } = level {
                 *mark = None;
             }
         }
@@ -202,9 +202,9 @@ impl Blocks {
         let mut room = columns / 2;
         for (level, _) in self.open.iter().rev() {
             let (span, wide) = match level {
-                Level::Root => continue,
-                Level::Quote => (Span::styled(BAR, theme.quote), 2),
-                Level::Item { mark, indent } => {
+                NestingLevel::Root => continue,
+                NestingLevel::Quote => (Span::styled(BAR, theme.quote), 2),
+                NestingLevel::Item { mark, indent } => {
                     let mark = mark.clone().filter(|_| marks == Marks::Drawn);
                     let blank = || Span::raw(" ".repeat(*indent));
                     (mark.unwrap_or_else(blank), *indent)

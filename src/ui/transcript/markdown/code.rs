@@ -25,25 +25,25 @@ pub struct Language {
 #[derive(Debug)]
 struct Quote {
     sign: &'static str,
-    lines: Lines,
-    escapes: Escapes,
+    lines: LineRule,
+    escapes: EscapeRule,
 }
 
 /// Whether a string may contain newlines.
 #[derive(Debug, PartialEq, Eq)]
-enum Lines {
+enum LineRule {
     One,
     Many,
 }
 
 /// Whether a backslash escapes the next character.
 #[derive(Debug, PartialEq, Eq)]
-enum Escapes {
+enum EscapeRule {
     Yes,
     No,
 }
 
-const fn quote(sign: &'static str, lines: Lines, escapes: Escapes) -> Quote {
+const fn quote(sign: &'static str, lines: LineRule, escapes: EscapeRule) -> Quote {
     Quote {
         sign,
         lines,
@@ -51,8 +51,8 @@ const fn quote(sign: &'static str, lines: Lines, escapes: Escapes) -> Quote {
     }
 }
 
-const DOUBLE: Quote = quote("\"", Lines::One, Escapes::Yes);
-const SINGLE: Quote = quote("'", Lines::One, Escapes::Yes);
+const DOUBLE: Quote = quote("\"", LineRule::One, EscapeRule::Yes);
+const SINGLE: Quote = quote("'", LineRule::One, EscapeRule::Yes);
 /// Maximum length, in bytes, of a string in single quotes. If it is longer, the quote is an apostrophe.
 const MARK_MAX: usize = 200;
 const SLASHES: &[&str] = &["//"];
@@ -61,59 +61,59 @@ const STARS: Option<(&str, &str)> = Some(("/*", "*/"));
 
 #[rustfmt::skip]
 const LANGUAGES: &[Language] = &[
-    Language { names: &["rust", "rs"], comments: SLASHES, block: STARS, quotes: &[quote("\"", Lines::Many, Escapes::Yes), SINGLE],
+    Language { names: &["rust", "rs"], comments: SLASHES, block: STARS, quotes: &[quote("\"", LineRule::Many, EscapeRule::Yes), SINGLE],
         words: "as async await break const continue crate dyn else enum extern false fn for if impl in let loop match mod move mut pub ref return self Self static struct super trait true type union unsafe use where while" },
     Language { names: &["python", "py", "python3"], comments: HASH, block: None,
-        quotes: &[quote("\"\"\"", Lines::Many, Escapes::Yes), quote("'''", Lines::Many, Escapes::Yes), DOUBLE, SINGLE],
+        quotes: &[quote("\"\"\"", LineRule::Many, EscapeRule::Yes), quote("'''", LineRule::Many, EscapeRule::Yes), DOUBLE, SINGLE],
         words: "and as assert async await break class continue def del elif else except False finally for from global if import in is lambda match None nonlocal not or pass raise return self True try while with yield" },
     Language { names: &["javascript", "js", "jsx", "typescript", "ts", "tsx", "mjs"], comments: SLASHES, block: STARS,
-        quotes: &[DOUBLE, SINGLE, quote("`", Lines::Many, Escapes::Yes)],
+        quotes: &[DOUBLE, SINGLE, quote("`", LineRule::Many, EscapeRule::Yes)],
         words: "abstract any as async await boolean break case catch class const continue debugger default delete do else enum export extends false finally for from function get if implements import in instanceof interface keyof let new null number of private protected public readonly return set static string super switch this throw true try type typeof undefined var void while with yield" },
-    Language { names: &["go", "golang"], comments: SLASHES, block: STARS, quotes: &[DOUBLE, SINGLE, quote("`", Lines::Many, Escapes::No)],
+    Language { names: &["go", "golang"], comments: SLASHES, block: STARS, quotes: &[DOUBLE, SINGLE, quote("`", LineRule::Many, EscapeRule::No)],
         words: "any bool break byte case chan const continue default defer else error fallthrough false for func go goto if import int interface iota make map nil package range return rune select string struct switch true type var" },
     Language { names: &["shell", "sh", "bash", "zsh", "console"], comments: HASH, block: None,
-        quotes: &[quote("\"", Lines::Many, Escapes::Yes), quote("'", Lines::Many, Escapes::No)],
+        quotes: &[quote("\"", LineRule::Many, EscapeRule::Yes), quote("'", LineRule::Many, EscapeRule::No)],
         words: "case cd do done echo elif else esac exit export fi for function if in local readonly return set shift source then trap until while" },
     Language { names: &["json", "jsonc", "json5"], comments: SLASHES, block: STARS, quotes: &[DOUBLE], words: "true false null" },
     Language { names: &["toml", "ini"], comments: HASH, block: None,
-        quotes: &[quote("\"\"\"", Lines::Many, Escapes::Yes), quote("'''", Lines::Many, Escapes::No), DOUBLE, quote("'", Lines::One, Escapes::No)],
+        quotes: &[quote("\"\"\"", LineRule::Many, EscapeRule::Yes), quote("'''", LineRule::Many, EscapeRule::No), DOUBLE, quote("'", LineRule::One, EscapeRule::No)],
         words: "true false inf nan" },
-    Language { names: &["yaml", "yml"], comments: HASH, block: None, quotes: &[DOUBLE, quote("'", Lines::One, Escapes::No)], words: "true false null yes no on off" },
+    Language { names: &["yaml", "yml"], comments: HASH, block: None, quotes: &[DOUBLE, quote("'", LineRule::One, EscapeRule::No)], words: "true false null yes no on off" },
     Language { names: &["c", "h", "cpp", "c++", "hpp", "cc"], comments: SLASHES, block: STARS, quotes: &[DOUBLE, SINGLE],
         words: "auto bool break case catch char class const constexpr continue default delete do double else enum explicit extern false float for friend goto if inline int long namespace new noexcept NULL nullptr operator override private protected public register return short signed sizeof static struct switch template this throw true try typedef typename union unsigned using virtual void volatile while" },
-    Language { names: &["java", "kotlin", "kt"], comments: SLASHES, block: STARS, quotes: &[quote("\"\"\"", Lines::Many, Escapes::Yes), DOUBLE, SINGLE],
+    Language { names: &["java", "kotlin", "kt"], comments: SLASHES, block: STARS, quotes: &[quote("\"\"\"", LineRule::Many, EscapeRule::Yes), DOUBLE, SINGLE],
         words: "abstract assert boolean break byte case catch char class const continue default do double else enum extends final finally float for fun if implements import in instanceof int interface is long native new null object package private protected public record return short static super switch synchronized this throw throws transient true false try val var void volatile when while" },
 ];
 
 /// Kind of token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Look {
+enum TokenKind {
     Plain,
-    Word,
-    Text,
+    Keyword,
+    String,
     Number,
     Comment,
 }
 
 /// Token that is still open at the end of a chunk of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Inside {
+pub enum OpenToken {
     #[default]
     Nothing,
     /// A block comment.
     Comment,
     /// A string, given as index into the language's delimiters.
-    Text(usize),
+    String(usize),
 }
 
 /// End of a string, after its opening delimiter.
-enum End {
+enum StringEnd {
     /// It ends after this many bytes.
     At(usize),
     /// It is still being written, or never ends.
     Open,
     /// It is not a string.
-    NoText,
+    NotAString,
 }
 
 impl Language {
@@ -134,25 +134,30 @@ impl Language {
 
     /// Highlights a chunk of code. `inside` is the token left open by the previous chunk; returns the one that this
     /// chunk leaves open.
-    pub fn spans(&self, code: &str, inside: Inside, theme: &Theme) -> (Vec<Span<'static>>, Inside) {
-        let style = |look: Look| -> Style {
+    pub fn spans(
+        &self,
+        code: &str,
+        inside: OpenToken,
+        theme: &Theme,
+    ) -> (Vec<Span<'static>>, OpenToken) {
+        let style = |look: TokenKind| -> Style {
             match look {
-                Look::Plain => theme.code,
-                Look::Word => theme.keyword,
-                Look::Text => theme.string,
-                Look::Number => theme.number,
-                Look::Comment => theme.comment,
+                TokenKind::Plain => theme.code,
+                TokenKind::Keyword => theme.keyword,
+                TokenKind::String => theme.string,
+                TokenKind::Number => theme.number,
+                TokenKind::Comment => theme.comment,
             }
         };
-        let mut out: Vec<(Look, String)> = Vec::new();
+        let mut out: Vec<(TokenKind, String)> = Vec::new();
         let mut inside = inside;
         let mut at = 0;
         while at < code.len() {
             let rest = &code[at..];
             let (look, len, after) = match inside {
-                Inside::Nothing => self.next(rest, &code[..at]),
-                Inside::Comment => self.comment(rest),
-                Inside::Text(quote) => self.text(quote, rest),
+                OpenToken::Nothing => self.next(rest, &code[..at]),
+                OpenToken::Comment => self.comment(rest),
+                OpenToken::String(quote) => self.text(quote, rest),
             };
             inside = after;
             let token = &rest[..len];
@@ -162,30 +167,32 @@ impl Language {
             }
             at += len;
         }
-        let span = |(look, text): (Look, String)| Span::styled(text, style(look));
+        let span = |(look, text): (TokenKind, String)| Span::styled(text, style(look));
         (out.into_iter().map(span).collect(), inside)
     }
 
     /// Reads the rest of a block comment.
-    fn comment(&self, rest: &str) -> (Look, usize, Inside) {
+    fn comment(&self, rest: &str) -> (TokenKind, usize, OpenToken) {
         let close = self.block.map_or("", |(_, close)| close);
         match rest.find(close) {
-            Some(at) => (Look::Comment, at + close.len(), Inside::Nothing),
-            None => (Look::Comment, rest.len(), Inside::Comment),
+            Some(at) => (TokenKind::Comment, at + close.len(), OpenToken::Nothing),
+            None => (TokenKind::Comment, rest.len(), OpenToken::Comment),
         }
     }
 
     /// Reads the rest of a multi-line string.
-    fn text(&self, quote: usize, rest: &str) -> (Look, usize, Inside) {
+    fn text(&self, quote: usize, rest: &str) -> (TokenKind, usize, OpenToken) {
         match self.quotes.get(quote).map(|q| q.end(rest)) {
-            Some(End::At(len)) => (Look::Text, len, Inside::Nothing),
-            Some(End::Open) => (Look::Text, rest.len(), Inside::Text(quote)),
-            Some(End::NoText) | None => (Look::Plain, rest.len(), Inside::Nothing),
+            Some(StringEnd::At(len)) => (TokenKind::String, len, OpenToken::Nothing),
+            Some(StringEnd::Open) => (TokenKind::String, rest.len(), OpenToken::String(quote)),
+            Some(StringEnd::NotAString) | None => {
+                (TokenKind::Plain, rest.len(), OpenToken::Nothing)
+            }
         }
     }
 
     /// Reads the next token: its kind, its length in bytes (at least one character), and the token left open after it.
-    fn next(&self, rest: &str, before: &str) -> (Look, usize, Inside) {
+    fn next(&self, rest: &str, before: &str) -> (TokenKind, usize, OpenToken) {
         if let Some((open, _)) = self.block
             && let Some(inside) = rest.strip_prefix(open)
         {
@@ -197,27 +204,33 @@ impl Language {
             rest.starts_with('#') && !before.is_empty() && !before.ends_with(char::is_whitespace);
         if !is_hash_word && self.comments.iter().any(|c| rest.starts_with(c)) {
             let len = rest.find('\n').unwrap_or(rest.len());
-            return (Look::Comment, len, Inside::Nothing);
+            return (TokenKind::Comment, len, OpenToken::Nothing);
         }
         for (at, quote) in self.quotes.iter().enumerate() {
             let Some(inside) = rest.strip_prefix(quote.sign) else {
                 continue;
             };
             match quote.end(inside) {
-                End::At(len) => return (Look::Text, quote.sign.len() + len, Inside::Nothing),
-                End::Open if quote.lines == Lines::Many => {
-                    return (Look::Text, rest.len(), Inside::Text(at));
+                StringEnd::At(len) => {
+                    return (
+                        TokenKind::String,
+                        quote.sign.len() + len,
+                        OpenToken::Nothing,
+                    );
                 }
-                End::Open => return (Look::Text, rest.len(), Inside::Nothing),
-                End::NoText => {}
+                StringEnd::Open if quote.lines == LineRule::Many => {
+                    return (TokenKind::String, rest.len(), OpenToken::String(at));
+                }
+                StringEnd::Open => return (TokenKind::String, rest.len(), OpenToken::Nothing),
+                StringEnd::NotAString => {}
             }
         }
         let (look, len) = self.word(rest);
-        (look, len, Inside::Nothing)
+        (look, len, OpenToken::Nothing)
     }
 
     /// Reads a word, a number or a single character.
-    fn word(&self, rest: &str) -> (Look, usize) {
+    fn word(&self, rest: &str) -> (TokenKind, usize) {
         let first = rest.chars().next().unwrap_or(' ');
         let part = |c: char| c.is_alphanumeric() || c == '_';
         if first.is_ascii_digit() {
@@ -225,43 +238,47 @@ impl Language {
             let len = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
             // Two dots are a range, not part of the number.
             let len = rest[..len].find("..").unwrap_or(len);
-            return (Look::Number, len.max(1));
+            return (TokenKind::Number, len.max(1));
         }
         if part(first) {
             let len = rest.find(|c| !part(c)).unwrap_or(rest.len());
             let is_word = self.words.split(' ').any(|word| word == &rest[..len]);
-            let look = if is_word { Look::Word } else { Look::Plain };
+            let look = if is_word {
+                TokenKind::Keyword
+            } else {
+                TokenKind::Plain
+            };
             return (look, len);
         }
-        (Look::Plain, first.len_utf8())
+        (TokenKind::Plain, first.len_utf8())
     }
 }
 
 impl Quote {
     /// Finds the end of a string. `inside` is the text after its opening delimiter.
-    fn end(&self, inside: &str) -> End {
+    fn end(&self, inside: &str) -> StringEnd {
         let mut is_escaped = false;
         for (at, c) in inside.char_indices() {
             if is_escaped {
                 is_escaped = false;
-            } else if c == '\\' && self.escapes == Escapes::Yes {
+            } else if c == '\\' && self.escapes == EscapeRule::Yes {
                 is_escaped = true;
             } else if inside[at..].starts_with(self.sign) {
-                return End::At(at + self.sign.len());
-            } else if self.lines == Lines::One {
+                return StringEnd::At(at + self.sign.len());
+            } else if self.lines == LineRule::One {
                 if c == '\n' && self.sign == "\"" {
-                    return End::At(at);
+                    return StringEnd::At(at);
                 }
                 // An apostrophe, as in `don't` or Rust lifetimes.
                 if self.sign == "'" && (c == '\n' || at > MARK_MAX) {
-                    return End::NoText;
+                    return StringEnd::NotAString;
                 }
             }
         }
-        if self.lines == Lines::Many || self.sign == "\"" {
-            End::Open
+        if self.lines == LineRule::Many || self.sign == "\"" {
+            StringEnd::Open
         } else {
-            End::NoText
+            StringEnd::NotAString
         }
     }
 }
@@ -276,7 +293,7 @@ mod tests {
     fn marked(fence: &str, code: &str) -> String {
         let theme = Theme::default();
         let language = Language::named(fence).unwrap();
-        let (spans, _) = language.spans(code, Inside::Nothing, &theme);
+        let (spans, _) = language.spans(code, OpenToken::Nothing, &theme);
         let whole: String = spans.iter().map(|s| s.content.as_ref()).collect();
         assert_eq!(whole, code);
         let mark = |span: &Span| match span.style {
@@ -342,7 +359,7 @@ mod tests {
         ];
         for (fence, code) in cases {
             let language = Language::named(fence).unwrap();
-            let mut inside = Inside::Nothing;
+            let mut inside = OpenToken::Nothing;
             let mut parts: Vec<(String, Style)> = Vec::new();
             for line in code.split_inclusive('\n') {
                 // As in a code block, the final newline of a chunk is not passed in.
@@ -350,7 +367,7 @@ mod tests {
                 parts.extend(signs(&spans));
                 inside = after;
             }
-            let (whole, _) = language.spans(code, Inside::Nothing, &theme);
+            let (whole, _) = language.spans(code, OpenToken::Nothing, &theme);
             let mut whole = signs(&whole);
             whole.retain(|(sign, _)| sign != "\n");
             assert_eq!(parts, whole, "{fence}");
@@ -372,7 +389,7 @@ mod tests {
         for code in ["\"", "'", "/*", "#", "\\", "`", "'a", "\"\\"] {
             let code = code.repeat(20_000);
             for language in LANGUAGES {
-                let (spans, _) = language.spans(&code, Inside::Nothing, &Theme::default());
+                let (spans, _) = language.spans(&code, OpenToken::Nothing, &Theme::default());
                 assert!(spans.iter().map(|s| s.content.len()).sum::<usize>() == code.len());
             }
         }

@@ -1,6 +1,6 @@
 //! Tells line by line which lines of a Markdown text are fenced code.
 
-use super::lines::item;
+use super::lines::item_content;
 
 /// Scanner state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ struct Fence {
 
 impl Fences {
     /// Reads the next line. Returns whether it is code or a fence.
-    pub fn take(&mut self, line: &str) -> bool {
+    pub fn read_line(&mut self, line: &str) -> bool {
         self.just_opened = false;
         let line = line.trim_end();
         let indent = line.len() - line.trim_start().len();
@@ -38,7 +38,7 @@ impl Fences {
         }
         let mut text = line.trim_start();
         let mut column = indent;
-        while let Some(content) = item(text) {
+        while let Some(content) = item_content(text) {
             self.is_in_list = true;
             column += text.len() - content.len();
             text = content;

@@ -4,11 +4,11 @@
 //! paragraph: redrawing a whole paragraph is slow, but cutting it at a wrong place is incorrect.
 
 /// Maximum nesting depth; beyond it, the state is uncertain.
-const DEEP: usize = 8;
+const DEPTH_MAX: usize = 8;
 
 /// Open markup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum OpenMarkup {
     /// A delimiter run of emphasis: its character and length.
     Run(char, usize),
     /// The text of a link.
@@ -17,8 +17,8 @@ enum Open {
 
 /// Open markup after the lines read so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Inline {
-    open: Vec<Open>,
+pub struct InlineState {
+    open: Vec<OpenMarkup>,
     /// Length of the backtick run that opened a code span.
     code: Option<usize>,
     is_unsure: bool,
@@ -26,14 +26,14 @@ pub struct Inline {
     is_escaped: bool,
 }
 
-impl Inline {
+impl InlineState {
     /// Returns whether certainly nothing is open.
     pub fn is_closed(&self) -> bool {
         self.open.is_empty() && self.code.is_none() && !self.is_unsure && !self.is_escaped
     }
 
     /// Reads the next line.
-    pub fn take(&mut self, line: &str) {
+    pub fn read_line(&mut self, line: &str) {
         if self.is_unsure {
             return;
         }
@@ -58,32 +58,32 @@ impl Inline {
                 (None, '\\') => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
                 (None, '*' | '_' | '~') => {
                     let count = run(rest, sign);
-                    self.signs(sign, count, &line[..at], &rest[count..]);
+                    self.read_delimiters(sign, count, &line[..at], &rest[count..]);
                     count
                 }
                 (None, '[') => {
-                    self.push(Open::Bracket);
+                    self.push(OpenMarkup::Bracket);
                     1
                 }
-                (None, ']') => 1 + self.end_words(&rest[1..]),
+                (None, ']') => 1 + self.end_link_text(&rest[1..]),
                 (None, '<') => self.angle(rest),
                 (Some(_) | None, _) => sign.len_utf8(),
             };
         }
     }
 
-    fn push(&mut self, open: Open) {
-        self.is_unsure |= self.open.len() == DEEP;
+    fn push(&mut self, open: OpenMarkup) {
+        self.is_unsure |= self.open.len() == DEPTH_MAX;
         self.open.push(open);
     }
 
     /// Reads a delimiter run, given the text before and after it.
-    fn signs(&mut self, sign: char, count: usize, before: &str, after: &str) {
+    fn read_delimiters(&mut self, sign: char, count: usize, before: &str, after: &str) {
         let (before, after) = (
             Side::of(before.chars().next_back()),
             Side::of(after.chars().next()),
         );
-        let same = Open::Run(sign, count);
+        let same = OpenMarkup::Run(sign, count);
         match flanks(sign, before, after) {
             None => self.is_unsure = true,
             Some((false, false)) => {}
@@ -97,12 +97,12 @@ impl Inline {
     }
 
     /// Reads the end of a link text. Returns the length of the address that follows, in bytes.
-    fn end_words(&mut self, rest: &str) -> usize {
+    fn end_link_text(&mut self, rest: &str) -> usize {
         match self.open.last() {
-            Some(Open::Bracket) => {
+            Some(OpenMarkup::Bracket) => {
                 self.open.pop();
             }
-            Some(Open::Run(..)) => self.is_unsure |= self.open.contains(&Open::Bracket),
+            Some(OpenMarkup::Run(..)) => self.is_unsure |= self.open.contains(&OpenMarkup::Bracket),
             // A literal bracket.
             None => return 0,
         }
@@ -112,7 +112,10 @@ impl Inline {
         let end = rest.find(')').unwrap_or(0);
         let is_address = |c: char| !c.is_whitespace() && !c.is_control() && !"<>`\\()".contains(c);
         // Nested links, titles and brackets in addresses are rare and not analyzed.
-        if end == 0 || !rest[1..end].chars().all(is_address) || self.open.contains(&Open::Bracket) {
+        if end == 0
+            || !rest[1..end].chars().all(is_address)
+            || self.open.contains(&OpenMarkup::Bracket)
+        {
             self.is_unsure = true;
         }
         end
@@ -209,9 +212,9 @@ mod tests {
     use super::*;
 
     fn is_closed(text: &str) -> bool {
-        let mut inline = Inline::default();
+        let mut inline = InlineState::default();
         for line in text.lines() {
-            inline.take(line);
+            inline.read_line(line);
         }
         inline.is_closed()
     }

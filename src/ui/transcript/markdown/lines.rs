@@ -5,9 +5,9 @@ const TAB: usize = 4;
 
 /// A list marker and the column at which the item's content begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark {
+pub struct ListMarker {
     /// The bullet, or the character after the number. Another one starts another list.
-    pub sign: u8,
+    pub delimiter: u8,
     pub number: Option<u64>,
     /// Column at which the content of the item begins.
     pub content: usize,
@@ -28,7 +28,7 @@ fn columns(blanks: &str) -> usize {
 }
 
 /// Returns the content of a list item, if the line begins one.
-pub fn item(line: &str) -> Option<&str> {
+pub fn item_content(line: &str) -> Option<&str> {
     let rest = match line.as_bytes().first()? {
         b'-' | b'*' | b'+' => &line[1..],
         b'0'..=b'9' => {
@@ -47,10 +47,10 @@ pub fn item(line: &str) -> Option<&str> {
 }
 
 /// Returns the list marker of the line. `None` if its item is empty or the line is a thematic break.
-pub fn mark(line: &str) -> Option<Mark> {
+pub fn list_marker(line: &str) -> Option<ListMarker> {
     let indent = indent(line);
     let line = line.trim();
-    let content = item(line).filter(|c| !c.is_empty() && !is_rule(line))?;
+    let content = item_content(line).filter(|c| !c.is_empty() && !is_rule(line))?;
     let (head, digits) = (
         &line[..line.len() - content.len()],
         line.bytes().take_while(u8::is_ascii_digit).count(),
@@ -61,8 +61,8 @@ pub fn mark(line: &str) -> Option<Mark> {
         // The other blanks belong to the content, which is indented code.
         _ => 1,
     };
-    Some(Mark {
-        sign: head.as_bytes()[digits],
+    Some(ListMarker {
+        delimiter: head.as_bytes()[digits],
         number: head[..digits].parse().ok(),
         content: indent + sign + gap,
     })
@@ -95,7 +95,7 @@ pub fn is_plain(line: &str) -> bool {
         Some(
             '"' | '\'' | '(' | '$' | '@' | '%' | ',' | '.' | '/' | ';' | '^' | '{' | '}' | '&',
         ) => true,
-        Some('0'..='9') => item(line).is_none(),
+        Some('0'..='9') => item_content(line).is_none(),
         Some(c) => !c.is_whitespace() && !c.is_control() && !c.is_ascii_punctuation(),
     }
 }
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn list_marker_gives_content_column() {
-        let of = |line: &str| mark(line).map(|m| (m.sign, m.number, m.content));
+        let of = |line: &str| list_marker(line).map(|m| (m.delimiter, m.number, m.content));
         let cases = [
             ("- a", Some((b'-', None, 2))),
             ("*   a", Some((b'*', None, 4))),

@@ -23,18 +23,18 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd, TextMer
 
 pub use pieces::{Joint, Piece, Pieces};
 pub use rendered::{Continuation, RenderedPiece};
-pub use table::{Rules, Shared, TableMeasure};
+pub use table::{Rules, TableLayout, TableMeasure};
 
 use crate::domain::text::harmless;
 use crate::ui::textual::wrap::Row;
 use crate::ui::theme::Theme;
-use page::{Before, Page};
-use table::Head;
+use page::{LineAbove, PageBuilder};
+use table::HeadPlacement;
 
 /// Renders `text` in rows of at most `columns` columns. `ink` counts visible characters ([`Row::ink`]).
 pub fn rows(text: &str, columns: usize, theme: &Theme, ink: &mut usize) -> Vec<Row> {
-    let page = Page::new(columns, theme, *ink);
-    let done = filled(page, text).finish();
+    let page = PageBuilder::new(columns, theme, *ink);
+    let done = build_page(page, text).finish();
     *ink = done.ink;
     done.rows
 }
@@ -44,31 +44,31 @@ pub fn rows(text: &str, columns: usize, theme: &Theme, ink: &mut usize) -> Vec<R
 pub fn piece(
     text: &str,
     piece: &Piece,
-    (before, shared): (Continuation, Option<Shared>),
+    (before, shared): (Continuation, Option<TableLayout>),
     columns: usize,
     theme: &Theme,
 ) -> RenderedPiece {
-    let page = Page::new(columns, theme, 0);
+    let page = PageBuilder::new(columns, theme, 0);
     let words = &text[piece.range.clone()];
     match &piece.joint {
         Joint::Apart | Joint::Paragraph => {
-            filled(page.with_table(shared, Head::Here), words).finish()
+            build_page(page.with_table(shared, HeadPlacement::Here), words).finish()
         }
         Joint::Table(head) => {
             // Repeats the head, so that the parser sees a table.
             let table = [&text[head.clone()], words].concat();
-            filled(page.with_table(shared, Head::Above), &table).finish()
+            build_page(page.with_table(shared, HeadPlacement::Above), &table).finish()
         }
-        Joint::List => filled(page.with_list(before.list), words).finish(),
+        Joint::List => build_page(page.with_list(before.list), words).finish(),
         Joint::Code(fence) => {
             // Repeats the opening fence, so that the parser sees code.
             let code = [&text[fence.clone()], words].concat();
-            filled(page.going_on(before.code), &code).finish()
+            build_page(page.continuing_code(before.code), &code).finish()
         }
     }
 }
 
-fn filled<'a>(mut page: Page<'a>, text: &str) -> Page<'a> {
+fn build_page<'a>(mut page: PageBuilder<'a>, text: &str) -> PageBuilder<'a> {
     let text = harmless(text);
     let text = with_definitions_as_text(&text);
     let events = Parser::new_ext(&text, options()).into_offset_iter();
@@ -77,10 +77,10 @@ fn filled<'a>(mut page: Page<'a>, text: &str) -> Page<'a> {
         let before = match &event {
             Event::Start(Tag::Paragraph) => before(&text[..range.start]),
             Event::End(TagEnd::Table) if lines::is_open_row(&text[range.clone()]) => {
-                page.table_goes_on();
-                Before::Other
+                page.mark_last_row_incomplete();
+                LineAbove::Other
             }
-            _ => Before::Other,
+            _ => LineAbove::Other,
         };
         page.take(event, before);
     }
@@ -88,11 +88,11 @@ fn filled<'a>(mut page: Page<'a>, text: &str) -> Page<'a> {
 }
 
 /// Returns whether the line above the end of `text` is blank. Quote markers count as blank.
-fn before(text: &str) -> Before {
+fn before(text: &str) -> LineAbove {
     let mut lines = text.rsplit('\n').skip(1);
     match lines.next() {
-        Some(line) if line.trim_matches([' ', '\t', '>']).is_empty() => Before::Blank,
-        Some(_) | None => Before::Other,
+        Some(line) if line.trim_matches([' ', '\t', '>']).is_empty() => LineAbove::Blank,
+        Some(_) | None => LineAbove::Other,
     }
 }
 
@@ -135,7 +135,7 @@ fn with_definitions_as_text(text: &str) -> Cow<'_, str> {
     let mut fence = fences::Fences::default();
     let mut out = String::with_capacity(text.len() + 64);
     for line in text.split_inclusive('\n') {
-        let is_code = fence.take(line);
+        let is_code = fence.read_line(line);
         match line.find(|c: char| !" >".contains(c)) {
             Some(at) if !is_code && line[at..].starts_with('[') && line.contains("]:") => {
                 out.push_str(&line[..at]);

@@ -5,15 +5,15 @@
 //! underline that makes it a heading, and the delimiter row of a table. In these cases the paragraph's cuts are
 //! revoked.
 
-use super::inline::Inline;
-use super::lines::{self, Mark};
+use super::inline::InlineState;
+use super::lines::{self, ListMarker};
 
 /// Minimum number of lines between two cuts.
 const LINES: usize = 12;
 
 /// What a line means for the cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum CutAction {
     /// No change.
     Stay,
     /// A piece begins here, with the next item of the list.
@@ -30,7 +30,7 @@ pub enum Step {
 
 /// Position of a line that may begin a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum LinePosition {
     /// At the beginning of the text or of a piece.
     Begins,
     /// After a blank line.
@@ -57,99 +57,102 @@ enum Html {
 
 /// State of the top-level block at the end of the text read so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Growing {
-    block: Block,
+pub struct OpenBlock {
+    block: BlockState,
     /// Number of its lines since the last cut.
     lines: usize,
     html: Html,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-enum Block {
+enum BlockState {
     /// Unknown, or no block that can be cut.
     #[default]
     Unknown,
     /// A one-line heading; it has ended.
     Heading,
     /// A list, and the marker of its last item.
-    List(Mark),
+    List(ListMarker),
     /// Possibly the head of a table with this many columns.
     TableHead(usize),
     /// A table in which every line begins with a bar.
     Table,
     /// A paragraph, and its open inline markup.
-    Paragraph(Inline),
+    Paragraph(InlineState),
     /// A paragraph that may have ended.
     MaybeParagraph,
 }
 
-impl Growing {
+impl OpenBlock {
     /// Reads the next complete line.
-    pub fn take(&mut self, line: &str, place: Place, fenced: Fenced) -> Step {
+    pub fn read_line(&mut self, line: &str, place: LinePosition, fenced: Fenced) -> CutAction {
         if lines::is_blank(line) {
             self.html = Html::No;
             // Only a list continues after a blank line.
-            if !matches!(self.block, Block::List(_)) {
-                self.block = Block::Unknown;
+            if !matches!(self.block, BlockState::List(_)) {
+                self.block = BlockState::Unknown;
             }
             self.lines += 1;
-            return Step::Stay;
+            return CutAction::Stay;
         }
         let html = self.html;
         if line.trim_start().starts_with('<') {
             self.html = Html::Perhaps;
         }
-        if place == Place::Begins {
-            self.block = Block::Unknown;
+        if place == LinePosition::Begins {
+            self.block = BlockState::Unknown;
         }
         let step = match &mut self.block {
-            Block::List(item) => {
+            BlockState::List(item) => {
                 let item = *item;
                 self.in_list(line, item)
             }
-            Block::TableHead(columns) if lines::is_below_head(line, *columns) => {
-                self.block = Block::Table;
+            BlockState::TableHead(columns) if lines::is_below_head(line, *columns) => {
+                self.block = BlockState::Table;
                 self.lines = 0;
-                Step::Stay
+                CutAction::Stay
             }
-            Block::Table if line.starts_with('|') => {
+            BlockState::Table if line.starts_with('|') => {
                 if self.lines > LINES {
                     self.lines = 0;
-                    Step::CutTable
+                    CutAction::CutTable
                 } else {
-                    Step::Stay
+                    CutAction::Stay
                 }
             }
-            Block::TableHead(_) | Block::Table => {
-                self.block = Block::Unknown;
+            BlockState::TableHead(_) | BlockState::Table => {
+                self.block = BlockState::Unknown;
                 if fenced == Fenced::No {
                     self.begin(line, place, html);
                 }
-                Step::Stay
+                CutAction::Stay
             }
-            Block::Paragraph(_) | Block::MaybeParagraph if fenced == Fenced::Yes => {
-                self.block = Block::Unknown;
-                Step::Stay
+            BlockState::Paragraph(_) | BlockState::MaybeParagraph if fenced == Fenced::Yes => {
+                self.block = BlockState::Unknown;
+                CutAction::Stay
             }
-            Block::Paragraph(_) | Block::MaybeParagraph if lines::is_underline(line) => {
-                self.block = Block::Unknown;
-                Step::TakeBack
+            BlockState::Paragraph(_) | BlockState::MaybeParagraph if lines::is_underline(line) => {
+                self.block = BlockState::Unknown;
+                CutAction::TakeBack
             }
-            Block::Paragraph(inline) if lines::is_plain(line) => {
+            BlockState::Paragraph(inline) if lines::is_plain(line) => {
                 let cuts = self.lines >= LINES && inline.is_closed();
-                inline.take(line);
+                inline.read_line(line);
                 if cuts {
                     self.lines = 0;
-                    Step::CutParagraph
+                    CutAction::CutParagraph
                 } else {
-                    Step::Stay
+                    CutAction::Stay
                 }
             }
-            Block::Paragraph(_) | Block::MaybeParagraph | Block::Heading | Block::Unknown => {
+            BlockState::Paragraph(_)
+            | BlockState::MaybeParagraph
+            | BlockState::Heading
+            | BlockState::Unknown => {
                 if fenced == Fenced::No {
                     self.begin(line, place, html);
                 }
-                Step::Stay
+                CutAction::Stay
             }
         };
         self.lines += 1;
@@ -159,75 +162,75 @@ impl Growing {
     /// Returns whether the incomplete line `line` revokes the paragraph's cuts.
     pub fn takes_back(&self, line: &str) -> bool {
         match self.block {
-            Block::Paragraph(_) | Block::MaybeParagraph => lines::is_underline(line),
-            Block::Unknown
-            | Block::Heading
-            | Block::List(_)
-            | Block::TableHead(_)
-            | Block::Table => false,
+            BlockState::Paragraph(_) | BlockState::MaybeParagraph => lines::is_underline(line),
+            BlockState::Unknown
+            | BlockState::Heading
+            | BlockState::List(_)
+            | BlockState::TableHead(_)
+            | BlockState::Table => false,
         }
     }
 
     /// Reads a line of a list whose last item is `item`.
-    fn in_list(&mut self, line: &str, item: Mark) -> Step {
+    fn in_list(&mut self, line: &str, item: ListMarker) -> CutAction {
         let indent = lines::indent(line);
         if indent >= item.content {
-            return Step::Stay;
+            return CutAction::Stay;
         }
         // A line without a marker may still belong to the item; that is uncertain.
-        let Some(mark) = lines::mark(line).filter(|_| indent < 4) else {
-            self.block = Block::Unknown;
-            return Step::Stay;
+        let Some(mark) = lines::list_marker(line).filter(|_| indent < 4) else {
+            self.block = BlockState::Unknown;
+            return CutAction::Stay;
         };
-        self.block = Block::List(mark);
+        self.block = BlockState::List(mark);
         if indent > 0 || self.lines < LINES {
-            return Step::Stay;
+            return CutAction::Stay;
         }
         self.lines = 0;
-        if mark.sign == item.sign {
-            Step::CutList
+        if mark.delimiter == item.delimiter {
+            CutAction::CutList
         } else {
-            Step::CutApart
+            CutAction::CutApart
         }
     }
 
     /// Reads a line after a block that may have ended.
-    fn begin(&mut self, line: &str, place: Place, html: Html) {
+    fn begin(&mut self, line: &str, place: LinePosition, html: Html) {
         let flush = !line.starts_with([' ', '\t']);
         // Directly below a paragraph, only an unnumbered item or number 1 starts a list.
-        let begins = |mark: &Mark| {
-            place != Place::Below
+        let begins = |mark: &ListMarker| {
+            place != LinePosition::Below
                 || (html == Html::No && mark.number.is_none_or(|number| number == 1))
         };
         let was = std::mem::take(&mut self.block);
         self.lines = 0;
-        self.block = match lines::mark(line).filter(|_| flush) {
-            Some(mark) if begins(&mark) => Block::List(mark),
-            None if place == Place::Begins
+        self.block = match lines::list_marker(line).filter(|_| flush) {
+            Some(mark) if begins(&mark) => BlockState::List(mark),
+            None if place == LinePosition::Begins
                 && let Some(columns) = lines::table_columns(line) =>
             {
-                Block::TableHead(columns)
+                BlockState::TableHead(columns)
             }
-            Some(_) | None if lines::is_heading(line) && html == Html::No => Block::Heading,
+            Some(_) | None if lines::is_heading(line) && html == Html::No => BlockState::Heading,
             Some(_) | None => match was {
-                Block::Paragraph(_) | Block::MaybeParagraph => Block::MaybeParagraph,
-                Block::Unknown
-                | Block::Heading
-                | Block::List(_)
-                | Block::TableHead(_)
-                | Block::Table
+                BlockState::Paragraph(_) | BlockState::MaybeParagraph => BlockState::MaybeParagraph,
+                BlockState::Unknown
+                | BlockState::Heading
+                | BlockState::List(_)
+                | BlockState::TableHead(_)
+                | BlockState::Table
                     if lines::is_plain(line)
-                        && (place == Place::Begins || was == Block::Heading) =>
+                        && (place == LinePosition::Begins || was == BlockState::Heading) =>
                 {
-                    let mut inline = Inline::default();
-                    inline.take(line);
-                    Block::Paragraph(inline)
+                    let mut inline = InlineState::default();
+                    inline.read_line(line);
+                    BlockState::Paragraph(inline)
                 }
-                Block::Unknown
-                | Block::Heading
-                | Block::List(_)
-                | Block::TableHead(_)
-                | Block::Table => Block::Unknown,
+                BlockState::Unknown
+                | BlockState::Heading
+                | BlockState::List(_)
+                | BlockState::TableHead(_)
+                | BlockState::Table => BlockState::Unknown,
             },
         };
     }

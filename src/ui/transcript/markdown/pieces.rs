@@ -13,8 +13,8 @@
 use std::ops::Range;
 
 use super::fences::Fences;
-use super::lines::{is_blank, item};
-use super::open_block::{Fenced, Growing, Place, Step};
+use super::lines::{is_blank, item_content};
+use super::open_block::{CutAction, Fenced, LinePosition, OpenBlock};
 
 /// Approximate number of lines of code between two cuts.
 const CODE_LINES: usize = 64;
@@ -51,7 +51,7 @@ struct Cut {
 
 /// The code block at the beginning of the last piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Code {
+struct OpenCode {
     fence: Range<usize>,
     /// Number of its lines since the last cut.
     lines: usize,
@@ -63,12 +63,12 @@ pub struct Pieces {
     /// The beginnings of all pieces except the first.
     cuts: Vec<Cut>,
     /// The code block that began with the last piece and is still open.
-    code: Option<Code>,
+    code: Option<OpenCode>,
     /// Byte range of the first two lines of the last piece that starts a block.
     head: Range<usize>,
     head_lines: usize,
     /// The open list, table or paragraph.
-    growing: Growing,
+    open_block: OpenBlock,
     /// Number of bytes read: up to the last newline.
     read: usize,
     fences: Fences,
@@ -87,8 +87,8 @@ impl Pieces {
 
     fn take(&mut self, line: &str) {
         let was_after_blank = std::mem::replace(&mut self.is_after_blank, is_blank(line));
-        let is_code = self.fences.take(line);
-        let is_flush = !line.starts_with([' ', '\t']) && item(line).is_none();
+        let is_code = self.fences.read_line(line);
+        let is_flush = !line.starts_with([' ', '\t']) && item_content(line).is_none();
         // An opening fence already counts as code but can still begin a piece.
         let opens = is_code && self.fences.has_just_opened();
         let here = self.read..self.read + line.len();
@@ -96,9 +96,9 @@ impl Pieces {
         if begins {
             self.cut(Joint::Apart);
             self.fences.leave_list();
-            self.code = opens.then_some(Code::begun(here));
+            self.code = opens.then_some(OpenCode::new(here));
         } else if opens && is_flush && self.read == 0 {
-            self.code = Some(Code::begun(here));
+            self.code = Some(OpenCode::new(here));
         } else if !is_code || !self.fences.is_open() {
             self.code = None;
         } else if let Some(code) = &mut self.code {
@@ -118,18 +118,18 @@ impl Pieces {
             self.head_lines = 2;
         }
         let place = match (begins || self.read == 0, was_after_blank) {
-            (true, _) => Place::Begins,
-            (false, true) => Place::AfterBlank,
-            (false, false) => Place::Below,
+            (true, _) => LinePosition::Begins,
+            (false, true) => LinePosition::AfterBlank,
+            (false, false) => LinePosition::Below,
         };
         let fenced = if is_code { Fenced::Yes } else { Fenced::No };
-        match self.growing.take(line, place, fenced) {
-            Step::Stay => {}
-            Step::CutList => self.cut(Joint::List),
-            Step::CutTable => self.cut(Joint::Table(self.head.clone())),
-            Step::CutParagraph => self.cut(Joint::Paragraph),
-            Step::CutApart => self.cut(Joint::Apart),
-            Step::TakeBack => self.cuts.truncate(self.before_paragraph()),
+        match self.open_block.read_line(line, place, fenced) {
+            CutAction::Stay => {}
+            CutAction::CutList => self.cut(Joint::List),
+            CutAction::CutTable => self.cut(Joint::Table(self.head.clone())),
+            CutAction::CutParagraph => self.cut(Joint::Paragraph),
+            CutAction::CutApart => self.cut(Joint::Apart),
+            CutAction::TakeBack => self.cuts.truncate(self.before_paragraph()),
         }
     }
 
@@ -149,7 +149,7 @@ impl Pieces {
 
     /// Iterates over the pieces of `text`, which must have been read. The incomplete last line is included as it is.
     pub fn of(&self, text: &str) -> impl Iterator<Item = Piece> + '_ {
-        let count = if self.growing.takes_back(&text[self.read..]) {
+        let count = if self.open_block.takes_back(&text[self.read..]) {
             self.before_paragraph()
         } else {
             self.cuts.len()
@@ -170,8 +170,8 @@ impl Pieces {
     }
 }
 
-impl Code {
-    fn begun(fence: Range<usize>) -> Code {
-        Code { fence, lines: 0 }
+impl OpenCode {
+    fn new(fence: Range<usize>) -> OpenCode {
+        OpenCode { fence, lines: 0 }
     }
 }

@@ -1,7 +1,7 @@
 //! The result of rendering a piece of Markdown, and the state that the next piece continues from.
 
-use super::blocks::List;
-use super::code::Inside;
+use super::blocks::ListState;
+use super::code::OpenToken;
 use super::table::TableMeasure;
 use crate::ui::textual::wrap::Row;
 
@@ -9,9 +9,9 @@ use crate::ui::textual::wrap::Row;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Continuation {
     /// The token left open at the end of its code.
-    pub code: Inside,
+    pub code: OpenToken,
     /// The list at its end.
-    pub list: Option<List>,
+    pub list: Option<ListState>,
 }
 
 /// A rendered piece.

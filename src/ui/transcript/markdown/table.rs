@@ -1,7 +1,7 @@
 //! Draws a table as a grid that fits the width. Cells that are too wide wrap; if even that does not fit, each row
 //! becomes a short list of its cells.
 //!
-//! A long table is drawn in pieces that share column widths and rules ([`Shared`]). As long as a new row does not
+//! A long table is drawn in pieces that share column widths and rules ([`TableLayout`]). As long as a new row does not
 //! change these, earlier pieces are not redrawn. The widths can change at most once per screen column, which bounds the
 //! total work by the number of rows times the screen width.
 //!
@@ -21,21 +21,21 @@ const RULE_COLUMNS: usize = 3;
 /// Minimum width of a column in a grid, in columns, unless its content is narrower.
 const NARROW: usize = 5;
 
-type Cell = Vec<Span<'static>>;
+type CellSpans = Vec<Span<'static>>;
 
 /// A table under construction.
 #[derive(Debug)]
 pub struct Table {
     alignments: Vec<Alignment>,
     /// The rows; the first one is the head.
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Vec<CellSpans>>,
     /// Number of rows at the end that are not measured.
     unmeasured: usize,
 }
 
 /// Whether the head of a table is in this piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Head {
+pub enum HeadPlacement {
     /// It is in this piece and is drawn.
     Here,
     /// It is in an earlier piece and not drawn again.
@@ -53,17 +53,17 @@ pub enum Rules {
 
 /// The layout that all pieces of a table share.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shared {
+pub struct TableLayout {
     /// Width of each column; `None` if a grid does not fit.
     pub widths: Option<Vec<usize>>,
     pub rules: Rules,
 }
 
-impl Shared {
+impl TableLayout {
     /// Computes the shared layout for a screen of `columns` columns from the widths that the cells need.
-    pub fn of(wished: &[usize], columns: usize, rules: Rules) -> Shared {
-        Shared {
-            widths: fitted(wished, columns),
+    pub fn new(natural_widths: &[usize], columns: usize, rules: Rules) -> TableLayout {
+        TableLayout {
+            widths: fit_widths(natural_widths, columns),
             rules,
         }
     }
@@ -73,7 +73,7 @@ impl Shared {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableMeasure {
     /// Width of the widest cell of each column.
-    pub wished: Vec<usize>,
+    pub natural_widths: Vec<usize>,
     /// Whether a row took several lines at the width at which it was drawn.
     pub rules: Rules,
 }
@@ -108,17 +108,17 @@ impl Table {
     pub fn rows(
         &self,
         (columns, margin): (usize, &Margin),
-        (shared, head): (Option<&Shared>, Head),
+        (shared, head): (Option<&TableLayout>, HeadPlacement),
         theme: &Theme,
         ink: &mut usize,
     ) -> (Vec<Row>, TableMeasure) {
         let taken = margin.columns();
         let taken = if taken + 2 <= columns { taken } else { 0 };
         let columns = columns - taken;
-        let wished = self.wished(columns);
+        let natural_widths = self.natural_widths(columns);
         let widths = match shared {
             Some(shared) => shared.widths.clone(),
-            None => fitted(&wished, columns),
+            None => fit_widths(&natural_widths, columns),
         };
         let (mut rows, rules) = match widths {
             Some(widths) => self.grid(&widths, (shared, head), theme, ink),
@@ -130,32 +130,38 @@ impl Table {
                 row.spans.splice(0..0, side.iter().cloned());
             }
         }
-        (rows, TableMeasure { wished, rules })
+        (
+            rows,
+            TableMeasure {
+                natural_widths,
+                rules,
+            },
+        )
     }
 
     /// Returns the width of the widest cell of each column, at most the screen width.
-    fn wished(&self, columns: usize) -> Vec<usize> {
-        let mut wished = vec![1; self.alignments.len()];
+    fn natural_widths(&self, columns: usize) -> Vec<usize> {
+        let mut natural_widths = vec![1; self.alignments.len()];
         let measured = self.rows.len() - self.unmeasured.min(self.rows.len());
         for row in &self.rows[..measured] {
-            for (widest, cell) in wished.iter_mut().zip(row) {
+            for (widest, cell) in natural_widths.iter_mut().zip(row) {
                 let wide = cell.iter().map(|s| width(&s.content)).sum();
                 *widest = (*widest).max(wide).min(columns.max(1));
             }
         }
-        wished
+        natural_widths
     }
 
     fn grid(
         &self,
         widths: &[usize],
-        (shared, head): (Option<&Shared>, Head),
+        (shared, head): (Option<&TableLayout>, HeadPlacement),
         theme: &Theme,
         ink: &mut usize,
     ) -> (Vec<Row>, Rules) {
         let skip = match head {
-            Head::Here => 0,
-            Head::Above => 1,
+            HeadPlacement::Here => 0,
+            HeadPlacement::Above => 1,
         };
         let drawn: Vec<(usize, Vec<Vec<Row>>)> = self
             .rows
@@ -183,7 +189,7 @@ impl Table {
         let rules = shared.map_or(own, |shared| shared.rules);
         let mut out = Vec::new();
         for (at, (ink, row)) in (skip..).zip(&drawn) {
-            let is_below_head = at == 1 && head == Head::Here;
+            let is_below_head = at == 1 && head == HeadPlacement::Here;
             if is_below_head || (at > 0 && rules == Rules::Drawn) {
                 let rules: Vec<String> = widths.iter().map(|w| "─".repeat(*w)).collect();
                 let rule = Span::styled(rules.join("─┼─"), theme.dim);
@@ -230,7 +236,13 @@ impl Table {
     }
 
     /// Draws each row as a list of `head: cell` lines.
-    fn list(&self, columns: usize, place: Head, theme: &Theme, ink: &mut usize) -> Vec<Row> {
+    fn list(
+        &self,
+        columns: usize,
+        place: HeadPlacement,
+        theme: &Theme,
+        ink: &mut usize,
+    ) -> Vec<Row> {
         let mut out: Vec<Row> = Vec::new();
         let (head, body) = match self.rows.split_first() {
             Some((head, [])) => (&[][..], std::slice::from_ref(head)),
@@ -238,12 +250,12 @@ impl Table {
             None => return out,
         };
         let margin = Margin::hanging(vec![], vec!["  ".into()]);
-        let count = |cell: &Cell| cell.iter().map(|s| visible(&s.content)).sum::<usize>();
-        if place == Head::Here {
+        let count = |cell: &CellSpans| cell.iter().map(|s| visible(&s.content)).sum::<usize>();
+        if place == HeadPlacement::Here {
             *ink += head.iter().map(count).sum::<usize>();
         }
         for row in body {
-            if !out.is_empty() || place == Head::Above {
+            if !out.is_empty() || place == HeadPlacement::Above {
                 out.push(Row::ornament(
                     vec![Span::styled("─".repeat(columns.min(8)), theme.dim)],
                     *ink,
@@ -270,10 +282,13 @@ impl Table {
 }
 
 /// Fits the wished widths into the screen by narrowing the widest columns first. `None` if a grid does not fit.
-fn fitted(wished: &[usize], columns: usize) -> Option<Vec<usize>> {
-    let count = wished.len();
+fn fit_widths(natural_widths: &[usize], columns: usize) -> Option<Vec<usize>> {
+    let count = natural_widths.len();
     let room = columns.checked_sub(RULE_COLUMNS * count.saturating_sub(1))?;
-    let mut widths: Vec<usize> = wished.iter().map(|w| (*w).min(room.max(1))).collect();
+    let mut widths: Vec<usize> = natural_widths
+        .iter()
+        .map(|w| (*w).min(room.max(1)))
+        .collect();
     let least: usize = widths.iter().map(|w| (*w).min(NARROW)).sum();
     if count == 0 || least > room {
         return None;

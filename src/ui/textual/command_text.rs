@@ -21,7 +21,7 @@ const OPENINGS: &[&str] = &[
 
 /// A command as it is rendered for approval.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Shown {
+pub struct RenderedCommand {
     /// The text, with invisible and misleading characters escaped.
     pub text: String,
     /// Number of characters of folded comments; scrolling cannot reveal them.
@@ -32,10 +32,10 @@ pub struct Shown {
 
 /// Renders `text`. Comments are folded from the first line that starts with `$ ` on, up to the first quote or opening
 /// construct: after that, a `#` may be part of the command.
-pub fn shown(text: &str) -> Shown {
-    let mut out = Shown {
+pub fn shown(text: &str) -> RenderedCommand {
+    let mut out = RenderedCommand {
         cut: bytes_cut(text),
-        ..Shown::default()
+        ..RenderedCommand::default()
     };
     let mut blank = 0;
     let mut may_fold = false;
@@ -44,32 +44,32 @@ pub fn shown(text: &str) -> Shown {
             blank += 1;
             continue;
         }
-        blank_lines(&mut out.text, &mut blank);
+        flush_blank_lines(&mut out.text, &mut blank);
         if line.starts_with("$ ") {
             may_fold = true;
         }
         let comment = comment(line).filter(|at| may_fold && !has_quotes(&line[..*at]));
         let (code, comment) = line.split_at(comment.unwrap_or(line.len()));
         may_fold = may_fold && !has_quotes(code);
-        escaped(&mut out.text, code);
+        push_escaped(&mut out.text, code);
         let length = comment.chars().count();
         if length > COMMENT_MAX {
             let begin: String = comment.chars().take(COMMENT_SHOWN).collect();
-            escaped(&mut out.text, &begin);
+            push_escaped(&mut out.text, &begin);
             let more = length - COMMENT_SHOWN;
             out.folded += more;
             out.text
                 .push_str(&format!(" … {more} more characters of a comment"));
         } else {
-            escaped(&mut out.text, comment);
+            push_escaped(&mut out.text, comment);
         }
         out.text.push('\n');
     }
-    blank_lines(&mut out.text, &mut blank);
+    flush_blank_lines(&mut out.text, &mut blank);
     out
 }
 
-fn blank_lines(out: &mut String, blank: &mut usize) {
+fn flush_blank_lines(out: &mut String, blank: &mut usize) {
     if *blank >= LINES_MIN {
         out.push_str(&format!("… {blank} blank lines\n"));
     } else {
@@ -94,7 +94,7 @@ fn has_quotes(text: &str) -> bool {
     text.contains(['"', '\'', '`', '\\']) || OPENINGS.iter().any(|open| text.contains(open))
 }
 
-fn escaped(out: &mut String, text: &str) {
+fn push_escaped(out: &mut String, text: &str) {
     let mut blanks = 0;
     for c in text.chars().chain(['\u{0}']) {
         if c == ' ' {
@@ -113,14 +113,14 @@ fn escaped(out: &mut String, text: &str) {
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
             '\u{1b}' => out.push_str("\\e"),
-            c if is_unseen(c) => out.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
+            c if is_invisible(c) => out.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
             c => out.push(c),
         }
     }
 }
 
 /// Returns whether a character is invisible, combines with the previous one, or imitates an ASCII character.
-fn is_unseen(c: char) -> bool {
+fn is_invisible(c: char) -> bool {
     if c.is_ascii_graphic() {
         return false;
     }

@@ -5,21 +5,21 @@
 //! of a word. As in fzf, matches at word starts and consecutive matches score higher, and gaps cost points.
 
 /// Points for each matched character.
-const LETTER: i32 = 16;
+const MATCH_SCORE: i32 = 16;
 /// Bonus for a match at the start of a word.
-const START: i32 = 14;
+const WORD_START_BONUS: i32 = 14;
 /// Bonus for a match directly after the previous one.
-const ROW: i32 = 14;
-/// Cost of each skipped character between two matches, up to [`GAP_MAX`] per gap.
-const GAP: i32 = 1;
+const CONSECUTIVE_BONUS: i32 = 14;
+/// Cost of each skipped character between two matches, up to [`GAP_COST_MAX`] per gap.
+const GAP_COST: i32 = 1;
 /// Maximum cost of one gap.
-const GAP_MAX: i32 = 12;
+const GAP_COST_MAX: i32 = 12;
 /// Maximum number of characters of a text that are searched; the rest is ignored.
 const TEXT_MAX: usize = 200;
 
 /// Result of a match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Fit {
+pub struct FuzzyMatch {
     /// Higher is better.
     pub score: i32,
     /// Character positions of the matches in the text, ascending.
@@ -28,7 +28,7 @@ pub struct Fit {
 
 /// Matches `pattern` against `text`, ignoring case. Returns `None` if a word of the pattern does not match. An empty
 /// pattern matches everything with score 0.
-pub fn fit(pattern: &str, text: &str) -> Option<Fit> {
+pub fn fit(pattern: &str, text: &str) -> Option<FuzzyMatch> {
     let lower = |c: char| c.to_lowercase().next().unwrap_or(c);
     let text: Vec<char> = text.chars().take(TEXT_MAX).collect();
     let starts: Vec<bool> = text
@@ -41,10 +41,10 @@ pub fn fit(pattern: &str, text: &str) -> Option<Fit> {
         })
         .collect();
     let text: Vec<char> = text.into_iter().map(lower).collect();
-    let mut out = Fit::default();
+    let mut out = FuzzyMatch::default();
     for word in pattern.split_whitespace() {
         let word: Vec<char> = word.chars().map(lower).collect();
-        let found = best(&word, &text, &starts)?;
+        let found = best_match(&word, &text, &starts)?;
         out.score += found.score;
         out.places.extend(found.places);
     }
@@ -55,18 +55,18 @@ pub fn fit(pattern: &str, text: &str) -> Option<Fit> {
 
 /// Finds the highest-scoring match of `word` in `text`. Dynamic programming: for each character of the word and each
 /// position in the text, it keeps the best score and the position of the previous match.
-fn best(word: &[char], text: &[char], starts: &[bool]) -> Option<Fit> {
+fn best_match(word: &[char], text: &[char], starts: &[bool]) -> Option<FuzzyMatch> {
     let mut rows: Vec<Vec<Option<(i32, usize)>>> = Vec::new();
-    for (nth, letter) in word.iter().enumerate() {
+    for (nth, character) in word.iter().enumerate() {
         let mut row = vec![None; text.len()];
-        for at in (nth..text.len()).filter(|at| text[*at] == *letter) {
-            let own = LETTER + if starts[at] { START } else { 0 };
+        for at in (nth..text.len()).filter(|at| text[*at] == *character) {
+            let own = MATCH_SCORE + if starts[at] { WORD_START_BONUS } else { 0 };
             row[at] = match rows.last() {
                 None if starts[at] || text[at..].starts_with(word) => Some((own, at)),
                 None => None,
                 Some(before) => (0..at)
                     .filter_map(|prev| before[prev].map(|(score, _)| (score, prev)))
-                    .map(|(score, prev)| (score + own + joint(at - prev), prev))
+                    .map(|(score, prev)| (score + own + gap_score(at - prev), prev))
                     .max_by_key(|(score, prev)| (*score, *prev)),
             };
         }
@@ -78,7 +78,7 @@ fn best(word: &[char], text: &[char], starts: &[bool]) -> Option<Fit> {
     // On a tie, the first position wins.
     let (score, mut at) = ends.max_by_key(|(score, at)| (*score, std::cmp::Reverse(*at)))?;
     // Rejects matches that are scattered over the text.
-    if score < LETTER * i32::try_from(word.len()).unwrap_or(i32::MAX / LETTER) {
+    if score < MATCH_SCORE * i32::try_from(word.len()).unwrap_or(i32::MAX / MATCH_SCORE) {
         return None;
     }
     let mut places = Vec::with_capacity(word.len());
@@ -87,14 +87,14 @@ fn best(word: &[char], text: &[char], starts: &[bool]) -> Option<Fit> {
         at = row[at].map_or(at, |(_, prev)| prev);
     }
     places.reverse();
-    Some(Fit { score, places })
+    Some(FuzzyMatch { score, places })
 }
 
 /// Returns the bonus or penalty for the distance between two matched characters.
-fn joint(distance: usize) -> i32 {
+fn gap_score(distance: usize) -> i32 {
     match i32::try_from(distance).unwrap_or(i32::MAX) {
-        1 => ROW,
-        n => -(GAP * n.saturating_sub(1)).min(GAP_MAX),
+        1 => CONSECUTIVE_BONUS,
+        n => -(GAP_COST * n.saturating_sub(1)).min(GAP_COST_MAX),
     }
 }
 

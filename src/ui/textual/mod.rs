@@ -53,7 +53,7 @@ pub fn wrap_some(text: &str, columns: usize, enough: usize) -> Vec<String> {
 }
 
 /// Returns the number of columns before the first word of a line: indentation and list marker.
-fn words_begin(line: &str) -> usize {
+fn text_indent(line: &str) -> usize {
     let text = line.trim_start_matches(' ');
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let mark = match digits {
@@ -65,7 +65,7 @@ fn words_begin(line: &str) -> usize {
 }
 
 fn wrap_line(line: &str, columns: usize, out: &mut Vec<String>) {
-    let indent = match words_begin(line) {
+    let indent = match text_indent(line) {
         begin if begin * 2 > columns => String::new(),
         begin => " ".repeat(begin),
     };

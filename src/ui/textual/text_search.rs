@@ -57,7 +57,7 @@ pub fn is_on(reader: &Reader) -> bool {
 pub fn found(reader: &Reader, lines: &[readers::Row]) -> Found {
     let needle = Needle::new(reader.search.text()).filter(|_| is_on(reader));
     let hits = needle.map_or_else(Vec::new, |needle| {
-        let rows: Vec<Row> = lines.iter().map(searched).collect();
+        let rows: Vec<Row> = lines.iter().map(plain_row).collect();
         hits(&needle, rows.iter())
     });
     let here = reader.here.min(hits.len().saturating_sub(1));
@@ -73,7 +73,7 @@ pub fn in_text(state: &UiState, reader: &Reader) -> Found {
     found(reader, &rows)
 }
 
-fn searched(row: &readers::Row) -> Row {
+fn plain_row(row: &readers::Row) -> Row {
     let plain = |span: &Span<'static>| Span::raw(span.content.clone());
     Row {
         spans: row.line.spans.iter().map(plain).collect(),

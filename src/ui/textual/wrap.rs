@@ -113,14 +113,14 @@ pub fn wrap(
     how: Break,
     ink: &mut usize,
 ) -> Vec<Row> {
-    let mut writer = Writer::new(columns, margin, how, *ink);
+    let mut writer = RowWriter::new(columns, margin, how, *ink);
     for span in spans {
         for (at, part) in span.content.split('\n').enumerate() {
             if at > 0 {
                 writer.end_of_line();
             }
             for (cluster, wide) in clusters(part) {
-                writer.take(cluster, wide, span.style);
+                writer.push_cluster(cluster, wide, span.style);
             }
         }
     }
@@ -149,14 +149,14 @@ fn cluster_width(cluster: &str) -> usize {
     if cluster.len() == 1 {
         1
     } else if cluster.len() > CLUSTER_MAX {
-        usize::from(base(cluster).cell_width()) + 1
+        usize::from(base_char(cluster).cell_width()) + 1
     } else {
         usize::from(cluster.cell_width())
     }
 }
 
 /// Returns the first character of a cluster, without its combining characters.
-pub(in crate::ui) fn base(cluster: &str) -> &str {
+pub(in crate::ui) fn base_char(cluster: &str) -> &str {
     cluster
         .char_indices()
         .nth(1)
@@ -165,12 +165,12 @@ pub(in crate::ui) fn base(cluster: &str) -> &str {
 
 /// Text and its width, in spans of one style each.
 #[derive(Default)]
-struct Piece {
+struct StyledRun {
     spans: Vec<Span<'static>>,
     columns: usize,
 }
 
-impl Piece {
+impl StyledRun {
     fn put(&mut self, text: &str, columns: usize, style: Style) {
         match self.spans.last_mut() {
             Some(last) if last.style == style => last.content.to_mut().push_str(text),
@@ -179,7 +179,7 @@ impl Piece {
         self.columns += columns;
     }
 
-    fn append(&mut self, other: &mut Piece) {
+    fn append(&mut self, other: &mut StyledRun) {
         for span in other.spans.drain(..) {
             self.put(&span.content, 0, span.style);
         }
@@ -194,33 +194,33 @@ impl Piece {
 
 /// Selects the part of the margin for the row that is being written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum RowKind {
     First,
     Line,
     Rest,
 }
 
-struct Writer<'a> {
+struct RowWriter<'a> {
     margin: Option<&'a Margin>,
     room: usize,
     how: Break,
     rows: Vec<Row>,
-    turn: Turn,
-    row: Piece,
+    row_kind: RowKind,
+    row: StyledRun,
     /// Blanks between the row so far and the pending word.
-    blank: Piece,
-    word: Piece,
+    blank: StyledRun,
+    word: StyledRun,
     /// Visible characters consumed so far, before the current row, and before the pending word.
     ink: usize,
     row_ink: usize,
     word_ink: usize,
     /// Class of the last cluster; decides whether a line may break after it.
-    last: Glue,
+    last: BreakClass,
 }
 
 /// Line-breaking class of a grapheme cluster.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::ui) enum Glue {
+pub(in crate::ui) enum BreakClass {
     /// Part of a word.
     Word,
     /// Punctuation that ends a word. Never begins a row; a word may continue after it.
@@ -233,34 +233,34 @@ pub(in crate::ui) enum Glue {
     Opening,
 }
 
-impl<'a> Writer<'a> {
-    fn new(columns: usize, margin: &'a Margin, how: Break, ink: usize) -> Writer<'a> {
+impl<'a> RowWriter<'a> {
+    fn new(columns: usize, margin: &'a Margin, how: Break, ink: usize) -> RowWriter<'a> {
         let columns = columns.max(1);
         let taken = margin.columns();
         let margin = (taken + 2 <= columns).then_some(margin);
-        Writer {
+        RowWriter {
             room: margin.map_or(columns, |_| columns - taken),
             margin,
             how,
             rows: Vec::new(),
-            turn: Turn::First,
-            row: Piece::default(),
-            blank: Piece::default(),
-            word: Piece::default(),
+            row_kind: RowKind::First,
+            row: StyledRun::default(),
+            blank: StyledRun::default(),
+            word: StyledRun::default(),
             ink,
             row_ink: ink,
             word_ink: ink,
-            last: Glue::Word,
+            last: BreakClass::Word,
         }
     }
 
-    fn take(&mut self, cluster: &str, wide: usize, style: Style) {
+    fn push_cluster(&mut self, cluster: &str, wide: usize, style: Style) {
         if wide == 0 {
             return;
         }
         if cluster.len() > CLUSTER_MAX {
-            self.take(base(cluster), wide - 1, style);
-            self.take("\u{fffd}", 1, style);
+            self.push_cluster(base_char(cluster), wide - 1, style);
+            self.push_cluster("\u{fffd}", 1, style);
             return;
         }
         // A cluster wider than a whole row is replaced.
@@ -270,19 +270,19 @@ impl<'a> Writer<'a> {
             (cluster, wide)
         };
         if self.how == Break::Anywhere {
-            self.letter(cluster, wide, style);
+            self.push_anywhere(cluster, wide, style);
         } else if cluster == " " {
             self.commit();
             if self.row.columns + self.blank.columns < self.room {
                 self.blank.put(cluster, wide, style);
             }
-            self.last = Glue::Word;
+            self.last = BreakClass::Word;
         } else {
-            let glue = glue(cluster, wide);
-            if breaks_between(self.last, glue) {
+            let class = break_class(cluster, wide);
+            if can_break_between(self.last, class) {
                 self.commit();
             }
-            self.last = glue;
+            self.last = class;
             if self.word.columns + wide > self.room {
                 self.split_word();
             }
@@ -294,9 +294,9 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn letter(&mut self, cluster: &str, wide: usize, style: Style) {
+    fn push_anywhere(&mut self, cluster: &str, wide: usize, style: Style) {
         if self.row.columns + wide > self.room && self.row.columns > 0 {
-            self.end_row(Turn::Rest);
+            self.end_row(RowKind::Rest);
         }
         self.row.put(cluster, wide, style);
         self.ink += usize::from(cluster != " ");
@@ -311,7 +311,7 @@ impl<'a> Writer<'a> {
             self.blank.clear();
             if self.row.columns > 0 {
                 let next = self.word_ink;
-                self.end_row(Turn::Rest);
+                self.end_row(RowKind::Rest);
                 self.row_ink = next;
             }
         }
@@ -322,23 +322,23 @@ impl<'a> Writer<'a> {
     /// Writes a pending word that fills a whole row, so that it continues on the next row.
     fn split_word(&mut self) {
         self.commit();
-        self.end_row(Turn::Rest);
+        self.end_row(RowKind::Rest);
     }
 
     fn end_of_line(&mut self) {
         self.commit();
         self.blank.clear();
-        self.last = Glue::Word;
-        self.end_row(Turn::Line);
+        self.last = BreakClass::Word;
+        self.end_row(RowKind::Line);
     }
 
-    fn end_row(&mut self, next: Turn) {
+    fn end_row(&mut self, next: RowKind) {
         let mut spans = Vec::new();
         if let Some(margin) = self.margin {
-            spans.extend_from_slice(match self.turn {
-                Turn::First => &margin.first,
-                Turn::Line => &margin.line,
-                Turn::Rest => &margin.rest,
+            spans.extend_from_slice(match self.row_kind {
+                RowKind::First => &margin.first,
+                RowKind::Line => &margin.line,
+                RowKind::Rest => &margin.rest,
             });
         }
         let margin = spans.len();
@@ -350,42 +350,41 @@ impl<'a> Writer<'a> {
             margin,
         });
         self.row_ink = self.ink;
-        self.turn = next;
+        self.row_kind = next;
     }
 
     fn finish(&mut self) -> Vec<Row> {
         self.commit();
-        if self.row.columns > 0 || self.turn != Turn::Rest {
-            self.end_row(Turn::Rest);
+        if self.row.columns > 0 || self.row_kind != RowKind::Rest {
+            self.end_row(RowKind::Rest);
         }
         std::mem::take(&mut self.rows)
     }
 }
 
 /// Returns whether a line may break between two clusters without a blank.
-pub(in crate::ui) fn breaks_between(last: Glue, next: Glue) -> bool {
+pub(in crate::ui) fn can_break_between(last: BreakClass, next: BreakClass) -> bool {
     match (last, next) {
-        (Glue::Opening, _)
-        | (_, Glue::Closing | Glue::Tail)
-        | (Glue::Word | Glue::Tail, Glue::Word) => false,
-        (Glue::Wide | Glue::Closing, _) | (Glue::Word | Glue::Tail, Glue::Wide | Glue::Opening) => {
-            true
-        }
+        (BreakClass::Opening, _)
+        | (_, BreakClass::Closing | BreakClass::Tail)
+        | (BreakClass::Word | BreakClass::Tail, BreakClass::Word) => false,
+        (BreakClass::Wide | BreakClass::Closing, _)
+        | (BreakClass::Word | BreakClass::Tail, BreakClass::Wide | BreakClass::Opening) => true,
     }
 }
 
 /// Returns the class of a cluster that is `wide` columns wide.
-pub(in crate::ui) fn glue(cluster: &str, wide: usize) -> Glue {
+pub(in crate::ui) fn break_class(cluster: &str, wide: usize) -> BreakClass {
     const CLOSING: &str =
         "、。，．：；？！）］｝〉》」』】〕〗ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ";
     const OPENING: &str = "（［｛〈《「『【〔〖";
     const TAIL: &str = ",.;:!?)]}%\"'’”…";
     match cluster.chars().next() {
-        Some(c) if wide == 2 && CLOSING.contains(c) => Glue::Closing,
-        Some(c) if wide == 2 && OPENING.contains(c) => Glue::Opening,
-        Some(_) if wide == 2 => Glue::Wide,
-        Some(c) if TAIL.contains(c) => Glue::Tail,
-        Some(_) | None => Glue::Word,
+        Some(c) if wide == 2 && CLOSING.contains(c) => BreakClass::Closing,
+        Some(c) if wide == 2 && OPENING.contains(c) => BreakClass::Opening,
+        Some(_) if wide == 2 => BreakClass::Wide,
+        Some(c) if TAIL.contains(c) => BreakClass::Tail,
+        Some(_) | None => BreakClass::Word,
     }
 }
 

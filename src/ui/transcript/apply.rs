@@ -46,7 +46,7 @@ impl Transcript {
             } => {
                 let mut answer = Answer::complete(text, thinking);
                 answer.thought_ms = *thought_ms;
-                self.say(answer);
+                self.complete_answer(answer);
             }
             EventKind::ToolStarted {
                 call,
@@ -139,7 +139,7 @@ impl Transcript {
     }
 
     /// Replaces the streamed answer with the complete one.
-    fn say(&mut self, mut answer: Answer) {
+    fn complete_answer(&mut self, mut answer: Answer) {
         answer.origin = self.next_origin();
         match self.open.take().filter(|n| self.log.index(*n).is_some()) {
             Some(open) if answer.is_blank() => self.log.remove(open),

@@ -11,7 +11,7 @@ use crate::domain::text::one_line;
 use crate::protocol::event::{Level, TurnEnd};
 
 #[derive(Debug)]
-pub struct Cell {
+pub struct TranscriptCell {
     pub kind: CellKind,
     /// Changes with every modification and is unique within a transcript. Identifies a cached layout.
     pub version: u64,
@@ -138,7 +138,7 @@ impl CellKind {
         match self {
             CellKind::Prompt(text) => count(text),
             CellKind::Injected(entry) => {
-                count(&entry.what) + fold::shown(&entry.text).map(count).sum::<usize>()
+                count(&entry.what) + fold::shown_lines(&entry.text).map(count).sum::<usize>()
             }
             CellKind::Answer(answer) => {
                 count(answer.thinking.as_str()) + count(answer.text.as_str())
@@ -152,8 +152,8 @@ impl CellKind {
                     0
                 };
                 let short = count(&run.tool) + count(&run.on) + input + values(&run.output_fields);
-                let long =
-                    [&run.diff, &run.output].map(|t| fold::shown(t).map(count).sum::<usize>());
+                let long = [&run.diff, &run.output]
+                    .map(|t| fold::shown_lines(t).map(count).sum::<usize>());
                 short + long.iter().sum::<usize>()
             }
             // The matches are counted in the calls themselves.

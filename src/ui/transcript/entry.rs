@@ -4,7 +4,7 @@ use ratatui::text::Span;
 
 use super::cell::Fold;
 use super::fold;
-use super::layout::{Mark, Page, plain};
+use super::layout::{LayoutParams, SelectionMark, plain};
 use crate::domain::text::{harmless, head_and_tail, one_line};
 use crate::ui::textual::wrap::{Break, Margin, Row, fit, width, wrap};
 
@@ -65,7 +65,12 @@ impl Entry {
     }
 
     /// Returns the rows: the description with a preview of the text, or with the full text below it.
-    pub(super) fn rows(&self, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
+    pub(super) fn rows(
+        &self,
+        mark: SelectionMark,
+        page: LayoutParams<'_>,
+        ink: &mut usize,
+    ) -> Vec<Row> {
         let sign = match self.what.split_whitespace().next() {
             Some("message") => "✉",
             Some("claimed") => "⚑",
@@ -76,8 +81,8 @@ impl Entry {
         }
         let dim = page.theme.dim;
         let style = match mark {
-            Mark::Selected => page.theme.selection,
-            Mark::Plain => dim,
+            SelectionMark::Selected => page.theme.selection,
+            SelectionMark::Unselected => dim,
         };
         let room = page.columns.saturating_sub(width(sign) + 1);
         let what = fit(&harmless(&self.what), room.max(1));
@@ -101,7 +106,7 @@ impl Entry {
         let margin = Margin::hanging(vec!["  ".into()], vec!["  ".into()]);
         let words = [Span::styled(harmless(&self.text), page.theme.text)];
         let rows = wrap(&words, page.columns, &margin, Break::Words, ink);
-        out.extend(fold::some(rows, ROWS_MAX, page));
+        out.extend(fold::elide_rows(rows, ROWS_MAX, page));
         out
     }
 }

@@ -11,7 +11,7 @@ use crate::ui::textual::wrap::{Row, width};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Needle {
     /// The pattern in lower case, at least one character.
-    signs: Vec<char>,
+    pattern: Vec<char>,
 }
 
 /// A match in the rows of a cell.
@@ -24,8 +24,8 @@ pub struct Hit {
 impl Needle {
     /// Creates a pattern; `None` if `words` is blank.
     pub fn new(words: &str) -> Option<Needle> {
-        let signs: Vec<char> = words.chars().map(lower).collect();
-        (!words.trim().is_empty()).then_some(Needle { signs })
+        let pattern: Vec<char> = words.chars().map(lower).collect();
+        (!words.trim().is_empty()).then_some(Needle { pattern })
     }
 
     /// Counts the matches in `text`; they do not overlap.
@@ -37,8 +37,8 @@ impl Needle {
     pub fn matches<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
         let mut from = 0;
         std::iter::from_fn(move || {
-            while let Some(start) = self.start(text, from) {
-                if let Some(len) = self.fits(&text[start..]) {
+            while let Some(start) = self.find_first_char(text, from) {
+                if let Some(len) = self.match_len(&text[start..]) {
                     from = start + len;
                     return Some(start..from);
                 }
@@ -50,28 +50,28 @@ impl Needle {
     }
 
     /// Returns the next position at or after `from` where the first character of the pattern occurs.
-    fn start(&self, text: &str, from: usize) -> Option<usize> {
-        let first = *self.signs.first()?;
+    fn find_first_char(&self, text: &str, from: usize) -> Option<usize> {
+        let first = *self.pattern.first()?;
         let rest = text.get(from..)?;
         let found = if first.is_ascii_graphic() {
             let byte = u8::try_from(first).ok()?;
             let other = byte.to_ascii_uppercase();
             rest.bytes().position(|b| b == byte || b == other)
         } else {
-            rest.find(|c| same(first, c))
+            rest.find(|c| chars_match(first, c))
         };
         found.map(|at| from + at)
     }
 
     /// Returns the length in bytes of a match at the start of `text`, if there is one.
-    fn fits(&self, text: &str) -> Option<usize> {
+    fn match_len(&self, text: &str) -> Option<usize> {
         let mut rest = text.chars();
-        for (at, sign) in self.signs.iter().enumerate() {
+        for (at, sign) in self.pattern.iter().enumerate() {
             let mut next = rest.next()?;
             while next == '\n' && at > 0 && *sign != ' ' {
                 next = rest.next()?;
             }
-            if !same(*sign, next) {
+            if !chars_match(*sign, next) {
                 return None;
             }
         }
@@ -80,7 +80,7 @@ impl Needle {
 }
 
 /// Returns whether a character of the pattern matches a character of the text.
-fn same(sign: char, other: char) -> bool {
+fn chars_match(sign: char, other: char) -> bool {
     sign == other || sign == lower(other) || (sign == ' ' && other == '\n')
 }
 

@@ -7,7 +7,7 @@ use super::calls::CallGroup;
 use super::cell::Fold;
 use super::fields::Field;
 use super::forms::{OutputKind, tool_display};
-use super::layout::{Mark, Page};
+use super::layout::{LayoutParams, SelectionMark};
 use super::run::{Progress, ToolRun};
 use crate::domain::text::{harmless, one_line};
 use crate::ui::diff;
@@ -30,8 +30,13 @@ const LIVE_LINES: usize = 5;
 const ON_LEAST: usize = 16;
 
 /// Returns the rows of a call.
-pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
-    let mut out = vec![head(run, mark, page)];
+pub fn rows(
+    run: &ToolRun,
+    mark: SelectionMark,
+    page: LayoutParams<'_>,
+    ink: &mut usize,
+) -> Vec<Row> {
+    let mut out = vec![call_row(run, mark, page)];
     match (run.fold, run.progress) {
         (Fold::Open, _) => {
             let fields = run.input.iter().chain(&run.output_fields);
@@ -47,7 +52,7 @@ pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<R
                 place: diff::Place::Conversation,
                 digits: diff::digits(&diff),
             };
-            out.extend(some_lines(&diff, page, ink, |line, ink| {
+            out.extend(elide_lines(&diff, page, ink, |line, ink| {
                 diff::rows(line, look, ink)
             }));
             out.extend(field_rows(
@@ -58,23 +63,26 @@ pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<R
                 ink,
             ));
             if tool_display(&run.tool).output == OutputKind::User {
-                out.extend(answer(&run.output, FIELD_ROWS, page, ink));
+                out.extend(answer_rows(&run.output, FIELD_ROWS, page, ink));
             } else {
-                out.extend(lines(&run.output, page, ink));
+                out.extend(output_rows(&run.output, page, ink));
             }
         }
         (Fold::Folded, Progress::Done) if tool_display(&run.tool).output == OutputKind::User => {
-            out.extend(answer(&run.output, ANSWER_ROWS, page, ink));
+            out.extend(answer_rows(&run.output, ANSWER_ROWS, page, ink));
         }
         (Fold::Folded, Progress::Running) => {
             let all: Vec<&str> = run.output.lines().collect();
             let last = &all[all.len().saturating_sub(LIVE_LINES)..];
-            out.extend(last.iter().map(|l| one(current(l), page.theme.dim, page)));
+            out.extend(
+                last.iter()
+                    .map(|l| cut_line(visible_part(l), page.theme.dim, page)),
+            );
         }
         (Fold::Folded, Progress::Failed) => {
             let why = run.error_line();
             if !why.is_empty() {
-                out.push(one(&why, page.theme.error, page));
+                out.push(cut_line(&why, page.theme.error, page));
             }
         }
         (Fold::Folded, Progress::Done | Progress::Abandoned) => {}
@@ -83,7 +91,7 @@ pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<R
 }
 
 /// Draws the user's answer in the user's style, with a marker that separates it from text of the tool.
-fn answer(output: &str, rows: usize, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
+fn answer_rows(output: &str, rows: usize, page: LayoutParams<'_>, ink: &mut usize) -> Vec<Row> {
     // Journals of older versions use the second form.
     let starts = ["The user answers: ", "The person answers: "];
     let answer = starts.iter().find_map(|start| output.strip_prefix(start));
@@ -101,11 +109,11 @@ fn answer(output: &str, rows: usize, page: Page<'_>, ink: &mut usize) -> Vec<Row
         Break::Words,
         ink,
     );
-    some(all, rows, page)
+    elide_rows(all, rows, page)
 }
 
 /// Draws the header of a call group, `✓ tool × 8 first … last`, and the first error.
-pub fn call_group(calls: &CallGroup, mark: Mark, page: Page<'_>) -> Vec<Row> {
+pub fn call_group(calls: &CallGroup, mark: SelectionMark, page: LayoutParams<'_>) -> Vec<Row> {
     let name = format!("{} × {}", calls.tool, calls.len);
     let result = calls.result();
     let on = match calls.fold {
@@ -115,7 +123,7 @@ pub fn call_group(calls: &CallGroup, mark: Mark, page: Page<'_>) -> Vec<Row> {
             // The first and the last subject share the room equally; one takes what the other does not need.
             let taken = width(&name) + width(&result) + 12;
             let each = page.columns.saturating_sub(taken) / 2;
-            let (first, last) = both(calls, each * 2);
+            let (first, last) = shorten_pair(calls, each * 2);
             let left = |on: &str| each.saturating_sub(width(on));
             let (before, behind) = (left(last), left(first));
             let (first, last) = (fit(first, each + before), fit(last, each + behind));
@@ -126,22 +134,22 @@ pub fn call_group(calls: &CallGroup, mark: Mark, page: Page<'_>) -> Vec<Row> {
         "" => on,
         on => format!("· {on}"),
     };
-    let head = Head {
+    let head = CallLine {
         progress: calls.progress(),
         name: &name,
         on: &on,
         result,
     };
-    let mut out = vec![line(&head, mark, page)];
+    let mut out = vec![call_line_row(&head, mark, page)];
     if calls.fold == Fold::Folded && !calls.first_error.is_empty() {
-        out.push(one(&calls.first_error, page.theme.error, page));
+        out.push(cut_line(&calls.first_error, page.theme.error, page));
     }
     out
 }
 
 /// Returns the subjects of the first and the last call. If they do not both fit into `room`, parenthesized parts are
 /// removed: `alice … carol`.
-fn both(calls: &CallGroup, room: usize) -> (&str, &str) {
+fn shorten_pair(calls: &CallGroup, room: usize) -> (&str, &str) {
     let (first, last) = (calls.first.as_str(), calls.last.as_str());
     if width(first) + width(last) <= room {
         return (first, last);
@@ -151,25 +159,25 @@ fn both(calls: &CallGroup, room: usize) -> (&str, &str) {
 }
 
 /// Content of the first line of a call.
-struct Head<'a> {
+struct CallLine<'a> {
     progress: Progress,
     name: &'a str,
     on: &'a str,
     result: String,
 }
 
-fn head(run: &ToolRun, mark: Mark, page: Page<'_>) -> Row {
-    let head = Head {
+fn call_row(run: &ToolRun, mark: SelectionMark, page: LayoutParams<'_>) -> Row {
+    let head = CallLine {
         progress: run.progress,
         name: &run.tool,
         on: &run.on,
         result: run.result(),
     };
-    line(&head, mark, page)
+    call_line_row(&head, mark, page)
 }
 
 /// Draws `✓ tool subject · result` in one row.
-fn line(run: &Head<'_>, mark: Mark, page: Page<'_>) -> Row {
+fn call_line_row(run: &CallLine<'_>, mark: SelectionMark, page: LayoutParams<'_>) -> Row {
     let theme = page.theme;
     let (shape, style) = match run.progress {
         Progress::Running => ("◐", theme.working),
@@ -178,10 +186,10 @@ fn line(run: &Head<'_>, mark: Mark, page: Page<'_>) -> Row {
         Progress::Abandoned => ("◌", theme.dim),
     };
     let name_style = match mark {
-        Mark::Selected => theme.selection,
-        Mark::Plain => theme.tool,
+        SelectionMark::Selected => theme.selection,
+        SelectionMark::Unselected => theme.tool,
     };
-    let mut row = Shelf::new(page.columns);
+    let mut row = RowBuilder::new(page.columns);
     row.put(shape, style);
     row.put(" ", Style::default());
     row.put(run.name, name_style);
@@ -211,15 +219,15 @@ fn line(run: &Head<'_>, mark: Mark, page: Page<'_>) -> Row {
 }
 
 /// Builds a row of limited width.
-struct Shelf {
+struct RowBuilder {
     spans: Vec<Span<'static>>,
     room: usize,
 }
 
-impl Shelf {
-    fn new(room: usize) -> Shelf {
+impl RowBuilder {
+    fn new(room: usize) -> RowBuilder {
         let spans = Vec::new();
-        Shelf { spans, room }
+        RowBuilder { spans, room }
     }
 
     fn put(&mut self, text: &str, style: Style) {
@@ -232,7 +240,7 @@ impl Shelf {
 }
 
 /// Returns the part of a line that a terminal would show after the last carriage return.
-fn current(line: &str) -> &str {
+fn visible_part(line: &str) -> &str {
     line.trim_end_matches('\r')
         .rsplit('\r')
         .next()
@@ -240,8 +248,8 @@ fn current(line: &str) -> &str {
 }
 
 /// Draws one line that is cut, not wrapped.
-fn one(text: &str, style: Style, page: Page<'_>) -> Row {
-    let mut row = Shelf::new(page.columns);
+fn cut_line(text: &str, style: Style, page: LayoutParams<'_>) -> Row {
+    let mut row = RowBuilder::new(page.columns);
     row.put("  ", Style::default());
     // Limits the length first: a line can be 256 KiB long.
     let some: String = text.chars().take(page.columns * 4).collect();
@@ -249,7 +257,7 @@ fn one(text: &str, style: Style, page: Page<'_>) -> Row {
     Row::ornament(row.spans, 0)
 }
 
-fn block(text: &str, style: Style, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
+fn block(text: &str, style: Style, page: LayoutParams<'_>, ink: &mut usize) -> Vec<Row> {
     if text.is_empty() {
         return Vec::new();
     }
@@ -267,7 +275,7 @@ fn field_rows(
     fields: &[Field],
     wide: usize,
     style: Style,
-    page: Page<'_>,
+    page: LayoutParams<'_>,
     ink: &mut usize,
 ) -> Vec<Row> {
     let mut out = Vec::new();
@@ -288,20 +296,20 @@ fn field_rows(
         let margin = Margin::hanging(first, vec![" ".repeat(under).into()]);
         let words = [Span::styled(harmless(value), style)];
         let rows = wrap(&words, page.columns, &margin, Break::Words, ink);
-        out.extend(some(rows, FIELD_ROWS, page));
+        out.extend(elide_rows(rows, FIELD_ROWS, page));
     }
     out
 }
 
 /// Iterates over the lines of a long text that an open call shows: the first and the last ones.
-pub fn shown(text: &str) -> impl Iterator<Item = &str> {
+pub fn shown_lines(text: &str) -> impl Iterator<Item = &str> {
     let text = text.trim_end();
-    let (head, tail) = ends(text);
+    let (head, tail) = split_ends(text);
     head.lines().chain(tail.lines())
 }
 
 /// Splits off the first and the last lines of a text; a short text is returned whole as the first part.
-fn ends(text: &str) -> (&str, &str) {
+fn split_ends(text: &str) -> (&str, &str) {
     let mut breaks = text.match_indices('\n').map(|(at, _)| at);
     if breaks.clone().nth(LINES_MAX - 1).is_none() {
         return (text, "");
@@ -313,12 +321,12 @@ fn ends(text: &str) -> (&str, &str) {
 }
 
 /// Draws the first and the last lines of a text, and the number of omitted lines between them.
-fn lines(text: &str, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
+fn output_rows(text: &str, page: LayoutParams<'_>, ink: &mut usize) -> Vec<Row> {
     let all: Vec<&str> = text.trim_end().lines().collect();
     if all.iter().all(|l| l.is_empty()) {
         return Vec::new();
     }
-    some_lines(&all, page, ink, |line, ink| {
+    elide_lines(&all, page, ink, |line, ink| {
         if line.is_empty() {
             vec![Row::ornament(vec![], *ink)]
         } else {
@@ -328,9 +336,9 @@ fn lines(text: &str, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
 }
 
 /// Draws the first and the last elements of `all`, and the number of omitted ones between them.
-fn some_lines<T>(
+fn elide_lines<T>(
     all: &[T],
-    page: Page<'_>,
+    page: LayoutParams<'_>,
     ink: &mut usize,
     rows: impl Fn(&T, &mut usize) -> Vec<Row>,
 ) -> Vec<Row> {
@@ -338,7 +346,7 @@ fn some_lines<T>(
     let mut draw = |some: &[T], out: &mut Vec<Row>| {
         for line in some {
             let rows = rows(line, ink);
-            out.extend(self::some(rows, ROWS_OF_LINE, page));
+            out.extend(elide_rows(rows, ROWS_OF_LINE, page));
         }
     };
     if all.len() <= LINES_MAX {
@@ -349,14 +357,17 @@ fn some_lines<T>(
         let left = all.len() - LINES_MAX;
         let mark = format!("… {left} lines are not shown …");
         let at = out.last().map_or(0, |r| r.ink);
-        out.push(Row::ornament(one(&mark, page.theme.warn, page).spans, at));
+        out.push(Row::ornament(
+            cut_line(&mark, page.theme.warn, page).spans,
+            at,
+        ));
         draw(&all[all.len() - half..], &mut out);
     }
     out
 }
 
 /// Keeps the first and the last of `rows`, with a row for the number of omitted ones between them.
-pub fn some(mut rows: Vec<Row>, max: usize, page: Page<'_>) -> Vec<Row> {
+pub fn elide_rows(mut rows: Vec<Row>, max: usize, page: LayoutParams<'_>) -> Vec<Row> {
     if rows.len() <= max {
         return rows;
     }
@@ -364,7 +375,7 @@ pub fn some(mut rows: Vec<Row>, max: usize, page: Page<'_>) -> Vec<Row> {
     let start = max / 2;
     let ink = rows[start].ink;
     let mark = format!("… {left} rows are not shown …");
-    let mark = Row::ornament(one(&mark, page.theme.warn, page).spans, ink);
+    let mark = Row::ornament(cut_line(&mark, page.theme.warn, page).spans, ink);
     rows.splice(start..start + left, [mark]);
     rows
 }

@@ -2,7 +2,7 @@
 
 use super::layout::Above;
 use super::layout_cache::LayoutCache;
-use super::log::Log;
+use super::log::CellLog;
 use crate::ui::layout::scrollbar::Scrolled;
 
 /// A scroll command.
@@ -86,7 +86,7 @@ pub struct RowPosition {
 
 impl Place {
     /// Returns the number of new cells that were not visible yet.
-    pub fn unread(&self, log: &Log) -> usize {
+    pub fn unread(&self, log: &CellLog) -> usize {
         match self {
             Place::Following => 0,
             Place::Anchored(anchor) => {
@@ -97,7 +97,12 @@ impl Place {
     }
 
     /// Returns the position of the first visible row, if there is any. Lays out only visible cells.
-    pub fn top(&self, log: &Log, layouts: &mut LayoutCache, rows: usize) -> Option<RowPosition> {
+    pub fn top(
+        &self,
+        log: &CellLog,
+        layouts: &mut LayoutCache,
+        rows: usize,
+    ) -> Option<RowPosition> {
         let end = bottom_position(log, layouts, rows)?;
         let Place::Anchored(anchor) = self else {
             return Some(end);
@@ -120,7 +125,7 @@ impl Place {
         Some(RowPosition { at, line }.min(end))
     }
 
-    pub fn scroll(&mut self, by: Scroll, log: &Log, layouts: &mut LayoutCache, rows: usize) {
+    pub fn scroll(&mut self, by: Scroll, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
         let page = rows.saturating_sub(1).max(1);
         let half = rows.div_ceil(2);
         match by {
@@ -136,7 +141,7 @@ impl Place {
     }
 
     /// Scrolls by as little as possible so that the cell is visible, or at least its first row.
-    pub fn reveal(&mut self, at: usize, log: &Log, layouts: &mut LayoutCache, rows: usize) {
+    pub fn reveal(&mut self, at: usize, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
         let Some(top) = self.top(log, layouts, rows) else {
             return;
         };
@@ -160,7 +165,7 @@ impl Place {
     pub fn reveal_row(
         &mut self,
         row: RowPosition,
-        log: &Log,
+        log: &CellLog,
         layouts: &mut LayoutCache,
         rows: usize,
     ) {
@@ -175,7 +180,13 @@ impl Place {
     }
 
     /// Scrolls a cell to the top of the view, if enough follows below it.
-    pub fn anchor_cell(&mut self, at: usize, log: &Log, layouts: &mut LayoutCache, rows: usize) {
+    pub fn anchor_cell(
+        &mut self,
+        at: usize,
+        log: &CellLog,
+        layouts: &mut LayoutCache,
+        rows: usize,
+    ) {
         // Skips the blank row above the cell.
         let line = usize::from(log.above(at) == Above::Apart);
         self.anchor_at(RowPosition { at, line }, log, layouts, rows);
@@ -184,7 +195,7 @@ impl Place {
     /// Returns the indices of the first and the last visible cell.
     pub fn visible_cells(
         &self,
-        log: &Log,
+        log: &CellLog,
         layouts: &mut LayoutCache,
         rows: usize,
     ) -> Option<(usize, usize)> {
@@ -206,7 +217,12 @@ impl Place {
 
     /// Returns the scrollbar state. It counts fractions of cells, because cells that were never visible have no known
     /// height.
-    pub fn scrolled(&self, log: &Log, layouts: &mut LayoutCache, rows: usize) -> Option<Scrolled> {
+    pub fn scrolled(
+        &self,
+        log: &CellLog,
+        layouts: &mut LayoutCache,
+        rows: usize,
+    ) -> Option<Scrolled> {
         let top = self.top(log, layouts, rows)?;
         let part = |line: usize, height: usize| PARTS * line.min(height) / height.max(1);
         let first = top.at * PARTS + part(top.line, layouts.get(log, top.at).len());
@@ -228,7 +244,7 @@ impl Place {
     }
 
     /// Scrolls so that `parts` scrollbar units lie above the view, as [`Place::scrolled`] counts them.
-    pub fn jump(&mut self, parts: usize, log: &Log, layouts: &mut LayoutCache, rows: usize) {
+    pub fn jump(&mut self, parts: usize, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
         let at = parts / PARTS;
         if at >= log.len() {
             *self = Place::Following;
@@ -238,14 +254,14 @@ impl Place {
         self.anchor_at(RowPosition { at, line }, log, layouts, rows);
     }
 
-    fn up(&mut self, by: usize, log: &Log, layouts: &mut LayoutCache, rows: usize) {
+    fn up(&mut self, by: usize, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
         if let Some(top) = self.top(log, layouts, rows) {
             let position = rows_above(top, by, log, layouts);
             self.anchor_at(position, log, layouts, rows);
         }
     }
 
-    fn down(&mut self, mut by: usize, log: &Log, layouts: &mut LayoutCache, rows: usize) {
+    fn down(&mut self, mut by: usize, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
         let Some(RowPosition { mut at, mut line }) = self.top(log, layouts, rows) else {
             return;
         };
@@ -275,7 +291,7 @@ impl Place {
     fn anchor_at(
         &mut self,
         position: RowPosition,
-        log: &Log,
+        log: &CellLog,
         layouts: &mut LayoutCache,
         rows: usize,
     ) {
@@ -321,7 +337,7 @@ impl Place {
 }
 
 /// Returns the first visible row when the newest row is at the bottom.
-fn bottom_position(log: &Log, layouts: &mut LayoutCache, rows: usize) -> Option<RowPosition> {
+fn bottom_position(log: &CellLog, layouts: &mut LayoutCache, rows: usize) -> Option<RowPosition> {
     let mut left = rows;
     let mut next = log.prev_shown(log.len());
     while let Some(at) = next {
@@ -340,7 +356,7 @@ fn bottom_position(log: &Log, layouts: &mut LayoutCache, rows: usize) -> Option<
 fn rows_above(
     from: RowPosition,
     mut by: usize,
-    log: &Log,
+    log: &CellLog,
     layouts: &mut LayoutCache,
 ) -> RowPosition {
     let RowPosition { mut at, mut line } = from;

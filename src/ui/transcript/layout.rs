@@ -6,7 +6,7 @@ use ratatui::text::Span;
 use super::answer::{Answer, StreamState};
 use super::cell::CellKind;
 use super::markdown::{Continuation, Joint, RenderedPiece, Rules, TableLayout, TableMeasure};
-use super::thoughts::thoughts;
+use super::thinking::thinking_rows;
 use super::{fold, markdown};
 use crate::domain::text::harmless;
 use crate::protocol::event::Level;
@@ -18,9 +18,9 @@ pub const CALL_AS_TEXT: &str = "the model wrote a tool call as text; it was not 
 
 /// Whether a cell is selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mark {
+pub enum SelectionMark {
     Selected,
-    Plain,
+    Unselected,
 }
 
 /// What precedes a cell; determines the spacing above it.
@@ -40,7 +40,7 @@ pub enum Above {
 
 /// Parameters of a layout.
 #[derive(Debug, Clone, Copy)]
-pub struct Page<'a> {
+pub struct LayoutParams<'a> {
     /// Width in columns.
     pub columns: usize,
     pub theme: &'a Theme,
@@ -155,8 +155,8 @@ impl CellLayout {
 pub fn lay_out(
     kind: &CellKind,
     above: Above,
-    mark: Mark,
-    page: Page<'_>,
+    mark: SelectionMark,
+    page: LayoutParams<'_>,
     old: Option<CellLayout>,
 ) -> CellLayout {
     let mut head = Vec::new();
@@ -204,7 +204,7 @@ pub fn lay_out(
 }
 
 /// Wraps a short text in one style; continuation rows are indented.
-pub(super) fn plain(text: &str, style: Style, page: Page<'_>) -> Vec<Row> {
+pub(super) fn plain(text: &str, style: Style, page: LayoutParams<'_>) -> Vec<Row> {
     let margin = Margin::hanging(vec![], vec!["  ".into()]);
     let words = [Span::styled(harmless(text), style)];
     wrap(&words, page.columns, &margin, Break::Words, &mut 0)
@@ -213,13 +213,13 @@ pub(super) fn plain(text: &str, style: Style, page: Page<'_>) -> Vec<Row> {
 fn answer_rows(
     answer: &Answer,
     mut head: Vec<Row>,
-    mark: Mark,
-    page: Page<'_>,
+    mark: SelectionMark,
+    page: LayoutParams<'_>,
     old: Option<CellLayout>,
 ) -> CellLayout {
     let mut ink = 0;
     if !answer.thinking.is_blank() {
-        head.extend(thoughts(answer, mark, page, &mut ink));
+        head.extend(thinking_rows(answer, mark, page, &mut ink));
     }
     let mut out = CellLayout::from_part(LayoutPart::rows(head, ink));
     let mut known = old.map_or_else(Vec::new, |old| old.parts);
@@ -284,7 +284,7 @@ fn align_table_pieces(
     parts: &mut [LayoutPart],
     answer: &Answer,
     above: TextAbove,
-    page: Page<'_>,
+    page: LayoutParams<'_>,
 ) -> usize {
     let mut natural_widths: Vec<usize> = Vec::new();
     for own in parts.iter().filter_map(|part| part.measured.as_ref()) {
@@ -350,7 +350,7 @@ fn lay_out_piece(
     piece: PieceKey,
     (before, shared): (Continuation, Option<TableLayout>),
     above: TextAbove,
-    page: Page<'_>,
+    page: LayoutParams<'_>,
 ) -> LayoutPart {
     let text = answer.text.as_str();
     let RenderedPiece {

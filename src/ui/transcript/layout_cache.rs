@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::layout::{Above, CellLayout, Mark, Page, lay_out};
-use super::log::Log;
+use super::layout::{Above, CellLayout, LayoutParams, SelectionMark, lay_out};
+use super::log::CellLog;
 use crate::ui::theme::Theme;
 
 /// Maximum number of cached rows. Beyond it, only layouts used in the last frame are kept.
@@ -26,7 +26,7 @@ struct CachedLayout {
     layout: CellLayout,
     version: u64,
     above: Above,
-    mark: Mark,
+    mark: SelectionMark,
     /// The frame in which it was last used.
     frame: u64,
 }
@@ -66,12 +66,12 @@ impl LayoutCache {
     }
 
     /// Returns the layout of a cell, given its index.
-    pub fn get(&mut self, log: &Log, at: usize) -> &CellLayout {
+    pub fn get(&mut self, log: &CellLog, at: usize) -> &CellLayout {
         let number = log.number(at);
         let cell = log.cell(at);
         let (above, mark) = (log.above(at), log.mark(at));
         let theme = self.theme.unwrap_or_default();
-        let page = Page {
+        let page = LayoutParams {
             columns: self.columns,
             theme: &theme,
         };

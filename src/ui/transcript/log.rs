@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use super::calls::{CallGroup, GROUP_MIN};
-use super::cell::{Cell, CellKind, Fold};
+use super::cell::{CellKind, Fold, TranscriptCell};
 use super::find::Needle;
 use super::forms::{Grouping, tool_display};
-use super::layout::{Above, Mark};
+use super::layout::{Above, SelectionMark};
 use super::run::ToolRun;
 use crate::ui::state::pane::Way;
 
@@ -15,12 +15,12 @@ pub const CELLS_MAX: usize = 10_000;
 /// Maximum total size of all cells, in bytes; beyond it, the oldest are dropped.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Estimated size of a cell without its texts, in bytes.
-const CELL: usize = 512;
+const CELL_OVERHEAD: usize = 512;
 
 /// The cells, oldest first. Numbers start at 0 and never change.
 #[derive(Debug, Default)]
-pub struct Log {
-    cells: VecDeque<Cell>,
+pub struct CellLog {
+    cells: VecDeque<TranscriptCell>,
     /// Number of dropped cells, which is also the number of the first remaining cell.
     dropped: u64,
     /// Estimated total size, in bytes.
@@ -36,16 +36,16 @@ pub struct Log {
     found: usize,
 }
 
-impl Log {
+impl CellLog {
     /// Adds a cell and returns its number.
     pub fn push(&mut self, kind: CellKind) -> u64 {
         self.version += 1;
         let version = self.version;
-        self.bytes += CELL + kind.bytes();
+        self.bytes += CELL_OVERHEAD + kind.bytes();
         let found = self.needle.as_ref().map_or(0, |n| kind.count(n));
         self.found += found;
         let is_entry = !matches!(kind, CellKind::CallGroup(_));
-        self.cells.push_back(Cell {
+        self.cells.push_back(TranscriptCell {
             calls: None,
             entries: self.entries,
             kind,
@@ -75,12 +75,12 @@ impl Log {
             Some(line) => line,
             None => self.push(CellKind::CallGroup(Box::new(CallGroup::of(&run.tool)))),
         };
-        let is_read = (line + 1..self.next()).any(|n| self.is_read(n))
+        let is_in_use = (line + 1..self.next()).any(|n| self.is_in_use(n))
             && self.next() <= line + GROUP_MIN as u64;
         self.change(line, |kind| {
             if let CellKind::CallGroup(calls) = kind {
                 calls.add(&run);
-                if is_read {
+                if is_in_use {
                     calls.fold = Fold::Open;
                 }
             }
@@ -93,7 +93,7 @@ impl Log {
     }
 
     /// Returns whether a call is selected or open. Such a call is not hidden by its group.
-    fn is_read(&self, number: u64) -> bool {
+    fn is_in_use(&self, number: u64) -> bool {
         let is_open = |at: usize| match &self.cells[at].kind {
             CellKind::Tool(run) => run.fold == Fold::Open,
             CellKind::Prompt(_)
@@ -166,7 +166,7 @@ impl Log {
     pub fn shrink(&mut self, bytes: usize) {
         while self.cells.len() > CELLS_MAX || (self.bytes > bytes && self.cells.len() > 1) {
             if let Some(oldest) = self.cells.pop_front() {
-                self.bytes -= CELL + oldest.kind.bytes();
+                self.bytes -= CELL_OVERHEAD + oldest.kind.bytes();
                 self.found -= oldest.found;
                 self.dropped += 1;
             }
@@ -220,7 +220,7 @@ impl Log {
         if number + 1 == self.next() {
             if let Some(last) = self.cells.pop_back() {
                 self.entries = last.entries;
-                self.bytes -= CELL + last.kind.bytes();
+                self.bytes -= CELL_OVERHEAD + last.kind.bytes();
                 self.found -= last.found;
             }
             self.selected = self.selected.filter(|n| *n != number);
@@ -265,7 +265,7 @@ impl Log {
 
     /// Returns the index of the first cell with a match, or of the last one when searching backward.
     pub fn first_found(&self, way: Way) -> Option<usize> {
-        let holds = |cell: &Cell| cell.found > 0;
+        let holds = |cell: &TranscriptCell| cell.found > 0;
         match way {
             Way::Forward => self.cells.iter().position(holds),
             Way::Back => self.cells.iter().rposition(holds),
@@ -274,7 +274,8 @@ impl Log {
 
     /// Iterates over the numbers of the prompts.
     pub fn prompts(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
-        let is_prompt = |(_, cell): &(usize, &Cell)| matches!(cell.kind, CellKind::Prompt(_));
+        let is_prompt =
+            |(_, cell): &(usize, &TranscriptCell)| matches!(cell.kind, CellKind::Prompt(_));
         let cells = self.cells.iter().enumerate().filter(is_prompt);
         cells.map(|(at, _)| self.number(at))
     }
@@ -285,7 +286,7 @@ impl Log {
     }
 
     /// Returns the cell at an index.
-    pub fn cell(&self, at: usize) -> &Cell {
+    pub fn cell(&self, at: usize) -> &TranscriptCell {
         &self.cells[at]
     }
 
@@ -307,8 +308,9 @@ impl Log {
 
     /// Iterates over the numbers of visible cells that can be folded.
     pub fn foldable(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
-        let is_foldable =
-            |(at, cell): &(usize, &Cell)| cell.kind.is_foldable() && self.hidden_by(*at).is_none();
+        let is_foldable = |(at, cell): &(usize, &TranscriptCell)| {
+            cell.kind.is_foldable() && self.hidden_by(*at).is_none()
+        };
         let cells = self.cells.iter().enumerate().filter(is_foldable);
         cells.map(|(at, _)| self.number(at))
     }
@@ -335,11 +337,11 @@ impl Log {
     }
 
     /// Returns whether the cell at an index is selected.
-    pub fn mark(&self, at: usize) -> Mark {
+    pub fn mark(&self, at: usize) -> SelectionMark {
         if self.selected == Some(self.number(at)) {
-            Mark::Selected
+            SelectionMark::Selected
         } else {
-            Mark::Plain
+            SelectionMark::Unselected
         }
     }
 }

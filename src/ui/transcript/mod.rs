@@ -27,7 +27,7 @@ mod run;
 mod search;
 #[cfg(test)]
 mod tests;
-mod thoughts;
+mod thinking;
 mod view;
 
 use std::collections::VecDeque;
@@ -50,12 +50,12 @@ use crate::ui::layout::scrollbar::Scrolled;
 use crate::ui::theme::Theme;
 use cell::CellKind;
 use layout_cache::LayoutCache;
-use log::Log;
+use log::CellLog;
 
 /// The conversation of one agent.
 #[derive(Debug, Default)]
 pub struct Transcript {
-    log: Log,
+    log: CellLog,
     /// Number of the cell with the answer that is being streamed.
     open: Option<u64>,
     /// The origin of the last answer.
@@ -66,7 +66,7 @@ pub struct Transcript {
     /// Time zone for displayed times; `None` means UTC.
     zone: Option<TimeZone>,
     search: Option<Box<Search>>,
-    /// LayoutCache reused between scroll steps; only filled while the newest row is not followed. A cache: it always equals
+    /// Layouts reused between scroll steps; only filled while the newest row is not followed. A cache: it always equals
     /// the result of [`layout::lay_out`].
     scratch: LayoutCache,
 }
@@ -258,7 +258,7 @@ impl Transcript {
     fn with_layouts(
         &mut self,
         viewport: Viewport,
-        act: impl FnOnce(&mut Place, &Log, &mut LayoutCache, usize),
+        act: impl FnOnce(&mut Place, &CellLog, &mut LayoutCache, usize),
     ) {
         // The theme changes only styles, never the number of rows.
         self.scratch.begin(viewport.columns(), &Theme::default());

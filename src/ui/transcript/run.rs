@@ -24,7 +24,7 @@ const LIVE_MAX: usize = 16 * 1024;
 /// Maximum length of the stored input, in bytes.
 const INPUT_MAX: usize = 16 * 1024;
 /// Maximum width of an output that is shown in the folded line itself, in columns.
-const SHORT: usize = 40;
+const SUMMARY_WIDTH_MAX: usize = 40;
 
 /// State of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,9 +159,9 @@ impl ToolRun {
             Progress::Done if self.subagent.is_some() => {}
             Progress::Done if tool_display(&self.tool).output == OutputKind::User => {}
             Progress::Done if !self.summary.is_empty() => words.push(self.summary.clone()),
-            Progress::Done if self.diff.is_empty() => words.extend(measure(&self.output)),
+            Progress::Done if self.diff.is_empty() => words.extend(output_summary(&self.output)),
             Progress::Done => {
-                let (added, removed) = changes(&self.diff);
+                let (added, removed) = diff_counts(&self.diff);
                 words.push(format!("+{added} −{removed}"));
             }
         }
@@ -200,18 +200,18 @@ fn ended_by(output: &str) -> Option<String> {
     known.then(|| one_line(inside))
 }
 
-fn measure(output: &str) -> Option<String> {
+fn output_summary(output: &str) -> Option<String> {
     let output = output.trim_end();
     match output.lines().count() {
         0 => None,
         1 if output.starts_with(['{', '[']) => None,
-        1 if width(output) <= SHORT => Some(one_line(output)),
+        1 if width(output) <= SUMMARY_WIDTH_MAX => Some(one_line(output)),
         1 => Some("1 line".into()),
         n => Some(format!("{n} lines")),
     }
 }
 
-fn changes(diff: &str) -> (usize, usize) {
+fn diff_counts(diff: &str) -> (usize, usize) {
     let count = |sign: char, header: &str| {
         let is_change = |l: &&str| l.starts_with(sign) && !l.starts_with(header);
         diff.lines().filter(is_change).count()

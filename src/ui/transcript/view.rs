@@ -82,7 +82,7 @@ impl Transcript {
                 },
                 skip,
             };
-            if self.log.mark(at) == Mark::Selected {
+            if self.log.mark(at) == SelectionMark::Selected {
                 cell.mark(theme, buffer);
             }
             if let Some(needle) = self.log.needle().filter(|_| self.log.cell(at).found > 0) {
@@ -137,9 +137,9 @@ impl Drawn {
                     continue;
                 };
                 let part = Rect {
-                    x: self.area.x.saturating_add(small(*column)),
-                    y: self.area.y.saturating_add(small(row)),
-                    width: small(*columns),
+                    x: self.area.x.saturating_add(to_u16(*column)),
+                    y: self.area.y.saturating_add(to_u16(row)),
+                    width: to_u16(*columns),
                     height: 1,
                 };
                 buffer.set_style(part.intersection(self.area), style);
@@ -148,7 +148,7 @@ impl Drawn {
     }
 }
 
-fn small(count: usize) -> u16 {
+fn to_u16(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }
 

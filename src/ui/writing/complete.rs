@@ -43,10 +43,10 @@ pub fn offers(state: &UiState) -> Vec<Pick> {
     };
     if let Some(begun) = word.strip_prefix('/') {
         if begun.chars().all(|c| c.is_ascii_lowercase()) {
-            return best(begun, commands());
+            return best_matches(begun, commands());
         }
     } else if let Some(begun) = word.strip_prefix('@') {
-        return best(begun, names(state));
+        return best_matches(begun, names(state));
     }
     Vec::new()
 }
@@ -88,7 +88,7 @@ pub fn place(state: &UiState, layout: &Layout, len: usize) -> Option<pickers::Pl
 }
 
 /// Filters `all` by the typed prefix, best match first. An empty prefix keeps the order.
-fn best(begun: &str, all: Vec<Pick>) -> Vec<Pick> {
+fn best_matches(begun: &str, all: Vec<Pick>) -> Vec<Pick> {
     let mut scored: Vec<((bool, i32), Pick)> = all
         .into_iter()
         .filter_map(|pick| {

@@ -10,7 +10,7 @@ use crate::domain::text::{harmless, is_hidden};
 mod rows;
 mod view;
 
-use rows::Rows;
+use rows::WrappedLine;
 pub use view::{Beyond, Room};
 
 /// Maximum length of the text, in bytes. Longer text is cut, and the user is notified.
@@ -51,7 +51,7 @@ pub struct Composer {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Toward {
+enum VerticalDirection {
     Up,
     Down,
 }
@@ -87,24 +87,24 @@ impl Composer {
         let is_text = is_plain && matches!(key.code, KeyCode::Char(_));
         match key.code {
             // A terminal without bracketed paste sends pasted text as key events.
-            KeyCode::Char(c) if is_hidden(c) && !joins(c) => {
+            KeyCode::Char(c) if is_hidden(c) && !is_joiner(c) => {
                 self.paste(&c.to_string());
             }
             KeyCode::Up if is_plain => {
-                self.step(Toward::Up, width);
+                self.move_row(VerticalDirection::Up, width);
                 return;
             }
             KeyCode::Down if is_plain => {
-                self.step(Toward::Down, width);
+                self.move_row(VerticalDirection::Down, width);
                 return;
             }
-            KeyCode::Backspace if is_plain => self.delete_sign_before(),
-            KeyCode::Delete if is_plain => self.delete_sign(),
+            KeyCode::Backspace if is_plain => self.delete_cluster_before(),
+            KeyCode::Delete if is_plain => self.delete_cluster_after(),
             _ => {
                 let before = self.area.cursor();
                 self.area.input(key);
                 if !is_text {
-                    self.settle((before.0, before.1));
+                    self.snap_to_cluster((before.0, before.1));
                 }
             }
         }
@@ -115,20 +115,20 @@ impl Composer {
     }
 
     /// Deletes the grapheme cluster before the cursor, or joins the line with the previous one.
-    fn delete_sign_before(&mut self) {
+    fn delete_cluster_before(&mut self) {
         let (row, at) = self.cursor();
         if at == 0 {
             self.area.delete_newline();
             return;
         }
-        let begin = rows::sign(self.line(row), at - 1).start;
-        self.go(row, begin);
+        let begin = rows::cluster_range(self.line(row), at - 1).start;
+        self.move_cursor_to(row, begin);
         self.area.delete_str(at - begin);
     }
 
-    fn delete_sign(&mut self) {
+    fn delete_cluster_after(&mut self) {
         let (row, at) = self.cursor();
-        let sign = rows::sign(self.line(row), at);
+        let sign = rows::cluster_range(self.line(row), at);
         if sign.is_empty() {
             self.area.delete_next_char();
         } else {
@@ -137,16 +137,16 @@ impl Composer {
     }
 
     /// Moves a cursor that landed inside a grapheme cluster to the edge in its direction of movement.
-    fn settle(&mut self, before: (usize, usize)) {
+    fn snap_to_cluster(&mut self, before: (usize, usize)) {
         let (row, at) = self.cursor();
-        let sign = rows::sign(self.line(row), at);
+        let sign = rows::cluster_range(self.line(row), at);
         if at > sign.start && at < sign.end {
             let to = if (row, at) < before {
                 sign.start
             } else {
                 sign.end
             };
-            self.go(row, to);
+            self.move_cursor_to(row, to);
         }
     }
 
@@ -162,7 +162,7 @@ impl Composer {
     /// Moves the cursor before character `chars` of line `line`; both must exist. A jump takes only 16-bit coordinates.
     /// A position beyond them is reached in single steps from the closest of the current position, the farthest jump
     /// and the end of the line, because each step reads the whole line.
-    fn go(&mut self, line: usize, chars: usize) {
+    fn move_cursor_to(&mut self, line: usize, chars: usize) {
         const MAX: usize = u16::MAX as usize;
         let narrow = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
         let (from, _) = self.cursor();
@@ -193,25 +193,27 @@ impl Composer {
     }
 
     /// Moves the cursor one row up or down and keeps the goal column. Returns false if there is no such row.
-    fn step(&mut self, toward: Toward, width: u16) -> bool {
+    fn move_row(&mut self, direction: VerticalDirection, width: u16) -> bool {
         let (line, at) = self.cursor();
-        let rows = Rows::new(self.line(line), usize::from(width));
-        let (row, column) = rows.place(at);
+        let rows = WrappedLine::new(self.line(line), usize::from(width));
+        let (row, column) = rows.cell_of(at);
         let goal = self.goal.unwrap_or(column);
-        let (line, at) = match toward {
-            Toward::Up if row > 0 => (line, rows.at(row - 1, goal)),
-            Toward::Down if row + 1 < rows.len() => (line, rows.at(row + 1, goal)),
-            Toward::Up if line > 0 => {
-                let above = Rows::new(self.line(line - 1), usize::from(width));
-                (line - 1, above.at(above.len() - 1, goal))
+        let (line, at) = match direction {
+            VerticalDirection::Up if row > 0 => (line, rows.position_at(row - 1, goal)),
+            VerticalDirection::Down if row + 1 < rows.len() => {
+                (line, rows.position_at(row + 1, goal))
             }
-            Toward::Down if line + 1 < self.area.lines().len() => {
-                let below = Rows::new(self.line(line + 1), usize::from(width));
-                (line + 1, below.at(0, goal))
+            VerticalDirection::Up if line > 0 => {
+                let above = WrappedLine::new(self.line(line - 1), usize::from(width));
+                (line - 1, above.position_at(above.len() - 1, goal))
             }
-            Toward::Up | Toward::Down => return false,
+            VerticalDirection::Down if line + 1 < self.area.lines().len() => {
+                let below = WrappedLine::new(self.line(line + 1), usize::from(width));
+                (line + 1, below.position_at(0, goal))
+            }
+            VerticalDirection::Up | VerticalDirection::Down => return false,
         };
-        self.go(line, at);
+        self.move_cursor_to(line, at);
         self.goal = Some(goal);
         true
     }
@@ -283,7 +285,7 @@ impl Composer {
     /// Moves the cursor one row up; on the first row, recalls the previous message. `width` is the width of the text
     /// area in columns.
     pub fn older(&mut self, width: u16) {
-        if self.step(Toward::Up, width) {
+        if self.move_row(VerticalDirection::Up, width) {
             return;
         }
         let (at, draft) = match self.recalled.take() {
@@ -302,7 +304,7 @@ impl Composer {
 
     /// Moves the cursor one row down; on the last row, recalls the next message and finally the draft.
     pub fn newer(&mut self, width: u16) {
-        if self.step(Toward::Down, width) {
+        if self.move_row(VerticalDirection::Down, width) {
             return;
         }
         match self.recalled.take() {
@@ -339,7 +341,7 @@ impl Composer {
 }
 
 /// Returns whether `c` is an invisible character that legitimately shapes its neighbors, in emoji and some scripts.
-fn joins(c: char) -> bool {
+fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')
 }
 

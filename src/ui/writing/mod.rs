@@ -23,7 +23,7 @@ use crate::ui::writing::composer::Room;
 use crate::ui::writing::task_form::{Field, TaskForm};
 
 /// Width of the field names in a form, in columns.
-const NAMES: u16 = 14;
+const NAME_WIDTH: u16 = 14;
 /// Maximum number of rows of a single-line field; longer text wraps.
 const LINE_ROWS: u16 = 3;
 /// Minimum number of rows of the description.
@@ -67,7 +67,7 @@ pub fn comment(state: &UiState, popup: &Popup) -> Rect {
 
 /// Layout of the task form.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Fields {
+pub struct FormLayout {
     /// The fields and their areas, field names included.
     pub each: Vec<(Field, Rect)>,
     /// The error text, wrapped into rows.
@@ -77,16 +77,16 @@ pub struct Fields {
 }
 
 /// Lays out the task form. Single-line fields get as many rows as their text needs; the description gets the rest.
-pub fn fields(state: &UiState, popup: &Popup, form: &TaskForm) -> Fields {
+pub fn fields(state: &UiState, popup: &Popup, form: &TaskForm) -> FormLayout {
     let inner = inside(boxes::place(state, state.size, popup).area);
     // The last two rows hold a blank row and the buttons.
     let room = inner.height.saturating_sub(2);
     let count = Field::ALL.len();
     let mut wrong = wrap(&form.error, usize::from(inner.width));
     wrong.truncate(ERROR_ROWS.min(usize::from(room).saturating_sub(count)));
-    let small = |n: usize| u16::try_from(n).unwrap_or(0);
-    let (mut rest, below) = cut_top(inner, room - small(wrong.len()));
-    let others = small(count - 1);
+    let to_u16 = |n: usize| u16::try_from(n).unwrap_or(0);
+    let (mut rest, below) = cut_top(inner, room - to_u16(wrong.len()));
+    let others = to_u16(count - 1);
     let mut spare = rest.height.saturating_sub(others + DESCRIPTION_ROWS);
     let room = Room {
         width: words(inner).width,
@@ -95,7 +95,7 @@ pub fn fields(state: &UiState, popup: &Popup, form: &TaskForm) -> Fields {
     let lines = Field::ALL.map(|field| match field {
         Field::Description => 0,
         Field::Subject | Field::Waits | Field::Tags => {
-            let more = small(form.part(field).window(room).rows.len().saturating_sub(1));
+            let more = to_u16(form.part(field).window(room).rows.len().saturating_sub(1));
             let more = more.min(spare);
             spare -= more;
             1 + more
@@ -115,16 +115,16 @@ pub fn fields(state: &UiState, popup: &Popup, form: &TaskForm) -> Fields {
             each.push((field, own));
         }
     }
-    Fields {
+    FormLayout {
         each,
-        error: cut_top(below, small(wrong.len())).0,
+        error: cut_top(below, to_u16(wrong.len())).0,
         wrong,
     }
 }
 
 /// Returns the text area of a field, to the right of its name.
 pub fn words(field: Rect) -> Rect {
-    cut_left(field, NAMES).1
+    cut_left(field, NAME_WIDTH).1
 }
 
 #[cfg(test)]

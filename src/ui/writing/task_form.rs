@@ -151,7 +151,7 @@ impl TaskForm {
         self.error.clear();
         let text = self.waits.text();
         let is_it = |word: &&str| matches!(word.parse(), Ok(TaskRef::Id(other)) if other == id);
-        let mut words: Vec<&str> = words(&text).collect();
+        let mut words: Vec<&str> = list_words(&text).collect();
         let number = id.0.to_string();
         if words.iter().any(is_it) {
             words.retain(|word| !is_it(word));
@@ -167,8 +167,8 @@ impl TaskForm {
     /// # Errors
     /// Returns the reason if the form is invalid.
     pub fn wish(&self, board: &TaskGraph) -> Result<Option<TaskWish>, String> {
-        let blocked_by = numbers(&self.waits.text(), board)?;
-        let tags: Vec<String> = words(&self.tags.text())
+        let blocked_by = task_numbers(&self.waits.text(), board)?;
+        let tags: Vec<String> = list_words(&self.tags.text())
             .map(|tag| tag.trim_start_matches('#').to_string())
             .filter(|tag| !tag.is_empty())
             .collect();
@@ -212,15 +212,15 @@ impl TaskForm {
 }
 
 /// Splits the text of a list field into words.
-fn words(text: &str) -> impl Iterator<Item = &str> {
+fn list_words(text: &str) -> impl Iterator<Item = &str> {
     text.split([',', ' ', '\t', '\n'])
         .filter(|word| !word.is_empty())
 }
 
 /// Parses task numbers and removes duplicates.
-fn numbers(text: &str, board: &TaskGraph) -> Result<Vec<TaskId>, String> {
+fn task_numbers(text: &str, board: &TaskGraph) -> Result<Vec<TaskId>, String> {
     let mut out = Vec::new();
-    for word in words(text) {
+    for word in list_words(text) {
         match TaskRef::from_str(word) {
             Ok(TaskRef::Id(id)) if out.contains(&id) => {}
             Ok(TaskRef::Id(id)) => out.push(id),

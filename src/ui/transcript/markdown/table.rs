@@ -281,7 +281,7 @@ impl Table {
     }
 }
 
-/// Fits the wished widths into the screen by narrowing the widest columns first. `None` if a grid does not fit.
+/// Fits the natural widths into the screen by narrowing the widest columns first. `None` if a grid does not fit.
 fn fit_widths(natural_widths: &[usize], columns: usize) -> Option<Vec<usize>> {
     let count = natural_widths.len();
     let room = columns.checked_sub(RULE_COLUMNS * count.saturating_sub(1))?;

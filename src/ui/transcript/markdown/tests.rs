@@ -10,7 +10,7 @@ mod cutting;
 
 use super::super::answer::Answer;
 use super::super::cell::CellKind;
-use super::super::layout::{Above, CellLayout, Mark, Page, lay_out};
+use super::super::layout::{Above, CellLayout, LayoutParams, SelectionMark, lay_out};
 use super::{Pieces, rows};
 use crate::ui::textual::wrap::{Row, visible};
 use crate::ui::theme::Theme;
@@ -180,9 +180,9 @@ fn laid(text: &str, columns: usize) -> CellLayout {
     let mut answer = Answer::streaming(1);
     answer.push_text(text);
     let theme = &Theme::default();
-    let page = Page { columns, theme };
+    let page = LayoutParams { columns, theme };
     let kind = CellKind::Answer(Box::new(answer));
-    lay_out(&kind, Above::Nothing, Mark::Plain, page, None)
+    lay_out(&kind, Above::Nothing, SelectionMark::Unselected, page, None)
 }
 
 fn drawn_in_pieces(text: &str, columns: usize) -> Vec<Row> {

@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::rows::Rows;
+use super::rows::WrappedLine;
 use super::*;
 use crate::domain::text::harmless_chars;
 use crate::ui::keys;
@@ -15,7 +15,7 @@ fn room(width: u16, height: u16) -> Room {
 }
 
 fn rows(line: &str, width: usize) -> Vec<String> {
-    let rows = Rows::new(line, width);
+    let rows = WrappedLine::new(line, width);
     (0..rows.len()).map(|row| rows.text(row)).collect()
 }
 
@@ -286,22 +286,22 @@ proptest! {
     /// Every cursor position has its own cell, and every cell maps to a cursor position in its row.
     #[test]
     fn cursor_positions_and_cells_map_one_to_one(line in anything(), width in 2usize..40) {
-        let rows = Rows::new(&line, width);
+        let rows = WrappedLine::new(&line, width);
         let mut stops = vec![0];
         for cluster in harmless_chars(&line).graphemes(true) {
             stops.push(stops[stops.len() - 1] + cluster.chars().count());
         }
-        let places: Vec<(usize, usize)> = stops.iter().map(|at| rows.place(*at)).collect();
+        let places: Vec<(usize, usize)> = stops.iter().map(|at| rows.cell_of(*at)).collect();
         prop_assert!(places.is_sorted_by(|a, b| a < b), "{places:?}");
         for (at, (row, column)) in stops.iter().zip(&places) {
             prop_assert!(*column < width && *row < rows.len());
-            prop_assert_eq!(rows.at(*row, *column), *at);
+            prop_assert_eq!(rows.position_at(*row, *column), *at);
         }
         for row in 0..rows.len() {
             for column in 0..width + 3 {
-                let at = rows.at(row, column);
+                let at = rows.position_at(row, column);
                 prop_assert!(stops.contains(&at));
-                prop_assert_eq!(rows.place(at).0, row);
+                prop_assert_eq!(rows.cell_of(at).0, row);
             }
         }
     }

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::Composer;
-use super::rows::Rows;
+use super::rows::WrappedLine;
 
 /// Size of a text area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,9 +55,9 @@ impl Beyond {
 }
 
 /// The laid-out rows around the cursor.
-struct Around<'a> {
+struct LaidOutRows<'a> {
     /// The laid-out lines with their line numbers.
-    lines: Vec<(usize, Rows<'a>)>,
+    lines: Vec<(usize, WrappedLine<'a>)>,
     /// Row of the cursor among the laid-out rows, and its column.
     cursor: (usize, usize),
     /// Index of the first visible row.
@@ -66,10 +66,10 @@ struct Around<'a> {
     len: usize,
 }
 
-impl<'a> Around<'a> {
+impl<'a> LaidOutRows<'a> {
     /// Iterates over all rows as line number, wrapped line, and row within that line.
-    fn rows<'s>(&'s self) -> impl Iterator<Item = (usize, &'s Rows<'a>, usize)> {
-        let rows = |(number, rows): &'s (usize, Rows<'a>)| {
+    fn rows<'s>(&'s self) -> impl Iterator<Item = (usize, &'s WrappedLine<'a>, usize)> {
+        let rows = |(number, rows): &'s (usize, WrappedLine<'a>)| {
             (0..rows.len()).map(move |row| (*number, rows, row))
         };
         self.lines.iter().flat_map(rows)
@@ -84,9 +84,9 @@ impl Composer {
         let Some((line, rows, row)) = all.last() else {
             return;
         };
-        let at = rows.at(row, usize::from(column));
+        let at = rows.position_at(row, usize::from(column));
         drop(around);
-        self.go(line, at);
+        self.move_cursor_to(line, at);
         self.goal = None;
     }
 
@@ -95,7 +95,7 @@ impl Composer {
         let around = self.around(room);
         let first = around.rows().nth(around.top);
         if let Some((line, rows, row)) = first {
-            let top = (line, rows.at(row, 0));
+            let top = (line, rows.position_at(row, 0));
             drop(around);
             self.top = top;
         }
@@ -126,7 +126,7 @@ impl Composer {
         }
     }
 
-    fn around(&self, room: Room) -> Around<'_> {
+    fn around(&self, room: Room) -> LaidOutRows<'_> {
         let height = usize::from(room.height.max(1));
         let (line, at) = self.cursor();
         // Lines further above cannot be visible.
@@ -140,19 +140,19 @@ impl Composer {
             if number > line && len > cursor.0 + height {
                 break;
             }
-            let rows = Rows::new(text, usize::from(room.width));
+            let rows = WrappedLine::new(text, usize::from(room.width));
             if number == line {
-                let (row, column) = rows.place(at);
+                let (row, column) = rows.cell_of(at);
                 cursor = (len + row, column);
             }
             if number == self.top.0 {
-                top = Some(len + rows.place(self.top.1).0);
+                top = Some(len + rows.cell_of(self.top.1).0);
             }
             len += rows.len();
             lines.push((number, rows));
         }
         let top = top.unwrap_or(if self.top.0 < first { 0 } else { cursor.0 });
-        Around {
+        LaidOutRows {
             lines,
             // The cursor must be visible, and no row may stay empty while there is text for it.
             top: top

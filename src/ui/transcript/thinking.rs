@@ -5,7 +5,7 @@ use ratatui::text::Span;
 use super::answer::{Answer, StreamState};
 use super::cell::Fold;
 use super::fold;
-use super::layout::{Mark, Page};
+use super::layout::{LayoutParams, SelectionMark};
 use super::run::duration;
 use crate::domain::text::harmless;
 use crate::ui::textual::wrap::{Break, Margin, Row, fit, width, wrap};
@@ -16,12 +16,17 @@ const LEAST_THOUGHT: usize = 12;
 const THOUGHTS_MAX: usize = 400;
 
 /// Returns the rows of the thinking: one line, or all of it.
-pub fn thoughts(answer: &Answer, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
+pub fn thinking_rows(
+    answer: &Answer,
+    mark: SelectionMark,
+    page: LayoutParams<'_>,
+    ink: &mut usize,
+) -> Vec<Row> {
     let text = answer.thinking.as_str().trim();
     let dim = page.theme.dim;
     let sign = match mark {
-        Mark::Selected => page.theme.selection,
-        Mark::Plain => dim,
+        SelectionMark::Selected => page.theme.selection,
+        SelectionMark::Unselected => dim,
     };
     let margin = Margin::hanging(vec![Span::styled("∴", sign), " ".into()], vec!["  ".into()]);
     match answer.fold {
@@ -56,7 +61,7 @@ pub fn thoughts(answer: &Answer, mark: Mark, page: Page<'_>, ink: &mut usize) ->
         Fold::Open => {
             let words = [Span::styled(harmless(text), dim)];
             let rows = wrap(&words, page.columns, &margin, Break::Words, ink);
-            fold::some(rows, THOUGHTS_MAX, page)
+            fold::elide_rows(rows, THOUGHTS_MAX, page)
         }
     }
 }

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use super::Transcript;
 use super::find::{self, Hit};
 use super::follow::Place;
-use super::layout::Mark;
+use super::layout::SelectionMark;
 use super::layout_cache::LayoutCache;
 use crate::ui::layout::scrollbar::Scrolled;
 use crate::ui::textual::wrap::Row;

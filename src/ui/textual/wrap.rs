@@ -236,10 +236,10 @@ pub(in crate::ui) enum BreakClass {
 impl<'a> RowWriter<'a> {
     fn new(columns: usize, margin: &'a Margin, how: Break, ink: usize) -> RowWriter<'a> {
         let columns = columns.max(1);
-        let taken = margin.columns();
-        let margin = (taken + 2 <= columns).then_some(margin);
+        let margin_width = margin.columns();
+        let margin = (margin_width + 2 <= columns).then_some(margin);
         RowWriter {
-            room: margin.map_or(columns, |_| columns - taken),
+            room: margin.map_or(columns, |_| columns - margin_width),
             margin,
             how,
             rows: Vec::new(),

@@ -64,8 +64,8 @@ fn code_breaks_anywhere_and_keeps_its_blanks() {
 #[test]
 fn margin_hangs_and_is_omitted_without_room() {
     let margin = Margin::hanging(vec!["10. ".into()], vec!["    ".into()]);
-    let hung = rows("one two", 7, &margin, Break::Words);
-    assert_eq!(texts(&hung), ["10. one", "    two"]);
+    let wrapped = rows("one two", 7, &margin, Break::Words);
+    assert_eq!(texts(&wrapped), ["10. one", "    two"]);
     assert_eq!(texts(&rows("one", 5, &margin, Break::Words)), ["one"]);
 }
 

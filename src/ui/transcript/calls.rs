@@ -103,11 +103,11 @@ impl CallGroup {
             (self.failed, "failed"),
             (self.abandoned, "not finished"),
         ];
-        let some = words.iter().filter(|(count, _)| *count > 0);
-        let said: Vec<String> = some
+        let nonzero = words.iter().filter(|(count, _)| *count > 0);
+        let parts: Vec<String> = nonzero
             .map(|(count, word)| format!("{count} {word}"))
             .collect();
-        said.join(" · ")
+        parts.join(" · ")
     }
 
     pub fn bytes(&self) -> usize {

@@ -121,8 +121,8 @@ pub fn call_group(calls: &CallGroup, mark: SelectionMark, page: LayoutParams<'_>
         Fold::Folded if calls.is_same => calls.first.clone(),
         Fold::Folded => {
             // The first and the last subject share the room equally; one takes what the other does not need.
-            let taken = width(&name) + width(&result) + 12;
-            let each = page.columns.saturating_sub(taken) / 2;
+            let other_width = width(&name) + width(&result) + 12;
+            let each = page.columns.saturating_sub(other_width) / 2;
             let (first, last) = shorten_pair(calls, each * 2);
             let left = |on: &str| each.saturating_sub(width(on));
             let (before, behind) = (left(last), left(first));

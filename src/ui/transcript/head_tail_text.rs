@@ -104,18 +104,21 @@ mod tests {
     #[test]
     fn long_text_keeps_both_ends_and_counts_cut_bytes() {
         let whole = "first".to_string() + &"x".repeat(5_000_000) + "last";
-        let kept = HeadTailText::from(whole.as_str());
-        assert!(kept.text.len() <= 256 * 1024 + 64);
-        assert!(kept.text.starts_with("first") && kept.text.ends_with("last"));
-        let mark = format!("\n\n[… {} bytes cut here …]\n\n", kept.cut);
-        assert!(kept.text.contains(&mark));
-        assert_eq!(kept.text.len() - mark.len() + kept.cut, whole.len());
-        assert_eq!(kept.text.matches("cut here").count(), 1);
+        let shortened = HeadTailText::from(whole.as_str());
+        assert!(shortened.text.len() <= 256 * 1024 + 64);
+        assert!(shortened.text.starts_with("first") && shortened.text.ends_with("last"));
+        let mark = format!("\n\n[… {} bytes cut here …]\n\n", shortened.cut);
+        assert!(shortened.text.contains(&mark));
+        assert_eq!(
+            shortened.text.len() - mark.len() + shortened.cut,
+            whole.len()
+        );
+        assert_eq!(shortened.text.matches("cut here").count(), 1);
     }
 
     #[test]
     fn short_text_is_kept_whole() {
-        let kept = HeadTailText::from("short");
-        assert_eq!((kept.as_str(), kept.epoch()), ("short", 0));
+        let shortened = HeadTailText::from("short");
+        assert_eq!((shortened.as_str(), shortened.epoch()), ("short", 0));
     }
 }

@@ -178,7 +178,7 @@ impl ToolRun {
         let line = match ended_by(&self.output) {
             Some(_) => {
                 lines.next_back();
-                lines.rfind(|l| !LEFT_RUNNING.iter().any(|said| l.starts_with(said)))
+                lines.rfind(|l| !LEFT_RUNNING.iter().any(|start| l.starts_with(start)))
             }
             None => lines.next(),
         };

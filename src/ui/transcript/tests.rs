@@ -107,11 +107,11 @@ fn ended(end: crate::protocol::event::TurnEnd) -> EventKind {
 
 fn transcript(events: &[EventKind]) -> Transcript {
     let mut out = Transcript::new();
-    take(&mut out, events);
+    apply_all(&mut out, events);
     out
 }
 
-fn take(transcript: &mut Transcript, events: &[EventKind]) {
+fn apply_all(transcript: &mut Transcript, events: &[EventKind]) {
     for event in events {
         transcript.apply(&bob(), event);
     }

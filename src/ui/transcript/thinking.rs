@@ -33,20 +33,20 @@ pub fn thinking_rows(
         Fold::Folded => {
             // While the model is thinking, the last line is shown, afterward the first.
             let mut lines = text.lines().filter(|l| !l.trim().is_empty());
-            let (said, line) = match answer.progress {
+            let (label, line) = match answer.progress {
                 StreamState::Open => ("thinking", lines.next_back()),
                 StreamState::Closed | StreamState::ClosedWithCall => ("thought", lines.next()),
             };
-            let said = match answer.thought_ms {
-                0..1000 => said.to_string(),
-                ms @ 1000..60_000 => format!("{said} for {} s", ms / 1000),
-                ms => format!("{said} for {}", duration(ms)),
+            let label = match answer.thought_ms {
+                0..1000 => label.to_string(),
+                ms @ 1000..60_000 => format!("{label} for {} s", ms / 1000),
+                ms => format!("{label} for {}", duration(ms)),
             };
             let mut spans = vec![Span::styled("∴", sign), " ".into()];
             let room = page.columns.saturating_sub(2);
-            spans.push(Span::styled(fit(&said, room.max(1)), dim));
+            spans.push(Span::styled(fit(&label, room.max(1)), dim));
             let margin = spans.len();
-            let room = room.saturating_sub(width(&said) + 3);
+            let room = room.saturating_sub(width(&label) + 3);
             // A shorter preview would say too little.
             if room >= LEAST_THOUGHT {
                 spans.push(Span::styled(" · ", dim));

@@ -41,12 +41,12 @@ pub fn offers(state: &UiState) -> Vec<Pick> {
     let Some(word) = state.composer.only_word() else {
         return Vec::new();
     };
-    if let Some(begun) = word.strip_prefix('/') {
-        if begun.chars().all(|c| c.is_ascii_lowercase()) {
-            return best_matches(begun, commands());
+    if let Some(prefix) = word.strip_prefix('/') {
+        if prefix.chars().all(|c| c.is_ascii_lowercase()) {
+            return best_matches(prefix, commands());
         }
-    } else if let Some(begun) = word.strip_prefix('@') {
-        return best_matches(begun, names(state));
+    } else if let Some(prefix) = word.strip_prefix('@') {
+        return best_matches(prefix, names(state));
     }
     Vec::new()
 }
@@ -88,15 +88,15 @@ pub fn place(state: &UiState, layout: &Layout, len: usize) -> Option<pickers::Pl
 }
 
 /// Filters `all` by the typed prefix, best match first. An empty prefix keeps the order.
-fn best_matches(begun: &str, all: Vec<Pick>) -> Vec<Pick> {
+fn best_matches(prefix: &str, all: Vec<Pick>) -> Vec<Pick> {
     let mut scored: Vec<((bool, i32), Pick)> = all
         .into_iter()
         .filter_map(|pick| {
             // Skips the leading `/` or `@`.
             let name = pick.words.split_whitespace().next()?.get(1..)?;
-            let fit = fuzzy::fit(begun, name)?;
+            let fit = fuzzy::fit(prefix, name)?;
             let marked = fit.places.into_iter().map(|at| at + 1).collect();
-            let is_whole = name.eq_ignore_ascii_case(begun);
+            let is_whole = name.eq_ignore_ascii_case(prefix);
             Some(((is_whole, fit.score), Pick { marked, ..pick }))
         })
         .collect();

@@ -68,8 +68,8 @@ impl Filters {
     /// Finishes typing and keeps the filter of a pane; a blank filter is removed.
     pub fn keep(&mut self, pane: Pane) {
         let Some(slot) = self.slot(pane) else { return };
-        let kept = slot.take().filter(|f| !f.words.text().trim().is_empty());
-        *slot = kept.map(|f| Filter {
+        let filter = slot.take().filter(|f| !f.words.text().trim().is_empty());
+        *slot = filter.map(|f| Filter {
             searching: Searching::Rest,
             ..f
         });

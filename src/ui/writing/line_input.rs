@@ -71,8 +71,8 @@ impl LineInput {
     }
 
     fn delete_word(&mut self) {
-        let kept = self.text.trim_end();
-        let at = kept.rfind(' ').map_or(0, |at| at + 1);
+        let trimmed = self.text.trim_end();
+        let at = trimmed.rfind(' ').map_or(0, |at| at + 1);
         self.text.truncate(at);
     }
 }

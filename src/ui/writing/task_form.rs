@@ -376,13 +376,13 @@ mod tests {
     #[test]
     fn focus_cycles_and_blockers_toggle() {
         let mut form = TaskForm::new();
-        let mut seen = Vec::new();
+        let mut actual = Vec::new();
         for by in [1, 1, 1, 1, -1] {
             form.turn(by);
-            seen.push(form.field.title());
+            actual.push(form.field.title());
         }
         assert_eq!(
-            seen,
+            actual,
             ["Description", "Waits for", "Tags", "Subject", "Tags"]
         );
         for (id, expected) in [(3, "3"), (5, "3 5"), (3, "5"), (5, "")] {

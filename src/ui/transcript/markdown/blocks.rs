@@ -113,11 +113,12 @@ impl Blocks {
     }
 
     pub fn begin_list(&mut self, next: Option<u64>) {
-        let begun = ListState {
+        let new_list = ListState {
             next,
             is_spread: false,
         };
-        self.lists.push(self.continued_list.take().unwrap_or(begun));
+        self.lists
+            .push(self.continued_list.take().unwrap_or(new_list));
     }
 
     pub fn end_list(&mut self) {

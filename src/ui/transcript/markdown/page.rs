@@ -416,9 +416,9 @@ impl<'a> PageBuilder<'a> {
 /// Drops newlines at the end.
 fn trim_end(spans: &mut Vec<Span<'static>>) {
     while let Some(mut last) = spans.pop() {
-        let kept = last.content.trim_end_matches('\n').len();
-        if kept > 0 || spans.is_empty() {
-            last.content.to_mut().truncate(kept);
+        let text_len = last.content.trim_end_matches('\n').len();
+        if text_len > 0 || spans.is_empty() {
+            last.content.to_mut().truncate(text_len);
             spans.push(last);
             return;
         }

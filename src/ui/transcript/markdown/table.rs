@@ -112,9 +112,13 @@ impl Table {
         theme: &Theme,
         ink: &mut usize,
     ) -> (Vec<Row>, TableMeasure) {
-        let taken = margin.columns();
-        let taken = if taken + 2 <= columns { taken } else { 0 };
-        let columns = columns - taken;
+        let margin_width = margin.columns();
+        let margin_width = if margin_width + 2 <= columns {
+            margin_width
+        } else {
+            0
+        };
+        let columns = columns - margin_width;
         let natural_widths = self.natural_widths(columns);
         let widths = match shared {
             Some(shared) => shared.widths.clone(),
@@ -124,7 +128,7 @@ impl Table {
             Some(widths) => self.grid(&widths, (shared, head), theme, ink),
             None => (self.list(columns, head, theme, ink), Rules::None),
         };
-        if taken > 0 {
+        if margin_width > 0 {
             for (at, row) in rows.iter_mut().enumerate() {
                 let side = if at == 0 { &margin.first } else { &margin.rest };
                 row.spans.splice(0..0, side.iter().cloned());

@@ -44,7 +44,7 @@ fn control_sequences_are_escaped() {
 fn cell_count_is_bounded_and_drop_is_shown() {
     let mut all = Transcript::new();
     for n in 0..CELLS_MAX + 50 {
-        take(&mut all, &[injected(&n.to_string())]);
+        apply_all(&mut all, &[injected(&n.to_string())]);
         if n == 20 {
             all.scroll(Scroll::Top, view(60, 4));
             assert!(!all.is_following());
@@ -64,8 +64,8 @@ fn total_size_is_bounded() {
     let much = "x ".repeat(1024 * 1024);
     for n in 0..300 {
         let call = n.to_string();
-        take(&mut all, &[started(&call, "bash", "x")]);
-        take(&mut all, &[finished(&call, Outcome::Ok, &much, &much)]);
+        apply_all(&mut all, &[started(&call, "bash", "x")]);
+        apply_all(&mut all, &[finished(&call, Outcome::Ok, &much, &much)]);
     }
     assert!(
         all.log.len() > 25 && all.log.len() < 50,
@@ -79,7 +79,7 @@ fn total_size_is_bounded() {
 fn only_visible_cells_are_laid_out() {
     let mut all = Transcript::new();
     for n in 0..CELLS_MAX {
-        take(&mut all, &[said(&format!("answer **{n}**"))]);
+        apply_all(&mut all, &[said(&format!("answer **{n}**"))]);
     }
     let mut cache = TranscriptCache::default();
     draw(&all, &mut cache, 80, 30);
@@ -97,7 +97,7 @@ fn only_visible_cells_are_laid_out() {
 fn work(all: &mut Transcript, cache: &mut TranscriptCache, events: &[EventKind]) -> usize {
     draw(all, cache, 80, 30);
     let before = cache.rows_laid();
-    take(all, events);
+    apply_all(all, events);
     draw(all, cache, 80, 30);
     cache.rows_laid() - before
 }
@@ -107,7 +107,7 @@ fn frame_work_is_independent_of_transcript_length() {
     for cells in [100, CELLS_MAX] {
         let mut all = Transcript::new();
         for n in 0..cells {
-            take(&mut all, &[injected(&n.to_string())]);
+            apply_all(&mut all, &[injected(&n.to_string())]);
         }
         let mut cache = TranscriptCache::default();
         assert_eq!(work(&mut all, &mut cache, &[]), 0);
@@ -239,18 +239,18 @@ fn five_megabytes_and_long_lines_are_drawn() {
     let mut all = transcript(&[said(&long), prompted(&long), started("1", "bash", &long)]);
     for chunk in much.as_bytes().chunks(64 * 1024) {
         let chunk = String::from_utf8_lossy(chunk).into_owned();
-        take(&mut all, &[output("1", &chunk)]);
+        apply_all(&mut all, &[output("1", &chunk)]);
     }
     assert!(screen(&all, 80, 20).contains("line 399999"));
-    take(&mut all, &[finished("1", Outcome::Ok, &much, "")]);
+    apply_all(&mut all, &[finished("1", Outcome::Ok, &much, "")]);
     all.toggle_selected();
     all.scroll(Scroll::LineUp, view(80, 300));
     let shown = screen(&all, 80, 300);
     for words in ["line 0\n", "lines are not shown …", "line 399998\n"] {
         assert!(shown.contains(words), "{words} in {shown}");
     }
-    take(&mut all, &[started("2", "bash", "long")]);
-    take(&mut all, &[finished("2", Outcome::Error, &long, &long)]);
+    apply_all(&mut all, &[started("2", "bash", "long")]);
+    apply_all(&mut all, &[finished("2", Outcome::Error, &long, &long)]);
     all.select_next();
     all.toggle_selected();
     assert!(screen(&all, 80, 300).contains("rows are not shown …"));
@@ -261,7 +261,7 @@ fn very_long_answer_is_cut_with_a_mark() {
     let mut streamed = Transcript::new();
     let part = "some words of an answer that does not end\n\n".repeat(50);
     for _ in 0..500 {
-        take(&mut streamed, &[delta(&part)]);
+        apply_all(&mut streamed, &[delta(&part)]);
     }
     streamed.scroll(Scroll::LineUp, view(60, 10));
     let shown = screen(&streamed, 60, 10);
@@ -370,9 +370,9 @@ proptest! {
                     all.reveal_selected(view(size.0, size.1));
                 }
             }
-            let kept = draw(&all, &mut cache, size.0, size.1);
+            let cached = draw(&all, &mut cache, size.0, size.1);
             let fresh = draw(&all, &mut TranscriptCache::default(), size.0, size.1);
-            prop_assert_eq!(kept, fresh);
+            prop_assert_eq!(cached, fresh);
         }
     }
 
@@ -383,13 +383,13 @@ proptest! {
         after in proptest::collection::vec("[a-z *\n]{0,30}", 1..20),
     ) {
         let mut all = Transcript::new();
-        take(&mut all, &before);
-        take(&mut all, &[ended(TurnEnd::Interrupted)]);
+        apply_all(&mut all, &before);
+        apply_all(&mut all, &[ended(TurnEnd::Interrupted)]);
         all.scroll(Scroll::Top, view(24, 6));
         prop_assume!(!all.is_following());
         let shown = screen(&all, 24, 6);
         for text in &after {
-            take(&mut all, &[delta(text), injected(text), prompted(text)]);
+            apply_all(&mut all, &[delta(text), injected(text), prompted(text)]);
             prop_assert_eq!(&screen(&all, 24, 6), &shown);
         }
     }

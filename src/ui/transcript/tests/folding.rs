@@ -8,10 +8,10 @@ use crate::ui::state::pane::Way;
 use crate::ui::writing::line_input::LineInput;
 
 /// Events of a finished call.
-fn called(tool: &str, on: &str, outcome: Outcome, said: &str) -> Vec<EventKind> {
+fn finished_call(tool: &str, on: &str, outcome: Outcome, said: &str) -> Vec<EventKind> {
     let call = CallId(format!("{tool} {on}"));
     vec![
-        begun(tool, on),
+        started_call(tool, on),
         EventKind::ToolFinished {
             agent: bob(),
             call,
@@ -24,7 +24,7 @@ fn called(tool: &str, on: &str, outcome: Outcome, said: &str) -> Vec<EventKind> 
     ]
 }
 
-fn begun(tool: &str, on: &str) -> EventKind {
+fn started_call(tool: &str, on: &str) -> EventKind {
     EventKind::ToolStarted {
         agent: bob(),
         call: CallId(format!("{tool} {on}")),
@@ -37,7 +37,7 @@ fn begun(tool: &str, on: &str) -> EventKind {
 /// Events of `count` file reads.
 fn reads(count: usize) -> Vec<EventKind> {
     let read = |n: usize| {
-        called(
+        finished_call(
             "read_file",
             &format!("f{n}"),
             Outcome::Ok,
@@ -62,13 +62,13 @@ fn three_calls_are_grouped_but_two_are_not() {
     );
     let mut all = transcript(&reads(3));
     assert_eq!(lines(&all), ["✓ read_file × 3 · f1 … f3"]);
-    take(&mut all, &[begun("read_file", "f4")]);
+    apply_all(&mut all, &[started_call("read_file", "f4")]);
     assert_eq!(lines(&all), ["◐ read_file × 4 · f1 … f4 · 1 running"]);
     // Another tool, an answer and a notice each end the group.
-    take(&mut all, &called("glob", "*.rs", Outcome::Ok, "a"));
-    take(&mut all, &reads(2));
-    take(&mut all, &[said("I see."), notice(Level::Info, "so")]);
-    take(&mut all, &reads(3));
+    apply_all(&mut all, &finished_call("glob", "*.rs", Outcome::Ok, "a"));
+    apply_all(&mut all, &reads(2));
+    apply_all(&mut all, &[said("I see."), notice(Level::Info, "so")]);
+    apply_all(&mut all, &reads(3));
     let expected = [
         "◐ read_file × 4 · f1 … f4 · 1 running",
         "✓ glob *.rs · a",
@@ -84,7 +84,7 @@ fn three_calls_are_grouped_but_two_are_not() {
 #[test]
 fn commands_and_edits_are_not_grouped() {
     for tool in ["bash", "edit_file", "write_file", "task", "background_run"] {
-        let calls = (1..=4).flat_map(|n| called(tool, &n.to_string(), Outcome::Ok, ""));
+        let calls = (1..=4).flat_map(|n| finished_call(tool, &n.to_string(), Outcome::Ok, ""));
         let all = transcript(&calls.collect::<Vec<_>>());
         assert_eq!(lines(&all).len(), 4, "{tool}");
     }
@@ -93,13 +93,13 @@ fn commands_and_edits_are_not_grouped() {
 #[test]
 fn group_header_shows_failures() {
     let mut calls = reads(3);
-    calls.extend(called(
+    calls.extend(finished_call(
         "read_file",
         "f9",
         Outcome::Error,
         "Error: no such file f9",
     ));
-    calls.extend(called(
+    calls.extend(finished_call(
         "read_file",
         "f8",
         Outcome::Error,
@@ -111,10 +111,10 @@ fn group_header_shows_failures() {
         "  Error: no such file f9",
     ];
     assert_eq!(lines(&all), expected);
-    take(
+    apply_all(
         &mut all,
         &[
-            begun("read_file", "f7"),
+            started_call("read_file", "f7"),
             ended(crate::protocol::event::TurnEnd::Done),
         ],
     );
@@ -172,7 +172,7 @@ fn open_or_selected_call_keeps_its_group_open() {
             all.toggle_selected();
             all.scroll(Scroll::Bottom, view(40, 30));
         }
-        take(&mut all, &reads(1));
+        apply_all(&mut all, &reads(1));
         assert_eq!(lines(&all)[0], "✓ read_file × 3 · expanded");
     }
 }
@@ -180,7 +180,7 @@ fn open_or_selected_call_keeps_its_group_open() {
 #[test]
 fn search_opens_group_for_match_and_folds_it_after() {
     let mut all = transcript(&reads(4));
-    take(&mut all, &[said("text beside")]);
+    apply_all(&mut all, &[said("text beside")]);
     all.begin_search();
     let view = view(40, 30);
     all.write_search(|line: &mut LineInput| line.insert("text 3"), view);
@@ -200,11 +200,11 @@ fn search_opens_group_for_match_and_folds_it_after() {
 #[test]
 fn large_folded_group_is_cheap_and_counts_every_call() {
     let mut all = transcript(&[prompted("Read it all.")]);
-    take(&mut all, &reads(30));
+    apply_all(&mut all, &reads(30));
     all.scroll(Scroll::Top, view(40, 5));
     all.toggle_selected();
     all.scroll(Scroll::Top, view(40, 5));
-    take(&mut all, &reads(4_000));
+    apply_all(&mut all, &reads(4_000));
     // The group header is not an entry.
     assert_eq!(all.unread_below(), 4_000);
     all.scroll(Scroll::Bottom, view(40, 5));
@@ -219,15 +219,15 @@ fn large_folded_group_is_cheap_and_counts_every_call() {
 #[test]
 fn grouping_visible_calls_keeps_scroll_position() {
     let mut all = Transcript::new();
-    take(
+    apply_all(
         &mut all,
         &(0..40)
             .map(|n| said(&format!("word {n}")))
             .collect::<Vec<_>>(),
     );
-    take(&mut all, &reads(2));
+    apply_all(&mut all, &reads(2));
     all.scroll(Scroll::LineUp, view(40, 10));
-    take(&mut all, &reads(1));
+    apply_all(&mut all, &reads(1));
     let text = screen(&all, 40, 10);
     assert!(
         text.contains("word 36") && text.contains("✓ read_file × 3 · f1 … f1"),
@@ -257,13 +257,13 @@ mod properties {
             let mut all = Transcript::new();
             for (what, count) in steps {
                 match what {
-                    0 => take(&mut all, &[said("words")]),
-                    1 => take(&mut all, &called("glob", "g", Outcome::Error, "no")),
+                    0 => apply_all(&mut all, &[said("words")]),
+                    1 => apply_all(&mut all, &finished_call("glob", "g", Outcome::Error, "no")),
                     2 => { all.select_prev(); all.toggle_selected(); }
                     3 => (0..count).for_each(|_| all.select_prev()),
-                    4 => take(&mut all, &[begun("glob", "late")]),
+                    4 => apply_all(&mut all, &[started_call("glob", "late")]),
                     5 => all.shrink(count * 1_000),
-                    _ => take(&mut all, &reads(count)),
+                    _ => apply_all(&mut all, &reads(count)),
                 }
             }
             let tall = screen(&all, 40, 300);

@@ -135,7 +135,7 @@ fn running_call_shows_end_of_output() {
 fn thinking_is_one_line_until_opened() {
     let mut one = transcript(&[thinking("First I look.\nThen I"), thinking(" think")]);
     assert_eq!(screen(&one, 40, 2), "∴ thinking · Then I think\n\n");
-    take(
+    apply_all(
         &mut one,
         &[thought("First I look.\nThen I think of it.", "Yes.")],
     );
@@ -169,13 +169,13 @@ fn complete_answer_replaces_streamed_text() {
         let mut cache = TranscriptCache::default();
         let chars: Vec<char> = words.chars().collect();
         for part in chars.chunks(size) {
-            take(&mut streamed, &[delta(&String::from_iter(part))]);
-            let kept = draw(&streamed, &mut cache, 30, 20);
+            apply_all(&mut streamed, &[delta(&String::from_iter(part))]);
+            let cached = draw(&streamed, &mut cache, 30, 20);
             let fresh = draw(&streamed, &mut TranscriptCache::default(), 30, 20);
-            assert_eq!(kept, fresh, "what is kept of the drawing changes nothing");
+            assert_eq!(cached, fresh, "the cache does not change the screen");
         }
         assert_eq!(screen(&streamed, 30, 20), whole, "portions of {size}");
-        take(&mut streamed, &[said(words)]);
+        apply_all(&mut streamed, &[said(words)]);
         assert_eq!(screen(&streamed, 30, 20), whole);
         assert_eq!(streamed.log.len(), 1);
     }
@@ -195,7 +195,7 @@ fn answers_of_same_length_do_not_share_a_layout() {
         (said("ii\n\njj"), "cc||dd||ii||jj"),
     ];
     for (event, expected) in steps {
-        take(&mut one, &[event]);
+        apply_all(&mut one, &[event]);
         let buffer = draw(&one, &mut cache, 2, 9);
         let rows: Vec<String> = buffer
             .content
@@ -229,11 +229,11 @@ fn answer_is_drawn_after_each_event() {
         ),
     ];
     for (events, expected) in steps {
-        take(&mut one, &events);
+        apply_all(&mut one, &events);
         let shown = screen(&one, 20, 12);
         assert_eq!(shown.trim_end().replace('\n', "|"), expected, "{events:?}");
-        let kept = draw(&one, &mut cache, 20, 12);
-        assert_eq!(kept, draw(&one, &mut TranscriptCache::default(), 20, 12));
+        let cached = draw(&one, &mut cache, 20, 12);
+        assert_eq!(cached, draw(&one, &mut TranscriptCache::default(), 20, 12));
     }
 }
 

@@ -66,15 +66,15 @@ fn short_transcript_does_not_scroll() {
 #[test]
 fn anchored_view_does_not_move_when_content_arrives() {
     let mut all = numbered(30);
-    take(&mut all, &[delta("An answer that ")]);
+    apply_all(&mut all, &[delta("An answer that ")]);
     all.scroll(Scroll::HalfUp, view(20, 10));
     let before = screen(&all, 20, 8);
     for n in 0..20 {
-        take(&mut all, &[delta(&format!("goes on {n}\n\n"))]);
+        apply_all(&mut all, &[delta(&format!("goes on {n}\n\n"))]);
         assert_eq!(screen(&all, 20, 8), before);
     }
-    take(&mut all, &[said("It is whole"), started("1", "bash", "ls")]);
-    take(&mut all, &[output("1", "x\ny\nz\n"), injected("letter")]);
+    apply_all(&mut all, &[said("It is whole"), started("1", "bash", "ls")]);
+    apply_all(&mut all, &[output("1", "x\ny\nz\n"), injected("letter")]);
     assert_eq!(screen(&all, 20, 8), before);
 }
 
@@ -83,16 +83,16 @@ fn streaming_answer_does_not_move_anchored_view() {
     let mut all = Transcript::new();
     let paragraph = |n: usize| delta(&format!("paragraph {n} of some words\n\n"));
     for n in 0..20 {
-        take(&mut all, &[paragraph(n)]);
+        apply_all(&mut all, &[paragraph(n)]);
     }
     all.scroll(Scroll::PageUp, view(12, 10));
     let before = screen(&all, 12, 10);
     for n in 20..40 {
-        take(&mut all, &[paragraph(n)]);
+        apply_all(&mut all, &[paragraph(n)]);
     }
     assert_eq!(screen(&all, 12, 10), before);
     let whole = many(40, |n| format!("paragraph {n} of some words\n\n"));
-    take(&mut all, &[said(&whole)]);
+    apply_all(&mut all, &[said(&whole)]);
     assert_eq!(screen(&all, 12, 10), before);
 }
 
@@ -103,7 +103,7 @@ fn unread_cells_are_counted_until_visible() {
     all.scroll(Scroll::PageUp, view(20, 10));
     assert_eq!(all.unread_below(), 0);
     for n in 0..6 {
-        take(&mut all, &[injected(&format!("new {n}"))]);
+        apply_all(&mut all, &[injected(&format!("new {n}"))]);
     }
     assert_eq!(all.unread_below(), 6);
     // The first visible row is the one above the previously newest row, so nothing new is visible.
@@ -156,9 +156,9 @@ fn selected_cell_is_scrolled_into_view() {
     let mut all = Transcript::new();
     for n in 0..10 {
         let call = n.to_string();
-        take(&mut all, &[started(&call, "bash", &call)]);
+        apply_all(&mut all, &[started(&call, "bash", &call)]);
         let long = format!("{call}\n").repeat(20);
-        take(&mut all, &[finished(&call, Outcome::Ok, &long, "")]);
+        apply_all(&mut all, &[finished(&call, Outcome::Ok, &long, "")]);
     }
     let small = view(30, 4);
     for n in (0..10).rev() {
@@ -187,11 +187,11 @@ fn selected_cell_is_scrolled_into_view() {
 fn anchored_answer_may_be_removed() {
     let mut all = numbered(3);
     let long = many(50, |n| format!("{n}\n\n"));
-    take(&mut all, &[delta(&long)]);
+    apply_all(&mut all, &[delta(&long)]);
     all.scroll(Scroll::PageUp, view(20, 10));
-    take(&mut all, &[reset()]);
+    apply_all(&mut all, &[reset()]);
     assert_eq!(first_row(&all, 20, 10), "· 0");
-    take(&mut all, &[delta("new")]);
+    apply_all(&mut all, &[delta("new")]);
     assert!(screen(&all, 20, 10).contains("new"));
     all.scroll(Scroll::LineDown, view(20, 10));
     assert!(all.is_following());

@@ -29,16 +29,16 @@ fn search_counts_matches_and_wraps_around() {
     search(&mut all, "parser", view(40, 4));
     // Subject, input, output (twice) and thinking are all counted, folded or not.
     assert_eq!(all.found(), (7, 7));
-    let mut seen = Vec::new();
+    let mut actual = Vec::new();
     for _ in 0..8 {
         let round = all.next_match(Way::Forward, view(40, 4));
-        seen.push((all.found().0, round));
+        actual.push((all.found().0, round));
     }
     let expected: Vec<_> = [1, 2, 3, 4, 5, 6, 7, 1]
         .into_iter()
         .map(|n| (n, if n == 1 { Round::Again } else { Round::Same }))
         .collect();
-    assert_eq!(seen, expected);
+    assert_eq!(actual, expected);
     assert_eq!(all.next_match(Way::Back, view(40, 4)), Round::Again);
     assert_eq!(all.found(), (7, 7));
     all.end_search();
@@ -88,14 +88,14 @@ fn match_count_follows_added_and_removed_cells() {
     let mut all = story();
     search(&mut all, "needle", view(40, 9));
     assert_eq!(all.found(), (0, 0));
-    take(&mut all, &[delta("a nee")]);
+    apply_all(&mut all, &[delta("a nee")]);
     assert_eq!(all.found().1, 0);
-    take(&mut all, &[delta("dle")]);
+    apply_all(&mut all, &[delta("dle")]);
     assert_eq!(all.found().1, 1);
-    take(&mut all, &[reset()]);
+    apply_all(&mut all, &[reset()]);
     assert_eq!(all.found().1, 0);
     let many: Vec<EventKind> = (0..CELLS_MAX + 5).map(|_| injected("needle")).collect();
-    take(&mut all, &many);
+    apply_all(&mut all, &many);
     assert_eq!(all.found().1, CELLS_MAX);
 }
 

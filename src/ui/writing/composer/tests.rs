@@ -83,16 +83,16 @@ fn history_recall_keeps_the_draft() {
         composer.take();
     }
     composer.set("draft");
-    let mut seen = Vec::new();
+    let mut actual = Vec::new();
     for _ in 0..3 {
         composer.older(40);
-        seen.push(composer.text());
+        actual.push(composer.text());
     }
     for _ in 0..3 {
         composer.newer(40);
-        seen.push(composer.text());
+        actual.push(composer.text());
     }
-    assert_eq!(seen, ["two", "one", "one", "two", "draft", "draft"]);
+    assert_eq!(actual, ["two", "one", "one", "two", "draft", "draft"]);
 }
 
 #[test]
@@ -132,8 +132,8 @@ fn words_stay_whole_and_blanks_stay_in_place() {
     for (line, width, expected) in cases {
         assert_eq!(rows(line, width), expected, "{line:?} in {width}");
     }
-    let heap = format!("a{}b", "\u{301}".repeat(50_000));
-    assert_eq!(rows(&heap, 10), ["a\u{fffd}b"]);
+    let marks = format!("a{}b", "\u{301}".repeat(50_000));
+    assert_eq!(rows(&marks, 10), ["a\u{fffd}b"]);
 }
 
 #[test]
@@ -161,17 +161,17 @@ fn vertical_movement_keeps_column_over_short_lines() {
     // Rows: "one two ", "three ", "", "x", "中中中中中", "four five".
     composer.set("one two three\n\nx\n中中中中中\nfour five");
     let room = room(11, 10);
-    let mut seen = vec![composer.window(room).cursor];
+    let mut actual = vec![composer.window(room).cursor];
     for _ in 0..4 {
         composer.older(11);
-        seen.push(composer.window(room).cursor);
+        actual.push(composer.window(room).cursor);
     }
     composer.older(11);
     let at_the_top = composer.window(room).cursor;
     for _ in 0..9 {
         composer.newer(11);
     }
-    assert_eq!(seen, [(5, 9), (4, 8), (3, 1), (2, 0), (1, 5)]);
+    assert_eq!(actual, [(5, 9), (4, 8), (3, 1), (2, 0), (1, 5)]);
     assert_eq!(at_the_top, (0, 7));
     assert_eq!(composer.window(room).cursor, (5, 9));
     // Typing resets the goal column.
@@ -187,12 +187,12 @@ fn grapheme_cluster_is_one_cursor_stop() {
     let family = "👩🏽‍❤️‍💋‍👨🏿";
     let mut composer = Composer::default();
     composer.set(&format!("a{family}e\u{301}"));
-    let mut seen = Vec::new();
+    let mut actual = Vec::new();
     for key in ["left", "left", "left", "right", "right"] {
         composer.key(keys::parse(key).unwrap(), 40);
-        seen.push(composer.window(room(40, 1)).cursor.1);
+        actual.push(composer.window(room(40, 1)).cursor.1);
     }
-    assert_eq!(seen, [3, 1, 0, 1, 3]);
+    assert_eq!(actual, [3, 1, 0, 1, 3]);
     composer.key(keys::parse("backspace").unwrap(), 40);
     assert_eq!(composer.text(), "ae\u{301}");
     composer.key(keys::parse("delete").unwrap(), 40);
@@ -350,8 +350,8 @@ proptest! {
     fn words_that_fit_are_never_broken(words in proptest::collection::vec("[a-z]{1,9}", 1..30), width in 10usize..40) {
         let line = words.join(" ");
         let rows = rows(&line, width);
-        let seen: Vec<&str> = rows.iter().flat_map(|row| row.split_whitespace()).collect();
-        prop_assert_eq!(seen, words);
+        let actual: Vec<&str> = rows.iter().flat_map(|row| row.split_whitespace()).collect();
+        prop_assert_eq!(actual, words);
         prop_assert!(rows.iter().skip(1).all(|row| !row.starts_with(' ')));
     }
 }

@@ -74,7 +74,7 @@ fn anchored_view_does_not_move_when_content_arrives() {
         assert_eq!(screen(&all, 20, 8), before);
     }
     apply_all(&mut all, &[said("It is whole"), started("1", "bash", "ls")]);
-    apply_all(&mut all, &[output("1", "x\ny\nz\n"), injected("letter")]);
+    apply_all(&mut all, &[output("1", "x\ny\nz\n"), injected("message")]);
     assert_eq!(screen(&all, 20, 8), before);
 }
 

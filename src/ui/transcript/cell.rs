@@ -63,11 +63,11 @@ impl Fold {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpacingGroup {
     /// Prompts.
-    Person,
+    User,
     /// Answers.
     Model,
     /// Tool calls, entries and notices.
-    Work,
+    Activity,
 }
 
 impl CellKind {

@@ -1,5 +1,5 @@
 //! Renders a command for approval: invisible characters are escaped, padding and long comments are folded and marked.
-//! Pure.
+//! No I/O.
 
 use unicode_width::UnicodeWidthChar;
 

@@ -1,5 +1,5 @@
 //! Fuzzy matching of a typed pattern against a text, with a score and the matched positions: `gtl` matches `Graph or
-//! lisT`. Pure.
+//! lisT`. No I/O.
 //!
 //! Each word of the pattern must occur in the text, either as a substring or as a subsequence that begins at the start
 //! of a word. As in fzf, matches at word starts and consecutive matches score higher, and gaps cost points.

@@ -1,4 +1,4 @@
-//! Parses filter text into terms: `word`, `key:value`, and `!` for negation. Pure.
+//! Parses filter text into terms: `word`, `key:value`, and `!` for negation. No I/O.
 
 /// Whether a term must match or must not match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

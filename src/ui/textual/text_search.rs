@@ -1,4 +1,4 @@
-//! Search within a text popup: finds the matches and tracks the current one. Pure.
+//! Search within a text popup: finds the matches and tracks the current one. No I/O.
 
 use ratatui::text::Span;
 

@@ -1,5 +1,5 @@
 //! Renders JSON tool inputs and outputs as readable fields: one name and value per line, a task as a sentence, times as
-//! dates. Pure.
+//! dates. No I/O.
 //!
 //! Nothing is omitted except `null` and the empty fields of a task.
 

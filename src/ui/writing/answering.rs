@@ -1,5 +1,5 @@
 //! Decides which question Enter answers: while the agent of the open conversation waits for an answer, the composer's
-//! text is that answer. Pure.
+//! text is that answer. No I/O.
 
 use crate::domain::request::{Request, RequestKind};
 use crate::ui::guide::first::Weight;

@@ -1,4 +1,4 @@
-//! Completion of the first word of a message: slash commands and `@name` recipients. Pure.
+//! Completion of the first word of a message: slash commands and `@name` recipients. No I/O.
 
 use ratatui::layout::Rect;
 

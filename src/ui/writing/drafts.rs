@@ -1,4 +1,4 @@
-//! One draft per agent: the composer holds the draft of the open conversation, the others are stored here. Pure.
+//! One draft per agent: the composer holds the draft of the open conversation, the others are stored here. No I/O.
 
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::stamp::Stamp;

@@ -1,5 +1,5 @@
 //! Filters of the board, team and inbox lists: their text and whether it is being typed. `board/filter.rs` defines what
-//! the terms mean for tasks. Pure.
+//! the terms mean for tasks. No I/O.
 
 use crate::ui::popup::Searching;
 use crate::ui::state::pane::Pane;
@@ -84,9 +84,9 @@ impl Filters {
 /// Returns a syntax hint for the filter of a pane; empty if the pane cannot be filtered.
 pub fn how(pane: Pane) -> &'static str {
     match pane {
-        Pane::Board => "words  owner:NAME  status:ready  tag:T  !not",
-        Pane::Team => "name, role or task  !not",
-        Pane::Inbox => "words  from:NAME  to:NAME  !not",
+        Pane::Board => "words  owner:NAME  status:ready  tag:T  !word",
+        Pane::Team => "name, role or task  !word",
+        Pane::Inbox => "words  from:NAME  to:NAME  !word",
         Pane::Lead | Pane::Todo | Pane::Needs => "",
     }
 }

@@ -1,4 +1,4 @@
-//! Text inputs: the composer, comments, forms and filters, and where their text is drawn. Pure.
+//! Text inputs: the composer, comments, forms and filters, and where their text is drawn. No I/O.
 
 pub(super) mod answering;
 pub(super) mod complete;

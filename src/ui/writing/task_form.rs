@@ -1,4 +1,4 @@
-//! The form for creating or editing a task: its fields, and the command that they produce. Pure.
+//! The form for creating or editing a task: its fields, and the command that they produce. No I/O.
 
 use std::str::FromStr;
 

@@ -1,4 +1,4 @@
-//! Task forms that are not on the screen: drafts, and forms sent to the board without an answer yet. Pure.
+//! Task forms that are not on the screen: drafts, and forms sent to the board without an answer yet. No I/O.
 
 use crate::domain::ids::TaskId;
 use crate::ui::writing::task_form::TaskForm;

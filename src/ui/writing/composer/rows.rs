@@ -1,5 +1,5 @@
 //! Wraps one line of the text being typed. Every typed character stays visible, and every cursor position has exactly
-//! one cell. Pure.
+//! one cell. No I/O.
 //!
 //! A row reserves its last column for the cursor after a word, or for the blank at which the row breaks. That blank
 //! stays where it was typed, so the next row begins with a word. A word longer than a row breaks between grapheme

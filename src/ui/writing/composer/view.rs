@@ -1,4 +1,4 @@
-//! The visible part of the composer's text, and the mapping between its cells and the cursor. Pure.
+//! The visible part of the composer's text, and the mapping between its cells and the cursor. No I/O.
 
 use ratatui::layout::Rect;
 

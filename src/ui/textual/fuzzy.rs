@@ -1,5 +1,5 @@
-//! Fuzzy matching of a typed pattern against a text, with a score and the matched positions: `gtl` matches `Graph or
-//! lisT`. No I/O.
+//! Fuzzy matching of a typed pattern against a text, with a score and the matched positions: `gol` matches
+//! `Graph Or List`. No I/O.
 //!
 //! Each word of the pattern must occur in the text, either as a substring or as a subsequence that begins at the start
 //! of a word. As in fzf, matches at word starts and consecutive matches score higher, and gaps cost points.
@@ -17,7 +17,7 @@ const GAP_COST_MAX: i32 = 12;
 /// Maximum number of characters of a text that are searched; the rest is ignored.
 const TEXT_MAX: usize = 200;
 
-/// Result of a match.
+/// Score and positions of a match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FuzzyMatch {
     /// Higher is better.

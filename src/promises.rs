@@ -239,8 +239,8 @@
 //! - `src/ui/tests/focus.rs::ctrl_c_on_a_draft_clears_it_and_does_not_arm_quit`
 //! - `tests/keys.rs::queued::interrupt_sends_the_queued_message_to_the_lead`
 //! - `tests/keys.rs::queued::killed_crew_answers_the_queued_message_when_it_is_resumed`
-//! - `src/ui/transcript/tests/folding.rs::a_message_is_read_where_it_came_in`
-//! - `src/ui/transcript/tests/folding.rs::the_users_answer_is_read_in_full_below_the_question`
+//! - `src/ui/transcript/tests/folding.rs::message_unfolds_in_place`
+//! - `src/ui/transcript/tests/folding.rs::users_answer_is_shown_in_full_below_question`
 //! - `src/ui/tests/kept_selection.rs::team_cursor_follows_an_agent_that_sinks`
 //! - `src/ui/tests/beside_popups.rs::popups_leave_no_half_characters_and_no_scraps_beside_them`
 //! - `tests/headless.rs::failing::a_run_that_ends_with_open_tasks_says_which_and_exits_with_4`

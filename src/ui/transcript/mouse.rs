@@ -1,11 +1,11 @@
-//! The mouse in a transcript: a click on a tool call, or on the line before several, opens or folds it.
+//! Mouse clicks in a transcript: a click opens or folds a tool call or a call group.
 
 use super::Transcript;
-use super::cell::Kind;
+use super::cell::CellKind;
 use super::follow::Viewport;
 
 impl Transcript {
-    /// Selects the tool call in that row of the view and opens or folds it; what is no tool call stays as it is.
+    /// Selects the tool call in a row of the view and opens or folds it. Does nothing for other cells.
     pub fn open_at(&mut self, row: usize, viewport: Viewport) {
         let mut found = None;
         self.with_layouts(viewport, |place, log, layouts, rows| {
@@ -25,7 +25,10 @@ impl Transcript {
             }
         });
         let Some(at) = found else { return };
-        if matches!(self.log.cell(at).kind, Kind::Tool(_) | Kind::Calls(_)) {
+        if matches!(
+            self.log.cell(at).kind,
+            CellKind::Tool(_) | CellKind::CallGroup(_)
+        ) {
             self.log.selected = Some(self.log.number(at));
             self.toggle_selected();
             self.reveal_selected(viewport);

@@ -1,40 +1,39 @@
-//! Text that grows and stays bounded: its head and its end are kept, and a mark says what was cut.
+//! Bounded text that grows: keeps the beginning and the end, and marks what was cut between them.
 
-/// Bytes that are kept of the beginning.
+/// Number of bytes kept from the beginning.
 const HEAD: usize = 128 * 1024;
-/// Bytes that are kept of the end, at least.
+/// Minimum number of bytes kept from the end.
 const TAIL: usize = 96 * 1024;
-/// Bytes that are cut at once: what is drawn of the end stands still in between.
+/// Number of bytes removed per cut. Between cuts, the end does not move, so its layout stays valid.
 const STEP: usize = 32 * 1024;
 
-/// Text of at most 256 KiB and a mark. What is kept depends on the text alone, not on its portions.
+/// Text of at most 256 KiB plus a mark. The result depends only on the whole text, not on how it was split into chunks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Kept {
+pub struct HeadTailText {
     text: String,
-    /// Where the end begins: behind the head, or behind the mark.
+    /// Offset at which the end begins: after the head, or after the mark.
     tail: usize,
     cut: usize,
-    /// Counts the cuts: places in the text hold as long as it does not change.
+    /// Number of cuts. Offsets into the text are valid while it does not change.
     epoch: u32,
 }
 
-impl Kept {
-    /// The text, with the mark if it was cut.
+impl HeadTailText {
+    /// Returns the text, with the mark if it was cut.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Counts the cuts.
+    /// Returns the number of cuts.
     pub fn epoch(&self) -> u32 {
         self.epoch
     }
 
-    /// Whether there is nothing to read.
     pub fn is_blank(&self) -> bool {
         self.text.trim().is_empty()
     }
 
-    /// More of the text.
+    /// Appends text and cuts the middle if necessary.
     pub fn push(&mut self, mut more: &str) {
         loop {
             let tail = if self.cut == 0 { HEAD } else { self.tail };
@@ -65,15 +64,15 @@ impl Kept {
     }
 }
 
-impl From<&str> for Kept {
-    fn from(text: &str) -> Kept {
-        let mut out = Kept::default();
+impl From<&str> for HeadTailText {
+    fn from(text: &str) -> HeadTailText {
+        let mut out = HeadTailText::default();
         out.push(text);
         out
     }
 }
 
-/// The next border of characters at or behind `at`.
+/// Returns the first character boundary at or after `at`.
 fn border(text: &str, at: usize) -> usize {
     (at..text.len())
         .find(|at| text.is_char_boundary(*at))
@@ -85,12 +84,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_portions_do_not_matter() {
+    fn result_does_not_depend_on_chunks() {
         for sign in ["x", "é", "中", "👍"] {
             let whole = sign.repeat(1024 * 1024 / sign.len());
-            let expected = Kept::from(whole.as_str());
+            let expected = HeadTailText::from(whole.as_str());
             for size in [7, 4096, 300_000] {
-                let mut grown = Kept::default();
+                let mut grown = HeadTailText::default();
                 let mut rest = whole.as_str();
                 while !rest.is_empty() {
                     let (some, more) = rest.split_at(border(rest, size));
@@ -103,20 +102,23 @@ mod tests {
     }
 
     #[test]
-    fn head_and_end_stay_and_the_cut_says_what_is_missing() {
+    fn long_text_keeps_both_ends_and_counts_cut_bytes() {
         let whole = "first".to_string() + &"x".repeat(5_000_000) + "last";
-        let kept = Kept::from(whole.as_str());
-        assert!(kept.text.len() <= 256 * 1024 + 64);
-        assert!(kept.text.starts_with("first") && kept.text.ends_with("last"));
-        let mark = format!("\n\n[… {} bytes cut here …]\n\n", kept.cut);
-        assert!(kept.text.contains(&mark));
-        assert_eq!(kept.text.len() - mark.len() + kept.cut, whole.len());
-        assert_eq!(kept.text.matches("cut here").count(), 1);
+        let shortened = HeadTailText::from(whole.as_str());
+        assert!(shortened.text.len() <= 256 * 1024 + 64);
+        assert!(shortened.text.starts_with("first") && shortened.text.ends_with("last"));
+        let mark = format!("\n\n[… {} bytes cut here …]\n\n", shortened.cut);
+        assert!(shortened.text.contains(&mark));
+        assert_eq!(
+            shortened.text.len() - mark.len() + shortened.cut,
+            whole.len()
+        );
+        assert_eq!(shortened.text.matches("cut here").count(), 1);
     }
 
     #[test]
-    fn a_short_text_is_whole() {
-        let kept = Kept::from("short");
-        assert_eq!((kept.as_str(), kept.epoch()), ("short", 0));
+    fn short_text_is_kept_whole() {
+        let shortened = HeadTailText::from("short");
+        assert_eq!((shortened.as_str(), shortened.epoch()), ("short", 0));
     }
 }

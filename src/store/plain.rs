@@ -1,4 +1,4 @@
-//! Opens state files: plain files only, so that a pipe or a device in the place of one holds nobody up.
+//! Opens state files and accepts only regular files, so that a pipe or a device in their place cannot block.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result};
@@ -7,13 +7,13 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Opens the file at `path` as `options` say.
+/// Opens the file at `path` with `options`.
 ///
 /// # Errors
-/// Also when it is no plain file. `NotFound` only when nothing is there.
+/// When the file cannot be opened or is not a regular file. `NotFound` means that nothing exists at `path`.
 pub fn open_as(options: &OpenOptions, path: &Path) -> Result<File> {
     let mut options = options.clone();
-    // Without it, to open a pipe would wait for somebody at its other end. Plain files know no waiting.
+    // Without NONBLOCK, opening a pipe would wait for the other end. It has no effect on regular files.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
     let file = match options.custom_flags(flags).open(path) {
@@ -26,7 +26,7 @@ pub fn open_as(options: &OpenOptions, path: &Path) -> Result<File> {
     }
 }
 
-/// Opens the file at `path` to be read.
+/// Opens the file at `path` for reading.
 ///
 /// # Errors
 /// As [`open_as`].
@@ -34,10 +34,10 @@ pub fn open(path: &Path) -> Result<File> {
     open_as(OpenOptions::new().read(true), path)
 }
 
-/// The whole file, which must not have more than `most` bytes.
+/// Returns the content of the file, at most `most` bytes.
 ///
 /// # Errors
-/// As [`open`], and `FileTooLarge`.
+/// As [`open`], and `InvalidData` if the file is larger.
 pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
     let file = open(path)?;
     let room = file.metadata().map_or(0, |meta| meta.len()).min(most);
@@ -50,7 +50,7 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The same as text; what is no UTF-8 became `�`.
+/// Returns the content of the file as text. Invalid UTF-8 becomes `�`.
 ///
 /// # Errors
 /// As [`read`].
@@ -58,18 +58,18 @@ pub fn read_text(path: &Path, most: u64) -> Result<String> {
     Ok(String::from_utf8_lossy(&read(path, most)?).into_owned())
 }
 
-/// Whether an error says that what stands there is no plain file, whoever looks at it: it can be set aside like
-/// a damaged one.
+/// Returns whether the error of [`open`] means that the path is not a regular file. The caller can set it aside like a
+/// damaged file.
 pub fn is_strange(error: &Error) -> bool {
     error.kind() == ErrorKind::InvalidFilename
 }
 
-/// What opening could not say: what stands at `path` is no file.
+/// Returns the error for a path that could not be opened because it is not a regular file.
 fn no_file(path: &Path) -> Option<Error> {
     match std::fs::metadata(path) {
         Ok(meta) => strange(&meta).map(belongs),
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-            Some(belongs("a circle of symbolic links"))
+            Some(belongs("a loop of symbolic links"))
         }
         Err(_) => None,
     }
@@ -91,7 +91,7 @@ fn strange(meta: &Metadata) -> Option<&'static str> {
 }
 
 fn belongs(what: &str) -> Error {
-    let text = format!("it is {what}, and a file belongs there: move it away");
+    let text = format!("it is {what} instead of a file: move it away");
     Error::new(ErrorKind::InvalidFilename, text)
 }
 
@@ -110,13 +110,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_plain_files_are_opened_and_nothing_else_holds_anybody_up() {
+    fn only_regular_files_are_opened() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         fs::write(at("file"), "text").unwrap();
         symlink("file", at("link")).unwrap();
         fs::create_dir(at("folder")).unwrap();
-        symlink("circle", at("circle")).unwrap();
+        symlink("loop", at("loop")).unwrap();
         symlink("/dev/zero", at("device")).unwrap();
         let made = std::process::Command::new("mkfifo")
             .arg(at("pipe"))
@@ -129,17 +129,17 @@ mod tests {
         let append = OpenOptions::new().create(true).append(true).clone();
         for (name, what) in [
             ("folder", "a folder"),
-            ("circle", "a circle of symbolic links"),
+            ("loop", "a loop of symbolic links"),
             ("device", "a device"),
             ("pipe", "a pipe"),
             ("socket", "a socket"),
         ] {
-            let told = format!("it is {what}, and a file belongs there: move it away");
+            let text = format!("it is {what} instead of a file: move it away");
             for error in [
                 open(&at(name)).unwrap_err(),
                 open_as(&append, &at(name)).unwrap_err(),
             ] {
-                assert_eq!(error.to_string(), told);
+                assert_eq!(error.to_string(), text);
                 assert!(is_strange(&error), "{name}");
             }
         }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_up_to_its_bound() {
+    fn read_rejects_a_file_above_the_limit() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("large");
         File::create(&path).unwrap().set_len(1 << 30).unwrap();

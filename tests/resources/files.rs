@@ -80,7 +80,7 @@ fn a_task_a_roster_or_a_request_that_is_no_file_is_set_aside_and_the_rest_works(
             let lines: Vec<&str> = told.lines().filter(|l| l.contains(what)).collect();
             assert_eq!(lines.len(), 1, "{kind} {file}: {told}");
             assert!(
-                lines[0].contains("and a file belongs there"),
+                lines[0].contains("instead of a file"),
                 "{}",
                 lines[0]
             );
@@ -91,7 +91,7 @@ fn a_task_a_roster_or_a_request_that_is_no_file_is_set_aside_and_the_rest_works(
     }
     let (_dir, told) = around(".tasks/task_2.json", "large");
     assert!(
-        told.contains("larger than 4 MiB: mend it or move it away"),
+        told.contains("larger than 4 MiB: fix it or move it away"),
         "{told}"
     );
 }
@@ -109,7 +109,7 @@ fn an_inbox_its_cursor_or_its_lock_that_is_no_file_is_told_and_the_lead_answers(
             lines.dedup();
             assert_eq!(lines.len(), 1, "{kind} {file}: {told}");
             assert!(
-                lines[0].ends_with("a file belongs there: move it away"),
+                lines[0].ends_with("instead of a file: move it away"),
                 "{}",
                 lines[0]
             );
@@ -131,7 +131,7 @@ fn numbers_locks_and_the_exclusion_that_are_no_files_are_told() {
             let (dir, _) = around(file, kind);
             let refused = ran(crewdeck(dir.path(), &["task", "add", "two"])).refused();
             assert!(
-                refused.contains("a file belongs there: move it away"),
+                refused.contains("instead of a file: move it away"),
                 "{refused}"
             );
             assert_eq!(subjects(dir.path()), ["one"]);
@@ -153,7 +153,7 @@ fn what_a_crew_can_not_do_without_is_one_line() {
             let refused = ran(crewdeck(dir.path(), RUN)).refused();
             assert!(refused.contains(file), "{refused}");
             assert!(
-                refused.contains("a file belongs there: move it away"),
+                refused.contains("instead of a file: move it away"),
                 "{refused}"
             );
         }
@@ -167,7 +167,7 @@ fn what_a_crew_can_not_do_without_is_one_line() {
             put(kind, &place);
             let refused = ran(crewdeck(dir.path(), RUN)).refused();
             assert!(
-                refused.contains("stands where a folder belongs: move it away"),
+                refused.contains("in the place of a folder: move it away"),
                 "{refused}"
             );
         }

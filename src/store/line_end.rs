@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 /// Attempts to read the last byte of a file that is truncated meanwhile.
-const LOOKS_MAX: usize = 100;
+const ATTEMPTS_MAX: usize = 100;
 
 /// Returns whether `file` is empty or ends with a newline.
 ///
@@ -27,7 +27,7 @@ fn ends_line(
     length: impl Fn() -> std::io::Result<u64>,
     byte: impl Fn(u64) -> std::io::Result<Option<u8>>,
 ) -> std::io::Result<bool> {
-    for _ in 0..LOOKS_MAX {
+    for _ in 0..ATTEMPTS_MAX {
         let Some(last) = length()?.checked_sub(1) else {
             return Ok(true);
         };

@@ -99,7 +99,7 @@ pub(crate) fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<Found<T>, Stri
         }),
         Ok(_) => Err("it is not a JSON object".into()),
         Err(_) if text.is_empty() => Err("it is empty".into()),
-        Err(e) => Err(format!("it is not whole JSON ({e})")),
+        Err(e) => Err(format!("it is not complete JSON ({e})")),
     }
 }
 

@@ -1,4 +1,5 @@
-//! Taking letters: one reader of an inbox at a time, and what it took stands in one place only, also where it is killed.
+//! Takes messages from inboxes. An inbox has one reader at a time, and each message is taken once, even if a reader is
+//! killed.
 
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::time::Duration;
@@ -12,12 +13,12 @@ use super::transcript::{self, Transcript};
 use super::{StoreError, plain};
 use crate::domain::ids::Name;
 
-/// Most bytes of a note that are read.
+/// Most bytes of a [`Note`].
 const NOTE_MAX: u64 = 4096;
 
-/// The right to take letters of one inbox. The kernel takes it back when its holder ends, however it ends; writers
-/// need not wait for it. Who keeps it from [`Reader::pending`] to [`Reader::acknowledge`] gets no letter that another
-/// one gets.
+/// The exclusive right to take messages from one inbox. The kernel releases the lock when the holder ends, even if it is
+/// killed. Writers do not wait for it. Keep the reader from [`Reader::pending`] to [`Reader::acknowledge`], so that no
+/// other reader gets the same messages.
 #[derive(Debug)]
 pub struct Reader {
     post: Post,
@@ -25,24 +26,24 @@ pub struct Reader {
     lock: Lock,
 }
 
-/// What a reader leaves in its lock file, for the next one.
+/// State that a reader stores in its lock file for the next reader.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Note {
-    /// Its process.
+    /// Process id of the reader.
     process: u32,
-    /// The log that it is about to write what it took into, below `.transcripts`.
+    /// Name of the log in `.transcripts` to which the reader is about to write the messages.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     log: String,
-    /// How far it has read then.
+    /// Offset up to which the messages are written to the log.
     #[serde(default)]
     upto: u64,
-    /// What stands before that: [`Cursor::mark`].
+    /// Hash of the bytes before the offset: [`Cursor::mark`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mark: Option<u64>,
 }
 
 impl Reader {
-    /// As [`Post::reader`].
+    /// Implements [`Post::reader`].
     pub(super) fn of(post: &Post, name: &Name, within: Duration) -> Result<Reader, StoreError> {
         let path = post.reader_path(name);
         let Some(lock) = Lock::take_within(&path, within)? else {
@@ -60,12 +61,12 @@ impl Reader {
             lock,
         };
         reader.finish()?;
-        // Where it can not be written, a full disk say, the lock alone keeps others away.
+        // If the write fails, for example on a full disk, the lock alone excludes other readers.
         let _ = reader.leave(String::new(), &Cursor::default());
         Ok(reader)
     }
 
-    /// What a reader before wrote into its log and was killed before it acknowledged it: it is read.
+    /// Acknowledges messages that a killed reader has written to its log.
     fn finish(&self) -> Result<(), StoreError> {
         let Note {
             log, upto, mark, ..
@@ -77,16 +78,16 @@ impl Reader {
         Ok(())
     }
 
-    /// Says that all up to `cursor` is about to be written into `log`: where this process is killed between that and
-    /// [`Reader::acknowledge`], the next reader looks there, and does not take it again.
+    /// Records that the messages up to `cursor` are about to be written to `log`. If this process is killed before
+    /// [`Reader::acknowledge`], the next reader checks the log and does not take these messages again.
     ///
     /// # Errors
-    /// When it can not be written down.
+    /// When the record cannot be written.
     pub fn announce(&self, log: &Transcript, cursor: &Cursor) -> Result<(), StoreError> {
         self.leave(log.file_name(), cursor)
     }
 
-    /// Not synced: it is for who is killed, and the system keeps it then.
+    /// Writes the note for the next reader. It is not synced: it must survive a killed process, not a power failure.
     fn leave(&self, log: String, cursor: &Cursor) -> Result<(), StoreError> {
         let text = serde_json::to_vec(&Note {
             process: std::process::id(),
@@ -102,16 +103,16 @@ impl Reader {
         written.map_err(StoreError::at(self.post.reader_path(&self.name)))
     }
 
-    /// The letters that were not acknowledged yet. Takes nothing away; damaged lines are copied aside when they are
-    /// passed over.
+    /// Returns the messages that were not acknowledged yet. Copies damaged lines aside. The messages stay unread until
+    /// [`Reader::acknowledge`].
     ///
     /// # Errors
-    /// When the inbox can not be read.
+    /// When the inbox cannot be read.
     pub fn pending(&self) -> Result<Pending, StoreError> {
         let (post, name) = (&self.post, &self.name);
         let known = post.cursor(name)?;
         if !known.fits_in(&post.path(name))? {
-            // A foreign reader has cut it.
+            // Another program has truncated the inbox.
             post.set_cursor(name, Cursor::default())?;
         }
         let (mut pending, bad) = post.seen(name)?;
@@ -125,16 +126,16 @@ impl Reader {
         Ok(pending)
     }
 
-    /// Remembers that everything up to `cursor` is safe in its reader's conversation. What is remembered already, or
-    /// was said of another inbox than there is now, a longer one or one that was cut since, changes nothing.
+    /// Marks everything up to `cursor` as read, once it is stored in the conversation. Does nothing if it is already
+    /// marked, or if the inbox was truncated since and no longer matches `cursor`.
     ///
     /// # Errors
-    /// When it can not be written down; then the same letters come again.
+    /// When the position cannot be saved. The same messages are then returned again.
     pub fn acknowledge(&self, cursor: &Cursor) -> Result<(), StoreError> {
         let (post, name) = (&self.post, &self.name);
         let path = post.path(name);
         let known = post.cursor(name)?;
-        // What is not marked can be told only by its number to be of the inbox before.
+        // Without a mark, only the offset can show that the cursor belongs to an earlier inbox.
         let known_to = match cursor.mark {
             None => known.offset,
             Some(_) => post.read_to(name)?.offset,
@@ -151,13 +152,13 @@ impl Reader {
             }
         };
         post.set_cursor(name, marked)?;
-        // The next reader need not look through that log. Where it stays, it finds what is known.
+        // Clears the note, so that the next reader need not search the log. A remaining note does no harm.
         let _ = self.leave(String::new(), &Cursor::default());
         Ok(())
     }
 }
 
-/// What the reader before has left; nothing where it can not be understood.
+/// Returns the note of the previous reader, or an empty note if it is invalid.
 fn note(mut file: &std::fs::File) -> Note {
     let mut bytes = Vec::new();
     let read = file
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn while_one_reads_another_is_told_who_it_is_and_gets_nothing() {
+    fn second_reader_gets_the_process_of_the_first() {
         let (_dir, post, bob) = post_with(&["one"]);
         let reader = post.reader(&bob, AT_ONCE).unwrap();
         assert!(post.is_being_read(&bob));
@@ -219,7 +220,7 @@ mod tests {
         assert_eq!(
             error,
             format!(
-                "the messages of bob are being read by another program (process {process}): they wait until it has ended"
+                "another program (process {process}) is reading the messages of bob: try again when it has ended"
             )
         );
         let pending = reader.pending().unwrap();
@@ -229,14 +230,14 @@ mod tests {
         assert!(!post.is_being_read(&bob));
         let reader = post.reader(&bob, AT_ONCE).unwrap();
         assert_eq!(said(&reader.pending().unwrap()), Vec::<&str>::new());
-        // What was said of less does not bring it back.
+        // Acknowledging an earlier position changes nothing.
         let (offset, mark) = (1, None);
         reader.acknowledge(&Cursor { offset, mark }).unwrap();
         assert_eq!(said(&reader.pending().unwrap()), Vec::<&str>::new());
     }
 
     #[test]
-    fn what_a_killed_reader_had_in_its_log_is_not_read_again() {
+    fn messages_in_the_log_of_a_killed_reader_are_not_read_again() {
         for is_logged in [false, true] {
             let (dir, post, bob) = post_with(&["one"]);
             let log = Transcript::open(dir.path(), "session", &bob);
@@ -252,7 +253,7 @@ mod tests {
                 };
                 log.append(&record).unwrap();
             }
-            // Killed here.
+            // The reader is killed here.
             drop(reader);
             send(&post, "two");
             let reader = post.reader(&bob, AT_ONCE).unwrap();
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_acknowledged_is_looked_up_in_no_log() {
+    fn acknowledge_clears_the_note() {
         let (dir, post, bob) = post_with(&["one"]);
         let log = Transcript::open(dir.path(), "session", &bob);
         let reader = post.reader(&bob, AT_ONCE).unwrap();
@@ -282,15 +283,15 @@ mod tests {
     }
 
     #[test]
-    fn an_inbox_that_was_cut_and_grew_again_loses_no_letter() {
+    fn inbox_truncated_and_refilled_loses_no_message() {
         let (dir, post, bob) = post_with(&["one", "two", "three"]);
         let reader = post.reader(&bob, AT_ONCE).unwrap();
         let upto = reader.pending().unwrap().upto;
         reader.acknowledge(&upto).unwrap();
         assert!(!post.look(&bob).unwrap().is_due());
-        // As the reference's readers do.
+        // Like the readers of learn-claude-code.
         std::fs::write(dir.path().join(".team/inbox/bob.jsonl"), "").unwrap();
-        // Who only looks must see that, although no letter waits.
+        // `look` reports that a reader is needed, although no message waits.
         assert!(post.look(&bob).unwrap().is_due());
         assert_eq!(said(&reader.pending().unwrap()), Vec::<&str>::new());
         assert!(!post.look(&bob).unwrap().is_due());
@@ -302,8 +303,8 @@ mod tests {
     }
 
     #[test]
-    fn an_inbox_that_was_cut_and_grew_unseen_loses_no_letter() {
-        // The last ends where the old one had ended, and where it had not.
+    fn inbox_truncated_and_refilled_unnoticed_loses_no_message() {
+        // The new inbox ends at the old offset in the first case and elsewhere in the second.
         for last in ["ten", "ten and more"] {
             let (dir, post, bob) = post_with(&["one", "two", "six"]);
             let reader = post.reader(&bob, AT_ONCE).unwrap();
@@ -320,7 +321,7 @@ mod tests {
             assert_eq!(post.waiting().unwrap()[0].letters, 4);
             assert_eq!(said(&post.look(&bob).unwrap()), new);
             let reader = post.reader(&bob, AT_ONCE).unwrap();
-            // What the log of its reader says is of the inbox before.
+            // A position without a mark, from the log, belongs to the old inbox and is ignored.
             let offset = upto.offset;
             reader.acknowledge(&Cursor { offset, mark: None }).unwrap();
             let pending = reader.pending().unwrap();
@@ -331,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn an_inbox_that_is_cut_while_letters_are_taken_loses_none_of_the_new_ones() {
+    fn inbox_truncated_before_acknowledge_loses_no_new_message() {
         let (dir, post, bob) = post_with(&["one"]);
         let reader = post.reader(&bob, AT_ONCE).unwrap();
         let upto = reader.pending().unwrap().upto;

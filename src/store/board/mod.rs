@@ -39,7 +39,7 @@ const NOTICES_MAX: usize = 20;
 /// Every change is made under the lock `.tasks/.lock`:
 ///
 /// - Against other crewdeck processes, all rules of the board hold: a task has one owner, an agent has one open task, a
-///   number is used once, and dependencies kind no cycle. The lock file holds a log of the last changes
+///   number is used once, and dependencies form no cycle. The lock file holds a log of the last changes
 ///   (`store/board/change_log.rs`), so the next writer first reads what it has missed.
 /// - Against writers without the lock (learn-claude-code rewrites its files in place), a change first checks, under the
 ///   lock, the task itself, its blockers, its dependants and the claimer's open task by inode, size and times, and reads
@@ -349,7 +349,7 @@ impl Board {
         Ok(notices)
     }
 
-    /// Deletes temporary files of killed writers. Skipped if the lock is locked, because its holder does the same.
+    /// Deletes temporary files of killed writers. Skipped while a process holds the lock, because its holder does the same.
     fn sweep(&self) {
         let temps = std::mem::take(&mut self.cache().temps);
         if temps.is_empty() {

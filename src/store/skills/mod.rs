@@ -1,4 +1,4 @@
-//! The Skills door: the project's, the person's and the built-in skills. It only reads.
+//! Reads skills from the project, the user's folder and the built-in set.
 
 mod built_in;
 mod find;
@@ -16,34 +16,33 @@ use crate::domain::text::one_line;
 use built_in::BUILT_IN;
 use find::{Finds, Shelf};
 
-/// Most folders that are watched; changes in others are found by looking.
+/// Most folders that are watched. Changes in further folders are found by polling.
 const WATCHED_MAX: usize = 128;
 
-/// The skills of a root. Cheap to clone; holds nothing in memory, so that a change counts at once.
+/// The skills of a root. Cheap to clone; keeps nothing in memory, so that changes apply at once.
 #[derive(Debug, Clone)]
 pub struct Skills {
     root: PathBuf,
     user: Option<PathBuf>,
 }
 
-/// Another value when a SKILL.md came, changed or went. It means nothing in another process.
+/// Hash that changes when a SKILL.md is added, changed or deleted. Comparable only within one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint(u64);
 
-/// A skill with its text.
+/// A skill and its instructions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadedSkill {
-    /// The skill.
     pub skill: Skill,
-    /// What an agent reads, bounded.
+    /// The instructions for the agent, bounded in length.
     pub body: String,
-    /// Its folder below the root, where other files stand beside its SKILL.md; `None` also where it lies
-    /// outside the root.
+    /// The skill's folder, relative to the root, if it contains other files besides SKILL.md. `None` for skills outside of
+    /// the root.
     pub folder: Option<PathBuf>,
 }
 
 impl Skills {
-    /// The skills of `root`, with those in `user`, the person's own folder.
+    /// Opens the skills of `root` and of the folder `user`. Reads nothing yet.
     pub fn open(root: &Path, user: Option<PathBuf>) -> Skills {
         Skills {
             root: root.to_path_buf(),
@@ -51,7 +50,7 @@ impl Skills {
         }
     }
 
-    /// All skills, and the files that can not be used.
+    /// Returns all skills and the files that cannot be used.
     pub fn read(&self) -> SkillBook {
         let (loaded, broken) = self.scan();
         SkillBook {
@@ -60,10 +59,10 @@ impl Skills {
         }
     }
 
-    /// One skill with its text, as it stands on disk now; case does not matter.
+    /// Reads one skill from disk. The name is not case-sensitive.
     ///
     /// # Errors
-    /// Gives all skills that there are when there is none of that name.
+    /// All existing skills, if none has the name.
     pub fn load(&self, name: &str) -> Result<LoadedSkill, SkillBook> {
         let (mut loaded, broken) = self.scan();
         match loaded.iter().position(|l| same(&l.skill.name, name)) {
@@ -75,7 +74,7 @@ impl Skills {
         }
     }
 
-    /// Whether a SKILL.md is another than before, without reading any.
+    /// Returns a hash of the metadata of all SKILL.md files. Reads no file contents.
     pub fn fingerprint(&self) -> Fingerprint {
         let mut hasher = DefaultHasher::new();
         for place in self.places() {
@@ -93,13 +92,13 @@ impl Skills {
         Fingerprint(hasher.finish())
     }
 
-    /// The same skills, with their root under another name.
+    /// Returns the skills with another path of the root.
     pub(super) fn of(&self, root: &Path) -> Skills {
         Skills::open(root, self.user.clone())
     }
 
-    /// The folders in which a change can make another skill: those that are looked into, [`WATCHED_MAX`] at most, and
-    /// those in which one of them may come.
+    /// Returns the folders to watch: the skills folders with their subfolders and the parents in which a skills folder can
+    /// be created; at most [`WATCHED_MAX`].
     pub(super) fn folders(&self) -> Vec<PathBuf> {
         let mut all = BTreeSet::new();
         for place in self.places() {
@@ -114,7 +113,7 @@ impl Skills {
         all.into_iter().take(WATCHED_MAX).collect()
     }
 
-    /// Whether a change of `path` can make another skill.
+    /// Returns whether a change of `path` can affect a skill.
     pub(super) fn concerns(&self, path: &Path) -> bool {
         self.places().iter().any(|place| {
             let folder = place.path();
@@ -122,7 +121,7 @@ impl Skills {
         })
     }
 
-    /// The folders that are looked into, the first one wins.
+    /// Returns the skills folders in order of precedence. If two have a skill of the same name, the first wins.
     fn places(&self) -> Vec<Place<'_>> {
         let below_root = |source, folder: &'static str| Place {
             source,
@@ -154,9 +153,10 @@ impl Skills {
     }
 }
 
+/// A skills folder.
 struct Place<'a> {
     source: SkillSource,
-    /// What the folder must stay below; `None`: it stands alone.
+    /// The folder that must contain the skills folder; `None`: no restriction.
     root: Option<&'a Path>,
     folder: &'a Path,
 }
@@ -175,7 +175,7 @@ impl Place<'_> {
         }))
     }
 
-    /// A path in the folder as a person would write it.
+    /// Returns a path in the folder for display.
     fn shown(&self, path: &Path) -> String {
         let path = if path.as_os_str().is_empty() {
             self.folder.to_path_buf()
@@ -186,7 +186,7 @@ impl Place<'_> {
     }
 }
 
-/// What was read so far.
+/// Collects skills from all sources.
 #[derive(Default)]
 struct Scan {
     loaded: Vec<LoadedSkill>,
@@ -205,7 +205,7 @@ impl Scan {
         }
         for file in &finds.files {
             let shown = place.shown(&file.path);
-            // A SKILL.md right in the skills folder has that folder's name.
+            // A SKILL.md directly in the skills folder is named after that folder.
             let below = file.path.parent().and_then(Path::file_name);
             let folder = below.or(place.folder.file_name()).unwrap_or_default();
             let inside = file.path.parent().unwrap_or(Path::new(""));
@@ -238,10 +238,10 @@ impl Scan {
         };
         let taken = self.loaded.iter().find(|l| same(&l.skill.name, &file.name));
         if let Some(taken) = taken {
-            // To stand before a skill of a later source is what the order is for; two in one are a mistake.
+            // A skill may override one of a later source. Two of one name in the same source are an error.
             if taken.skill.source == source {
                 let why = format!(
-                    "its name '{}' is that of {}: give it another",
+                    "its name '{}' is used by {}: choose another name",
                     file.name, taken.skill.path
                 );
                 self.broken(path, why);
@@ -282,7 +282,7 @@ impl Scan {
             let more = self.broken.split_off(SKILLS_MAX - 1).len();
             self.broken(
                 "…".into(),
-                format!("{more} more can not be used: mend these first"),
+                format!("{more} more cannot be used: fix these first"),
             );
         }
         (self.loaded, self.broken)

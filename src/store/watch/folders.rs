@@ -1,5 +1,4 @@
-//! The folders that the system watches for us: those of the state, those in which git keeps the branches, and those in
-//! which skills may come.
+//! The folders watched by the operating system: state folders, folders with git branches and folders for skills.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -16,36 +15,35 @@ use super::hear;
 use super::heard::Ear;
 use super::net::{self, Hearing};
 
-/// What tells a folder from another of its name: its inode, which may be used again, and its birth.
+/// Identifies a folder: its inode, which can be reused, and its creation time.
 pub type Identity = (u64, Option<SystemTime>);
 
-/// How often it is looked for folders in folders that were not watched before.
+/// Most rounds of searching newly watched folders for further folders.
 const ROUNDS_MAX: usize = 8;
 
-/// What became of a look for folders to watch.
+/// Whether an update added a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Watched {
     AsBefore,
-    /// One is watched that was not.
+    /// At least one folder was added.
     More,
 }
 
-/// The folders that the system watches for us.
+/// The folders watched by the operating system.
 pub(super) struct Folders {
     base: PathBuf,
     skills: Option<Skills>,
     refs: Option<Refs>,
     watcher: RecommendedWatcher,
-    /// Which folder was there when the watch began: a watch belongs to it and not to its name. `None`: it is not
-    /// watched.
+    /// The folder that each watch belongs to, because a watch follows the folder and not its path. `None`: not watched.
     watched: BTreeMap<PathBuf, Option<Identity>>,
     is_shared: bool,
-    /// Git keeps branches in more folders than are watched.
+    /// Whether there are more branch folders than can be watched.
     is_cut: bool,
 }
 
 impl Folders {
-    /// Begins to watch those below `base`, and those of its skills.
+    /// Starts to watch the folders below `base` and those of its skills.
     pub(super) fn native(
         base: PathBuf,
         skills: Option<Skills>,
@@ -71,14 +69,14 @@ impl Folders {
             folders.watcher.watch(&path, RecursiveMode::NonRecursive)?;
             folders.watched.insert(path.clone(), identity(&path));
         }
-        // Without a watch on the branches and the skills the net is all that they have.
+        // If folders of branches or skills cannot be watched, polling finds their changes.
         folders.renew();
         Ok(folders)
     }
 
-    /// Watches those anew that were deleted and made again, and those of the branches and the skills as they are now.
+    /// Updates the watches: recreated folders and the current folders of branches and skills.
     pub(super) fn renew(&mut self) {
-        // In a folder that was not watched until now another one may have come already.
+        // Repeated, because a newly watched folder may already contain a new folder.
         for _ in 0..ROUNDS_MAX {
             if self.watch_wanted() == Watched::AsBefore {
                 return;
@@ -96,7 +94,7 @@ impl Folders {
         self.watched.retain(|path, _| {
             let stays = wanted.contains(path);
             if !stays {
-                // The system has mostly forgotten a folder that is gone by itself.
+                // Usually the system has already removed the watch of a deleted folder.
                 let _ = watcher.unwatch(path);
             }
             stays
@@ -121,7 +119,7 @@ impl Folders {
         watched
     }
 
-    /// How far the system's word about them goes.
+    /// Returns how completely the system reports changes.
     pub(super) fn hearing(&self) -> Hearing {
         if self.is_shared || self.is_cut || self.watched.values().any(Option::is_none) {
             Hearing::Parts
@@ -131,7 +129,7 @@ impl Folders {
     }
 }
 
-/// What tells the folder at `path` from another one that was there or will be; `None`: there is none.
+/// Returns the identity of the folder at `path`, or `None` if it does not exist. A recreated folder has another identity.
 pub fn identity(path: &Path) -> Option<Identity> {
     let meta = std::fs::metadata(path).ok()?;
     Some((meta.ino(), meta.created().ok()))

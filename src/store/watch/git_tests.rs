@@ -1,4 +1,4 @@
-//! That a merge by somebody else is told at once, in whatever form git keeps the branches; without a look in between.
+//! Tests that branch changes are reported by events alone, for every way in which git stores branches.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::folders::Folders;
 use super::{Dirty, Wait, Watch, start_with};
 
 const WITHIN: Duration = Duration::from_secs(10);
-/// Nothing but what is heard.
+/// Disables polling.
 const NEVER: Wait = |_, _, _| Duration::from_secs(3600);
 
 fn git(dir: &Path, args: &[&str]) {
@@ -32,7 +32,7 @@ fn git(dir: &Path, args: &[&str]) {
     assert!(out.status.success(), "{args:?}: {out:?}");
 }
 
-/// A repository on that branch with a commit. Its root.
+/// Creates a repository with one commit on `branch` and returns its root.
 fn repository(dir: &Path, branch: &str, more: &[&str]) -> PathBuf {
     let root = dir.join("r");
     fs::create_dir(&root).unwrap();
@@ -45,7 +45,7 @@ fn repository(dir: &Path, branch: &str, more: &[&str]) -> PathBuf {
     root
 }
 
-/// A watch, and what it tells.
+/// A running watch and its reports.
 struct Told {
     root: PathBuf,
     heard: Receiver<Dirty>,
@@ -65,10 +65,10 @@ impl Told {
         }
     }
 
-    /// Whether branches are told of by the end of what happened until now.
+    /// Reads all reports of earlier changes and returns whether branches were among them.
     fn branches(&self) -> bool {
         let mut has_told = false;
-        // What is heard together is told in the order of the kinds: so the second one is the end.
+        // Merged events are reported in the order of the kinds, so all earlier ones are reported before the second marker.
         for (file, end) in [
             (".team/config.json", Dirty::Roster),
             (".team/requests/r.json", Dirty::Requests),
@@ -89,7 +89,7 @@ impl Told {
         has_told
     }
 
-    /// What `args` change there is told.
+    /// Runs git with `args` in `dir` and asserts that a branch change is reported.
     fn hears(&self, dir: &Path, args: &[&str]) {
         git(dir, args);
         assert!(self.branches(), "{args:?} in {}", dir.display());
@@ -99,12 +99,12 @@ impl Told {
 const COMMIT: &[&str] = &["commit", "--quiet", "--allow-empty", "-m", "more"];
 
 #[test]
-fn a_branch_in_folders_or_packed_is_heard_and_those_of_worktrees_are_not() {
+fn loose_and_packed_branches_are_reported_except_worktrees() {
     let dir = tempfile::tempdir().unwrap();
     let root = repository(dir.path(), "team/deep/main", &[]);
     let told = Told::of(&root);
     told.hears(&root, COMMIT);
-    // Its folders go, and come again with the next commit.
+    // Packing deletes the folders of the branch; the next commit creates them again.
     told.hears(&root, &["pack-refs", "--all", "--prune"]);
     told.hears(&root, COMMIT);
     told.hears(&root, COMMIT);
@@ -132,7 +132,7 @@ fn a_branch_in_folders_or_packed_is_heard_and_those_of_worktrees_are_not() {
 }
 
 #[test]
-fn a_root_that_is_a_worktree_hears_what_is_done_in_the_others() {
+fn linked_worktree_reports_changes_in_other_worktrees() {
     let dir = tempfile::tempdir().unwrap();
     let main = repository(dir.path(), "main", &[]);
     let root = dir.path().join("linked");
@@ -156,7 +156,7 @@ fn a_root_that_is_a_worktree_hears_what_is_done_in_the_others() {
 }
 
 #[test]
-fn branches_in_tables_are_heard() {
+fn reftable_branches_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let mut probe = Command::new("git");
     probe.args(["init", "--quiet", "--ref-format=reftable", "probe"]);
@@ -167,7 +167,7 @@ fn branches_in_tables_are_heard() {
         .status
         .success()
     {
-        // A git before 2.45 has none.
+        // Git before 2.45 does not support reftable.
         return;
     }
     let main = repository(dir.path(), "main", &["--ref-format=reftable"]);

@@ -1,4 +1,4 @@
-//! What was heard and not told yet: notes of many events become few, whatever the listener does meanwhile.
+//! Queue of changes that were not reported yet. Merges events while the watch thread is busy.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -6,14 +6,15 @@ use std::time::Duration;
 use super::super::board::Which;
 use super::dirty::{Dirty, KINDS};
 
-/// Most tasks that are named; more of them are the whole board.
+/// Most tasks listed by number. More changes count as the whole board.
 const TASKS_MAX: usize = 1000;
 
-/// What was heard and not told yet. Bounded: a thing is dirty or it is not.
+/// Changes that were not reported yet. Bounded: at most one entry per kind.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Heard {
     board: Option<Which>,
     others: [Option<Dirty>; KINDS - 1],
+    /// Whether the watch is being stopped.
     pub is_over: bool,
 }
 
@@ -65,6 +66,7 @@ impl Heard {
     }
 }
 
+/// The queue between the event handler and the watch thread.
 #[derive(Default)]
 pub(super) struct Ear {
     heard: Mutex<Heard>,
@@ -76,12 +78,13 @@ impl Ear {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Changes the queue and wakes the watch thread.
     pub(super) fn tell(&self, note: impl FnOnce(&mut Heard)) {
         note(&mut self.heard());
         self.bell.notify_one();
     }
 
-    /// Waits until `is_enough` of what was heard, `within` at most.
+    /// Waits until `is_enough` returns true for the pending changes, at most `within`.
     pub(super) fn wait(
         &self,
         within: Duration,
@@ -104,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_heard_is_merged_and_bounded() {
+    fn changes_are_merged_and_bounded() {
         let mut heard = Heard::default();
         for id in [3, 1, 3] {
             heard.add(these(&[id]));

@@ -1,10 +1,15 @@
-//! Watches the state folders, the branches of the repository and the skills. What it says is only "look again": events are hints, files are the truth.
+//! Watches the state folders, the branches of the repository and the skills. A report only says what to read again: events
+//! are hints, and the files are the truth.
 //!
-//! Below the events is a net: now and then the files are looked at although nothing was heard. Every 30 seconds
-//! where the system tells of every change; every 5 where it may not, after a change of which it did not tell, and
-//! while a file is so young that its times say little; every second where it can tell nothing. What is as it was
-//! is not told again. The files of a large board are looked at more seldom where the system tells of every change
-//! (`tasks.rs`): the cost of an idle crew does not grow with its board.
+//! In addition to file events, the files are polled, because events can be lost:
+//!
+//! - every 30 seconds if the system reports every change;
+//! - every 5 seconds if it may not report every change, after a change that it did not report, and while a file is so new
+//!   that its timestamps are not reliable;
+//! - every second if it cannot report changes at all.
+//!
+//! A poll reports only changes. If the system reports every change, the task files of a large board are polled less often
+//! (`tasks.rs`), so that the cost of an idle crew does not grow with its board.
 
 mod dirty;
 mod folders;
@@ -29,34 +34,36 @@ use heard::{Ear, Heard};
 pub use net::is_shared;
 use net::{Hearing, Net, Passed, Trust};
 
-/// Events within this time are one.
+/// Events within this time are merged into one report.
 const MERGE: Duration = Duration::from_millis(10);
-/// How changes are noticed.
+
+/// How changes are detected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Watching {
-    /// The system tells at once.
+    /// By events of the operating system.
     Native,
-    /// The system can not; everything is looked at once a second.
+    /// By polling once a second, because the system cannot report changes.
     Polling {
-        /// Why.
+        /// Why the system cannot report changes.
         why: String,
     },
 }
 
-/// A watch; ends when dropped.
+/// A running watch. Dropping it stops the watch.
 pub struct Watch {
     how: Watching,
     ear: Arc<Ear>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// How long to wait for the next look at everything.
+/// Returns the time until the next poll. Tests replace it.
 type Wait = fn(&Trust, Hearing, Passed) -> Duration;
 
-/// Watches the state folders below `root`, which exist, and its `skills`, and calls `tell` from a thread of its own.
+/// Watches the state folders below `root` and its `skills`, and calls `tell` for each change from a separate thread. The
+/// state folders must exist.
 ///
 /// # Errors
-/// When the thread can not be started.
+/// When the thread cannot be started.
 pub fn start(
     root: &Path,
     skills: &Skills,
@@ -65,7 +72,7 @@ pub fn start(
     start_with(root, Some(skills), Folders::native, Trust::wait, tell)
 }
 
-/// The same with another way to hear and other times between two looks.
+/// Implements [`start`] with replaceable event source and poll delay.
 fn start_with(
     root: &Path,
     skills: Option<&Skills>,
@@ -86,9 +93,9 @@ fn start_with(
         .spawn(move || {
             let hearing = folders.as_ref().map_or(Hearing::Nothing, Folders::hearing);
             let net = match hearing {
-                // What changes before the files are looked at is heard.
+                // The events report changes made before the first poll.
                 Hearing::All => Net::spread(base, skills),
-                // It may not be: whoever has read them by then reads them once more.
+                // Such changes may be missed, so the first poll reports everything.
                 Hearing::Parts | Hearing::Nothing => Net::new(base, skills),
             };
             listen(&listening, folders, net, wait, &tell);
@@ -101,7 +108,7 @@ fn start_with(
 }
 
 impl Watch {
-    /// How changes are noticed.
+    /// Returns how changes are detected.
     pub fn how(&self) -> &Watching {
         &self.how
     }
@@ -110,15 +117,15 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.ear.tell(|heard| heard.is_over = true);
-        // Not joined: it may be inside `tell`, which may wait for the thread that drops this.
+        // Not joined: the thread may be in `tell`, which may wait for the thread that drops this value.
         drop(self.thread.take());
     }
 }
 
-/// Why the system can not watch, and what to do about it.
+/// Explains why the system cannot watch files, with a remedy.
 fn why(error: &notify::Error) -> String {
     match &error.kind {
-        // Also the limit of instances is told as too many open files.
+        // The limit of inotify instances is reported as too many open files as well.
         notify::ErrorKind::Io(io) if words::is_too_many(io) => {
             "too many files are open or watched: raise ulimit -n or fs.inotify.max_user_instances"
                 .into()
@@ -134,7 +141,7 @@ fn why(error: &notify::Error) -> String {
     }
 }
 
-/// What the system says of the folders.
+/// Handles an event of the operating system.
 fn hear(
     ear: &Ear,
     root: &Path,
@@ -143,7 +150,7 @@ fn hear(
     event: notify::Result<notify::Event>,
 ) {
     match event {
-        // Our own reading raises access events: to look again because of them would never end.
+        // Reads by crewdeck itself cause access events. Reacting to them would cause an endless loop.
         Ok(event) if event.kind.is_access() && !event.need_rescan() => {}
         Ok(event) if !event.need_rescan() => {
             let is_skill = |path| skills.is_some_and(|s| s.concerns(path));
@@ -159,11 +166,12 @@ fn hear(
                 ear.tell(|heard| dirty.for_each(|d| heard.add(d)));
             }
         }
-        // The system has dropped events, or can not say what happened.
+        // The system has dropped events or reports an error, so anything may have changed.
         Ok(_) | Err(_) => ear.tell(Heard::add_all),
     }
 }
 
+/// Runs the watch thread: waits for events and polls, until the watch is stopped.
 fn listen(
     ear: &Ear,
     mut folders: Option<Folders>,
@@ -183,7 +191,7 @@ fn listen(
         let within = wait(&trust, hearing, passed);
         let is_quiet = ear.wait(within, |heard| !heard.is_quiet()).is_quiet();
         if !is_quiet {
-            // What follows at once is told with it; what follows without end waits no longer for that.
+            // Merges events that follow within `MERGE`, but waits no longer than that.
             let mut heard = ear.wait(MERGE, |heard| heard.is_over);
             if heard.is_over {
                 return;
@@ -193,14 +201,14 @@ fn listen(
             last_heard = Some(Instant::now());
             for dirty in told {
                 if let (Dirty::Skills | Dirty::Branches, Some(folders)) = (&dirty, &mut folders) {
-                    // A new folder is watched before its files are read.
+                    // New folders are watched before `tell` causes their files to be read.
                     folders.renew();
                 }
                 net.heard(&dirty);
                 tell(dirty);
             }
         }
-        // A look that is due is not put off by changes that never pause.
+        // Continuous changes must not delay a poll that is due.
         if is_quiet || within.is_zero() {
             (last_look, last_heard) = (Instant::now(), None);
             if let Some(folders) = &mut folders {
@@ -243,7 +251,7 @@ mod tests {
         )
     }
 
-    /// As much of a repository as is looked at here.
+    /// Creates the parts of a git repository that the watch checks.
     fn begin_git(root: &Path) {
         for folder in [".git/objects", ".git/refs/heads"] {
             fs::create_dir_all(root.join(folder)).unwrap();
@@ -255,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_change_is_told() {
+    fn every_kind_of_change_is_reported() {
         let dir = tempfile::tempdir().unwrap();
         begin_git(dir.path());
         let (watch, told) = watched(dir.path());
@@ -273,7 +281,7 @@ mod tests {
             super::super::atomic::write(&dir.path().join(file), b"{}").unwrap();
             assert_eq!(told.recv_timeout(WITHIN), Ok(dirty), "{file}");
         }
-        // In place, as the reference writes, and deleted.
+        // Written in place, as learn-claude-code does, and deleted.
         let file = dir.path().join(".tasks/task_7.json");
         fs::write(&file, b"{}\n").unwrap();
         assert_eq!(told.recv_timeout(WITHIN), Ok(these(&[7])));
@@ -282,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_locking_and_temporary_files_tell_nothing() {
+    fn reads_locks_and_temporary_files_are_not_reported() {
         let dir = tempfile::tempdir().unwrap();
         begin_git(dir.path());
         let (_watch, told) = watched(dir.path());
@@ -300,12 +308,12 @@ mod tests {
         assert_eq!(
             told.recv_timeout(WITHIN),
             Ok(Dirty::Roster),
-            "the first that is told"
+            "the first report"
         );
     }
 
     #[test]
-    fn a_folder_that_is_made_again_is_watched_again() {
+    fn recreated_folder_is_watched_again() {
         let dir = tempfile::tempdir().unwrap();
         crate::store::prepare(dir.path()).unwrap();
         let (tell, told) = channel();
@@ -315,14 +323,14 @@ mod tests {
         let folder = dir.path().join(".tasks");
         fs::remove_dir_all(&folder).unwrap();
         fs::create_dir(&folder).unwrap();
-        // The first file in it is found by the look at everything at the latest.
+        // At the latest, the next poll finds the first file in it.
         fs::write(folder.join("task_1.json"), b"{}").unwrap();
         let until = Instant::now() + WITHIN;
         let mut number = 1;
         loop {
             assert!(
                 Instant::now() < until,
-                "changes in it are never told by name"
+                "no task in it was reported by number"
             );
             match told.recv_timeout(WITHIN).unwrap() {
                 Dirty::Board(Which::These(ids)) if ids.contains(&TaskId(number)) => break,
@@ -337,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_without_a_pause_do_not_put_the_look_at_everything_off() {
+    fn continuous_changes_do_not_delay_polling() {
         let dir = tempfile::tempdir().unwrap();
         crate::store::prepare(dir.path()).unwrap();
         let ear = Arc::<Ear>::default();
@@ -347,7 +355,7 @@ mod tests {
         let thread = std::thread::spawn(move || {
             let often: Wait = |_, _, passed| MERGE.saturating_sub(passed.since_look);
             let tell = |dirty| {
-                // The next change is there before this one is told.
+                // Adds the next change before this one is reported.
                 if dirty == these(&[1]) {
                     noise.tell(|heard| heard.add(these(&[1])));
                 }
@@ -356,9 +364,9 @@ mod tests {
             listen(&listening, None, Net::new(base, None), often, &tell);
         });
         let until = Instant::now() + WITHIN;
-        // The first look tells all kinds.
+        // The first poll reports all kinds.
         while told.recv_timeout(WITHIN) != Ok(Dirty::Roster) {
-            assert!(Instant::now() < until, "nothing was looked at");
+            assert!(Instant::now() < until, "nothing was polled");
         }
         ear.tell(|heard| heard.is_over = true);
         thread.join().unwrap();
@@ -369,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_system_can_not_watch_a_change_is_found_and_it_is_said_why() {
+    fn polling_finds_changes_and_gives_the_reason() {
         let dir = tempfile::tempdir().unwrap();
         crate::store::prepare(dir.path()).unwrap();
         let (tell, told) = channel();
@@ -381,7 +389,7 @@ mod tests {
         let watch = start_with(dir.path(), None, deaf, often, tell).unwrap();
         let why = "no more watches".to_string();
         assert_eq!(watch.how(), &Watching::Polling { why });
-        // Nobody would tell of a change between what was read at the start and the first look: so that tells all.
+        // The first poll reports everything, because changes before it would be missed.
         let first = (0..KINDS).map(|_| told.recv_timeout(WITHIN).map(|d| d.kind()));
         assert_eq!(
             first.collect::<Result<Vec<_>, _>>(),
@@ -390,7 +398,7 @@ mod tests {
         for file in [".team/config.json", ".tasks/task_3.json"] {
             fs::write(dir.path().join(file), b"{}").unwrap();
         }
-        // What stays as it is is never told; a young file is told until it can be trusted.
+        // Unchanged files are not reported. A new file is reported until its timestamps are reliable.
         let mut all = BTreeSet::new();
         while all.len() < 2 {
             all.insert(told.recv_timeout(WITHIN).unwrap().kind());
@@ -400,13 +408,13 @@ mod tests {
     }
 
     #[test]
-    fn a_skill_that_comes_is_told_also_in_folders_that_were_not_there() {
+    fn new_skill_in_a_new_folder_is_reported() {
         let dir = tempfile::tempdir().unwrap();
         let (_watch, told) = watched(dir.path());
         let skill = dir.path().join(".claude/skills/late/SKILL.md");
         let skills = Skills::open(dir.path(), None);
         fs::create_dir_all(skill.parent().unwrap()).unwrap();
-        // Told before it is looked at: at the latest then the file is there.
+        // Reported as soon as the folder exists.
         assert_eq!(told.recv_timeout(WITHIN), Ok(Dirty::Skills));
         let before = skills.fingerprint();
         fs::write(&skill, "Come late.").unwrap();
@@ -415,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_named_with_the_setting_that_raises_them() {
+    fn limit_errors_name_the_setting() {
         let too_many = std::io::Error::from_raw_os_error(rustix::io::Errno::MFILE.raw_os_error());
         assert!(why(&notify::Error::io(too_many)).contains("max_user_instances"));
         let watches = notify::Error::new(notify::ErrorKind::MaxFilesWatch);
@@ -424,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn events_that_were_dropped_mean_everything_and_access_means_nothing() {
+    fn dropped_events_report_everything_and_access_nothing() {
         let (ear, root) = (Ear::default(), Path::new("/p"));
         let at =
             |kind: EventKind| notify::Event::new(kind).add_path("/p/.tasks/task_3.json".into());

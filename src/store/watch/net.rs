@@ -1,7 +1,7 @@
-//! The net below what is heard: a look at the files themselves, without reading them, and when the next one is due.
+//! Polling in addition to file events: compares file metadata without reading contents, and decides when to poll next.
 //!
-//! Who is told of a change reads files and wakes others. So a look tells only what is another than at the look
-//! before: where all is quiet it is one wake-up of one thread.
+//! Every report makes other parts of crewdeck read files. A poll therefore reports only what has changed since the last
+//! poll: if nothing changes, a poll wakes one thread once.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,46 +14,47 @@ use super::super::refs::Refs;
 use super::dirty::{Dirty, FOLDERS, KINDS, dirty};
 use super::tasks::{Scope, TaskFiles};
 
-/// Between two looks where the system tells of every change.
+/// Poll interval if the system reports every change.
 const SELDOM: Duration = Duration::from_secs(30);
-/// The same where it may not tell of all, or has been found not to.
+/// Poll interval if the system may miss changes or has missed one recently.
 const OFTEN: Duration = Duration::from_secs(5);
-/// The same where it tells nothing.
+/// Poll interval if the system reports nothing.
 const POLL: Duration = Duration::from_secs(1);
-/// Looks that must find nothing unheard before the system's word is relied on again: a minute of them.
+/// Polls without a missed event after which events are trusted again: one minute at `OFTEN`.
 const DOUBTS: u32 = 12;
 
-/// How far the system's word about the folders goes.
+/// How completely the system reports changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hearing {
-    /// It tells of every change.
+    /// Every change.
     All,
-    /// Not of all: a folder is not watched, or other machines write to it, too.
+    /// Not every change: a folder is not watched, or other machines write to it too.
     Parts,
-    /// It tells nothing.
+    /// No changes.
     Nothing,
 }
 
-/// What a look has found.
+/// Result of a poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
-    /// What was heard, or nothing.
+    /// No changes, or only changes with an event.
     Heard,
-    /// Something that nobody told of: an event was lost.
+    /// A change without an event: an event was lost.
     Unheard,
-    /// A file so young that a further change could look alike, or one that can not be looked at.
+    /// A file is so new that a further change could leave the same metadata, or it cannot be checked.
     Unsure,
 }
 
-/// How much the system's word counts, from what was found lately. Pure.
+/// Decides from recent polls how far events can be trusted. Does no I/O.
 #[derive(Debug, Default)]
 pub(super) struct Trust {
+    /// Clean polls that are still needed before events are trusted again.
     doubts: u32,
     last: Option<Found>,
 }
 
 impl Trust {
-    /// Notes what a look found.
+    /// Records the result of a poll.
     pub(super) fn note(&mut self, found: Found) {
         match found {
             Found::Unheard => self.doubts = DOUBTS,
@@ -63,8 +64,8 @@ impl Trust {
         self.last = Some(found);
     }
 
-    /// How long to rely on what is heard before the next look. A look follows when nothing was heard any more for a
-    /// while: then the files' times can be trusted.
+    /// Returns the time until the next poll. After events, a poll follows once there were none for 5 seconds, because the
+    /// timestamps of the files are reliable then.
     pub(super) fn wait(&self, hearing: Hearing, passed: Passed) -> Duration {
         let pause = match (hearing, self.last) {
             (Hearing::Nothing, _) => POLL,
@@ -80,36 +81,37 @@ impl Trust {
     }
 }
 
-/// What time has passed.
+/// Times since the last poll and event.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Passed {
-    /// Since the last look.
+    /// Since the last poll.
     pub since_look: Duration,
-    /// Since something was heard; `None`: nothing was since the last look.
+    /// Since the last event; `None`: no event since the last poll.
     pub since_heard: Option<Duration>,
 }
 
-/// The files as they were at the last look.
+/// The state of all watched files at the last poll.
 pub(super) struct Net {
     base: PathBuf,
     skills: Option<Skills>,
     refs: Option<Refs>,
     tasks: TaskFiles,
-    /// When all task files were looked at.
+    /// Time of the last full poll of the task files.
     looked: Instant,
-    /// One print for each kind of files but the tasks; `None` where it could not be trusted, or something was heard since.
+    /// One fingerprint per kind of file except tasks; `None` if it is unreliable or an event has arrived since.
     prints: [Option<u64>; KINDS],
     names: [Option<Names>; FOLDERS.len()],
 }
 
-/// The state files of a folder, as long as its own print stays: to open a folder wakes who watches it.
+/// The state files of a folder. Valid while the fingerprint of the folder matches. Avoids listing the folder at each poll,
+/// because opening a folder causes an event for its watchers.
 struct Names {
     folder: Print,
     files: Vec<PathBuf>,
 }
 
 impl Net {
-    /// A net below `base` that knows no file yet: its first look tells all.
+    /// Returns the fallback for `base` without a baseline: its first poll reports everything.
     pub(super) fn new(base: PathBuf, skills: Option<Skills>) -> Net {
         Net {
             refs: Refs::of(&base),
@@ -122,7 +124,7 @@ impl Net {
         }
     }
 
-    /// A net below `base` that knows the files as they are now.
+    /// Returns the fallback for `base` with the current files as the baseline.
     pub(super) fn spread(base: PathBuf, skills: Option<Skills>) -> Net {
         let mut net = Net::new(base, skills);
         let now = SystemTime::now();
@@ -131,7 +133,7 @@ impl Net {
         net
     }
 
-    /// Which task files the next look is at: all of them now and then, and where the system may not tell of every change.
+    /// Returns which task files the next poll checks: all of them if the interval has passed or events may be incomplete.
     pub(super) fn scope(&mut self, hearing: Hearing, trust: &Trust) -> Scope {
         let is_due = self.looked.elapsed() >= self.tasks.pause();
         if hearing == Hearing::All && trust.doubts == 0 && !is_due {
@@ -141,7 +143,8 @@ impl Net {
         Scope::All
     }
 
-    /// Something was heard and is told. The next look tells it once more: by then no further change looks alike.
+    /// Records an event that is being reported. The next poll reports it again, because a second change right after the
+    /// event could leave the same metadata.
     pub(super) fn heard(&mut self, dirty: &Dirty) {
         match dirty {
             Dirty::Board(which) => self.tasks.heard(which),
@@ -149,8 +152,7 @@ impl Net {
         }
     }
 
-    /// Looks at the files at `now`, at those of the tasks within `scope`. What is another than before, or may be, comes
-    /// back.
+    /// Polls all files at `now`, of the tasks those in `scope`. Returns what has changed or may have changed.
     pub(super) fn look(&mut self, now: SystemTime, scope: Scope) -> (Vec<Dirty>, Found) {
         let (board, mut found) = self.tasks.look(now, scope);
         let mut out: Vec<Dirty> = board.map(Dirty::Board).into_iter().collect();
@@ -191,7 +193,7 @@ impl Net {
         prints
     }
 
-    /// The print of what looks otherwise when git has moved a branch. `None` while it can not be trusted.
+    /// Returns the fingerprint of the files that change when a branch moves, or `None` while it is unreliable.
     fn print_refs(&self, now: SystemTime) -> Option<u64> {
         let mut hasher = DefaultHasher::new();
         for path in self.refs.iter().flat_map(Refs::marks) {
@@ -204,8 +206,8 @@ impl Net {
         Some(hasher.finish())
     }
 
-    /// The print of the state files in `folder`, in whatever order the system lists them. `None` while one of them
-    /// can not be trusted.
+    /// Returns the fingerprint of the state files in `folder`, independent of their order, or `None` while one of them is
+    /// unreliable.
     fn print(&mut self, at: usize, folder: &Path, now: SystemTime) -> Option<u64> {
         let meta = fs::metadata(folder).ok()?;
         let known = self.names[at].take().filter(|n| n.folder.fits(&meta));
@@ -213,7 +215,7 @@ impl Net {
             Some(names) => names,
             None => Names {
                 files: self.list(folder)?,
-                // Of a young one the names are asked for again.
+                // A new folder gets a default fingerprint, so that the next poll lists it again.
                 folder: Print::of(&meta, now).unwrap_or_default(),
             },
         };
@@ -243,10 +245,11 @@ impl Net {
     }
 }
 
-/// Whether others than this kernel write to the file system of `path`: it tells nothing of what they do.
+/// Returns whether other machines or processes outside of this kernel can write to the file system of `path`. The kernel
+/// reports no events for such changes.
 #[cfg(target_os = "linux")]
 pub fn is_shared(path: &Path) -> bool {
-    /// What `statfs` calls them (linux/magic.h): NFS, SMB1, CIFS, SMB2, 9P, FUSE, Ceph, AFS, Lustre, VirtualBox.
+    /// File system types from linux/magic.h: NFS, SMB1, CIFS, SMB2, 9P, FUSE, Ceph, AFS, Lustre, VirtualBox.
     const SHARED: [u32; 10] = [
         0x6969,
         0x517B,
@@ -259,12 +262,12 @@ pub fn is_shared(path: &Path) -> bool {
         0x0BD0_0BD0,
         0x786F_4256,
     ];
-    // The numbers have 32 bits, whatever the width of the field.
+    // The type numbers have 32 bits, whatever the width of the field.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     rustix::fs::statfs(path).is_ok_and(|system| SHARED.contains(&(system.f_type as u32)))
 }
 
-/// Whether others than this kernel write to the file system of a path: not asked on this operating system.
+/// Returns `false`: shared file systems are detected on Linux only.
 #[cfg(not(target_os = "linux"))]
 pub fn is_shared(_: &Path) -> bool {
     false
@@ -286,13 +289,13 @@ mod tests {
         Dirty::Board(Which::These(ids.iter().copied().map(TaskId).collect()))
     }
 
-    /// So late that every file can be trusted.
+    /// Returns a time at which the timestamps of all files are reliable.
     fn later() -> SystemTime {
         SystemTime::now() + Duration::from_secs(10)
     }
 
     #[test]
-    fn how_long_the_systems_word_is_relied_on() {
+    fn poll_delay_depends_on_coverage_and_recent_polls() {
         use Found::{Heard, Unheard, Unsure};
         use Hearing::{All, Nothing, Parts};
         let seconds = Duration::from_secs;
@@ -310,12 +313,12 @@ mod tests {
             trust.wait(hearing, passed).as_secs()
         };
         let table = [
-            // What was found, what is heard, seconds since the look and since something was heard, the wait.
+            // Poll results, coverage, seconds since the last poll, seconds since the last event, expected delay.
             (&[][..], All, 0, None, 30),
             (&[Heard], All, 0, None, 30),
             (&[Heard], All, 12, None, 18),
             (&[Heard], All, 40, None, 0),
-            // After the last change, and while changes never end.
+            // After the last event, and during continuous events.
             (&[Heard], All, 12, Some(0), 5),
             (&[Heard], All, 12, Some(4), 1),
             (&[Heard], All, 29, Some(0), 1),
@@ -333,14 +336,18 @@ mod tests {
         }
         let mut long = vec![Unheard];
         long.extend([Heard; DOUBTS as usize]);
-        assert_eq!(wait(&long, All, 0, None), 30, "a minute without a loss");
+        assert_eq!(
+            wait(&long, All, 0, None),
+            30,
+            "a minute without a lost event"
+        );
         long.push(Unheard);
         assert_eq!(wait(&long, All, 0, None), 5);
     }
 
-    /// Looks in an hour in which nothing happens: what rest costs.
+    /// Bounds the cost of an idle crew.
     #[test]
-    fn at_rest_two_looks_a_minute_are_all() {
+    fn idle_crew_polls_twice_a_minute() {
         let mut trust = Trust::default();
         let (mut now, mut looks) = (Duration::ZERO, 0);
         while now < Duration::from_secs(3600) {
@@ -357,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_nobody_told_of_is_found_and_nothing_else() {
+    fn poll_finds_only_changes_without_events() {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path();
         for folder in [".git/objects", ".git/refs/heads"] {
@@ -397,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_trusted_is_told_at_every_look() {
+    fn unreliable_files_are_reported_at_every_poll() {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path();
         let mut net = spread(base);
@@ -417,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_this_machine_is_told_of_in_full() {
+    fn local_folder_is_not_shared() {
         assert!(!is_shared(&std::env::temp_dir()));
     }
 }

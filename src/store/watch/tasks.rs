@@ -1,7 +1,7 @@
-//! The task files as the poll fallback knows them: one fingerprint for each, so that a look names what changed.
+//! Polls the task files. Keeps one fingerprint per file, so that a poll can report which tasks changed.
 //!
-//! A board may have thousands of files, and a crew changes a few of them at a time. So most looks are at those files
-//! only that were heard of, and at the folder itself; all files are looked at the more seldom the more there are.
+//! A board may have thousands of files, and a crew changes a few of them at a time. Most polls therefore check only the
+//! folder and the files with recent events. The more files there are, the less often all of them are checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,37 +14,37 @@ use super::folders::{Identity, identity};
 use super::net::Found;
 use crate::domain::ids::TaskId;
 
-/// Between two looks at all files of a small board, where the system tells of every change.
+/// Interval between full polls of a small board, if the system reports every change.
 const SELDOM: Duration = Duration::from_secs(30);
-/// The pause grows by a second for so many files: a look at all of them costs no more than so many files a second.
+/// The interval grows by one second for this many files, so full polls check at most this many files per second.
 const FILES_A_SECOND: u64 = 100;
-/// Most tasks that are named; more of them are the whole board.
+/// Most tasks reported by number. More changes are reported as the whole board.
 const NAMED_MAX: usize = 1000;
 
-/// Which files a look is at.
+/// Which files a poll checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// All of them.
+    /// All task files.
     All,
-    /// Those that were heard of or that were young. All of them where the folder says that others changed.
+    /// Files with events since the last poll and files that were too new. All files if the folder changed without events.
     Unsure,
 }
 
-/// The task files as they were at the last look.
+/// The state of the task files at the last poll.
 pub(super) struct TaskFiles {
     folder: PathBuf,
     identity: Option<Identity>,
-    /// The folder itself: its print changes when a file comes, goes or is replaced.
+    /// Fingerprint of the folder. It changes when a file is added, deleted or replaced.
     print: Print,
     prints: BTreeMap<TaskId, Print>,
-    /// Those that were heard of since the last look, or that were too young to be trusted.
+    /// Files with events since the last poll, and files that were too new for a fingerprint.
     unsure: BTreeSet<TaskId>,
-    /// Nothing is known, or everything may have changed.
+    /// Whether all files may have changed.
     is_lost: bool,
 }
 
 impl TaskFiles {
-    /// The files in `folder`, none of which is known yet.
+    /// Tracks the files in `folder`. The first poll reports the whole board.
     pub(super) fn new(folder: PathBuf) -> TaskFiles {
         TaskFiles {
             folder,
@@ -56,12 +56,13 @@ impl TaskFiles {
         }
     }
 
-    /// How long to rely on what is heard before the next look at all files.
+    /// Returns the interval between full polls.
     pub(super) fn pause(&self) -> Duration {
         SELDOM + Duration::from_secs(self.prints.len() as u64 / FILES_A_SECOND)
     }
 
-    /// Something was heard and is told. The next look tells it once more: by then no further change looks alike.
+    /// Records an event that is being reported. The next poll reports these tasks again, because a second change right
+    /// after the event could leave the same metadata.
     pub(super) fn heard(&mut self, which: &Which) {
         match which {
             Which::All => self.is_lost = true,
@@ -69,7 +70,7 @@ impl TaskFiles {
         }
     }
 
-    /// Looks at files at `now`. Returns the tasks whose files changed or may have changed; `None`: none.
+    /// Checks files at `now`. Returns the tasks whose files changed or may have changed, or `None`.
     pub(super) fn look(&mut self, now: SystemTime, scope: Scope) -> (Option<Which>, Found) {
         let Ok(meta) = fs::metadata(&self.folder) else {
             self.is_lost = true;
@@ -77,7 +78,7 @@ impl TaskFiles {
         };
         let identity = identity(&self.folder);
         let is_replaced = identity != self.identity;
-        // What was heard has changed the folder; where nothing was, it must be as it was.
+        // Without events since the last poll, the folder must be unchanged.
         let is_unheard = self.unsure.is_empty() && !self.print.fits(&meta);
         self.identity = identity;
         self.print = Print::of(&meta, now).unwrap_or_default();
@@ -112,7 +113,7 @@ impl TaskFiles {
         (which, found)
     }
 
-    /// `None`: the file is what it was.
+    /// Checks one file. Returns `None` if it is unchanged.
     fn look_at(&mut self, id: TaskId, now: SystemTime) -> Option<Found> {
         let path = self.folder.join(format!("task_{id}.json", id = id.0));
         let was_unsure = self.unsure.remove(&id);
@@ -125,7 +126,7 @@ impl TaskFiles {
             };
         };
         let Some(print) = Print::of(&meta, now) else {
-            // Its event may be on the way: that says nothing of what is heard.
+            // Its event may still arrive, so this does not count as a missed event.
             self.unsure.insert(id);
             self.prints.remove(&id);
             return Some(Found::Unsure);
@@ -139,7 +140,7 @@ impl TaskFiles {
     }
 }
 
-/// The numbers of the task files in `folder`; `None`: it cannot be read.
+/// Returns the numbers of the task files in `folder`, or `None` if it cannot be read.
 fn list(folder: &Path) -> Option<BTreeSet<TaskId>> {
     let entries = fs::read_dir(folder).ok()?;
     let mut ids = BTreeSet::new();
@@ -158,12 +159,12 @@ mod tests {
         Which::These(ids.iter().copied().map(TaskId).collect())
     }
 
-    /// So late that every file can be trusted.
+    /// Returns a time at which the timestamps of all files are reliable.
     fn later() -> SystemTime {
         SystemTime::now() + Duration::from_secs(10)
     }
 
-    /// A folder with that many tasks, all of which are known.
+    /// Creates a folder with `size` tasks and polls it once.
     fn known(size: u64) -> (tempfile::TempDir, TaskFiles) {
         let dir = tempfile::tempdir().unwrap();
         for id in 1..=size {
@@ -182,10 +183,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_heard_is_told_once_more_and_nothing_else_is_looked_at() {
+    fn partial_poll_checks_only_files_with_events() {
         let (dir, mut files) = known(9);
         write(&dir, 3, "{ }");
-        // In place and unheard: only a look at all files finds it.
+        // Written in place without an event: only a full poll finds it.
         write(&dir, 5, "{ }");
         files.heard(&these(&[3]));
         let young = files.look(SystemTime::now(), Scope::Unsure);
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_tells_of_files_that_nobody_told_of() {
+    fn folder_change_reveals_files_without_events() {
         let (dir, mut files) = known(3);
         write(&dir, 4, "{}");
         assert_eq!(
@@ -215,7 +216,7 @@ mod tests {
             files.look(later(), Scope::Unsure),
             (Some(these(&[2])), Found::Unheard)
         );
-        // Written beside it and renamed, as crewdeck and most editors write.
+        // Written to a temporary file and renamed, as crewdeck and most editors do.
         fs::write(dir.path().join(".tmp-1"), "{ }").unwrap();
         fs::rename(dir.path().join(".tmp-1"), dir.path().join("task_1.json")).unwrap();
         assert_eq!(
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_was_made_again_is_looked_at_whole() {
+    fn recreated_folder_is_polled_completely() {
         let (dir, mut files) = known(2);
         let aside = dir.path().with_extension("aside");
         fs::rename(dir.path(), &aside).unwrap();
@@ -244,9 +245,9 @@ mod tests {
         fs::remove_dir_all(aside).unwrap();
     }
 
-    /// What an idle crew costs: looks at files a second.
+    /// Bounds the cost of an idle crew in file checks per second.
     #[test]
-    fn looks_at_all_files_are_the_more_seldom_the_more_there_are() {
+    fn full_polls_are_rarer_on_larger_boards() {
         let mut files = TaskFiles::new(PathBuf::new());
         for (count, seconds) in [(0, 30), (100, 31), (10_000, 130)] {
             files.prints = (0..count)

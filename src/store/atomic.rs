@@ -13,9 +13,9 @@ use super::{StoreError, plain};
 /// Prefix of temporary file names. The leading dot makes watchers and the file patterns of learn-claude-code skip them.
 const TEMPORARY: &str = ".tmp-";
 /// Pause between two attempts to take a lock when the wait has a time limit.
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Age at which a temporary file counts as left behind by a killed writer.
-const LEFT_BEHIND: Duration = Duration::from_secs(60);
+const STALE_AGE: Duration = Duration::from_secs(60);
 
 /// Replaces a file atomically: readers, and the disk after a crash, see either the complete old or the complete new
 /// content.
@@ -23,19 +23,19 @@ const LEFT_BEHIND: Duration = Duration::from_secs(60);
 /// # Errors
 /// When the folder cannot be written. The old file is then unchanged.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    write_by(path, bytes, Nameless::link)
+    write_by(path, bytes, UnnamedFile::link)
 }
 
 fn write_by(path: &Path, bytes: &[u8], link: Link) -> Result<(), StoreError> {
     // The temporary name exists only between the link and the rename.
-    let name = unused_name(path);
-    if nameless(path, bytes)?.is_some_and(|file| link(&file, &name).is_ok()) {
+    let name = temporary_path(path);
+    if create_unnamed(path, bytes)?.is_some_and(|file| link(&file, &name).is_ok()) {
         if let Err(why) = fs::rename(&name, path) {
             let _ = fs::remove_file(&name);
             return Err(StoreError::at(path)(why));
         }
     } else {
-        let file = temporary(path, bytes)?;
+        let file = write_temporary(path, bytes)?;
         file.persist(path)
             .map_err(|e| StoreError::at(path)(e.error))?;
     }
@@ -47,11 +47,11 @@ fn write_by(path: &Path, bytes: &[u8], link: Link) -> Result<(), StoreError> {
 /// # Errors
 /// `AlreadyExists` if the file exists, otherwise as [`write()`].
 pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    write_new_by(path, bytes, Nameless::link)
+    write_new_by(path, bytes, UnnamedFile::link)
 }
 
 fn write_new_by(path: &Path, bytes: &[u8], link: Link) -> Result<(), StoreError> {
-    let linked = nameless(path, bytes)?.map(|file| link(&file, path));
+    let linked = create_unnamed(path, bytes)?.map(|file| link(&file, path));
     match linked {
         Some(Ok(())) => {}
         Some(Err(why)) if why.kind() == std::io::ErrorKind::AlreadyExists => {
@@ -59,7 +59,7 @@ fn write_new_by(path: &Path, bytes: &[u8], link: Link) -> Result<(), StoreError>
         }
         // Some file systems, such as NFS, support unnamed files but cannot link them.
         Some(Err(_)) | None => {
-            let file = temporary(path, bytes)?;
+            let file = write_temporary(path, bytes)?;
             file.persist_noclobber(path)
                 .map_err(|e| StoreError::at(path)(e.error))?;
         }
@@ -68,22 +68,22 @@ fn write_new_by(path: &Path, bytes: &[u8], link: Link) -> Result<(), StoreError>
 }
 
 /// Gives an unnamed file a path. Tests replace it.
-type Link = fn(&Nameless, &Path) -> std::io::Result<()>;
+type Link = fn(&UnnamedFile, &Path) -> std::io::Result<()>;
 
 /// An open file without a name (`O_TMPFILE`). The kernel removes it if the writer is killed.
-struct Nameless(File);
+struct UnnamedFile(File);
 
 /// Creates an unnamed file in the folder of `path` and syncs `bytes` to it. Returns `None` if the file system does not
 /// support unnamed files, or if `/proc`, which is needed to link them, is not mounted.
-fn nameless(path: &Path, bytes: &[u8]) -> Result<Option<Nameless>, StoreError> {
+fn create_unnamed(path: &Path, bytes: &[u8]) -> Result<Option<UnnamedFile>, StoreError> {
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
     // The umask applies, as for any new file.
     let mode = Mode::from_raw_mode(0o666);
     let Ok(file) = rustix::fs::open(folder_of(path), flags, mode) else {
         return Ok(None);
     };
-    let file = Nameless(File::from(file));
-    if !file.way().exists() {
+    let file = UnnamedFile(File::from(file));
+    if !file.proc_path().exists() {
         return Ok(None);
     }
     (&file.0).write_all(bytes).map_err(StoreError::at(path))?;
@@ -91,26 +91,26 @@ fn nameless(path: &Path, bytes: &[u8]) -> Result<Option<Nameless>, StoreError> {
     Ok(Some(file))
 }
 
-impl Nameless {
-    fn way(&self) -> PathBuf {
+impl UnnamedFile {
+    fn proc_path(&self) -> PathBuf {
         format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
     }
 
     /// Links the file at `name`, which must not exist.
     fn link(&self, name: &Path) -> std::io::Result<()> {
-        rustix::fs::linkat(CWD, self.way(), CWD, name, AtFlags::SYMLINK_FOLLOW)?;
+        rustix::fs::linkat(CWD, self.proc_path(), CWD, name, AtFlags::SYMLINK_FOLLOW)?;
         Ok(())
     }
 }
 
 /// Returns an unused path for a temporary file in the folder of `path`.
-fn unused_name(path: &Path) -> PathBuf {
+fn temporary_path(path: &Path) -> PathBuf {
     let id = uuid::Uuid::now_v7().simple();
     folder_of(path).join(format!("{TEMPORARY}{id}"))
 }
 
 /// Creates a temporary file in the folder of `path` and syncs `bytes` to it.
-fn temporary(path: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, StoreError> {
+fn write_temporary(path: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, StoreError> {
     let at = || StoreError::at(path);
     let mut file = tempfile::Builder::new()
         .prefix(TEMPORARY)
@@ -146,7 +146,7 @@ pub fn is_temporary(name: &str) -> bool {
 
 /// Returns whether a path from a file event belongs to an unnamed file. The kernel reports such a file as `#` and its
 /// inode number, and no file exists at that path.
-pub fn is_nameless(path: &Path) -> bool {
+pub fn is_unnamed(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy());
     let number = name.as_deref().and_then(|name| name.strip_prefix('#'));
     let is_number = number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
@@ -154,17 +154,17 @@ pub fn is_nameless(path: &Path) -> bool {
 }
 
 /// Returns whether a temporary file is so old that its writer must have been killed.
-pub fn is_left_behind(meta: &fs::Metadata, now: SystemTime) -> bool {
+pub fn is_stale(meta: &fs::Metadata, now: SystemTime) -> bool {
     let age = meta
         .modified()
         .ok()
         .and_then(|at| now.duration_since(at).ok());
-    age.is_some_and(|age| age >= LEFT_BEHIND)
+    age.is_some_and(|age| age >= STALE_AGE)
 }
 
 /// Deletes temporary files that no writer has touched for a minute. Needs no lock.
 pub fn sweep(temporary: &[PathBuf]) {
-    sweep_if(temporary, |meta| is_left_behind(meta, SystemTime::now()));
+    sweep_if(temporary, |meta| is_stale(meta, SystemTime::now()));
 }
 
 /// Deletes temporary files that are older than the hold on `lock`, the lock of their folder. Their writers held the lock
@@ -172,7 +172,7 @@ pub fn sweep(temporary: &[PathBuf]) {
 pub fn sweep_under(lock: &Lock, temporary: &[PathBuf]) {
     sweep_if(temporary, |meta| {
         let is_older = meta.modified().is_ok_and(|at| at <= lock.since);
-        is_older || is_left_behind(meta, SystemTime::now())
+        is_older || is_stale(meta, SystemTime::now())
     });
 }
 
@@ -226,7 +226,7 @@ impl Lock {
                 Ok(()) => return Ok(Some(Lock::of(file))),
                 Err(TryLockError::Error(why)) => return Err(StoreError::at(path)(why)),
                 Err(TryLockError::WouldBlock) if Instant::now() < until => {
-                    std::thread::sleep(LOOK_AGAIN);
+                    std::thread::sleep(POLL_INTERVAL);
                 }
                 Err(TryLockError::WouldBlock) => return Ok(None),
             }
@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn sweep_deletes_only_old_temporary_files() {
         let dir = tempfile::tempdir().unwrap();
-        let old = SystemTime::now() - LEFT_BEHIND * 2;
+        let old = SystemTime::now() - STALE_AGE * 2;
         let mut temporary = Vec::new();
         for (name, time) in [
             (".tmp-Ab12Cd", old),
@@ -392,7 +392,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.json");
         // Like a killed writer: the file is written and closed, but never linked.
-        let file = nameless(&path, b"half").unwrap();
+        let file = create_unnamed(&path, b"half").unwrap();
         assert!(file.is_some(), "the file system has no unnamed files");
         drop(file);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
@@ -402,14 +402,14 @@ mod tests {
     fn unnamed_file_is_a_number_without_a_file() {
         let dir = tempfile::tempdir().unwrap();
         File::create(dir.path().join("#7")).unwrap();
-        for (name, is) in [
+        for (name, expected) in [
             ("#12", true),
             ("#7", false),
             ("#", false),
             ("#a", false),
             ("12", false),
         ] {
-            assert_eq!(is_nameless(&dir.path().join(name)), is, "{name}");
+            assert_eq!(is_unnamed(&dir.path().join(name)), expected, "{name}");
         }
     }
 

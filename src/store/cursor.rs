@@ -29,20 +29,20 @@ impl Cursor {
         let mut bytes = Vec::new();
         file.take(before).read_to_end(&mut bytes)?;
         let is_whole = bytes.len() as u64 == before;
-        let mark = is_whole.then(|| number_of(&bytes));
+        let mark = is_whole.then(|| fnv1a(&bytes));
         Ok(Cursor { offset, mark })
     }
 
     /// Returns whether `file` still has the content that was read up to this position.
-    pub(super) fn fits(&self, file: &mut File) -> std::io::Result<bool> {
+    pub(super) fn matches(&self, file: &mut File) -> std::io::Result<bool> {
         let is_within = self.offset <= file.metadata()?.len();
         Ok(is_within && (self.mark.is_none() || Cursor::at(file, self.offset)?.mark == self.mark))
     }
 
     /// Returns whether the inbox at `path` still has the content that was read. A missing inbox matches offset 0.
-    pub(super) fn fits_in(&self, path: &Path) -> Result<bool, StoreError> {
+    pub(super) fn matches_file(&self, path: &Path) -> Result<bool, StoreError> {
         match plain::open(path) {
-            Ok(mut file) => self.fits(&mut file).map_err(StoreError::at(path)),
+            Ok(mut file) => self.matches(&mut file).map_err(StoreError::at(path)),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(self.offset == 0),
             Err(e) => Err(StoreError::at(path)(e)),
         }
@@ -50,7 +50,7 @@ impl Cursor {
 }
 
 /// Returns the FNV-1a hash. It is stored in files, so it must never change.
-fn number_of(bytes: &[u8]) -> u64 {
+fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |number, byte| {
         (number ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
@@ -85,12 +85,12 @@ mod tests {
         for (text, expected) in cases {
             write(&mut file, &text);
             let found = (
-                cursor.fits(&mut file).unwrap(),
-                unmarked.fits(&mut file).unwrap(),
+                cursor.matches(&mut file).unwrap(),
+                unmarked.matches(&mut file).unwrap(),
             );
             assert_eq!(found, expected, "{text}");
         }
         assert_eq!(Cursor::at(&mut file, 9).unwrap().mark, None);
-        assert!(Cursor::default().fits(&mut file).unwrap());
+        assert!(Cursor::default().matches(&mut file).unwrap());
     }
 }

@@ -6,13 +6,13 @@ use crate::domain::ids::{LetterId, Name};
 use crate::domain::mail::Letter;
 
 /// Most messages returned by one read. The next read returns the others.
-pub const LETTERS_MAX: usize = 200;
+pub const MESSAGES_MAX: usize = 200;
 /// Most bytes of messages returned by one read.
 pub const BYTES_MAX: usize = 256 * 1024;
 
 /// The parsed lines of a part of an inbox.
 #[derive(Debug, PartialEq, Default)]
-pub struct Lines {
+pub struct ParsedLines {
     /// The messages, in file order.
     pub letters: Vec<Letter>,
     /// Offset in the inbox of the end of each message, without its newline.
@@ -27,10 +27,10 @@ pub struct Lines {
 ///
 /// A line ends with a newline. A last line without a newline counts if it is a complete JSON object, because no prefix of
 /// an object is an object. Otherwise it may still be growing and is left for the next read.
-pub fn parse(bytes: &[u8], offset: u64, owner: &Name) -> Lines {
-    let mut out = Lines::default();
+pub fn parse(bytes: &[u8], offset: u64, owner: &Name) -> ParsedLines {
+    let mut out = ParsedLines::default();
     let mut taken = 0;
-    while out.used < bytes.len() && out.letters.len() < LETTERS_MAX && taken < BYTES_MAX {
+    while out.used < bytes.len() && out.letters.len() < MESSAGES_MAX && taken < BYTES_MAX {
         let rest = &bytes[out.used..];
         let (line, ended) = match rest.iter().position(|b| *b == b'\n') {
             Some(at) => (&rest[..at], 1),
@@ -48,11 +48,11 @@ pub fn parse(bytes: &[u8], offset: u64, owner: &Name) -> Lines {
             None if ended == 0 => return out,
             None => {
                 // A killed writer left half a line, and the next writer appended its message to it.
-                let glued = text
+                let appended = text
                     .match_indices('{')
                     .skip(1)
                     .find_map(|(start, _)| Some((start, letter(&text[start..], at, owner)?)));
-                match glued {
+                match appended {
                     Some((start, letter)) => {
                         out.bad.push(text[..start].to_string());
                         out.letters.push(letter);
@@ -111,8 +111,8 @@ mod tests {
     fn bad_line_blocks_nothing_and_an_appended_message_is_kept() {
         let text = format!("{}not json\n{}{}", line(1), &line(2)[..20], line(3));
         let lines = parse(text.as_bytes(), 0, &bob());
-        let said: Vec<&str> = lines.letters.iter().map(|l| l.content.as_str()).collect();
-        assert_eq!(said, ["1", "3"]);
+        let texts: Vec<&str> = lines.letters.iter().map(|l| l.content.as_str()).collect();
+        assert_eq!(texts, ["1", "3"]);
         assert_eq!(
             lines.bad,
             ["not json".to_string(), line(2)[..20].to_string()]
@@ -136,7 +136,7 @@ mod tests {
     fn read_is_bounded() {
         let text: String = (0..500).map(line).collect();
         let lines = parse(text.as_bytes(), 0, &bob());
-        assert_eq!(lines.letters.len(), LETTERS_MAX);
+        assert_eq!(lines.letters.len(), MESSAGES_MAX);
         assert!(lines.used < text.len());
     }
 
@@ -148,14 +148,14 @@ mod tests {
             let mut ends: Vec<usize> = cuts.into_iter().map(|c| c.min(text.len())).collect();
             ends.sort_unstable();
             ends.push(text.len());
-            let (mut at, mut said) = (0, Vec::new());
+            let (mut at, mut texts) = (0, Vec::new());
             for end in ends {
                 let lines = parse(&text.as_bytes()[at..end.max(at)], at as u64, &bob());
                 prop_assert!(lines.bad.is_empty());
                 at += lines.used;
-                said.extend(lines.letters.into_iter().map(|l| l.content));
+                texts.extend(lines.letters.into_iter().map(|l| l.content));
             }
-            prop_assert_eq!(said, (0..20).map(|n| n.to_string()).collect::<Vec<_>>());
+            prop_assert_eq!(texts, (0..20).map(|n| n.to_string()).collect::<Vec<_>>());
         }
     }
 }

@@ -156,9 +156,9 @@ impl Tail {
         let at = || StoreError::at(&self.path);
         let meta = file.metadata().map_err(at())?;
         let (inode, size) = (meta.ino(), meta.len());
-        let goes_on = self.at.filter(|(i, from)| *i == inode && *from <= size);
-        let from = goes_on.map_or(size.saturating_sub(READ_MAX), |(_, from)| from);
-        if goes_on.is_some() && from == size {
+        let continued = self.at.filter(|(i, from)| *i == inode && *from <= size);
+        let from = continued.map_or(size.saturating_sub(READ_MAX), |(_, from)| from);
+        if continued.is_some() && from == size {
             return Ok(Tailed::Nothing);
         }
         file.seek(SeekFrom::Start(from)).map_err(at())?;
@@ -170,7 +170,7 @@ impl Tail {
             None => 0,
         };
         self.at = Some((inode, from + whole as u64));
-        let start = match goes_on {
+        let start = match continued {
             None if from > 0 => Beginning::Cut,
             None | Some(_) => Beginning::Whole,
         };
@@ -179,7 +179,7 @@ impl Tail {
             // The first line is incomplete.
             lines.remove(0);
         }
-        Ok(match goes_on {
+        Ok(match continued {
             None => Tailed::Anew(lines, start),
             Some(_) if lines.is_empty() => Tailed::Nothing,
             Some(_) => Tailed::Lines(lines),

@@ -54,7 +54,7 @@ pub fn leftovers(root: &Path) -> Leftovers {
                 continue;
             }
             if atomic::is_temporary(&name)
-                && atomic::is_left_behind(&meta, SystemTime::now())
+                && atomic::is_stale(&meta, SystemTime::now())
                 && found.temporary.len() < FILES_MAX
             {
                 found.temporary.push(entry.path());

@@ -26,7 +26,7 @@ mod root;
 mod roster;
 pub(crate) mod settle;
 mod skills;
-mod taking;
+mod take_task;
 mod transcript;
 pub mod watch;
 pub mod words;
@@ -50,15 +50,15 @@ pub use git::{
 pub use in_use::worked_in;
 pub use journal::{Beginning, Journal, Tail, Tailed};
 pub use leftovers::{Aside, Leftovers, is_used, leftovers, size_below};
-pub use post::{Pending, Post, Recent, Waiting};
+pub use post::{Pending, Post, RecentMessages, Waiting};
 pub use prompt_queue::{PROMPTS_MAX, PromptQueue, QueuedPrompt};
 pub use reader::Reader;
 pub use refs::checked_out;
-pub use requests::{Requests, RequestsReading};
+pub use requests::{Requests, RequestsSnapshot};
 pub use root::{git_dirs, prepare, root_of};
 pub use roster::Roster;
-pub use skills::{Fingerprint, LoadedSkill, Skills};
-pub use taking::take_from;
+pub use skills::{LoadedSkill, Skills, SkillsFingerprint};
+pub use take_task::take_from;
 pub use transcript::{Added, Recalled, Transcript, last_subagent, sessions};
 pub use worktrees::{Debris, Listing, Look, NewWorktree, Seen, Stray, StrayKind, Worktrees};
 

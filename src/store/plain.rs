@@ -18,10 +18,10 @@ pub fn open_as(options: &OpenOptions, path: &Path) -> Result<File> {
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
     let file = match options.custom_flags(flags).open(path) {
         Ok(file) => file,
-        Err(error) => return Err(no_file(path).unwrap_or(error)),
+        Err(error) => return Err(error_for_irregular_file(path).unwrap_or(error)),
     };
-    match strange(&file.metadata()?) {
-        Some(what) => Err(belongs(what)),
+    match irregular_kind(&file.metadata()?) {
+        Some(what) => Err(irregular_file_error(what)),
         None => Ok(file),
     }
 }
@@ -60,22 +60,22 @@ pub fn read_text(path: &Path, most: u64) -> Result<String> {
 
 /// Returns whether the error of [`open`] means that the path is not a regular file. The caller can set it aside like a
 /// damaged file.
-pub fn is_strange(error: &Error) -> bool {
+pub fn is_not_regular_file(error: &Error) -> bool {
     error.kind() == ErrorKind::InvalidFilename
 }
 
 /// Returns the error for a path that could not be opened because it is not a regular file.
-fn no_file(path: &Path) -> Option<Error> {
+fn error_for_irregular_file(path: &Path) -> Option<Error> {
     match std::fs::metadata(path) {
-        Ok(meta) => strange(&meta).map(belongs),
+        Ok(meta) => irregular_kind(&meta).map(irregular_file_error),
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-            Some(belongs("a loop of symbolic links"))
+            Some(irregular_file_error("a loop of symbolic links"))
         }
         Err(_) => None,
     }
 }
 
-fn strange(meta: &Metadata) -> Option<&'static str> {
+fn irregular_kind(meta: &Metadata) -> Option<&'static str> {
     let kind = meta.file_type();
     if kind.is_file() {
         None
@@ -90,7 +90,7 @@ fn strange(meta: &Metadata) -> Option<&'static str> {
     }
 }
 
-fn belongs(what: &str) -> Error {
+fn irregular_file_error(what: &str) -> Error {
     let text = format!("it is {what} instead of a file: move it away");
     Error::new(ErrorKind::InvalidFilename, text)
 }
@@ -140,7 +140,7 @@ mod tests {
                 open_as(&append, &at(name)).unwrap_err(),
             ] {
                 assert_eq!(error.to_string(), text);
-                assert!(is_strange(&error), "{name}");
+                assert!(is_not_regular_file(&error), "{name}");
             }
         }
         assert_eq!(open(&at("none")).unwrap_err().kind(), ErrorKind::NotFound);
@@ -153,6 +153,6 @@ mod tests {
         File::create(&path).unwrap().set_len(1 << 30).unwrap();
         let error = read(&path, 2 << 20).unwrap_err();
         assert_eq!(error.to_string(), "it is larger than 2 MiB: move it away");
-        assert!(!is_strange(&error));
+        assert!(!is_not_regular_file(&error));
     }
 }

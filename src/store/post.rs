@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::atomic::{self, Lock};
 use super::cursor::Cursor;
-use super::inbox::{self, BYTES_MAX, Lines};
+use super::inbox::{self, BYTES_MAX, ParsedLines};
 use super::line_end::ends_with_newline;
 use super::reader::Reader;
 use super::{StoreError, plain};
@@ -44,19 +44,19 @@ pub struct Pending {
     /// Number of lines that are not messages.
     pub bad: usize,
     /// Whether these lines were set aside.
-    pub(super) passed: Passed,
+    pub(super) bad_lines: BadLines,
     /// Whether another program has truncated the inbox below the read position.
-    is_cut: bool,
+    is_truncated: bool,
     inbox: String,
 }
 
 /// Whether the lines that are not messages were set aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Passed {
+pub(super) enum BadLines {
     /// They were copied to `NAME.jsonl.damaged-1`.
-    Aside,
+    SetAside,
     /// They were skipped, because [`Post::look`] changes nothing.
-    Left,
+    Skipped,
 }
 
 /// Summary of the unread messages of an inbox.
@@ -71,11 +71,11 @@ pub struct Waiting {
 }
 
 /// Sort time in seconds, message and delivery state.
-type Dated = (f64, Letter, LetterStep);
+type TimedMessage = (f64, Letter, LetterStep);
 
 /// The newest messages of all inboxes.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Recent {
+pub struct RecentMessages {
     /// The messages with their delivery state, oldest first.
     pub letters: Vec<(Letter, LetterStep)>,
     /// Inboxes that could not be read, one line each.
@@ -86,18 +86,18 @@ impl Pending {
     /// Returns whether a [`Reader`] is needed: there are messages to take or lines to set aside, or the inbox was
     /// truncated and the cursor must be reset before the inbox grows past it.
     pub fn is_due(&self) -> bool {
-        !self.letters.is_empty() || self.bad > 0 || self.is_cut
+        !self.letters.is_empty() || self.bad > 0 || self.is_truncated
     }
 
     /// Returns notices for the user about invalid lines.
     pub fn notices(&self) -> Vec<String> {
         let (bad, inbox) = (self.bad, &self.inbox);
-        match (bad, self.passed) {
+        match (bad, self.bad_lines) {
             (0, _) => Vec::new(),
-            (_, Passed::Aside) => vec![format!(
+            (_, BadLines::SetAside) => vec![format!(
                 "{bad} damaged line(s) of {inbox} were copied to {inbox}.damaged-1; all other messages were read"
             )],
-            (_, Passed::Left) => vec![format!(
+            (_, BadLines::Skipped) => vec![format!(
                 "{bad} damaged line(s) of {inbox} were skipped; crewdeck mail read sets them aside"
             )],
         }
@@ -171,7 +171,7 @@ impl Post {
     /// # Errors
     /// When the inbox cannot be read.
     pub fn look(&self, name: &Name) -> Result<Pending, StoreError> {
-        Ok(self.seen(name)?.0)
+        Ok(self.unread(name)?.0)
     }
 
     /// Acquires the exclusive right to take the messages of `name`; waits at most `within`.
@@ -179,7 +179,7 @@ impl Post {
     /// # Errors
     /// [`StoreError::BeingRead`] if another reader still holds it, or when the files cannot be used.
     pub fn reader(&self, name: &Name, within: Duration) -> Result<Reader, StoreError> {
-        Reader::of(self, name, within)
+        Reader::acquire(self, name, within)
     }
 
     /// Returns whether a [`Reader`] of `name` exists now, in any process.
@@ -188,15 +188,15 @@ impl Post {
     }
 
     /// Returns the unread messages of an inbox and the lines between them that are not messages.
-    pub(super) fn seen(&self, name: &Name) -> Result<(Pending, Vec<String>), StoreError> {
+    pub(super) fn unread(&self, name: &Name) -> Result<(Pending, Vec<String>), StoreError> {
         let known = self.cursor(name)?;
         let (lines, upto) = Self::lines(name, &self.path(name), known)?;
         let pending = Pending {
             upto,
             letters: lines.letters,
             bad: lines.bad.len(),
-            passed: Passed::Left,
-            is_cut: upto.offset < known.offset,
+            bad_lines: BadLines::Skipped,
+            is_truncated: upto.offset < known.offset,
             inbox: format!(".team/inbox/{name}.jsonl"),
         };
         Ok((pending, lines.bad))
@@ -206,7 +206,7 @@ impl Post {
     pub(super) fn set_cursor(&self, name: &Name, cursor: Cursor) -> Result<(), StoreError> {
         let _lock = self.lock(name)?;
         let path = self.cursor_path(name);
-        if plain::open(&path).is_err_and(|e| plain::is_strange(&e)) {
+        if plain::open(&path).is_err_and(|e| plain::is_not_regular_file(&e)) {
             // A folder in its place cannot be replaced by a rename.
             atomic::set_aside(&path)?;
         }
@@ -214,9 +214,9 @@ impl Post {
     }
 
     /// Returns the read position of `name`, or the start if the inbox was truncated.
-    pub(super) fn read_to(&self, name: &Name) -> Result<Cursor, StoreError> {
+    pub(super) fn valid_cursor(&self, name: &Name) -> Result<Cursor, StoreError> {
         let cursor = self.cursor(name)?;
-        let fits = cursor.fits_in(&self.path(name))?;
+        let fits = cursor.matches_file(&self.path(name))?;
         Ok(if fits { cursor } else { Cursor::default() })
     }
 
@@ -224,7 +224,7 @@ impl Post {
     ///
     /// # Errors
     /// When the folder cannot be read.
-    pub fn recent(&self, most: usize) -> Result<Recent, StoreError> {
+    pub fn recent(&self, most: usize) -> Result<RecentMessages, StoreError> {
         let (mut all, mut notices) = (Vec::new(), Vec::new());
         for name in self.inboxes()? {
             match self.recent_of(&name, &self.path(&name)) {
@@ -235,20 +235,20 @@ impl Post {
                 }
             }
         }
-        all.sort_by(|(a, ..): &Dated, (b, ..)| a.total_cmp(b));
+        all.sort_by(|(a, ..): &TimedMessage, (b, ..)| a.total_cmp(b));
         let surplus = all.len().saturating_sub(most);
         let newest = all.into_iter().skip(surplus);
-        Ok(Recent {
+        Ok(RecentMessages {
             letters: newest.map(|(_, letter, step)| (letter, step)).collect(),
             notices,
         })
     }
 
     /// Returns the messages at the end of an inbox with their sort times.
-    fn recent_of(&self, name: &Name, path: &Path) -> Result<Vec<Dated>, StoreError> {
+    fn recent_of(&self, name: &Name, path: &Path) -> Result<Vec<TimedMessage>, StoreError> {
         let (mut all, mut latest) = (Vec::new(), f64::NEG_INFINITY);
         let size = fs::metadata(path).map_or(0, |m| m.len());
-        let read_to = self.read_to(name)?.offset;
+        let read_to = self.valid_cursor(name)?.offset;
         let mut at = Cursor {
             offset: line_start(path, size.saturating_sub(RECENT_MAX))?,
             mark: None,
@@ -324,16 +324,16 @@ impl Post {
 
     /// Returns the lines of an inbox after `after` and their end position. Starts at the beginning if the inbox was
     /// truncated.
-    fn lines(name: &Name, path: &Path, after: Cursor) -> Result<(Lines, Cursor), StoreError> {
+    fn lines(name: &Name, path: &Path, after: Cursor) -> Result<(ParsedLines, Cursor), StoreError> {
         let mut file = match plain::open(path) {
             Ok(file) => file,
             Err(e) if e.kind() == ErrorKind::NotFound => {
-                return Ok((Lines::default(), Cursor::default()));
+                return Ok((ParsedLines::default(), Cursor::default()));
             }
             Err(e) => return Err(StoreError::at(path)(e)),
         };
         let at = || StoreError::at(path);
-        let fits = after.fits(&mut file).map_err(at())?;
+        let fits = after.matches(&mut file).map_err(at())?;
         let from = if fits { after.offset } else { 0 };
         file.seek(SeekFrom::Start(from)).map_err(at())?;
         let mut bytes = Vec::new();
@@ -366,7 +366,7 @@ impl Post {
         match plain::read(&path, CURSOR_MAX) {
             // An invalid cursor counts as none: messages are returned again, and none is lost.
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
-            Err(e) if plain::is_strange(&e) || e.kind() == ErrorKind::InvalidData => {
+            Err(e) if plain::is_not_regular_file(&e) || e.kind() == ErrorKind::InvalidData => {
                 Ok(Cursor::default())
             }
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(Cursor::default()),

@@ -21,20 +21,20 @@ impl Print {
     /// Returns the fingerprint of a file that is read at `now`, or `None` if the last change is so recent that a further
     /// change could leave the same metadata.
     pub fn of(meta: &Metadata, now: SystemTime) -> Option<Print> {
-        let print = Print::raw(meta);
-        let seconds = u64::try_from(print.changed.0).ok()?;
+        let fingerprint = Print::from_metadata(meta);
+        let seconds = u64::try_from(fingerprint.changed.0).ok()?;
         let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         // Dropping the fraction of a second makes a change look up to one second older.
         let age = now.duration_since(changed).ok()?;
-        (age >= TICK + Duration::from_secs(1)).then_some(print)
+        (age >= TICK + Duration::from_secs(1)).then_some(fingerprint)
     }
 
     /// Returns whether `meta` belongs to the unchanged file.
-    pub fn fits(&self, meta: &Metadata) -> bool {
-        *self == Print::raw(meta)
+    pub fn matches(&self, meta: &Metadata) -> bool {
+        *self == Print::from_metadata(meta)
     }
 
-    fn raw(meta: &Metadata) -> Print {
+    fn from_metadata(meta: &Metadata) -> Print {
         Print {
             inode: meta.ino(),
             size: meta.size(),
@@ -59,8 +59,8 @@ mod tests {
         let now = SystemTime::now();
         assert_eq!(Print::of(&meta, now), None);
         let later = now + TICK * 2;
-        let print = Print::of(&meta, later).unwrap();
-        assert!(print.fits(&fs::metadata(&path).unwrap()));
+        let fingerprint = Print::of(&meta, later).unwrap();
+        assert!(fingerprint.matches(&fs::metadata(&path).unwrap()));
         // The new file has the same size and the same mtime.
         let modified = meta.modified().unwrap();
         let other = dir.path().join("b");
@@ -68,6 +68,6 @@ mod tests {
         let file = fs::File::options().write(true).open(&other).unwrap();
         file.set_modified(modified).unwrap();
         fs::rename(&other, &path).unwrap();
-        assert!(!print.fits(&fs::metadata(&path).unwrap()));
+        assert!(!fingerprint.matches(&fs::metadata(&path).unwrap()));
     }
 }

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::atomic::Lock;
 use super::cursor::Cursor;
-use super::post::{Passed, Pending, Post};
+use super::post::{BadLines, Pending, Post};
 use super::transcript::{self, Transcript};
 use super::{StoreError, plain};
 use crate::domain::ids::Name;
 
-/// Most bytes of a [`Note`].
+/// Most bytes of a [`ReaderNote`].
 const NOTE_MAX: u64 = 4096;
 
 /// The exclusive right to take messages from one inbox. The kernel releases the lock when the holder ends, even if it is
@@ -28,7 +28,7 @@ pub struct Reader {
 
 /// State that a reader stores in its lock file for the next reader.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Note {
+struct ReaderNote {
     /// Process id of the reader.
     process: u32,
     /// Name of the log in `.transcripts` to which the reader is about to write the messages.
@@ -44,10 +44,14 @@ struct Note {
 
 impl Reader {
     /// Implements [`Post::reader`].
-    pub(super) fn of(post: &Post, name: &Name, within: Duration) -> Result<Reader, StoreError> {
+    pub(super) fn acquire(
+        post: &Post,
+        name: &Name,
+        within: Duration,
+    ) -> Result<Reader, StoreError> {
         let path = post.reader_path(name);
         let Some(lock) = Lock::take_within(&path, within)? else {
-            let process = plain::open(&path).map_or(0, |file| note(&file).process);
+            let process = plain::open(&path).map_or(0, |file| read_note(&file).process);
             let by = match process {
                 0 => String::new(),
                 process => format!(" (process {process})"),
@@ -60,18 +64,19 @@ impl Reader {
             name: name.clone(),
             lock,
         };
-        reader.finish()?;
+        reader.acknowledge_logged()?;
         // If the write fails, for example on a full disk, the lock alone excludes other readers.
-        let _ = reader.leave(String::new(), &Cursor::default());
+        let _ = reader.write_note(String::new(), &Cursor::default());
         Ok(reader)
     }
 
     /// Acknowledges messages that a killed reader has written to its log.
-    fn finish(&self) -> Result<(), StoreError> {
-        let Note {
+    fn acknowledge_logged(&self) -> Result<(), StoreError> {
+        let ReaderNote {
             log, upto, mark, ..
-        } = note(self.lock.file());
-        let is_read = !log.is_empty() && transcript::heard(&self.post.root, &log) == Some(upto);
+        } = read_note(self.lock.file());
+        let is_read =
+            !log.is_empty() && transcript::logged_offset(&self.post.root, &log) == Some(upto);
         if is_read {
             self.acknowledge(&Cursor { offset: upto, mark })?;
         }
@@ -84,12 +89,12 @@ impl Reader {
     /// # Errors
     /// When the record cannot be written.
     pub fn announce(&self, log: &Transcript, cursor: &Cursor) -> Result<(), StoreError> {
-        self.leave(log.file_name(), cursor)
+        self.write_note(log.file_name(), cursor)
     }
 
     /// Writes the note for the next reader. It is not synced: it must survive a killed process, not a power failure.
-    fn leave(&self, log: String, cursor: &Cursor) -> Result<(), StoreError> {
-        let text = serde_json::to_vec(&Note {
+    fn write_note(&self, log: String, cursor: &Cursor) -> Result<(), StoreError> {
+        let text = serde_json::to_vec(&ReaderNote {
             process: std::process::id(),
             log,
             upto: cursor.offset,
@@ -111,14 +116,14 @@ impl Reader {
     pub fn pending(&self) -> Result<Pending, StoreError> {
         let (post, name) = (&self.post, &self.name);
         let known = post.cursor(name)?;
-        if !known.fits_in(&post.path(name))? {
+        if !known.matches_file(&post.path(name))? {
             // Another program has truncated the inbox.
             post.set_cursor(name, Cursor::default())?;
         }
-        let (mut pending, bad) = post.seen(name)?;
+        let (mut pending, bad) = post.unread(name)?;
         if !bad.is_empty() {
             post.set_aside(name, &bad)?;
-            pending.passed = Passed::Aside;
+            pending.bad_lines = BadLines::SetAside;
             if pending.letters.is_empty() {
                 self.acknowledge(&pending.upto)?;
             }
@@ -138,9 +143,9 @@ impl Reader {
         // Without a mark, only the offset can show that the cursor belongs to an earlier inbox.
         let known_to = match cursor.mark {
             None => known.offset,
-            Some(_) => post.read_to(name)?.offset,
+            Some(_) => post.valid_cursor(name)?.offset,
         };
-        if cursor.offset <= known_to || !cursor.fits_in(&path)? {
+        if cursor.offset <= known_to || !cursor.matches_file(&path)? {
             return Ok(());
         }
         let marked = match cursor.mark {
@@ -153,20 +158,20 @@ impl Reader {
         };
         post.set_cursor(name, marked)?;
         // Clears the note, so that the next reader need not search the log. A remaining note does no harm.
-        let _ = self.leave(String::new(), &Cursor::default());
+        let _ = self.write_note(String::new(), &Cursor::default());
         Ok(())
     }
 }
 
 /// Returns the note of the previous reader, or an empty note if it is invalid.
-fn note(mut file: &std::fs::File) -> Note {
+fn read_note(mut file: &std::fs::File) -> ReaderNote {
     let mut bytes = Vec::new();
     let read = file
         .seek(SeekFrom::Start(0))
         .and_then(|_| file.take(NOTE_MAX).read_to_end(&mut bytes));
     match read {
         Ok(_) => serde_json::from_slice(&bytes).unwrap_or_default(),
-        Err(_) => Note::default(),
+        Err(_) => ReaderNote::default(),
     }
 }
 
@@ -180,7 +185,7 @@ mod tests {
     use crate::domain::stamp::Stamp;
     use pretty_assertions::assert_eq;
 
-    const AT_ONCE: Duration = Duration::ZERO;
+    const NO_WAIT: Duration = Duration::ZERO;
 
     fn post_with(letters: &[&str]) -> (tempfile::TempDir, Post, Name) {
         let dir = tempfile::tempdir().unwrap();
@@ -206,16 +211,16 @@ mod tests {
         post.send(&letter).unwrap();
     }
 
-    fn said(pending: &Pending) -> Vec<&str> {
+    fn texts_of(pending: &Pending) -> Vec<&str> {
         pending.letters.iter().map(|l| l.content.as_str()).collect()
     }
 
     #[test]
     fn second_reader_gets_the_process_of_the_first() {
         let (_dir, post, bob) = post_with(&["one"]);
-        let reader = post.reader(&bob, AT_ONCE).unwrap();
+        let reader = post.reader(&bob, NO_WAIT).unwrap();
         assert!(post.is_being_read(&bob));
-        let error = post.reader(&bob, AT_ONCE).unwrap_err().to_string();
+        let error = post.reader(&bob, NO_WAIT).unwrap_err().to_string();
         let process = std::process::id();
         assert_eq!(
             error,
@@ -224,16 +229,16 @@ mod tests {
             )
         );
         let pending = reader.pending().unwrap();
-        assert_eq!(said(&pending), ["one"]);
+        assert_eq!(texts_of(&pending), ["one"]);
         reader.acknowledge(&pending.upto).unwrap();
         drop(reader);
         assert!(!post.is_being_read(&bob));
-        let reader = post.reader(&bob, AT_ONCE).unwrap();
-        assert_eq!(said(&reader.pending().unwrap()), Vec::<&str>::new());
+        let reader = post.reader(&bob, NO_WAIT).unwrap();
+        assert_eq!(texts_of(&reader.pending().unwrap()), Vec::<&str>::new());
         // Acknowledging an earlier position changes nothing.
         let (offset, mark) = (1, None);
         reader.acknowledge(&Cursor { offset, mark }).unwrap();
-        assert_eq!(said(&reader.pending().unwrap()), Vec::<&str>::new());
+        assert_eq!(texts_of(&reader.pending().unwrap()), Vec::<&str>::new());
     }
 
     #[test]
@@ -241,7 +246,7 @@ mod tests {
         for is_logged in [false, true] {
             let (dir, post, bob) = post_with(&["one"]);
             let log = Transcript::open(dir.path(), "session", &bob);
-            let reader = post.reader(&bob, AT_ONCE).unwrap();
+            let reader = post.reader(&bob, NO_WAIT).unwrap();
             let upto = reader.pending().unwrap().upto;
             reader.announce(&log, &upto).unwrap();
             if is_logged {
@@ -256,10 +261,10 @@ mod tests {
             // The reader is killed here.
             drop(reader);
             send(&post, "two");
-            let reader = post.reader(&bob, AT_ONCE).unwrap();
+            let reader = post.reader(&bob, NO_WAIT).unwrap();
             let pending = reader.pending().unwrap();
             let expected: &[&str] = if is_logged { &["two"] } else { &["one", "two"] };
-            assert_eq!(said(&pending), expected);
+            assert_eq!(texts_of(&pending), expected);
         }
     }
 
@@ -267,11 +272,11 @@ mod tests {
     fn acknowledge_clears_the_note() {
         let (dir, post, bob) = post_with(&["one"]);
         let log = Transcript::open(dir.path(), "session", &bob);
-        let reader = post.reader(&bob, AT_ONCE).unwrap();
+        let reader = post.reader(&bob, NO_WAIT).unwrap();
         let upto = reader.pending().unwrap().upto;
         reader.announce(&log, &upto).unwrap();
-        let left = || note(&std::fs::File::open(post.reader_path(&bob)).unwrap());
-        let expected = |log: &str, upto: Cursor| Note {
+        let left = || read_note(&std::fs::File::open(post.reader_path(&bob)).unwrap());
+        let expected = |log: &str, upto: Cursor| ReaderNote {
             process: std::process::id(),
             log: log.into(),
             upto: upto.offset,
@@ -285,7 +290,7 @@ mod tests {
     #[test]
     fn inbox_truncated_and_refilled_loses_no_message() {
         let (dir, post, bob) = post_with(&["one", "two", "three"]);
-        let reader = post.reader(&bob, AT_ONCE).unwrap();
+        let reader = post.reader(&bob, NO_WAIT).unwrap();
         let upto = reader.pending().unwrap().upto;
         reader.acknowledge(&upto).unwrap();
         assert!(!post.look(&bob).unwrap().is_due());
@@ -293,13 +298,13 @@ mod tests {
         std::fs::write(dir.path().join(".team/inbox/bob.jsonl"), "").unwrap();
         // `look` reports that a reader is needed, although no message waits.
         assert!(post.look(&bob).unwrap().is_due());
-        assert_eq!(said(&reader.pending().unwrap()), Vec::<&str>::new());
+        assert_eq!(texts_of(&reader.pending().unwrap()), Vec::<&str>::new());
         assert!(!post.look(&bob).unwrap().is_due());
         for text in ["four", "five", "six", "seven"] {
             send(&post, text);
         }
         let pending = reader.pending().unwrap();
-        assert_eq!(said(&pending), ["four", "five", "six", "seven"]);
+        assert_eq!(texts_of(&pending), ["four", "five", "six", "seven"]);
     }
 
     #[test]
@@ -307,7 +312,7 @@ mod tests {
         // The new inbox ends at the old offset in the first case and elsewhere in the second.
         for last in ["ten", "ten and more"] {
             let (dir, post, bob) = post_with(&["one", "two", "six"]);
-            let reader = post.reader(&bob, AT_ONCE).unwrap();
+            let reader = post.reader(&bob, NO_WAIT).unwrap();
             let upto = reader.pending().unwrap().upto;
             reader.acknowledge(&upto).unwrap();
             drop(reader);
@@ -319,22 +324,22 @@ mod tests {
             let all = post.recent(9).unwrap().letters;
             assert!(all.iter().all(|(_, step)| *step == LetterStep::Sent));
             assert_eq!(post.waiting().unwrap()[0].letters, 4);
-            assert_eq!(said(&post.look(&bob).unwrap()), new);
-            let reader = post.reader(&bob, AT_ONCE).unwrap();
+            assert_eq!(texts_of(&post.look(&bob).unwrap()), new);
+            let reader = post.reader(&bob, NO_WAIT).unwrap();
             // A position without a mark, from the log, belongs to the old inbox and is ignored.
             let offset = upto.offset;
             reader.acknowledge(&Cursor { offset, mark: None }).unwrap();
             let pending = reader.pending().unwrap();
-            assert_eq!(said(&pending), new);
+            assert_eq!(texts_of(&pending), new);
             reader.acknowledge(&pending.upto).unwrap();
-            assert_eq!(said(&reader.pending().unwrap()), Vec::<&str>::new());
+            assert_eq!(texts_of(&reader.pending().unwrap()), Vec::<&str>::new());
         }
     }
 
     #[test]
     fn inbox_truncated_before_acknowledge_loses_no_new_message() {
         let (dir, post, bob) = post_with(&["one"]);
-        let reader = post.reader(&bob, AT_ONCE).unwrap();
+        let reader = post.reader(&bob, NO_WAIT).unwrap();
         let upto = reader.pending().unwrap().upto;
         reader.acknowledge(&upto).unwrap();
         for text in ["two", "three"] {
@@ -346,6 +351,6 @@ mod tests {
             send(&post, text);
         }
         reader.acknowledge(&upto).unwrap();
-        assert_eq!(said(&reader.pending().unwrap()), ["four", "five"]);
+        assert_eq!(texts_of(&reader.pending().unwrap()), ["four", "five"]);
     }
 }

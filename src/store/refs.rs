@@ -31,7 +31,7 @@ pub(super) struct Refs {
 pub(super) struct RefFolders {
     pub(super) folders: Vec<PathBuf>,
     /// Whether the list is complete.
-    pub(super) is_whole: bool,
+    pub(super) is_complete: bool,
 }
 
 impl Refs {
@@ -60,24 +60,24 @@ impl Refs {
         all.retain(|folder| folder.is_dir());
         all.sort();
         all.dedup();
-        let (heads, is_whole) = self.head_folders();
+        let (heads, is_complete) = self.head_folders();
         all.extend(heads);
         RefFolders {
             folders: all,
-            is_whole,
+            is_complete,
         }
     }
 
     /// Lists the branch folders below `refs/heads`. Returns `false` if some were left out.
     fn head_folders(&self) -> (Vec<PathBuf>, bool) {
-        let (mut all, mut is_whole) = (Vec::new(), true);
+        let (mut all, mut is_complete) = (Vec::new(), true);
         let mut ahead = vec![(self.heads(), 0)];
         while let Some((folder, depth)) = ahead.pop() {
             let Ok(entries) = fs::read_dir(&folder) else {
                 continue;
             };
             if all.len() == FOLDERS_MAX || depth > DEPTH_MAX {
-                is_whole = false;
+                is_complete = false;
                 continue;
             }
             for entry in entries.filter_map(Result::ok) {
@@ -89,11 +89,11 @@ impl Refs {
             all.push(folder);
         }
         all.sort();
-        (all, is_whole)
+        (all, is_complete)
     }
 
     /// Returns the files and folders whose metadata changes when a branch moves.
-    pub(super) fn marks(&self) -> Vec<PathBuf> {
+    pub(super) fn ref_files(&self) -> Vec<PathBuf> {
         let (mut all, _) = self.head_folders();
         all.push(self.own.join("HEAD"));
         all.push(self.shared.join("packed-refs"));
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
 
-    fn made(root: &Path, folders: &[&str]) {
+    fn create_folders(root: &Path, folders: &[&str]) {
         for folder in folders {
             fs::create_dir_all(root.join(folder)).unwrap();
         }
@@ -156,7 +156,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         assert!(Refs::of(&root).is_none());
-        made(&root, &[".git/objects"]);
+        create_folders(&root, &[".git/objects"]);
         let refs = Refs::of(&root).unwrap();
         for (path, expected) in [
             ("refs/heads/main", true),
@@ -189,7 +189,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         let heads = ".git/refs/heads";
-        made(
+        create_folders(
             &root,
             &[
                 ".git/objects",
@@ -201,13 +201,13 @@ mod tests {
         let expected = [".git", heads, ".git/refs/heads/a", ".git/refs/heads/a/b"];
         let found = refs.folders();
         assert_eq!(found.folders, expected.map(|f| root.join(f)));
-        assert!(found.is_whole);
+        assert!(found.is_complete);
         for number in 0..FOLDERS_MAX {
-            made(&root, &[&format!("{heads}/c/{number}")]);
+            create_folders(&root, &[&format!("{heads}/c/{number}")]);
         }
         let found = refs.folders();
         assert_eq!(
-            (found.folders.len(), found.is_whole),
+            (found.folders.len(), found.is_complete),
             (FOLDERS_MAX + 1, false)
         );
     }

@@ -18,7 +18,7 @@ pub struct Requests {
 
 /// All requests and the problems found while reading them.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct RequestsReading {
+pub struct RequestsSnapshot {
     /// The requests, oldest first.
     pub requests: Vec<Request>,
     /// Files that could not be read or were set aside, one line each.
@@ -60,8 +60,8 @@ impl Requests {
     ///
     /// # Errors
     /// When the folder cannot be read.
-    pub fn read_all(&self) -> Result<RequestsReading, StoreError> {
-        let mut out = RequestsReading::default();
+    pub fn read_all(&self) -> Result<RequestsSnapshot, StoreError> {
+        let mut out = RequestsSnapshot::default();
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(out),
@@ -110,7 +110,7 @@ impl Requests {
     /// changed then.
     pub fn decide(&self, decision: &Decision, now: Stamp) -> Result<Request, StoreError> {
         let _lock = self.lock()?;
-        let mut request = self.known(&decision.id)?;
+        let mut request = self.require(&decision.id)?;
         request.decide(decision, now)?;
         self.save(&request)?;
         Ok(request)
@@ -122,7 +122,7 @@ impl Requests {
     /// When the request does not exist or is decided already.
     pub fn withdraw(&self, id: &RequestId, why: &str, now: Stamp) -> Result<Request, StoreError> {
         let _lock = self.lock()?;
-        let mut request = self.known(id)?;
+        let mut request = self.require(id)?;
         request.withdraw(why, now)?;
         self.save(&request)?;
         Ok(request)
@@ -134,7 +134,7 @@ impl Requests {
     /// When the request does not exist or cannot be written.
     pub fn finish(&self, id: &RequestId) -> Result<(), StoreError> {
         let _lock = self.lock()?;
-        let mut request = self.known(id)?;
+        let mut request = self.require(id)?;
         if request.is_unfinished() {
             request.followed = Followed::Done;
             self.save(&request)?;
@@ -147,7 +147,7 @@ impl Requests {
         atomic::set_aside(path).map(drop)
     }
 
-    fn known(&self, id: &RequestId) -> Result<Request, StoreError> {
+    fn require(&self, id: &RequestId) -> Result<Request, StoreError> {
         self.get(id)?
             .ok_or_else(|| StoreError::NoRequest(id.clone()))
     }

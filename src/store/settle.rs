@@ -15,9 +15,9 @@ use super::plain;
 use super::print::Print;
 
 /// How long an incomplete file must be unchanged to count as damaged.
-const SETTLED: Duration = Duration::from_millis(300);
+const STABLE_AGE: Duration = Duration::from_millis(300);
 /// Pause between two attempts.
-const AGAIN: Duration = Duration::from_millis(10);
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// Largest file that is read, in bytes.
 pub const FILE_MAX: u64 = 4 * 1024 * 1024;
 
@@ -40,31 +40,33 @@ pub enum Found<T> {
 /// # Errors
 /// When the file cannot be read, for example without permission.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Found<T>, StoreError> {
-    Ok(read_with_print(path)?.0)
+    Ok(read_with_fingerprint(path)?.0)
 }
 
 /// Reads the file and returns its fingerprint too. While the fingerprint matches, the content is unchanged.
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_with_print<T: DeserializeOwned>(
+pub fn read_with_fingerprint<T: DeserializeOwned>(
     path: &Path,
 ) -> Result<(Found<T>, Option<Print>), StoreError> {
     let began = Instant::now();
     loop {
         let mut file = match plain::open(path) {
             Ok(file) => file,
-            Err(e) if plain::is_strange(&e) => return Ok((Found::Damaged(e.to_string()), None)),
+            Err(e) if plain::is_not_regular_file(&e) => {
+                return Ok((Found::Damaged(e.to_string()), None));
+            }
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok((Found::Gone, None)),
             Err(e) => return Err(StoreError::at(path)(e)),
         };
         // Metadata is read before the content: a change in between then alters the fingerprint at the next check.
         let meta = file.metadata().map_err(StoreError::at(path))?;
-        let print = Print::of(&meta, SystemTime::now());
+        let fingerprint = Print::of(&meta, SystemTime::now());
         if meta.len() > FILE_MAX {
             let mib = FILE_MAX / 1024 / 1024;
             let why = format!("it is larger than {mib} MiB");
-            return Ok((Found::Foreign(why), print));
+            return Ok((Found::Foreign(why), fingerprint));
         }
         // Capacity for the whole file plus one byte: two reads are enough, where a growing vector needs many.
         let room = usize::try_from(meta.len()).unwrap_or_default() + 1;
@@ -74,7 +76,7 @@ pub fn read_with_print<T: DeserializeOwned>(
             .read_to_end(&mut bytes)
             .map_err(StoreError::at(path))?;
         let why = match parsed(&bytes) {
-            Ok(found) => return Ok((found, print)),
+            Ok(found) => return Ok((found, fingerprint)),
             Err(why) => why,
         };
         let age = meta
@@ -82,10 +84,10 @@ pub fn read_with_print<T: DeserializeOwned>(
             .ok()
             .and_then(|at| SystemTime::now().duration_since(at).ok());
         // If the mtime is in the future (the clock was set back), the wait is measured from the first attempt.
-        if age.unwrap_or_else(|| began.elapsed()) >= SETTLED {
-            return Ok((Found::Damaged(why), print));
+        if age.unwrap_or_else(|| began.elapsed()) >= STABLE_AGE {
+            return Ok((Found::Damaged(why), fingerprint));
         }
-        std::thread::sleep(AGAIN);
+        std::thread::sleep(RETRY_INTERVAL);
     }
 }
 
@@ -94,7 +96,7 @@ pub(crate) fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<Found<T>, Stri
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     match serde_json::from_slice::<Value>(text) {
         Ok(value) if value.is_object() => Ok(match serde_json::from_value(value) {
-            Ok(fits) => Found::Whole(fits),
+            Ok(value) => Found::Whole(value),
             Err(e) => Found::Foreign(e.to_string()),
         }),
         Ok(_) => Err("it is not a JSON object".into()),
@@ -153,10 +155,10 @@ mod tests {
         let ahead = SystemTime::now() + Duration::from_secs(3600);
         let file = fs::File::options().write(true).open(&path).unwrap();
         file.set_modified(ahead).unwrap();
-        let late = path.clone();
+        let writer_path = path.clone();
         let writer = std::thread::spawn(move || {
-            std::thread::sleep(AGAIN * 3);
-            fs::write(&late, b"{\"id\":1,\"subject\":\"s\"}").unwrap();
+            std::thread::sleep(RETRY_INTERVAL * 3);
+            fs::write(&writer_path, b"{\"id\":1,\"subject\":\"s\"}").unwrap();
         });
         assert!(matches!(read::<Task>(&path).unwrap(), Found::Whole(_)));
         writer.join().unwrap();
@@ -170,10 +172,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("task_1.json");
         fs::write(&path, b"").unwrap();
-        let late = path.clone();
+        let writer_path = path.clone();
         let writer = std::thread::spawn(move || {
-            std::thread::sleep(AGAIN * 3);
-            fs::write(late, b"{\"id\":1,\"subject\":\"s\"}").unwrap();
+            std::thread::sleep(RETRY_INTERVAL * 3);
+            fs::write(writer_path, b"{\"id\":1,\"subject\":\"s\"}").unwrap();
         });
         assert!(matches!(read::<Task>(&path).unwrap(), Found::Whole(_)));
         writer.join().unwrap();

@@ -13,7 +13,7 @@ use crate::domain::redact::Redactor;
 /// Folder of the logs, relative to the root.
 const FOLDER: &str = ".transcripts";
 /// Most archived logs of one agent. A further one replaces the last.
-const ASIDE_MAX: u32 = 10_000;
+const ARCHIVES_MAX: u32 = 10_000;
 
 /// Largest log that is loaded, in bytes: many times the context window of any model.
 const READ_MAX: u64 = 256 * 1024 * 1024;
@@ -147,17 +147,17 @@ impl Transcript {
         }
         let mut notices = Vec::new();
         if !bad.is_empty() {
-            let aside = self.free("damaged");
+            let aside = self.unused_path("damaged");
             atomic::write(&aside, &bad.join(&b'\n'))?;
             notices.push(format!(
                 "{} of the conversation could not be read: see {}",
-                lines(bad.len()),
-                shown(&aside)
+                count_lines(bad.len()),
+                display_path(&aside)
             ));
         }
-        let spoken: Vec<_> = records.iter().filter_map(message).cloned().collect();
+        let messages: Vec<_> = records.iter().filter_map(message).cloned().collect();
         let conversation = Conversation::of(records.iter().cloned());
-        if !bad.is_empty() || spoken != conversation.messages {
+        if !bad.is_empty() || messages != conversation.messages {
             self.replace(&Self::records(&conversation))?;
         }
         Ok(Recalled {
@@ -172,12 +172,12 @@ impl Transcript {
     /// # Errors
     /// When the archive cannot be written.
     pub fn archive(&self) -> Result<String, StoreError> {
-        let aside = self.free("whole");
+        let aside = self.unused_path("whole");
         // A hard link is cheap. File systems without hard links get a copy.
         if fs::hard_link(&self.path, &aside).is_err() {
             fs::copy(&self.path, &aside).map_err(StoreError::at(&aside))?;
         }
-        Ok(shown(&aside))
+        Ok(display_path(&aside))
     }
 
     /// Replaces the whole log atomically.
@@ -231,17 +231,17 @@ impl Transcript {
     }
 
     /// Returns the first unused path with the suffix `what` and a number.
-    fn free(&self, what: &str) -> PathBuf {
+    fn unused_path(&self, what: &str) -> PathBuf {
         let name = |n: u32| self.path.with_extension(format!("{what}-{n}.jsonl"));
-        (1..ASIDE_MAX)
+        (1..ARCHIVES_MAX)
             .map(name)
             .find(|path| !path.exists())
-            .unwrap_or_else(|| name(ASIDE_MAX))
+            .unwrap_or_else(|| name(ARCHIVES_MAX))
     }
 }
 
 /// Returns the inbox offset, in bytes, up to which messages are in a log below `root`. Reads the log from the end.
-pub(super) fn heard(root: &Path, log: &str) -> Option<u64> {
+pub(super) fn logged_offset(root: &Path, log: &str) -> Option<u64> {
     if log.contains(['/', '\\']) {
         return None;
     }
@@ -287,14 +287,14 @@ pub fn sessions(root: &Path) -> Result<Vec<String>, StoreError> {
 /// When the folder cannot be read.
 pub fn last_subagent(root: &Path, session: &str) -> Result<u64, StoreError> {
     let start = format!("{session}-");
-    let numbers = names(root)?.into_iter().filter_map(|name| {
+    let numbers = file_names(root)?.into_iter().filter_map(|name| {
         let name = name.strip_prefix(&start)?.strip_suffix(".jsonl")?;
         name.rsplit_once('.')?.1.parse::<u64>().ok()
     });
     Ok(numbers.max().unwrap_or(0))
 }
 
-fn names(root: &Path) -> Result<Vec<String>, StoreError> {
+fn file_names(root: &Path) -> Result<Vec<String>, StoreError> {
     let dir = root.join(FOLDER);
     let entries = fs::read_dir(&dir).map_err(StoreError::at(&dir))?;
     Ok(entries
@@ -315,14 +315,14 @@ fn message(record: &Record) -> Option<&crate::domain::chat::Message> {
     }
 }
 
-fn lines(count: usize) -> String {
+fn count_lines(count: usize) -> String {
     match count {
         1 => "One line".into(),
         n => format!("{n} lines"),
     }
 }
 
-fn shown(path: &Path) -> String {
+fn display_path(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     format!("{FOLDER}/{name}")
 }
@@ -333,22 +333,22 @@ mod tests {
     use crate::domain::chat::{Block, Message};
     use pretty_assertions::assert_eq;
 
-    fn place() -> (tempfile::TempDir, Transcript) {
+    fn fixture() -> (tempfile::TempDir, Transcript) {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join(FOLDER)).unwrap();
         let transcript = Transcript::open(dir.path(), "s1", &Name::lead());
         (dir, transcript)
     }
 
-    fn said(text: &str) -> Record {
+    fn user_message(text: &str) -> Record {
         Record::Message(Message::user(vec![Block::text(text)]))
     }
 
     #[test]
     fn written_records_are_loaded() {
-        let (dir, transcript) = place();
+        let (dir, transcript) = fixture();
         assert_eq!(transcript.recall().unwrap(), Recalled::default());
-        transcript.append(&said("hello")).unwrap();
+        transcript.append(&user_message("hello")).unwrap();
         let recalled = transcript.recall().unwrap();
         assert_eq!(
             recalled.conversation.messages,
@@ -360,10 +360,10 @@ mod tests {
 
     #[test]
     fn torn_last_line_is_set_aside_at_every_length() {
-        let line = serde_json::to_vec(&said("second")).unwrap();
+        let line = serde_json::to_vec(&user_message("second")).unwrap();
         for cut in 1..line.len() {
-            let (dir, transcript) = place();
-            transcript.append(&said("first")).unwrap();
+            let (dir, transcript) = fixture();
+            transcript.append(&user_message("first")).unwrap();
             let mut file = OpenOptions::new()
                 .append(true)
                 .open(&transcript.path)
@@ -374,7 +374,7 @@ mod tests {
             assert_eq!(recalled.notices.len(), 1, "cut at {cut}");
             let aside = dir.path().join(".transcripts/s1-lead.damaged-1.jsonl");
             assert_eq!(fs::read(aside).unwrap(), &line[..cut]);
-            transcript.append(&said("third")).unwrap();
+            transcript.append(&user_message("third")).unwrap();
             let again = transcript.recall().unwrap();
             assert_eq!(again.notices, Vec::<String>::new());
             let words = again.conversation.messages[0].words();
@@ -384,9 +384,9 @@ mod tests {
 
     #[test]
     fn subagents_are_counted_by_their_logs() {
-        let (dir, transcript) = place();
+        let (dir, transcript) = fixture();
         assert_eq!(last_subagent(dir.path(), "s1").unwrap(), 0);
-        transcript.append(&said("x")).unwrap();
+        transcript.append(&user_message("x")).unwrap();
         transcript.archive().unwrap();
         for name in ["s1-lead.2", "s1-bob.10", "s1-lead.2.whole-30", "s2-lead.40"] {
             fs::write(dir.path().join(FOLDER).join(format!("{name}.jsonl")), "").unwrap();
@@ -396,31 +396,40 @@ mod tests {
 
     #[test]
     fn append_after_a_torn_line_starts_a_new_line() {
-        let (_dir, transcript) = place();
-        assert_eq!(transcript.append(&said("first")).unwrap(), Added::First);
+        let (_dir, transcript) = fixture();
+        assert_eq!(
+            transcript.append(&user_message("first")).unwrap(),
+            Added::First
+        );
         let mut file = OpenOptions::new()
             .append(true)
             .open(&transcript.path)
             .unwrap();
         file.write_all(b"{\"role\":\"us").unwrap();
-        assert_eq!(transcript.append(&said("second")).unwrap(), Added::Behind);
+        assert_eq!(
+            transcript.append(&user_message("second")).unwrap(),
+            Added::Behind
+        );
         let words = transcript.recall().unwrap().conversation.messages[0].words();
         assert_eq!(words, "first\nsecond");
     }
 
     #[test]
     fn append_recreates_a_deleted_log_but_append_beside_fails() {
-        let (dir, transcript) = place();
-        transcript.append(&said("first")).unwrap();
+        let (dir, transcript) = fixture();
+        transcript.append(&user_message("first")).unwrap();
         fs::remove_dir_all(dir.path().join(FOLDER)).unwrap();
-        assert!(transcript.append_beside(&said("beside")).is_err());
-        assert_eq!(transcript.append(&said("second")).unwrap(), Added::First);
+        assert!(transcript.append_beside(&user_message("beside")).is_err());
+        assert_eq!(
+            transcript.append(&user_message("second")).unwrap(),
+            Added::First
+        );
     }
 
     #[test]
     fn only_logs_are_sessions() {
-        let (dir, transcript) = place();
-        transcript.append(&said("first")).unwrap();
+        let (dir, transcript) = fixture();
+        transcript.append(&user_message("first")).unwrap();
         let folder = dir.path().join(FOLDER);
         fs::write(folder.join("-lead.jsonl"), "").unwrap();
         fs::create_dir(folder.join("s9-lead.jsonl")).unwrap();
@@ -429,13 +438,13 @@ mod tests {
 
     #[test]
     fn archived_log_stays_unchanged() {
-        let (dir, transcript) = place();
-        transcript.append(&said("long")).unwrap();
+        let (dir, transcript) = fixture();
+        transcript.append(&user_message("long")).unwrap();
         let before = fs::read(&transcript.path).unwrap();
         for n in 1..=2 {
             let aside = transcript.archive().unwrap();
             assert_eq!(aside, format!(".transcripts/s1-lead.whole-{n}.jsonl"));
-            transcript.replace(&[said("short")]).unwrap();
+            transcript.replace(&[user_message("short")]).unwrap();
         }
         let first = dir.path().join(".transcripts/s1-lead.whole-1.jsonl");
         assert_eq!(fs::read(first).unwrap(), before);

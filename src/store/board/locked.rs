@@ -150,7 +150,7 @@ impl LockedBoard<'_> {
         // The number is recorded first: a crash in between loses it, but it is never used twice.
         match first {
             FirstWrite::Insert => {
-                self.write_last_id(changed.iter().copied().next().unwrap_or_default())?
+                self.write_last_id(changed.iter().copied().next().unwrap_or_default())?;
             }
             FirstWrite::Delete => self.write_last_id(TaskId(self.cache.last))?,
             FirstWrite::Update => {}
@@ -159,7 +159,7 @@ impl LockedBoard<'_> {
             let path = files::path(self.dir, *id);
             match text {
                 Some(text) if at == 0 && first == FirstWrite::Insert => {
-                    atomic::write_new(&path, &text)?
+                    atomic::write_new(&path, &text)?;
                 }
                 Some(text) => atomic::write(&path, &text)?,
                 None => {

@@ -20,19 +20,19 @@ const ENTRIES_MAX: usize = 4000;
 const FILE_MAX: u64 = 256 * 1024;
 
 /// An open skills folder. All paths are relative to it.
-pub struct Shelf {
+pub struct SkillsDir {
     dir: Dir,
 }
 
 /// A SKILL.md file.
-pub struct Find {
+pub struct FoundSkill {
     pub path: PathBuf,
-    pub stamp: Stamp,
+    pub version: FileVersion,
 }
 
 /// File metadata that changes with the content.
 #[derive(Hash)]
-pub struct Stamp {
+pub struct FileVersion {
     size: u64,
     inode: u64,
     modified: (i64, i64),
@@ -41,33 +41,33 @@ pub struct Stamp {
 
 /// Result of a search for SKILL.md files.
 #[derive(Default)]
-pub struct Finds {
+pub struct SearchResult {
     /// The files, sorted by path.
-    pub files: Vec<Find>,
+    pub files: Vec<FoundSkill>,
     /// Paths that cannot be used, each with the reason.
-    pub odd: Vec<(PathBuf, String)>,
+    pub unusable: Vec<(PathBuf, String)>,
     /// The folders that were searched.
-    pub within: Vec<PathBuf>,
+    pub visited: Vec<PathBuf>,
     /// Number of files and folders checked.
-    seen: usize,
+    checked: usize,
     /// Device and inode of the searched folders, because a link may lead to one of them again.
     folders: BTreeSet<(u64, u64)>,
 }
 
-impl Shelf {
+impl SkillsDir {
     /// Opens `folder`. With a `root`, the folder must be below it; otherwise it may be a link to anywhere. Returns `None` if
     /// the folder does not exist.
     ///
     /// # Errors
     /// The reason for the user, if the folder cannot be opened.
-    pub fn open(root: Option<&Path>, folder: &Path) -> Result<Option<Shelf>, String> {
+    pub fn open(root: Option<&Path>, folder: &Path) -> Result<Option<SkillsDir>, String> {
         let opened = match root {
             Some(root) => Dir::open_ambient_dir(root, ambient_authority())
                 .and_then(|root| root.open_dir(folder)),
             None => Dir::open_ambient_dir(folder, ambient_authority()),
         };
         match opened {
-            Ok(dir) => Ok(Some(Shelf { dir })),
+            Ok(dir) => Ok(Some(SkillsDir { dir })),
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 Ok(None)
             }
@@ -76,45 +76,45 @@ impl Shelf {
     }
 
     /// Searches for SKILL.md files.
-    pub fn find(&self) -> Finds {
-        let mut out = Finds::default();
+    pub fn search(&self) -> SearchResult {
+        let mut out = SearchResult::default();
         let own = self.dir.dir_metadata().ok();
         out.folders.extend(own.map(|m| (m.dev(), m.ino())));
         self.walk(Path::new(""), 0, &mut out);
         out
     }
 
-    fn walk(&self, below: &Path, depth: usize, out: &mut Finds) {
+    fn walk(&self, below: &Path, depth: usize, out: &mut SearchResult) {
         let list = if below.as_os_str().is_empty() {
             self.dir.entries()
         } else {
             self.dir.read_dir(below)
         };
-        out.within.push(below.to_path_buf());
+        out.visited.push(below.to_path_buf());
         let mut paths = Vec::new();
-        let room = ENTRIES_MAX.saturating_sub(out.seen);
+        let room = ENTRIES_MAX.saturating_sub(out.checked);
         match list {
             Ok(list) => {
                 let names = list.flatten().map(|entry| entry.file_name());
                 paths.extend(names.take(room + 1).map(|name| below.join(name)));
             }
-            Err(error) => out.odd.push((below.to_path_buf(), reason(&error))),
+            Err(error) => out.unusable.push((below.to_path_buf(), reason(&error))),
         }
         if paths.len() > room {
             paths.truncate(room);
             let why = format!(
                 "only the first {ENTRIES_MAX} files below the skills folder are checked: move other files away"
             );
-            out.odd.push((below.to_path_buf(), why));
+            out.unusable.push((below.to_path_buf(), why));
         }
-        out.seen += paths.len();
+        out.checked += paths.len();
         paths.sort();
         for path in paths {
-            self.look(path, depth, out);
+            self.visit(path, depth, out);
         }
     }
 
-    fn look(&self, path: PathBuf, depth: usize, out: &mut Finds) {
+    fn visit(&self, path: PathBuf, depth: usize, out: &mut SearchResult) {
         let name = path.file_name().unwrap_or_default();
         // Hidden folders such as `.git`, and packages of other programs, contain no skills.
         if name.to_string_lossy().starts_with('.') || name == "node_modules" {
@@ -129,16 +129,16 @@ impl Shelf {
             }
             Ok(_) if !is_skill => {}
             Ok(meta) if !meta.is_file() => {
-                out.odd.push((path, "it is not a regular file".into()));
+                out.unusable.push((path, "it is not a regular file".into()));
             }
             Ok(_) if out.files.len() == SKILLS_MAX => {
                 let why =
                     format!("it is left out: more than {SKILLS_MAX} skills are in its folder");
-                out.odd.push((path, why));
+                out.unusable.push((path, why));
             }
-            Ok(meta) => out.files.push(Find {
+            Ok(meta) => out.files.push(FoundSkill {
                 path,
-                stamp: Stamp::of(&meta),
+                version: FileVersion::of(&meta),
             }),
             Err(error) => {
                 let is_link = self
@@ -147,7 +147,7 @@ impl Shelf {
                     .is_ok_and(|m| m.is_symlink());
                 // Other files of a skill may be links to anywhere, because they are not read here.
                 if is_skill || (is_link && depth == 0) {
-                    out.odd.push((path, reason(&error)));
+                    out.unusable.push((path, reason(&error)));
                 }
             }
         }
@@ -187,9 +187,9 @@ impl Shelf {
     }
 }
 
-impl Stamp {
-    fn of(meta: &Metadata) -> Stamp {
-        Stamp {
+impl FileVersion {
+    fn of(meta: &Metadata) -> FileVersion {
+        FileVersion {
             size: meta.len(),
             inode: meta.ino(),
             modified: (meta.mtime(), meta.mtime_nsec()),

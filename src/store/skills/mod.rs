@@ -14,7 +14,7 @@ use crate::domain::skill::{
 };
 use crate::domain::text::one_line;
 use built_in::BUILT_IN;
-use find::{Finds, Shelf};
+use find::{SearchResult, SkillsDir};
 
 /// Most folders that are watched. Changes in further folders are found by polling.
 const WATCHED_MAX: usize = 128;
@@ -28,7 +28,7 @@ pub struct Skills {
 
 /// Hash that changes when a SKILL.md is added, changed or deleted. Comparable only within one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Fingerprint(u64);
+pub struct SkillsFingerprint(u64);
 
 /// A skill and its instructions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,25 +75,25 @@ impl Skills {
     }
 
     /// Returns a hash of the metadata of all SKILL.md files. Reads no file contents.
-    pub fn fingerprint(&self) -> Fingerprint {
+    pub fn fingerprint(&self) -> SkillsFingerprint {
         let mut hasher = DefaultHasher::new();
-        for place in self.places() {
-            match place.finds() {
-                Ok(Some((_, finds))) => {
-                    for file in &finds.files {
-                        (&file.path, &file.stamp).hash(&mut hasher);
+        for location in self.locations() {
+            match location.search() {
+                Ok(Some((_, found))) => {
+                    for file in &found.files {
+                        (&file.path, &file.version).hash(&mut hasher);
                     }
-                    finds.odd.hash(&mut hasher);
+                    found.unusable.hash(&mut hasher);
                 }
                 Ok(None) => 0.hash(&mut hasher),
                 Err(why) => why.hash(&mut hasher),
             }
         }
-        Fingerprint(hasher.finish())
+        SkillsFingerprint(hasher.finish())
     }
 
     /// Returns the skills with another path of the root.
-    pub(super) fn of(&self, root: &Path) -> Skills {
+    pub(super) fn with_root(&self, root: &Path) -> Skills {
         Skills::open(root, self.user.clone())
     }
 
@@ -101,13 +101,13 @@ impl Skills {
     /// be created; at most [`WATCHED_MAX`].
     pub(super) fn folders(&self) -> Vec<PathBuf> {
         let mut all = BTreeSet::new();
-        for place in self.places() {
-            let folder = place.path();
+        for location in self.locations() {
+            let folder = location.path();
             let above = folder.parent().filter(|above| above.is_dir());
             all.extend(above.map(Path::to_path_buf));
-            all.extend(place.root.map(Path::to_path_buf));
-            if let Ok(Some((_, finds))) = place.finds() {
-                all.extend(finds.within.iter().map(|inside| folder.join(inside)));
+            all.extend(location.root.map(Path::to_path_buf));
+            if let Ok(Some((_, found))) = location.search() {
+                all.extend(found.visited.iter().map(|inside| folder.join(inside)));
             }
         }
         all.into_iter().take(WATCHED_MAX).collect()
@@ -115,63 +115,63 @@ impl Skills {
 
     /// Returns whether a change of `path` can affect a skill.
     pub(super) fn concerns(&self, path: &Path) -> bool {
-        self.places().iter().any(|place| {
-            let folder = place.path();
-            path.starts_with(&folder) || (folder.starts_with(path) && place.root != Some(path))
+        self.locations().iter().any(|location| {
+            let folder = location.path();
+            path.starts_with(&folder) || (folder.starts_with(path) && location.root != Some(path))
         })
     }
 
     /// Returns the skills folders in order of precedence. If two have a skill of the same name, the first wins.
-    fn places(&self) -> Vec<Place<'_>> {
-        let below_root = |source, folder: &'static str| Place {
+    fn locations(&self) -> Vec<SkillLocation<'_>> {
+        let below_root = |source, folder: &'static str| SkillLocation {
             source,
             root: Some(&self.root),
             folder: Path::new(folder),
         };
-        let mut places = vec![
+        let mut locations = vec![
             below_root(SkillSource::Project, "skills"),
             below_root(SkillSource::Claude, ".claude/skills"),
         ];
-        places.extend(self.user.as_deref().map(|folder| Place {
+        locations.extend(self.user.as_deref().map(|folder| SkillLocation {
             source: SkillSource::User,
             root: None,
             folder,
         }));
-        places
+        locations
     }
 
     fn scan(&self) -> (Vec<LoadedSkill>, Vec<BrokenSkill>) {
         let mut scan = Scan::default();
-        for place in self.places() {
-            scan.place(&place);
+        for location in self.locations() {
+            scan.add_location(&location);
         }
         for (folder, text) in BUILT_IN {
             let path = format!("skills/{folder}/SKILL.md (built in)");
-            scan.file(text, folder, SkillSource::BuiltIn, path, None);
+            scan.add_skill(text, folder, SkillSource::BuiltIn, path, None);
         }
-        scan.end()
+        scan.finish()
     }
 }
 
 /// A skills folder.
-struct Place<'a> {
+struct SkillLocation<'a> {
     source: SkillSource,
     /// The folder that must contain the skills folder; `None`: no restriction.
     root: Option<&'a Path>,
     folder: &'a Path,
 }
 
-impl Place<'_> {
+impl SkillLocation<'_> {
     fn path(&self) -> PathBuf {
         self.root
             .map_or_else(|| self.folder.to_path_buf(), |root| root.join(self.folder))
     }
 
-    fn finds(&self) -> Result<Option<(Shelf, Finds)>, String> {
-        let shelf = Shelf::open(self.root, self.folder)?;
-        Ok(shelf.map(|shelf| {
-            let finds = shelf.find();
-            (shelf, finds)
+    fn search(&self) -> Result<Option<(SkillsDir, SearchResult)>, String> {
+        let dir = SkillsDir::open(self.root, self.folder)?;
+        Ok(dir.map(|dir| {
+            let found = dir.search();
+            (dir, found)
         }))
     }
 
@@ -194,47 +194,47 @@ struct Scan {
 }
 
 impl Scan {
-    fn place(&mut self, place: &Place<'_>) {
-        let (shelf, finds) = match place.finds() {
+    fn add_location(&mut self, location: &SkillLocation<'_>) {
+        let (dir, found) = match location.search() {
             Ok(Some(found)) => found,
             Ok(None) => return,
-            Err(why) => return self.broken(place.shown(Path::new("")), why),
+            Err(why) => return self.add_broken(location.shown(Path::new("")), why),
         };
-        for (path, why) in &finds.odd {
-            self.broken(place.shown(path), why.clone());
+        for (path, why) in &found.unusable {
+            self.add_broken(location.shown(path), why.clone());
         }
-        for file in &finds.files {
-            let shown = place.shown(&file.path);
+        for file in &found.files {
+            let shown = location.shown(&file.path);
             // A SKILL.md directly in the skills folder is named after that folder.
             let below = file.path.parent().and_then(Path::file_name);
-            let folder = below.or(place.folder.file_name()).unwrap_or_default();
+            let folder = below.or(location.folder.file_name()).unwrap_or_default();
             let inside = file.path.parent().unwrap_or(Path::new(""));
-            let beside = place.root.is_some() && shelf.has_more(&file.path);
-            let beside = beside.then(|| place.folder.join(inside));
-            match shelf.read(&file.path) {
-                Ok(text) => self.file(
+            let has_extra_files = location.root.is_some() && dir.has_more(&file.path);
+            let extra_files_folder = has_extra_files.then(|| location.folder.join(inside));
+            match dir.read(&file.path) {
+                Ok(text) => self.add_skill(
                     &text,
                     &folder.to_string_lossy(),
-                    place.source,
+                    location.source,
                     shown,
-                    beside,
+                    extra_files_folder,
                 ),
-                Err(why) => self.broken(shown, why),
+                Err(why) => self.add_broken(shown, why),
             }
         }
     }
 
-    fn file(
+    fn add_skill(
         &mut self,
         text: &str,
         folder: &str,
         source: SkillSource,
         path: String,
-        beside: Option<PathBuf>,
+        extra_files_folder: Option<PathBuf>,
     ) {
         let file = match SkillFile::parse(text, folder) {
             Ok(file) => file,
-            Err(error) => return self.broken(path, error.to_string()),
+            Err(error) => return self.add_broken(path, error.to_string()),
         };
         let taken = self.loaded.iter().find(|l| same(&l.skill.name, &file.name));
         if let Some(taken) = taken {
@@ -244,13 +244,13 @@ impl Scan {
                     "its name '{}' is used by {}: choose another name",
                     file.name, taken.skill.path
                 );
-                self.broken(path, why);
+                self.add_broken(path, why);
             }
             return;
         }
         if self.loaded.len() == SKILLS_MAX {
             let why = format!("it is left out: there are more than {SKILLS_MAX} skills");
-            return self.broken(path, why);
+            return self.add_broken(path, why);
         }
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
@@ -267,20 +267,20 @@ impl Scan {
                 version: hasher.finish(),
             },
             body: file.body,
-            folder: beside,
+            folder: extra_files_folder,
         });
     }
 
-    fn broken(&mut self, path: String, why: String) {
+    fn add_broken(&mut self, path: String, why: String) {
         self.broken.push(BrokenSkill { path, why });
     }
 
-    fn end(mut self) -> (Vec<LoadedSkill>, Vec<BrokenSkill>) {
+    fn finish(mut self) -> (Vec<LoadedSkill>, Vec<BrokenSkill>) {
         self.loaded.sort_by_key(|l| l.skill.name.to_lowercase());
         self.broken.sort();
         if self.broken.len() > SKILLS_MAX {
             let more = self.broken.split_off(SKILLS_MAX - 1).len();
-            self.broken(
+            self.add_broken(
                 "…".into(),
                 format!("{more} more cannot be used: fix these first"),
             );

@@ -239,10 +239,7 @@ fn skills_beyond_the_limit_are_left_out_and_reported() {
     let more = 2 + BUILT_IN.len() + 1;
     assert_eq!(
         (last.path.as_str(), last.why.clone()),
-        (
-            "…",
-            format!("{more} more cannot be used: fix these first")
-        )
+        ("…", format!("{more} more cannot be used: fix these first"))
     );
 }
 

@@ -62,7 +62,7 @@ impl Dirty {
 
 /// Returns what a changed path affects. Temporary files and locks affect nothing. A cursor changes when messages are
 /// acknowledged.
-pub(super) fn dirty(root: &Path, path: &Path) -> Option<Dirty> {
+pub(super) fn dirty_for_path(root: &Path, path: &Path) -> Option<Dirty> {
     let name = path.file_name()?.to_string_lossy();
     let folder: PathBuf = path.parent()?.strip_prefix(root).ok()?.to_path_buf();
     let is_hidden = name.starts_with('.');

@@ -11,9 +11,9 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use super::super::Skills;
 use super::super::refs::Refs;
 use super::dirty::FOLDERS;
-use super::hear;
-use super::heard::Ear;
-use super::net::{self, Hearing};
+use super::dirty_queue::DirtyQueue;
+use super::handle_event;
+use super::poll_fallback::{self, EventCoverage};
 
 /// Identifies a folder: its inode, which can be reused, and its creation time.
 pub type Identity = (u64, Option<SystemTime>);
@@ -23,14 +23,14 @@ const ROUNDS_MAX: usize = 8;
 
 /// Whether an update added a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Watched {
-    AsBefore,
+enum UpdateResult {
+    Unchanged,
     /// At least one folder was added.
-    More,
+    Added,
 }
 
 /// The folders watched by the operating system.
-pub(super) struct Folders {
+pub(super) struct WatchedFolders {
     base: PathBuf,
     skills: Option<Skills>,
     refs: Option<Refs>,
@@ -39,26 +39,34 @@ pub(super) struct Folders {
     watched: BTreeMap<PathBuf, Option<Identity>>,
     is_shared: bool,
     /// Whether there are more branch folders than can be watched.
-    is_cut: bool,
+    is_incomplete: bool,
 }
 
-impl Folders {
+impl WatchedFolders {
     /// Starts to watch the folders below `base` and those of its skills.
     pub(super) fn native(
         base: PathBuf,
         skills: Option<Skills>,
-        ear: Arc<Ear>,
-    ) -> notify::Result<Folders> {
+        queue: Arc<DirtyQueue>,
+    ) -> notify::Result<WatchedFolders> {
         let refs = Refs::of(&base);
-        let (root, shelves, branches) = (base.clone(), skills.clone(), refs.clone());
+        let (root, event_skills, event_refs) = (base.clone(), skills.clone(), refs.clone());
         let watcher = notify::recommended_watcher(move |event| {
-            hear(&ear, &root, shelves.as_ref(), branches.as_ref(), event);
+            handle_event(
+                &queue,
+                &root,
+                event_skills.as_ref(),
+                event_refs.as_ref(),
+                event,
+            );
         })?;
-        let is_elsewhere = refs.as_ref().is_some_and(|r| net::is_shared(r.shared()));
-        let mut folders = Folders {
+        let is_git_dir_shared = refs
+            .as_ref()
+            .is_some_and(|r| poll_fallback::is_shared(r.shared()));
+        let mut folders = WatchedFolders {
             watched: BTreeMap::new(),
-            is_shared: is_elsewhere || net::is_shared(&base),
-            is_cut: false,
+            is_shared: is_git_dir_shared || poll_fallback::is_shared(&base),
+            is_incomplete: false,
             base,
             skills,
             refs,
@@ -70,24 +78,24 @@ impl Folders {
             folders.watched.insert(path.clone(), identity(&path));
         }
         // If folders of branches or skills cannot be watched, polling finds their changes.
-        folders.renew();
+        folders.update();
         Ok(folders)
     }
 
     /// Updates the watches: recreated folders and the current folders of branches and skills.
-    pub(super) fn renew(&mut self) {
+    pub(super) fn update(&mut self) {
         // Repeated, because a newly watched folder may already contain a new folder.
         for _ in 0..ROUNDS_MAX {
-            if self.watch_wanted() == Watched::AsBefore {
+            if self.update_once() == UpdateResult::Unchanged {
                 return;
             }
         }
     }
 
-    fn watch_wanted(&mut self) -> Watched {
+    fn update_once(&mut self) -> UpdateResult {
         let mut wanted: Vec<PathBuf> = FOLDERS.map(|f| self.base.join(f)).into();
         let branches = self.refs.as_ref().map(Refs::folders);
-        self.is_cut = branches.as_ref().is_some_and(|found| !found.is_whole);
+        self.is_incomplete = branches.as_ref().is_some_and(|found| !found.is_complete);
         wanted.extend(branches.into_iter().flat_map(|found| found.folders));
         wanted.extend(self.skills.iter().flat_map(Skills::folders));
         let watcher = &mut self.watcher;
@@ -99,7 +107,7 @@ impl Folders {
             }
             stays
         });
-        let mut watched = Watched::AsBefore;
+        let mut watched = UpdateResult::Unchanged;
         for path in wanted {
             let now = identity(&path);
             let before = self.watched.get(&path).copied().flatten();
@@ -112,7 +120,7 @@ impl Folders {
             let is_watched =
                 now.is_some() && watcher.watch(&path, RecursiveMode::NonRecursive).is_ok();
             if is_watched {
-                watched = Watched::More;
+                watched = UpdateResult::Added;
             }
             self.watched.insert(path, now.filter(|_| is_watched));
         }
@@ -120,11 +128,11 @@ impl Folders {
     }
 
     /// Returns how completely the system reports changes.
-    pub(super) fn hearing(&self) -> Hearing {
-        if self.is_shared || self.is_cut || self.watched.values().any(Option::is_none) {
-            Hearing::Parts
+    pub(super) fn coverage(&self) -> EventCoverage {
+        if self.is_shared || self.is_incomplete || self.watched.values().any(Option::is_none) {
+            EventCoverage::Partial
         } else {
-            Hearing::All
+            EventCoverage::Full
         }
     }
 }

@@ -7,12 +7,12 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use super::super::{Skills, atomic};
-use super::folders::Folders;
-use super::{Dirty, Wait, Watch, start_with};
+use super::folders::WatchedFolders;
+use super::{Dirty, PollDelay, Watch, start_with};
 
 const WITHIN: Duration = Duration::from_secs(10);
 /// Disables polling.
-const NEVER: Wait = |_, _, _| Duration::from_secs(3600);
+const NEVER: PollDelay = |_, _, _| Duration::from_secs(3600);
 
 fn git(dir: &Path, args: &[&str]) {
     let who = [
@@ -46,28 +46,28 @@ fn repository(dir: &Path, branch: &str, more: &[&str]) -> PathBuf {
 }
 
 /// A running watch and its reports.
-struct Told {
+struct WatchReports {
     root: PathBuf,
-    heard: Receiver<Dirty>,
+    reports: Receiver<Dirty>,
     _watch: Watch,
 }
 
-impl Told {
-    fn of(root: &Path) -> Told {
+impl WatchReports {
+    fn of(root: &Path) -> WatchReports {
         crate::store::prepare(root).unwrap();
-        let (tell, told) = channel();
-        let tell = move |d| tell.send(d).unwrap_or_default();
+        let (report, reports) = channel();
+        let report = move |d| report.send(d).unwrap_or_default();
         let skills: Option<&Skills> = None;
-        Told {
+        WatchReports {
             root: root.into(),
-            heard: told,
-            _watch: start_with(root, skills, Folders::native, NEVER, tell).unwrap(),
+            reports,
+            _watch: start_with(root, skills, WatchedFolders::native, NEVER, report).unwrap(),
         }
     }
 
     /// Reads all reports of earlier changes and returns whether branches were among them.
-    fn branches(&self) -> bool {
-        let mut has_told = false;
+    fn reports_branches(&self) -> bool {
+        let mut has_reported = false;
         // Merged events are reported in the order of the kinds, so all earlier ones are reported before the second marker.
         for (file, end) in [
             (".team/config.json", Dirty::Roster),
@@ -75,8 +75,8 @@ impl Told {
         ] {
             atomic::write(&self.root.join(file), b"{}").unwrap();
             loop {
-                match self.heard.recv_timeout(WITHIN).unwrap() {
-                    Dirty::Branches => has_told = true,
+                match self.reports.recv_timeout(WITHIN).unwrap() {
+                    Dirty::Branches => has_reported = true,
                     dirty if dirty == end => break,
                     Dirty::Board(_)
                     | Dirty::Roster
@@ -86,13 +86,13 @@ impl Told {
                 }
             }
         }
-        has_told
+        has_reported
     }
 
     /// Runs git with `args` in `dir` and asserts that a branch change is reported.
-    fn hears(&self, dir: &Path, args: &[&str]) {
+    fn expect_report(&self, dir: &Path, args: &[&str]) {
         git(dir, args);
-        assert!(self.branches(), "{args:?} in {}", dir.display());
+        assert!(self.reports_branches(), "{args:?} in {}", dir.display());
     }
 }
 
@@ -102,18 +102,18 @@ const COMMIT: &[&str] = &["commit", "--quiet", "--allow-empty", "-m", "more"];
 fn loose_and_packed_branches_are_reported_except_worktrees() {
     let dir = tempfile::tempdir().unwrap();
     let root = repository(dir.path(), "team/deep/main", &[]);
-    let told = Told::of(&root);
-    told.hears(&root, COMMIT);
+    let reports = WatchReports::of(&root);
+    reports.expect_report(&root, COMMIT);
     // Packing deletes the folders of the branch; the next commit creates them again.
-    told.hears(&root, &["pack-refs", "--all", "--prune"]);
-    told.hears(&root, COMMIT);
-    told.hears(&root, COMMIT);
-    told.hears(&root, &["switch", "--quiet", "-c", "other/branch"]);
-    told.hears(&root, COMMIT);
-    told.hears(&root, &["switch", "--quiet", "team/deep/main"]);
+    reports.expect_report(&root, &["pack-refs", "--all", "--prune"]);
+    reports.expect_report(&root, COMMIT);
+    reports.expect_report(&root, COMMIT);
+    reports.expect_report(&root, &["switch", "--quiet", "-c", "other/branch"]);
+    reports.expect_report(&root, COMMIT);
+    reports.expect_report(&root, &["switch", "--quiet", "team/deep/main"]);
     git(&root, &["pack-refs", "--all", "--prune"]);
-    assert!(told.branches());
-    told.hears(&root, &["branch", "--quiet", "-D", "other/branch"]);
+    assert!(reports.reports_branches());
+    reports.expect_report(&root, &["branch", "--quiet", "-D", "other/branch"]);
     let tree = dir.path().join("tree");
     let add = [
         "worktree",
@@ -124,11 +124,11 @@ fn loose_and_packed_branches_are_reported_except_worktrees() {
         tree.to_str().unwrap(),
     ];
     git(&root, &add);
-    told.branches();
+    reports.reports_branches();
     git(&tree, COMMIT);
     git(&tree, COMMIT);
     git(&root, &["status"]);
-    assert!(!told.branches(), "a teammate's commit");
+    assert!(!reports.reports_branches(), "a teammate's commit");
 }
 
 #[test]
@@ -147,12 +147,12 @@ fn linked_worktree_reports_changes_in_other_worktrees() {
             root.to_str().unwrap(),
         ],
     );
-    let told = Told::of(&root);
-    told.hears(&main, COMMIT);
-    told.hears(&root, &["commit", "--quiet", "--allow-empty", "-m", "side"]);
-    told.hears(&root, &["switch", "--quiet", "-c", "third"]);
-    told.hears(&main, &["merge", "--quiet", "--no-edit", "side"]);
-    told.hears(&main, &["pack-refs", "--all"]);
+    let reports = WatchReports::of(&root);
+    reports.expect_report(&main, COMMIT);
+    reports.expect_report(&root, &["commit", "--quiet", "--allow-empty", "-m", "side"]);
+    reports.expect_report(&root, &["switch", "--quiet", "-c", "third"]);
+    reports.expect_report(&main, &["merge", "--quiet", "--no-edit", "side"]);
+    reports.expect_report(&main, &["pack-refs", "--all"]);
 }
 
 #[test]
@@ -184,9 +184,9 @@ fn reftable_branches_are_reported() {
         ],
     );
     for root in [&main, &root] {
-        let told = Told::of(root);
-        told.hears(root, COMMIT);
-        told.hears(&main, COMMIT);
-        told.hears(root, COMMIT);
+        let reports = WatchReports::of(root);
+        reports.expect_report(root, COMMIT);
+        reports.expect_report(&main, COMMIT);
+        reports.expect_report(root, COMMIT);
     }
 }

@@ -12,11 +12,11 @@
 //! (`tasks.rs`), so that the cost of an idle crew does not grow with its board.
 
 mod dirty;
+mod dirty_queue;
 mod folders;
 #[cfg(test)]
 mod git_tests;
-mod heard;
-mod net;
+mod poll_fallback;
 mod tasks;
 
 use std::path::{Path, PathBuf};
@@ -27,12 +27,12 @@ use std::time::{Duration, Instant, SystemTime};
 use super::refs::Refs;
 use super::{Skills, StoreError, atomic, words};
 pub use dirty::Dirty;
-use dirty::dirty;
-use folders::Folders;
+use dirty::dirty_for_path;
+use dirty_queue::{DirtyQueue, PendingChanges};
+use folders::WatchedFolders;
 pub use folders::{Identity, identity};
-use heard::{Ear, Heard};
-pub use net::is_shared;
-use net::{Hearing, Net, Passed, Trust};
+pub use poll_fallback::is_shared;
+use poll_fallback::{Elapsed, EventCoverage, EventTrust, PollFallback};
 
 /// Events within this time are merged into one report.
 const MERGE: Duration = Duration::from_millis(10);
@@ -52,14 +52,14 @@ pub enum Watching {
 /// A running watch. Dropping it stops the watch.
 pub struct Watch {
     how: Watching,
-    ear: Arc<Ear>,
+    queue: Arc<DirtyQueue>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Returns the time until the next poll. Tests replace it.
-type Wait = fn(&Trust, Hearing, Passed) -> Duration;
+type PollDelay = fn(&EventTrust, EventCoverage, Elapsed) -> Duration;
 
-/// Watches the state folders below `root` and its `skills`, and calls `tell` for each change from a separate thread. The
+/// Watches the state folders below `root` and its `skills`, and calls `report` for each change from a separate thread. The
 /// state folders must exist.
 ///
 /// # Errors
@@ -67,42 +67,50 @@ type Wait = fn(&Trust, Hearing, Passed) -> Duration;
 pub fn start(
     root: &Path,
     skills: &Skills,
-    tell: impl Fn(Dirty) + Send + 'static,
+    report: impl Fn(Dirty) + Send + 'static,
 ) -> Result<Watch, StoreError> {
-    start_with(root, Some(skills), Folders::native, Trust::wait, tell)
+    start_with(
+        root,
+        Some(skills),
+        WatchedFolders::native,
+        EventTrust::wait,
+        report,
+    )
 }
 
 /// Implements [`start`] with replaceable event source and poll delay.
 fn start_with(
     root: &Path,
     skills: Option<&Skills>,
-    hear: fn(PathBuf, Option<Skills>, Arc<Ear>) -> notify::Result<Folders>,
-    wait: Wait,
-    tell: impl Fn(Dirty) + Send + 'static,
+    connect: fn(PathBuf, Option<Skills>, Arc<DirtyQueue>) -> notify::Result<WatchedFolders>,
+    wait: PollDelay,
+    report: impl Fn(Dirty) + Send + 'static,
 ) -> Result<Watch, StoreError> {
-    let ear = Arc::<Ear>::default();
+    let queue = Arc::<DirtyQueue>::default();
     let base = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
-    let skills = skills.map(|skills| skills.of(&base));
-    let (folders, how) = match hear(base.clone(), skills.clone(), Arc::clone(&ear)) {
+    let skills = skills.map(|skills| skills.with_root(&base));
+    let (folders, how) = match connect(base.clone(), skills.clone(), Arc::clone(&queue)) {
         Ok(folders) => (Some(folders), Watching::Native),
         Err(error) => (None, Watching::Polling { why: why(&error) }),
     };
-    let listening = Arc::clone(&ear);
+    let thread_queue = Arc::clone(&queue);
     let thread = std::thread::Builder::new()
         .name("watch".into())
         .spawn(move || {
-            let hearing = folders.as_ref().map_or(Hearing::Nothing, Folders::hearing);
-            let net = match hearing {
+            let coverage = folders
+                .as_ref()
+                .map_or(EventCoverage::Absent, WatchedFolders::coverage);
+            let fallback = match coverage {
                 // The events report changes made before the first poll.
-                Hearing::All => Net::spread(base, skills),
+                EventCoverage::Full => PollFallback::with_baseline(base, skills),
                 // Such changes may be missed, so the first poll reports everything.
-                Hearing::Parts | Hearing::Nothing => Net::new(base, skills),
+                EventCoverage::Partial | EventCoverage::Absent => PollFallback::new(base, skills),
             };
-            listen(&listening, folders, net, wait, &tell);
+            run_watch(&thread_queue, folders, fallback, wait, &report);
         })?;
     Ok(Watch {
         how,
-        ear,
+        queue,
         thread: Some(thread),
     })
 }
@@ -116,8 +124,8 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.ear.tell(|heard| heard.is_over = true);
-        // Not joined: the thread may be in `tell`, which may wait for the thread that drops this value.
+        self.queue.update(|pending| pending.is_stopping = true);
+        // Not joined: the thread may be in `report`, which may wait for the thread that drops this value.
         drop(self.thread.take());
     }
 }
@@ -142,8 +150,8 @@ fn why(error: &notify::Error) -> String {
 }
 
 /// Handles an event of the operating system.
-fn hear(
-    ear: &Ear,
+fn handle_event(
+    queue: &DirtyQueue,
     root: &Path,
     skills: Option<&Skills>,
     refs: Option<&Refs>,
@@ -155,69 +163,71 @@ fn hear(
         Ok(event) if !event.need_rescan() => {
             let is_skill = |path| skills.is_some_and(|s| s.concerns(path));
             let is_ref = |path| refs.is_some_and(|r| r.concerns(path));
-            let look = |path| {
+            let classify = |path| {
                 let branch = || is_ref(path).then_some(Dirty::Branches);
                 let skill = || is_skill(path).then_some(Dirty::Skills);
-                dirty(root, path).or_else(branch).or_else(skill)
+                dirty_for_path(root, path).or_else(branch).or_else(skill)
             };
-            let named = event.paths.iter().filter(|p| !atomic::is_nameless(p));
-            let mut dirty = named.filter_map(|p| look(p)).peekable();
+            let named = event.paths.iter().filter(|p| !atomic::is_unnamed(p));
+            let mut dirty = named.filter_map(|p| classify(p)).peekable();
             if dirty.peek().is_some() {
-                ear.tell(|heard| dirty.for_each(|d| heard.add(d)));
+                queue.update(|pending| dirty.for_each(|d| pending.add(d)));
             }
         }
         // The system has dropped events or reports an error, so anything may have changed.
-        Ok(_) | Err(_) => ear.tell(Heard::add_all),
+        Ok(_) | Err(_) => queue.update(PendingChanges::add_all),
     }
 }
 
 /// Runs the watch thread: waits for events and polls, until the watch is stopped.
-fn listen(
-    ear: &Ear,
-    mut folders: Option<Folders>,
-    mut net: Net,
-    wait: Wait,
-    tell: &impl Fn(Dirty),
+fn run_watch(
+    queue: &DirtyQueue,
+    mut folders: Option<WatchedFolders>,
+    mut fallback: PollFallback,
+    wait: PollDelay,
+    report: &impl Fn(Dirty),
 ) {
-    let mut trust = Trust::default();
-    let mut last_look = Instant::now();
-    let mut last_heard: Option<Instant> = None;
+    let mut trust = EventTrust::default();
+    let mut last_poll = Instant::now();
+    let mut last_event: Option<Instant> = None;
     loop {
-        let hearing = folders.as_ref().map_or(Hearing::Nothing, Folders::hearing);
-        let passed = Passed {
-            since_look: last_look.elapsed(),
-            since_heard: last_heard.map(|at| at.elapsed()),
+        let coverage = folders
+            .as_ref()
+            .map_or(EventCoverage::Absent, WatchedFolders::coverage);
+        let elapsed = Elapsed {
+            since_poll: last_poll.elapsed(),
+            since_event: last_event.map(|at| at.elapsed()),
         };
-        let within = wait(&trust, hearing, passed);
-        let is_quiet = ear.wait(within, |heard| !heard.is_quiet()).is_quiet();
-        if !is_quiet {
+        let within = wait(&trust, coverage, elapsed);
+        let is_empty = queue.wait(within, |pending| !pending.is_empty()).is_empty();
+        if !is_empty {
             // Merges events that follow within `MERGE`, but waits no longer than that.
-            let mut heard = ear.wait(MERGE, |heard| heard.is_over);
-            if heard.is_over {
+            let mut pending = queue.wait(MERGE, |pending| pending.is_stopping);
+            if pending.is_stopping {
                 return;
             }
-            let told = heard.take();
-            drop(heard);
-            last_heard = Some(Instant::now());
-            for dirty in told {
+            let reports = pending.take();
+            drop(pending);
+            last_event = Some(Instant::now());
+            for dirty in reports {
                 if let (Dirty::Skills | Dirty::Branches, Some(folders)) = (&dirty, &mut folders) {
-                    // New folders are watched before `tell` causes their files to be read.
-                    folders.renew();
+                    // New folders are watched before `report` causes their files to be read.
+                    folders.update();
                 }
-                net.heard(&dirty);
-                tell(dirty);
+                fallback.record_event(&dirty);
+                report(dirty);
             }
         }
         // Continuous changes must not delay a poll that is due.
-        if is_quiet || within.is_zero() {
-            (last_look, last_heard) = (Instant::now(), None);
+        if is_empty || within.is_zero() {
+            (last_poll, last_event) = (Instant::now(), None);
             if let Some(folders) = &mut folders {
-                folders.renew();
+                folders.update();
             }
-            let scope = net.scope(hearing, &trust);
-            let (dirty, found) = net.look(SystemTime::now(), scope);
+            let scope = fallback.scope(coverage, &trust);
+            let (dirty, found) = fallback.poll(SystemTime::now(), scope);
             trust.note(found);
-            dirty.into_iter().for_each(tell);
+            dirty.into_iter().for_each(report);
         }
     }
 }
@@ -241,13 +251,13 @@ mod tests {
 
     fn watched(root: &Path) -> (Watch, Receiver<Dirty>) {
         crate::store::prepare(root).unwrap();
-        let (tell, told) = channel();
+        let (report, reports) = channel();
         (
             start(root, &Skills::open(root, None), move |d| {
-                tell.send(d).unwrap_or_default();
+                report.send(d).unwrap_or_default();
             })
             .unwrap(),
-            told,
+            reports,
         )
     }
 
@@ -266,7 +276,7 @@ mod tests {
     fn every_kind_of_change_is_reported() {
         let dir = tempfile::tempdir().unwrap();
         begin_git(dir.path());
-        let (watch, told) = watched(dir.path());
+        let (watch, reports) = watched(dir.path());
         assert_eq!(watch.how(), &Watching::Native);
         for (file, dirty) in [
             (".tasks/task_1.json", these(&[1])),
@@ -279,21 +289,21 @@ mod tests {
             (".git/refs/heads/main", Dirty::Branches),
         ] {
             super::super::atomic::write(&dir.path().join(file), b"{}").unwrap();
-            assert_eq!(told.recv_timeout(WITHIN), Ok(dirty), "{file}");
+            assert_eq!(reports.recv_timeout(WITHIN), Ok(dirty), "{file}");
         }
         // Written in place, as learn-claude-code does, and deleted.
         let file = dir.path().join(".tasks/task_7.json");
         fs::write(&file, b"{}\n").unwrap();
-        assert_eq!(told.recv_timeout(WITHIN), Ok(these(&[7])));
+        assert_eq!(reports.recv_timeout(WITHIN), Ok(these(&[7])));
         fs::remove_file(&file).unwrap();
-        assert_eq!(told.recv_timeout(WITHIN), Ok(these(&[7])));
+        assert_eq!(reports.recv_timeout(WITHIN), Ok(these(&[7])));
     }
 
     #[test]
     fn reads_locks_and_temporary_files_are_not_reported() {
         let dir = tempfile::tempdir().unwrap();
         begin_git(dir.path());
-        let (_watch, told) = watched(dir.path());
+        let (_watch, reports) = watched(dir.path());
         let board = crate::store::Board::open(dir.path());
         for _ in 0..20 {
             board.read().unwrap();
@@ -306,7 +316,7 @@ mod tests {
         fs::write(dir.path().join(".tasks/notes.txt"), b"x").unwrap();
         super::super::atomic::write(&dir.path().join(".team/config.json"), b"{}").unwrap();
         assert_eq!(
-            told.recv_timeout(WITHIN),
+            reports.recv_timeout(WITHIN),
             Ok(Dirty::Roster),
             "the first report"
         );
@@ -316,10 +326,10 @@ mod tests {
     fn recreated_folder_is_watched_again() {
         let dir = tempfile::tempdir().unwrap();
         crate::store::prepare(dir.path()).unwrap();
-        let (tell, told) = channel();
-        let often: Wait = |_, _, _| Duration::from_millis(100);
-        let tell = move |d| tell.send(d).unwrap_or_default();
-        let _watch = start_with(dir.path(), None, Folders::native, often, tell).unwrap();
+        let (report, reports) = channel();
+        let often: PollDelay = |_, _, _| Duration::from_millis(100);
+        let report = move |d| report.send(d).unwrap_or_default();
+        let _watch = start_with(dir.path(), None, WatchedFolders::native, often, report).unwrap();
         let folder = dir.path().join(".tasks");
         fs::remove_dir_all(&folder).unwrap();
         fs::create_dir(&folder).unwrap();
@@ -332,7 +342,7 @@ mod tests {
                 Instant::now() < until,
                 "no task in it was reported by number"
             );
-            match told.recv_timeout(WITHIN).unwrap() {
+            match reports.recv_timeout(WITHIN).unwrap() {
                 Dirty::Board(Which::These(ids)) if ids.contains(&TaskId(number)) => break,
                 Dirty::Board(_) => {
                     number += 1;
@@ -348,31 +358,42 @@ mod tests {
     fn continuous_changes_do_not_delay_polling() {
         let dir = tempfile::tempdir().unwrap();
         crate::store::prepare(dir.path()).unwrap();
-        let ear = Arc::<Ear>::default();
-        ear.tell(|heard| heard.add(these(&[1])));
-        let (tell, told) = channel();
-        let (base, listening, noise) = (dir.path().into(), Arc::clone(&ear), Arc::clone(&ear));
+        let queue = Arc::<DirtyQueue>::default();
+        queue.update(|pending| pending.add(these(&[1])));
+        let (report, reports) = channel();
+        let (base, thread_queue, noise) =
+            (dir.path().into(), Arc::clone(&queue), Arc::clone(&queue));
         let thread = std::thread::spawn(move || {
-            let often: Wait = |_, _, passed| MERGE.saturating_sub(passed.since_look);
-            let tell = |dirty| {
+            let often: PollDelay = |_, _, elapsed| MERGE.saturating_sub(elapsed.since_poll);
+            let report = |dirty| {
                 // Adds the next change before this one is reported.
                 if dirty == these(&[1]) {
-                    noise.tell(|heard| heard.add(these(&[1])));
+                    noise.update(|pending| pending.add(these(&[1])));
                 }
-                tell.send(dirty).unwrap_or_default();
+                report.send(dirty).unwrap_or_default();
             };
-            listen(&listening, None, Net::new(base, None), often, &tell);
+            run_watch(
+                &thread_queue,
+                None,
+                PollFallback::new(base, None),
+                often,
+                &report,
+            );
         });
         let until = Instant::now() + WITHIN;
         // The first poll reports all kinds.
-        while told.recv_timeout(WITHIN) != Ok(Dirty::Roster) {
+        while reports.recv_timeout(WITHIN) != Ok(Dirty::Roster) {
             assert!(Instant::now() < until, "nothing was polled");
         }
-        ear.tell(|heard| heard.is_over = true);
+        queue.update(|pending| pending.is_stopping = true);
         thread.join().unwrap();
     }
 
-    fn deaf(_: PathBuf, _: Option<Skills>, _: Arc<Ear>) -> notify::Result<Folders> {
+    fn no_events(
+        _: PathBuf,
+        _: Option<Skills>,
+        _: Arc<DirtyQueue>,
+    ) -> notify::Result<WatchedFolders> {
         Err(notify::Error::generic("no more watches"))
     }
 
@@ -380,17 +401,17 @@ mod tests {
     fn polling_finds_changes_and_gives_the_reason() {
         let dir = tempfile::tempdir().unwrap();
         crate::store::prepare(dir.path()).unwrap();
-        let (tell, told) = channel();
-        let often: Wait = |_, hearing, _| {
-            assert_eq!(hearing, Hearing::Nothing);
+        let (report, reports) = channel();
+        let often: PollDelay = |_, coverage, _| {
+            assert_eq!(coverage, EventCoverage::Absent);
             Duration::from_millis(10)
         };
-        let tell = move |d| tell.send(d).unwrap_or_default();
-        let watch = start_with(dir.path(), None, deaf, often, tell).unwrap();
+        let report = move |d| report.send(d).unwrap_or_default();
+        let watch = start_with(dir.path(), None, no_events, often, report).unwrap();
         let why = "no more watches".to_string();
         assert_eq!(watch.how(), &Watching::Polling { why });
         // The first poll reports everything, because changes before it would be missed.
-        let first = (0..KINDS).map(|_| told.recv_timeout(WITHIN).map(|d| d.kind()));
+        let first = (0..KINDS).map(|_| reports.recv_timeout(WITHIN).map(|d| d.kind()));
         assert_eq!(
             first.collect::<Result<Vec<_>, _>>(),
             Ok((0..KINDS).collect())
@@ -401,7 +422,7 @@ mod tests {
         // Unchanged files are not reported. A new file is reported until its timestamps are reliable.
         let mut all = BTreeSet::new();
         while all.len() < 2 {
-            all.insert(told.recv_timeout(WITHIN).unwrap().kind());
+            all.insert(reports.recv_timeout(WITHIN).unwrap().kind());
         }
         let expected = [Dirty::Board(Which::All), Dirty::Roster].map(|d| d.kind());
         assert_eq!(all, BTreeSet::from(expected));
@@ -410,15 +431,15 @@ mod tests {
     #[test]
     fn new_skill_in_a_new_folder_is_reported() {
         let dir = tempfile::tempdir().unwrap();
-        let (_watch, told) = watched(dir.path());
+        let (_watch, reports) = watched(dir.path());
         let skill = dir.path().join(".claude/skills/late/SKILL.md");
         let skills = Skills::open(dir.path(), None);
         fs::create_dir_all(skill.parent().unwrap()).unwrap();
         // Reported as soon as the folder exists.
-        assert_eq!(told.recv_timeout(WITHIN), Ok(Dirty::Skills));
+        assert_eq!(reports.recv_timeout(WITHIN), Ok(Dirty::Skills));
         let before = skills.fingerprint();
         fs::write(&skill, "Come late.").unwrap();
-        assert_eq!(told.recv_timeout(WITHIN), Ok(Dirty::Skills));
+        assert_eq!(reports.recv_timeout(WITHIN), Ok(Dirty::Skills));
         assert_ne!(skills.fingerprint(), before);
     }
 
@@ -428,31 +449,34 @@ mod tests {
         assert!(why(&notify::Error::io(too_many)).contains("max_user_instances"));
         let watches = notify::Error::new(notify::ErrorKind::MaxFilesWatch);
         assert!(why(&watches).contains("max_user_watches"));
-        assert_eq!(why(&notify::Error::generic("deaf")), "deaf");
+        assert_eq!(why(&notify::Error::generic("no_events")), "no_events");
     }
 
     #[test]
     fn dropped_events_report_everything_and_access_nothing() {
-        let (ear, root) = (Ear::default(), Path::new("/p"));
+        let (queue, root) = (DirtyQueue::default(), Path::new("/p"));
         let at =
             |kind: EventKind| notify::Event::new(kind).add_path("/p/.tasks/task_3.json".into());
-        hear(
-            &ear,
+        handle_event(
+            &queue,
             root,
             None,
             None,
             Ok(at(EventKind::Access(AccessKind::Any))),
         );
-        assert_eq!(ear.heard().take(), []);
-        hear(&ear, root, None, None, Ok(at(EventKind::Any)));
-        assert_eq!(ear.heard().take(), [these(&[3])]);
+        assert_eq!(queue.pending().take(), []);
+        handle_event(&queue, root, None, None, Ok(at(EventKind::Any)));
+        assert_eq!(queue.pending().take(), [these(&[3])]);
         for lost in [
             Ok(notify::Event::new(EventKind::Other).set_flag(Flag::Rescan)),
             Err(notify::Error::generic("gone")),
         ] {
-            hear(&ear, root, None, None, lost);
-            let told = ear.heard().take();
-            assert_eq!((told.len(), &told[0]), (KINDS, &Dirty::Board(Which::All)));
+            handle_event(&queue, root, None, None, lost);
+            let reports = queue.pending().take();
+            assert_eq!(
+                (reports.len(), &reports[0]),
+                (KINDS, &Dirty::Board(Which::All))
+            );
         }
     }
 }

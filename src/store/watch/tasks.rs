@@ -11,23 +11,23 @@ use std::time::{Duration, SystemTime};
 use super::super::board::{Which, is_task_file};
 use super::super::print::Print;
 use super::folders::{Identity, identity};
-use super::net::Found;
+use super::poll_fallback::PollOutcome;
 use crate::domain::ids::TaskId;
 
 /// Interval between full polls of a small board, if the system reports every change.
-const SELDOM: Duration = Duration::from_secs(30);
+const FULL_POLL_INTERVAL: Duration = Duration::from_secs(30);
 /// The interval grows by one second for this many files, so full polls check at most this many files per second.
-const FILES_A_SECOND: u64 = 100;
+const FILES_PER_SECOND: u64 = 100;
 /// Most tasks reported by number. More changes are reported as the whole board.
 const NAMED_MAX: usize = 1000;
 
 /// Which files a poll checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scope {
+pub(super) enum PollScope {
     /// All task files.
     All,
     /// Files with events since the last poll and files that were too new. All files if the folder changed without events.
-    Unsure,
+    Uncertain,
 }
 
 /// The state of the task files at the last poll.
@@ -35,12 +35,12 @@ pub(super) struct TaskFiles {
     folder: PathBuf,
     identity: Option<Identity>,
     /// Fingerprint of the folder. It changes when a file is added, deleted or replaced.
-    print: Print,
-    prints: BTreeMap<TaskId, Print>,
+    fingerprint: Print,
+    fingerprints: BTreeMap<TaskId, Print>,
     /// Files with events since the last poll, and files that were too new for a fingerprint.
-    unsure: BTreeSet<TaskId>,
+    uncertain: BTreeSet<TaskId>,
     /// Whether all files may have changed.
-    is_lost: bool,
+    is_unknown: bool,
 }
 
 impl TaskFiles {
@@ -49,93 +49,99 @@ impl TaskFiles {
         TaskFiles {
             folder,
             identity: None,
-            print: Print::default(),
-            prints: BTreeMap::new(),
-            unsure: BTreeSet::new(),
-            is_lost: true,
+            fingerprint: Print::default(),
+            fingerprints: BTreeMap::new(),
+            uncertain: BTreeSet::new(),
+            is_unknown: true,
         }
     }
 
     /// Returns the interval between full polls.
-    pub(super) fn pause(&self) -> Duration {
-        SELDOM + Duration::from_secs(self.prints.len() as u64 / FILES_A_SECOND)
+    pub(super) fn full_poll_interval(&self) -> Duration {
+        FULL_POLL_INTERVAL + Duration::from_secs(self.fingerprints.len() as u64 / FILES_PER_SECOND)
     }
 
     /// Records an event that is being reported. The next poll reports these tasks again, because a second change right
     /// after the event could leave the same metadata.
-    pub(super) fn heard(&mut self, which: &Which) {
+    pub(super) fn record_event(&mut self, which: &Which) {
         match which {
-            Which::All => self.is_lost = true,
-            Which::These(ids) => self.unsure.extend(ids),
+            Which::All => self.is_unknown = true,
+            Which::These(ids) => self.uncertain.extend(ids),
         }
     }
 
     /// Checks files at `now`. Returns the tasks whose files changed or may have changed, or `None`.
-    pub(super) fn look(&mut self, now: SystemTime, scope: Scope) -> (Option<Which>, Found) {
+    pub(super) fn poll(
+        &mut self,
+        now: SystemTime,
+        scope: PollScope,
+    ) -> (Option<Which>, PollOutcome) {
         let Ok(meta) = fs::metadata(&self.folder) else {
-            self.is_lost = true;
-            return (Some(Which::All), Found::Unsure);
+            self.is_unknown = true;
+            return (Some(Which::All), PollOutcome::Uncertain);
         };
         let identity = identity(&self.folder);
         let is_replaced = identity != self.identity;
         // Without events since the last poll, the folder must be unchanged.
-        let is_unheard = self.unsure.is_empty() && !self.print.fits(&meta);
+        let has_missed_event = self.uncertain.is_empty() && !self.fingerprint.matches(&meta);
         self.identity = identity;
-        self.print = Print::of(&meta, now).unwrap_or_default();
-        let ids = if scope == Scope::All || self.is_lost || is_replaced || is_unheard {
+        self.fingerprint = Print::of(&meta, now).unwrap_or_default();
+        let ids = if scope == PollScope::All || self.is_unknown || is_replaced || has_missed_event {
             let Some(mut ids) = list(&self.folder) else {
-                self.is_lost = true;
-                return (Some(Which::All), Found::Unsure);
+                self.is_unknown = true;
+                return (Some(Which::All), PollOutcome::Uncertain);
             };
-            ids.extend(self.prints.keys());
-            ids.extend(&self.unsure);
+            ids.extend(self.fingerprints.keys());
+            ids.extend(&self.uncertain);
             ids
         } else {
-            self.unsure.clone()
+            self.uncertain.clone()
         };
-        let was_lost = std::mem::take(&mut self.is_lost);
-        let mut found = Found::Heard;
-        let mut told = BTreeSet::new();
+        let was_unknown = std::mem::take(&mut self.is_unknown);
+        let mut found = PollOutcome::Expected;
+        let mut reported = BTreeSet::new();
         for id in ids {
-            match self.look_at(id, now) {
+            match self.poll_file(id, now) {
                 None => continue,
-                Some(Found::Unheard) if !was_lost => found = Found::Unheard,
-                Some(Found::Unsure) if found == Found::Heard => found = Found::Unsure,
+                Some(PollOutcome::Missed) if !was_unknown => found = PollOutcome::Missed,
+                Some(PollOutcome::Uncertain) if found == PollOutcome::Expected => {
+                    found = PollOutcome::Uncertain;
+                }
                 Some(_) => {}
             }
-            told.insert(id);
+            reported.insert(id);
         }
-        let which = if was_lost || told.len() > NAMED_MAX {
+        let which = if was_unknown || reported.len() > NAMED_MAX {
             Some(Which::All)
         } else {
-            (!told.is_empty()).then_some(Which::These(told))
+            (!reported.is_empty()).then_some(Which::These(reported))
         };
         (which, found)
     }
 
     /// Checks one file. Returns `None` if it is unchanged.
-    fn look_at(&mut self, id: TaskId, now: SystemTime) -> Option<Found> {
+    fn poll_file(&mut self, id: TaskId, now: SystemTime) -> Option<PollOutcome> {
         let path = self.folder.join(format!("task_{id}.json", id = id.0));
-        let was_unsure = self.unsure.remove(&id);
+        let was_uncertain = self.uncertain.remove(&id);
         let Ok(meta) = fs::symlink_metadata(path) else {
-            let was_there = self.prints.remove(&id).is_some();
-            return match (was_unsure, was_there) {
-                (true, _) => Some(Found::Heard),
-                (false, true) => Some(Found::Unheard),
+            let was_there = self.fingerprints.remove(&id).is_some();
+            return match (was_uncertain, was_there) {
+                (true, _) => Some(PollOutcome::Expected),
+                (false, true) => Some(PollOutcome::Missed),
                 (false, false) => None,
             };
         };
-        let Some(print) = Print::of(&meta, now) else {
+        let Some(fingerprint) = Print::of(&meta, now) else {
             // Its event may still arrive, so this does not count as a missed event.
-            self.unsure.insert(id);
-            self.prints.remove(&id);
-            return Some(Found::Unsure);
+            self.uncertain.insert(id);
+            self.fingerprints.remove(&id);
+            return Some(PollOutcome::Uncertain);
         };
-        let before = self.prints.insert(id, print);
-        if was_unsure {
-            Some(Found::Heard)
+        let before = self.fingerprints.insert(id, fingerprint);
+        if was_uncertain {
+            Some(PollOutcome::Expected)
         } else {
-            (before != Some(print)).then_some(Found::Unheard)
+            (before != Some(fingerprint)).then_some(PollOutcome::Missed)
         }
     }
 }
@@ -172,8 +178,8 @@ mod tests {
         }
         let mut files = TaskFiles::new(dir.path().to_path_buf());
         assert_eq!(
-            files.look(later(), Scope::All),
-            (Some(Which::All), Found::Heard)
+            files.poll(later(), PollScope::All),
+            (Some(Which::All), PollOutcome::Expected)
         );
         (dir, files)
     }
@@ -188,19 +194,25 @@ mod tests {
         write(&dir, 3, "{ }");
         // Written in place without an event: only a full poll finds it.
         write(&dir, 5, "{ }");
-        files.heard(&these(&[3]));
-        let young = files.look(SystemTime::now(), Scope::Unsure);
-        assert_eq!(young, (Some(these(&[3])), Found::Unsure));
+        files.record_event(&these(&[3]));
+        let young = files.poll(SystemTime::now(), PollScope::Uncertain);
+        assert_eq!(young, (Some(these(&[3])), PollOutcome::Uncertain));
         assert_eq!(
-            files.look(later(), Scope::Unsure),
-            (Some(these(&[3])), Found::Heard)
+            files.poll(later(), PollScope::Uncertain),
+            (Some(these(&[3])), PollOutcome::Expected)
         );
-        assert_eq!(files.look(later(), Scope::Unsure), (None, Found::Heard));
         assert_eq!(
-            files.look(later(), Scope::All),
-            (Some(these(&[5])), Found::Unheard)
+            files.poll(later(), PollScope::Uncertain),
+            (None, PollOutcome::Expected)
         );
-        assert_eq!(files.look(later(), Scope::All), (None, Found::Heard));
+        assert_eq!(
+            files.poll(later(), PollScope::All),
+            (Some(these(&[5])), PollOutcome::Missed)
+        );
+        assert_eq!(
+            files.poll(later(), PollScope::All),
+            (None, PollOutcome::Expected)
+        );
     }
 
     #[test]
@@ -208,22 +220,25 @@ mod tests {
         let (dir, mut files) = known(3);
         write(&dir, 4, "{}");
         assert_eq!(
-            files.look(later(), Scope::Unsure),
-            (Some(these(&[4])), Found::Unheard)
+            files.poll(later(), PollScope::Uncertain),
+            (Some(these(&[4])), PollOutcome::Missed)
         );
         fs::remove_file(dir.path().join("task_2.json")).unwrap();
         assert_eq!(
-            files.look(later(), Scope::Unsure),
-            (Some(these(&[2])), Found::Unheard)
+            files.poll(later(), PollScope::Uncertain),
+            (Some(these(&[2])), PollOutcome::Missed)
         );
         // Written to a temporary file and renamed, as crewdeck and most editors do.
         fs::write(dir.path().join(".tmp-1"), "{ }").unwrap();
         fs::rename(dir.path().join(".tmp-1"), dir.path().join("task_1.json")).unwrap();
         assert_eq!(
-            files.look(later(), Scope::Unsure),
-            (Some(these(&[1])), Found::Unheard)
+            files.poll(later(), PollScope::Uncertain),
+            (Some(these(&[1])), PollOutcome::Missed)
         );
-        assert_eq!(files.look(later(), Scope::Unsure), (None, Found::Heard));
+        assert_eq!(
+            files.poll(later(), PollScope::Uncertain),
+            (None, PollOutcome::Expected)
+        );
     }
 
     #[test]
@@ -232,16 +247,19 @@ mod tests {
         let aside = dir.path().with_extension("aside");
         fs::rename(dir.path(), &aside).unwrap();
         assert_eq!(
-            files.look(later(), Scope::Unsure),
-            (Some(Which::All), Found::Unsure)
+            files.poll(later(), PollScope::Uncertain),
+            (Some(Which::All), PollOutcome::Uncertain)
         );
         fs::create_dir(dir.path()).unwrap();
         write(&dir, 7, "{}");
         assert_eq!(
-            files.look(later(), Scope::Unsure),
-            (Some(Which::All), Found::Heard)
+            files.poll(later(), PollScope::Uncertain),
+            (Some(Which::All), PollOutcome::Expected)
         );
-        assert_eq!(files.look(later(), Scope::All), (None, Found::Heard));
+        assert_eq!(
+            files.poll(later(), PollScope::All),
+            (None, PollOutcome::Expected)
+        );
         fs::remove_dir_all(aside).unwrap();
     }
 
@@ -250,11 +268,11 @@ mod tests {
     fn full_polls_are_rarer_on_larger_boards() {
         let mut files = TaskFiles::new(PathBuf::new());
         for (count, seconds) in [(0, 30), (100, 31), (10_000, 130)] {
-            files.prints = (0..count)
+            files.fingerprints = (0..count)
                 .map(|id| (TaskId(id), Print::default()))
                 .collect();
-            assert_eq!(files.pause().as_secs(), seconds);
-            assert!(count <= FILES_A_SECOND * seconds);
+            assert_eq!(files.full_poll_interval().as_secs(), seconds);
+            assert!(count <= FILES_PER_SECOND * seconds);
         }
     }
 }

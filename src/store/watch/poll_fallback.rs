@@ -11,71 +11,77 @@ use std::time::{Duration, Instant, SystemTime};
 use super::super::Skills;
 use super::super::print::Print;
 use super::super::refs::Refs;
-use super::dirty::{Dirty, FOLDERS, KINDS, dirty};
-use super::tasks::{Scope, TaskFiles};
+use super::dirty::{Dirty, FOLDERS, KINDS, dirty_for_path};
+use super::tasks::{PollScope, TaskFiles};
 
 /// Poll interval if the system reports every change.
-const SELDOM: Duration = Duration::from_secs(30);
+const LONG_INTERVAL: Duration = Duration::from_secs(30);
 /// Poll interval if the system may miss changes or has missed one recently.
-const OFTEN: Duration = Duration::from_secs(5);
+const SHORT_INTERVAL: Duration = Duration::from_secs(5);
 /// Poll interval if the system reports nothing.
-const POLL: Duration = Duration::from_secs(1);
-/// Polls without a missed event after which events are trusted again: one minute at `OFTEN`.
-const DOUBTS: u32 = 12;
+const NO_EVENTS_INTERVAL: Duration = Duration::from_secs(1);
+/// Polls without a missed event after which events are trusted again: one minute at `SHORT_INTERVAL`.
+const CLEAN_POLLS: u32 = 12;
 
 /// How completely the system reports changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hearing {
+pub(super) enum EventCoverage {
     /// Every change.
-    All,
+    Full,
     /// Not every change: a folder is not watched, or other machines write to it too.
-    Parts,
+    Partial,
     /// No changes.
-    Nothing,
+    Absent,
 }
 
 /// Result of a poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum PollOutcome {
     /// No changes, or only changes with an event.
-    Heard,
+    Expected,
     /// A change without an event: an event was lost.
-    Unheard,
+    Missed,
     /// A file is so new that a further change could leave the same metadata, or it cannot be checked.
-    Unsure,
+    Uncertain,
 }
 
 /// Decides from recent polls how far events can be trusted. Does no I/O.
 #[derive(Debug, Default)]
-pub(super) struct Trust {
+pub(super) struct EventTrust {
     /// Clean polls that are still needed before events are trusted again.
-    doubts: u32,
-    last: Option<Found>,
+    clean_polls_needed: u32,
+    last: Option<PollOutcome>,
 }
 
-impl Trust {
+impl EventTrust {
     /// Records the result of a poll.
-    pub(super) fn note(&mut self, found: Found) {
+    pub(super) fn note(&mut self, found: PollOutcome) {
         match found {
-            Found::Unheard => self.doubts = DOUBTS,
-            Found::Heard => self.doubts = self.doubts.saturating_sub(1),
-            Found::Unsure => {}
+            PollOutcome::Missed => self.clean_polls_needed = CLEAN_POLLS,
+            PollOutcome::Expected => {
+                self.clean_polls_needed = self.clean_polls_needed.saturating_sub(1);
+            }
+            PollOutcome::Uncertain => {}
         }
         self.last = Some(found);
     }
 
     /// Returns the time until the next poll. After events, a poll follows once there were none for 5 seconds, because the
     /// timestamps of the files are reliable then.
-    pub(super) fn wait(&self, hearing: Hearing, passed: Passed) -> Duration {
-        let pause = match (hearing, self.last) {
-            (Hearing::Nothing, _) => POLL,
-            (Hearing::Parts, _) | (Hearing::All, Some(Found::Unsure)) => OFTEN,
-            (Hearing::All, _) if self.doubts > 0 => OFTEN,
-            (Hearing::All, None | Some(Found::Heard | Found::Unheard)) => SELDOM,
+    pub(super) fn wait(&self, coverage: EventCoverage, elapsed: Elapsed) -> Duration {
+        let pause = match (coverage, self.last) {
+            (EventCoverage::Absent, _) => NO_EVENTS_INTERVAL,
+            (EventCoverage::Partial, _) | (EventCoverage::Full, Some(PollOutcome::Uncertain)) => {
+                SHORT_INTERVAL
+            }
+            (EventCoverage::Full, _) if self.clean_polls_needed > 0 => SHORT_INTERVAL,
+            (EventCoverage::Full, None | Some(PollOutcome::Expected | PollOutcome::Missed)) => {
+                LONG_INTERVAL
+            }
         };
-        let wait = pause.saturating_sub(passed.since_look);
-        match passed.since_heard {
-            Some(since) => wait.min(OFTEN.saturating_sub(since)),
+        let wait = pause.saturating_sub(elapsed.since_poll);
+        match elapsed.since_event {
+            Some(since) => wait.min(SHORT_INTERVAL.saturating_sub(since)),
             None => wait,
         }
     }
@@ -83,88 +89,88 @@ impl Trust {
 
 /// Times since the last poll and event.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Passed {
+pub(super) struct Elapsed {
     /// Since the last poll.
-    pub since_look: Duration,
+    pub since_poll: Duration,
     /// Since the last event; `None`: no event since the last poll.
-    pub since_heard: Option<Duration>,
+    pub since_event: Option<Duration>,
 }
 
 /// The state of all watched files at the last poll.
-pub(super) struct Net {
+pub(super) struct PollFallback {
     base: PathBuf,
     skills: Option<Skills>,
     refs: Option<Refs>,
     tasks: TaskFiles,
     /// Time of the last full poll of the task files.
-    looked: Instant,
+    last_full_poll: Instant,
     /// One fingerprint per kind of file except tasks; `None` if it is unreliable or an event has arrived since.
-    prints: [Option<u64>; KINDS],
-    names: [Option<Names>; FOLDERS.len()],
+    fingerprints: [Option<u64>; KINDS],
+    folder_files: [Option<FolderFiles>; FOLDERS.len()],
 }
 
 /// The state files of a folder. Valid while the fingerprint of the folder matches. Avoids listing the folder at each poll,
 /// because opening a folder causes an event for its watchers.
-struct Names {
+struct FolderFiles {
     folder: Print,
     files: Vec<PathBuf>,
 }
 
-impl Net {
+impl PollFallback {
     /// Returns the fallback for `base` without a baseline: its first poll reports everything.
-    pub(super) fn new(base: PathBuf, skills: Option<Skills>) -> Net {
-        Net {
+    pub(super) fn new(base: PathBuf, skills: Option<Skills>) -> PollFallback {
+        PollFallback {
             refs: Refs::of(&base),
             tasks: TaskFiles::new(base.join(FOLDERS[0])),
-            looked: Instant::now(),
+            last_full_poll: Instant::now(),
             base,
             skills,
-            prints: [None; KINDS],
-            names: FOLDERS.map(|_| None),
+            fingerprints: [None; KINDS],
+            folder_files: FOLDERS.map(|_| None),
         }
     }
 
     /// Returns the fallback for `base` with the current files as the baseline.
-    pub(super) fn spread(base: PathBuf, skills: Option<Skills>) -> Net {
-        let mut net = Net::new(base, skills);
+    pub(super) fn with_baseline(base: PathBuf, skills: Option<Skills>) -> PollFallback {
+        let mut fallback = PollFallback::new(base, skills);
         let now = SystemTime::now();
-        net.tasks.look(now, Scope::All);
-        net.prints = net.look_at_others(now);
-        net
+        fallback.tasks.poll(now, PollScope::All);
+        fallback.fingerprints = fallback.fingerprint_others(now);
+        fallback
     }
 
     /// Returns which task files the next poll checks: all of them if the interval has passed or events may be incomplete.
-    pub(super) fn scope(&mut self, hearing: Hearing, trust: &Trust) -> Scope {
-        let is_due = self.looked.elapsed() >= self.tasks.pause();
-        if hearing == Hearing::All && trust.doubts == 0 && !is_due {
-            return Scope::Unsure;
+    pub(super) fn scope(&mut self, coverage: EventCoverage, trust: &EventTrust) -> PollScope {
+        let is_due = self.last_full_poll.elapsed() >= self.tasks.full_poll_interval();
+        if coverage == EventCoverage::Full && trust.clean_polls_needed == 0 && !is_due {
+            return PollScope::Uncertain;
         }
-        self.looked = Instant::now();
-        Scope::All
+        self.last_full_poll = Instant::now();
+        PollScope::All
     }
 
     /// Records an event that is being reported. The next poll reports it again, because a second change right after the
     /// event could leave the same metadata.
-    pub(super) fn heard(&mut self, dirty: &Dirty) {
+    pub(super) fn record_event(&mut self, dirty: &Dirty) {
         match dirty {
-            Dirty::Board(which) => self.tasks.heard(which),
-            other => self.prints[other.kind()] = None,
+            Dirty::Board(which) => self.tasks.record_event(which),
+            other => self.fingerprints[other.kind()] = None,
         }
     }
 
     /// Polls all files at `now`, of the tasks those in `scope`. Returns what has changed or may have changed.
-    pub(super) fn look(&mut self, now: SystemTime, scope: Scope) -> (Vec<Dirty>, Found) {
-        let (board, mut found) = self.tasks.look(now, scope);
+    pub(super) fn poll(&mut self, now: SystemTime, scope: PollScope) -> (Vec<Dirty>, PollOutcome) {
+        let (board, mut found) = self.tasks.poll(now, scope);
         let mut out: Vec<Dirty> = board.map(Dirty::Board).into_iter().collect();
-        let prints = self.look_at_others(now);
-        let before = std::mem::replace(&mut self.prints, prints);
+        let fingerprints = self.fingerprint_others(now);
+        let before = std::mem::replace(&mut self.fingerprints, fingerprints);
         for (at, dirty) in Dirty::all().into_iter().enumerate().skip(1) {
-            if self.prints[at].is_some() && self.prints[at] == before[at] {
+            if self.fingerprints[at].is_some() && self.fingerprints[at] == before[at] {
                 continue;
             }
-            found = match (self.prints[at], before[at]) {
-                (Some(_), Some(_)) => Found::Unheard,
-                (None, _) if found == Found::Heard => Found::Unsure,
+            found = match (self.fingerprints[at], before[at]) {
+                (Some(_), Some(_)) => PollOutcome::Missed,
+                (None, _) if found == PollOutcome::Expected => PollOutcome::Uncertain,
                 (Some(_), None) | (None, _) => found,
             };
             out.push(dirty);
@@ -172,64 +178,66 @@ impl Net {
         (out, found)
     }
 
-    fn look_at_others(&mut self, now: SystemTime) -> [Option<u64>; KINDS] {
-        let mut prints = [Some(0); KINDS];
+    fn fingerprint_others(&mut self, now: SystemTime) -> [Option<u64>; KINDS] {
+        let mut fingerprints = [Some(0); KINDS];
         let mut all = FOLDERS.map(|_| Some(0));
         for (at, folder) in FOLDERS.iter().enumerate().skip(1) {
             let path = self.base.join(folder);
-            all[at] = self.print(at, &path, now);
+            all[at] = self.fingerprint(at, &path, now);
         }
         let [_, roster, mail, requests, trees] = all;
-        let refs = self.print_refs(now);
+        let refs = self.fingerprint_refs(now);
         let branches = trees.zip(refs).map(|(a, b)| a.wrapping_add(b));
-        for (at, print) in [roster, mail, requests, branches].into_iter().enumerate() {
-            prints[at + 1] = print;
+        for (at, fingerprint) in [roster, mail, requests, branches].into_iter().enumerate() {
+            fingerprints[at + 1] = fingerprint;
         }
-        prints[Dirty::Skills.kind()] = self.skills.as_ref().map_or(Some(0), |skills| {
+        fingerprints[Dirty::Skills.kind()] = self.skills.as_ref().map_or(Some(0), |skills| {
             let mut hasher = DefaultHasher::new();
             skills.fingerprint().hash(&mut hasher);
             Some(hasher.finish())
         });
-        prints
+        fingerprints
     }
 
     /// Returns the fingerprint of the files that change when a branch moves, or `None` while it is unreliable.
-    fn print_refs(&self, now: SystemTime) -> Option<u64> {
+    fn fingerprint_refs(&self, now: SystemTime) -> Option<u64> {
         let mut hasher = DefaultHasher::new();
-        for path in self.refs.iter().flat_map(Refs::marks) {
-            let print = match fs::metadata(&path) {
+        for path in self.refs.iter().flat_map(Refs::ref_files) {
+            let fingerprint = match fs::metadata(&path) {
                 Ok(meta) => Some(Print::of(&meta, now)?),
                 Err(_) => None,
             };
-            (path, print).hash(&mut hasher);
+            (path, fingerprint).hash(&mut hasher);
         }
         Some(hasher.finish())
     }
 
     /// Returns the fingerprint of the state files in `folder`, independent of their order, or `None` while one of them is
     /// unreliable.
-    fn print(&mut self, at: usize, folder: &Path, now: SystemTime) -> Option<u64> {
+    fn fingerprint(&mut self, at: usize, folder: &Path, now: SystemTime) -> Option<u64> {
         let meta = fs::metadata(folder).ok()?;
-        let known = self.names[at].take().filter(|n| n.folder.fits(&meta));
-        let names = match known {
-            Some(names) => names,
-            None => Names {
+        let known = self.folder_files[at]
+            .take()
+            .filter(|n| n.folder.matches(&meta));
+        let folder_files = match known {
+            Some(folder_files) => folder_files,
+            None => FolderFiles {
                 files: self.list(folder)?,
                 // A new folder gets a default fingerprint, so that the next poll lists it again.
                 folder: Print::of(&meta, now).unwrap_or_default(),
             },
         };
         let mut all: Option<u64> = Some(0);
-        for file in &names.files {
+        for file in &folder_files.files {
             let meta = fs::symlink_metadata(file);
-            let print = meta.ok().and_then(|meta| Print::of(&meta, now));
-            all = all.zip(print).map(|(all, print)| {
+            let fingerprint = meta.ok().and_then(|meta| Print::of(&meta, now));
+            all = all.zip(fingerprint).map(|(all, fingerprint)| {
                 let mut hasher = DefaultHasher::new();
-                (file, print).hash(&mut hasher);
+                (file, fingerprint).hash(&mut hasher);
                 all.wrapping_add(hasher.finish())
             });
         }
-        self.names[at] = Some(names);
+        self.folder_files[at] = Some(folder_files);
         all
     }
 
@@ -237,7 +245,7 @@ impl Net {
         let mut files = Vec::new();
         for entry in fs::read_dir(folder).ok()? {
             let path = entry.ok()?.path();
-            if dirty(&self.base, &path).is_some() {
+            if dirty_for_path(&self.base, &path).is_some() {
                 files.push(path);
             }
         }
@@ -280,9 +288,9 @@ mod tests {
     use crate::store::Which;
     use pretty_assertions::assert_eq;
 
-    fn spread(base: &Path) -> Net {
+    fn with_baseline(base: &Path) -> PollFallback {
         crate::store::prepare(base).unwrap();
-        Net::spread(base.to_path_buf(), Some(Skills::open(base, None)))
+        PollFallback::with_baseline(base.to_path_buf(), Some(Skills::open(base, None)))
     }
 
     fn these(ids: &[u64]) -> Dirty {
@@ -296,71 +304,71 @@ mod tests {
 
     #[test]
     fn poll_delay_depends_on_coverage_and_recent_polls() {
-        use Found::{Heard, Unheard, Unsure};
-        use Hearing::{All, Nothing, Parts};
+        use EventCoverage::{Absent, Full, Partial};
+        use PollOutcome::{Expected, Missed, Uncertain};
         let seconds = Duration::from_secs;
-        let wait = |found: &[Found], hearing, since_look, since_heard: Option<u64>| {
-            let mut trust = Trust::default();
+        let wait = |found: &[PollOutcome], coverage, since_poll, since_event: Option<u64>| {
+            let mut trust = EventTrust::default();
             for one in found {
                 trust.note(*one);
             }
-            let since_heard = since_heard.map(seconds);
-            let since_look = seconds(since_look);
-            let passed = Passed {
-                since_look,
-                since_heard,
+            let since_event = since_event.map(seconds);
+            let since_poll = seconds(since_poll);
+            let elapsed = Elapsed {
+                since_poll,
+                since_event,
             };
-            trust.wait(hearing, passed).as_secs()
+            trust.wait(coverage, elapsed).as_secs()
         };
         let table = [
             // Poll results, coverage, seconds since the last poll, seconds since the last event, expected delay.
-            (&[][..], All, 0, None, 30),
-            (&[Heard], All, 0, None, 30),
-            (&[Heard], All, 12, None, 18),
-            (&[Heard], All, 40, None, 0),
+            (&[][..], Full, 0, None, 30),
+            (&[Expected], Full, 0, None, 30),
+            (&[Expected], Full, 12, None, 18),
+            (&[Expected], Full, 40, None, 0),
             // After the last event, and during continuous events.
-            (&[Heard], All, 12, Some(0), 5),
-            (&[Heard], All, 12, Some(4), 1),
-            (&[Heard], All, 29, Some(0), 1),
-            (&[Unsure], All, 0, None, 5),
-            (&[Unsure, Heard], All, 0, None, 30),
-            (&[Unheard], All, 0, None, 5),
-            (&[Unheard, Heard], All, 0, None, 5),
-            (&[Heard], Parts, 0, None, 5),
-            (&[Heard], Parts, 4, Some(0), 1),
-            (&[Heard], Nothing, 0, None, 1),
+            (&[Expected], Full, 12, Some(0), 5),
+            (&[Expected], Full, 12, Some(4), 1),
+            (&[Expected], Full, 29, Some(0), 1),
+            (&[Uncertain], Full, 0, None, 5),
+            (&[Uncertain, Expected], Full, 0, None, 30),
+            (&[Missed], Full, 0, None, 5),
+            (&[Missed, Expected], Full, 0, None, 5),
+            (&[Expected], Partial, 0, None, 5),
+            (&[Expected], Partial, 4, Some(0), 1),
+            (&[Expected], Absent, 0, None, 1),
         ];
-        for (found, hearing, look, heard, expected) in table {
-            let row = (found, hearing, look, heard);
-            assert_eq!((row, wait(found, hearing, look, heard)), (row, expected));
+        for (found, coverage, poll, event, expected) in table {
+            let row = (found, coverage, poll, event);
+            assert_eq!((row, wait(found, coverage, poll, event)), (row, expected));
         }
-        let mut long = vec![Unheard];
-        long.extend([Heard; DOUBTS as usize]);
+        let mut long = vec![Missed];
+        long.extend([Expected; CLEAN_POLLS as usize]);
         assert_eq!(
-            wait(&long, All, 0, None),
+            wait(&long, Full, 0, None),
             30,
             "a minute without a lost event"
         );
-        long.push(Unheard);
-        assert_eq!(wait(&long, All, 0, None), 5);
+        long.push(Missed);
+        assert_eq!(wait(&long, Full, 0, None), 5);
     }
 
     /// Bounds the cost of an idle crew.
     #[test]
     fn idle_crew_polls_twice_a_minute() {
-        let mut trust = Trust::default();
-        let (mut now, mut looks) = (Duration::ZERO, 0);
+        let mut trust = EventTrust::default();
+        let (mut now, mut polls) = (Duration::ZERO, 0);
         while now < Duration::from_secs(3600) {
-            let since_look = Duration::ZERO;
-            let passed = Passed {
-                since_look,
-                since_heard: None,
+            let since_poll = Duration::ZERO;
+            let elapsed = Elapsed {
+                since_poll,
+                since_event: None,
             };
-            now += trust.wait(Hearing::All, passed);
-            trust.note(Found::Heard);
-            looks += 1;
+            now += trust.wait(EventCoverage::Full, elapsed);
+            trust.note(PollOutcome::Expected);
+            polls += 1;
         }
-        assert_eq!(looks, 120);
+        assert_eq!(polls, 120);
     }
 
     #[test]
@@ -370,9 +378,12 @@ mod tests {
         for folder in [".git/objects", ".git/refs/heads"] {
             fs::create_dir_all(base.join(folder)).unwrap();
         }
-        let mut net = spread(base);
-        net.look(later(), Scope::All);
-        assert_eq!(net.look(later(), Scope::All), (vec![], Found::Heard));
+        let mut fallback = with_baseline(base);
+        fallback.poll(later(), PollScope::All);
+        assert_eq!(
+            fallback.poll(later(), PollScope::All),
+            (vec![], PollOutcome::Expected)
+        );
         for (file, dirty) in [
             (".tasks/task_1.json", these(&[1])),
             (".team/config.json", Dirty::Roster),
@@ -389,37 +400,46 @@ mod tests {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(&file, "{}").unwrap();
             assert_eq!(
-                net.look(later(), Scope::All),
-                (vec![dirty.clone()], Found::Unheard)
+                fallback.poll(later(), PollScope::All),
+                (vec![dirty.clone()], PollOutcome::Missed)
             );
-            assert_eq!(net.look(later(), Scope::All), (vec![], Found::Heard));
+            assert_eq!(
+                fallback.poll(later(), PollScope::All),
+                (vec![], PollOutcome::Expected)
+            );
             fs::remove_file(&file).unwrap();
-            net.heard(&dirty);
-            assert_eq!(net.look(later(), Scope::All), (vec![dirty], Found::Heard));
+            fallback.record_event(&dirty);
+            assert_eq!(
+                fallback.poll(later(), PollScope::All),
+                (vec![dirty], PollOutcome::Expected)
+            );
         }
         for file in [".tasks/.lock", ".tasks/notes.txt", ".team/.tmp-1"] {
             fs::write(base.join(file), "x").unwrap();
         }
-        assert_eq!(net.look(later(), Scope::All), (vec![], Found::Heard));
+        assert_eq!(
+            fallback.poll(later(), PollScope::All),
+            (vec![], PollOutcome::Expected)
+        );
     }
 
     #[test]
     fn unreliable_files_are_reported_at_every_poll() {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path();
-        let mut net = spread(base);
+        let mut fallback = with_baseline(base);
         fs::write(base.join(".tasks/task_1.json"), "{}").unwrap();
         let board = vec![these(&[1])];
-        net.heard(&board[0]);
+        fallback.record_event(&board[0]);
         for _ in 0..3 {
-            let look = net.look(SystemTime::now(), Scope::All);
-            assert_eq!(look, (board.clone(), Found::Unsure));
+            let poll = fallback.poll(SystemTime::now(), PollScope::All);
+            assert_eq!(poll, (board.clone(), PollOutcome::Uncertain));
         }
-        net.look(later(), Scope::All);
+        fallback.poll(later(), PollScope::All);
         fs::remove_dir_all(base.join(".team/inbox")).unwrap();
         for _ in 0..3 {
-            let look = net.look(later(), Scope::All);
-            assert_eq!(look, (vec![Dirty::Mail], Found::Unsure));
+            let poll = fallback.poll(later(), PollScope::All);
+            assert_eq!(poll, (vec![Dirty::Mail], PollOutcome::Uncertain));
         }
     }
 

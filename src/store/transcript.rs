@@ -340,7 +340,7 @@ mod tests {
         (dir, transcript)
     }
 
-    fn user_message(text: &str) -> Record {
+    fn user(text: &str) -> Record {
         Record::Message(Message::user(vec![Block::text(text)]))
     }
 
@@ -348,7 +348,7 @@ mod tests {
     fn written_records_are_loaded() {
         let (dir, transcript) = fixture();
         assert_eq!(transcript.recall().unwrap(), Recalled::default());
-        transcript.append(&user_message("hello")).unwrap();
+        transcript.append(&user("hello")).unwrap();
         let recalled = transcript.recall().unwrap();
         assert_eq!(
             recalled.conversation.messages,
@@ -360,10 +360,10 @@ mod tests {
 
     #[test]
     fn torn_last_line_is_set_aside_at_every_length() {
-        let line = serde_json::to_vec(&user_message("second")).unwrap();
+        let line = serde_json::to_vec(&user("second")).unwrap();
         for cut in 1..line.len() {
             let (dir, transcript) = fixture();
-            transcript.append(&user_message("first")).unwrap();
+            transcript.append(&user("first")).unwrap();
             let mut file = OpenOptions::new()
                 .append(true)
                 .open(&transcript.path)
@@ -374,7 +374,7 @@ mod tests {
             assert_eq!(recalled.notices.len(), 1, "cut at {cut}");
             let aside = dir.path().join(".transcripts/s1-lead.damaged-1.jsonl");
             assert_eq!(fs::read(aside).unwrap(), &line[..cut]);
-            transcript.append(&user_message("third")).unwrap();
+            transcript.append(&user("third")).unwrap();
             let again = transcript.recall().unwrap();
             assert_eq!(again.notices, Vec::<String>::new());
             let words = again.conversation.messages[0].words();
@@ -386,7 +386,7 @@ mod tests {
     fn subagents_are_counted_by_their_logs() {
         let (dir, transcript) = fixture();
         assert_eq!(last_subagent(dir.path(), "s1").unwrap(), 0);
-        transcript.append(&user_message("x")).unwrap();
+        transcript.append(&user("x")).unwrap();
         transcript.archive().unwrap();
         for name in ["s1-lead.2", "s1-bob.10", "s1-lead.2.whole-30", "s2-lead.40"] {
             fs::write(dir.path().join(FOLDER).join(format!("{name}.jsonl")), "").unwrap();
@@ -397,19 +397,13 @@ mod tests {
     #[test]
     fn append_after_a_torn_line_starts_a_new_line() {
         let (_dir, transcript) = fixture();
-        assert_eq!(
-            transcript.append(&user_message("first")).unwrap(),
-            Added::First
-        );
+        assert_eq!(transcript.append(&user("first")).unwrap(), Added::First);
         let mut file = OpenOptions::new()
             .append(true)
             .open(&transcript.path)
             .unwrap();
         file.write_all(b"{\"role\":\"us").unwrap();
-        assert_eq!(
-            transcript.append(&user_message("second")).unwrap(),
-            Added::Behind
-        );
+        assert_eq!(transcript.append(&user("second")).unwrap(), Added::Behind);
         let words = transcript.recall().unwrap().conversation.messages[0].words();
         assert_eq!(words, "first\nsecond");
     }
@@ -417,19 +411,16 @@ mod tests {
     #[test]
     fn append_recreates_a_deleted_log_but_append_beside_fails() {
         let (dir, transcript) = fixture();
-        transcript.append(&user_message("first")).unwrap();
+        transcript.append(&user("first")).unwrap();
         fs::remove_dir_all(dir.path().join(FOLDER)).unwrap();
-        assert!(transcript.append_beside(&user_message("beside")).is_err());
-        assert_eq!(
-            transcript.append(&user_message("second")).unwrap(),
-            Added::First
-        );
+        assert!(transcript.append_beside(&user("beside")).is_err());
+        assert_eq!(transcript.append(&user("second")).unwrap(), Added::First);
     }
 
     #[test]
     fn only_logs_are_sessions() {
         let (dir, transcript) = fixture();
-        transcript.append(&user_message("first")).unwrap();
+        transcript.append(&user("first")).unwrap();
         let folder = dir.path().join(FOLDER);
         fs::write(folder.join("-lead.jsonl"), "").unwrap();
         fs::create_dir(folder.join("s9-lead.jsonl")).unwrap();
@@ -439,12 +430,12 @@ mod tests {
     #[test]
     fn archived_log_stays_unchanged() {
         let (dir, transcript) = fixture();
-        transcript.append(&user_message("long")).unwrap();
+        transcript.append(&user("long")).unwrap();
         let before = fs::read(&transcript.path).unwrap();
         for n in 1..=2 {
             let aside = transcript.archive().unwrap();
             assert_eq!(aside, format!(".transcripts/s1-lead.whole-{n}.jsonl"));
-            transcript.replace(&[user_message("short")]).unwrap();
+            transcript.replace(&[user("short")]).unwrap();
         }
         let first = dir.path().join(".transcripts/s1-lead.whole-1.jsonl");
         assert_eq!(fs::read(first).unwrap(), before);

@@ -373,6 +373,7 @@ mod tests {
 
     #[test]
     fn poll_finds_only_changes_without_events() {
+        use PollOutcome::{Expected, Missed};
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path();
         for folder in [".git/objects", ".git/refs/heads"] {
@@ -380,10 +381,7 @@ mod tests {
         }
         let mut fallback = with_baseline(base);
         fallback.poll(later(), PollScope::All);
-        assert_eq!(
-            fallback.poll(later(), PollScope::All),
-            (vec![], PollOutcome::Expected)
-        );
+        assert_eq!(fallback.poll(later(), PollScope::All), (vec![], Expected));
         for (file, dirty) in [
             (".tasks/task_1.json", these(&[1])),
             (".team/config.json", Dirty::Roster),
@@ -401,26 +399,20 @@ mod tests {
             fs::write(&file, "{}").unwrap();
             assert_eq!(
                 fallback.poll(later(), PollScope::All),
-                (vec![dirty.clone()], PollOutcome::Missed)
+                (vec![dirty.clone()], Missed)
             );
-            assert_eq!(
-                fallback.poll(later(), PollScope::All),
-                (vec![], PollOutcome::Expected)
-            );
+            assert_eq!(fallback.poll(later(), PollScope::All), (vec![], Expected));
             fs::remove_file(&file).unwrap();
             fallback.record_event(&dirty);
             assert_eq!(
                 fallback.poll(later(), PollScope::All),
-                (vec![dirty], PollOutcome::Expected)
+                (vec![dirty], Expected)
             );
         }
         for file in [".tasks/.lock", ".tasks/notes.txt", ".team/.tmp-1"] {
             fs::write(base.join(file), "x").unwrap();
         }
-        assert_eq!(
-            fallback.poll(later(), PollScope::All),
-            (vec![], PollOutcome::Expected)
-        );
+        assert_eq!(fallback.poll(later(), PollScope::All), (vec![], Expected));
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// Returns the position at `offset` of `file`. Its mark is `None` if the file is shorter.
+    /// Returns the position at `offset` of `file`. `mark` is `None` if the file is shorter.
     pub(super) fn at(file: &mut File, offset: u64) -> std::io::Result<Cursor> {
         let before = offset.min(MARK_BYTES);
         file.seek(SeekFrom::Start(offset - before))?;

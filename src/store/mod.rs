@@ -2,9 +2,9 @@
 //! made under a lock.
 //!
 //! The formats are those of learn-claude-code, so that its programs and crewdeck can share a board. Its programs take
-//! no lock that another process can see. Atomic renames keep files complete, and every change first checks the files
-//! that it depends on again. If two such programs change one task at the same instant, the later write wins. See
-//! [`Board`] for the guarantees.
+//! no lock that another process can see. crewdeck therefore replaces files atomically and, right before a change, checks
+//! the files that the change depends on. If crewdeck and such a program change one task at the same instant, the later
+//! write wins. See [`Board`] for the guarantees.
 
 pub mod atomic;
 mod board;

@@ -34,17 +34,18 @@ pub fn open(path: &Path) -> Result<File> {
     open_as(OpenOptions::new().read(true), path)
 }
 
-/// Returns the content of the file, at most `most` bytes.
+/// Returns the content of the file, at most `max_bytes` bytes.
 ///
 /// # Errors
 /// As [`open`], and `InvalidData` if the file is larger.
-pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
+pub fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
     let file = open(path)?;
-    let room = file.metadata().map_or(0, |meta| meta.len()).min(most);
+    let room = file.metadata().map_or(0, |meta| meta.len()).min(max_bytes);
     let mut bytes = Vec::with_capacity(usize::try_from(room).unwrap_or_default() + 1);
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
-        let text = format!("it is larger than {}: move it away", size(most));
+    file.take(max_bytes.saturating_add(1))
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max_bytes {
+        let text = format!("it is larger than {}: move it away", size(max_bytes));
         return Err(Error::new(ErrorKind::InvalidData, text));
     }
     Ok(bytes)
@@ -54,8 +55,8 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_text(path: &Path, most: u64) -> Result<String> {
-    Ok(String::from_utf8_lossy(&read(path, most)?).into_owned())
+pub fn read_text(path: &Path, max_bytes: u64) -> Result<String> {
+    Ok(String::from_utf8_lossy(&read(path, max_bytes)?).into_owned())
 }
 
 /// Returns whether the error of [`open`] means that the path is not a regular file. The caller can set it aside like a

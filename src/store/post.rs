@@ -220,11 +220,11 @@ impl Post {
         Ok(if fits { cursor } else { Cursor::default() })
     }
 
-    /// Returns the newest messages of all inboxes, at most `most`. An unreadable inbox becomes a notice.
+    /// Returns the newest messages of all inboxes, at most `limit`. An unreadable inbox becomes a notice.
     ///
     /// # Errors
     /// When the folder cannot be read.
-    pub fn recent(&self, most: usize) -> Result<RecentMessages, StoreError> {
+    pub fn recent(&self, limit: usize) -> Result<RecentMessages, StoreError> {
         let (mut all, mut notices) = (Vec::new(), Vec::new());
         for name in self.inboxes()? {
             match self.recent_of(&name, &self.path(&name)) {
@@ -236,7 +236,7 @@ impl Post {
             }
         }
         all.sort_by(|(a, ..): &TimedMessage, (b, ..)| a.total_cmp(b));
-        let surplus = all.len().saturating_sub(most);
+        let surplus = all.len().saturating_sub(limit);
         let newest = all.into_iter().skip(surplus);
         Ok(RecentMessages {
             letters: newest.map(|(_, letter, step)| (letter, step)).collect(),

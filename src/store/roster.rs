@@ -60,12 +60,12 @@ impl Roster {
         }
     }
 
-    /// Adds a member if fewer than `most` are present, and returns the new team.
+    /// Adds a member if fewer than `max_present` are present, and returns the new team.
     ///
     /// # Errors
     /// When the team rejects the member, or the file cannot be written.
-    pub fn enter(&self, member: Member, most: usize) -> Result<Team, StoreError> {
-        self.change(|team| Ok(team.enter(member, most)?))
+    pub fn enter(&self, member: Member, max_present: usize) -> Result<Team, StoreError> {
+        self.change(|team| Ok(team.enter(member, max_present)?))
     }
 
     /// Sets the status of a member and the time when it was last alive. An unknown name changes nothing.

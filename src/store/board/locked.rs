@@ -66,7 +66,7 @@ impl LockedBoard<'_> {
         self.refresh(neighbors)
     }
 
-    /// Refreshes the open tasks of `name`, until one is confirmed or none is left.
+    /// Refreshes the known open tasks of `name` until one is confirmed on disk or none is left.
     pub(super) fn refresh_open_task_of(&mut self, name: &Name) -> Result<(), StoreError> {
         while let Some(id) = self.cache.graph.open_task_of(name).map(|t| t.id) {
             self.refresh([id])?;
@@ -82,7 +82,7 @@ impl LockedBoard<'_> {
         Ok(())
     }
 
-    /// Returns the first task that `claimer` may claim, after a refresh.
+    /// Returns the first task that `claimer` may claim according to the files on disk.
     pub(super) fn first_claimable(
         &mut self,
         claimer: &Claimer,

@@ -103,8 +103,8 @@ impl Board {
         }
     }
 
-    /// Returns the whole board as it is on disk. Needs no lock, because each file is written atomically. Reads only files
-    /// that have changed. Damaged files stay in place.
+    /// Returns the whole board as it is on disk. Needs no lock, because each task is a separate file. Reads only files that
+    /// have changed. Damaged files stay in place.
     ///
     /// # Errors
     /// When the folder cannot be read.

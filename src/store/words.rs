@@ -25,7 +25,7 @@ pub fn why(error: &Error) -> String {
         ErrorKind::PermissionDenied => "permission denied: check the owner with ls -l",
         ErrorKind::NotFound => "no such file or folder",
         ErrorKind::NotADirectory | ErrorKind::AlreadyExists if error.raw_os_error().is_some() => {
-            "a file is in the place of a folder: move it away"
+            "something else is in the place of a folder: move it away"
         }
         _ => return error.to_string(),
     };

@@ -79,11 +79,7 @@ fn a_task_a_roster_or_a_request_that_is_no_file_is_set_aside_and_the_rest_works(
             let (dir, told) = around(file, kind);
             let lines: Vec<&str> = told.lines().filter(|l| l.contains(what)).collect();
             assert_eq!(lines.len(), 1, "{kind} {file}: {told}");
-            assert!(
-                lines[0].contains("instead of a file"),
-                "{}",
-                lines[0]
-            );
+            assert!(lines[0].contains("instead of a file"), "{}", lines[0]);
             let aside = dir.path().join(format!("{file}.damaged-1"));
             assert!(fs::symlink_metadata(aside).is_ok(), "{kind} {file}");
             assert_eq!(subjects(dir.path()), ["one"]);

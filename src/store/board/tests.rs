@@ -210,7 +210,7 @@ fn failed_write_leaves_the_cache_unchanged() {
 }
 
 #[test]
-fn next_writer_removes_temporary_files_and_sees_unfinished_writes() {
+fn next_writer_cleans_up_and_sees_unfinished_writes() {
     let fixture = TestBoard::new();
     let (a, b) = (fixture.open(), fixture.open());
     a.create(new("one", &[]), NOW).unwrap();

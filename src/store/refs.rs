@@ -93,7 +93,7 @@ impl Refs {
     }
 
     /// Returns the files and folders whose metadata changes when a branch moves.
-    pub(super) fn ref_files(&self) -> Vec<PathBuf> {
+    pub(super) fn marks(&self) -> Vec<PathBuf> {
         let (mut all, _) = self.head_folders();
         all.push(self.own.join("HEAD"));
         all.push(self.shared.join("packed-refs"));

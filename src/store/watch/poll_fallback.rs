@@ -202,7 +202,7 @@ impl PollFallback {
     /// Returns the fingerprint of the files that change when a branch moves, or `None` while it is unreliable.
     fn fingerprint_refs(&self, now: SystemTime) -> Option<u64> {
         let mut hasher = DefaultHasher::new();
-        for path in self.refs.iter().flat_map(Refs::ref_files) {
+        for path in self.refs.iter().flat_map(Refs::marks) {
             let fingerprint = match fs::metadata(&path) {
                 Ok(meta) => Some(Print::of(&meta, now)?),
                 Err(_) => None,

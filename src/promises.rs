@@ -19,17 +19,17 @@
 //! - `tests/race.rs::readers::a_crew_that_is_killed_while_others_read_loses_none_and_gets_none_twice`
 //! - `tests/race.rs::readers::a_crew_does_not_hang_on_a_reader_that_does_not_end_and_reads_later`
 //! - `tests/race.rs::readers::an_inbox_that_is_cut_while_the_crew_has_it_loses_no_letter`: as the reference's readers cut it
-//! - `src/store/reader.rs::what_a_killed_reader_had_in_its_log_is_not_read_again`
-//! - `src/store/reader.rs::an_inbox_that_was_cut_and_grew_unseen_loses_no_letter`
-//! - `src/store/reader.rs::an_inbox_that_is_cut_while_letters_are_taken_loses_none_of_the_new_ones`
+//! - `src/store/reader.rs::messages_in_the_log_of_a_killed_reader_are_not_read_again`
+//! - `src/store/reader.rs::inbox_truncated_and_refilled_unnoticed_loses_no_message`
+//! - `src/store/reader.rs::inbox_truncated_before_acknowledge_loses_no_new_message`
 //! - `tests/crash.rs::a_crew_that_is_killed_at_any_moment_does_its_work_once`: each letter stands once in one conversation
 //! - `tests/resume.rs::a_letter_that_stands_in_the_conversation_does_not_come_again`
 //! - `tests/resume.rs::a_member_that_had_not_heard_its_first_words_hears_them_once`
 //! - `tests/resources.rs::disk::a_letter_that_comes_on_a_full_disk_is_acted_on_once`
 //! - `tests/lasting.rs::saving::a_letter_that_no_log_holds_is_not_acknowledged`
 //! - `tests/lasting.rs::saving::what_could_not_be_saved_is_saved_later_and_its_letters_wait_till_then`
-//! - `src/store/inbox.rs::growing_in_any_steps_each_letter_comes_once`
-//! - `src/store/inbox.rs::a_bad_line_blocks_nothing_and_what_is_glued_behind_it_is_saved`
+//! - `src/store/inbox.rs::growing_inbox_returns_each_message_once`
+//! - `src/store/inbox.rs::bad_line_blocks_nothing_and_an_appended_message_is_kept`
 //!
 //! # 2. No task has two owners
 //!
@@ -50,7 +50,7 @@
 //! they go on. What is damaged all the same is set aside under a new name, with a notice.
 //!
 //! - `tests/race.rs::a_process_that_is_killed_while_it_saves_leaves_whole_files`
-//! - `src/store/transcript.rs::a_torn_last_line_is_set_aside_at_every_length`
+//! - `src/store/transcript.rs::torn_last_line_is_set_aside_at_every_length`
 //! - `src/store/board/tests.rs::a_torn_file_is_told_to_who_wants_it_and_set_aside_by_the_next_reading`
 //! - `tests/resources.rs::disk::on_a_full_disk_nothing_is_half_written_and_with_room_the_work_goes_on`
 //! - `tests/resources.rs::files::a_task_a_roster_or_a_request_that_is_no_file_is_set_aside_and_the_rest_works`
@@ -71,7 +71,7 @@
 //! open is answered when the log is read back ([`crate::domain::conversation`]). A prompt for the lead is on disk before it
 //! is accepted, until the log that names it holds it ([`crate::store::PromptQueue`]).
 //!
-//! - `src/store/prompt_queue.rs::killed_session_gives_back_what_the_conversation_lacks`
+//! - `src/store/prompt_queue.rs::killed_session_keeps_prompts_missing_in_the_conversation`
 //! - `tests/keys.rs::queued::killed_crew_answers_the_queued_message_when_it_is_resumed`
 //! - `tests/lasting.rs::resuming::killed_in_the_middle_of_a_tool_call_it_comes_back_and_goes_on`
 //! - `tests/team.rs::endings::a_killed_team_is_back_with_its_plan_and_its_open_request`

@@ -185,17 +185,17 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "done", "5", "--as", "bob"],
             done(5),
-            "task #5 can not be used: .tasks/task_5.json is damaged (it is not whole JSON",
+            "task #5 cannot be used: .tasks/task_5.json is damaged (it is not complete JSON",
         ),
         (
             &["task", "edit", "10", "--block-on", "5"],
             update(json!({"task_id": 10, "addBlockedBy": [5]})),
-            "mend it, or list the tasks to set it aside",
+            "fix it, or list the tasks to set it aside",
         ),
         (
             &["task", "claim", "6", "--as", "bob"],
             claim(json!(6)),
-            "task #6 can not be used: .tasks/task_6.json is left out: it is larger than 4 MiB: mend it or move it away",
+            "task #6 cannot be used: .tasks/task_6.json is left out: it is larger than 4 MiB: fix it or move it away",
         ),
         (
             &["task", "claim", "7", "--as", "bob"],

@@ -248,7 +248,7 @@ fn an_overdue_shutdown_is_told_until_it_leaves_or_says_no() {
 fn what_can_not_be_read_or_merged_is_told_until_it_can() {
     let mut state = started(100, 30);
     let notice = |text: &str| EventKind::notice(Level::Warn, text);
-    let unreadable = "The roster can not be read: config.json: permission denied";
+    let unreadable = "The roster cannot be read: config.json: permission denied";
     tell(&mut state, vec![notice(unreadable)]);
     assert_eq!(told(&state), [(Weight::Failed, unreadable.into())]);
     tell(&mut state, vec![notice("The roster can be read again.")]);

@@ -126,7 +126,7 @@ impl Drop for Place {
     }
 }
 
-const DENIED: &str = "no permission for that: ls -l shows whose it is";
+const DENIED: &str = "permission denied: check the owner with ls -l";
 
 #[test]
 fn a_root_that_can_not_be_written_is_one_line() {
@@ -181,7 +181,7 @@ fn a_task_a_letter_or_a_log_that_is_not_ours_does_not_stop_the_others() {
     run.line(&[
         "warning: .tasks/task_1.json is left out: ",
         DENIED,
-        "mend it or move it away",
+        "fix it or move it away",
     ]);
     run.line(&["bob · claimed task #2: two"]);
     place.set(".tasks/task_1.json", 0o644);
@@ -190,7 +190,7 @@ fn a_task_a_letter_or_a_log_that_is_not_ours_does_not_stop_the_others() {
     let place = Place::new();
     place.set(".team/inbox/lead.jsonl", 0o000);
     let run = place.run(RUN).ok();
-    run.line(&["warning: The inbox of lead can not be read: ", DENIED]);
+    run.line(&["warning: The inbox of lead cannot be read: ", DENIED]);
     assert!(run.err.contains("bob · message from lead"), "{}", run.err);
     place.set(".team/inbox/lead.jsonl", 0o644);
     let again = place.run(RUN).ok();

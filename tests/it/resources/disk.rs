@@ -72,7 +72,7 @@ fn on_a_full_disk_nothing_is_half_written_and_with_room_the_work_goes_on() {
         let failed = format!("lead · {tool} failed: Error: ");
         let lines: Vec<&str> = run.err.lines().filter(|l| l.starts_with(&failed)).collect();
         assert!(!lines.is_empty(), "{tool}: {}", run.err);
-        let says = |l: &&str| l.contains("the disk is full: make room there");
+        let says = |l: &&str| l.contains("the disk is full: free some space");
         assert!(lines.iter().all(says), "{lines:?}");
     }
     run.line(&[
@@ -219,7 +219,7 @@ fn a_teammate_that_can_not_claim_waits_for_room_and_goes_on_by_itself() {
             .map(|l| l.split('│').nth(1).unwrap_or_default().trim());
         let left = left.collect::<Vec<_>>().join(" ");
         left.contains("can not be claimed; it is tried again")
-            && left.contains("the disk is full: make room there")
+            && left.contains("the disk is full: free some space")
     });
     let before = cpu(screen.pid());
     std::thread::sleep(std::time::Duration::from_millis(1500));
@@ -332,7 +332,7 @@ fn a_crew_that_starts_on_a_full_disk_says_so() {
     // The folders of a new crew take no room on this kind of disk, what is in them does.
     let run = ran(disk.crewdeck(RUN));
     assert!(
-        run.err.contains("the disk is full: make room there"),
+        run.err.contains("the disk is full: free some space"),
         "{}",
         run.err
     );

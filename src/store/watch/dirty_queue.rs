@@ -1,4 +1,4 @@
-//! What was heard and not told yet: notes of many events become few, whatever the listener does meanwhile.
+//! Queue of changes that were not reported yet. Merges events while the watch thread is busy.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -6,18 +6,19 @@ use std::time::Duration;
 use super::super::board::Which;
 use super::dirty::{Dirty, KINDS};
 
-/// Most tasks that are named; more of them are the whole board.
+/// Most tasks listed by number. More changes count as the whole board.
 const TASKS_MAX: usize = 1000;
 
-/// What was heard and not told yet. Bounded: a thing is dirty or it is not.
+/// Changes that were not reported yet. Bounded: at most one entry per kind.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Heard {
+pub(super) struct PendingChanges {
     board: Option<Which>,
     others: [Option<Dirty>; KINDS - 1],
-    pub is_over: bool,
+    /// Whether the watch is being stopped.
+    pub is_stopping: bool,
 }
 
-impl Heard {
+impl PendingChanges {
     pub(super) fn add(&mut self, dirty: Dirty) {
         match dirty {
             Dirty::Board(which) => self.add_tasks(which),
@@ -51,8 +52,8 @@ impl Heard {
         }
     }
 
-    pub(super) fn is_quiet(&self) -> bool {
-        *self == Heard::default()
+    pub(super) fn is_empty(&self) -> bool {
+        *self == PendingChanges::default()
     }
 
     pub(super) fn take(&mut self) -> Vec<Dirty> {
@@ -65,31 +66,33 @@ impl Heard {
     }
 }
 
+/// The queue between the event handler and the watch thread.
 #[derive(Default)]
-pub(super) struct Ear {
-    heard: Mutex<Heard>,
-    bell: Condvar,
+pub(super) struct DirtyQueue {
+    pending: Mutex<PendingChanges>,
+    changed: Condvar,
 }
 
-impl Ear {
-    pub(super) fn heard(&self) -> MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+impl DirtyQueue {
+    pub(super) fn pending(&self) -> MutexGuard<'_, PendingChanges> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn tell(&self, note: impl FnOnce(&mut Heard)) {
-        note(&mut self.heard());
-        self.bell.notify_one();
+    /// Changes the queue and wakes the watch thread.
+    pub(super) fn update(&self, change: impl FnOnce(&mut PendingChanges)) {
+        change(&mut self.pending());
+        self.changed.notify_one();
     }
 
-    /// Waits until `is_enough` of what was heard, `within` at most.
+    /// Waits until `is_enough` returns true for the pending changes, at most `within`.
     pub(super) fn wait(
         &self,
         within: Duration,
-        is_enough: fn(&Heard) -> bool,
-    ) -> MutexGuard<'_, Heard> {
+        is_enough: fn(&PendingChanges) -> bool,
+    ) -> MutexGuard<'_, PendingChanges> {
         let waited = self
-            .bell
-            .wait_timeout_while(self.heard(), within, |heard| !is_enough(heard));
+            .changed
+            .wait_timeout_while(self.pending(), within, |pending| !is_enough(pending));
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
@@ -104,16 +107,16 @@ mod tests {
     }
 
     #[test]
-    fn what_was_heard_is_merged_and_bounded() {
-        let mut heard = Heard::default();
+    fn changes_are_merged_and_bounded() {
+        let mut pending = PendingChanges::default();
         for id in [3, 1, 3] {
-            heard.add(these(&[id]));
+            pending.add(these(&[id]));
         }
-        heard.add(Dirty::Mail);
-        heard.add(Dirty::Mail);
-        assert_eq!(heard.take(), [these(&[1, 3]), Dirty::Mail]);
-        assert!(heard.is_quiet());
-        (0..=TASKS_MAX as u64).for_each(|id| heard.add(these(&[id])));
-        assert_eq!(heard.take(), [Dirty::Board(Which::All)]);
+        pending.add(Dirty::Mail);
+        pending.add(Dirty::Mail);
+        assert_eq!(pending.take(), [these(&[1, 3]), Dirty::Mail]);
+        assert!(pending.is_empty());
+        (0..=TASKS_MAX as u64).for_each(|id| pending.add(these(&[id])));
+        assert_eq!(pending.take(), [Dirty::Board(Which::All)]);
     }
 }

@@ -1,13 +1,13 @@
-//! The record in the lock file: which tasks the last writers changed, so that others read only those.
+//! The change log in the lock file: which tasks the last writers changed, so that other processes read only those.
 //!
 //! ```text
-//! crewdeck 1a2b-18f3        who began this record and when: another beginning says nothing about ours
-//! 12 3 4                    change 12 was of tasks 3 and 4
-//! 11 *                      change 11 was of too many to name
+//! crewdeck 1a2b-18f3        epoch: process and time of creation; logs of different epochs cannot be compared
+//! 12 3 4                    change 12 concerns tasks 3 and 4
+//! 11 *                      change 11 concerns too many tasks to list
 //! end
 //! ```
-//! It is written under the lock and before the files themselves, so a writer that is killed in between has
-//! named all that it may have touched. Whatever can not be read as this is a reason to look at everything.
+//! A writer updates it under the lock, before the task files. A writer that is killed in between has therefore listed
+//! all tasks that it may have written. If the log cannot be parsed, a reader checks all tasks.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -19,38 +19,38 @@ use super::super::plain;
 use super::Which;
 use crate::domain::ids::TaskId;
 
-/// Largest record, in bytes; the oldest changes are dropped.
+/// Largest log, in bytes. The oldest changes are dropped.
 const BYTES_MAX: usize = 4096;
-/// Longest beginning that is taken, in bytes: one that fills the record leaves no room for changes.
+/// Longest accepted epoch, in bytes. A longer one would leave no room for changes.
 const EPOCH_MAX: usize = 64;
-/// Most tasks that a change names.
+/// Most tasks listed for one change.
 const IDS_MAX: usize = 128;
 
-/// A point in the history of a board.
+/// A point in the change history of a board.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct Revision {
     epoch: String,
     change: u64,
 }
 
-impl Mark {
-    /// Whether who knows everything up to this mark knows everything up to `other`.
-    pub(super) fn includes(&self, other: &Mark) -> bool {
+impl Revision {
+    /// Returns whether this revision contains all changes up to `other`.
+    pub(super) fn includes(&self, other: &Revision) -> bool {
         self.epoch == other.epoch && self.change >= other.change
     }
 }
 
-/// The record as it stands.
+/// The change log.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Record {
-    mark: Mark,
-    /// What the last changes touched, the newest first.
+pub(super) struct ChangeLog {
+    revision: Revision,
+    /// The tasks of the last changes, newest first.
     changes: Vec<Which>,
 }
 
-impl Record {
-    /// Reads the record out of the lock file; `None`: there is none that can be read.
-    pub(super) fn read(file: &File) -> Option<Record> {
+impl ChangeLog {
+    /// Reads the log from the lock file. Returns `None` if there is no valid log.
+    pub(super) fn read(file: &File) -> Option<ChangeLog> {
         let mut bytes = [0; BYTES_MAX];
         let mut filled = 0;
         loop {
@@ -60,20 +60,20 @@ impl Record {
                 Err(_) => return None,
             }
         }
-        Record::parse(std::str::from_utf8(&bytes[..filled]).ok()?)
+        ChangeLog::parse(std::str::from_utf8(&bytes[..filled]).ok()?)
     }
 
-    /// The record as who holds no lock sees it.
-    pub(super) fn peek(lock: &Path) -> Option<Record> {
-        Record::read(&plain::open(lock).ok()?)
+    /// Reads the log without holding the lock.
+    pub(super) fn peek(lock: &Path) -> Option<ChangeLog> {
+        ChangeLog::read(&plain::open(lock).ok()?)
     }
 
-    /// A record that says nothing of what was before it.
-    pub(super) fn begin() -> Record {
+    /// Returns an empty log with a new epoch.
+    pub(super) fn empty() -> ChangeLog {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let nanos = since.unwrap_or_default().as_nanos();
-        Record {
-            mark: Mark {
+        ChangeLog {
+            revision: Revision {
                 epoch: format!("{:x}-{nanos:x}", std::process::id()),
                 change: 0,
             },
@@ -81,25 +81,26 @@ impl Record {
         }
     }
 
-    /// Where the board stands.
-    pub(super) fn mark(&self) -> &Mark {
-        &self.mark
+    /// Returns the revision after the last change.
+    pub(super) fn revision(&self) -> &Revision {
+        &self.revision
     }
 
-    /// Where the board stood before the last change, which may not be whole on disk yet: writers take turns, so
-    /// all before it is.
-    pub(super) fn mark_before(&self) -> Mark {
-        Mark {
-            epoch: self.mark.epoch.clone(),
-            change: self.mark.change.saturating_sub(1),
+    /// Returns the revision before the last change. The last change may not be completely on disk yet; all earlier ones
+    /// are, because writers take turns.
+    pub(super) fn revision_before_last(&self) -> Revision {
+        Revision {
+            epoch: self.revision.epoch.clone(),
+            change: self.revision.change.saturating_sub(1),
         }
     }
 
-    /// What may have changed since `mark`.
-    pub(super) fn since(&self, mark: Option<&Mark>) -> Which {
-        let known = mark.filter(|m| m.epoch == self.mark.epoch && m.change <= self.mark.change);
+    /// Returns the tasks that may have changed since `revision`.
+    pub(super) fn changed_since(&self, revision: Option<&Revision>) -> Which {
+        let known =
+            revision.filter(|m| m.epoch == self.revision.epoch && m.change <= self.revision.change);
         let missed = known
-            .and_then(|m| usize::try_from(self.mark.change - m.change).ok())
+            .and_then(|m| usize::try_from(self.revision.change - m.change).ok())
             .and_then(|missed| self.changes.get(..missed));
         let mut all = BTreeSet::new();
         for which in missed.unwrap_or(&[Which::All]) {
@@ -111,8 +112,8 @@ impl Record {
         Which::These(all)
     }
 
-    /// Notes the next change and writes the record.
-    pub(super) fn note(&mut self, ids: &[TaskId], file: &File) -> std::io::Result<()> {
+    /// Adds a change and writes the log.
+    pub(super) fn append(&mut self, ids: &[TaskId], file: &File) -> std::io::Result<()> {
         self.add(ids);
         let text = self.text();
         file.write_all_at(text.as_bytes(), 0)?;
@@ -120,7 +121,7 @@ impl Record {
     }
 
     fn add(&mut self, ids: &[TaskId]) {
-        self.mark.change += 1;
+        self.revision.change += 1;
         let which = if ids.len() <= IDS_MAX {
             Which::These(ids.iter().copied().collect())
         } else {
@@ -129,12 +130,12 @@ impl Record {
         self.changes.insert(0, which);
     }
 
-    /// The record as text; drops the oldest changes when there are too many.
+    /// Returns the log as text and drops the oldest changes that do not fit.
     fn text(&mut self) -> String {
         const END: &str = "end\n";
-        let mut text = format!("crewdeck {}\n", self.mark.epoch);
+        let mut text = format!("crewdeck {}\n", self.revision.epoch);
         for (back, which) in self.changes.iter().enumerate() {
-            let mut line = (self.mark.change - back as u64).to_string();
+            let mut line = (self.revision.change - back as u64).to_string();
             match which {
                 Which::All => line.push_str(" *"),
                 Which::These(ids) => ids
@@ -152,7 +153,7 @@ impl Record {
         text
     }
 
-    fn parse(text: &str) -> Option<Record> {
+    fn parse(text: &str) -> Option<ChangeLog> {
         let mut lines = text.lines();
         let epoch = lines.next()?.strip_prefix("crewdeck ")?.to_string();
         if epoch.len() > EPOCH_MAX {
@@ -163,13 +164,13 @@ impl Record {
         for line in lines {
             if line == "end" {
                 let change = newest.unwrap_or(0);
-                let mark = Mark { epoch, change };
-                return Some(Record { mark, changes });
+                let revision = Revision { epoch, change };
+                return Some(ChangeLog { revision, changes });
             }
             let mut words = line.split(' ');
             let number: u64 = words.next()?.parse().ok()?;
             let newest = *newest.get_or_insert(number);
-            // Nobody counts that far; a number behind which there is none would end the record.
+            // Numbers must descend by one. `u64::MAX` is invalid, because no number can follow it.
             if newest == u64::MAX || newest.checked_sub(changes.len() as u64) != Some(number) {
                 return None;
             }
@@ -187,16 +188,16 @@ impl Record {
                 Which::These(ids)
             });
         }
-        // Cut off: a writer was killed while it wrote.
+        // No `end` line: a writer was killed while it wrote the log.
         None
     }
 }
 
-/// A record as text, read and written again after one more change; `None`: it is no record.
+/// Parses a log, adds one change and returns the new text, or `None` if the log is invalid. For fuzzing.
 pub(crate) fn rewritten(text: &str) -> Option<String> {
-    let mut record = Record::parse(text)?;
-    record.add(&[TaskId(1)]);
-    Some(record.text())
+    let mut log = ChangeLog::parse(text)?;
+    log.add(&[TaskId(1)]);
+    Some(log.text())
 }
 
 #[cfg(test)]
@@ -210,18 +211,21 @@ mod tests {
     }
 
     #[test]
-    fn who_missed_some_changes_hears_which_tasks_they_were_of() {
+    fn changed_since_returns_the_tasks_of_missed_changes() {
         let file = tempfile::tempfile().unwrap();
-        let mut record = Record::begin();
-        let mut marks = vec![record.mark().clone()];
+        let mut log = ChangeLog::empty();
+        let mut revisions = vec![log.revision().clone()];
         for ids in [&[1, 2][..], &[3], &[2, 9]] {
             let ids: Vec<TaskId> = ids.iter().copied().map(TaskId).collect();
-            record.note(&ids, &file).unwrap();
-            marks.push(record.mark().clone());
+            log.append(&ids, &file).unwrap();
+            revisions.push(log.revision().clone());
         }
-        let read = Record::read(&file).unwrap();
-        assert_eq!(read, record);
-        let since: Vec<Which> = marks.iter().map(|m| read.since(Some(m))).collect();
+        let read = ChangeLog::read(&file).unwrap();
+        assert_eq!(read, log);
+        let since: Vec<Which> = revisions
+            .iter()
+            .map(|m| read.changed_since(Some(m)))
+            .collect();
         assert_eq!(
             since,
             [
@@ -231,42 +235,47 @@ mod tests {
                 these(&[])
             ]
         );
-        assert_eq!(read.since(None), Which::All);
-        let stranger = Record::begin();
-        assert_eq!(read.since(Some(stranger.mark())), Which::All);
-        let ahead = Mark {
+        assert_eq!(read.changed_since(None), Which::All);
+        let other = ChangeLog::empty();
+        assert_eq!(read.changed_since(Some(other.revision())), Which::All);
+        let ahead = Revision {
             change: 9,
-            ..read.mark().clone()
+            ..read.revision().clone()
         };
-        assert_eq!(read.since(Some(&ahead)), Which::All);
+        assert_eq!(read.changed_since(Some(&ahead)), Which::All);
     }
 
     #[test]
-    fn it_stays_small_and_who_missed_too_much_looks_at_everything() {
+    fn log_stays_small_and_old_revisions_need_a_full_refresh() {
         let file = tempfile::tempfile().unwrap();
-        let mut record = Record::begin();
-        let first = record.mark().clone();
+        let mut log = ChangeLog::empty();
+        let first = log.revision().clone();
         for n in 0..2000 {
-            record.note(&[TaskId(n), TaskId(n + 1)], &file).unwrap();
+            log.append(&[TaskId(n), TaskId(n + 1)], &file).unwrap();
         }
         assert!(file.metadata().unwrap().len() <= BYTES_MAX as u64);
-        let read = Record::read(&file).unwrap();
-        assert_eq!(read.since(Some(&first)), Which::All);
-        let mark = Mark {
+        let read = ChangeLog::read(&file).unwrap();
+        assert_eq!(read.changed_since(Some(&first)), Which::All);
+        let revision = Revision {
             change: 1950,
             ..first
         };
         assert_eq!(
-            read.since(Some(&mark)),
+            read.changed_since(Some(&revision)),
             Which::These((1950..=2000).map(TaskId).collect())
         );
         let many: Vec<TaskId> = (0..10_000).map(TaskId).collect();
-        record.note(&many, &file).unwrap();
-        assert_eq!(Record::read(&file).unwrap().since(Some(&mark)), Which::All);
+        log.append(&many, &file).unwrap();
+        assert_eq!(
+            ChangeLog::read(&file)
+                .unwrap()
+                .changed_since(Some(&revision)),
+            Which::All
+        );
     }
 
     #[test]
-    fn what_is_no_record_says_nothing() {
+    fn invalid_log_is_rejected() {
         for text in [
             "",
             "x",
@@ -280,11 +289,11 @@ mod tests {
             "crewdeck a\n3 1\n18446744073709551615 1\nend\n",
             "crewdeck a\n0 1\n18446744073709551615 1\nend\n",
         ] {
-            assert_eq!(Record::parse(text), None, "{text:?}");
+            assert_eq!(ChangeLog::parse(text), None, "{text:?}");
         }
         let long = format!("crewdeck {}\nend\n", "a".repeat(100));
-        assert_eq!(Record::parse(&long), None);
-        let cut = Record::parse("crewdeck a\n2 1\n1 *\nend\nrest of an older one\n").unwrap();
+        assert_eq!(ChangeLog::parse(&long), None);
+        let cut = ChangeLog::parse("crewdeck a\n2 1\n1 *\nend\nrest of an older one\n").unwrap();
         assert_eq!(cut.changes, [these(&[1]), Which::All]);
     }
 }

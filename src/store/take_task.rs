@@ -1,4 +1,4 @@
-//! A task that the person takes from somebody: the board, the roster and the post together.
+//! Takes a task away from an agent for the user, on the board and by message.
 
 use super::{Board, Post, Roster, StoreError};
 use crate::domain::ids::{LetterId, Name, TaskId};
@@ -7,11 +7,11 @@ use crate::domain::stamp::Stamp;
 use crate::domain::task::Task;
 use crate::domain::text::one_line;
 
-/// Puts a task of `from` back because the person wants it. From one who is here it is taken: a letter of that id says
-/// so, a crew that runs stops the work on it, and `from` does not choose it again.
+/// Puts a task of `from` back on the board for the user. If `from` is present, it gets a message with the id `letter`, a
+/// running crew stops its work on the task, and it does not claim the task again automatically.
 ///
 /// # Errors
-/// When it is no task of `from`, or a file can not be read or written.
+/// When `from` does not own the task, or a file cannot be read or written.
 pub fn take_from(
     (board, roster, post): (&Board, &Roster, &Post),
     id: TaskId,
@@ -24,16 +24,16 @@ pub fn take_from(
         return board.release(id, from, now);
     }
     let task = board.take(id, from, now)?;
-    let text = taken(&task);
+    let text = notification(&task);
     let kind = LetterKind::Message;
     post.send(&Letter::new(letter, kind, &Name::user(), from, &text, now))?;
     Ok(task)
 }
 
-/// What is written to one from whom a task was taken.
-fn taken(task: &Task) -> String {
+/// Returns the message to the previous owner of a task.
+fn notification(task: &Task) -> String {
     format!(
-        "I have taken task {} ({}) from you and put it back on the board. Leave it and its worktree as they are; do not claim it again unless you are told to. Go on with what else there is.",
+        "I have taken task {} ({}) from you and put it back on the board. Do not change it or its worktree, and do not claim it again unless you are told to. Continue with other work.",
         task.id,
         one_line(&task.subject)
     )

@@ -121,8 +121,8 @@
 //! - `tests/team.rs::undecided::a_lead_that_decides_when_it_is_reminded_is_not_reminded_again`
 //! - `tests/worktrees.rs::merging::a_branch_that_changes_the_folders_of_crewdeck_is_not_merged`
 //! - `tests/cli.rs::project_settings_need_approval_wherever_they_come_from`
-//! - `src/domain/request.rs::it_is_decided_once_by_someone_named`
-//! - `src/domain/request.rs::another_kind_or_target_or_oneself_does_not_count`
+//! - `src/domain/request.rs::request_is_decided_only_once`
+//! - `src/domain/request.rs::mismatched_or_own_decision_is_rejected`
 //! - `tests/needs.rs::two_who_ask_the_same_get_one_answer_with_its_comment`
 //! - `tests/viewer.rs::two_answers_at_once_are_one_decision`
 //! - `tests/viewer.rs::a_shutdown_that_was_decided_before_the_crew_read_of_it_is_carried_out`
@@ -136,7 +136,7 @@
 //! The turn machine keeps it under every order of inputs; every request that a test's server sees is checked.
 //!
 //! - `src/agent/turn/property_tests.rs::the_conversation_is_always_valid`
-//! - `src/domain/conversation.rs::it_is_always_valid`
+//! - `src/domain/conversation.rs::rebuilt_conversation_is_always_valid`
 //! - `tests/wire.rs::messages_requests_are_valid_and_cache_their_prefix`
 //! - `tests/chaos/main.rs::the_work_ends_whatever_messages_come_to`: a server that fails at three calls of ten checks all of them
 //! - `tests/chaos/main.rs::the_work_ends_whatever_chat_completions_come_to`

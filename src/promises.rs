@@ -61,7 +61,7 @@
 //! Every change of the board goes through one pure function, which refuses circles, unknown numbers and blocking on
 //! finished work with the reason.
 //!
-//! - `src/domain/graph/tests.rs::it_stays_a_dag_with_one_owner_a_task`: random changes
+//! - `src/domain/graph/tests.rs::graph_stays_acyclic_with_one_owner_per_task`: random changes
 //! - `tests/board.rs::every_refusal_on_the_command_line_says_what_to_do_and_changes_nothing`
 //! - `tests/board.rs::every_refusal_of_a_tool_says_what_to_do_and_changes_nothing`
 //!

@@ -86,12 +86,12 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "edit", "1", "--block-on", "3"],
             update(json!({"task_id": 1, "addBlockedBy": [3]})),
-            "task #1 can not wait for #3: #3 already waits for #1 (#3 waits for #2 waits for #1): take one of these edges away first",
+            "task #1 cannot wait for #3: #3 already waits for #1 (#3 waits for #2 waits for #1): remove one of these dependencies first",
         ),
         (
             &["task", "edit", "10", "--block-on", "10"],
             update(json!({"task_id": 10, "addBlockedBy": [10]})),
-            "task #10 can not wait for itself: name another task",
+            "task #10 cannot wait for itself: name another task",
         ),
         (
             &["task", "edit", "10", "--block-on", "77"],
@@ -151,7 +151,7 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "claim", "4", "--as", "bob"],
             claim(json!("4")),
-            "task #4 is completed: it can not be changed any more, write a new task for what is left",
+            "task #4 is completed and cannot be changed: add a new task for what is left",
         ),
         (
             &["task", "claim", "9", "--as", "bob"],

@@ -37,14 +37,14 @@ pub const MARK: &str = "[redacted: ";
 /// Finds and replaces secrets. Cheap to clone.
 #[derive(Clone)]
 pub struct Redactor {
-    known: Arc<Known>,
+    secrets: Arc<Secrets>,
 }
 
-struct Known {
+struct Secrets {
     /// Names and values, longest value first, so that the longer one wins if one value is a prefix of another.
     values: Vec<(String, Vec<u8>)>,
     /// For each byte, whether a secret can begin with it. Lets the scan skip most bytes.
-    begins: [bool; 256],
+    first_bytes: [bool; 256],
 }
 
 /// Returns a redactor that only finds keys with a known format.
@@ -57,7 +57,7 @@ impl Default for Redactor {
 /// Prints only the names of the variables, because the values are secrets.
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names = self.known.values.iter().map(|(name, _)| name.as_str());
+        let names = self.secrets.values.iter().map(|(name, _)| name.as_str());
         let names: Vec<&str> = names.collect();
         f.debug_tuple("Redactor").field(&names).finish()
     }
@@ -65,34 +65,34 @@ impl std::fmt::Debug for Redactor {
 
 /// The result of matching secrets at one position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Here<'a> {
+enum Match<'a> {
     /// No secret begins here.
-    Nothing,
-    /// A secret of `length` bytes; `what` names it. The first `kept` bytes are a prefix that identifies it and is not
+    NoMatch,
+    /// A secret of `length` bytes; `label` names it. The first `prefix` bytes are a prefix that identifies it and is not
     /// redacted.
     Secret {
-        kept: usize,
+        prefix: usize,
         length: usize,
-        what: &'a str,
+        label: &'a str,
     },
     /// A secret may begin here; more input is needed.
-    Perhaps,
+    Incomplete,
     /// Like `Secret`, but the secret may continue in the input that follows, as far as `body` allows.
-    Begun {
-        kept: usize,
+    OpenSecret {
+        prefix: usize,
         length: usize,
-        what: &'a str,
+        label: &'a str,
         body: shapes::Body,
     },
 }
 
 /// Whether more input may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum InputState {
     /// The input is complete.
-    Whole,
+    Complete,
     /// More input may follow.
-    Open,
+    Partial,
 }
 
 impl Redactor {
@@ -106,12 +106,15 @@ impl Redactor {
             .filter(|(_, value)| fits(value))
             .collect();
         values.sort_by(|(a, x), (b, y)| y.len().cmp(&x.len()).then_with(|| a.cmp(b)));
-        let mut begins = shapes::begins();
+        let mut first_bytes = shapes::first_bytes();
         for first in values.iter().filter_map(|(_, value)| value.first()) {
-            begins[usize::from(*first)] = true;
+            first_bytes[usize::from(*first)] = true;
         }
         Redactor {
-            known: Arc::new(Known { values, begins }),
+            secrets: Arc::new(Secrets {
+                values,
+                first_bytes,
+            }),
         }
     }
 
@@ -175,46 +178,46 @@ impl Redactor {
     }
 
     /// Matches secrets at the start of `rest`. `before` is the byte in front of it.
-    fn look(&self, before: Option<u8>, rest: &[u8], end: End) -> Here<'_> {
-        match self.value(rest, end) {
-            Here::Nothing => {}
+    fn match_at(&self, before: Option<u8>, rest: &[u8], end: InputState) -> Match<'_> {
+        match self.match_value(rest, end) {
+            Match::NoMatch => {}
             found => return found,
         }
-        let found = shapes::look(before, rest, end);
-        let (Here::Secret { kept, .. } | Here::Begun { kept, .. }) = found else {
+        let found = shapes::match_at(before, rest, end);
+        let (Match::Secret { prefix, .. } | Match::OpenSecret { prefix, .. }) = found else {
             return found;
         };
         // A key with a known format that is also the value of a variable is named after the variable.
-        match rest.get(kept..).filter(|_| kept > 0) {
-            Some(behind) => match self.value(behind, end) {
-                Here::Secret { .. } => Here::Nothing,
-                Here::Perhaps => Here::Perhaps,
-                Here::Nothing | Here::Begun { .. } => found,
+        match rest.get(prefix..).filter(|_| prefix > 0) {
+            Some(after) => match self.match_value(after, end) {
+                Match::Secret { .. } => Match::NoMatch,
+                Match::Incomplete => Match::Incomplete,
+                Match::NoMatch | Match::OpenSecret { .. } => found,
             },
             None => found,
         }
     }
 
-    fn value(&self, rest: &[u8], end: End) -> Here<'_> {
-        for (name, value) in &self.known.values {
+    fn match_value(&self, rest: &[u8], end: InputState) -> Match<'_> {
+        for (name, value) in &self.secrets.values {
             if rest.starts_with(value) {
-                return Here::Secret {
-                    kept: 0,
+                return Match::Secret {
+                    prefix: 0,
                     length: value.len(),
-                    what: name,
+                    label: name,
                 };
             }
             // Longer values come first, so a longer one may still match where a shorter one does.
-            if end == End::Open && value.starts_with(rest) {
-                return Here::Perhaps;
+            if end == InputState::Partial && value.starts_with(rest) {
+                return Match::Incomplete;
             }
         }
-        Here::Nothing
+        Match::NoMatch
     }
 
     /// Returns whether a secret can begin with this byte.
     fn can_begin(&self, byte: u8) -> bool {
-        self.known.begins[usize::from(byte)]
+        self.secrets.first_bytes[usize::from(byte)]
     }
 }
 

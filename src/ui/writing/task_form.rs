@@ -335,18 +335,18 @@ mod tests {
             (
                 2,
                 ["Write the parser", "", "4", ""],
-                "task #2 can not wait for #4: #4 already waits for #2",
+                "task #2 cannot wait for #4: #4 already waits for #2",
             ),
             (
                 4,
                 ["Describe the format", "", "4", ""],
-                "task #4 can not wait for itself",
+                "task #4 cannot wait for itself",
             ),
             (4, [" ", "", "2", ""], "a task needs a subject"),
             (
                 1,
                 ["Another plan", "", "", ""],
-                "task #1 is completed: it can not be changed any more",
+                "task #1 is completed and cannot be changed",
             ),
         ] {
             let refusal = made(id, fields).unwrap_err();

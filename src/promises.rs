@@ -169,7 +169,7 @@
 //! Text passes [`crate::domain::text::harmless`] before it reaches a terminal: control characters and what hides or
 //! reorders text are shown, not obeyed.
 //!
-//! - `src/domain/text.rs::control_sequences_are_shown_and_not_obeyed`
+//! - `src/domain/text.rs::control_characters_are_escaped`
 //! - `tests/hostile_cli.rs::the_dashboard_writes_no_sequence_but_its_own`: in a real terminal
 //! - `tests/hostile_cli.rs::verbs_show_what_others_wrote_and_obey_none_of_it`
 //! - `tests/hostile.rs::any_keys_and_words_are_drawn`
@@ -198,8 +198,8 @@
 //! - `tests/confinement.rs::keys_are_not_seen_and_crewdeck_is_not_reached`
 //! - `tests/held_tools.rs::keys_of_the_environment_are_in_no_command`
 //! - `tests/held_tools.rs::what_destroys_is_asked_about_and_harmless_all_the_same`
-//! - `src/domain/secret_env/tests.rs::names_of_secrets_are_withheld`
-//! - `src/domain/secret_env/tests.rs::what_programs_need_is_passed_on`
+//! - `src/domain/secret_env/tests.rs::secret_names_are_withheld`
+//! - `src/domain/secret_env/tests.rs::harmless_variables_are_passed_on`
 //! - `tests/secrets.rs::a_command_does_not_see_secrets_of_the_environment`
 //!
 //! # 13. Housekeeping costs no tokens

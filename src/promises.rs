@@ -107,7 +107,7 @@
 //! - `tests/worktrees.rs::dirty_and_unmerged_work_is_never_removed_unasked`
 //! - `tests/worktrees.rs::merging::squashed_and_rebased_work_counts_as_merged`
 //! - `tests/merging.rs::the_lead_hears_of_the_branches_that_the_board_counts`: one truth for both
-//! - `src/domain/worktree/state.rs::only_what_is_clean_and_merged_may_go`
+//! - `src/domain/worktree/state.rs::removal_requires_clean_and_merged_worktree`
 //! - `tests/doctor.rs::worktrees_and_files_that_nobody_needs_are_cleared_and_those_with_content_stay`
 //!
 //! # 7. Every request is decided once, by someone named
@@ -146,7 +146,7 @@
 //!
 //! Every buffer, queue, list and file that is read has a named bound beside it, and a cut says so.
 //!
-//! - `src/protocol/bus.rs::a_full_bus_drops_deltas_and_nothing_else`
+//! - `src/protocol/bus.rs::full_bus_drops_only_deltas`
 //! - `src/app/dashboard/crew.rs::what_is_too_much_to_be_kept_before_the_crew_is_there_is_counted_and_told`
 //! - `src/model/sse.rs::an_endless_line_is_refused`
 //! - `tests/tools.rs::the_output_of_a_command_is_bounded_with_a_mark`

@@ -1,118 +1,102 @@
-//! Asked: which command an answer is to, without the words of it.
+//! Identifies the command that a [`EventKind::Refused`] event answers.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Command, EventKind, TaskWish};
 use crate::domain::ids::{JobId, Name, RequestId, TaskId};
 
-/// What a command was about: enough for whoever gave it to know it again among the others on their way, and small enough to
-/// travel with a refusal. Two that are alike are answered in the order in which they were given.
+/// A short identification of a command, sent with its refusal so that the sender can match the two. Equal commands
+/// are answered in the order in which they were given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Asked {
-    /// Words for an agent.
+    /// Send a prompt to an agent.
     Prompt {
-        /// To whom.
         to: Name,
-        /// The text; empty in journals of older versions.
+        /// Empty in journals of older versions.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         text: String,
     },
-    /// To stop.
+    /// Interrupt an agent.
     Interrupt {
-        /// Who.
         agent: Name,
     },
-    /// To summarise a conversation.
+    /// Summarise a conversation.
     Compact {
-        /// Whose.
         agent: Name,
     },
-    /// To end a background job.
+    /// End a background job.
     KillJob {
-        /// Which one.
         job: JobId,
     },
-    /// To decide a request, once or with a rule for more than this one.
+    /// Decide a request, once or together with a session permission.
     Decide {
-        /// The request.
         request: RequestId,
     },
-    /// To take a rule of the session back.
+    /// Revoke a session permission.
     TakeBack {
-        /// Its number.
+        /// The number of the session permission.
         rule: u64,
     },
-    /// That a teammate shuts down.
+    /// Ask a teammate to shut down.
     AskShutdown {
-        /// Who.
         member: Name,
     },
-    /// To end a teammate at once.
+    /// End a teammate at once.
     Force {
-        /// Who.
         member: Name,
     },
-    /// Where a teammate stands.
+    /// Ask a teammate for its status.
     Nudge {
-        /// Who.
         member: Name,
     },
-    /// To take a task.
+    /// Claim a task.
     ClaimTask {
-        /// The task.
         task: TaskId,
     },
-    /// To put a task back on the board.
+    /// Return a task to the board.
     ReleaseTask {
-        /// The task.
         task: TaskId,
     },
-    /// To complete a task.
+    /// Complete a task.
     CompleteTask {
-        /// The task.
         task: TaskId,
     },
-    /// To write a new task.
+    /// Add a task.
     AddTask,
-    /// To change a task.
+    /// Change a task.
     EditTask {
-        /// The task.
         task: TaskId,
     },
-    /// To merge the branch of a task.
+    /// Merge the branch of a task.
     Merge {
-        /// The task.
         task: TaskId,
     },
-    /// To merge the branches of several tasks.
+    /// Merge the branches of several tasks.
     MergeAll,
-    /// What the branch of a task changes.
+    /// Show the diff of a task's branch.
     ShowDiff {
-        /// The task.
         task: TaskId,
     },
-    /// What would be lost with the worktree of a task.
+    /// Show what would be lost if a task's worktree were removed.
     JudgeWorktree {
-        /// The task.
         task: TaskId,
     },
-    /// To remove the worktree of a task.
+    /// Remove the worktree of a task.
     RemoveWorktree {
-        /// The task.
         task: TaskId,
     },
-    /// Which models the server has.
+    /// List the models of the server.
     ListModels,
-    /// To use another model.
+    /// Switch to another model.
     UseModel,
-    /// Something that this version does not know.
+    /// A command that this version does not know.
     #[serde(other)]
     Other,
 }
 
 impl Command {
-    /// What it is about.
+    /// Returns the identification of this command.
     pub fn asked(&self) -> Asked {
         match self {
             Command::Prompt { to, text } => Asked::Prompt {
@@ -167,7 +151,7 @@ impl TaskWish {
 }
 
 impl EventKind {
-    /// That command could not be carried out.
+    /// Returns the event for a command that could not be carried out.
     pub fn refused(asked: Asked, why: impl Into<String>) -> EventKind {
         EventKind::Refused {
             asked: Some(asked),
@@ -184,7 +168,7 @@ mod tests {
     use crate::protocol::Event;
 
     #[test]
-    fn a_refusal_is_read_from_journals_of_every_version() {
+    fn refusals_in_journals_of_all_versions_are_read() {
         let told =
             |asked: &str| format!(r#"{{"seq":1,"at":2.0,"type":"refused"{asked},"why":"no"}}"#);
         for (asked, expected) in [

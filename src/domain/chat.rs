@@ -37,8 +37,8 @@ const TOOL_NAME_MAX: usize = 64;
 
 /// Returns whether providers accept `name` as a tool name: 1 to 64 ASCII letters, digits, `_` and `-`.
 pub fn is_tool_name(name: &str) -> bool {
-    let is_known = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
-    (1..=TOOL_NAME_MAX).contains(&name.len()) && name.bytes().all(is_known)
+    let is_allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    (1..=TOOL_NAME_MAX).contains(&name.len()) && name.bytes().all(is_allowed)
 }
 
 /// Returns the name under which a tool call is sent to the provider. A valid name is unchanged. An invalid one is
@@ -47,15 +47,15 @@ pub fn sent_name(name: &str) -> Cow<'_, str> {
     if is_tool_name(name) {
         return name.into();
     }
-    let known = |c: char| {
+    let replace_invalid = |c: char| {
         if c.is_ascii_alphanumeric() || c == '-' {
             c
         } else {
             '_'
         }
     };
-    let kept = name.chars().take(TOOL_NAME_MAX - 1).map(known);
-    kept.chain(['_']).collect::<String>().into()
+    let valid = name.chars().take(TOOL_NAME_MAX - 1).map(replace_invalid);
+    valid.chain(['_']).collect::<String>().into()
 }
 
 /// The result status of a tool call.

@@ -36,13 +36,9 @@ pub enum Record {
         inbox: u64,
     },
     /// Prompts that are part of the messages so far and may still be in the queue on disk.
-    Prompts {
-        prompts: Vec<PromptId>,
-    },
+    Prompts { prompts: Vec<PromptId> },
     /// The todo list from this point on.
-    Todo {
-        todo: TodoList,
-    },
+    Todo { todo: TodoList },
     /// Total usage so far, and its cost if the price is known.
     Spent {
         spent: Usage,
@@ -59,13 +55,9 @@ pub enum Record {
         state: JobState,
     },
     /// The agent's plan was approved. From here on it may write files and run commands.
-    Plan {
-        plan: PlanState,
-    },
+    Plan { plan: PlanState },
     /// A turn ended and needs no continuation.
-    Turn {
-        turn: TurnState,
-    },
+    Turn { turn: TurnState },
 }
 
 /// The state of a background job in a log.
@@ -327,13 +319,13 @@ mod tests {
         assert_eq!(all.lost_jobs.len(), 1);
         let all = Conversation::of([job(JobState::Began), job(JobState::Ended)]);
         assert_eq!(all.lost_jobs, vec![]);
-        let told = Record::Told {
+        let delivered = Record::Told {
             message: Message::user(vec![Block::text("it ended")]),
             inbox: Some(3),
             ended: vec![JobId("j1".into())],
             prompts: vec![PromptId("p1".into())],
         };
-        let all = Conversation::of([job(JobState::Began), told, said("on")]);
+        let all = Conversation::of([job(JobState::Began), delivered, said("on")]);
         assert_eq!((all.lost_jobs, all.inbox), (vec![], Some(3)));
         assert_eq!(all.prompts, vec![PromptId("p1".into())]);
     }

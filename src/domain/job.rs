@@ -40,9 +40,7 @@ pub enum JobEnd {
         by: String,
     },
     /// The command could not be started.
-    NotStarted {
-        why: String,
-    },
+    NotStarted { why: String },
 }
 
 impl fmt::Display for JobEnd {
@@ -132,8 +130,8 @@ mod tests {
             (JobEnd::TimedOut { after_s: 300 }, "timeout (300 s)"),
             (JobEnd::Killed { by: "user".into() }, "killed by user"),
         ];
-        for (end, words) in cases {
-            assert_eq!(end.to_string(), words);
+        for (end, text) in cases {
+            assert_eq!(end.to_string(), text);
         }
     }
 }

@@ -82,7 +82,7 @@ enum Match<'a> {
         prefix: usize,
         length: usize,
         label: &'a str,
-        body: shapes::Body,
+        body: shapes::SecretBody,
     },
 }
 

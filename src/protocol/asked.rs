@@ -18,74 +18,44 @@ pub enum Asked {
         text: String,
     },
     /// Interrupt an agent.
-    Interrupt {
-        agent: Name,
-    },
+    Interrupt { agent: Name },
     /// Summarise a conversation.
-    Compact {
-        agent: Name,
-    },
+    Compact { agent: Name },
     /// End a background job.
-    KillJob {
-        job: JobId,
-    },
+    KillJob { job: JobId },
     /// Decide a request, once or together with a session permission.
-    Decide {
-        request: RequestId,
-    },
+    Decide { request: RequestId },
     /// Revoke a session permission.
     TakeBack {
         /// The number of the session permission.
         rule: u64,
     },
     /// Ask a teammate to shut down.
-    AskShutdown {
-        member: Name,
-    },
+    AskShutdown { member: Name },
     /// End a teammate at once.
-    Force {
-        member: Name,
-    },
+    Force { member: Name },
     /// Ask a teammate for its status.
-    Nudge {
-        member: Name,
-    },
+    Nudge { member: Name },
     /// Claim a task.
-    ClaimTask {
-        task: TaskId,
-    },
+    ClaimTask { task: TaskId },
     /// Return a task to the board.
-    ReleaseTask {
-        task: TaskId,
-    },
+    ReleaseTask { task: TaskId },
     /// Complete a task.
-    CompleteTask {
-        task: TaskId,
-    },
+    CompleteTask { task: TaskId },
     /// Add a task.
     AddTask,
     /// Change a task.
-    EditTask {
-        task: TaskId,
-    },
+    EditTask { task: TaskId },
     /// Merge the branch of a task.
-    Merge {
-        task: TaskId,
-    },
+    Merge { task: TaskId },
     /// Merge the branches of several tasks.
     MergeAll,
     /// Show the diff of a task's branch.
-    ShowDiff {
-        task: TaskId,
-    },
+    ShowDiff { task: TaskId },
     /// Show what would be lost if a task's worktree were removed.
-    JudgeWorktree {
-        task: TaskId,
-    },
+    JudgeWorktree { task: TaskId },
     /// Remove the worktree of a task.
-    RemoveWorktree {
-        task: TaskId,
-    },
+    RemoveWorktree { task: TaskId },
     /// List the models of the server.
     ListModels,
     /// Switch to another model.
@@ -169,7 +139,7 @@ mod tests {
 
     #[test]
     fn refusals_in_journals_of_all_versions_are_read() {
-        let told =
+        let line =
             |asked: &str| format!(r#"{{"seq":1,"at":2.0,"type":"refused"{asked},"why":"no"}}"#);
         for (asked, expected) in [
             ("", None),
@@ -190,7 +160,7 @@ mod tests {
                 Some(Asked::Other),
             ),
         ] {
-            let event: Event = serde_json::from_str(&told(asked)).unwrap();
+            let event: Event = serde_json::from_str(&line(asked)).unwrap();
             let why = "no".to_string();
             let kind = EventKind::Refused {
                 asked: expected,

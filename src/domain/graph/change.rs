@@ -198,15 +198,15 @@ impl TaskGraph {
         if let Some(text) = &edit.description {
             checked_description(text)?;
         }
-        for gone in &edit.unblock {
-            if !task.blocked_by.contains(gone) {
-                self.known(*gone)?;
+        for blocker in &edit.unblock {
+            if !task.blocked_by.contains(blocker) {
+                self.known(*blocker)?;
             }
         }
         let blockers = self.checked_blockers(id, &edit.block_on)?;
         let mut changed = vec![id];
-        for gone in &edit.unblock {
-            changed.extend(self.disconnect(id, *gone, now));
+        for blocker in &edit.unblock {
+            changed.extend(self.disconnect(id, *blocker, now));
         }
         for blocker in blockers {
             changed.extend(self.connect(id, blocker, now));

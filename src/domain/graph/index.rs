@@ -8,7 +8,7 @@ use super::super::task::{Task, TaskStatus};
 type Edges = BTreeMap<TaskId, BTreeSet<TaskId>>;
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Index {
+pub(super) struct GraphIndex {
     done: usize,
     /// Open tasks by owner. Keys are lowercase names.
     open: BTreeMap<String, BTreeSet<TaskId>>,
@@ -19,7 +19,7 @@ pub(super) struct Index {
     ready: BTreeSet<TaskId>,
 }
 
-impl Index {
+impl GraphIndex {
     /// Replaces one version of a task with the next. Readiness is updated separately, because it depends on other
     /// tasks.
     pub(super) fn replace(&mut self, before: Option<&Task>, now: Option<&Task>) {

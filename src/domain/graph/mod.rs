@@ -19,7 +19,7 @@ use super::task::{Task, TaskStatus};
 use super::text::{clip, one_line};
 pub use delta::Delta;
 pub use error::GraphError;
-use index::Index;
+use index::GraphIndex;
 
 /// Maximum length of a subject, in characters.
 pub const SUBJECT_MAX: usize = 200;
@@ -79,7 +79,7 @@ impl Claimer {
 #[derive(Debug, Clone, Default)]
 pub struct TaskGraph {
     tasks: BTreeMap<TaskId, Arc<Task>>,
-    index: Index,
+    index: GraphIndex,
 }
 
 /// Compares the tasks only, because the index is derived from them.

@@ -320,11 +320,11 @@ fn user_matches_all_tags_but_holds_one_open_task() {
         };
         graph.create(TaskId(id), new, now).unwrap();
     }
-    let person = Claimer::person();
-    graph.claim(TaskId(1), &person, now).unwrap();
+    let user = Claimer::person();
+    graph.claim(TaskId(1), &user, now).unwrap();
     let busy = GraphError::Busy {
         who: Name::user(),
         open: TaskId(1),
     };
-    assert_eq!(graph.claim(TaskId(2), &person, now), Err(busy));
+    assert_eq!(graph.claim(TaskId(2), &user, now), Err(busy));
 }

@@ -2,12 +2,12 @@
 //! names and placeholders do not match.
 
 use super::stream::PENDING_MAX;
-use super::tokens::{JWT_START, Shape, TOKENS, jwt};
+use super::tokens::{JWT_START, TOKENS, TokenFormat, jwt};
 use super::{InputState, Match};
 
 /// The characters that a secret can consist of after its prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Body {
+pub enum SecretBody {
     /// Letters, digits, `-` and `_`.
     Token,
     /// Characters of `Token` and those of base64 and dotted tokens.
@@ -16,14 +16,14 @@ pub enum Body {
     Block,
 }
 
-impl Body {
+impl SecretBody {
     fn has(self, byte: u8) -> bool {
         let is_token = byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
         match self {
-            Body::Token => is_token,
-            Body::Header => is_token || b".~+/=".contains(&byte),
+            SecretBody::Token => is_token,
+            SecretBody::Header => is_token || b".~+/=".contains(&byte),
             // A line break may be escaped as `\n`, and old key formats have header lines.
-            Body::Block => {
+            SecretBody::Block => {
                 byte.is_ascii_alphanumeric()
                     || byte.is_ascii_whitespace()
                     || b"+/=\\:,".contains(&byte)
@@ -85,7 +85,7 @@ const PLACEHOLDER_STARTS: &[u8] = b"$<{*%[";
 
 /// Returns a table of the bytes with which a known format can begin.
 pub fn first_bytes() -> [bool; 256] {
-    let starts = TOKENS.iter().map(|shape| shape.start);
+    let starts = TOKENS.iter().map(|format| format.start);
     let starts = starts.chain(AWS.iter().copied());
     let starts = starts.chain([BLOCK_START, "://", JWT_START]);
     let mut table = [false; 256];
@@ -106,7 +106,7 @@ pub fn first_bytes() -> [bool; 256] {
 pub fn match_at(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     let found = TOKENS
         .iter()
-        .map(|shape| shape.match_at(before, rest, end))
+        .map(|format| format.match_at(before, rest, end))
         .find(|matched| *matched != Match::NoMatch);
     let rules = [header, aws_key, private_key, url_password, jwt];
     found.unwrap_or_else(|| {
@@ -136,7 +136,7 @@ pub fn is_word(byte: Option<u8>) -> bool {
     byte.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
-impl Shape {
+impl TokenFormat {
     fn match_at(&self, before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
         if self.boundary == Boundary::NoWord && is_word(before) {
             return Match::NoMatch;
@@ -189,13 +189,13 @@ fn header(_: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
             continue;
         }
         let after = &rest[start.len()..];
-        let length = Body::Header.length(after);
+        let length = SecretBody::Header.length(after);
         if is_random(&after[..length], *min, Requirement::Digit) {
             return Match::OpenSecret {
                 prefix: start.len(),
                 length: start.len() + length,
                 label,
-                body: Body::Header,
+                body: SecretBody::Header,
             };
         }
         incomplete = incomplete || (end == InputState::Partial && length == after.len());
@@ -275,7 +275,7 @@ fn private_key(_: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
             prefix: 0,
             length: from + length,
             label,
-            body: Body::Block,
+            body: SecretBody::Block,
         };
     }
     let last = remainder.strip_prefix(BLOCK_END.as_bytes());
@@ -302,7 +302,7 @@ fn key_body_length(bytes: &[u8]) -> usize {
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         let is_dash = *byte == b'-' && bytes.get(at + 1).is_some_and(|next| *next != b'-');
-        if !is_dash && !Body::Block.has(*byte) {
+        if !is_dash && !SecretBody::Block.has(*byte) {
             break;
         }
         at += 1;

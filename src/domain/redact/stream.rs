@@ -15,7 +15,7 @@ pub struct Stream {
     /// The last byte before `pending`.
     before: Option<u8>,
     /// Set while the input continues a secret that is already replaced by a placeholder.
-    open_secret: Option<shapes::Body>,
+    open_secret: Option<shapes::SecretBody>,
 }
 
 impl Stream {

@@ -1,26 +1,26 @@
 //! Secrets recognized by a fixed prefix, and JSON web tokens.
 
-use super::shapes::{Body, Boundary, Requirement, is_word, strip_start, unless_more};
+use super::shapes::{Boundary, Requirement, SecretBody, is_word, strip_start, unless_more};
 use super::{InputState, Match};
 
 /// A token format with a fixed prefix.
-pub struct Shape {
+pub struct TokenFormat {
     pub start: &'static str,
     /// The label in the placeholder.
     pub label: &'static str,
     /// The characters that follow the prefix.
-    pub body: Body,
+    pub body: SecretBody,
     /// Minimum number of bytes after the prefix.
     pub min: usize,
     pub requirement: Requirement,
     pub boundary: Boundary,
 }
 
-const fn token(start: &'static str, label: &'static str, min: usize) -> Shape {
-    Shape {
+const fn token(start: &'static str, label: &'static str, min: usize) -> TokenFormat {
+    TokenFormat {
         start,
         label,
-        body: Body::Token,
+        body: SecretBody::Token,
         min,
         requirement: Requirement::Digit,
         boundary: Boundary::Any,
@@ -28,9 +28,9 @@ const fn token(start: &'static str, label: &'static str, min: usize) -> Shape {
 }
 
 /// A longer prefix is listed before a shorter one that it begins with.
-pub const TOKENS: &[Shape] = &[
+pub const TOKENS: &[TokenFormat] = &[
     token("sk-ant-", "Anthropic key", 20),
-    Shape {
+    TokenFormat {
         requirement: Requirement::Run(16),
         boundary: Boundary::NoWord,
         ..token("sk-", "API key", 20)
@@ -52,7 +52,7 @@ pub const TOKENS: &[Shape] = &[
     token("sk_test_", "Stripe key", 16),
     token("rk_live_", "Stripe key", 16),
     token("whsec_", "webhook secret", 24),
-    Shape {
+    TokenFormat {
         requirement: Requirement::Run(30),
         boundary: Boundary::NoWord,
         ..token("npm_", "npm token", 30)
@@ -61,12 +61,12 @@ pub const TOKENS: &[Shape] = &[
     token("dop_v1_", "DigitalOcean token", 40),
     token("shpat_", "Shopify token", 30),
     token("glrt-", "GitLab token", 20),
-    Shape {
+    TokenFormat {
         requirement: Requirement::Run(30),
         boundary: Boundary::NoWord,
         ..token("hf_", "Hugging Face token", 30)
     },
-    Shape {
+    TokenFormat {
         boundary: Boundary::NoWord,
         ..token("AIza", "Google key", 35)
     },
@@ -92,13 +92,13 @@ pub fn jwt(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
         Err(matched) => return matched,
     };
     let from = header + claims + 2;
-    let signature = Body::Token.length(&rest[from..]);
+    let signature = SecretBody::Token.length(&rest[from..]);
     if signature >= JWT_PART_MIN {
         return Match::OpenSecret {
             prefix: 0,
             length: from + signature,
             label: "JSON web token",
-            body: Body::Token,
+            body: SecretBody::Token,
         };
     }
     unless_more(rest.len(), from + signature + 1, end)
@@ -107,7 +107,7 @@ pub fn jwt(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
 /// Returns the length of one JSON object in base64 that is followed by a dot.
 fn part(rest: &[u8], end: InputState) -> Result<usize, Match<'static>> {
     strip_start(JWT_START, rest, end)?;
-    let length = Body::Token.length(rest);
+    let length = SecretBody::Token.length(rest);
     match rest.get(length) {
         Some(b'.') if length >= JWT_PART_MIN => Ok(length),
         Some(_) => Err(Match::NoMatch),

@@ -181,10 +181,10 @@ struct Meta {
 fn valid_name(text: &str) -> Option<String> {
     let name = text.trim();
     // Unicode counts invisible fillers as letters.
-    let letter = |c: char| c.is_alphanumeric() && !is_hidden(c);
-    let form = |c: char| letter(c) || matches!(c, ' ' | '-' | '_' | '.');
-    let fits = name.chars().next().is_some_and(letter)
-        && name.chars().all(form)
+    let is_letter = |c: char| c.is_alphanumeric() && !is_hidden(c);
+    let is_allowed = |c: char| is_letter(c) || matches!(c, ' ' | '-' | '_' | '.');
+    let fits = name.chars().next().is_some_and(is_letter)
+        && name.chars().all(is_allowed)
         && name.chars().count() <= NAME_MAX;
     fits.then(|| name.to_string())
 }

@@ -197,7 +197,7 @@ mod tests {
             broken: why.iter().map(|w| broken(w)).collect(),
         };
         let (one, two) = (with(&["x"]), with(&["x", "y"]));
-        let told: Vec<_> = two.newly_broken(&one).cloned().collect();
-        assert_eq!(told, vec![broken("y")]);
+        let broken_since: Vec<_> = two.newly_broken(&one).cloned().collect();
+        assert_eq!(broken_since, vec![broken("y")]);
     }
 }

@@ -101,13 +101,13 @@ impl Ceiling {
 
 /// Usage of one agent or of the team.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-struct Account {
+struct UsageTotal {
     tokens: u64,
     /// US dollars. Calls of unknown price are not counted.
     cost: f64,
 }
 
-impl Account {
+impl UsageTotal {
     fn add(&mut self, usage: Usage, cost: Option<f64>) {
         self.tokens = self.tokens.saturating_add(usage.total());
         self.cost += cost.unwrap_or(0.0);
@@ -158,18 +158,21 @@ impl Reached {
             let all = "All agents pause before their next model call.";
             (all.to_string(), "the turns of all paused agents")
         } else {
-            (format!("{agent} pauses before its next model call."), "its turn")
+            (
+                format!("{agent} pauses before its next model call."),
+                "its turn",
+            )
         };
         format!(
             "{}.\n{whose}\nApprove raises the budget to {} until crewdeck ends. Reject ends {ends}.",
-            capital(&self.fact()),
+            capitalize_the(&self.fact()),
             self.key.0.shown(self.raised)
         )
     }
 }
 
 /// Capitalizes a leading "the". Agent names keep their case.
-fn capital(text: &str) -> String {
+fn capitalize_the(text: &str) -> String {
     match text.strip_prefix("the ") {
         Some(rest) => format!("The {rest}"),
         None => text.to_string(),
@@ -180,8 +183,8 @@ fn capital(text: &str) -> String {
 #[derive(Debug, Default)]
 pub struct Ledger {
     ceilings: Ceilings,
-    team: Account,
-    agents: BTreeMap<Name, Account>,
+    team: UsageTotal,
+    agents: BTreeMap<Name, UsageTotal>,
     /// The current limits of the budgets that the user has raised.
     raised: BTreeMap<Key, f64>,
 }

@@ -8,7 +8,7 @@ use super::todo::TodoList;
 use super::usage::Usage;
 
 /// The result for a tool call that had no result when crewdeck ended.
-pub const UNKNOWN_END: &str = "Error: crewdeck ended before this call did. The call may have run completely, \
+pub const NO_RESULT: &str = "Error: crewdeck ended before this call did. The call may have run completely, \
 partly or not at all. Check the state before you repeat it.";
 
 /// One line of an agent's log.
@@ -185,7 +185,7 @@ impl Conversation {
         });
         match message.role {
             Role::User => {
-                let results = open.into_iter().map(unknown_end);
+                let results = open.into_iter().map(missing_result);
                 message.blocks.splice(0..0, results);
             }
             Role::Assistant => self.close(),
@@ -203,7 +203,7 @@ impl Conversation {
     fn close(&mut self) {
         let open = self.open_calls();
         if !open.is_empty() {
-            let results = open.into_iter().map(unknown_end).collect();
+            let results = open.into_iter().map(missing_result).collect();
             self.messages.push(Message::user(results));
         }
     }
@@ -217,10 +217,10 @@ impl Conversation {
     }
 }
 
-fn unknown_end(call: CallId) -> Block {
+fn missing_result(call: CallId) -> Block {
     Block::ToolResult {
         call,
-        content: UNKNOWN_END.into(),
+        content: NO_RESULT.into(),
         outcome: Outcome::Error,
     }
 }

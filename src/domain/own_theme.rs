@@ -257,7 +257,7 @@ impl ThemeChoice {
             return Ok(found.clone());
         }
         let known: Vec<&str> = all.iter().map(ThemeChoice::word).collect();
-        Err(no_theme(word, &known))
+        Err(unknown_theme(word, &known))
     }
 
     /// Returns the name that settings and lists use.
@@ -278,7 +278,7 @@ impl ThemeChoice {
 }
 
 /// Returns the error message for an unknown theme name.
-pub(super) fn no_theme(word: &str, known: &[&str]) -> String {
+pub(super) fn unknown_theme(word: &str, known: &[&str]) -> String {
     match nearest(word, known) {
         Some(known) => format!("there is no theme '{word}': did you mean '{known}'?"),
         None => format!(

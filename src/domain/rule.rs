@@ -15,9 +15,7 @@ pub const RULES_MAX: usize = 100;
 #[serde(tag = "scope", rename_all = "snake_case")]
 pub enum Scope {
     /// Only this exact command.
-    Exact {
-        command: String,
-    },
+    Exact { command: String },
     /// Every command that begins with these words and runs a single program.
     Begins {
         /// The program and its subcommand.

@@ -129,19 +129,19 @@ const SECRET_ADDRESSES: &[&str] = &[
 /// Returns why the variable `name` with `value` is withheld from the programs of agents. `None`: it is passed on.
 pub fn reason(name: &str, value: &str) -> Option<Reason> {
     let is_exempt = is_exempt(name);
-    let is_named = names_secret(name) || names_seed(name, value) || names_pin(name, value);
+    let is_named = is_secret_name(name) || is_seed_name(name, value) || is_pin_name(name, value);
     if !is_exempt && is_named && !is_switch(name, value) {
         return Some(Reason::Name);
     }
     if has_secret_shape(value) {
         return Some(Reason::Shape);
     }
-    let is_random = !is_exempt && !random::names_random(name) && random::is_random(value);
+    let is_random = !is_exempt && !random::is_random_name(name) && random::is_random(value);
     is_random.then_some(Reason::Random)
 }
 
 /// Returns whether the name alone indicates a secret or belongs to a provider.
-pub fn names_secret(name: &str) -> bool {
+pub fn is_secret_name(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     if is_exempt(name) {
         return false;
@@ -156,7 +156,7 @@ fn has_word(name: &str, wanted: &[&str]) -> bool {
 }
 
 /// Returns whether the name contains `SEED` and the value is not a number, a path or `random`.
-fn names_seed(name: &str, value: &str) -> bool {
+fn is_seed_name(name: &str, value: &str) -> bool {
     let value = value.trim();
     let digits = value.trim_start_matches(['-', '+']);
     let is_number = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
@@ -168,7 +168,7 @@ fn names_seed(name: &str, value: &str) -> bool {
 }
 
 /// Returns whether the name contains `PIN` and the value is long enough for one.
-fn names_pin(name: &str, value: &str) -> bool {
+fn is_pin_name(name: &str, value: &str) -> bool {
     has_word(name, PINS) && value.trim().chars().count() >= PIN_MIN
 }
 

@@ -72,7 +72,7 @@ pub struct Task {
     /// How often the task was claimed.
     #[serde(default, deserialize_with = "or_default")]
     pub attempts: u32,
-    /// Agents from which the user took the task away, at most [`TAKEN_MAX`]. They do not choose it again by
+    /// Agents from which the user took the task away, at most [`TAKEN_FROM_MAX`]. They do not choose it again by
     /// themselves, but may claim it by its number.
     #[serde(
         default,
@@ -86,7 +86,7 @@ pub struct Task {
 }
 
 /// Maximum length of [`Task::taken_from`]. The oldest entry is dropped.
-pub const TAKEN_MAX: usize = 16;
+pub const TAKEN_FROM_MAX: usize = 16;
 
 /// Older field names and the current ones.
 const SPELLINGS: &[(&str, &str)] = &[("title", "subject"), ("blocked_by", "blockedBy")];

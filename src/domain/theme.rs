@@ -1,6 +1,6 @@
 //! The built-in themes.
 
-use super::own_theme::no_theme;
+use super::own_theme::unknown_theme;
 
 /// A built-in theme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
@@ -53,7 +53,7 @@ impl ThemeName {
         if let Some(found) = ThemeName::ALL.into_iter().find(|t| t.word() == word) {
             return Ok(found);
         }
-        Err(no_theme(word, &ThemeName::ALL.map(ThemeName::word)))
+        Err(unknown_theme(word, &ThemeName::ALL.map(ThemeName::word)))
     }
 }
 

@@ -16,14 +16,9 @@ pub enum Command {
     /// Sends a prompt to an agent. Answered by `Prompted` when the agent reads it: between two steps of its turn or
     /// at the start of its next turn, also after an interrupt. Until then the prompt is kept on disk. For a teammate
     /// it is a message from `user`, so `LetterMoved` follows too.
-    Prompt {
-        to: Name,
-        text: String,
-    },
+    Prompt { to: Name, text: String },
     /// Interrupts the current turn of an agent; partial work is kept. Answered by `TurnEnded`.
-    Interrupt {
-        agent: Name,
-    },
+    Interrupt { agent: Name },
     /// Replaces an agent's conversation by a summary of it. Answered by `Compacted`.
     Compact {
         agent: Name,
@@ -31,9 +26,7 @@ pub enum Command {
         focus: String,
     },
     /// Ends a background job. Answered by `JobChanged`.
-    KillJob {
-        job: JobId,
-    },
+    KillJob { job: JobId },
     /// Approves or rejects a request, or answers a question. Answered by `RequestChanged`.
     Decide(Decision),
     /// Approves a permission, and everything in `scope` for the whole team until crewdeck ends. Answered by
@@ -50,36 +43,22 @@ pub enum Command {
         rule: u64,
     },
     /// Asks a teammate to shut down. No approval is needed, since the user asks. Answered by `RequestChanged`.
-    AskShutdown {
-        member: Name,
-    },
+    AskShutdown { member: Name },
     /// Ends a teammate at once, even in the middle of a turn, and releases its task. Answered by `TeamChanged`.
-    Force {
-        member: Name,
-    },
+    Force { member: Name },
     /// Asks a teammate for its status. Answered by `LetterMoved`.
-    Nudge {
-        member: Name,
-    },
+    Nudge { member: Name },
     /// Changes the board. Answered by `PersonActed` and `BoardChanged`.
     Task(Box<TaskWish>),
     /// Merges the branch of a completed task. Answered by a `Notice` with the result.
-    Merge {
-        task: TaskId,
-    },
+    Merge { task: TaskId },
     /// Merges the branches of completed tasks in this order and stops at the first that fails. Answered by a `Notice`
     /// for each branch and one for all of them.
-    MergeAll {
-        tasks: Vec<TaskId>,
-    },
+    MergeAll { tasks: Vec<TaskId> },
     /// Requests the diff of a task's branch. Answered by `DiffShown`.
-    ShowDiff {
-        task: TaskId,
-    },
+    ShowDiff { task: TaskId },
     /// Requests what would be lost if a task's worktree were removed. Answered by `WorktreeJudged`.
-    JudgeWorktree {
-        task: TaskId,
-    },
+    JudgeWorktree { task: TaskId },
     /// Removes the worktree of a task. Refused if more would be lost than the user has confirmed. Answered by a
     /// `Notice` with the result.
     RemoveWorktree {
@@ -101,9 +80,7 @@ pub enum Command {
 #[serde(tag = "wish", rename_all = "snake_case")]
 pub enum TaskWish {
     /// Claims a task for the user. Agents do not work on it.
-    Claim {
-        task: TaskId,
-    },
+    Claim { task: TaskId },
     /// Returns a task to the board. If a teammate owns it, the teammate is stopped and gets a message.
     Release {
         task: TaskId,
@@ -111,9 +88,7 @@ pub enum TaskWish {
         from: Name,
     },
     /// Completes a task that the user owns or that has no owner.
-    Complete {
-        task: TaskId,
-    },
+    Complete { task: TaskId },
     /// Adds a task.
     Add {
         /// The fields of the new task.

@@ -128,10 +128,7 @@ pub enum EventKind {
     },
     /// A prompt of the user entered an agent's conversation. Before that it waited in the queue. Answers
     /// [`super::Command::Prompt`].
-    Prompted {
-        agent: Name,
-        text: String,
-    },
+    Prompted { agent: Name, text: String },
     /// Other text entered an agent's conversation: messages, a claimed task, a reminder.
     Injected {
         agent: Name,
@@ -142,23 +139,13 @@ pub enum EventKind {
         text: String,
     },
     /// An agent began a turn.
-    TurnStarted {
-        agent: Name,
-    },
+    TurnStarted { agent: Name },
     /// A piece of an answer, as it arrives. May be merged or dropped; [`EventKind::Said`] has the full text.
-    TextDelta {
-        agent: Name,
-        text: String,
-    },
+    TextDelta { agent: Name, text: String },
     /// A piece of the model's thinking, as it arrives. May be merged or dropped.
-    ThinkingDelta {
-        agent: Name,
-        text: String,
-    },
+    ThinkingDelta { agent: Name, text: String },
     /// The stream of an answer failed and is retried. Discard the deltas of the failed attempt.
-    StreamReset {
-        agent: Name,
-    },
+    StreamReset { agent: Name },
     /// An answer is complete. Its tool calls follow as separate events.
     Said {
         agent: Name,
@@ -208,10 +195,7 @@ pub enum EventKind {
         end: TurnEnd,
     },
     /// An agent's activity has changed, for example from thinking to running a tool.
-    ActivityChanged {
-        agent: Name,
-        activity: Activity,
-    },
+    ActivityChanged { agent: Name, activity: Activity },
     /// The server has reported token usage for an agent.
     UsageChanged {
         agent: Name,
@@ -237,10 +221,7 @@ pub enum EventKind {
         compaction: Compaction,
     },
     /// An agent replaced its todo list.
-    TodoChanged {
-        agent: Name,
-        list: TodoList,
-    },
+    TodoChanged { agent: Name, list: TodoList },
     /// An agent started a subagent. The subagent sends events under its own name and ends with its `TurnEnded`.
     SubagentStarted {
         /// The name of the subagent.
@@ -260,10 +241,7 @@ pub enum EventKind {
         job: Job,
     },
     /// Output of a background job, as it arrives. May be merged or dropped.
-    JobOutput {
-        job: JobId,
-        chunk: String,
-    },
+    JobOutput { job: JobId, chunk: String },
     /// The board on disk has changed, through crewdeck or another program. The first events of a crew carry the whole
     /// board. A large change is split into several events of bounded size ([`Delta::pieces`]).
     ///
@@ -318,10 +296,7 @@ pub enum EventKind {
         team: Arc<Team>,
     },
     /// A message was sent, delivered or acted on.
-    LetterMoved {
-        letter: Letter,
-        step: LetterStep,
-    },
+    LetterMoved { letter: Letter, step: LetterStep },
     /// A request was made, decided or withdrawn. Answers [`super::Command::Decide`].
     RequestChanged {
         /// The current state of the request.

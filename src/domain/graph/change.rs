@@ -8,7 +8,7 @@ use serde_json::Map;
 
 use super::super::ids::{Name, TaskId};
 use super::super::stamp::Stamp;
-use super::super::task::{TAKEN_MAX, Task, TaskStatus};
+use super::super::task::{TAKEN_FROM_MAX, Task, TaskStatus};
 use super::super::text::{clip, one_line};
 use super::super::worktree::WorktreeName;
 use super::rules::join_ids;
@@ -135,7 +135,7 @@ impl TaskGraph {
         who: &Name,
         now: Stamp,
     ) -> Result<Vec<TaskId>, GraphError> {
-        self.may_release(id, who)?;
+        self.check_release(id, who)?;
         self.alter(id, |task| {
             task.owner.clear();
             task.status = TaskStatus::Pending;
@@ -153,13 +153,13 @@ impl TaskGraph {
         now: Stamp,
     ) -> Result<Vec<TaskId>, GraphError> {
         if self.known(id)?.owner.is_empty() {
-            return Err(GraphError::Unowned(id));
+            return Err(GraphError::NoOwner(id));
         }
         let changed = self.release(id, owner, now)?;
         self.alter(id, |task| {
             task.taken_from
                 .retain(|t| !t.eq_ignore_ascii_case(owner.as_str()));
-            if task.taken_from.len() >= TAKEN_MAX {
+            if task.taken_from.len() >= TAKEN_FROM_MAX {
                 task.taken_from.remove(0);
             }
             task.taken_from.push(owner.to_string());
@@ -258,7 +258,7 @@ impl TaskGraph {
                 return Err(GraphError::SelfBlock(id));
             }
             if self.known(*blocker)?.status == TaskStatus::Completed {
-                return Err(GraphError::FinishedBlocker(*blocker));
+                return Err(GraphError::CompletedBlocker(*blocker));
             }
             if let Some(path) = self.path(*blocker, id) {
                 return Err(GraphError::Cycle {

@@ -37,7 +37,7 @@ pub enum GraphError {
     },
     /// A completed task cannot become a blocker.
     #[error("task {0} is already completed: nothing has to wait for it")]
-    FinishedBlocker(TaskId),
+    CompletedBlocker(TaskId),
     /// A completed task cannot be changed.
     #[error("task {0} is completed and cannot be changed: add a new task for what is left")]
     Finished(TaskId),
@@ -63,10 +63,10 @@ pub enum GraphError {
     },
     /// The task has no owner to release it.
     #[error("task {0} has no owner: it is already on the board")]
-    Unowned(TaskId),
+    NoOwner(TaskId),
     /// The user took the task away from the agent that wants to complete it.
     #[error("the user took task {0} away from you: leave it to its next owner")]
-    Taken(TaskId),
+    TakenByUser(TaskId),
     /// The claimer does not have the required tags.
     #[error("task {0} is for agents tagged {1}: take another (task_list shows what is ready)")]
     Tags(TaskId, String),

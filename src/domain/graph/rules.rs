@@ -43,7 +43,7 @@ impl TaskGraph {
         }
         Self::check_owner(task, who)?;
         if task.owner.is_empty() && task.was_taken_from(who.as_str()) {
-            return Err(GraphError::Taken(id));
+            return Err(GraphError::TakenByUser(id));
         }
         let open = self.open_blockers(task);
         if !open.is_empty() {
@@ -53,7 +53,7 @@ impl TaskGraph {
     }
 
     /// Checks whether `who` may release task `id`.
-    pub fn may_release(&self, id: TaskId, who: &Name) -> Result<(), GraphError> {
+    pub fn check_release(&self, id: TaskId, who: &Name) -> Result<(), GraphError> {
         let task = self.known(id)?;
         if task.status == TaskStatus::Completed {
             return Err(GraphError::Finished(id));

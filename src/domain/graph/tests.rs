@@ -282,11 +282,11 @@ fn task_taken_by_user_is_not_reclaimed_by_former_owner() {
     // The former owner cannot complete a task that the user took away.
     assert_eq!(
         graph.complete(TaskId(1), &alice.name, now),
-        Err(GraphError::Taken(TaskId(1)))
+        Err(GraphError::TakenByUser(TaskId(1)))
     );
     assert_eq!(
         graph.take(TaskId(1), &alice.name, now),
-        Err(GraphError::Unowned(TaskId(1)))
+        Err(GraphError::NoOwner(TaskId(1)))
     );
     // A later owner does not make the task claimable for the former one.
     graph.claim(TaskId(1), &bob, now).unwrap();

@@ -40,7 +40,7 @@ const NAMES: &[&str] = &[
 ];
 
 /// Returns whether the name indicates a value that is random but not secret.
-pub fn names_random(name: &str) -> bool {
+pub fn is_random_name(name: &str) -> bool {
     super::words(name)
         .iter()
         .any(|word| NAMES.contains(&word.as_str()))

@@ -141,7 +141,7 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "claim", "1", "--as", "bob"],
             claim(json!(1)),
-            "task #1 has already been claimed by alice: take another",
+            "task #1 has already been claimed by alice: claim another",
         ),
         (
             &["task", "claim", "2", "--as", "bob"],
@@ -156,7 +156,7 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "claim", "9", "--as", "bob"],
             claim(json!(9)),
-            "task #9 is for agents tagged rust: take another",
+            "task #9 is for agents tagged rust: claim another",
         ),
         (
             &["task", "claim", "--as", "carol"],
@@ -166,7 +166,7 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "done", "1", "--as", "bob"],
             done(1),
-            "task #1 belongs to alice: only its owner can do that, send alice a message or take another task",
+            "task #1 belongs to alice: only its owner can do that, send alice a message or claim another task",
         ),
         (
             &["task", "release", "8", "--as", "bob"],
@@ -269,7 +269,7 @@ fn every_refusal_of_a_tool_says_what_to_do_and_changes_nothing() {
         (
             "task_create",
             json!({"subject": "x".repeat(201)}),
-            "the subject is too long (200 at most)",
+            "the subject is too long (200 characters at most)",
         ),
         (
             "task_create",

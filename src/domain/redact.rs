@@ -68,8 +68,7 @@ impl std::fmt::Debug for Redactor {
 enum Match<'a> {
     /// No secret begins here.
     NoMatch,
-    /// A secret of `length` bytes; `label` names it. The first `prefix` bytes are a prefix that identifies it and is not
-    /// redacted.
+    /// A secret of `length` bytes; `label` names it. The first `prefix` bytes identify it and are not redacted.
     Secret {
         prefix: usize,
         length: usize,

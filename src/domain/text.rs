@@ -89,7 +89,7 @@ pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, known)| known)
 }
 
-/// Replaces [hidden](is_hidden) characters in serialized JSON by `\\u` escapes. The JSON value stays the same. Needed
+/// Replaces [hidden](is_hidden) characters in serialized JSON by `\u` escapes. The JSON value stays the same. Needed
 /// because serde_json only escapes characters below U+0020.
 pub fn harmless_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());

@@ -50,7 +50,8 @@ pub enum TurnEnd {
         /// What the user can do about it; may be empty.
         hint: String,
     },
-    /// A limit of crewdeck ended the turn: too many rounds, a loop, or a refusal of the model.
+    /// A limit of crewdeck ended the turn: too many rounds, a loop, the token limit of an answer, or a
+    /// refusal of the model.
     Stopped {
         /// Which limit, in one line.
         why: String,

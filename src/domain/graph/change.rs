@@ -349,14 +349,14 @@ fn checked_subject(text: &str) -> Result<String, GraphError> {
         return Err(GraphError::NoSubject);
     }
     if subject.chars().count() > SUBJECT_MAX {
-        return Err(GraphError::TooLong("subject", SUBJECT_MAX));
+        return Err(GraphError::TooLong("subject", SUBJECT_MAX, "characters"));
     }
     Ok(subject)
 }
 
 fn checked_description(text: &str) -> Result<(), GraphError> {
     if text.len() > DESCRIPTION_MAX {
-        return Err(GraphError::TooLong("description", DESCRIPTION_MAX));
+        return Err(GraphError::TooLong("description", DESCRIPTION_MAX, "bytes"));
     }
     Ok(())
 }

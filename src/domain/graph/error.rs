@@ -17,9 +17,9 @@ pub enum GraphError {
     /// The subject is empty.
     #[error("a task needs a subject: one line that says what is to be done")]
     NoSubject,
-    /// The named field exceeds the limit.
-    #[error("the {0} is too long ({1} at most): put the rest into a file and name it")]
-    TooLong(&'static str, usize),
+    /// A field is too long: its name, the limit and the unit of the limit.
+    #[error("the {0} is too long ({1} {2} at most): put the rest into a file and name it")]
+    TooLong(&'static str, usize, &'static str),
     /// A task cannot wait for itself.
     #[error("task {0} cannot wait for itself: name another task")]
     SelfBlock(TaskId),
@@ -43,12 +43,12 @@ pub enum GraphError {
     Finished(TaskId),
     /// The task has another owner.
     #[error(
-        "task {0} belongs to {1}: only its owner can do that, send {1} a message or take another task"
+        "task {0} belongs to {1}: only its owner can do that, send {1} a message or claim another task"
     )]
     Foreign(TaskId, String),
     /// The task was claimed by another agent first.
     #[error(
-        "task {0} has already been claimed by {1}: take another (task_list shows what is ready)"
+        "task {0} has already been claimed by {1}: claim another (task_list shows what is ready)"
     )]
     Claimed(TaskId, String),
     /// The task has open blockers.
@@ -68,6 +68,6 @@ pub enum GraphError {
     #[error("the user took task {0} away from you: leave it to its next owner")]
     TakenByUser(TaskId),
     /// The claimer does not have the required tags.
-    #[error("task {0} is for agents tagged {1}: take another (task_list shows what is ready)")]
+    #[error("task {0} is for agents tagged {1}: claim another (task_list shows what is ready)")]
     Tags(TaskId, String),
 }

@@ -298,7 +298,7 @@ mod tests {
             assert_eq!(made(fields), Err(why.into()), "{fields:?}");
         }
         let long = "x".repeat(201);
-        let why = "the subject is too long (200 at most): put the rest into a file and name it";
+        let why = "the subject is too long (200 characters at most): put the rest into a file and name it";
         assert_eq!(made([&long, "", "", ""]), Err(why.into()));
     }
 

@@ -4,10 +4,10 @@
 //! # Where redaction applies
 //!
 //! - Tool output is redacted before the model, the screen, the transcript or the journal gets it, also when it is
-//! streamed.
+//!   streamed.
 //! - Tool input and prompts reach the model and the tool unchanged, because a command must run as written. They are
-//! redacted on disk and on the screen: in transcripts, events, messages, tasks and requests. A resumed session
-//! therefore has only the placeholder.
+//!   redacted on disk and on the screen: in transcripts, events, messages, tasks and requests. A resumed session
+//!   therefore has only the placeholder.
 //!
 //! # Limits
 //!

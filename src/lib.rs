@@ -55,7 +55,7 @@
 //!   covers: `tools/policy/scopes.rs`; the card of a request: `ui/known/needs_card.rs`, a plan on it: `ui/known/plan_pages.rs`
 //! - which commands wait for one another and which go on beside: `crew/obey.rs`, for the crew and a viewer alike; what a refusal
 //!   is about: [`protocol::Asked`], and what the screen gives back then: `ui/update/refused.rs`
-//! - what the person does to the board by key, here or in a viewer: `crew/person.rs`, by the rules of `domain/graph/may.rs`;
+//! - what the person does to the board by key, here or in a viewer: `crew/person.rs`, by the rules of `domain/graph/rules.rs`;
 //!   what is asked and said: `ui/update/hands.rs`, `ui/board/hands.rs`; the form of a task: `ui/writing/task_form.rs`, those that wait:
 //!   `ui/writing/task_forms.rs`
 //! - what would be lost with a worktree, and its removal by the person: `crew/removal.rs`, over `store/worktrees/remove.rs`

@@ -61,7 +61,7 @@
 //! Every change of the board goes through one pure function, which refuses circles, unknown numbers and blocking on
 //! finished work with the reason.
 //!
-//! - `src/domain/graph/tests.rs::it_stays_a_dag_with_one_owner_a_task`: random changes
+//! - `src/domain/graph/tests.rs::graph_stays_acyclic_with_one_owner_per_task`: random changes
 //! - `tests/board.rs::every_refusal_on_the_command_line_says_what_to_do_and_changes_nothing`
 //! - `tests/board.rs::every_refusal_of_a_tool_says_what_to_do_and_changes_nothing`
 //!
@@ -107,7 +107,7 @@
 //! - `tests/worktrees.rs::dirty_and_unmerged_work_is_never_removed_unasked`
 //! - `tests/worktrees.rs::merging::squashed_and_rebased_work_counts_as_merged`
 //! - `tests/merging.rs::the_lead_hears_of_the_branches_that_the_board_counts`: one truth for both
-//! - `src/domain/worktree/state.rs::only_what_is_clean_and_merged_may_go`
+//! - `src/domain/worktree/state.rs::removal_requires_clean_and_merged_worktree`
 //! - `tests/doctor.rs::worktrees_and_files_that_nobody_needs_are_cleared_and_those_with_content_stay`
 //!
 //! # 7. Every request is decided once, by someone named
@@ -121,8 +121,8 @@
 //! - `tests/team.rs::undecided::a_lead_that_decides_when_it_is_reminded_is_not_reminded_again`
 //! - `tests/worktrees.rs::merging::a_branch_that_changes_the_folders_of_crewdeck_is_not_merged`
 //! - `tests/cli.rs::project_settings_need_approval_wherever_they_come_from`
-//! - `src/domain/request.rs::it_is_decided_once_by_someone_named`
-//! - `src/domain/request.rs::another_kind_or_target_or_oneself_does_not_count`
+//! - `src/domain/request.rs::request_is_decided_only_once`
+//! - `src/domain/request.rs::mismatched_or_own_decision_is_rejected`
 //! - `tests/needs.rs::two_who_ask_the_same_get_one_answer_with_its_comment`
 //! - `tests/viewer.rs::two_answers_at_once_are_one_decision`
 //! - `tests/viewer.rs::a_shutdown_that_was_decided_before_the_crew_read_of_it_is_carried_out`
@@ -136,7 +136,7 @@
 //! The turn machine keeps it under every order of inputs; every request that a test's server sees is checked.
 //!
 //! - `src/agent/turn/property_tests.rs::the_conversation_is_always_valid`
-//! - `src/domain/conversation.rs::it_is_always_valid`
+//! - `src/domain/conversation.rs::rebuilt_conversation_is_always_valid`
 //! - `tests/wire.rs::messages_requests_are_valid_and_cache_their_prefix`
 //! - `tests/chaos/main.rs::the_work_ends_whatever_messages_come_to`: a server that fails at three calls of ten checks all of them
 //! - `tests/chaos/main.rs::the_work_ends_whatever_chat_completions_come_to`
@@ -146,7 +146,7 @@
 //!
 //! Every buffer, queue, list and file that is read has a named bound beside it, and a cut says so.
 //!
-//! - `src/protocol/bus.rs::a_full_bus_drops_deltas_and_nothing_else`
+//! - `src/protocol/bus.rs::full_bus_drops_only_deltas`
 //! - `src/app/dashboard/crew.rs::what_is_too_much_to_be_kept_before_the_crew_is_there_is_counted_and_told`
 //! - `src/model/sse.rs::an_endless_line_is_refused`
 //! - `tests/tools.rs::the_output_of_a_command_is_bounded_with_a_mark`
@@ -169,7 +169,7 @@
 //! Text passes [`crate::domain::text::harmless`] before it reaches a terminal: control characters and what hides or
 //! reorders text are shown, not obeyed.
 //!
-//! - `src/domain/text.rs::control_sequences_are_shown_and_not_obeyed`
+//! - `src/domain/text.rs::control_characters_are_escaped`
 //! - `tests/hostile_cli.rs::the_dashboard_writes_no_sequence_but_its_own`: in a real terminal
 //! - `tests/hostile_cli.rs::verbs_show_what_others_wrote_and_obey_none_of_it`
 //! - `tests/hostile.rs::any_keys_and_words_are_drawn`
@@ -198,8 +198,8 @@
 //! - `tests/confinement.rs::keys_are_not_seen_and_crewdeck_is_not_reached`
 //! - `tests/held_tools.rs::keys_of_the_environment_are_in_no_command`
 //! - `tests/held_tools.rs::what_destroys_is_asked_about_and_harmless_all_the_same`
-//! - `src/domain/secret_env/tests.rs::names_of_secrets_are_withheld`
-//! - `src/domain/secret_env/tests.rs::what_programs_need_is_passed_on`
+//! - `src/domain/secret_env/tests.rs::secret_names_are_withheld`
+//! - `src/domain/secret_env/tests.rs::harmless_variables_are_passed_on`
 //! - `tests/secrets.rs::a_command_does_not_see_secrets_of_the_environment`
 //!
 //! # 13. Housekeeping costs no tokens

@@ -79,12 +79,12 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "edit", "1", "--block-on", "3"],
             update(json!({"task_id": 1, "addBlockedBy": [3]})),
-            "task #1 can not wait for #3: #3 already waits for #1 (#3 waits for #2 waits for #1): take one of these edges away first",
+            "task #1 cannot wait for #3: #3 already waits for #1 (#3 waits for #2 waits for #1): remove one of these dependencies first",
         ),
         (
             &["task", "edit", "10", "--block-on", "10"],
             update(json!({"task_id": 10, "addBlockedBy": [10]})),
-            "task #10 can not wait for itself: name another task",
+            "task #10 cannot wait for itself: name another task",
         ),
         (
             &["task", "edit", "10", "--block-on", "77"],
@@ -134,7 +134,7 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "claim", "1", "--as", "bob"],
             claim(json!(1)),
-            "task #1 has already been claimed by alice: take another",
+            "task #1 has already been claimed by alice: claim another",
         ),
         (
             &["task", "claim", "2", "--as", "bob"],
@@ -144,12 +144,12 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "claim", "4", "--as", "bob"],
             claim(json!("4")),
-            "task #4 is completed: it can not be changed any more, write a new task for what is left",
+            "task #4 is completed and cannot be changed: add a new task for what is left",
         ),
         (
             &["task", "claim", "9", "--as", "bob"],
             claim(json!(9)),
-            "task #9 is for agents tagged rust: take another",
+            "task #9 is for agents tagged rust: claim another",
         ),
         (
             &["task", "claim", "--as", "carol"],
@@ -159,7 +159,7 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "done", "1", "--as", "bob"],
             done(1),
-            "task #1 belongs to alice: only its owner can do that, send alice a message or take another task",
+            "task #1 belongs to alice: only its owner can do that, send alice a message or claim another task",
         ),
         (
             &["task", "release", "8", "--as", "bob"],
@@ -262,7 +262,7 @@ fn every_refusal_of_a_tool_says_what_to_do_and_changes_nothing() {
         (
             "task_create",
             json!({"subject": "x".repeat(201)}),
-            "the subject is too long (200 at most)",
+            "the subject is too long (200 characters at most)",
         ),
         (
             "task_create",

@@ -47,7 +47,7 @@ fn where_nobody_is_a_ceiling_ends_the_run_and_says_so() {
     let ran = run(&project, ROUNDS, &["go", "--tool", "auto"]);
     let err = ran.err();
     assert_eq!((ran.code(), ran.out().as_str()), (1, ""), "{err}");
-    let end = "crewdeck: lead has used 300 tokens, its ceiling is 250 tokens \
+    let end = "crewdeck: lead has used 300 tokens, the budget is 250 tokens \
                (setting ceilings.agent_tokens): nobody was here to raise it";
     assert_eq!(err.trim_end().lines().last(), Some(end), "{err}");
     let requests = requests(&project);
@@ -84,7 +84,7 @@ fn what_subagents_use_counts_and_a_price_turns_it_into_money() {
 ";
     let ran = run(&project, rules, &["go"]);
     assert_eq!((ran.code(), ran.out().as_str()), (1, ""), "{}", ran.err());
-    let why = "the team has used $0.50, its ceiling is $0.50 (setting ceilings.team_cost)";
+    let why = "the team has used $0.50, the budget is $0.50 (setting ceilings.team_cost)";
     assert!(ran.err().contains(why), "{}", ran.err());
 }
 

@@ -123,7 +123,7 @@ fn refusals_say_what_to_do_and_change_nothing() {
         ),
         (
             &["task", "edit", "1", "--block-on", "1"],
-            "can not wait for itself",
+            "cannot wait for itself",
         ),
         (
             &["task", "edit", "1", "--block-on", "3"],

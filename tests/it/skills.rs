@@ -64,7 +64,7 @@ fn a_skill_that_is_not_there_is_answered_with_those_that_are() {
     skill(&place, "skills/agent-builder", "---\nname: agent-builder\n");
     let text = place.no("load_skill", json!({"name": "agent-builder"}));
     assert!(
-        text.ends_with(". skills/agent-builder/SKILL.md can not be used: line 1: the front matter has no end: write a line --- below it"),
+        text.ends_with(". skills/agent-builder/SKILL.md can not be used: line 1: the front matter has no end: add a line --- below it"),
         "{text}"
     );
     place.no("load_skill", json!({}));

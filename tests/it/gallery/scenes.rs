@@ -210,11 +210,11 @@ pub fn the_whole_demo() {
     take(&screen, "help", has_all(&["Keys", "In every pane"]));
     close(&mut screen, "In every pane");
     press(&mut screen, "3", "graph or list");
-    press(&mut screen, "T", "ink on paper");
+    press(&mut screen, "T", "dark on white");
     press(&mut screen, "light\r", "The theme is light from now on.");
-    press(&mut screen, "T", "ink on paper");
-    take(&screen, "themes", has_all(&["ink on paper"]));
-    close(&mut screen, "ink on paper");
+    press(&mut screen, "T", "dark on white");
+    take(&screen, "themes", has_all(&["dark on white"]));
+    close(&mut screen, "dark on white");
     leave(screen);
 
     let project = home.path().join("tally");

@@ -125,7 +125,7 @@ fn outside_git_it_says_so() {
     for bad in ["..", "a.lock", "nothing", "7"] {
         let why = project.refused(&["worktree", "merge", bad]);
         assert!(
-            why.contains("not a worktree's name") || why.contains("there is task-1"),
+            why.contains("not a valid worktree name") || why.contains("existing: task-1"),
             "{why}"
         );
     }

@@ -1,4 +1,5 @@
-//! Circles on a board that other programs wrote: crewdeck itself refuses to close one.
+//! Detection of dependency cycles in boards written by other programs. crewdeck itself rejects a change that closes a
+//! cycle.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +9,10 @@ use super::TaskGraph;
 use super::change::path_text;
 
 impl TaskGraph {
-    /// Open tasks that wait for one another in a circle, so that none of them can ever be claimed: what to do
-    /// about the first such circle. Looks at every edge.
+    /// Describes the first dependency cycle among open tasks and how to remove it. The tasks of a cycle can never be
+    /// claimed. Visits every edge.
     pub fn circle(&self) -> Option<String> {
-        // Takes away what could be completed, over and over; what is left waits for a circle or is in one.
+        // Repeatedly removes the tasks without open blockers. What is left is part of a cycle or waits for one.
         let mut open: BTreeMap<TaskId, usize> = BTreeMap::new();
         let mut free = Vec::new();
         for task in self.tasks().filter(|t| t.status != TaskStatus::Completed) {
@@ -47,7 +48,7 @@ impl TaskGraph {
             if let Some(from) = way.iter().position(|id| *id == to) {
                 let path: Vec<TaskId> = way.drain(from..).chain([to]).collect();
                 return Some(format!(
-                    "{} can never be claimed: {}. Take one of these edges away (crewdeck task edit {} --unblock {})",
+                    "{} can never be claimed: {}. Remove one of these dependencies (crewdeck task edit {} --unblock {})",
                     path[0],
                     path_text(&path),
                     last.0,
@@ -66,7 +67,7 @@ mod tests {
 
     use super::*;
 
-    fn circle(edges: &[(u64, &[u64])]) -> Option<String> {
+    fn cycle(edges: &[(u64, &[u64])]) -> Option<String> {
         let task = |(id, on): &(u64, &[u64])| {
             let text = json!({"id": id, "subject": "s", "blockedBy": on});
             serde_json::from_value(text).unwrap()
@@ -75,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_completed_task_closes_no_circle() {
+    fn completed_task_breaks_the_cycle() {
         let text = json!([
             {"id": 1, "subject": "s", "blockedBy": [2, 3]},
             {"id": 2, "subject": "s", "blockedBy": [1], "status": "completed"},
@@ -86,18 +87,18 @@ mod tests {
     }
 
     #[test]
-    fn the_first_circle_is_named_and_what_is_none_is_not() {
-        assert_eq!(circle(&[]), None);
+    fn first_cycle_is_reported_with_a_fix() {
+        assert_eq!(cycle(&[]), None);
         assert_eq!(
-            circle(&[(1, &[]), (2, &[1]), (3, &[1, 2, 2]), (4, &[99])]),
+            cycle(&[(1, &[]), (2, &[1]), (3, &[1, 2, 2]), (4, &[99])]),
             None
         );
         assert_eq!(
-            circle(&[(1, &[2]), (2, &[1])]).unwrap(),
-            "#1 can never be claimed: #1 waits for #2 waits for #1. Take one of these edges away (crewdeck task edit 2 --unblock 1)"
+            cycle(&[(1, &[2]), (2, &[1])]).unwrap(),
+            "#1 can never be claimed: #1 waits for #2 waits for #1. Remove one of these dependencies (crewdeck task edit 2 --unblock 1)"
         );
-        assert!(circle(&[(7, &[7])]).unwrap().contains("#7 waits for #7"));
-        let behind = circle(&[(1, &[3]), (2, &[]), (3, &[4]), (4, &[5, 2]), (5, &[3])]).unwrap();
+        assert!(cycle(&[(7, &[7])]).unwrap().contains("#7 waits for #7"));
+        let behind = cycle(&[(1, &[3]), (2, &[]), (3, &[4]), (4, &[5, 2]), (5, &[3])]).unwrap();
         assert!(
             behind.contains("#3 waits for #4 waits for #5 waits for #3"),
             "{behind}"

@@ -1,4 +1,5 @@
-//! Who may claim, complete and release a task: the rules alone, for who decides and for who shows what can be done.
+//! Rules for claiming, completing and releasing a task. The checks change nothing, so the UI can use them to show
+//! what is possible.
 
 use super::super::ids::{Name, TaskId};
 use super::super::task::{Task, TaskStatus};
@@ -6,7 +7,7 @@ use super::super::text::clip;
 use super::{Claimer, GraphError, TaskGraph, tags_fit};
 
 impl TaskGraph {
-    /// Whether `claimer` may claim task `id`, as all of promise 2 says.
+    /// Checks whether `claimer` may claim task `id`, according to promise 2.
     pub fn may_claim(&self, id: TaskId, claimer: &Claimer) -> Result<(), GraphError> {
         let task = self.known(id)?;
         if task.status == TaskStatus::Completed {
@@ -16,11 +17,11 @@ impl TaskGraph {
             return Err(GraphError::Claimed(id, task.owner.clone()));
         }
         if task.status != TaskStatus::Pending {
-            return Err(GraphError::Claimed(id, "somebody who left no name".into()));
+            return Err(GraphError::Claimed(id, "an unknown owner".into()));
         }
         let open = self.open_blockers(task);
         if !open.is_empty() {
-            return Err(GraphError::Blocked(id, list(&open)));
+            return Err(GraphError::Blocked(id, join_ids(&open)));
         }
         if !tags_fit(task, claimer) {
             return Err(GraphError::Tags(id, task.tags.join(", ")));
@@ -34,33 +35,33 @@ impl TaskGraph {
         }
     }
 
-    /// Whether `who` may complete task `id`.
+    /// Checks whether `who` may complete task `id`.
     pub fn may_complete(&self, id: TaskId, who: &Name) -> Result<(), GraphError> {
         let task = self.known(id)?;
         if task.status == TaskStatus::Completed {
             return Err(GraphError::Finished(id));
         }
-        Self::own(task, who)?;
+        Self::check_owner(task, who)?;
         if task.owner.is_empty() && task.was_taken_from(who.as_str()) {
-            return Err(GraphError::Taken(id));
+            return Err(GraphError::TakenByUser(id));
         }
         let open = self.open_blockers(task);
         if !open.is_empty() {
-            return Err(GraphError::Blocked(id, list(&open)));
+            return Err(GraphError::Blocked(id, join_ids(&open)));
         }
         Ok(())
     }
 
-    /// Whether `who` may put task `id` back on the board.
-    pub fn may_release(&self, id: TaskId, who: &Name) -> Result<(), GraphError> {
+    /// Checks whether `who` may release task `id`.
+    pub fn check_release(&self, id: TaskId, who: &Name) -> Result<(), GraphError> {
         let task = self.known(id)?;
         if task.status == TaskStatus::Completed {
             return Err(GraphError::Finished(id));
         }
-        Self::own(task, who)
+        Self::check_owner(task, who)
     }
 
-    pub(super) fn own(task: &Task, who: &Name) -> Result<(), GraphError> {
+    pub(super) fn check_owner(task: &Task, who: &Name) -> Result<(), GraphError> {
         if task.owner.is_empty() || task.owner.eq_ignore_ascii_case(who.as_str()) {
             Ok(())
         } else {
@@ -69,7 +70,7 @@ impl TaskGraph {
     }
 }
 
-pub(super) fn list(ids: &[TaskId]) -> String {
+pub(super) fn join_ids(ids: &[TaskId]) -> String {
     let texts: Vec<String> = ids.iter().map(ToString::to_string).collect();
     clip(&texts.join(", "), 120)
 }

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Facts, KeepsHistory, Plan, plan, sockets};
+use super::{PlanInputs, KeepsHistory, SandboxPlan, plan, sockets};
 use crate::domain::sandbox::SocketGroup;
-use crate::process::history::{Branch, Phase, PrivateHistory, Running, hooks_path};
+use crate::process::history::{Branch, Phase, PrivateHistory, CommandTransfer, hooks_path};
 
 /// Most worktrees that are looked at.
 const TREES_MAX: usize = 256;
@@ -134,7 +134,7 @@ impl Confinement {
     }
 
     /// What to tell the model about the history that a command of this plan wrote, once for a crew.
-    pub fn warning(&self, plan: &Plan) -> Option<&'static str> {
+    pub fn warning(&self, plan: &SandboxPlan) -> Option<&'static str> {
         let text = match plan.keeps_history {
             KeepsHistory::Private => return None,
             KeepsHistory::ReadOnly => GIT_READ_ONLY,
@@ -164,12 +164,12 @@ impl Confinement {
     }
 
     /// The plan for a command in `workdir`, as it is when no command runs there.
-    pub fn plan(&self, workdir: &Path, reach: HistoryReach) -> Plan {
+    pub fn plan(&self, workdir: &Path, reach: HistoryReach) -> SandboxPlan {
         self.start(workdir, reach).0
     }
 
     /// The plan for a command that starts in `workdir` now. Runs git where an earlier command was cut off.
-    pub fn start(&self, workdir: &Path, reach: HistoryReach) -> (Plan, Option<Running>) {
+    pub fn start(&self, workdir: &Path, reach: HistoryReach) -> (SandboxPlan, Option<CommandTransfer>) {
         let workdir = real(workdir);
         let own_git = self.git.as_ref().and_then(|git| {
             if workdir == self.root {
@@ -203,7 +203,7 @@ impl Confinement {
             .and_then(|own| hooks_path(own));
         let home = std::env::var_os("HOME").map(PathBuf::from);
         let is_open = |group| self.sockets.contains(&group);
-        let plan = plan(&Facts {
+        let plan = plan(&PlanInputs {
             hidden: sockets::hidden(&self.sockets, home.as_deref(), &self.root),
             abstract_sockets: is_open(SocketGroup::Display) || is_open(SocketGroup::Dbus),
             unset: sockets::unset(&self.sockets),

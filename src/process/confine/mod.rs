@@ -1,6 +1,6 @@
 //! Where a program of an agent may write, held by the kernel: Landlock, and a private view of the mounts.
 //!
-//! [`Plan`] says it as plain data and is pure; what it depends on is gathered by [`Confinement`]. The
+//! [`SandboxPlan`] says it as plain data and is pure; what it depends on is gathered by [`Confinement`]. The
 //! [guard](super::guard) carries it out. Reading and running stay free. Two means, because one is not enough:
 //!
 //! - **Landlock** lists where may be written. It is a list of folders with all that is below them, so it can not
@@ -13,18 +13,18 @@
 //! there are.
 
 #[cfg(target_os = "linux")]
-pub(super) mod closed;
+pub(super) mod landlock_only;
 mod facts;
 #[cfg(target_os = "linux")]
-pub(super) mod fence;
+pub(super) mod landlock;
 mod note;
 mod plan;
 mod probe;
 mod sockets;
 #[cfg(target_os = "linux")]
-pub(super) mod view;
+pub(super) mod mounts;
 
 pub use facts::{Confinement, GitDirs, HistoryReach, own_folders};
 pub use note::{HOOKS_SKIPPED, network_is_off, where_it_may_write};
-pub use plan::{Facts, KeepsHistory, Mount, Plan, plan};
+pub use plan::{PlanInputs, KeepsHistory, Mount, SandboxPlan, plan};
 pub use probe::{SandboxReport, Works, probe};

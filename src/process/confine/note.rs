@@ -1,6 +1,6 @@
 //! What a model is told when a command was refused a write. Pure.
 
-use super::Plan;
+use super::SandboxPlan;
 use crate::domain::sandbox::ASKS_FOR_NETWORK;
 use crate::domain::text::one_line;
 
@@ -19,7 +19,7 @@ const SIGNS: &[&str] = &[
 ];
 
 /// One line that says where the command may write, when its `output` shows that a write may have been refused.
-pub fn where_it_may_write(plan: &Plan, output: &str) -> Option<String> {
+pub fn where_it_may_write(plan: &SandboxPlan, output: &str) -> Option<String> {
     let output = output.to_ascii_lowercase();
     if !SIGNS.iter().any(|sign| output.contains(sign)) {
         return None;
@@ -87,9 +87,9 @@ mod tests {
 
     #[test]
     fn only_a_refused_write_is_explained_and_the_places_are_bounded() {
-        let plan = Plan {
+        let plan = SandboxPlan {
             writable: ["/w", "/tmp", "/dev/null"].map(Into::into).to_vec(),
-            ..Plan::default()
+            ..SandboxPlan::default()
         };
         assert_eq!(where_it_may_write(&plan, "no such file"), None);
         for said in [
@@ -103,9 +103,9 @@ mod tests {
                 "{note}"
             );
         }
-        let many = Plan {
+        let many = SandboxPlan {
             writable: (0..100).map(|n| format!("/w{n}").into()).collect(),
-            ..Plan::default()
+            ..SandboxPlan::default()
         };
         let note = where_it_may_write(&many, "EACCES").unwrap();
         assert!(note.contains("/w7, …;") && !note.contains("/w8"), "{note}");

@@ -40,7 +40,7 @@ const TERMINALS: &[&str] = &["/dev/ptmx", "/dev/pts"];
 
 /// What the plan for one command depends on. All paths are absolute and without symbolic links.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Facts {
+pub struct PlanInputs {
     /// The root of the crew: the state folders lie here.
     pub root: PathBuf,
     /// Where the command runs.
@@ -71,7 +71,7 @@ pub struct Facts {
 
 /// How a command is held.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Plan {
+pub struct SandboxPlan {
     /// Where it may write, with all that is below.
     pub writable: Vec<PathBuf>,
     /// Where it may write too, but only when the view could be made.
@@ -140,14 +140,14 @@ pub enum Mount {
 }
 
 /// Computes how a command is held.
-pub fn plan(facts: &Facts) -> Plan {
-    let Facts { root, workdir, .. } = facts;
-    let mut plan = Plan::default();
+pub fn plan(facts: &PlanInputs) -> SandboxPlan {
+    let PlanInputs { root, workdir, .. } = facts;
+    let mut plan = SandboxPlan::default();
     plan.writable.push(workdir.clone());
     plan.writable.extend(facts.temp.iter().cloned());
     plan.writable.extend(facts.write.iter().cloned());
     plan.writable.extend(DEVICES.iter().map(PathBuf::from));
-    let is_writable = |path: &Path, plan: &Plan| plan.writable.iter().any(|w| path.starts_with(w));
+    let is_writable = |path: &Path, plan: &SandboxPlan| plan.writable.iter().any(|w| path.starts_with(w));
     if root.starts_with(workdir) {
         if is_writable(root, &plan) {
             plan.view.push(Mount::Writable(root.clone()));
@@ -195,8 +195,8 @@ pub fn plan(facts: &Facts) -> Plan {
     plan
 }
 
-fn git(plan: &mut Plan, facts: &Facts, own: &Path, common: &Path) {
-    let Facts { workdir, .. } = facts;
+fn git(plan: &mut SandboxPlan, facts: &PlanInputs, own: &Path, common: &Path) {
+    let PlanInputs { workdir, .. } = facts;
     let kept = |folder: &Path, names: &[&str]| -> Vec<Mount> {
         let path = |name: &&str| Mount::ReadOnly(folder.join(name));
         names.iter().map(path).collect()
@@ -252,8 +252,8 @@ mod tests {
     use crate::process::history::Branch;
     use pretty_assertions::assert_eq;
 
-    fn facts(workdir: &str, own: Option<&str>, temp: &str) -> Facts {
-        Facts {
+    fn facts(workdir: &str, own: Option<&str>, temp: &str) -> PlanInputs {
+        PlanInputs {
             root: "/r".into(),
             workdir: workdir.into(),
             own_git: own.map(PathBuf::from),
@@ -271,7 +271,7 @@ mod tests {
     }
 
     /// The plan in words: writable places but devices, and the view.
-    fn told(plan: &Plan) -> (Vec<String>, Vec<String>) {
+    fn told(plan: &SandboxPlan) -> (Vec<String>, Vec<String>) {
         let text = |p: &PathBuf| p.display().to_string();
         let places = plan.writable.iter().filter(|p| !p.starts_with("/dev"));
         let view = plan.view.iter().map(|step| match step {
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn in_the_root_the_state_and_what_git_runs_are_kept() {
-        let plan = plan(&Facts {
+        let plan = plan(&PlanInputs {
             trees: vec!["/r/.worktrees/a".into()],
             ..facts("/r", Some("/r/.git"), "/tmp")
         });
@@ -353,7 +353,7 @@ mod tests {
             branch: Branch::of_worktree("a"),
         };
         let (tree, own) = ("/r/.worktrees/a", "/r/.git/worktrees/a");
-        let in_tree = plan(&Facts {
+        let in_tree = plan(&PlanInputs {
             history: Some(private(own)),
             ..facts(tree, Some(own), "/tmp")
         });
@@ -369,7 +369,7 @@ mod tests {
             at("p /r/.git") < at("- /r/.git/worktrees/a/crewdeck"),
             "{view:?}"
         );
-        let in_root = plan(&Facts {
+        let in_root = plan(&PlanInputs {
             history: Some(private("/r/.git")),
             ..facts("/r", Some("/r/.git"), "/tmp")
         });
@@ -381,7 +381,7 @@ mod tests {
     #[test]
     fn a_root_among_temporary_files_is_kept_all_the_same() {
         let tree = "/r/.worktrees/a";
-        let steps = |facts: &Facts| told(&plan(facts)).1[1..3].to_vec();
+        let steps = |facts: &PlanInputs| told(&plan(facts)).1[1..3].to_vec();
         assert_eq!(
             steps(&facts(tree, Some("/r/.git/worktrees/a"), "/")),
             lines("- /r + /r/.worktrees/a")
@@ -391,7 +391,7 @@ mod tests {
 
     #[test]
     fn hidden_sockets_are_masked_last() {
-        let hidden = Facts {
+        let hidden = PlanInputs {
             hidden: vec!["/run/docker.sock".into()],
             ..facts("/r", None, "/tmp")
         };

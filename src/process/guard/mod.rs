@@ -8,20 +8,20 @@
 //! The guard itself stays outside the confinement that it puts the program into, where no signal of the program
 //! reaches it.
 
-mod inside;
-mod line;
+mod entry;
+mod client;
 #[cfg(target_os = "linux")]
 mod monitor;
 #[cfg(target_os = "linux")]
 pub(super) mod network;
-mod order;
+mod protocol;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // only the guard uses most of it
-mod tree;
+mod process_tree;
 
 use std::path::{Path, PathBuf};
 
-pub use inside::main;
-pub(super) use line::{Line, Outcome};
+pub use entry::main;
+pub(super) use client::{SupervisorClient, JobOutcome};
 
 use super::confine::Confinement;
 use crate::domain::sandbox::{CommandLimits, NetworkRules};

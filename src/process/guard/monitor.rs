@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::event::Timespec;
 use rustix::process::{Pid, Resource, Rlimit, setrlimit};
 
-use super::tree;
+use super::process_tree;
 use crate::domain::sandbox::CommandLimits;
 
 /// Between two looks while a command is young: most bombs go off at once.
@@ -67,7 +67,7 @@ impl Monitor {
             return None;
         }
         self.looked = Instant::now();
-        let all = tree::descendants();
+        let all = process_tree::descendants();
         if let Some(most) = self.limits.processes
             && all.len() > most as usize
         {

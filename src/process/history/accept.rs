@@ -23,7 +23,7 @@ const SHORT: usize = 12;
 
 /// A change of a ref that was not transferred.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedRef {
     /// The change.
     pub change: Change,
     /// Why.
@@ -32,7 +32,7 @@ pub struct Refused {
     pub kept: Option<String>,
 }
 
-impl Refused {
+impl RefusedRef {
     /// A line for the model: what was refused, why, where the commits are, and what to do.
     pub fn line(&self) -> String {
         let mut text = format!("[Ref not updated: {}. {}", self.change.name, self.why());
@@ -95,8 +95,8 @@ impl PrivateHistory {
         &self,
         dir: &Folder,
         changes: &[Change],
-        objects: objects::Copied,
-    ) -> io::Result<Vec<Refused>> {
+        objects: objects::CopyResult,
+    ) -> io::Result<Vec<RefusedRef>> {
         let packed = refs::read_packed(&self.common)?;
         let mut made: BTreeSet<String> = refs::read_names(dir, "made")?;
         let before = made.clone();
@@ -123,7 +123,7 @@ impl PrivateHistory {
             let is_whole = match &change.new {
                 // Nothing else is an argument for git.
                 Some(new) if !refs::is_object(new) => false,
-                Some(new) if objects == objects::Copied::Some => {
+                Some(new) if objects == objects::CopyResult::Some => {
                     git::is_connected(&self.common, new)?
                 }
                 Some(_) | None => true,
@@ -142,7 +142,7 @@ impl PrivateHistory {
                 (Ok(()), None, Some(_)) => drop(made.insert(change.name)),
                 (Ok(()), Some(_), None) => drop(made.remove(&change.name)),
                 (Ok(()), _, _) => {}
-                (Err(reason), _, _) => refused.push(Refused {
+                (Err(reason), _, _) => refused.push(RefusedRef {
                     kept: if is_whole {
                         self.keep_beside(change.new.as_deref())?
                     } else {
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn refusal_names_the_kept_commits_and_the_command_that_helps() {
-        let refused = Refused {
+        let refused = RefusedRef {
             change: change(),
             reason: Reason::LosesCommits,
             kept: Some("refs/crewdeck/beside/bbbbbbbbbbbb".into()),
@@ -299,7 +299,7 @@ mod tests {
              with `git merge bbbbbbbbbbbb` or `git branch NAME bbbbbbbbbbbb`. To update the ref, run only this command; the user must approve \
              it: `git update-ref refs/heads/main bbbbbbbbbbbb`.]"
         );
-        let deleted = Refused {
+        let deleted = RefusedRef {
             change: Change {
                 new: None,
                 ..change()

@@ -29,35 +29,35 @@ const STAMPS_MAX: u64 = 4096;
 
 /// One of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum CheckoutFile {
     Head,
     Index,
     Log,
 }
 
-impl Part {
-    const ALL: [Part; 3] = [Part::Head, Part::Index, Part::Log];
+impl CheckoutFile {
+    const ALL: [CheckoutFile; 3] = [CheckoutFile::Head, CheckoutFile::Index, CheckoutFile::Log];
 
     fn name(self) -> &'static str {
         match self {
-            Part::Head | Part::Log => "HEAD",
-            Part::Index => "index",
+            CheckoutFile::Head | CheckoutFile::Log => "HEAD",
+            CheckoutFile::Index => "index",
         }
     }
 
     /// The name of the copy.
     fn label(self) -> &'static str {
         match self {
-            Part::Head => "HEAD",
-            Part::Index => "index",
-            Part::Log => "logs-HEAD",
+            CheckoutFile::Head => "HEAD",
+            CheckoutFile::Index => "index",
+            CheckoutFile::Log => "logs-HEAD",
         }
     }
 
     fn max(self) -> u64 {
         match self {
-            Part::Head => HEAD_MAX,
-            Part::Index | Part::Log => LARGE_MAX,
+            CheckoutFile::Head => HEAD_MAX,
+            CheckoutFile::Index | CheckoutFile::Log => LARGE_MAX,
         }
     }
 }
@@ -91,13 +91,13 @@ impl<'a> Checkout<'a> {
     /// Copies the files that have changed since the last copy. A command may run after that.
     pub fn save(&self) -> io::Result<()> {
         let old = self.stamps()?;
-        let new = Part::ALL.map(|part| self.stamp(part).unwrap_or_default());
-        for (at, part) in Part::ALL.into_iter().enumerate() {
+        let new = CheckoutFile::ALL.map(|part| self.stamp(part).unwrap_or_default());
+        for (at, part) in CheckoutFile::ALL.into_iter().enumerate() {
             if old.get(at) == new.get(at) {
                 continue;
             }
             match self.read(part) {
-                Ok(Some(bytes)) if part != Part::Index || is_index(&bytes) => {
+                Ok(Some(bytes)) if part != CheckoutFile::Index || is_index(&bytes) => {
                     self.copies.write_bytes(part.label(), &bytes)?;
                 }
                 // Nothing that could be restored.
@@ -118,7 +118,7 @@ impl<'a> Checkout<'a> {
         let old = self.stamps()?;
         let mut notes = Vec::new();
         let mut was_unborn = false;
-        for (at, part) in Part::ALL.into_iter().enumerate() {
+        for (at, part) in CheckoutFile::ALL.into_iter().enumerate() {
             if old.get(at) == Some(&self.stamp(part).unwrap_or_default()) {
                 continue;
             }
@@ -128,17 +128,17 @@ impl<'a> Checkout<'a> {
             let now = match self.read(part) {
                 Ok(now) => now,
                 // No HEAD is that long.
-                Err(e) if part == Part::Head && e.kind() == io::ErrorKind::FileTooLarge => None,
+                Err(e) if part == CheckoutFile::Head && e.kind() == io::ErrorKind::FileTooLarge => None,
                 Err(e) => {
                     notes.push(format!("[{} of git was not checked: {e}.]", part.label()));
                     continue;
                 }
             };
-            if part == Part::Index && was_unborn {
+            if part == CheckoutFile::Index && was_unborn {
                 // The branch without a commit had an empty one: the next commit would delete all files.
                 self.restore(part, &copy)?;
             } else if let Some((wanted, note)) = self.repaired(part, &copy, now.as_deref())? {
-                was_unborn = part == Part::Head && now.is_some_and(|now| is_head(text(&now)));
+                was_unborn = part == CheckoutFile::Head && now.is_some_and(|now| is_head(text(&now)));
                 self.restore(part, &wanted)?;
                 notes.push(note);
             }
@@ -150,22 +150,22 @@ impl<'a> Checkout<'a> {
     /// The content that a file must get, and what to say about it; `None`: it may stay as it is.
     fn repaired(
         &self,
-        part: Part,
+        part: CheckoutFile,
         copy: &[u8],
         now: Option<&[u8]>,
     ) -> io::Result<Option<(Vec<u8>, String)>> {
         Ok(match part {
-            Part::Head => {
+            CheckoutFile::Head => {
                 let now_text = now.map(text).unwrap_or_default();
                 let is_valid = now == Some(copy) || self.has_commit(now_text)?;
                 (!is_valid).then(|| (copy.to_vec(), head_note(text(copy), now_text)))
             }
-            Part::Index => {
+            CheckoutFile::Index => {
                 let note = "[The git index was restored to its state before the command: the command removed or \
                             damaged it.]";
                 (!now.is_some_and(is_index)).then(|| (copy.to_vec(), note.into()))
             }
-            Part::Log => {
+            CheckoutFile::Log => {
                 let now = now.unwrap_or_default();
                 let note = "[Removed entries of the reflog of HEAD were restored: commands can only add to it.]";
                 (!now.starts_with(copy)).then(|| (with_new_entries(copy, now), note.into()))
@@ -175,17 +175,17 @@ impl<'a> Checkout<'a> {
 
     /// Restores a `HEAD` with which git would take the folder for no repository. Returns what to say about it.
     pub fn check_head(&self) -> io::Result<Option<String>> {
-        let now = match self.read(Part::Head) {
+        let now = match self.read(CheckoutFile::Head) {
             Ok(now) => now.unwrap_or_default(),
             Err(e) if e.kind() == io::ErrorKind::FileTooLarge => Vec::new(),
             // The check says so.
             Err(_) => return Ok(None),
         };
-        let copy = self.copies.read_bytes(Part::Head.label(), HEAD_MAX)?;
+        let copy = self.copies.read_bytes(CheckoutFile::Head.label(), HEAD_MAX)?;
         let Some(copy) = copy.filter(|copy| *copy != now && !is_head(text(&now))) else {
             return Ok(None);
         };
-        self.restore(Part::Head, &copy)?;
+        self.restore(CheckoutFile::Head, &copy)?;
         Ok(Some(head_note(text(&copy), text(&now))))
     }
 
@@ -199,10 +199,10 @@ impl<'a> Checkout<'a> {
     }
 
     /// The content of a file; `None`: there is no such regular file.
-    fn read(&self, part: Part) -> io::Result<Option<Vec<u8>>> {
+    fn read(&self, part: CheckoutFile) -> io::Result<Option<Vec<u8>>> {
         let logs = match part {
-            Part::Head | Part::Index => None,
-            Part::Log => match self.own.kind("logs")? {
+            CheckoutFile::Head | CheckoutFile::Index => None,
+            CheckoutFile::Log => match self.own.kind("logs")? {
                 Some(FileType::Directory) => Some(self.own.sub("logs")?),
                 Some(_) | None => return Ok(None),
             },
@@ -214,10 +214,10 @@ impl<'a> Checkout<'a> {
         }
     }
 
-    fn stamp(&self, part: Part) -> io::Result<String> {
+    fn stamp(&self, part: CheckoutFile) -> io::Result<String> {
         match part {
-            Part::Head | Part::Index => self.own.stamp(part.name()),
-            Part::Log => self.own.sub("logs")?.stamp(part.name()),
+            CheckoutFile::Head | CheckoutFile::Index => self.own.stamp(part.name()),
+            CheckoutFile::Log => self.own.sub("logs")?.stamp(part.name()),
         }
     }
 
@@ -226,10 +226,10 @@ impl<'a> Checkout<'a> {
         Ok(text.lines().map(String::from).collect())
     }
 
-    fn restore(&self, part: Part, bytes: &[u8]) -> io::Result<()> {
+    fn restore(&self, part: CheckoutFile, bytes: &[u8]) -> io::Result<()> {
         match part {
-            Part::Head | Part::Index => self.own.write_bytes(part.name(), bytes),
-            Part::Log => {
+            CheckoutFile::Head | CheckoutFile::Index => self.own.write_bytes(part.name(), bytes),
+            CheckoutFile::Log => {
                 if self.own.kind("logs")?.is_some_and(FileType::is_file) {
                     self.own.remove_file("logs")?;
                 }

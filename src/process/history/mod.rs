@@ -29,7 +29,7 @@ mod folder;
 mod git;
 mod objects;
 mod refs;
-mod running;
+mod command_lock;
 
 use std::fs;
 use std::io;
@@ -38,13 +38,13 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
-pub use accept::Refused;
+pub use accept::RefusedRef;
 use checkout::Checkout;
 use folder::Folder;
 pub use git::hooks_path;
 pub use refs::Branch;
 use refs::Refs;
-pub use running::{CommandLock, Running};
+pub use command_lock::{CommandLock, CommandTransfer};
 
 /// The folder below a git folder that holds the private parts.
 pub const FOLDER: &str = "crewdeck";
@@ -95,16 +95,16 @@ pub enum Phase {
 
 /// What a transfer did not take over, and what else the model must know.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Transferred {
+pub struct TransferReport {
     /// Refs that were not updated.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RefusedRef>,
     /// A line on each file of the work directory's git folder that was restored.
     pub restored: Vec<String>,
     /// What transfers before the command have left to say.
     pub earlier: Option<String>,
 }
 
-impl Transferred {
+impl TransferReport {
     /// What to tell the model; `None`: everything was taken over.
     pub fn note(&self) -> Option<String> {
         let refused = self.refused.iter().take(NAMED_MAX);
@@ -113,7 +113,7 @@ impl Transferred {
             lines.push("[Earlier commands in this directory made these git changes:]".into());
             lines.push(earlier.clone());
         }
-        lines.extend(refused.map(Refused::line));
+        lines.extend(refused.map(RefusedRef::line));
         let more = self.refused.len().saturating_sub(NAMED_MAX);
         if more > 0 {
             lines.push(format!("[{more} more refs were not updated.]"));
@@ -229,27 +229,27 @@ impl PrivateHistory {
     /// in the same work directory: the last one does it then. Takes `own`, the lock of the command, before it, and gives
     /// it back after it. Returns what was refused and restored; at any time but [`Phase::After`] it is left for the
     /// result of the next command.
-    fn transfer(&self, phase: Phase, own: &mut Option<CommandLock>) -> io::Result<Transferred> {
+    fn transfer(&self, phase: Phase, own: &mut Option<CommandLock>) -> io::Result<TransferReport> {
         self.prepare()?;
         let dir = self.folder()?;
         let lock = dir.lock_file("lock")?;
         lock.lock()?;
-        let was_unused = running::is_unused(&dir)?;
+        let was_unused = command_lock::is_unused(&dir)?;
         match phase {
             Phase::BeforePrivate | Phase::BeforeRepository => *own = Some(CommandLock::take(&dir)?),
-            Phase::Recovery if !was_unused => return Ok(Transferred::default()),
+            Phase::Recovery if !was_unused => return Ok(TransferReport::default()),
             Phase::After | Phase::Recovery => {}
         }
         let checkout = Checkout::open(self.own(), &dir, &self.common)?;
         let is_unused = match phase {
             Phase::After => {
                 drop(own.take());
-                running::is_unused(&dir)?
+                command_lock::is_unused(&dir)?
             }
             Phase::BeforePrivate | Phase::BeforeRepository | Phase::Recovery => was_unused,
         };
         let is_checked = is_unused && (phase == Phase::After || checkout.is_unchecked());
-        let mut done = Transferred::default();
+        let mut done = TransferReport::default();
         if is_checked {
             // Without it no git runs.
             done.restored.extend(checkout.check_head()?);
@@ -263,10 +263,10 @@ impl PrivateHistory {
         }
         if phase == Phase::After {
             done.restored.extend(self.shallow_note(&dir)?);
-            done.earlier = running::take_notes(&dir)?;
+            done.earlier = command_lock::take_notes(&dir)?;
         }
         if phase != Phase::After {
-            running::leave_note(&dir, &done)?;
+            command_lock::leave_note(&dir, &done)?;
         }
         Ok(done)
     }
@@ -293,7 +293,7 @@ impl PrivateHistory {
         self.dir.parent().unwrap_or(Path::new("/"))
     }
 
-    fn transfer_refs(&self, dir: &Folder) -> io::Result<Vec<Refused>> {
+    fn transfer_refs(&self, dir: &Folder) -> io::Result<Vec<RefusedRef>> {
         let base = refs::read_list(dir, "base")?;
         let private = refs::read_loose(&dir.sub("refs")?)?;
         let mut shared = self.shared()?;
@@ -304,7 +304,7 @@ impl PrivateHistory {
             None => Vec::new(),
         };
         let stash = stash(dir)?;
-        let mut objects = objects::Copied::All;
+        let mut objects = objects::CopyResult::All;
         if objects::are_there(dir) {
             objects = objects::copy(dir, &self.dir, &self.common)?;
         }

@@ -32,7 +32,7 @@ pub fn are_there(dir: &Folder) -> bool {
 
 /// How much was copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Copied {
+pub enum CopyResult {
     /// Every object.
     All,
     /// Not those that are damaged.
@@ -44,7 +44,7 @@ pub enum Copied {
 ///
 /// # Errors
 /// When a file cannot be read or written, or git fails for another reason; all of them stay then.
-pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<Copied> {
+pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<CopyResult> {
     let private = &path.join("objects");
     let objects = dir.sub("objects")?;
     let found = find(&objects)?;
@@ -53,7 +53,7 @@ pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<Copied> {
         names = all_names(private, common)?;
     }
     let mut missing = BTreeSet::new();
-    let mut copied = Copied::All;
+    let mut copied = CopyResult::All;
     if !names.is_empty()
         && let Err(why) = transfer(&names, private, common)
     {
@@ -61,7 +61,7 @@ pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<Copied> {
         if why.kind() == io::ErrorKind::TimedOut || !salvage(&names, private, common) {
             return Err(why);
         }
-        copied = Copied::Some;
+        copied = CopyResult::Some;
         missing = git::missing(common, &names)?;
     }
     for (start, rest) in &found.loose {
@@ -121,7 +121,7 @@ fn salvage(names: &[String], private: &Path, common: &Path) -> bool {
 }
 
 #[derive(Default)]
-struct Found {
+struct PrivateObjects {
     /// Loose objects, by the two parts of their names.
     loose: Vec<(String, String)>,
     folders: Vec<String>,
@@ -129,8 +129,8 @@ struct Found {
 }
 
 /// What lies in a private folder. What is neither a file nor a folder could hold git up and is removed.
-fn find(objects: &Folder) -> io::Result<Found> {
-    let mut found = Found::default();
+fn find(objects: &Folder) -> io::Result<PrivateObjects> {
+    let mut found = PrivateObjects::default();
     for (name, kind) in objects.entries()? {
         match name.to_str() {
             _ if !kind.is_dir() => objects.remove_file(&name)?,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::plan::{Mount, Plan};
+use super::plan::{Mount, SandboxPlan};
 use crate::domain::folders::STATE;
 
 /// Most entries of one folder that are listed. What comes after them is not writable.
@@ -11,7 +11,7 @@ const ENTRIES_MAX: usize = 4096;
 
 /// The writable paths of `plan` without the git folder of its private history. A folder above the git folder is replaced
 /// by the entries that it has now: Landlock allows all that is below a folder, or nothing of it.
-pub fn writable_beside_git(plan: &Plan) -> Vec<PathBuf> {
+pub fn writable_beside_git(plan: &SandboxPlan) -> Vec<PathBuf> {
     let git: Vec<&Path> = plan
         .history
         .iter()
@@ -33,7 +33,7 @@ pub fn writable_beside_git(plan: &Plan) -> Vec<PathBuf> {
     } else {
         &[]
     };
-    let closed = Closed {
+    let closed = ReadOnlyPaths {
         split: git.iter().chain(inner).copied().collect(),
         git,
         read_only,
@@ -52,14 +52,14 @@ pub fn writable_beside_git(plan: &Plan) -> Vec<PathBuf> {
     out
 }
 
-struct Closed<'a> {
+struct ReadOnlyPaths<'a> {
     git: Vec<&'a Path>,
     read_only: Vec<&'a Path>,
     /// A folder above one of these is not writable as a whole.
     split: Vec<&'a Path>,
 }
 
-impl Closed<'_> {
+impl ReadOnlyPaths<'_> {
     fn add(&self, path: &Path, out: &mut Vec<PathBuf>) {
         if self.git.iter().any(|git| path.starts_with(git)) {
             return;
@@ -83,7 +83,7 @@ impl Closed<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::confine::{Facts, plan};
+    use crate::process::confine::{PlanInputs, plan};
     use crate::process::history::{Branch, PrivateHistory};
     use pretty_assertions::assert_eq;
 
@@ -100,7 +100,7 @@ mod tests {
         let common = root.join(".git");
         let own = tree.map_or(common.clone(), |name| common.join("worktrees").join(name));
         let workdir = tree.map_or(root.clone(), |name| root.join(".worktrees").join(name));
-        let plan = plan(&Facts {
+        let plan = plan(&PlanInputs {
             trees: tree.map_or(vec![root.join(".worktrees/a")], |_| Vec::new()),
             root,
             workdir,

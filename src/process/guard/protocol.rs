@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::sandbox::CommandLimits;
 use crate::process::NetworkReach;
-use crate::process::confine::Plan;
+use crate::process::confine::SandboxPlan;
 
 /// Most bytes of one line: as long as a command may be for the system.
 pub const LINE_MAX: u64 = 4 * 1024 * 1024;
@@ -15,13 +15,13 @@ pub const MARK: &str = "CREWDECK_JOB";
 
 /// What a guard is to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
+pub struct StartRequest {
     /// The program and its arguments.
     pub argv: Vec<String>,
     /// Where.
     pub dir: PathBuf,
     /// Where it may write; `None`: everywhere.
-    pub plan: Option<Plan>,
+    pub plan: Option<SandboxPlan>,
     /// The value of [`MARK`].
     pub mark: String,
     /// Whether it reaches the network.
@@ -35,7 +35,7 @@ pub struct Order {
 /// What a guard tells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Told {
+pub enum SupervisorEvent {
     /// The program runs, at the head of the group with this number.
     Started {
         /// Its process id.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 
 use super::folder::Folder;
-use super::{FILE_MAX, Phase, PrivateHistory, Transferred};
+use super::{FILE_MAX, Phase, PrivateHistory, TransferReport};
 
 /// The file in the private folder that is locked while commands run, by each of them and its guard.
 const COMMANDS: &str = "commands";
@@ -42,7 +42,7 @@ pub(super) fn is_unused(dir: &Folder) -> io::Result<bool> {
 }
 
 /// Keeps what a transfer has to say for the result of the next command.
-pub(super) fn leave_note(dir: &Folder, transferred: &Transferred) -> io::Result<()> {
+pub(super) fn leave_note(dir: &Folder, transferred: &TransferReport) -> io::Result<()> {
     let Some(note) = transferred.note() else {
         return Ok(());
     };
@@ -62,9 +62,9 @@ pub(super) fn take_notes(dir: &Folder) -> io::Result<Option<String>> {
     Ok(text.map(|text| text.trim_end().to_string()))
 }
 
-/// A command of which the history knows. It ends with [`Running::finish`], or when crewdeck does.
+/// A command of which the history knows. It ends with [`CommandTransfer::finish`], or when crewdeck does.
 #[derive(Debug)]
-pub struct Running {
+pub struct CommandTransfer {
     history: PrivateHistory,
     phase: Phase,
     lock: Option<CommandLock>,
@@ -72,13 +72,13 @@ pub struct Running {
 
 impl PrivateHistory {
     /// Transfers what earlier commands have left, and says that a command runs.
-    pub fn start(&self, phase: Phase) -> Running {
+    pub fn start(&self, phase: Phase) -> CommandTransfer {
         let mut lock = None;
         if let Err(why) = self.transfer(phase, &mut lock) {
             // The command still gets the private part, and what earlier ones made is transferred after it.
             tracing::error!("the git changes of earlier commands were not transferred: {why}");
         }
-        Running {
+        CommandTransfer {
             history: self.clone(),
             phase,
             lock,
@@ -94,18 +94,18 @@ impl PrivateHistory {
     }
 }
 
-impl Running {
+impl CommandTransfer {
     /// Transfers what the command has left.
     ///
     /// # Errors
     /// When a file cannot be read or written, or git fails. Nothing is lost then: the next transfer tries again.
-    pub fn finish(mut self) -> io::Result<Transferred> {
+    pub fn finish(mut self) -> io::Result<TransferReport> {
         if self.phase == Phase::BeforePrivate {
             return self.history.transfer(Phase::After, &mut self.lock);
         }
-        Ok(Transferred {
+        Ok(TransferReport {
             earlier: take_notes(&self.history.folder()?)?,
-            ..Transferred::default()
+            ..TransferReport::default()
         })
     }
 }

@@ -42,10 +42,10 @@ mod linux {
         Pid, PidfdFlags, WaitStatus, getpid, pidfd_open, set_child_subreaper, setsid,
     };
 
-    use crate::process::confine::{Plan, SandboxReport, Works, closed, fence, view};
+    use crate::process::confine::{SandboxPlan, SandboxReport, Works, landlock, landlock_only, mounts};
     use crate::process::guard::monitor::{self, Monitor};
-    use crate::process::guard::order::{LINE_MAX, MARK, Order, Told};
-    use crate::process::guard::tree::{self, Children};
+    use crate::process::guard::protocol::{LINE_MAX, MARK, StartRequest, SupervisorEvent};
+    use crate::process::guard::process_tree::{self, Children};
     use crate::process::history::SET_ASIDE;
     use crate::process::{DRAIN, GRACE, NetworkReach};
 
@@ -83,12 +83,12 @@ mod linux {
             Ok(Some(told)) => told,
             // Nobody is there to be told.
             Ok(None) => return Ok(()),
-            Err(why) => Told::NotStarted { why },
+            Err(why) => SupervisorEvent::NotStarted { why },
         };
         tell(&mut crewdeck, &told)
     }
 
-    fn read(crewdeck: &UnixStream) -> Result<Order, String> {
+    fn read(crewdeck: &UnixStream) -> Result<StartRequest, String> {
         let mut line = String::new();
         BufReader::new(crewdeck)
             .take(LINE_MAX)
@@ -97,7 +97,7 @@ mod linux {
         serde_json::from_str(&line).map_err(|e| format!("the order is none: {e}"))
     }
 
-    fn tell(crewdeck: &mut UnixStream, told: &Told) -> Result<(), String> {
+    fn tell(crewdeck: &mut UnixStream, told: &SupervisorEvent) -> Result<(), String> {
         let mut line = serde_json::to_string(told).map_err(|e| e.to_string())?;
         line.push('\n');
         crewdeck
@@ -106,7 +106,7 @@ mod linux {
     }
 
     /// How the program ended; `None`: crewdeck was gone before.
-    fn guard(order: &Order, crewdeck: &UnixStream) -> Result<Option<Told>, String> {
+    fn guard(order: &StartRequest, crewdeck: &UnixStream) -> Result<Option<SupervisorEvent>, String> {
         set_child_subreaper(Some(getpid())).map_err(|e| format!("no subreaper: {e}"))?;
         // Without it the program could draw on crewdeck's terminal, and stuff keys into it.
         setsid().map_err(|e| format!("crewdeck's terminal can not be left: {e}"))?;
@@ -120,7 +120,7 @@ mod linux {
             }
             None => {
                 if order.network == NetworkReach::Off {
-                    view::make(&[], order.network).map_err(|why| stays_on(&why))?;
+                    mounts::make(&[], order.network).map_err(|why| stays_on(&why))?;
                 }
                 (None, None)
             }
@@ -141,7 +141,7 @@ mod linux {
         // Where it fails crewdeck is gone, and the next look says so.
         let _ = tell(
             &mut crewdeck_hears,
-            &Told::Started {
+            &SupervisorEvent::Started {
                 pid: pid.as_raw_nonzero().get(),
                 git_is_read_only: places,
             },
@@ -155,20 +155,20 @@ mod linux {
         monitor::offer_to_the_kernel(pid);
         let mut limit = None;
         let outcome = match wait(pid, crewdeck, &mut monitor, heard) {
-            Over::Limit(why) => {
-                tree::end_at_once(pid, heard);
+            SupervisionEnd::LimitExceeded(why) => {
+                process_tree::end_at_once(pid, heard);
                 limit = Some(why);
                 false
             }
-            Over::CrewdeckIsGone => {
-                tree::end(GRACE, heard);
+            SupervisionEnd::ClientGone => {
+                process_tree::end(GRACE, heard);
                 false
             }
             // What is about to end by itself was not left running.
-            Over::Program => match tree::wait(DRAIN, heard) {
+            SupervisionEnd::ProgramExited => match process_tree::wait(DRAIN, heard) {
                 Children::None => false,
                 Children::Some => {
-                    tree::end(GRACE, heard);
+                    process_tree::end(GRACE, heard);
                     true
                 }
             },
@@ -182,7 +182,7 @@ mod linux {
             aside.push(SET_ASIDE);
             let _ = std::fs::rename(path, aside);
         }
-        Ok(ended.map(|status| Told::Ended {
+        Ok(ended.map(|status| SupervisorEvent::Ended {
             code: status.exit_status(),
             signal: status.terminating_signal(),
             left: outcome,
@@ -192,11 +192,11 @@ mod linux {
 
     /// Makes the view. Returns the plan that holds with it or, where it is refused, the one that Landlock can hold alone:
     /// then also why, if a git folder is read-only for that.
-    fn seen_from_a_view(mut plan: Plan, order: &Order) -> Result<(Plan, Option<String>), String> {
+    fn seen_from_a_view(mut plan: SandboxPlan, order: &StartRequest) -> Result<(SandboxPlan, Option<String>), String> {
         let made = if plan.view.is_empty() && order.network == NetworkReach::On {
             Err("no view was ordered".into())
         } else {
-            view::make(&plan.view, order.network)
+            mounts::make(&plan.view, order.network)
         };
         let mut without_view = None;
         match made {
@@ -204,7 +204,7 @@ mod linux {
             Err(why) if order.network == NetworkReach::Off => return Err(stays_on(&why)),
             // It would write the repository itself.
             Err(why) if plan.history.is_some() => {
-                plan.writable = closed::writable_beside_git(&plan);
+                plan.writable = landlock_only::writable_beside_git(&plan);
                 without_view = Some(why);
             }
             Err(_) => {}
@@ -235,8 +235,8 @@ mod linux {
     /// Starts the program, confined, at the head of a group of its own.
     /// `without_view`: why Landlock alone must keep the git folder.
     fn start(
-        order: &Order,
-        plan: Option<&Plan>,
+        order: &StartRequest,
+        plan: Option<&SandboxPlan>,
         without_view: Option<&str>,
     ) -> Result<Pid, String> {
         let (program, args) = order.argv.split_first().ok_or("no program was named")?;
@@ -252,9 +252,9 @@ mod linux {
         let started = thread::scope(|scope| {
             let confined = scope.spawn(|| {
                 if let Some(plan) = plan {
-                    let version = fence::raise(&plan.writable, plan.abstract_sockets)?;
+                    let version = landlock::raise(&plan.writable, plan.abstract_sockets)?;
                     if let Some(why) = without_view
-                        && version.is_none_or(|version| version < fence::KEEPS_FILES)
+                        && version.is_none_or(|version| version < landlock::KEEPS_FILES)
                     {
                         return Err(history_is_open(why));
                     }
@@ -269,7 +269,7 @@ mod linux {
         id.ok_or_else(|| "it has no process id".into())
     }
 
-    enum Over {
+    enum SupervisionEnd {
         Program,
         CrewdeckIsGone,
         Limit(String),
@@ -281,7 +281,7 @@ mod linux {
         crewdeck: &UnixStream,
         monitor: &mut Option<Monitor>,
         heard: &mut impl FnMut(Pid, WaitStatus),
-    ) -> Over {
+    ) -> SupervisionEnd {
         let ends: Option<OwnedFd> = pidfd_open(program, PidfdFlags::empty()).ok();
         let every = if ends.is_some() {
             COLLECT
@@ -290,12 +290,12 @@ mod linux {
         };
         let mut has_ended = false;
         loop {
-            tree::reap(&mut |pid, status| {
+            process_tree::reap(&mut |pid, status| {
                 has_ended |= pid == program;
                 heard(pid, status);
             });
             if has_ended {
-                return Over::Program;
+                return SupervisionEnd::ProgramExited;
             }
             let mut fds = vec![PollFd::new(crewdeck, PollFlags::IN)];
             fds.extend(ends.iter().map(|e| PollFd::new(e, PollFlags::IN)));
@@ -303,19 +303,19 @@ mod linux {
             // Where it fails the next look comes a little early.
             let _ = poll(&mut fds, Some(&every));
             if let Some(why) = monitor.as_mut().and_then(Monitor::exceeded) {
-                return Over::Limit(why);
+                return SupervisionEnd::LimitExceeded(why);
             }
             let is_said = fds.first().is_some_and(|fd| !fd.revents().is_empty());
             // After its order crewdeck says nothing more: it is the end.
             if is_said && matches!((&mut &*crewdeck).read(&mut [0; 64]), Ok(0) | Err(_)) {
-                return Over::CrewdeckIsGone;
+                return SupervisionEnd::ClientGone;
             }
         }
     }
 
     /// Whether a view can be had with that network.
     fn works(network: NetworkReach) -> Works {
-        match view::make(&view::trial(), network) {
+        match mounts::make(&mounts::trial(), network) {
             Ok(()) => Works::Yes,
             Err(why) => Works::No { why },
         }
@@ -331,7 +331,7 @@ mod linux {
             },
             view: works(NetworkReach::On),
             network: works(NetworkReach::Off),
-            landlock: fence::version(),
+            landlock: landlock::version(),
         };
         let text = serde_json::to_string(&report).map_err(|e| e.to_string())?;
         writeln!(std::io::stdout(), "{text}").map_err(|e| e.to_string())

@@ -11,11 +11,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 
-use super::order::{LINE_MAX, MARK, Order, Told};
-use super::{BY_CREWDECK, Guard, VERB, tree};
-use crate::process::confine::{KeepsHistory, Plan};
-use crate::process::history::Running;
-use crate::process::{Ended, Group, Job, Leftovers, ended, environment};
+use super::protocol::{LINE_MAX, MARK, StartRequest, SupervisorEvent};
+use super::{BY_CREWDECK, Guard, VERB, process_tree};
+use crate::process::confine::{KeepsHistory, SandboxPlan};
+use crate::process::history::CommandTransfer;
+use crate::process::{Ended, ProcessGroup, Job, Leftovers, ended_from, environment};
 
 /// Has git in `command` run no hooks.
 fn without_hooks(command: &mut Command) {
@@ -31,30 +31,30 @@ fn without_hooks(command: &mut Command) {
 const ENDS_WITHIN: Duration = Duration::from_secs(8);
 
 /// A guard at work.
-pub struct Line {
+pub struct SupervisorClient {
     socket: UnixStream,
     heard: Vec<u8>,
     mark: String,
     /// The group of the program, once it is known.
-    group: Option<Group>,
+    group: Option<ProcessGroup>,
     /// Where the program may write; `None`: everywhere.
-    pub plan: Option<Plan>,
+    pub plan: Option<SandboxPlan>,
     /// What the history knows of the program.
-    pub running: Option<Running>,
+    pub running: Option<CommandTransfer>,
 }
 
 /// What a guard told at its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
+pub struct JobOutcome {
     /// The limit for which it was ended.
     pub limit: Option<String>,
     pub ended: Ended,
     pub leftovers: Leftovers,
 }
 
-impl Line {
+impl SupervisorClient {
     /// Starts a guard with a job; its child comes back with it.
-    pub async fn start(guard: &Guard, job: &Job) -> io::Result<(Child, Line)> {
+    pub async fn start(guard: &Guard, job: &Job) -> io::Result<(Child, SupervisorClient)> {
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
         let (plan, running) = match guard.confinement.clone() {
@@ -66,7 +66,7 @@ impl Line {
             }
             None => (None, None),
         };
-        let order = Order {
+        let order = StartRequest {
             argv: job.argv.clone(),
             dir: job.dir.clone(),
             plan: plan.clone(),
@@ -92,7 +92,7 @@ impl Line {
         let child = command.spawn()?;
         // It holds the guard's end of the pair, which must be the guard's alone.
         drop(command);
-        let mut line = Line {
+        let mut line = SupervisorClient {
             socket: UnixStream::from_std(ours)?,
             heard: Vec::new(),
             mark: order.mark.clone(),
@@ -110,22 +110,22 @@ impl Line {
     }
 
     /// Waits for the end of the program and of all that it has started. May be dropped and called again.
-    pub async fn ended(&mut self, child: &mut Child) -> io::Result<Outcome> {
+    pub async fn wait(&mut self, child: &mut Child) -> io::Result<JobOutcome> {
         loop {
             while let Some(told) = self.next()? {
                 match told {
-                    Told::Started {
+                    SupervisorEvent::Started {
                         pid,
                         git_is_read_only,
                     } => {
-                        self.group = Some(Group::new(u32::try_from(pid).ok()));
+                        self.group = Some(ProcessGroup::new(u32::try_from(pid).ok()));
                         if let (Some(plan), Some(writable)) = (&mut self.plan, git_is_read_only) {
                             plan.writable = writable;
                             plan.keeps_history = KeepsHistory::ReadOnly;
                         }
                     }
-                    Told::NotStarted { why } => return Err(io::Error::other(why)),
-                    Told::Ended {
+                    SupervisorEvent::NotStarted { why } => return Err(io::Error::other(why)),
+                    SupervisorEvent::Ended {
                         code,
                         signal,
                         left,
@@ -133,7 +133,7 @@ impl Line {
                     } => {
                         // Nothing of that group is left: its number may be somebody else's soon.
                         self.forget_group();
-                        return Ok(Outcome {
+                        return Ok(JobOutcome {
                             limit,
                             ended: match (code, signal) {
                                 (Some(code), _) => Ended::Code(code),
@@ -153,9 +153,9 @@ impl Line {
                 // The guard is gone and told nothing: somebody killed it.
                 let status = child.wait().await?;
                 self.kill_the_rest().await;
-                return Ok(Outcome {
+                return Ok(JobOutcome {
                     limit: None,
-                    ended: ended(status),
+                    ended: ended_from(status),
                     leftovers: Leftovers::Killed,
                 });
             }
@@ -163,7 +163,7 @@ impl Line {
     }
 
     /// The next line, if it is there.
-    fn next(&mut self) -> io::Result<Option<Told>> {
+    fn next(&mut self) -> io::Result<Option<SupervisorEvent>> {
         let Some(at) = self.heard.iter().position(|b| *b == b'\n') else {
             return Ok(None);
         };
@@ -191,7 +191,7 @@ impl Line {
             group.signal(Signal::KILL);
         }
         let entry = format!("{MARK}={}", self.mark);
-        let swept = tokio::task::spawn_blocking(move || tree::kill_marked(&entry)).await;
+        let swept = tokio::task::spawn_blocking(move || process_tree::kill_marked(&entry)).await;
         if let Err(why) = swept {
             tracing::error!("what a guard has left can not be looked for: {why}");
         }

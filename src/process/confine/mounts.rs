@@ -66,8 +66,8 @@ pub fn make(steps: &[Mount], network: NetworkReach) -> Result<(), String> {
     for step in steps {
         let (path, done) = match step {
             Mount::ReadOnlyBut(places) => (Path::new("/"), read_only_but(places)),
-            Mount::ReadOnly(path) => (path.as_path(), over_itself(path, Writing::Forbidden)),
-            Mount::Writable(path) => (path.as_path(), over_itself(path, Writing::Allowed)),
+            Mount::ReadOnly(path) => (path.as_path(), over_itself(path, MountAccess::ReadOnly)),
+            Mount::Writable(path) => (path.as_path(), over_itself(path, MountAccess::ReadWrite)),
             Mount::GitFolder(path, private) => (path.as_path(), git_folder(path, private.as_ref())),
             Mount::History(private) => (private.common.as_path(), history(private)),
             Mount::Hidden(path) => (path.as_path(), hide(path)),
@@ -85,7 +85,7 @@ pub fn trial() -> Vec<Mount> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Writing {
+enum MountAccess {
     Allowed,
     Forbidden,
 }
@@ -109,7 +109,7 @@ fn separate(more: CloneFlags) -> io::Result<()> {
 }
 
 /// Mounts a path over itself; one that is not there is left out.
-fn over_itself(path: &Path, writing: Writing) -> io::Result<()> {
+fn over_itself(path: &Path, writing: MountAccess) -> io::Result<()> {
     match mount_bind_recursive(path, path) {
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
         Err(why) => Err(why.into()),
@@ -118,10 +118,10 @@ fn over_itself(path: &Path, writing: Writing) -> io::Result<()> {
 }
 
 /// Makes a mount read-only or writable. Its other flags stay: the kernel lets nobody drop those that it locked.
-fn set(path: &Path, writing: Writing) -> io::Result<()> {
+fn set(path: &Path, writing: MountAccess) -> io::Result<()> {
     let now = statvfs(path)?.f_flag;
     let is_read_only = now.contains(StatVfsMountFlags::RDONLY);
-    if is_read_only == (writing == Writing::Forbidden) {
+    if is_read_only == (writing == MountAccess::ReadOnly) {
         return Ok(());
     }
     let mut flags = MountFlags::BIND;
@@ -138,8 +138,8 @@ fn set(path: &Path, writing: Writing) -> io::Result<()> {
         }
     }
     match writing {
-        Writing::Forbidden => Ok(mount_remount(path, flags | MountFlags::RDONLY, c"")?),
-        Writing::Allowed => match mount_remount(path, flags, c"") {
+        MountAccess::ReadOnly => Ok(mount_remount(path, flags | MountFlags::RDONLY, c"")?),
+        MountAccess::ReadWrite => match mount_remount(path, flags, c"") {
             // The file system itself is read-only, so nothing is lost.
             Err(Errno::PERM | Errno::ROFS) => Ok(()),
             other => Ok(other?),
@@ -153,14 +153,14 @@ fn read_only_but(places: &[PathBuf]) -> io::Result<()> {
         let is_below = |other: &PathBuf| place != other && place.starts_with(other);
         // Within another it stays a part of it, so that files can be moved between them.
         if !places.iter().any(is_below) {
-            over_itself(place, Writing::Allowed)?;
+            over_itself(place, MountAccess::ReadWrite)?;
         }
     }
     for mount in mount_points(&fs::read_to_string("/proc/self/mountinfo")?) {
         if places.iter().any(|place| mount.starts_with(place)) {
             continue;
         }
-        match set(&mount, Writing::Forbidden) {
+        match set(&mount, MountAccess::ReadOnly) {
             Ok(()) => {}
             // Another one hides it, or it can not be reached: it can not be changed there either.
             Err(e)
@@ -230,7 +230,7 @@ fn shared_memory(kept: &[PathBuf]) -> io::Result<()> {
     }
     let mut open = Vec::new();
     for path in kept {
-        match Entry::open(path.clone(), path) {
+        match HeldEntry::open(path.clone(), path) {
             Ok(entry) => open.push(entry),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => return Err(e),
@@ -241,7 +241,7 @@ fn shared_memory(kept: &[PathBuf]) -> io::Result<()> {
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
         done => done?,
     }
-    open.iter().try_for_each(Entry::put_back)
+    open.iter().try_for_each(HeldEntry::put_back)
 }
 
 /// Puts a set of terminals, in which there is none yet, in the place of all others.
@@ -279,7 +279,7 @@ fn git_folder(dir: &Path, private: Option<&PrivateHistory>) -> io::Result<()> {
         }
         entries.retain(|entry| !is_one_of(&entry.name, HISTORY_IN_GIT));
         for name in HISTORY_IN_GIT {
-            entries.push(Entry::open(name.into(), &private.dir.join(name))?);
+            entries.push(HeldEntry::open(name.into(), &private.dir.join(name))?);
         }
     }
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
@@ -302,7 +302,7 @@ fn history(private: &PrivateHistory) -> io::Result<()> {
     let (common, own) = (&private.common, &private.dir);
     let shared = common.join(FOLDER).join(SHARED_OBJECTS);
     mount_bind_recursive(common.join("objects"), &shared)?;
-    set(&shared, Writing::Forbidden)?;
+    set(&shared, MountAccess::ReadOnly)?;
     for name in ["objects", "refs", "logs/refs"] {
         let place = common.join(name);
         match mount_bind_recursive(own.join(name), &place) {
@@ -310,11 +310,11 @@ fn history(private: &PrivateHistory) -> io::Result<()> {
             Err(Errno::NOENT) if name != "objects" && name != "refs" => {}
             done => {
                 done?;
-                set(&place, Writing::Allowed)?;
+                set(&place, MountAccess::ReadWrite)?;
             }
         }
     }
-    over_itself(&common.join("packed-refs"), Writing::Forbidden)
+    over_itself(&common.join("packed-refs"), MountAccess::ReadOnly)
 }
 
 fn is_one_of(name: &Path, names: &[&str]) -> bool {
@@ -322,7 +322,7 @@ fn is_one_of(name: &Path, names: &[&str]) -> bool {
 }
 
 /// Something that is covered and mounted anew, held open.
-struct Entry {
+struct HeldEntry {
     /// In its folder, or the whole path.
     name: PathBuf,
     open: OwnedFd,
@@ -331,7 +331,7 @@ struct Entry {
 
 /// What is shown of a git folder. Where it has more than [`ENTRIES_MAX`] other entries, some of them are left out: the
 /// folder is writable to commands in the root, which must not keep those of others from running.
-fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
+fn entries(dir: &Path) -> io::Result<Vec<HeldEntry>> {
     let others = fs::read_dir(dir)?.take(ENTRIES_MAX).map(|entry| {
         let name = PathBuf::from(entry?.file_name());
         Ok((!is_one_of(&name, NEEDED)).then_some(name))
@@ -345,7 +345,7 @@ fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
             continue;
         }
         let path = dir.join(&name);
-        match Entry::open(name, &path) {
+        match HeldEntry::open(name, &path) {
             Ok(entry) => out.push(entry),
             // Gone since: a temporary file.
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
@@ -355,12 +355,12 @@ fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
     Ok(out)
 }
 
-impl Entry {
-    fn open(name: PathBuf, path: &Path) -> io::Result<Entry> {
+impl HeldEntry {
+    fn open(name: PathBuf, path: &Path) -> io::Result<HeldEntry> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let open = rustix::fs::open(path, flags, Mode::empty())?;
         let kind = FileType::from_raw_mode(fstat(&open)?.st_mode);
-        Ok(Entry { name, open, kind })
+        Ok(HeldEntry { name, open, kind })
     }
 
     /// Mounts it where it was, with all that is mounted in it: an empty folder lies over that place now.
@@ -394,9 +394,9 @@ impl Entry {
         set(
             &target,
             if is_shared {
-                Writing::Allowed
+                MountAccess::ReadWrite
             } else {
-                Writing::Forbidden
+                MountAccess::ReadOnly
             },
         )
     }

@@ -1,4 +1,4 @@
-//! What crewdeck and a guard say to one another: one JSON value a line.
+//! The protocol between crewdeck and a supervisor: one JSON value per line.
 
 use std::path::PathBuf;
 
@@ -8,56 +8,56 @@ use crate::domain::sandbox::CommandLimits;
 use crate::process::NetworkReach;
 use crate::process::confine::SandboxPlan;
 
-/// Most bytes of one line: as long as a command may be for the system.
+/// Maximum bytes of one line.
 pub const LINE_MAX: u64 = 4 * 1024 * 1024;
-/// The variable that marks a program and all that it starts, so that they are found when the guard is gone.
+/// The environment variable that marks a program and its descendants, to find them if the supervisor is killed.
 pub const MARK: &str = "CREWDECK_JOB";
 
-/// What a guard is to run.
+/// A request to run a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartRequest {
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// Where.
+    /// The working directory.
     pub dir: PathBuf,
-    /// Where it may write; `None`: everywhere.
+    /// The sandbox plan. `None`: the program is not sandboxed.
     pub plan: Option<SandboxPlan>,
     /// The value of [`MARK`].
     pub mark: String,
-    /// Whether it reaches the network.
+    /// Network access.
     #[serde(default)]
     pub network: NetworkReach,
-    /// How much it may use; `None`: as much as it can.
+    /// Process and memory limits. `None`: no limits.
     #[serde(default)]
     pub limits: Option<CommandLimits>,
 }
 
-/// What a guard tells.
+/// An event of a supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SupervisorEvent {
-    /// The program runs, at the head of the group with this number.
+    /// The program was started.
     Started {
-        /// Its process id.
+        /// Its process id, which is also its process group id.
         pid: i32,
-        /// The first places where it may write, where its view could not be made and its git folder is read-only.
+        /// The first writable paths, if the mount view failed and the git folder is read-only.
         #[serde(default)]
         git_is_read_only: Option<Vec<PathBuf>>,
     },
     /// The program could not be started.
     NotStarted {
-        /// Why.
+        /// The error.
         why: String,
     },
-    /// The program and all that it had started have ended.
+    /// The program and everything it started have ended.
     Ended {
-        /// Its exit code, where it had one.
+        /// Its exit code, if it exited.
         code: Option<i32>,
-        /// The signal that ended it, where one did.
+        /// The signal that killed it, if one did.
         signal: Option<i32>,
-        /// Whether others still ran when it had ended.
+        /// Whether other processes were still running and were killed.
         left: bool,
-        /// The limit for which it was ended.
+        /// The limit that it exceeded, if it was killed for that.
         limit: Option<String>,
     },
 }

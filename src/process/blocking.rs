@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-use super::{Ended, GRACE, ProcessGroup, Keep, ended_from, environment};
+use super::{Ended, GRACE, Keep, ProcessGroup, ended_from, environment};
 
 /// Interval at which the child's exit is checked while its pipes are open.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -182,14 +182,22 @@ struct OutputPipes(Vec<(OutputStream, File)>);
 
 impl OutputPipes {
     fn of(child: &mut Child) -> std::io::Result<OutputPipes> {
-        let out = child.stdout.take().map(|p| (OutputStream::Out, OwnedFd::from(p)));
-        let err = child.stderr.take().map(|p| (OutputStream::Err, OwnedFd::from(p)));
+        let out = child
+            .stdout
+            .take()
+            .map(|p| (OutputStream::Out, OwnedFd::from(p)));
+        let err = child
+            .stderr
+            .take()
+            .map(|p| (OutputStream::Err, OwnedFd::from(p)));
         let open = |(which, end): (OutputStream, OwnedFd)| {
             rustix::io::ioctl_fionbio(&end, true)?;
             Ok((which, File::from(end)))
         };
         let ends = [out, err].into_iter().flatten();
-        ends.map(open).collect::<std::io::Result<_>>().map(OutputPipes)
+        ends.map(open)
+            .collect::<std::io::Result<_>>()
+            .map(OutputPipes)
     }
 
     /// Reads the available bytes.
@@ -315,10 +323,7 @@ mod tests {
                 .collect();
             for output in runs.into_iter().map(|run| run.join().unwrap()) {
                 assert_eq!(output.ended, Ended::Code(0));
-                assert_eq!(
-                    (output.stdout.len(), output.stderr.len()),
-                    (60_000, 3_000)
-                );
+                assert_eq!((output.stdout.len(), output.stderr.len()), (60_000, 3_000));
             }
         });
     }

@@ -7,8 +7,8 @@ pub mod blocking;
 pub mod confine;
 pub mod environment;
 pub mod guard;
-pub mod history;
 mod head_tail_buffer;
+pub mod history;
 mod pipe;
 pub mod users;
 
@@ -25,7 +25,7 @@ use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 use confine::HistoryReach;
-use guard::{Guard, SupervisorClient, JobOutcome};
+use guard::{Guard, JobOutcome, SupervisorClient};
 pub use head_tail_buffer::Keep;
 use pipe::OutputPipe;
 
@@ -254,7 +254,12 @@ impl JobHandle {
     }
 
     /// Returns the sandbox plan (`None`: not sandboxed) and takes the pending transfer of git changes.
-    fn plan(&mut self) -> (Option<confine::SandboxPlan>, Option<history::CommandTransfer>) {
+    fn plan(
+        &mut self,
+    ) -> (
+        Option<confine::SandboxPlan>,
+        Option<history::CommandTransfer>,
+    ) {
         match self {
             JobHandle::ProcessGroup(_) => (None, None),
             JobHandle::Supervised(client) => (client.plan.clone(), client.running.take()),

@@ -33,7 +33,10 @@ impl<P: AsyncRead + Unpin> OutputPipe<P> {
     /// Reads more bytes and returns their number. Never completes for a closed pipe.
     pub async fn read(&mut self) -> usize {
         match &mut self.open {
-            Some(pipe) => pipe.read(&mut self.bytes[self.partial..]).await.unwrap_or(0),
+            Some(pipe) => pipe
+                .read(&mut self.bytes[self.partial..])
+                .await
+                .unwrap_or(0),
             None => std::future::pending().await,
         }
     }

@@ -76,7 +76,11 @@ async fn long_output_is_cut_with_a_marker_and_keeps_its_end() {
     let report = run_script("head -c 50000000 /dev/zero | tr '\\0' x; echo; echo the end").await;
     assert!(report.output.len() < 5000, "{}", report.output.len());
     assert!(report.output.starts_with("xxx") && report.output.ends_with("the end\n"));
-    assert!(report.output.contains("bytes cut here"), "{}", report.output);
+    assert!(
+        report.output.contains("bytes cut here"),
+        "{}",
+        report.output
+    );
 }
 
 #[tokio::test]
@@ -92,7 +96,10 @@ async fn background_process_does_not_delay_the_result() {
     let began = Instant::now();
     let report = run_script(&format!("sleep 60 & echo $! > {}; echo ok", file.display())).await;
     assert!(began.elapsed() < Duration::from_secs(20));
-    assert_eq!((report.ended, report.output.as_str()), (Ended::Code(0), "ok\n"));
+    assert_eq!(
+        (report.ended, report.output.as_str()),
+        (Ended::Code(0), "ok\n")
+    );
     assert_eq!(report.leftovers, Leftovers::Killed);
     wait_until_gone(pid_in(&file).unwrap()).await;
 }

@@ -128,7 +128,10 @@ fn names(dir: &Path, folders: &[&Path]) -> bool {
         let mut words = text.split(|b| *b == 0);
         words.any(|word| {
             let is_git = *file == "cmdline" || word.starts_with(b"GIT_");
-            is_git && folders.iter().any(|p| holds(word, p.as_os_str().as_bytes()))
+            is_git
+                && folders
+                    .iter()
+                    .any(|p| holds(word, p.as_os_str().as_bytes()))
         })
     })
 }

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{PlanInputs, KeepsHistory, SandboxPlan, plan, sockets};
+use super::{KeepsHistory, PlanInputs, SandboxPlan, plan, sockets};
 use crate::domain::sandbox::SocketGroup;
-use crate::process::history::{Branch, Phase, PrivateHistory, CommandTransfer, hooks_path};
+use crate::process::history::{Branch, CommandTransfer, Phase, PrivateHistory, hooks_path};
 
 /// Maximum number of worktrees to consider.
 const TREES_MAX: usize = 256;
@@ -170,7 +170,11 @@ impl Confinement {
 
     /// Returns the plan for a command that starts in `workdir` now, and the transfer to finish after it. Runs git if the
     /// changes of an earlier command were not transferred.
-    pub fn start(&self, workdir: &Path, reach: HistoryReach) -> (SandboxPlan, Option<CommandTransfer>) {
+    pub fn start(
+        &self,
+        workdir: &Path,
+        reach: HistoryReach,
+    ) -> (SandboxPlan, Option<CommandTransfer>) {
         let workdir = real(workdir);
         let own_git = self.git.as_ref().and_then(|git| {
             if workdir == self.root {

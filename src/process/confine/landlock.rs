@@ -21,7 +21,10 @@ pub const TRUNCATE_VERSION: u32 = 3;
 ///
 /// # Errors
 /// When the kernel refuses to drop capabilities or to enforce the rules.
-pub fn restrict_thread(writable: &[PathBuf], abstract_sockets: bool) -> Result<Option<u32>, String> {
+pub fn restrict_thread(
+    writable: &[PathBuf],
+    abstract_sockets: bool,
+) -> Result<Option<u32>, String> {
     drop_capabilities()?;
     restrict(writable, abstract_sockets)
         .map(|status| version_of(&status))

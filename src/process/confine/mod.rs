@@ -12,19 +12,19 @@
 //! is read-only to protect the history; if Landlock is too old for that, no command starts. [`probe()`] reports what is
 //! available.
 
-#[cfg(target_os = "linux")]
-pub(super) mod landlock_only;
 mod facts;
 #[cfg(target_os = "linux")]
 pub(super) mod landlock;
+#[cfg(target_os = "linux")]
+pub(super) mod landlock_only;
+#[cfg(target_os = "linux")]
+pub(super) mod mounts;
 mod note;
 mod plan;
 mod probe;
 mod sockets;
-#[cfg(target_os = "linux")]
-pub(super) mod mounts;
 
 pub use facts::{Confinement, GitDirs, HistoryReach, own_folders};
 pub use note::{HOOKS_SKIPPED, network_is_off, where_it_may_write};
-pub use plan::{PlanInputs, KeepsHistory, Mount, SandboxPlan, plan};
+pub use plan::{KeepsHistory, Mount, PlanInputs, SandboxPlan, plan};
 pub use probe::{SandboxReport, Works, probe};

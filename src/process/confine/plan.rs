@@ -146,7 +146,8 @@ pub fn plan(facts: &PlanInputs) -> SandboxPlan {
     plan.writable.extend(facts.temp.iter().cloned());
     plan.writable.extend(facts.write.iter().cloned());
     plan.writable.extend(DEVICES.iter().map(PathBuf::from));
-    let is_writable = |path: &Path, plan: &SandboxPlan| plan.writable.iter().any(|w| path.starts_with(w));
+    let is_writable =
+        |path: &Path, plan: &SandboxPlan| plan.writable.iter().any(|w| path.starts_with(w));
     if root.starts_with(workdir) {
         if is_writable(root, &plan) {
             plan.view.push(Mount::Writable(root.clone()));

@@ -15,7 +15,7 @@ use super::protocol::{LINE_MAX, MARK, StartRequest, SupervisorEvent};
 use super::{BY_CREWDECK, Guard, VERB, process_tree};
 use crate::process::confine::{KeepsHistory, SandboxPlan};
 use crate::process::history::CommandTransfer;
-use crate::process::{Ended, ProcessGroup, Job, Leftovers, ended_from, environment};
+use crate::process::{Ended, Job, Leftovers, ProcessGroup, ended_from, environment};
 
 /// Disables git hooks in `command`.
 fn disable_hooks(command: &mut Command) {

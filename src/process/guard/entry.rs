@@ -42,10 +42,12 @@ mod linux {
         Pid, PidfdFlags, WaitStatus, getpid, pidfd_open, set_child_subreaper, setsid,
     };
 
-    use crate::process::confine::{SandboxPlan, SandboxReport, Works, landlock, landlock_only, mounts};
+    use crate::process::confine::{
+        SandboxPlan, SandboxReport, Works, landlock, landlock_only, mounts,
+    };
     use crate::process::guard::monitor::{self, Monitor};
-    use crate::process::guard::protocol::{LINE_MAX, MARK, StartRequest, SupervisorEvent};
     use crate::process::guard::process_tree::{self, Children};
+    use crate::process::guard::protocol::{LINE_MAX, MARK, StartRequest, SupervisorEvent};
     use crate::process::history::SET_ASIDE;
     use crate::process::{DRAIN, GRACE, NetworkReach};
 
@@ -63,7 +65,8 @@ mod linux {
     /// Maximum number of writable paths to report.
     const REPORTED_MAX: usize = 16;
     /// The error for a user who runs the command by hand.
-    const USAGE_MESSAGE: &str = "this is an internal command that crewdeck uses to run commands of agents";
+    const USAGE_MESSAGE: &str =
+        "this is an internal command that crewdeck uses to run commands of agents";
 
     pub fn run() -> Result<(), String> {
         if std::env::args_os().any(|a| a == "--probe") {
@@ -106,8 +109,12 @@ mod linux {
     }
 
     /// Runs the program and returns how it ended. `None`: the program was killed because crewdeck is gone.
-    fn supervise(request: &StartRequest, crewdeck: &UnixStream) -> Result<Option<SupervisorEvent>, String> {
-        set_child_subreaper(Some(getpid())).map_err(|e| format!("cannot become a subreaper: {e}"))?;
+    fn supervise(
+        request: &StartRequest,
+        crewdeck: &UnixStream,
+    ) -> Result<Option<SupervisorEvent>, String> {
+        set_child_subreaper(Some(getpid()))
+            .map_err(|e| format!("cannot become a subreaper: {e}"))?;
         // Keeps the program from drawing on crewdeck's terminal and from inserting keys into it.
         setsid().map_err(|e| format!("cannot leave crewdeck's terminal: {e}"))?;
         // Held until all processes have ended, even if crewdeck does not wait for that. Taken before the mount view, in
@@ -137,7 +144,8 @@ mod linux {
         let absent_set_aside: Vec<_> = set_aside.filter(is_absent).collect();
         let pid = start(request, plan.as_ref(), without_view.as_deref())?;
         let reported_paths = plan.as_ref().filter(|_| without_view.is_some());
-        let reported_paths = reported_paths.map(|plan| plan.writable.iter().take(REPORTED_MAX).cloned().collect());
+        let reported_paths =
+            reported_paths.map(|plan| plan.writable.iter().take(REPORTED_MAX).cloned().collect());
         let mut event_socket = crewdeck.try_clone().map_err(|e| e.to_string())?;
         // Fails if crewdeck is gone, which `wait` detects.
         let _ = send_event(
@@ -193,7 +201,10 @@ mod linux {
 
     /// Creates the mount view. Returns the plan to enforce with Landlock. If the view failed and the git folder is
     /// read-only for that reason, also returns the error.
-    fn enter_mount_view(mut plan: SandboxPlan, request: &StartRequest) -> Result<(SandboxPlan, Option<String>), String> {
+    fn enter_mount_view(
+        mut plan: SandboxPlan,
+        request: &StartRequest,
+    ) -> Result<(SandboxPlan, Option<String>), String> {
         let made = if plan.view.is_empty() && request.network == NetworkReach::On {
             Err("the plan has no mount view".into())
         } else {

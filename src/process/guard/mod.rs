@@ -6,20 +6,20 @@
 //! or parent (`setsid`, double fork) stay its descendants, since it is a subreaper. The supervisor itself is not in the
 //! sandbox that it puts the command into, so the command cannot send it signals.
 
-mod entry;
 mod client;
+mod entry;
 #[cfg(target_os = "linux")]
 mod monitor;
 #[cfg(target_os = "linux")]
 pub(super) mod network;
-mod protocol;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // used mostly by the supervisor process
 mod process_tree;
+mod protocol;
 
 use std::path::{Path, PathBuf};
 
+pub(super) use client::{JobOutcome, SupervisorClient};
 pub use entry::main;
-pub(super) use client::{SupervisorClient, JobOutcome};
 
 use super::confine::Confinement;
 use crate::domain::sandbox::{CommandLimits, NetworkRules};

@@ -66,6 +66,7 @@ pub struct Reach {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkReach {
+    /// The job can use the network.
     #[default]
     On,
     /// The job gets its own network namespace with only a loopback interface. If that is not possible, it does not run.

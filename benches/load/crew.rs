@@ -56,7 +56,7 @@ pub fn parse<R: BufRead>(reader: R) -> Result<Vec<Entry>, ParseError> {
 
 Next I look at the callers: two of them hand over a text that they have read themselves, and those can stay as they \
 are, since a slice of bytes is a reader as well. The third one, in `import.rs`, opens the file and reads it whole; it \
-gets the reader instead. Its test writes a file of three lines and one that can not be read, and expects the number \
+gets the reader instead. Its test writes a file of three lines and one that cannot be read, and expects the number \
 of the line in the message. I also want to see what happens with a line of a hundred megabytes, which is legal, and \
 which would still be held in memory whole: that deserves a bound and a word about it in the documentation.
 ";

@@ -173,11 +173,11 @@ pub async fn run(
         ));
     }
     if job.reach.network == NetworkReach::Off && outcome.ended != Ended::Code(0) {
-        notes.extend(confine::network_is_off(&output));
+        notes.extend(confine::network_off_note(&output));
     }
     if let Some(plan) = plan {
         if outcome.ended != Ended::Code(0) {
-            notes.extend(confine::where_it_may_write(&plan, &output));
+            notes.extend(confine::write_denied_note(&plan, &output));
         }
         if plan.is_without_hooks {
             notes.push(confine::HOOKS_SKIPPED.into());

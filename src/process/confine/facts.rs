@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{KeepsHistory, PlanInputs, SandboxPlan, plan, sockets};
+use super::{HistoryProtection, PlanInputs, SandboxPlan, plan, sockets};
 use crate::domain::sandbox::SocketGroup;
 use crate::process::history::{Branch, CommandTransfer, Phase, PrivateHistory, hooks_path};
 
@@ -136,10 +136,10 @@ impl Confinement {
     /// Returns a warning for the model if the history is unprotected or read-only, the first time it is called for a crew.
     pub fn warning(&self, plan: &SandboxPlan) -> Option<&'static str> {
         let text = match plan.keeps_history {
-            KeepsHistory::Private => return None,
-            KeepsHistory::ReadOnly => GIT_READ_ONLY,
-            KeepsHistory::Nothing if self.is_history_unprotected => HISTORY_PROTECTION_OFF,
-            KeepsHistory::Nothing => HISTORY_EXPOSED,
+            HistoryProtection::Private => return None,
+            HistoryProtection::ReadOnly => GIT_READ_ONLY,
+            HistoryProtection::Nothing if self.is_history_unprotected => HISTORY_PROTECTION_OFF,
+            HistoryProtection::Nothing => HISTORY_EXPOSED,
         };
         let is_first = !self.has_warned.0.swap(true, Ordering::Relaxed);
         is_first.then_some(text)

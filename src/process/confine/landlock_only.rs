@@ -11,7 +11,7 @@ const ENTRIES_MAX: usize = 4096;
 
 /// Returns the writable paths of `plan` without the git folder. A folder that contains the git folder is replaced by its
 /// current entries, since Landlock can only allow a folder with everything below it.
-pub fn writable_beside_git(plan: &SandboxPlan) -> Vec<PathBuf> {
+pub fn writable_without_git(plan: &SandboxPlan) -> Vec<PathBuf> {
     let git: Vec<&Path> = plan
         .history
         .iter()
@@ -124,7 +124,7 @@ mod tests {
             },
             write: Vec::new(),
         });
-        let paths = writable_beside_git(&plan);
+        let paths = writable_without_git(&plan);
         let below = paths.iter().filter_map(|p| p.strip_prefix(&above).ok());
         below.map(|p| p.display().to_string()).collect()
     }

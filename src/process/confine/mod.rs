@@ -25,6 +25,6 @@ mod probe;
 mod sockets;
 
 pub use facts::{Confinement, GitDirs, HistoryReach, own_folders};
-pub use note::{HOOKS_SKIPPED, network_is_off, where_it_may_write};
-pub use plan::{KeepsHistory, Mount, PlanInputs, SandboxPlan, plan};
+pub use note::{HOOKS_SKIPPED, network_off_note, write_denied_note};
+pub use plan::{HistoryProtection, Mount, PlanInputs, SandboxPlan, plan};
 pub use probe::{SandboxReport, Works, probe};

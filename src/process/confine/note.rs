@@ -19,7 +19,7 @@ const SIGNS: &[&str] = &[
 ];
 
 /// Returns a line that lists where the command can write, if its `output` looks like a write was denied.
-pub fn where_it_may_write(plan: &SandboxPlan, output: &str) -> Option<String> {
+pub fn write_denied_note(plan: &SandboxPlan, output: &str) -> Option<String> {
     let output = output.to_ascii_lowercase();
     if !SIGNS.iter().any(|sign| output.contains(sign)) {
         return None;
@@ -62,7 +62,7 @@ const NETWORK_SIGNS: &[&str] = &[
 ];
 
 /// Returns a line that says that the network is off, if the `output` looks like the command needed it.
-pub fn network_is_off(output: &str) -> Option<String> {
+pub fn network_off_note(output: &str) -> Option<String> {
     let output = output.to_ascii_lowercase();
     let is_wanted = NETWORK_SIGNS.iter().any(|sign| output.contains(sign));
     is_wanted.then(|| {
@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn missing_network_is_explained() {
-        assert_eq!(network_is_off("no such file"), None);
-        let note = network_is_off("curl: (6) Could not resolve host: x").unwrap();
+        assert_eq!(network_off_note("no such file"), None);
+        let note = network_off_note("curl: (6) Could not resolve host: x").unwrap();
         assert!(note.contains("CREWDECK_NETWORK=on "), "{note}");
     }
 
@@ -91,13 +91,13 @@ mod tests {
             writable: ["/w", "/tmp", "/dev/null"].map(Into::into).to_vec(),
             ..SandboxPlan::default()
         };
-        assert_eq!(where_it_may_write(&plan, "no such file"), None);
+        assert_eq!(write_denied_note(&plan, "no such file"), None);
         for said in [
             "sh: x: Permission denied",
             "touch: Read-only file system",
             "EACCES: x",
         ] {
-            let note = where_it_may_write(&plan, said).unwrap();
+            let note = write_denied_note(&plan, said).unwrap();
             assert!(
                 note.starts_with("[Commands may write only below /w, /tmp; never"),
                 "{note}"
@@ -107,7 +107,7 @@ mod tests {
             writable: (0..100).map(|n| format!("/w{n}").into()).collect(),
             ..SandboxPlan::default()
         };
-        let note = where_it_may_write(&many, "EACCES").unwrap();
+        let note = write_denied_note(&many, "EACCES").unwrap();
         assert!(note.contains("/w7, …;") && !note.contains("/w8"), "{note}");
     }
 }

@@ -94,7 +94,7 @@ pub struct SandboxPlan {
     pub unset: Vec<String>,
     /// How the history of the repository is protected.
     #[serde(default)]
-    pub keeps_history: KeepsHistory,
+    pub keeps_history: HistoryProtection,
     /// Whether git must run no hooks: the command writes to the repository itself, and commands can write the hooks.
     #[serde(default)]
     pub is_without_hooks: bool,
@@ -103,7 +103,7 @@ pub struct SandboxPlan {
 /// How the history of a repository is protected from a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum KeepsHistory {
+pub enum HistoryProtection {
     /// The command writes to a private copy, or there is no repository, or the user approved the command.
     #[default]
     Private,
@@ -170,7 +170,7 @@ pub fn plan(facts: &PlanInputs) -> SandboxPlan {
     plan.abstract_sockets = facts.abstract_sockets;
     plan.unset.clone_from(&facts.unset);
     if facts.is_history_exposed {
-        plan.keeps_history = KeepsHistory::Nothing;
+        plan.keeps_history = HistoryProtection::Nothing;
     }
     plan.is_without_hooks = facts.hooks.as_ref().is_some_and(|hooks| {
         let own = facts.common_git.iter().map(|git| git.join("hooks"));

@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 
 use super::protocol::{LINE_MAX, MARK, StartRequest, SupervisorEvent};
 use super::{BY_CREWDECK, Guard, VERB, process_tree};
-use crate::process::confine::{KeepsHistory, SandboxPlan};
+use crate::process::confine::{HistoryProtection, SandboxPlan};
 use crate::process::history::CommandTransfer;
 use crate::process::{Ended, Job, Leftovers, ProcessGroup, ended_from, environment};
 
@@ -121,7 +121,7 @@ impl SupervisorClient {
                         self.group = Some(ProcessGroup::new(u32::try_from(pid).ok()));
                         if let (Some(plan), Some(writable)) = (&mut self.plan, git_is_read_only) {
                             plan.writable = writable;
-                            plan.keeps_history = KeepsHistory::ReadOnly;
+                            plan.keeps_history = HistoryProtection::ReadOnly;
                         }
                     }
                     SupervisorEvent::NotStarted { why } => return Err(io::Error::other(why)),

@@ -120,7 +120,7 @@ mod linux {
         // Held until all processes have ended, even if crewdeck does not wait for that. Taken before the mount view, in
         // which the folder is read-only.
         let history = request.plan.as_ref().and_then(|plan| plan.history.as_ref());
-        let _running = history.and_then(|history| history.hold().ok());
+        let _running = history.and_then(|history| history.mark_running().ok());
         let (plan, without_view) = match request.plan.clone() {
             Some(plan) => {
                 let (plan, without_view) = enter_mount_view(plan, request)?;
@@ -216,7 +216,7 @@ mod linux {
             Err(why) if request.network == NetworkReach::Off => return Err(network_stays_on(&why)),
             // Without the view the command would write to the repository itself.
             Err(why) if plan.history.is_some() => {
-                plan.writable = landlock_only::writable_beside_git(&plan);
+                plan.writable = landlock_only::writable_without_git(&plan);
                 without_view = Some(why);
             }
             Err(_) => {}

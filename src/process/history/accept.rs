@@ -200,7 +200,7 @@ impl PrivateHistory {
     /// Deletes the oldest refs below [`KEPT_COMMITS`] until [`KEPT_COMMITS_MAX`] are left.
     fn prune_kept_refs(&self) -> io::Result<()> {
         let mut all: Vec<(SystemTime, String, String)> = Vec::new();
-        for (name, value) in refs::all_below(&self.common, KEPT_COMMITS)? {
+        for (name, value) in refs::refs_below(&self.common, KEPT_COMMITS)? {
             // A packed ref has no file of its own and is older than all loose ones.
             let file = self.common.join(&name).symlink_metadata();
             let since = file.and_then(|file| file.modified());

@@ -89,7 +89,7 @@ impl PrivateHistory {
     ///
     /// # Errors
     /// When the private folder cannot be written.
-    pub fn hold(&self) -> io::Result<CommandLock> {
+    pub fn mark_running(&self) -> io::Result<CommandLock> {
         CommandLock::take(&self.folder()?)
     }
 }

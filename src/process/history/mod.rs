@@ -220,7 +220,7 @@ impl PrivateHistory {
         };
         let private = of(&dir);
         let shared = || Folder::open(&self.common).ok().and_then(|all| of(&all));
-        objects::are_there(&dir) || private.is_some() && private != shared()
+        objects::has_objects(&dir) || private.is_some() && private != shared()
     }
 
     /// Transfers the objects and refs of commands to the repository and updates the private refs.
@@ -278,7 +278,7 @@ impl PrivateHistory {
         if self.own() != self.common || own.kind(&aside)?.is_none() {
             return Ok(None);
         }
-        let aside = objects::put_aside(dir, &own, aside.as_ref(), "shallow")?;
+        let aside = objects::move_aside(dir, &own, aside.as_ref(), "shallow")?;
         let (from, to) = (self.common.join("shallow"), self.dir.join(aside));
         Ok(Some(format!(
             "[{} was moved to {}: it was created while the command ran, and it hides commits from git. If the user \
@@ -305,7 +305,7 @@ impl PrivateHistory {
         };
         let stash = stash(dir)?;
         let mut objects = objects::CopyResult::All;
-        if objects::are_there(dir) {
+        if objects::has_objects(dir) {
             objects = objects::copy(dir, &self.dir, &self.common)?;
         }
         let is_stash_kept = self.keep_stash(&stash, &shared)?;

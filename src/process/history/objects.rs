@@ -19,7 +19,7 @@ const SALVAGE_MAX: usize = 256;
 const ASIDE: &str = "aside";
 
 /// Returns whether a private folder contains objects.
-pub fn are_there(dir: &Folder) -> bool {
+pub fn has_objects(dir: &Folder) -> bool {
     let all = |folder: &Folder| folder.entries().unwrap_or_default();
     let Ok(objects) = dir.sub("objects") else {
         return false;
@@ -68,7 +68,7 @@ pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<CopyResult> 
         let name = format!("{start}{rest}");
         let folder = objects.sub(start)?;
         if missing.contains(&name) {
-            put_aside(dir, &folder, OsStr::new(rest), &name)?;
+            move_aside(dir, &folder, OsStr::new(rest), &name)?;
         } else {
             // A concurrent git may have removed it.
             let _ = folder.remove_file(rest);
@@ -79,7 +79,7 @@ pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<CopyResult> 
         if missing.is_empty() {
             let _ = pack.remove_file(name);
         } else {
-            put_aside(dir, &pack, name, &name.to_string_lossy())?;
+            move_aside(dir, &pack, name, &name.to_string_lossy())?;
         }
     }
     for folder in &found.folders {
@@ -90,7 +90,7 @@ pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<CopyResult> 
 }
 
 /// Moves a file to the folder [`ASIDE`] under a free name. Returns its path below `dir`.
-pub fn put_aside(dir: &Folder, from: &Folder, name: &OsStr, to: &str) -> io::Result<PathBuf> {
+pub fn move_aside(dir: &Folder, from: &Folder, name: &OsStr, to: &str) -> io::Result<PathBuf> {
     let aside = dir.make(ASIDE)?;
     let mut free = to.to_string();
     for number in 1_u64.. {

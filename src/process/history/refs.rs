@@ -251,7 +251,7 @@ pub fn current(common: &Path, name: &str) -> io::Result<Option<String>> {
 }
 
 /// Reads the refs of a repository, loose or packed, whose names start with `prefix`.
-pub fn all_below(common: &Path, prefix: &str) -> io::Result<Refs> {
+pub fn refs_below(common: &Path, prefix: &str) -> io::Result<Refs> {
     let mut all = read_packed(common)?;
     all.extend(read_loose(&Folder::open(&common.join("refs"))?)?);
     all.retain(|name, _| name.starts_with(prefix));

@@ -12,15 +12,15 @@ use super::fix::Fix;
 pub enum Level {
     /// No problem.
     Ok,
-    /// It works, but needs attention.
+    /// Something works, but needs attention.
     Warn,
-    /// It does not work.
+    /// Something does not work.
     Fail,
 }
 
 impl Level {
     /// Returns the symbol of the level, so that its meaning does not depend on colour.
-    pub fn mark(self) -> &'static str {
+    pub fn symbol(self) -> &'static str {
         match self {
             Level::Ok => "✓",
             Level::Warn => "!",

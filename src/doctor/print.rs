@@ -55,7 +55,11 @@ fn lines_of(finding: &Finding, paper: Paper) -> Vec<String> {
     let Finding { check, level, .. } = finding;
     let columns = paper.columns.filter(|c| *c >= INDENT + ROOM_MIN);
     let room = columns.map_or(usize::MAX, |columns| columns - INDENT);
-    let head = colour(&format!("{} {level:<4}", level.mark()), *level, paper.paint);
+    let head = colour(
+        &format!("{} {level:<4}", level.symbol()),
+        *level,
+        paper.paint,
+    );
     let head = format!("{head} {check:<NAME_WIDTH$} ");
     let blank = " ".repeat(INDENT);
     let mut out: Vec<String> = Vec::new();

@@ -12,7 +12,7 @@ const CRITICAL: u64 = 32 * 1024 * 1024;
 /// Checks the free space and the free inodes.
 pub fn run(context: &Place) -> Vec<Finding> {
     vec![match rustix::fs::statvfs(&context.root) {
-        Ok(found) => judge(
+        Ok(found) => evaluate(
             found.f_bavail.saturating_mul(found.f_frsize),
             found.f_favail,
         ),
@@ -24,7 +24,7 @@ pub fn run(context: &Place) -> Vec<Finding> {
     }]
 }
 
-fn judge(free: u64, files: u64) -> Finding {
+fn evaluate(free: u64, files: u64) -> Finding {
     let text = format!("{} free", size(free));
     let remedy = "free disk space; crewdeck worktree list shows the sizes of the worktrees";
     // Some file systems have no inode limit and report 0.
@@ -56,7 +56,7 @@ mod tests {
             (LOW - 1, 5_000_000, Level::Warn),
             (0, 5_000_000, Level::Fail),
         ] {
-            assert_eq!(judge(free, files).level, level, "{free} {files}");
+            assert_eq!(evaluate(free, files).level, level, "{free} {files}");
         }
     }
 }

@@ -15,10 +15,10 @@ pub struct EnvironmentFacts {
 
 /// Reports the hidden variables.
 pub fn run(context: &Place) -> Vec<Finding> {
-    vec![judge(&context.environment)]
+    vec![evaluate(&context.environment)]
 }
 
-fn judge(facts: &EnvironmentFacts) -> Finding {
+fn evaluate(facts: &EnvironmentFacts) -> Finding {
     let passed = match facts.passed.as_slice() {
         [] => String::new(),
         names => format!("; the setting pass_env shows them {}", names.join(", ")),
@@ -43,7 +43,7 @@ mod tests {
             withheld: vec!["A_TOKEN".into(), "B_KEY".into()],
             passed: vec!["C_KEY".into()],
         };
-        let text = judge(&facts).text;
+        let text = evaluate(&facts).text;
         assert!(
             text.starts_with(
                 "commands of agents do not see A_TOKEN, B_KEY; the setting pass_env shows them C_KEY"
@@ -51,7 +51,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            judge(&EnvironmentFacts::default())
+            evaluate(&EnvironmentFacts::default())
                 .text
                 .starts_with("none looks like a secret")
         );

@@ -11,10 +11,10 @@ pub fn run(context: &Place) -> Vec<Finding> {
     if !store::is_used(&context.root) {
         return Vec::new();
     }
-    judge(&store::leftovers(&context.root), &context.crew)
+    evaluate(&store::leftovers(&context.root), &context.crew)
 }
 
-fn judge(left: &Leftovers, crew: &Crew) -> Vec<Finding> {
+fn evaluate(left: &Leftovers, crew: &Crew) -> Vec<Finding> {
     let mut found: Vec<Finding> = left
         .damaged
         .iter()
@@ -61,7 +61,7 @@ mod tests {
             }],
             temporary: vec!["/r/.tasks/.tmp-a".into()],
         };
-        let found = judge(&left, &Crew::None);
+        let found = evaluate(&left, &Crew::None);
         assert_eq!(
             found[0].text,
             ".tasks/task_1.json.damaged-1 (2 KiB) is a damaged copy of .tasks/task_1.json"
@@ -73,7 +73,7 @@ mod tests {
                 files: left.temporary.clone()
             })
         );
-        assert_eq!(judge(&left, &Crew::Runs(None))[1].mend, None);
-        assert_eq!(judge(&Leftovers::default(), &Crew::None).len(), 1);
+        assert_eq!(evaluate(&left, &Crew::Runs(None))[1].mend, None);
+        assert_eq!(evaluate(&Leftovers::default(), &Crew::None).len(), 1);
     }
 }

@@ -7,10 +7,10 @@ const CHECK: &str = "git";
 
 /// Checks git and the repository.
 pub fn run(context: &Place) -> Vec<Finding> {
-    judge(&store::git_facts(&context.root))
+    evaluate(&store::git_facts(&context.root))
 }
 
-fn judge(facts: &GitFacts) -> Vec<Finding> {
+fn evaluate(facts: &GitFacts) -> Vec<Finding> {
     let oldest = &facts.oldest;
     match &facts.version {
         Err(why) => vec![Finding::warn(
@@ -129,7 +129,7 @@ mod tests {
                 "2.20 is too old",
             ),
         ] {
-            let found = judge(&GitFacts {
+            let found = evaluate(&GitFacts {
                 version,
                 oldest: "2.31".into(),
                 repository,

@@ -12,11 +12,11 @@ pub fn run(context: &Place) -> Vec<Finding> {
     if !store::is_used(&context.root) || matches!(context.crew, Crew::Runs(_)) {
         return Vec::new();
     }
-    judge(Worktrees::open(&context.root).debris())
+    evaluate(Worktrees::open(&context.root).debris())
 }
 
 /// Returns no finding if there are no leftovers.
-fn judge(found: Result<Vec<Debris>, StoreError>) -> Vec<Finding> {
+fn evaluate(found: Result<Vec<Debris>, StoreError>) -> Vec<Finding> {
     let debris = match found {
         Ok(debris) => debris,
         Err(error) => return vec![super::unreadable(CHECK, &error)],
@@ -66,9 +66,9 @@ mod tests {
 
     #[test]
     fn each_leftover_is_listed_and_one_repair_is_offered() {
-        assert_eq!(judge(Ok(Vec::new())), Vec::new());
+        assert_eq!(evaluate(Ok(Vec::new())), Vec::new());
         let name = || WorktreeName::new("task-3").unwrap();
-        let found = judge(Ok(vec![
+        let found = evaluate(Ok(vec![
             Debris::Lock(".git/packed-refs.lock".into()),
             Debris::Merge(name()),
         ]));
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn leftovers_without_a_repair_have_a_remedy() {
         let name = WorktreeName::new("task-3").unwrap();
-        let found = judge(Ok(vec![
+        let found = evaluate(Ok(vec![
             Debris::UnseenLock(".git/index.lock".into()),
             Debris::Unlinked(name.clone()),
             Debris::Removal(name),

@@ -16,12 +16,12 @@ pub fn run(context: &Place) -> Vec<Finding> {
     let read = Post::open(&context.root).waiting();
     let read = read.and_then(|mail| Ok((mail, Roster::open(&context.root).read()?)));
     match read {
-        Ok((waiting, team)) => judge(&waiting, &team, &context.crew, context.now),
+        Ok((waiting, team)) => evaluate(&waiting, &team, &context.crew, context.now),
         Err(error) => vec![super::unreadable(CHECK, &error)],
     }
 }
 
-fn judge(waiting: &[Waiting], team: &Team, crew: &Crew, now: Stamp) -> Vec<Finding> {
+fn evaluate(waiting: &[Waiting], team: &Team, crew: &Crew, now: Stamp) -> Vec<Finding> {
     let found: Vec<Finding> = waiting
         .iter()
         .map(|inbox| {
@@ -87,7 +87,7 @@ mod tests {
             waiting("user", 3),
         ];
         let texts = |crew: &Crew| -> Vec<(Level, String)> {
-            let found = judge(&all, &team, crew, Stamp(100.0));
+            let found = evaluate(&all, &team, crew, Stamp(100.0));
             found.into_iter().map(|f| (f.level, f.text)).collect()
         };
         let warn = |text: &str| (Level::Warn, text.to_string());
@@ -109,6 +109,6 @@ mod tests {
                 ok("1 message for lead, sent 60 s ago: delivered by the running crew"),
             ]
         );
-        assert_eq!(judge(&[], &team, &Crew::None, Stamp(1.0)).len(), 1);
+        assert_eq!(evaluate(&[], &team, &Crew::None, Stamp(1.0)).len(), 1);
     }
 }

@@ -60,10 +60,10 @@ pub enum Asked {
 
 /// Checks the model and its key.
 pub fn run(context: &Place) -> Vec<Finding> {
-    judge(&context.model)
+    evaluate(&context.model)
 }
 
-fn judge(facts: &ModelFacts) -> Vec<Finding> {
+fn evaluate(facts: &ModelFacts) -> Vec<Finding> {
     match facts {
         ModelFacts::Missing { reason, remedy } => {
             vec![Finding::fail(CHECK, reason.clone(), remedy.clone())]
@@ -186,7 +186,7 @@ mod tests {
                 wanted: wanted.map(String::from),
                 asked,
             });
-            let found = judge(&facts);
+            let found = evaluate(&facts);
             assert_eq!(found[0].level, level, "{found:?}");
             assert!(found[0].text.contains(words), "{found:?}");
             assert_eq!(found[1].check, "key");
@@ -200,12 +200,12 @@ mod tests {
             remedy: "set one".into(),
         };
         assert_eq!(
-            judge(&missing),
+            evaluate(&missing),
             [Finding::fail("model", "no key", "set one")]
         );
         let script = ModelFacts::Scripted {
             what: "the demo".into(),
         };
-        assert_eq!(judge(&script)[0].level, Level::Ok);
+        assert_eq!(evaluate(&script)[0].level, Level::Ok);
     }
 }

@@ -23,10 +23,10 @@ pub fn run(context: &Place) -> Vec<Finding> {
         .iter()
         .map(|(folder, _)| store::size_below(&context.root, folder))
         .collect();
-    vec![judge(&sizes)]
+    vec![evaluate(&sizes)]
 }
 
-fn judge(sizes: &[DiskUse]) -> Finding {
+fn evaluate(sizes: &[DiskUse]) -> Finding {
     let parts: Vec<String> = FOLDERS
         .iter()
         .zip(sizes)
@@ -55,11 +55,11 @@ mod tests {
             bytes,
             at_least: false,
         };
-        let found = judge(&[of(4096), of(0), of(1)]);
+        let found = evaluate(&[of(4096), of(0), of(1)]);
         assert_eq!(
             found.text,
             "conversations 4 KiB in .transcripts, journals 0 KiB in .crewdeck/sessions, logs 1 KiB in .crewdeck/logs"
         );
-        assert_eq!(judge(&[of(WARN_SIZE), of(0), of(0)]).level, Level::Warn);
+        assert_eq!(evaluate(&[of(WARN_SIZE), of(0), of(0)]).level, Level::Warn);
     }
 }

@@ -18,12 +18,12 @@ pub fn run(context: &Place) -> Vec<Finding> {
         return findings;
     }
     match Requests::open(&context.root).read_all() {
-        Ok(read) => judge(&read.requests, context.now),
+        Ok(read) => evaluate(&read.requests, context.now),
         Err(error) => vec![super::unreadable(CHECK, &error)],
     }
 }
 
-fn judge(requests: &[Request], now: Stamp) -> Vec<Finding> {
+fn evaluate(requests: &[Request], now: Stamp) -> Vec<Finding> {
     let found: Vec<Finding> = aftermath::orphaned(requests, &[], Lead::Gone)
         .into_iter()
         .map(|request| {
@@ -65,7 +65,7 @@ mod tests {
             "First\nthen".into(),
             Stamp(1.0),
         );
-        let found = judge(std::slice::from_ref(&request), Stamp(61.0));
+        let found = evaluate(std::slice::from_ref(&request), Stamp(61.0));
         assert_eq!(
             found[0].text,
             "bob asked 60 s ago (plan: First⏎then), but is gone"
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(found[0].mend, Some(Fix::Withdraw { request: id }));
         request.withdraw("x", Stamp(2.0)).unwrap();
         assert_eq!(
-            judge(&[request], Stamp(3.0)),
+            evaluate(&[request], Stamp(3.0)),
             [Finding::ok(CHECK, "none pending")]
         );
     }

@@ -26,7 +26,7 @@ pub enum SandboxFacts {
 
 /// Checks the sandbox, and whether the git history of the repository can be protected.
 pub fn run(context: &Place) -> Vec<Finding> {
-    let mut findings = vec![judge(&context.sandbox)];
+    let mut findings = vec![evaluate(&context.sandbox)];
     let is_on = matches!(context.sandbox, SandboxFacts::Tried { .. });
     if is_on && store::git_dirs(&context.root).is_some_and(|(_, common)| !can_be_private(&common)) {
         findings.push(Finding::warn(
@@ -38,7 +38,7 @@ pub fn run(context: &Place) -> Vec<Finding> {
     findings
 }
 
-fn judge(facts: &SandboxFacts) -> Finding {
+fn evaluate(facts: &SandboxFacts) -> Finding {
     let (report, network) = match facts {
         SandboxFacts::Off => {
             return Finding::warn(
@@ -88,21 +88,21 @@ mod tests {
             },
         };
         let tried = |report, network| SandboxFacts::Tried { report, network };
-        let unprotected = judge(&SandboxFacts::WithoutHistory(whole.clone()));
+        let unprotected = evaluate(&SandboxFacts::WithoutHistory(whole.clone()));
         assert_eq!(unprotected.level, Level::Warn);
         assert!(
             unprotected.text.contains("rewind commits"),
             "{unprotected:?}"
         );
-        let off = judge(&tried(whole.clone(), NetworkRules::all(Network::Off)));
+        let off = evaluate(&tried(whole.clone(), NetworkRules::all(Network::Off)));
         assert_eq!(off.level, Level::Warn);
         assert!(off.text.contains("network namespaces are not"), "{off:?}");
-        let found = judge(&tried(whole, NetworkRules::default()));
+        let found = evaluate(&tried(whole, NetworkRules::default()));
         assert_eq!(found.level, Level::Ok);
         assert_eq!(found.text, "on (Landlock 6)");
         let none = tried(SandboxReport::none("it is a Mac"), NetworkRules::default());
-        assert_eq!(judge(&none).level, Level::Warn);
-        assert!(judge(&none).text.contains("it is a Mac"));
-        assert_eq!(judge(&SandboxFacts::Off).level, Level::Warn);
+        assert_eq!(evaluate(&none).level, Level::Warn);
+        assert!(evaluate(&none).text.contains("it is a Mac"));
+        assert_eq!(evaluate(&SandboxFacts::Off).level, Level::Warn);
     }
 }

@@ -39,14 +39,14 @@ pub fn run(context: &Place) -> Vec<Finding> {
         let text = format!("{PROJECT_FILE} sets {names}, which you decided to ignore");
         Finding::ok(CHECK, text)
     });
-    std::iter::once(judge(facts))
+    std::iter::once(evaluate(facts))
         .chain(warnings)
         .chain(waiting)
         .chain(ignored)
         .collect()
 }
 
-fn judge(facts: &SettingsFacts) -> Finding {
+fn evaluate(facts: &SettingsFacts) -> Finding {
     if let Some(error) = &facts.error {
         return Finding::fail(
             CHECK,
@@ -82,7 +82,7 @@ mod tests {
             ],
             ..SettingsFacts::default()
         };
-        let text = |facts: &SettingsFacts| judge(facts).text;
+        let text = |facts: &SettingsFacts| evaluate(facts).text;
         assert_eq!(
             text(&files(false, false)),
             "defaults; no settings file at ~/c.toml or .crewdeck/config.toml"
@@ -96,6 +96,6 @@ mod tests {
             error: Some("unknown setting 'modle': did you mean 'model'?".into()),
             ..files(true, true)
         };
-        assert_eq!(judge(&wrong).level, Level::Fail);
+        assert_eq!(evaluate(&wrong).level, Level::Fail);
     }
 }

@@ -28,10 +28,10 @@ pub fn run(context: &Place) -> Vec<Finding> {
         Crew::Runs(_) => Vec::new(),
         Crew::None => aftermath::claims(&board.graph, &team),
     };
-    judge(&board.graph, &claims, &board.notices, context.now)
+    evaluate(&board.graph, &claims, &board.notices, context.now)
 }
 
-fn judge(graph: &TaskGraph, claims: &[Claim], errors: &[String], now: Stamp) -> Vec<Finding> {
+fn evaluate(graph: &TaskGraph, claims: &[Claim], errors: &[String], now: Stamp) -> Vec<Finding> {
     let orphan = |claim| orphaned_task(graph, claim, now);
     let mut found: Vec<Finding> = claims.iter().map(orphan).collect();
     for error in errors {
@@ -107,7 +107,7 @@ mod tests {
             holder,
         };
         let now = Stamp(100.0);
-        let found = judge(&graph, &[claim("bob", Holder::Gone)], &[], now);
+        let found = evaluate(&graph, &[claim("bob", Holder::Gone)], &[], now);
         assert_eq!(
             found[0].text,
             "task #1 (Write it) is owned by bob, who is gone, last changed 60 s ago"
@@ -120,7 +120,7 @@ mod tests {
                 owner
             })
         );
-        let found = judge(
+        let found = evaluate(
             &graph,
             &[
                 claim("eve", Holder::Stranger),
@@ -138,9 +138,9 @@ mod tests {
             found[0].remedy.as_deref(),
             Some("if eve does not work on it, release it: crewdeck task release 1 --as eve")
         );
-        let found = judge(&graph, &[], &["task_2.json is damaged".into()], now);
+        let found = evaluate(&graph, &[], &["task_2.json is damaged".into()], now);
         assert_eq!((found.len(), found[0].level), (1, Level::Warn));
-        let found = judge(&graph, &[], &[], now);
+        let found = evaluate(&graph, &[], &[], now);
         assert_eq!(
             found,
             [Finding::ok(CHECK, "1 task on the board, 0 completed")]

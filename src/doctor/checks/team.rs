@@ -15,12 +15,12 @@ pub fn run(context: &Place) -> Vec<Finding> {
         return findings;
     }
     match Roster::open(&context.root).read() {
-        Ok(team) => judge(&team, context.now),
+        Ok(team) => evaluate(&team, context.now),
         Err(error) => vec![super::unreadable(CHECK, &error)],
     }
 }
 
-fn judge(team: &Team, now: Stamp) -> Vec<Finding> {
+fn evaluate(team: &Team, now: Stamp) -> Vec<Finding> {
     let mut found: Vec<Finding> = aftermath::gone(team, &[])
         .into_iter()
         .map(|member| {
@@ -87,7 +87,7 @@ mod tests {
             ],
             ..Team::default()
         };
-        let found = judge(&team, Stamp(1000.0));
+        let found = evaluate(&team, Stamp(1000.0));
         assert_eq!(found.len(), 2);
         assert_eq!(
             found[0].text,
@@ -98,11 +98,11 @@ mod tests {
         team.members.truncate(1);
         team.members[0].status = MemberStatus::Shutdown;
         assert_eq!(
-            judge(&team, Stamp(1000.0)),
+            evaluate(&team, Stamp(1000.0)),
             [Finding::ok(CHECK, "1 shut down, none active")]
         );
         assert_eq!(
-            judge(&Team::default(), Stamp(1.0)),
+            evaluate(&Team::default(), Stamp(1.0)),
             [Finding::ok(CHECK, "no members")]
         );
     }

@@ -25,7 +25,7 @@ struct Facts {
 pub fn run(_: &Place) -> Vec<Finding> {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let is_terminal = std::io::stdout().is_terminal();
-    judge(&Facts {
+    evaluate(&Facts {
         size: is_terminal
             .then(|| crossterm::terminal::size().ok())
             .flatten(),
@@ -41,7 +41,7 @@ pub fn run(_: &Place) -> Vec<Finding> {
     })
 }
 
-fn judge(facts: &Facts) -> Vec<Finding> {
+fn evaluate(facts: &Facts) -> Vec<Finding> {
     let mut found = vec![screen(facts)];
     if !is_utf8(&facts.locale) {
         let locale = match facts.locale.as_str() {
@@ -161,7 +161,7 @@ mod tests {
                 "the output is not a terminal (xterm-256color, 256 colours)",
             ),
         ] {
-            let found = judge(&facts);
+            let found = evaluate(&facts);
             assert_eq!(
                 (found.len(), found[0].level, found[0].text.as_str()),
                 (1, level, text)
@@ -172,20 +172,20 @@ mod tests {
     #[test]
     fn non_utf8_locale_warns_and_dumb_terminal_fails() {
         for locale in ["", "C", "POSIX", "de_DE@euro", "ja_JP.eucJP"] {
-            let found = judge(&Facts {
+            let found = evaluate(&Facts {
                 locale: locale.into(),
                 ..good()
             });
             assert_eq!(found[1].level, Level::Warn, "{locale}");
         }
         for locale in ["C.UTF-8", "en_US.utf8", "ca_ES.UTF-8@valencia"] {
-            let found = judge(&Facts {
+            let found = evaluate(&Facts {
                 locale: locale.into(),
                 ..good()
             });
             assert_eq!(found.len(), 1, "{locale}");
         }
-        let found = judge(&Facts {
+        let found = evaluate(&Facts {
             term: "dumb".into(),
             ..good()
         });

@@ -12,13 +12,13 @@ pub fn run(_: &Place) -> Vec<Finding> {
         let path = format!("/proc/sys/fs/inotify/{name}");
         std::fs::read_to_string(path).ok()?.trim().parse().ok()
     };
-    vec![judge(
+    vec![evaluate(
         limit("max_user_watches"),
         limit("max_user_instances"),
     )]
 }
 
-fn judge(watches: Option<u64>, instances: Option<u64>) -> Finding {
+fn evaluate(watches: Option<u64>, instances: Option<u64>) -> Finding {
     let (Some(watches), Some(instances)) = (watches, instances) else {
         return Finding::ok(CHECK, "the inotify limits are not known on this system");
     };
@@ -40,9 +40,9 @@ mod tests {
 
     #[test]
     fn too_few_watches_are_a_warning() {
-        assert_eq!(judge(Some(8192), Some(128)).level, Level::Ok);
-        assert_eq!(judge(Some(8), Some(128)).level, Level::Warn);
-        assert_eq!(judge(Some(8192), Some(1)).level, Level::Warn);
-        assert_eq!(judge(None, Some(1)).level, Level::Ok);
+        assert_eq!(evaluate(Some(8192), Some(128)).level, Level::Ok);
+        assert_eq!(evaluate(Some(8), Some(128)).level, Level::Warn);
+        assert_eq!(evaluate(Some(8192), Some(1)).level, Level::Warn);
+        assert_eq!(evaluate(None, Some(1)).level, Level::Ok);
     }
 }

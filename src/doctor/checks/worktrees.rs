@@ -60,7 +60,7 @@ fn gather(context: &Place) -> Result<Vec<Finding>, StoreError> {
             size: worktrees.size(&worktree.name),
             worktree,
         };
-        found.extend(judge(&tree, need(&tree.worktree, &board), &context.crew));
+        found.extend(evaluate(&tree, need(&tree.worktree, &board), &context.crew));
     }
     if more > 0 {
         found.push(Finding::warn(
@@ -98,7 +98,7 @@ fn need(tree: &Worktree, board: &TaskGraph) -> TaskNeed {
 }
 
 /// Returns a finding if the worktree needs attention.
-fn judge(tree: &InspectedTree, need: TaskNeed, crew: &Crew) -> Option<Finding> {
+fn evaluate(tree: &InspectedTree, need: TaskNeed, crew: &Crew) -> Option<Finding> {
     let InspectedTree {
         worktree, state, ..
     } = tree;
@@ -250,7 +250,7 @@ mod tests {
             ),
         ] {
             let tree = tree(dirty, content, on_disk);
-            let found = judge(&tree, need, &Crew::None);
+            let found = evaluate(&tree, need, &Crew::None);
             let has_fix = found.as_ref().is_some_and(|f| f.mend.is_some());
             assert_eq!(has_fix, words == Some(fix), "{found:?}");
             match words {
@@ -258,12 +258,12 @@ mod tests {
                 Some("fix") => {}
                 Some(words) => assert!(found.as_ref().unwrap().text.contains(words), "{found:?}"),
             }
-            let while_a_crew_runs = judge(&tree, need, &Crew::Runs(None));
+            let while_a_crew_runs = evaluate(&tree, need, &Crew::Runs(None));
             assert!(while_a_crew_runs.is_none_or(|f| f.mend.is_none()));
         }
         let mut kept = tree(0, Merged, Whole);
         kept.worktree.keep(Stamp(2.0));
-        assert_eq!(judge(&kept, TaskNeed::Done, &Crew::None), None);
+        assert_eq!(evaluate(&kept, TaskNeed::Done, &Crew::None), None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 /// The same limit for a fork bomb, whose processes compete for the CPU.
 const BOMB_KILL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Whether children are left.
+/// Whether this process has children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Children {
     /// There are children.

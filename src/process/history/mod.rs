@@ -88,7 +88,7 @@ pub enum Phase {
     BeforeRepository,
     /// After a command that wrote to the private history.
     After,
-    /// When a crew starts, to recover changes of a killed one.
+    /// When the repository is opened, to recover changes of a killed crew.
     Recovery,
 }
 
@@ -204,8 +204,8 @@ impl PrivateHistory {
         Folder::open(self.own())?.make(FOLDER)
     }
 
-    /// Returns whether a command has left changes to transfer: new objects, or a changed own branch. Takes only a few
-    /// system calls.
+    /// Returns whether a command has left changes to transfer: new objects, or a new value of [`Self::branch`]. Takes only
+    /// a few system calls.
     pub fn is_pending(&self) -> bool {
         let own = self.dir.parent().map(Folder::open);
         let Some(Ok(dir)) = own.map(|own| own.and_then(|own| own.sub(FOLDER))) else {

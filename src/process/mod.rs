@@ -88,7 +88,7 @@ pub fn shell(command: String) -> Vec<String> {
 pub enum Ended {
     /// It exited with this code.
     Code(i32),
-    /// A signal that crewdeck did not send killed it.
+    /// A signal killed it: from another process, or because it exceeded a limit.
     Signal(i32),
     /// It was killed at its timeout.
     TimedOut,

@@ -190,7 +190,7 @@
 //! - `tests/guard.rs::what_gets_away_from_its_group_is_ended_with_its_command`
 //! - `tests/guard.rs::when_crewdeck_is_killed_no_program_and_no_guard_lives_on`: by kill -9
 //! - `tests/guard.rs::when_the_guard_is_killed_its_programs_are_found_and_ended`
-//! - `src/process/tests.rs::the_time_out_ends_the_whole_group_and_keeps_what_was_said`: where there is no guard
+//! - `src/process/tests.rs::timeout_kills_the_group_and_keeps_its_output`: without a supervisor
 //! - `tests/confinement.rs::the_state_and_what_git_runs_can_not_be_written_from_the_root`
 //! - `tests/confinement.rs::a_teammate_writes_in_its_worktree_alone`
 //! - `tests/worktrees.rs::surroundings::no_program_of_a_repository_inside_is_started`: by crewdeck's own git

@@ -82,7 +82,7 @@ const PURE: &[&str] = &[
     "config/provider.rs",
     "doctor/finding.rs",
     "doctor/print.rs",
-    "doctor/words.rs",
+    "doctor/units.rs",
 ];
 
 const IMPURE: &[&str] = &[

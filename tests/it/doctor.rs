@@ -151,9 +151,9 @@ fn what_a_killed_crew_left_is_found_and_mended_and_its_work_stays() {
     let found = troubles(&examine(&project, &[]));
     let has = |found: &[String], words: &str| found.iter().any(|t| t.contains(words));
     for words in [
-        "team: alice counts as working",
-        "team: bob counts as working",
-        "tasks: task #1 (Write it) is alice's, who is gone",
+        "team: alice is listed as working",
+        "team: bob is listed as working",
+        "tasks: task #1 (Write it) is owned by alice, who is gone",
         "requests: bob asked",
     ] {
         assert!(has(&found, words), "{words} in {found:#?}");
@@ -176,8 +176,8 @@ fn what_a_killed_crew_left_is_found_and_mended_and_its_work_stays() {
         .filter(|f| f["check"] == "mend")
         .map(|f| f["text"].as_str().unwrap())
         .collect();
-    assert!(done.contains(&"task #1 is offered again"), "{done:?}");
-    assert!(done.contains(&"alice is noted as shut down"), "{done:?}");
+    assert!(done.contains(&"task #1 was released"), "{done:?}");
+    assert!(done.contains(&"alice is marked as shut down"), "{done:?}");
     let rest = troubles(&examine(&project, &[]));
     for check in ["team:", "tasks:", "requests:", "worktrees:"] {
         assert!(
@@ -274,8 +274,8 @@ fn worktrees_and_files_that_nobody_needs_are_cleared_and_those_with_content_stay
     assert_eq!(rest.len(), 4, "{rest:#?}");
     for (at, words) in [
         "mail: 1 message for ghost",
-        "worktrees: work, which is for no task, takes",
-        "worktrees: .worktrees/notes takes",
+        "worktrees: work, which has no task, uses",
+        "worktrees: .worktrees/notes uses",
         "files: .tasks/task_9.json.damaged-1",
     ]
     .iter()
@@ -284,7 +284,7 @@ fn worktrees_and_files_that_nobody_needs_are_cleared_and_those_with_content_stay
         assert!(rest[at].starts_with(words), "{words} in {rest:#?}");
     }
     assert!(
-        rest[1].contains("holds work: 1 uncommitted file (new.txt)"),
+        rest[1].contains("contains unmerged work: 1 uncommitted file (new.txt)"),
         "{rest:#?}"
     );
     for (name, stays) in [
@@ -308,7 +308,7 @@ fn what_fails_ends_with_one_line_and_says_what_to_do() {
     let project = Project::git();
     let ran = project.run(&["doctor"]);
     assert_eq!(ran.code(), 1);
-    assert_eq!(ran.err(), "crewdeck: model failed: do what its line says\n");
+    assert_eq!(ran.err(), "crewdeck: model check failed (see above)\n");
     let out = ran.out();
     assert!(
         out.contains("✗ fail model     No model is set up yet"),
@@ -326,7 +326,7 @@ fn what_fails_ends_with_one_line_and_says_what_to_do() {
     let ran = project.run(&["doctor"]);
     assert_eq!(
         ran.err(),
-        "crewdeck: settings, model failed: do what its line says\n"
+        "crewdeck: settings, model checks failed (see above)\n"
     );
     assert!(
         ran.out()
@@ -338,7 +338,7 @@ fn what_fails_ends_with_one_line_and_says_what_to_do() {
     let clean = repository();
     let ran = doctor(&clean, &[], &[]);
     assert_eq!((ran.code(), ran.err().as_str()), (0, ""), "{}", ran.out());
-    assert!(ran.out().ends_with("All is well.\n"), "{}", ran.out());
+    assert!(ran.out().ends_with("No problems.\n"), "{}", ran.out());
 }
 
 #[test]
@@ -396,11 +396,11 @@ fn at_a_terminal_each_is_asked_about() {
     std::fs::create_dir(project.file(".worktrees/one")).unwrap();
     std::fs::create_dir(project.file(".worktrees/two")).unwrap();
     let mut screen = Screen::start(project.path(), 160, 45, &["doctor", "--mend"]);
-    screen.wait_for("Clear .worktrees/one away? [y/N]");
+    screen.wait_for("Clean up .worktrees/one? [y/N]");
     screen.send("y\r");
-    screen.wait_for("Clear .worktrees/two away? [y/N]");
+    screen.wait_for("Clean up .worktrees/two? [y/N]");
     screen.send("\r");
-    screen.wait_for("mended: .worktrees/one is cleared away");
+    screen.wait_for("mended: .worktrees/one was cleaned up");
     screen.end();
     assert!(!project.file(".worktrees/one").exists());
     assert!(project.file(".worktrees/two").exists());

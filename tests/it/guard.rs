@@ -187,7 +187,7 @@ fn the_verb_is_hidden_and_of_no_use_to_a_person() {
     let ran = project.run(&["guard"]);
     assert_eq!((ran.code(), ran.out().as_str()), (2, ""));
     assert!(
-        ran.err().contains("crewdeck starts this by itself"),
+        ran.err().contains("is an internal command"),
         "{}",
         ran.err()
     );

@@ -234,7 +234,7 @@ pub fn the_whole_demo() {
         &args,
         &[COLORS, ("LANG", "C.UTF-8")],
     );
-    take(&screen, "doctor", has_all(&["to be seen to"]));
+    take(&screen, "doctor", has_all(&[" warning"]));
     screen.end();
 }
 

@@ -163,7 +163,7 @@ fn the_demo_does_the_work_where_there_are_no_namespaces() {
     );
     let said = text(&out.stdout);
     assert!(
-        said.contains("gives up the protection of the history"),
+        said.contains("disables protection of the history"),
         "{said}"
     );
 }

@@ -44,7 +44,7 @@ fn without_a_view_commands_read_the_repository_and_cannot_write_it() {
         for (n, dir) in [crew.tree(1), crew.root().to_path_buf()].iter().enumerate() {
             let report = ok(&guard, dir, "git log -1 && git status && git diff HEAD~1");
             let note = report.note.unwrap_or_default();
-            assert_eq!(note.contains("git reads work"), n == 0, "{note}");
+            assert_eq!(note.contains("only read from git work"), n == 0, "{note}");
             for attack in ATTACKS.iter().chain(&[
                 "echo bad > link/config",
                 "echo bad > $(git rev-parse --git-common-dir)/config",

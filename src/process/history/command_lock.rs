@@ -1,22 +1,22 @@
-//! A command that runs in a work directory: a lock says so, and the command's result gets the notes of transfers before it.
+//! The lock that marks a running command in a work directory, and the notes for the result of the next command.
 
 use std::fs::File;
 use std::io;
 
 use super::folder::Folder;
-use super::{FILE_MAX, Phase, PrivateHistory, Transferred};
+use super::{FILE_MAX, Phase, PrivateHistory, TransferReport};
 
-/// The file in the private folder that is locked while commands run, by each of them and its guard.
+/// The file in the private folder that each running command and its supervisor hold a shared lock on.
 const COMMANDS: &str = "commands";
-/// What transfers have left to say to the next command.
+/// The file with the notes of transfers for the next command.
 const NOTES: &str = "notes";
 
-/// Says that a command runs as long as it exists. The kernel takes the lock back when the process is killed.
+/// A shared lock that marks a running command. The kernel releases it when the process is killed.
 #[derive(Debug)]
 pub struct CommandLock(File);
 
 impl CommandLock {
-    /// Takes the lock. Waits for a transfer that needs the work directory without commands.
+    /// Takes the lock. Waits while a transfer checks that no command runs.
     pub(super) fn take(dir: &Folder) -> io::Result<CommandLock> {
         let file = dir.lock_file(COMMANDS)?;
         file.lock_shared()?;
@@ -26,12 +26,12 @@ impl CommandLock {
 
 impl Drop for CommandLock {
     fn drop(&mut self) {
-        // Closing the file is not enough: a program that is just being started may have a copy of it.
+        // Closing the file is not enough: a child between fork and exec may have a copy of the descriptor.
         let _ = self.0.unlock();
     }
 }
 
-/// Whether no command holds a [`CommandLock`]. Only for who holds the lock of transfers: no command starts then.
+/// Returns whether no command holds a [`CommandLock`]. The caller must hold the transfer lock, so that none can start.
 pub(super) fn is_unused(dir: &Folder) -> io::Result<bool> {
     let file = dir.lock_file(COMMANDS)?;
     match file.try_lock() {
@@ -41,8 +41,8 @@ pub(super) fn is_unused(dir: &Folder) -> io::Result<bool> {
     }
 }
 
-/// Keeps what a transfer has to say for the result of the next command.
-pub(super) fn leave_note(dir: &Folder, transferred: &Transferred) -> io::Result<()> {
+/// Stores the note of a transfer for the result of the next command.
+pub(super) fn leave_note(dir: &Folder, transferred: &TransferReport) -> io::Result<()> {
     let Some(note) = transferred.note() else {
         return Ok(());
     };
@@ -53,7 +53,7 @@ pub(super) fn leave_note(dir: &Folder, transferred: &Transferred) -> io::Result<
     dir.write(NOTES, &format!("{text}{note}\n"))
 }
 
-/// Takes what earlier transfers have left.
+/// Takes the notes of earlier transfers.
 pub(super) fn take_notes(dir: &Folder) -> io::Result<Option<String>> {
     let text = dir.read(NOTES, FILE_MAX)?;
     if text.is_some() {
@@ -62,50 +62,50 @@ pub(super) fn take_notes(dir: &Folder) -> io::Result<Option<String>> {
     Ok(text.map(|text| text.trim_end().to_string()))
 }
 
-/// A command of which the history knows. It ends with [`Running::finish`], or when crewdeck does.
+/// The transfer around one running command: [`PrivateHistory::start`] begins it and [`CommandTransfer::finish`] ends it.
 #[derive(Debug)]
-pub struct Running {
+pub struct CommandTransfer {
     history: PrivateHistory,
     phase: Phase,
     lock: Option<CommandLock>,
 }
 
 impl PrivateHistory {
-    /// Transfers what earlier commands have left, and says that a command runs.
-    pub fn start(&self, phase: Phase) -> Running {
+    /// Transfers the changes of earlier commands and marks a command as running.
+    pub fn start(&self, phase: Phase) -> CommandTransfer {
         let mut lock = None;
         if let Err(why) = self.transfer(phase, &mut lock) {
-            // The command still gets the private part, and what earlier ones made is transferred after it.
+            // The command still gets the private history, and the transfer after it tries again.
             tracing::error!("the git changes of earlier commands were not transferred: {why}");
         }
-        Running {
+        CommandTransfer {
             history: self.clone(),
             phase,
             lock,
         }
     }
 
-    /// Says that a command runs, for its guard: it outlives a crewdeck that is killed.
+    /// Marks a command as running. Called by the supervisor, which survives if crewdeck is killed.
     ///
     /// # Errors
     /// When the private folder cannot be written.
-    pub fn hold(&self) -> io::Result<CommandLock> {
+    pub fn mark_running(&self) -> io::Result<CommandLock> {
         CommandLock::take(&self.folder()?)
     }
 }
 
-impl Running {
-    /// Transfers what the command has left.
+impl CommandTransfer {
+    /// Transfers the changes of the command.
     ///
     /// # Errors
-    /// When a file cannot be read or written, or git fails. Nothing is lost then: the next transfer tries again.
-    pub fn finish(mut self) -> io::Result<Transferred> {
+    /// When a file cannot be read or written, or git fails. No change is lost: the next transfer tries again.
+    pub fn finish(mut self) -> io::Result<TransferReport> {
         if self.phase == Phase::BeforePrivate {
             return self.history.transfer(Phase::After, &mut self.lock);
         }
-        Ok(Transferred {
+        Ok(TransferReport {
             earlier: take_notes(&self.history.folder()?)?,
-            ..Transferred::default()
+            ..TransferReport::default()
         })
     }
 }

@@ -1,17 +1,17 @@
-//! Where a command may write when its view could not be made: as far as Landlock alone can keep the git folder closed.
+//! Computes the writable paths for Landlock without a mount view, with the git folder read-only.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::plan::{Mount, Plan};
+use super::plan::{Mount, SandboxPlan};
 use crate::domain::folders::STATE;
 
-/// Most entries of one folder that are listed. What comes after them is not writable.
+/// Maximum entries to list in one folder. Further entries are not writable.
 const ENTRIES_MAX: usize = 4096;
 
-/// The writable paths of `plan` without the git folder of its private history. A folder above the git folder is replaced
-/// by the entries that it has now: Landlock allows all that is below a folder, or nothing of it.
-pub fn writable_beside_git(plan: &Plan) -> Vec<PathBuf> {
+/// Returns the writable paths of `plan` without the git folder. A folder that contains the git folder is replaced by its
+/// current entries, since Landlock can only allow a folder with everything below it.
+pub fn writable_without_git(plan: &SandboxPlan) -> Vec<PathBuf> {
     let git: Vec<&Path> = plan
         .history
         .iter()
@@ -27,18 +27,18 @@ pub fn writable_beside_git(plan: &Plan) -> Vec<PathBuf> {
         })
         .collect();
     let is_state = |path: &&Path| STATE.iter().any(|name| path.ends_with(name));
-    // In the root its other read-only entries can be kept as well.
+    // In the root, the other read-only entries can be excluded in the same way.
     let inner: &[&Path] = if read_only.iter().any(is_state) {
         &read_only
     } else {
         &[]
     };
-    let closed = Closed {
+    let closed = ReadOnlyPaths {
         split: git.iter().chain(inner).copied().collect(),
         git,
         read_only,
     };
-    // Among them the worktrees in the root.
+    // Includes the worktrees in the root.
     let trees = plan.view.iter().filter_map(|step| match step {
         Mount::Writable(path) => Some(path),
         _ => None,
@@ -52,14 +52,14 @@ pub fn writable_beside_git(plan: &Plan) -> Vec<PathBuf> {
     out
 }
 
-struct Closed<'a> {
+struct ReadOnlyPaths<'a> {
     git: Vec<&'a Path>,
     read_only: Vec<&'a Path>,
-    /// A folder above one of these is not writable as a whole.
+    /// Folders that contain one of these paths are replaced by their entries.
     split: Vec<&'a Path>,
 }
 
-impl Closed<'_> {
+impl ReadOnlyPaths<'_> {
     fn add(&self, path: &Path, out: &mut Vec<PathBuf>) {
         if self.git.iter().any(|git| path.starts_with(git)) {
             return;
@@ -71,7 +71,7 @@ impl Closed<'_> {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();
         for entry in entries.take(ENTRIES_MAX) {
             let path = entry.path();
-            // Landlock would follow a link, which may lead into the git folder.
+            // Landlock would follow a symbolic link, which may lead into the git folder.
             let is_followed = entry.file_type().map_or(true, |kind| kind.is_symlink());
             if !is_followed && !self.read_only.contains(&path.as_path()) {
                 self.add(&path, out);
@@ -83,11 +83,11 @@ impl Closed<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::confine::{Facts, plan};
+    use crate::process::confine::{PlanInputs, plan};
     use crate::process::history::{Branch, PrivateHistory};
     use pretty_assertions::assert_eq;
 
-    /// A repository in a folder of its own, and where its commands may write, below that folder.
+    /// Creates a repository in a temporary folder and returns its writable paths, relative to that folder.
     fn writable(tree: Option<&str>, temp_above: bool) -> Vec<String> {
         let above = tempfile::tempdir().unwrap();
         let above = above.path().canonicalize().unwrap();
@@ -100,7 +100,7 @@ mod tests {
         let common = root.join(".git");
         let own = tree.map_or(common.clone(), |name| common.join("worktrees").join(name));
         let workdir = tree.map_or(root.clone(), |name| root.join(".worktrees").join(name));
-        let plan = plan(&Facts {
+        let plan = plan(&PlanInputs {
             trees: tree.map_or(vec![root.join(".worktrees/a")], |_| Vec::new()),
             root,
             workdir,
@@ -124,7 +124,7 @@ mod tests {
             },
             write: Vec::new(),
         });
-        let paths = writable_beside_git(&plan);
+        let paths = writable_without_git(&plan);
         let below = paths.iter().filter_map(|p| p.strip_prefix(&above).ok());
         below.map(|p| p.display().to_string()).collect()
     }
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn in_the_root_the_entries_that_there_are_stay_writable() {
+    fn existing_entries_of_the_root_are_writable() {
         for temp_above in [false, true] {
             assert_eq!(
                 writable(None, temp_above),

@@ -1,8 +1,8 @@
-//! Keeps the head and the tail of a stream of bytes within a bound, and says what is missing between.
+//! Keeps the head and the tail of a byte stream and counts the bytes dropped in between.
 
 use std::collections::VecDeque;
 
-/// A bounded memory of a stream.
+/// A bounded buffer that keeps the head and the tail of a byte stream.
 #[derive(Debug, Clone)]
 pub struct Keep {
     head: Vec<u8>,
@@ -12,22 +12,22 @@ pub struct Keep {
 }
 
 impl Keep {
-    /// Keeps at most `most` bytes: half from the start, half from the end.
-    pub fn new(most: usize) -> Keep {
+    /// Creates a buffer of `max` bytes: half for the head, half for the tail.
+    pub fn new(max: usize) -> Keep {
         Keep {
             head: Vec::new(),
             tail: VecDeque::new(),
-            half: most.max(2) / 2,
+            half: max.max(2) / 2,
             lost: 0,
         }
     }
 
-    /// Takes the next bytes.
+    /// Appends bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         let room = self.half.saturating_sub(self.head.len()).min(bytes.len());
         self.head.extend_from_slice(&bytes[..room]);
         let rest = &bytes[room..];
-        // Of a chunk larger than the tail only its own end can stay.
+        // A chunk larger than the tail fills the whole tail.
         let skip = rest.len().saturating_sub(self.half);
         self.lost += skip as u64;
         let rest = &rest[skip..];
@@ -37,7 +37,7 @@ impl Keep {
         self.tail.extend(rest);
     }
 
-    /// What was kept, as text. Bytes that are no text become `�`.
+    /// Returns the content as text, with a marker where bytes were dropped. Invalid UTF-8 becomes `�`.
     pub fn text(mut self) -> String {
         let tail = self.tail.make_contiguous();
         if self.lost == 0 {
@@ -59,7 +59,6 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// In whatever chunks the bytes come: head and tail are right, and nothing is lost unsaid.
         #[test]
         fn head_and_tail_are_kept(chunks in prop::collection::vec(prop::collection::vec(b'a'..=b'z', 0..40), 0..12)) {
             let whole: Vec<u8> = chunks.concat();

@@ -1,4 +1,4 @@
-//! Landlock: the kernel's list of where this thread, and all that it starts, may write.
+//! Landlock: restricts where this thread and the processes it starts can write.
 
 use std::path::PathBuf;
 
@@ -9,28 +9,29 @@ use landlock::{
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 
-/// The newest interface whose rights are asked for; an older kernel gives those that it knows. Later ones
-/// also forbid the sockets of others, and with them ssh-agent.
+/// The newest Landlock ABI to request. Older kernels enforce the rights they know. Later ABIs would also block
+/// connections to sockets outside the sandbox, such as ssh-agent.
 const NEWEST: ABI = ABI::V7;
-/// The first version that keeps files from being truncated, and so what is not writable from being lost.
-pub const KEEPS_FILES: u32 = 3;
+/// The first ABI version that controls truncation. Before it, read-only files can be emptied.
+pub const TRUNCATE_VERSION: u32 = 3;
 
-/// Lets this thread write only below `writable`, and send signals only to what it starts, and unless
-/// `abstract_sockets` is set reach abstract sockets only of what it starts; paths that are not
-/// there are left out. Nothing can take it back. A kernel without Landlock lets everything be. Returns the version of the
-/// kernel's interface; `None`: it has none.
+/// Restricts this thread and the processes it starts, irrevocably: they can write only below `writable` and send signals
+/// only to each other. Unless `abstract_sockets` is set, they can connect only to each other's abstract sockets. Missing
+/// paths are skipped. Returns the kernel's ABI version, or `None` for a kernel without Landlock, which restricts nothing.
 ///
 /// # Errors
-/// What the kernel refused.
-pub fn raise(writable: &[PathBuf], abstract_sockets: bool) -> Result<Option<u32>, String> {
-    disempower()?;
+/// When the kernel refuses to drop capabilities or to enforce the rules.
+pub fn restrict_thread(
+    writable: &[PathBuf],
+    abstract_sockets: bool,
+) -> Result<Option<u32>, String> {
+    drop_capabilities()?;
     restrict(writable, abstract_sockets)
         .map(|status| version_of(&status))
         .map_err(|e| format!("Landlock refuses: {e}"))
 }
 
-/// The version of the kernel's interface; `None`: it has none. Restricts this process: only for one that ends
-/// right after.
+/// Returns the kernel's ABI version, or `None` without Landlock. Restricts this process, so it must exit right after.
 pub fn version() -> Option<u32> {
     version_of(&restrict(&[], true).ok()?)
 }
@@ -45,9 +46,9 @@ fn version_of(status: &RestrictionStatus) -> Option<u32> {
     }
 }
 
-/// What the superuser's programs keep: what builds and installations need. The others reach around Landlock: into
-/// the memory and the environment of every process, to devices, and to files by their number.
-const KEPT: CapabilitySet = CapabilitySet::CHOWN
+/// Capabilities that commands keep when crewdeck runs as root, as builds and installations need them. The others bypass
+/// Landlock: they give access to the memory and environment of every process, to devices, and to files by inode.
+const KEPT_CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::FOWNER)
     .union(CapabilitySet::FSETID)
@@ -62,18 +63,18 @@ const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::IPC_LOCK)
     .union(CapabilitySet::AUDIT_WRITE);
 
-/// Takes away from what this thread starts all powers of the superuser but [`KEPT`].
-fn disempower() -> Result<(), String> {
+/// Drops all capabilities but [`KEPT_CAPABILITIES`] for the processes that this thread starts.
+fn drop_capabilities() -> Result<(), String> {
     for number in 0..u64::BITS {
         let capability = CapabilitySet::from_bits_retain(1 << number);
-        if KEPT.contains(capability) {
+        if KEPT_CAPABILITIES.contains(capability) {
             continue;
         }
         match remove_capability_from_bounding_set(capability) {
             Ok(()) => {}
-            // It is no superuser, or the kernel knows no more of them.
+            // Not root, or the kernel has no further capabilities.
             Err(Errno::PERM | Errno::INVAL) => return Ok(()),
-            Err(why) => return Err(format!("the superuser's powers stay: {why}")),
+            Err(why) => return Err(format!("cannot drop capabilities: {why}")),
         }
     }
     Ok(())

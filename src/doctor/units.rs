@@ -1,17 +1,17 @@
-//! Words that several checks use: sizes, ages, counts.
+//! Formats counts, ages and sizes.
 
 use std::time::Duration;
 
 use crate::domain::stamp::Stamp;
 use crate::domain::worktree::DiskUse;
 
-/// `1 letter`, `2 letters`.
+/// Formats a count: `1 file`, `2 files`.
 pub fn count(n: usize, what: &str) -> String {
     let end = if n == 1 { "" } else { "s" };
     format!("{n} {what}{end}")
 }
 
-/// How long ago something was: `3 min ago`; nothing where the time is not known.
+/// Formats the time since `then`: `3 min ago`. `None`: `then` is not known.
 pub fn ago(now: Stamp, then: Stamp) -> Option<String> {
     (then.0 > 0.0).then(|| format!("{} ago", span(now.since(then))))
 }
@@ -26,7 +26,7 @@ fn span(time: Duration) -> String {
     }
 }
 
-/// `1.2 MiB`.
+/// Formats a size: `1.2 MiB`.
 pub fn size(bytes: u64) -> String {
     let at_least = false;
     DiskUse { bytes, at_least }.to_string()
@@ -38,7 +38,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn ages_and_counts_are_short() {
+    fn ages_and_counts_are_formatted() {
         for (seconds, text) in [
             (5.0, "5 s ago"),
             (180.0, "3 min ago"),
@@ -48,7 +48,7 @@ mod tests {
             assert_eq!(ago(Stamp(1e9), Stamp(1e9 - seconds)).unwrap(), text);
         }
         assert_eq!(ago(Stamp(1e9), Stamp(0.0)), None);
-        assert_eq!(count(1, "letter"), "1 letter");
-        assert_eq!(count(0, "letter"), "0 letters");
+        assert_eq!(count(1, "file"), "1 file");
+        assert_eq!(count(0, "file"), "0 files");
     }
 }

@@ -1,6 +1,6 @@
-//! The private view of the mounts: folders that a command may not write are mounted read-only over themselves.
+//! The mount view: a private mount namespace in which protected folders are mounted read-only over themselves.
 //!
-//! Only for a process with one thread, since the kernel gives a user namespace to no other.
+//! Only for single-threaded processes, since the kernel lets no others create a user namespace.
 
 use std::fs;
 use std::io;
@@ -21,9 +21,9 @@ use crate::process::NetworkReach;
 use crate::process::guard::network;
 use crate::process::history::{FOLDER, PrivateHistory, SHARED_OBJECTS};
 
-/// Most entries of a git folder that are shown in a view of it, besides those of [`NEEDED`].
+/// Maximum entries of a git folder in a view of it, besides those in [`NEEDED`].
 const ENTRIES_MAX: usize = 512;
-/// What git needs of a folder that worktrees share.
+/// Entries of the common git folder that git needs.
 const NEEDED: &[&str] = &[
     "HEAD",
     "config",
@@ -43,55 +43,64 @@ const NEEDED: &[&str] = &[
     TABLES_IN_GIT,
     FOLDER,
 ];
-/// Where the system keeps shared memory.
+/// The folder of shared memory.
 const SHARED_MEMORY: &str = "/dev/shm";
-/// Where the system shows terminals.
+/// The folder of terminal devices.
 const TERMINALS: &str = "/dev/pts";
 
-/// Gives this process a view of its own. Where the work directory is the current one, it must be entered anew.
+/// Creates the mount view for this process. Afterwards the caller must enter the current directory again.
 ///
 /// # Errors
-/// What the kernel refused, in one line; the view may be half made then, and only less can be written in it.
-pub fn make(steps: &[Mount], network: NetworkReach) -> Result<(), String> {
+/// The operation that the kernel refused, in one line. The view may be incomplete then, but allows no additional writes.
+pub fn apply(steps: &[Mount], network: NetworkReach) -> Result<(), String> {
     let more = match network {
         NetworkReach::On => CloneFlags::empty(),
         NetworkReach::Off => CloneFlags::CLONE_NEWNET,
     };
-    separate(more).map_err(|e| format!("a namespace is refused: {e}"))?;
+    enter_namespaces(more).map_err(|e| format!("cannot create a namespace: {e}"))?;
     if network == NetworkReach::Off {
-        network::raise_loopback().map_err(|e| format!("the loopback stays down: {e}"))?;
+        network::raise_loopback().map_err(|e| format!("cannot bring up the loopback: {e}"))?;
     }
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    mount_change("/", private).map_err(|e| format!("mounts cannot be made private: {e}"))?;
+    mount_change("/", private).map_err(|e| format!("cannot make mounts private: {e}"))?;
     for step in steps {
         let (path, done) = match step {
-            Mount::ReadOnlyBut(places) => (Path::new("/"), read_only_but(places)),
-            Mount::ReadOnly(path) => (path.as_path(), over_itself(path, Writing::Forbidden)),
-            Mount::Writable(path) => (path.as_path(), over_itself(path, Writing::Allowed)),
-            Mount::GitFolder(path, private) => (path.as_path(), git_folder(path, private.as_ref())),
-            Mount::History(private) => (private.common.as_path(), history(private)),
+            Mount::ReadOnlyBut(paths) => (Path::new("/"), make_read_only_except(paths)),
+            Mount::ReadOnly(path) => (
+                path.as_path(),
+                bind_over_itself(path, MountAccess::ReadOnly),
+            ),
+            Mount::Writable(path) => (
+                path.as_path(),
+                bind_over_itself(path, MountAccess::ReadWrite),
+            ),
+            Mount::GitFolder(path, private) => {
+                (path.as_path(), mount_git_folder(path, private.as_ref()))
+            }
+            Mount::History(private) => (private.common.as_path(), mount_history(private)),
             Mount::Hidden(path) => (path.as_path(), hide(path)),
-            Mount::SharedMemory(kept) => (Path::new(SHARED_MEMORY), shared_memory(kept)),
-            Mount::Terminals => (Path::new(TERMINALS), terminals()),
+            Mount::SharedMemory(kept) => (Path::new(SHARED_MEMORY), mount_shared_memory(kept)),
+            Mount::Terminals => (Path::new(TERMINALS), mount_terminals()),
         };
-        done.map_err(|e| format!("{} cannot be mounted: {e}", path.display()))?;
+        done.map_err(|e| format!("cannot mount {}: {e}", path.display()))?;
     }
     Ok(())
 }
 
-/// Steps that need everything that a view needs, and change nothing for a process that ends right after.
-pub fn trial() -> Vec<Mount> {
+/// Returns steps that exercise everything a mount view needs. Only for a process that exits right after.
+pub fn probe_steps() -> Vec<Mount> {
     vec![Mount::ReadOnly("/proc".into()), Mount::Terminals]
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Writing {
+enum MountAccess {
     Allowed,
     Forbidden,
 }
 
-/// Enters a mount namespace; who may not do so by itself does it in a user namespace in which it is the same user.
-fn separate(more: CloneFlags) -> io::Result<()> {
+/// Enters a new mount namespace. Without the privilege for that, also enters a user namespace that maps only the current
+/// user.
+fn enter_namespaces(more: CloneFlags) -> io::Result<()> {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     if user.is_root() && nix::sched::unshare(CloneFlags::CLONE_NEWNS | more).is_ok() {
         return Ok(());
@@ -108,20 +117,20 @@ fn separate(more: CloneFlags) -> io::Result<()> {
     )
 }
 
-/// Mounts a path over itself; one that is not there is left out.
-fn over_itself(path: &Path, writing: Writing) -> io::Result<()> {
+/// Bind-mounts a path over itself. A missing path is skipped.
+fn bind_over_itself(path: &Path, access: MountAccess) -> io::Result<()> {
     match mount_bind_recursive(path, path) {
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
         Err(why) => Err(why.into()),
-        Ok(()) => set(path, writing),
+        Ok(()) => set_access(path, access),
     }
 }
 
-/// Makes a mount read-only or writable. Its other flags stay: the kernel lets nobody drop those that it locked.
-fn set(path: &Path, writing: Writing) -> io::Result<()> {
+/// Makes a mount read-only or writable. Keeps its other flags, since the kernel may refuse to drop them.
+fn set_access(path: &Path, access: MountAccess) -> io::Result<()> {
     let now = statvfs(path)?.f_flag;
     let is_read_only = now.contains(StatVfsMountFlags::RDONLY);
-    if is_read_only == (writing == Writing::Forbidden) {
+    if is_read_only == (access == MountAccess::ReadOnly) {
         return Ok(());
     }
     let mut flags = MountFlags::BIND;
@@ -137,32 +146,32 @@ fn set(path: &Path, writing: Writing) -> io::Result<()> {
             flags |= keep;
         }
     }
-    match writing {
-        Writing::Forbidden => Ok(mount_remount(path, flags | MountFlags::RDONLY, c"")?),
-        Writing::Allowed => match mount_remount(path, flags, c"") {
-            // The file system itself is read-only, so nothing is lost.
+    match access {
+        MountAccess::ReadOnly => Ok(mount_remount(path, flags | MountFlags::RDONLY, c"")?),
+        MountAccess::ReadWrite => match mount_remount(path, flags, c"") {
+            // The file system itself is read-only.
             Err(Errno::PERM | Errno::ROFS) => Ok(()),
             other => Ok(other?),
         },
     }
 }
 
-/// Makes all mounts read-only but those below `places`, which become mounts for that.
-fn read_only_but(places: &[PathBuf]) -> io::Result<()> {
-    for place in places {
-        let is_below = |other: &PathBuf| place != other && place.starts_with(other);
-        // Within another it stays a part of it, so that files can be moved between them.
-        if !places.iter().any(is_below) {
-            over_itself(place, Writing::Allowed)?;
+/// Makes all mounts read-only except those below `paths`, which become mounts of their own.
+fn make_read_only_except(paths: &[PathBuf]) -> io::Result<()> {
+    for path in paths {
+        let is_below = |other: &PathBuf| path != other && path.starts_with(other);
+        // A path inside another one gets no mount of its own, so that files can be renamed between them.
+        if !paths.iter().any(is_below) {
+            bind_over_itself(path, MountAccess::ReadWrite)?;
         }
     }
     for mount in mount_points(&fs::read_to_string("/proc/self/mountinfo")?) {
-        if places.iter().any(|place| mount.starts_with(place)) {
+        if paths.iter().any(|path| mount.starts_with(path)) {
             continue;
         }
-        match set(&mount, Writing::Forbidden) {
+        match set_access(&mount, MountAccess::ReadOnly) {
             Ok(()) => {}
-            // Another one hides it, or it can not be reached: it can not be changed there either.
+            // The mount is covered by another one or unreachable, so the command cannot write to it either.
             Err(e)
                 if matches!(
                     e.kind(),
@@ -176,14 +185,14 @@ fn read_only_but(places: &[PathBuf]) -> io::Result<()> {
     Ok(())
 }
 
-/// Where the mounts of a `mountinfo` are.
+/// Returns the mount points listed in a `mountinfo` file.
 fn mount_points(text: &str) -> impl Iterator<Item = PathBuf> {
     let fields = text.lines().filter_map(|line| line.split(' ').nth(4));
-    fields.map(|field| PathBuf::from(unescaped(field)))
+    fields.map(|field| PathBuf::from(unescape(field)))
 }
 
-/// A field of `mountinfo`, in which blanks and the like stand as octal numbers.
-fn unescaped(field: &str) -> String {
+/// Decodes the octal escapes of white space and backslashes in a `mountinfo` field.
+fn unescape(field: &str) -> String {
     let codes = [
         ("\\040", " "),
         ("\\011", "\t"),
@@ -196,7 +205,7 @@ fn unescaped(field: &str) -> String {
         .fold(text, |text, (code, plain)| text.replace(code, plain))
 }
 
-/// Puts nothing in the place of a socket or a folder.
+/// Hides a socket with `/dev/null`, or a folder with an empty one.
 fn hide(path: &Path) -> io::Result<()> {
     let is_folder = match path.symlink_metadata() {
         Ok(meta) => meta.is_dir(),
@@ -209,28 +218,28 @@ fn hide(path: &Path) -> io::Result<()> {
         mount_bind_recursive("/dev/null", path)
     };
     match done {
-        // Gone since: nobody reaches it either.
+        // It was removed in the meantime.
         Err(Errno::NOENT) => Ok(()),
         done => Ok(done?),
     }
 }
 
-/// Shared memory of the command's own, which is gone after it. What of `kept` lies in the system's is mounted there as it
-/// was; where all of it is kept, it stays the system's.
-fn shared_memory(kept: &[PathBuf]) -> io::Result<()> {
+/// Mounts private shared memory over `/dev/shm`. Paths in `kept` stay accessible in it. If `kept` contains `/dev/shm`
+/// itself, nothing is mounted.
+fn mount_shared_memory(kept: &[PathBuf]) -> io::Result<()> {
     let Ok(shared) = fs::canonicalize(SHARED_MEMORY) else {
-        return Ok(()); // there is none
+        return Ok(()); // no shared memory on this machine
     };
     let mut kept: Vec<&PathBuf> = kept.iter().filter(|p| p.starts_with(&shared)).collect();
     kept.sort();
-    // What lies within another comes along with it.
+    // A path inside another one is mounted together with it.
     kept.dedup_by(|inner, outer| inner.starts_with(outer.as_path()));
     if kept.iter().any(|path| **path == shared) {
         return Ok(());
     }
     let mut open = Vec::new();
     for path in kept {
-        match Entry::open(path.clone(), path) {
+        match HeldEntry::open(path.clone(), path) {
             Ok(entry) => open.push(entry),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => return Err(e),
@@ -241,11 +250,11 @@ fn shared_memory(kept: &[PathBuf]) -> io::Result<()> {
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
         done => done?,
     }
-    open.iter().try_for_each(Entry::put_back)
+    open.iter().try_for_each(HeldEntry::mount_back)
 }
 
-/// Puts a set of terminals, in which there is none yet, in the place of all others.
-fn terminals() -> io::Result<()> {
+/// Mounts a new, empty set of terminal devices over the system's.
+fn mount_terminals() -> io::Result<()> {
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
     match mount(
         "crewdeck",
@@ -254,11 +263,11 @@ fn terminals() -> io::Result<()> {
         flags,
         c"newinstance,ptmxmode=0666,mode=0620",
     ) {
-        // A machine without terminals has nothing to keep.
+        // The machine has no terminal devices to hide.
         Err(Errno::NOENT | Errno::NOTDIR | Errno::NODEV) => return Ok(()),
         done => done?,
     }
-    // A device of its own would make terminals of the old set; where it is a link it leads to the new one.
+    // If `/dev/ptmx` is a device, it creates terminals in the system's set. If it is a link, it leads to the new set.
     let maker = Path::new("/dev/ptmx");
     if maker.symlink_metadata().is_ok_and(|m| !m.is_symlink()) {
         mount_bind_recursive("/dev/pts/ptmx", maker)?;
@@ -266,9 +275,9 @@ fn terminals() -> io::Result<()> {
     Ok(())
 }
 
-/// Puts an empty folder in the place of a git folder, with all that was in it mounted there: the shared parts
-/// writable, the rest read-only, and the private history in place of the shared one.
-fn git_folder(dir: &Path, private: Option<&PrivateHistory>) -> io::Result<()> {
+/// Mounts an empty folder over a git folder and mounts the original entries into it: shared ones writable, the rest
+/// read-only. The private history, if given, replaces the shared one.
+fn mount_git_folder(dir: &Path, private: Option<&PrivateHistory>) -> io::Result<()> {
     let mut entries = entries(dir)?;
     if let Some(private) = private {
         entries.retain(|entry| entry.name != Path::new(FOLDER));
@@ -279,7 +288,7 @@ fn git_folder(dir: &Path, private: Option<&PrivateHistory>) -> io::Result<()> {
         }
         entries.retain(|entry| !is_one_of(&entry.name, HISTORY_IN_GIT));
         for name in HISTORY_IN_GIT {
-            entries.push(Entry::open(name.into(), &private.dir.join(name))?);
+            entries.push(HeldEntry::open(name.into(), &private.dir.join(name))?);
         }
     }
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
@@ -289,49 +298,49 @@ fn git_folder(dir: &Path, private: Option<&PrivateHistory>) -> io::Result<()> {
     }
     let filled = entries
         .iter()
-        .try_for_each(|entry| entry.put_into(dir, private.is_some()));
+        .try_for_each(|entry| entry.mount_into(dir, private.is_some()));
     if filled.is_err() {
-        // Better the folder as it is, which Landlock guards, than half of it.
+        // Restores the original folder, which Landlock protects, rather than keep an incomplete view.
         unmount(dir, UnmountFlags::DETACH)?;
     }
     filled
 }
 
 /// Mounts the private objects, refs and reflogs over those of a git folder.
-fn history(private: &PrivateHistory) -> io::Result<()> {
+fn mount_history(private: &PrivateHistory) -> io::Result<()> {
     let (common, own) = (&private.common, &private.dir);
     let shared = common.join(FOLDER).join(SHARED_OBJECTS);
     mount_bind_recursive(common.join("objects"), &shared)?;
-    set(&shared, Writing::Forbidden)?;
+    set_access(&shared, MountAccess::ReadOnly)?;
     for name in ["objects", "refs", "logs/refs"] {
-        let place = common.join(name);
-        match mount_bind_recursive(own.join(name), &place) {
-            // There are no reflogs.
+        let target = common.join(name);
+        match mount_bind_recursive(own.join(name), &target) {
+            // The repository has no reflogs.
             Err(Errno::NOENT) if name != "objects" && name != "refs" => {}
             done => {
                 done?;
-                set(&place, Writing::Allowed)?;
+                set_access(&target, MountAccess::ReadWrite)?;
             }
         }
     }
-    over_itself(&common.join("packed-refs"), Writing::Forbidden)
+    bind_over_itself(&common.join("packed-refs"), MountAccess::ReadOnly)
 }
 
 fn is_one_of(name: &Path, names: &[&str]) -> bool {
     names.iter().any(|one| name == Path::new(one))
 }
 
-/// Something that is covered and mounted anew, held open.
-struct Entry {
-    /// In its folder, or the whole path.
+/// A file or folder that is held open while a mount covers it, to mount it again on top.
+struct HeldEntry {
+    /// The name in its folder, or the whole path.
     name: PathBuf,
     open: OwnedFd,
     kind: FileType,
 }
 
-/// What is shown of a git folder. Where it has more than [`ENTRIES_MAX`] other entries, some of them are left out: the
-/// folder is writable to commands in the root, which must not keep those of others from running.
-fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
+/// Opens the entries of a git folder to show in a view. Skips locks, and entries not in [`NEEDED`] beyond
+/// [`ENTRIES_MAX`]: commands in the root can fill the folder, which must not make other commands fail.
+fn entries(dir: &Path) -> io::Result<Vec<HeldEntry>> {
     let others = fs::read_dir(dir)?.take(ENTRIES_MAX).map(|entry| {
         let name = PathBuf::from(entry?.file_name());
         Ok((!is_one_of(&name, NEEDED)).then_some(name))
@@ -340,14 +349,14 @@ fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
     let needed = NEEDED.iter().map(PathBuf::from);
     let mut out = Vec::new();
     for name in needed.chain(others.into_iter().flatten()) {
-        // A lock belongs to a running git and is no part of the repository.
+        // A lock belongs to a running git, not to the repository.
         if name.extension().is_some_and(|e| e == "lock") {
             continue;
         }
         let path = dir.join(&name);
-        match Entry::open(name, &path) {
+        match HeldEntry::open(name, &path) {
             Ok(entry) => out.push(entry),
-            // Gone since: a temporary file.
+            // Removed in the meantime: it was a temporary file.
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => return Err(e),
         }
@@ -355,16 +364,16 @@ fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
     Ok(out)
 }
 
-impl Entry {
-    fn open(name: PathBuf, path: &Path) -> io::Result<Entry> {
+impl HeldEntry {
+    fn open(name: PathBuf, path: &Path) -> io::Result<HeldEntry> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let open = rustix::fs::open(path, flags, Mode::empty())?;
         let kind = FileType::from_raw_mode(fstat(&open)?.st_mode);
-        Ok(Entry { name, open, kind })
+        Ok(HeldEntry { name, open, kind })
     }
 
-    /// Mounts it where it was, with all that is mounted in it: an empty folder lies over that place now.
-    fn put_back(&self) -> io::Result<()> {
+    /// Mounts it back at its original path, which an empty folder covers now, with all mounts below it.
+    fn mount_back(&self) -> io::Result<()> {
         if self.kind.is_dir() {
             fs::create_dir_all(&self.name)?;
         } else if let Some(folder) = self.name.parent() {
@@ -375,7 +384,7 @@ impl Entry {
         Ok(mount_bind_recursive(&source, &self.name)?)
     }
 
-    fn put_into(&self, dir: &Path, is_private: bool) -> io::Result<()> {
+    fn mount_into(&self, dir: &Path, is_private: bool) -> io::Result<()> {
         let target = dir.join(&self.name);
         let source = PathBuf::from(format!("/proc/self/fd/{}", self.open.as_raw_fd()));
         if self.kind.is_symlink() {
@@ -391,12 +400,12 @@ impl Entry {
         let is_shared = is_one_of(&self.name, SHARED_IN_GIT)
             || is_one_of(&self.name, HISTORY_IN_GIT)
             || !is_private && self.name == Path::new(TABLES_IN_GIT);
-        set(
+        set_access(
             &target,
             if is_shared {
-                Writing::Allowed
+                MountAccess::ReadWrite
             } else {
-                Writing::Forbidden
+                MountAccess::ReadOnly
             },
         )
     }
@@ -408,7 +417,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn mounts_are_found_also_with_blanks_in_their_names() {
+    fn mount_points_with_spaces_are_parsed() {
         let text = "22 1 0:1 / / rw,relatime - ext4 /dev/root rw\n\
                     23 22 0:2 / /mnt/a\\040b\\134c rw shared:1 - tmpfs none rw\nshort line\n";
         let found: Vec<PathBuf> = mount_points(text).collect();

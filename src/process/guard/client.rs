@@ -1,4 +1,4 @@
-//! Crewdeck's end of a guard: starts it, hears how its program ended, and makes sure that all ends.
+//! The client of a supervisor process: starts it, receives how its program ended, and kills what remains.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,14 +11,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 
-use super::order::{LINE_MAX, MARK, Order, Told};
-use super::{BY_CREWDECK, Guard, VERB, tree};
-use crate::process::confine::{KeepsHistory, Plan};
-use crate::process::history::Running;
-use crate::process::{Ended, Group, Job, Leftovers, ended, environment};
+use super::protocol::{LINE_MAX, MARK, StartRequest, SupervisorEvent};
+use super::{BY_CREWDECK, Guard, VERB, process_tree};
+use crate::process::confine::{HistoryProtection, SandboxPlan};
+use crate::process::history::CommandTransfer;
+use crate::process::{Ended, Job, Leftovers, ProcessGroup, ended_from, environment};
 
-/// Has git in `command` run no hooks.
-fn without_hooks(command: &mut Command) {
+/// Disables git hooks in `command`.
+fn disable_hooks(command: &mut Command) {
     let count = std::env::var("GIT_CONFIG_COUNT").ok();
     let count: usize = count.and_then(|text| text.parse().ok()).unwrap_or(0);
     command
@@ -27,34 +27,34 @@ fn without_hooks(command: &mut Command) {
         .env(format!("GIT_CONFIG_VALUE_{count}"), "/dev/null");
 }
 
-/// How long a guard may take to end everything. It gives up by itself before.
-const ENDS_WITHIN: Duration = Duration::from_secs(8);
+/// How long a supervisor may take to kill everything. Its own limits are shorter.
+const END_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// A guard at work.
-pub struct Line {
+/// A running supervisor process.
+pub struct SupervisorClient {
     socket: UnixStream,
-    heard: Vec<u8>,
+    received: Vec<u8>,
     mark: String,
-    /// The group of the program, once it is known.
-    group: Option<Group>,
-    /// Where the program may write; `None`: everywhere.
-    pub plan: Option<Plan>,
-    /// What the history knows of the program.
-    pub running: Option<Running>,
+    /// The process group of the program, once it has started.
+    group: Option<ProcessGroup>,
+    /// The sandbox plan. `None`: the program is not sandboxed.
+    pub plan: Option<SandboxPlan>,
+    /// The transfer of the program's git changes, to finish when it has ended.
+    pub running: Option<CommandTransfer>,
 }
 
-/// What a guard told at its end.
+/// How a job ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
-    /// The limit for which it was ended.
+pub struct JobOutcome {
+    /// The limit that it was killed for, as a line for the model.
     pub limit: Option<String>,
     pub ended: Ended,
     pub leftovers: Leftovers,
 }
 
-impl Line {
-    /// Starts a guard with a job; its child comes back with it.
-    pub async fn start(guard: &Guard, job: &Job) -> io::Result<(Child, Line)> {
+impl SupervisorClient {
+    /// Starts a supervisor that runs a job. Also returns the supervisor's process.
+    pub async fn start(guard: &Guard, job: &Job) -> io::Result<(Child, SupervisorClient)> {
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
         let (plan, running) = match guard.confinement.clone() {
@@ -66,7 +66,7 @@ impl Line {
             }
             None => (None, None),
         };
-        let order = Order {
+        let request = StartRequest {
             argv: job.argv.clone(),
             dir: job.dir.clone(),
             plan: plan.clone(),
@@ -87,53 +87,53 @@ impl Line {
             command.env_remove(name);
         }
         if plan.as_ref().is_some_and(|plan| plan.is_without_hooks) {
-            without_hooks(&mut command);
+            disable_hooks(&mut command);
         }
         let child = command.spawn()?;
-        // It holds the guard's end of the pair, which must be the guard's alone.
+        // Closes this process's copy of the supervisor's socket.
         drop(command);
-        let mut line = Line {
+        let mut client = SupervisorClient {
             socket: UnixStream::from_std(ours)?,
-            heard: Vec::new(),
-            mark: order.mark.clone(),
+            received: Vec::new(),
+            mark: request.mark.clone(),
             group: None,
             plan,
             running,
         };
-        let mut text = serde_json::to_vec(&order)?;
+        let mut text = serde_json::to_vec(&request)?;
         text.push(b'\n');
         if text.len() as u64 > LINE_MAX {
             return Err(io::Error::other("the command is too long"));
         }
-        line.socket.write_all(&text).await?;
-        Ok((child, line))
+        client.socket.write_all(&text).await?;
+        Ok((child, client))
     }
 
-    /// Waits for the end of the program and of all that it has started. May be dropped and called again.
-    pub async fn ended(&mut self, child: &mut Child) -> io::Result<Outcome> {
+    /// Waits until the program and everything it has started have ended. Cancel-safe.
+    pub async fn wait(&mut self, child: &mut Child) -> io::Result<JobOutcome> {
         loop {
-            while let Some(told) = self.next()? {
-                match told {
-                    Told::Started {
+            while let Some(event) = self.next_event()? {
+                match event {
+                    SupervisorEvent::Started {
                         pid,
                         git_is_read_only,
                     } => {
-                        self.group = Some(Group::new(u32::try_from(pid).ok()));
+                        self.group = Some(ProcessGroup::new(u32::try_from(pid).ok()));
                         if let (Some(plan), Some(writable)) = (&mut self.plan, git_is_read_only) {
                             plan.writable = writable;
-                            plan.keeps_history = KeepsHistory::ReadOnly;
+                            plan.keeps_history = HistoryProtection::ReadOnly;
                         }
                     }
-                    Told::NotStarted { why } => return Err(io::Error::other(why)),
-                    Told::Ended {
+                    SupervisorEvent::NotStarted { why } => return Err(io::Error::other(why)),
+                    SupervisorEvent::Ended {
                         code,
                         signal,
                         left,
                         limit,
                     } => {
-                        // Nothing of that group is left: its number may be somebody else's soon.
+                        // The group is empty, so its id may be reused.
                         self.forget_group();
-                        return Ok(Outcome {
+                        return Ok(JobOutcome {
                             limit,
                             ended: match (code, signal) {
                                 (Some(code), _) => Ended::Code(code),
@@ -149,51 +149,51 @@ impl Line {
                     }
                 }
             }
-            if self.socket.read_buf(&mut self.heard).await.unwrap_or(0) == 0 {
-                // The guard is gone and told nothing: somebody killed it.
+            if self.socket.read_buf(&mut self.received).await.unwrap_or(0) == 0 {
+                // The supervisor was killed.
                 let status = child.wait().await?;
-                self.kill_the_rest().await;
-                return Ok(Outcome {
+                self.kill_leftovers().await;
+                return Ok(JobOutcome {
                     limit: None,
-                    ended: ended(status),
+                    ended: ended_from(status),
                     leftovers: Leftovers::Killed,
                 });
             }
         }
     }
 
-    /// The next line, if it is there.
-    fn next(&mut self) -> io::Result<Option<Told>> {
-        let Some(at) = self.heard.iter().position(|b| *b == b'\n') else {
+    /// Decodes the next complete line, if there is one.
+    fn next_event(&mut self) -> io::Result<Option<SupervisorEvent>> {
+        let Some(at) = self.received.iter().position(|b| *b == b'\n') else {
             return Ok(None);
         };
-        let line: Vec<u8> = self.heard.drain(..=at).collect();
+        let line: Vec<u8> = self.received.drain(..=at).collect();
         Ok(Some(serde_json::from_slice(&line)?))
     }
 
-    /// Has the guard end everything, and waits for that.
+    /// Makes the supervisor kill everything and waits for that.
     pub async fn end(mut self, child: &mut Child) {
-        // Where it fails the guard is gone.
+        // Fails if the supervisor is gone.
         let _ = self.socket.shutdown().await;
-        if tokio::time::timeout(ENDS_WITHIN, child.wait())
+        if tokio::time::timeout(END_TIMEOUT, child.wait())
             .await
             .is_err()
         {
             let _ = child.start_kill();
-            self.kill_the_rest().await;
+            self.kill_leftovers().await;
         }
         self.forget_group();
     }
 
-    /// Ends what a guard that is gone has left.
-    async fn kill_the_rest(&mut self) {
+    /// Kills the processes that a dead supervisor has left.
+    async fn kill_leftovers(&mut self) {
         if let Some(group) = self.group.take() {
             group.signal(Signal::KILL);
         }
         let entry = format!("{MARK}={}", self.mark);
-        let swept = tokio::task::spawn_blocking(move || tree::kill_marked(&entry)).await;
-        if let Err(why) = swept {
-            tracing::error!("what a guard has left can not be looked for: {why}");
+        let result = tokio::task::spawn_blocking(move || process_tree::kill_marked(&entry)).await;
+        if let Err(why) = result {
+            tracing::error!("cannot search for processes of a killed supervisor: {why}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! All that a process has started, and what those have started: found, signalled, and waited for.
+//! Finds, signals and waits for all descendants of this process.
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,29 +7,28 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process};
 
-/// How often it is looked whether they have ended.
-const LOOK: Duration = Duration::from_millis(2);
-/// Most time that is spent on processes that do not end by SIGKILL: they hang in the kernel, or are another
-/// user's.
-const GIVE_UP: Duration = Duration::from_secs(5);
+/// Interval at which exited children are reaped while waiting.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+/// Maximum time to spend on processes that SIGKILL does not end: they hang in the kernel or belong to another user.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The same for a bomb, which has others compete for the processor.
-const BOMB_GIVE_UP: Duration = Duration::from_secs(60);
+/// The same limit for a fork bomb, whose processes compete for the CPU.
+const BOMB_KILL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Whether children are left.
+/// Whether this process has children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Children {
-    /// Some live.
+    /// There are children.
     Some,
-    /// There are none, and so there are no descendants: those without a parent become children.
+    /// There are no children, and so no descendants: orphaned descendants become children of a subreaper.
     None,
 }
 
-/// Collects children that have ended; `heard` is told of each.
-pub fn reap(heard: &mut impl FnMut(Pid, WaitStatus)) -> Children {
+/// Reaps exited children and calls `on_exit` for each.
+pub fn reap(on_exit: &mut impl FnMut(Pid, WaitStatus)) -> Children {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
-            Ok(Some((pid, status))) => heard(pid, status),
+            Ok(Some((pid, status))) => on_exit(pid, status),
             Ok(None) => return Children::Some,
             Err(rustix::io::Errno::INTR) => {}
             Err(_) => return Children::None,
@@ -37,61 +36,61 @@ pub fn reap(heard: &mut impl FnMut(Pid, WaitStatus)) -> Children {
     }
 }
 
-/// Waits until there are no descendants, at most so long.
-pub fn wait(within: Duration, heard: &mut impl FnMut(Pid, WaitStatus)) -> Children {
+/// Waits until there are no descendants, or until `within` has passed.
+pub fn wait(within: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) -> Children {
     let until = Instant::now() + within;
     loop {
-        if reap(heard) == Children::None {
+        if reap(on_exit) == Children::None {
             return Children::None;
         }
         if Instant::now() >= until {
             return Children::Some;
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// Ends all descendants: asks them, waits for `grace`, and kills what is left.
-pub fn end(grace: Duration, heard: &mut impl FnMut(Pid, WaitStatus)) {
+/// Ends all descendants: sends SIGTERM, waits up to `grace`, then sends SIGKILL to the rest.
+pub fn terminate(grace: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) {
     for pid in descendants() {
-        // It fails only for one that has ended, and that is the wish.
+        // Fails only if it has already exited.
         let _ = kill_process(pid, Signal::TERM);
-        // One that is stopped would never hear of it.
+        // A stopped process handles SIGTERM only once it continues.
         let _ = kill_process(pid, Signal::CONT);
     }
-    if wait(grace, heard) == Children::None {
+    if wait(grace, on_exit) == Children::None {
         return;
     }
-    // Again and again: they may start others while they are killed.
-    let until = Instant::now() + GIVE_UP;
+    // Repeated, since they may start others while they are being killed.
+    let until = Instant::now() + KILL_TIMEOUT;
     while Instant::now() < until {
         for pid in descendants() {
             let _ = kill_process(pid, Signal::KILL);
         }
-        if wait(LOOK, heard) == Children::None {
+        if wait(POLL_INTERVAL, on_exit) == Children::None {
             return;
         }
     }
 }
 
-/// Ends all descendants of a program that starts ever more of them: no grace, and no pause in which they could.
-pub fn end_at_once(program: Pid, heard: &mut impl FnMut(Pid, WaitStatus)) {
-    // Only the superuser may; others have a limit in the kernel.
+/// Kills all descendants of a fork bomb: without a grace period, and without a pause in which it could start more.
+pub fn kill_all_now(program: Pid, on_exit: &mut impl FnMut(Pid, WaitStatus)) {
+    // Works only for root. Other users have a process limit in the kernel.
     let _ = rustix::process::setpriority_process(None, -20);
-    // At once for the whole group: none of it can start another in between.
+    // Kills the whole group in one step, so that no member can start another process in between.
     let _ = rustix::process::kill_process_group(program, Signal::KILL);
-    let until = Instant::now() + BOMB_GIVE_UP;
+    let until = Instant::now() + BOMB_KILL_TIMEOUT;
     while Instant::now() < until {
         for pid in descendants() {
             let _ = kill_process(pid, Signal::KILL);
         }
-        if reap(heard) == Children::None {
+        if reap(on_exit) == Children::None {
             return;
         }
     }
 }
 
-/// All descendants of this process, parents before their children.
+/// Returns all descendants of this process, parents before their children.
 pub fn descendants() -> Vec<Pid> {
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
     for (pid, parent) in all() {
@@ -108,7 +107,7 @@ pub fn descendants() -> Vec<Pid> {
     out.into_iter().filter_map(Pid::from_raw).collect()
 }
 
-/// Every process with its parent.
+/// Iterates over all processes as (process id, parent process id).
 fn all() -> impl Iterator<Item = (i32, i32)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| {
@@ -118,13 +117,13 @@ fn all() -> impl Iterator<Item = (i32, i32)> {
     })
 }
 
-/// The parent in a line of `/proc/PID/stat`. The program's name stands in brackets and may hold some itself.
+/// Returns the parent process id in a line of `/proc/PID/stat`. The program name is in parentheses and may contain some.
 fn parent_in(stat: &str) -> Option<i32> {
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Kills every process whose environment holds `entry`: what is left when a guard is gone.
+/// Kills every process whose environment contains `entry`. Used after a supervisor was killed.
 pub fn kill_marked(entry: &str) {
     for (pid, _) in all() {
         let is_marked = fs::read(format!("/proc/{pid}/environ"))
@@ -141,7 +140,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn a_parent_is_read_behind_whatever_name() {
+    fn parent_is_parsed_after_any_program_name() {
         for (stat, parent) in [
             ("12 (sh) S 7 12 12 0", Some(7)),
             ("12 (a) R (b) 3 (c)) S 9 1", Some(9)),

@@ -94,8 +94,8 @@ pub fn probe_steps() -> Vec<Mount> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MountAccess {
-    Allowed,
-    Forbidden,
+    ReadWrite,
+    ReadOnly,
 }
 
 /// Enters a new mount namespace. Without the privilege for that, also enters a user namespace that maps only the current

@@ -64,7 +64,7 @@ pub(super) fn name(id: TaskId) -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TaskFileKind {
     /// `task_N.json`.
-    Whole,
+    Current,
     /// `task_N.json.damaged-M`.
     Damaged,
 }

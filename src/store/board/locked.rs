@@ -28,11 +28,11 @@ pub(super) struct LockedBoard<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstWrite {
     /// Create the file, which must not exist, and record the number as used.
-    Made,
+    Insert,
     /// Replace the file.
-    Kept,
+    Update,
     /// Delete the file. The number stays used.
-    Gone,
+    Delete,
 }
 
 impl LockedBoard<'_> {

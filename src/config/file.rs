@@ -1,4 +1,4 @@
-//! The settings file (TOML): its keys, and clear words for what does not fit.
+//! The settings file (TOML): keys, parsing, validation and error messages.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,132 +18,133 @@ use crate::domain::team::AGENTS_MAX;
 use crate::domain::text::nearest;
 use crate::domain::usage::Price;
 
-/// All settings; `None` and empty: not set.
+/// All settings. `None` and empty mean "not set".
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// `anthropic` or `openai` (any server that speaks its Chat Completions).
+    /// The model provider: `anthropic`, `openai` (or a compatible server), `demo` or `script:FILE`.
     pub provider: Option<String>,
-    /// The model's name.
+    /// The name of the model.
     pub model: Option<String>,
-    /// The name of the theme of the dashboard.
+    /// The name of the dashboard's theme.
     pub theme: Option<String>,
-    /// The themes that the person wrote.
+    /// The custom themes.
     #[serde(default, deserialize_with = "themes::read")]
     pub themes: Vec<Arc<OwnTheme>>,
-    /// The server's address.
+    /// The address of the model server.
     pub base_url: Option<String>,
-    /// The tools that agents get; all where it is not set.
+    /// The tools that agents get; default: all.
     pub tools: Option<Vec<String>>,
-    /// Most tokens of one answer.
+    /// Maximum number of tokens in one model response.
     pub max_tokens: Option<u32>,
-    /// The tokens that the model can hold; the footer shows how much of it is in use.
+    /// The model's context window in tokens.
     pub window: Option<u64>,
-    /// The share of the window, in percent (10 to 95), at which a conversation is summarised.
+    /// The share of the context window, in percent (10 to 95), at which a conversation is summarized.
     pub compact_at: Option<u64>,
-    /// Most calls of the model in flight for the whole team (1 to 64).
+    /// Maximum number of concurrent model calls of the whole team (1 to 64).
     pub calls_max: Option<usize>,
-    /// Most teammates at a time (1 to 500); by cores and memory where it is not set.
+    /// Maximum number of teammates at a time (1 to 500); default: derived from cores and memory.
     pub agents_max: Option<usize>,
-    /// Whether each claimed task gets a git worktree of its own; true where it is not set.
+    /// Whether each claimed task gets its own git worktree; default: true.
     pub worktrees: Option<bool>,
-    /// Who merges completed tasks: `asked` (you or the lead) or `auto`.
+    /// Who merges completed tasks: `asked` (the user or the lead) or `auto`.
     pub merge: Option<Merging>,
-    /// Seconds after which a resting teammate leaves; 0: never.
+    /// Seconds after which an idle teammate leaves the team; 0: never.
     pub idle_timeout_s: Option<u64>,
-    /// Seconds that a program of an agent may run.
+    /// Maximum run time of an agent's command, in seconds.
     pub tool_timeout_s: Option<u64>,
-    /// Seconds that the model's server may say nothing while it is asked.
+    /// Maximum time without data from the model server during a call, in seconds.
     pub model_timeout_s: Option<u64>,
-    /// Who decides plans.
+    /// Who approves plans.
     pub plan: Option<Decider>,
-    /// Who decides shutdowns.
+    /// Who approves shutdowns.
     pub shutdown: Option<Decider>,
-    /// Who decides the tool calls that the policy asks about.
+    /// Who approves tool calls that need permission.
     pub tool: Option<Decider>,
-    /// Commands that agents may run without being asked about, by their first words.
+    /// Commands that agents may run without permission, as prefixes: the first words of the command.
     pub allow: Option<Vec<String>>,
-    /// How the person is called who looks elsewhere: `bell`, `desktop` (OSC 9) or `off`; bell if missing.
+    /// How the user is notified while the terminal has no focus: `bell`, `desktop` (OSC 9) or `off`; default: `bell`.
     pub notify: Option<Calling>,
-    /// What the person is called for: `needs`, `trouble`, `done`; all where it is not set.
+    /// What the user is notified about: `needs`, `trouble`, `done`; default: all.
     pub notify_about: Option<Vec<Matter>>,
-    /// Whether the mouse clicks and scrolls in the dashboard from the start; true where it is not set.
+    /// Whether the dashboard starts with mouse support; default: true.
     pub mouse: Option<bool>,
-    /// Folders outside the work directory that commands of agents may write, besides caches and temporary files.
+    /// Folders outside the work directory that agents' commands may write, besides caches and temporary files.
     pub write: Option<Vec<String>>,
-    /// Whether commands of agents are confined to where they may write.
+    /// Whether agents' commands run in the sandbox.
     pub confine: Option<Confining>,
-    /// Environment variables that commands of agents see although they look like secrets; only in the user's own file.
+    /// Environment variables that agents' commands see although they look like secrets; only in the user's file.
     pub pass_env: Option<Vec<String>>,
-    /// Whether commands reach the network, for all roles or each.
+    /// Whether agents' commands may use the network, for all roles or per role.
     #[serde(default, deserialize_with = "network")]
     pub network: Option<NetworkRules>,
-    /// Services on this machine that commands may reach on their sockets.
+    /// Local services whose sockets agents' commands may connect to.
     pub sockets: Option<Vec<SocketGroup>>,
-    /// Most processes of one command; 0: any number.
+    /// Maximum number of processes of one command; 0: unlimited.
     pub processes_max: Option<u32>,
-    /// Most memory of one command in MiB; 0: any amount.
+    /// Maximum memory of one command in MiB; 0: unlimited.
     pub memory_max_mb: Option<u64>,
-    /// What keys do, by the action's name; only in the person's own file.
+    /// Key bindings by action name; only in the user's file.
     #[serde(default, deserialize_with = "keys")]
     pub keys: BTreeMap<String, Vec<String>>,
-    /// How much the agents may use before the person is asked.
+    /// Budgets: token and cost limits at which agents pause and the user is asked.
     #[serde(default)]
     pub ceilings: Ceilings,
-    /// Settings of the Anthropic wire.
+    /// Settings of the Anthropic API.
     #[serde(default)]
     pub anthropic: Anthropic,
-    /// Settings of the `OpenAI` wire.
+    /// Settings of the `OpenAI` API.
     #[serde(default)]
     pub openai: OpenAi,
-    /// US dollars for a million tokens, by the model's name.
+    /// Prices in US dollars per million tokens, by model name.
     #[serde(default)]
     pub prices: BTreeMap<String, Price>,
 }
 
-/// Reads one switch for all roles, or a table of them.
+/// Reads either one value for all roles or a table with a value per role.
 fn network<'de, D: Deserializer<'de>>(from: D) -> Result<Option<NetworkRules>, D::Error> {
     #[derive(Deserialize)]
     #[serde(
         untagged,
         expecting = "network is \"on\", \"off\" or \"ask\", or a table with lead, teammate and subagent"
     )]
-    enum Word {
+    enum NetworkSetting {
         All(Network),
-        Each(NetworkRules),
+        PerRole(NetworkRules),
     }
-    Ok(Some(match Word::deserialize(from)? {
-        Word::All(network) => NetworkRules::all(network),
-        Word::Each(rules) => rules,
+    Ok(Some(match NetworkSetting::deserialize(from)? {
+        NetworkSetting::All(network) => NetworkRules::all(network),
+        NetworkSetting::PerRole(rules) => rules,
     }))
 }
 
-/// Reads the keys of each action: one, or a list; a table below a context is the same with a dot.
+/// Reads the keys of each action: one key or a list of keys. A nested table stands for dotted names:
+/// `[keys.board] next = "j"` is `board.next`.
 fn keys<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Vec<String>>, D::Error> {
     #[derive(Deserialize)]
     #[serde(
         untagged,
-        expecting = "keys are a text as \"ctrl+m\", or a list of such texts"
+        expecting = "keys must be a string such as \"ctrl+m\", or a list of strings"
     )]
     enum Keys {
         One(String),
-        Some(Vec<String>),
-        In(BTreeMap<String, Keys>),
+        List(Vec<String>),
+        Table(BTreeMap<String, Keys>),
     }
-    fn flat(name: String, keys: Keys, out: &mut BTreeMap<String, Vec<String>>) {
+    fn flatten(name: String, keys: Keys, out: &mut BTreeMap<String, Vec<String>>) {
         match keys {
             Keys::One(key) => drop(out.insert(name, vec![key])),
-            Keys::Some(keys) => drop(out.insert(name, keys)),
-            Keys::In(table) => {
+            Keys::List(keys) => drop(out.insert(name, keys)),
+            Keys::Table(table) => {
                 for (action, keys) in table {
-                    flat(format!("{name}.{action}"), keys, out);
+                    flatten(format!("{name}.{action}"), keys, out);
                 }
             }
         }
     }
     let mut out = BTreeMap::new();
     for (name, keys) in BTreeMap::<String, Keys>::deserialize(from)? {
-        flat(name, keys, &mut out);
+        flatten(name, keys, &mut out);
     }
     Ok(out)
 }
@@ -152,45 +153,45 @@ fn keys<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Vec<Strin
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Merging {
-    /// The person or the lead, one by one.
+    /// The user or the lead, one task at a time.
     #[default]
     Asked,
-    /// The crew, as soon as a task is completed.
+    /// crewdeck, as soon as a task is completed.
     Auto,
 }
 
-/// Whether commands of agents are confined.
+/// Whether agents' commands run in the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confining {
-    /// They are, as far as the system can.
+    /// Sandboxed, as far as the system supports it.
     #[default]
     On,
-    /// They are, but the history of the repository is not protected from them.
+    /// Sandboxed, but commands may change the repository's git history.
     Files,
-    /// They are not.
+    /// Not sandboxed.
     Off,
 }
 
-/// Settings of the Anthropic wire.
+/// Settings of the Anthropic API.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Anthropic {
-    /// `x-api-key` or `bearer`.
+    /// How the API key is sent: `x-api-key` or `bearer`.
     pub key_header: Option<String>,
     /// The `anthropic-version` header.
     pub version: Option<String>,
 }
 
-/// Settings of the `OpenAI` wire.
+/// Settings of the `OpenAI` API.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpenAi {
-    /// `max_tokens` or `max_completion_tokens`.
+    /// The name of the token limit in requests: `max_tokens` or `max_completion_tokens`.
     pub max_tokens_field: Option<String>,
 }
 
-/// The keys of each table, for the hint on an unknown one.
+/// The known keys of each table, to reject unknown keys with a suggestion.
 const KEYS: &[(&str, &[&str])] = &[
     (
         "",
@@ -242,10 +243,10 @@ const KEYS: &[(&str, &[&str])] = &[
 ];
 
 impl Settings {
-    /// Reads the text of a settings file.
+    /// Parses and validates the text of a settings file. `path` is only used in errors.
     ///
     /// # Errors
-    /// Says where and what is wrong; for an unknown setting it names the nearest known one.
+    /// Returns an error that names the file, the setting and the problem; an unknown setting comes with the closest match.
     pub fn parse(text: &str, path: &Path) -> Result<Settings> {
         let shown = path.display();
         let table: toml::Table =
@@ -278,21 +279,21 @@ impl Settings {
         for folder in settings.write.iter().flatten() {
             if !(folder.starts_with('/') || folder.starts_with("~/")) || folder == "/" {
                 bail!(
-                    "{shown}: write names '{folder}': give folders with their whole path, like \"/srv/data\" or \"~/.cache\""
+                    "{shown}: write names '{folder}': give absolute paths, such as \"/srv/data\" or \"~/.cache\""
                 );
             }
         }
         for ceiling in Ceiling::ALL {
             let set = settings.ceilings.of(ceiling);
-            if let Some(least) = set.filter(|c| !(c.is_finite() && *c > 0.0)) {
+            if let Some(value) = set.filter(|c| !(c.is_finite() && *c > 0.0)) {
                 let name = ceiling.setting();
-                bail!("{shown}: {name} is {least}: give a number above 0, or leave it out");
+                bail!("{shown}: {name} is {value}: give a number above 0, or leave it out");
             }
         }
         Ok(settings)
     }
 
-    /// These settings with `later` over them.
+    /// Merges two sets of settings; values of `later` take precedence.
     #[must_use]
     pub fn overlaid(self, later: Settings) -> Settings {
         let mut prices = self.prices;
@@ -304,7 +305,7 @@ impl Settings {
             model: later.model.or(self.model),
             base_url: later.base_url.or(self.base_url),
             theme: later.theme.or(self.theme),
-            themes: themes::overlaid(self.themes, later.themes),
+            themes: themes::merge(self.themes, later.themes),
             tools: later.tools.or(self.tools),
             max_tokens: later.max_tokens.or(self.max_tokens),
             window: later.window.or(self.window),
@@ -355,7 +356,7 @@ fn unknown(table: &str, key: &str, keys: &[&str]) -> String {
     };
     match nearest(key, keys) {
         Some(known) => format!("unknown setting '{full}': did you mean '{known}'?"),
-        None => format!("unknown setting '{full}': known are {}", keys.join(", ")),
+        None => format!("unknown setting '{full}': use one of {}", keys.join(", ")),
     }
 }
 
@@ -368,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_setting_names_the_nearest_known_one() {
+    fn errors_name_the_file_the_problem_and_the_closest_setting() {
         for (text, hint) in [
             (
                 "modle = 'x'",
@@ -379,8 +380,11 @@ mod tests {
                 "unknown setting 'anthropic.versoin': did you mean 'version'?",
             ),
             ("compact_at = 100", "compact_at is 100: give a percentage"),
-            ("write = ['target']", "write names 'target': give folders"),
-            ("write = ['/']", "write names '/': give folders"),
+            (
+                "write = ['target']",
+                "write names 'target': give absolute paths",
+            ),
+            ("write = ['/']", "write names '/': give absolute paths"),
             ("write = '~/.cargo'", "expected a sequence"),
             ("confine = 'no'", "expected one of `on`, `files`, `off`"),
             ("confin = 'off'", "did you mean 'confine'?"),
@@ -404,7 +408,7 @@ mod tests {
                 "[ceilings]\nteam_tokens = 0",
                 "ceilings.team_tokens is 0: give",
             ),
-            ("zzz = 1", "unknown setting 'zzz': known are provider"),
+            ("zzz = 1", "unknown setting 'zzz': use one of provider"),
             ("plan = 'maybe'", "expected one of"),
             (
                 "[themes.mine]\ntitel = 'red'",
@@ -416,7 +420,7 @@ mod tests {
             ),
             (
                 "[themes.mine]\nok = true",
-                "a colour is a text as \"#ffcc00\", or a number",
+                "a color must be a string such as \"#ffcc00\", or a number",
             ),
             ("model = ", "not valid TOML"),
             ("[prices.m]\ninput = 1.0\noutput = 2.0\ncahce = 1", "cahce"),
@@ -430,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn the_network_is_set_for_all_roles_or_each() {
+    fn network_can_be_set_for_all_roles_or_per_role() {
         let network = |text| parse(text).unwrap().network.unwrap();
         assert_eq!(network("network = 'off'"), NetworkRules::all(Network::Off));
         let each = network("[network]\nteammate = 'ask'");
@@ -438,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn the_project_wins_over_the_user_and_prices_add_up() {
+    fn project_overrides_user_and_prices_are_merged() {
         let user = parse("model='a'\nwindow=5\n[prices.a]\ninput=1.0\noutput=2.0").unwrap();
         let project = parse("model='b'\nplan='auto'\n[prices.b]\ninput=3.0\noutput=4.0").unwrap();
         let both = user.overlaid(project);

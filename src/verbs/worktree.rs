@@ -45,7 +45,7 @@ struct Row {
     ahead: u64,
     /// Whether the content of those commits is in the base branch.
     merged: Content,
-    /// The branch that is checked out instead of the worktree's own.
+    /// What is checked out instead of the worktree's own branch, if anything.
     #[serde(skip_serializing_if = "Option::is_none")]
     elsewhere: Option<String>,
     size: DiskUse,

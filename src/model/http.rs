@@ -233,7 +233,7 @@ impl Http {
             return Ok(response);
         }
         if status.is_redirection() {
-            return Err(redirect::refused(&self.base, &response));
+            return Err(redirect::redirect_error(&self.base, &response));
         }
         let headers = response.headers().clone();
         let body = self.bounded(response).await.unwrap_or_default();

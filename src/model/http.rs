@@ -248,10 +248,7 @@ impl Http {
         error.wait = retry_after(&headers);
         if let Some(wait) = error.wait.filter(|w| *w > SERVER_WAIT_MAX) {
             let minutes = wait.as_secs().div_ceil(60);
-            error.message = format!(
-                "{}; the server asks to wait {minutes} min",
-                error.message
-            );
+            error.message = format!("{}; the server asks to wait {minutes} min", error.message);
             error.hint =
                 "Write to the agents again after that time, or use another model or key.".into();
         }

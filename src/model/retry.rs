@@ -57,8 +57,7 @@ impl Tries {
 /// `failed` are the tries before this one. `jitter` in 0..1 spreads the retries of many agents over the last quarter of
 /// the wait.
 pub fn wait(error: &ModelError, failed: &Tries, jitter: f64) -> Option<Duration> {
-    if failed.count_of(error.fault) + 1 >= tries_per_fault(error)
-        || failed.count() + 1 >= TRIES_MAX
+    if failed.count_of(error.fault) + 1 >= tries_per_fault(error) || failed.count() + 1 >= TRIES_MAX
     {
         return None;
     }

@@ -64,8 +64,8 @@ impl Decode for Decoder {
         if event.data.is_empty() || event.data == "[DONE]" {
             return Ok(());
         }
-        let Parsed { value, halves } =
-            surrogates::parse(&event.data).map_err(|_| invalid_response("an event that is not JSON"))?;
+        let Parsed { value, halves } = surrogates::parse(&event.data)
+            .map_err(|_| invalid_response("an event that is not JSON"))?;
         let kind = value
             .get("type")
             .and_then(Value::as_str)

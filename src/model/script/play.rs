@@ -84,8 +84,7 @@ impl Model for Script {
                 "the script has no rule for {agent} after: {}",
                 clip(&one_line(&last), 300)
             );
-            let error =
-                ModelError::new(Fault::Script, text, "Add a matching rule to the script.");
+            let error = ModelError::new(Fault::Script, text, "Add a matching rule to the script.");
             return futures::stream::iter([Err(error)]).boxed();
         };
         let rule = self.rules[at].clone();
@@ -110,12 +109,22 @@ impl Model for Script {
                     Err(scripted_status_error(code, &message, &request.model, wait))
                 }
                 Some(SimulatedFault::Hang) => std::future::pending().await,
-                Some(SimulatedFault::Empty) => {
-                    Ok(stream(Answer::default(), None, input, step, None, message_count))
-                }
-                Some(SimulatedFault::Cut(after)) => {
-                    Ok(stream(answer, Some(after), input, step, None, message_count))
-                }
+                Some(SimulatedFault::Empty) => Ok(stream(
+                    Answer::default(),
+                    None,
+                    input,
+                    step,
+                    None,
+                    message_count,
+                )),
+                Some(SimulatedFault::Cut(after)) => Ok(stream(
+                    answer,
+                    Some(after),
+                    input,
+                    step,
+                    None,
+                    message_count,
+                )),
                 Some(SimulatedFault::BrokenJson(text)) => {
                     Ok(stream(answer, None, input, step, Some(text), message_count))
                 }
@@ -169,12 +178,7 @@ fn stream(
     } else {
         let calls = answer.calls.iter();
         end.extend(calls.map(|(tool, _)| Ok(Delta::ToolCall(tool.clone()))));
-        end.push(Ok(Delta::Done(reply(
-            answer,
-            input,
-            broken,
-            message_count,
-        ))));
+        end.push(Ok(Delta::Done(reply(answer, input, broken, message_count))));
     }
     stream_paced(thinking, text, end, step)
 }

@@ -91,7 +91,7 @@ pub fn page() -> std::io::Result<String> {
     if let Some(examples) = root.get_after_help() {
         let examples = examples.to_string();
         let lines = examples.trim_start_matches("Examples:\n");
-        let _ = write!(text, ".SH EXAMPLES\n.nf\n{}\n.fi\n", escaped(lines));
+        let _ = write!(text, ".SH EXAMPLES\n.nf\n{}\n.fi\n", escape_roff(lines));
     }
     Ok(text)
 }
@@ -111,34 +111,34 @@ fn command(out: &mut String, parent: &str, this: &Command) {
         return;
     }
     let own = |arg: &&Arg| !arg.is_global_set() && !arg.is_hide_set() && arg.get_id() != "help";
-    let mut usage = escaped(&name);
+    let mut usage = escape_roff(&name);
     for arg in this
         .get_arguments()
         .filter(own)
         .filter(|a| a.is_positional())
     {
-        let _ = write!(usage, " {}", escaped(&arg.to_string()));
+        let _ = write!(usage, " {}", escape_roff(&arg.to_string()));
     }
     let about = this.get_about().map(ToString::to_string);
     // Writing to a string does not fail.
     let _ = write!(
         out,
         ".SS {usage}\n{}\n",
-        escaped(&about.unwrap_or_default())
+        escape_roff(&about.unwrap_or_default())
     );
     for arg in this.get_arguments().filter(own) {
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
         let _ = write!(
             out,
             ".TP\n\\fB{}\\fR\n{}\n",
-            escaped(&arg.to_string()),
-            escaped(&help)
+            escape_roff(&arg.to_string()),
+            escape_roff(&help)
         );
     }
 }
 
 /// Escapes the characters that roff would interpret.
-fn escaped(text: &str) -> String {
+fn escape_roff(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
     let lines: Vec<String> = text
         .lines()
@@ -187,6 +187,6 @@ mod tests {
 
     #[test]
     fn escaped_text_contains_no_roff_requests() {
-        assert_eq!(escaped(".x\n'y\\z\na-b"), "\\&.x\n\\&'y\\ez\na\\-b");
+        assert_eq!(escape_roff(".x\n'y\\z\na-b"), "\\&.x\n\\&'y\\ez\na\\-b");
     }
 }

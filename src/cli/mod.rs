@@ -63,10 +63,10 @@ pub fn command() -> Command {
     let global = root.get_arguments().filter(|arg| arg.is_global_set());
     // clap copies a global option only to subcommands that do not define it: hidden copies replace the visible ones.
     let hidden: Vec<Arg> = global.map(|arg| arg.clone().hide(true)).collect();
-    root.mut_subcommands(|verb| with_hidden(verb, &hidden))
+    root.mut_subcommands(|verb| add_hidden_options(verb, &hidden))
 }
 
-fn with_hidden(verb: Command, hidden: &[Arg]) -> Command {
+fn add_hidden_options(verb: Command, hidden: &[Arg]) -> Command {
     let examples = verb.get_after_help().map(ToString::to_string);
     let after_help = match examples {
         Some(examples) => format!("{GLOBAL_HINT}\n\n{examples}"),
@@ -74,7 +74,7 @@ fn with_hidden(verb: Command, hidden: &[Arg]) -> Command {
     };
     verb.args(hidden)
         .after_help(after_help)
-        .mut_subcommands(|child| with_hidden(child, hidden))
+        .mut_subcommands(|child| add_hidden_options(child, hidden))
 }
 
 /// The line about global options on the help page of a subcommand.
@@ -134,11 +134,11 @@ pub struct Global {
     #[arg(long, global = true)]
     pub demo: bool,
     /// Speed factor of the demo or a replay (0.1 to 1000)
-    #[arg(long, global = true, value_name = "N", value_parser = speed)]
+    #[arg(long, global = true, value_name = "N", value_parser = parse_speed)]
     pub speed: Option<f64>,
 }
 
-fn speed(text: &str) -> Result<f64, String> {
+fn parse_speed(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(n) if n.is_finite() && (0.1..=1000.0).contains(&n) => Ok(n),
         Ok(_) | Err(_) => Err("expected a number from 0.1 to 1000".into()),

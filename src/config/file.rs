@@ -76,7 +76,7 @@ pub struct Settings {
     /// Environment variables that agents' commands see although they look like secrets; only in the user's file.
     pub pass_env: Option<Vec<String>>,
     /// Whether agents' commands may use the network, for all roles or per role.
-    #[serde(default, deserialize_with = "network")]
+    #[serde(default, deserialize_with = "deserialize_network")]
     pub network: Option<NetworkRules>,
     /// Local services whose sockets agents' commands may connect to.
     pub sockets: Option<Vec<SocketGroup>>,
@@ -85,7 +85,7 @@ pub struct Settings {
     /// Maximum memory of one command in MiB; 0: unlimited.
     pub memory_max_mb: Option<u64>,
     /// Key bindings by action name; only in the user's file.
-    #[serde(default, deserialize_with = "keys")]
+    #[serde(default, deserialize_with = "deserialize_keys")]
     pub keys: BTreeMap<String, Vec<String>>,
     /// Budgets: token and cost limits at which agents pause and the user is asked.
     #[serde(default)]
@@ -102,7 +102,9 @@ pub struct Settings {
 }
 
 /// Reads either one value for all roles or a table with a value per role.
-fn network<'de, D: Deserializer<'de>>(from: D) -> Result<Option<NetworkRules>, D::Error> {
+fn deserialize_network<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<NetworkRules>, D::Error> {
     #[derive(Deserialize)]
     #[serde(
         untagged,
@@ -118,9 +120,11 @@ fn network<'de, D: Deserializer<'de>>(from: D) -> Result<Option<NetworkRules>, D
     }))
 }
 
-/// Reads the keys of each action: one key or a list of keys. A nested table stands for dotted names:
-/// `[keys.board] next = "j"` is `board.next`.
-fn keys<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Vec<String>>, D::Error> {
+/// Reads the keys of each action: one key or a list of keys. An entry `action` in the table `[keys.context]` is the action
+/// `context.action`.
+fn deserialize_keys<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<BTreeMap<String, Vec<String>>, D::Error> {
     #[derive(Deserialize)]
     #[serde(
         untagged,
@@ -258,7 +262,7 @@ impl Settings {
             };
             for key in inside.into_iter().flat_map(|t| t.keys()) {
                 if !keys.contains(&key.as_str()) {
-                    bail!("{shown}: {}", unknown(name, key, keys));
+                    bail!("{shown}: {}", unknown_setting(name, key, keys));
                 }
             }
         }
@@ -348,7 +352,7 @@ impl Settings {
     }
 }
 
-fn unknown(table: &str, key: &str, keys: &[&str]) -> String {
+fn unknown_setting(table: &str, key: &str, keys: &[&str]) -> String {
     let full = if table.is_empty() {
         key.to_string()
     } else {

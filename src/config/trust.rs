@@ -134,7 +134,7 @@ pub enum Project {
 /// Looks up the decision about the settings file of the project in `root`. `bytes` is the file, `table` the same file
 /// parsed. Removes settings that do not apply from `table`.
 pub fn apply_decision(root: &Path, bytes: &[u8], table: &mut Table) -> Project {
-    let lines = sensitive(table);
+    let lines = sensitive_settings(table);
     if lines.is_empty() {
         return Project::Harmless;
     }
@@ -167,7 +167,7 @@ fn is_harmless(key: &str, value: &Value) -> bool {
 }
 
 /// Returns the settings by dotted name; settings of [`MIXED`] tables are listed one by one.
-fn dotted(table: &Table) -> Vec<(String, &Value)> {
+fn dotted_settings(table: &Table) -> Vec<(String, &Value)> {
     let mut out = Vec::new();
     for (key, value) in table {
         match value.as_table().filter(|_| MIXED.contains(&key.as_str())) {
@@ -180,9 +180,9 @@ fn dotted(table: &Table) -> Vec<(String, &Value)> {
     out
 }
 
-fn sensitive(table: &Table) -> Vec<SensitiveSetting> {
+fn sensitive_settings(table: &Table) -> Vec<SensitiveSetting> {
     let mut out = Vec::new();
-    for (key, value) in dotted(table) {
+    for (key, value) in dotted_settings(table) {
         if is_harmless(&key, value) {
             continue;
         }
@@ -237,7 +237,7 @@ mod tests {
         let table = table(
             "model = 'm'\nallow = ['rm']\nconfine = 'off'\nbase_url = 'http://x'\n[ceilings]\nteam_cost = 9.0\n[anthropic]\nversion = 'v'\n",
         );
-        let lines = sensitive(&table);
+        let lines = sensitive_settings(&table);
         let texts: Vec<&str> = lines.iter().map(|l| l.text.as_str()).collect();
         assert_eq!(
             texts,
@@ -256,7 +256,7 @@ mod tests {
         let mut found = table(
             "model = 'm'\nbase_url = 'http://x'\nallow = []\n[openai]\nmax_tokens_field = 'max_tokens'\nnew = 1\n",
         );
-        assert_eq!(sensitive(&found).len(), 3);
+        assert_eq!(sensitive_settings(&found).len(), 3);
         keep_harmless(&mut found);
         assert_eq!(
             found,
@@ -276,7 +276,7 @@ mod tests {
             "tool_timeout_s = 86400",
         ] {
             let mut found = table(text);
-            let lines = sensitive(&found);
+            let lines = sensitive_settings(&found);
             assert_eq!(lines.len(), 1, "{text}");
             assert_ne!(lines[0].effect, "only you may set this", "{text}");
             keep_harmless(&mut found);
@@ -289,7 +289,7 @@ mod tests {
             "tool_timeout_s = 600",
         ] {
             let mut found = table(text);
-            assert_eq!(sensitive(&found), [], "{text}");
+            assert_eq!(sensitive_settings(&found), [], "{text}");
             keep_harmless(&mut found);
             assert_eq!(found, table(text));
         }
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn control_characters_in_settings_are_escaped() {
-        let lines = sensitive(&table("base_url = \"http://a\\u001b[2J\\nb\\u202e\"\n"));
+        let lines = sensitive_settings(&table("base_url = \"http://a\\u001b[2J\\nb\\u202e\"\n"));
         assert!(!lines[0].text.chars().any(crate::domain::text::is_hidden));
     }
 }

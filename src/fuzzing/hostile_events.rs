@@ -37,7 +37,7 @@ fn kinds(text: &str, time: f64) -> Vec<Value> {
             "workdir": text, "created_at": time, "decided_at": time, "call": {"tool": text, "input": text,
             "why": text, "scopes": [{"scope": "exact", "command": text}, {"scope": "begins", "words": text}]}}})
     };
-    let letter = |kind: &str, step: &str| {
+    let message = |kind: &str, step: &str| {
         json!({"type": "letter_moved", "step": step, "letter": {
             "id": format!("{kind}{text}"), "type": kind, "from": text, "to": text, "content": text,
             "timestamp": time, "approve": true, "request_id": text, "plan": text}})
@@ -106,7 +106,7 @@ fn kinds(text: &str, time: f64) -> Vec<Value> {
         "task_assignment",
         text,
     ] {
-        all.extend(["sent", "acted_on"].map(|step| letter(kind, step)));
+        all.extend(["sent", "acted_on"].map(|step| message(kind, step)));
     }
     for (at, tool) in ["bash", "read_file", "edit_file", "task_create", text]
         .into_iter()

@@ -8,8 +8,8 @@
 mod editing;
 mod files;
 mod hostile_events;
+mod model_io;
 mod screen;
-mod wire;
 
 use std::sync::LazyLock;
 
@@ -25,9 +25,9 @@ pub type Target = fn(&[u8]) -> Held;
 
 /// All targets by name. Each has a file in `fuzz/fuzz_targets/` and a folder in `fuzz/corpus/`.
 pub const TARGETS: &[(&str, Target)] = &[
-    ("sse", wire::sse),
-    ("tool", wire::tool),
-    ("script", wire::script),
+    ("sse", model_io::sse),
+    ("tool", model_io::tool),
+    ("script", model_io::script),
     ("edit", editing::edit),
     ("task", files::task),
     ("messages", files::messages),

@@ -248,7 +248,7 @@ const BROKEN_MAX: usize = 4 * 1024;
 
 /// Parses the input of a tool call. If it is not a JSON object, returns an empty object, which keeps the conversation
 /// valid, and the invalid text, so that the model can be told.
-pub(crate) fn input_of(text: &str) -> (Value, Option<String>) {
+pub(crate) fn parse_input(text: &str) -> (Value, Option<String>) {
     let empty = || Value::Object(serde_json::Map::new());
     if text.trim().is_empty() {
         return (empty(), None);
@@ -276,7 +276,7 @@ const TOKENS_MAX: u64 = 100_000_000;
 
 /// Parses a token count from a server. Implausible values (negative, not an integer, above [`TOKENS_MAX`]) are ignored,
 /// because they would distort all totals.
-pub(crate) fn tokens_of(value: Option<&Value>) -> Option<u64> {
+pub(crate) fn parse_tokens(value: Option<&Value>) -> Option<u64> {
     value?.as_u64().filter(|count| *count <= TOKENS_MAX)
 }
 

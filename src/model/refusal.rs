@@ -39,7 +39,7 @@ impl Vendor {
 pub fn status_error(code: u16, text: &str, model: &str, base: &str, vendor: Vendor) -> ModelError {
     let key = vendor.key();
     let lower = text.to_lowercase();
-    let words = if text.is_empty() {
+    let detail = if text.is_empty() {
         String::new()
     } else {
         format!(": {text}")
@@ -47,28 +47,28 @@ pub fn status_error(code: u16, text: &str, model: &str, base: &str, vendor: Vend
     if let Some(setting) = header_setting(code, &lower, vendor) {
         return ModelError::new(
             Fault::Auth,
-            format!("the server rejected the request ({code}){words}"),
+            format!("the server rejected the request ({code}){detail}"),
             setting,
         );
     }
     if matches!(code, 400 | 413 | 422) && is_too_long(&lower) {
         return ModelError::new(
             Fault::ContextTooLong,
-            format!("the conversation is too long for the model{words}"),
+            format!("the conversation is too long for the model{detail}"),
             "",
         );
     }
     if code == 402 || is_out_of_credit(&lower) {
         return ModelError::new(
             Fault::Auth,
-            format!("the account has no credit left ({code}){words}"),
+            format!("the account has no credit left ({code}){detail}"),
             format!("Check the plan and billing of the account of {key}."),
         );
     }
     let (fault, text, hint) = match code {
         401 | 403 => (
             Fault::Auth,
-            format!("the key was refused ({code}){words}"),
+            format!("the key was refused ({code}){detail}"),
             format!(
                 "Check {key}: export the right key, then restart crewdeck.{}",
                 other_header(&lower, vendor)
@@ -76,32 +76,32 @@ pub fn status_error(code: u16, text: &str, model: &str, base: &str, vendor: Vend
         ),
         404 => (
             Fault::UnknownModel,
-            format!("'{model}' was not found at {base} (404){words}"),
+            format!("'{model}' was not found at {base} (404){detail}"),
             "Select another model: /model in the dashboard lists them, --model NAME sets one. Or set another address with --base-url.".into(),
         ),
         // Retried, as the vendors' own clients do.
         408 | 409 => (
             Fault::Timeout,
             if code == 408 {
-                format!("the server timed out (408){words}")
+                format!("the server timed out (408){detail}")
             } else {
-                format!("the server is busy with another request of this conversation (409){words}")
+                format!("the server is busy with another request of this conversation (409){detail}")
             },
             "Try again later; the conversation is unchanged.".into(),
         ),
         429 => (
             Fault::RateLimited,
-            format!("rate limited (429){words}"),
+            format!("rate limited (429){detail}"),
             "Wait, or use another model or key.".into(),
         ),
         500..=599 => (
             Fault::Server,
-            format!("the server failed ({code}){words}"),
+            format!("the server failed ({code}){detail}"),
             "Try again later; the conversation is unchanged.".into(),
         ),
         _ => (
             Fault::BadRequest,
-            format!("the server rejected the request ({code}){words}"),
+            format!("the server rejected the request ({code}){detail}"),
             field_hint(&lower, vendor).into(),
         ),
     };
@@ -165,7 +165,7 @@ pub fn is_too_long(lower: &str) -> bool {
         "exceeds the available context",
     ]
     .iter()
-    .any(|words| lower.contains(words))
+    .any(|phrase| lower.contains(phrase))
 }
 
 /// Returns whether an error text, in lower case, says that the account has no credit left. Servers report this with 429
@@ -173,7 +173,7 @@ pub fn is_too_long(lower: &str) -> bool {
 pub fn is_out_of_credit(lower: &str) -> bool {
     ["insufficient_quota", "credit balance is too low"]
         .iter()
-        .any(|words| lower.contains(words))
+        .any(|phrase| lower.contains(phrase))
 }
 
 /// Messages about an invalid key; they name a header, but the header is right.
@@ -181,7 +181,7 @@ const WRONG_KEY: &[&str] = &["invalid x-api-key", "invalid bearer token"];
 
 /// Returns a hint at the other key header if the server rejects the key.
 fn other_header(lower: &str, vendor: Vendor) -> &'static str {
-    if vendor == Vendor::Anthropic && WRONG_KEY.iter().any(|words| lower.contains(words)) {
+    if vendor == Vendor::Anthropic && WRONG_KEY.iter().any(|phrase| lower.contains(phrase)) {
         " If the key is right, the server may expect the other header: set [anthropic] key_header in the settings."
     } else {
         ""
@@ -190,7 +190,7 @@ fn other_header(lower: &str, vendor: Vendor) -> &'static str {
 
 /// Returns the setting to change if an Anthropic server complains about the key header or the version.
 fn header_setting(code: u16, lower: &str, vendor: Vendor) -> Option<&'static str> {
-    let is_the_key = WRONG_KEY.iter().any(|words| lower.contains(words));
+    let is_the_key = WRONG_KEY.iter().any(|phrase| lower.contains(phrase));
     // The OpenAI API has only one header for the key.
     if vendor != Vendor::Anthropic || !matches!(code, 400 | 401) || is_the_key {
         return None;

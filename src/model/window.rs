@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-use super::tokens_of;
+use super::parse_tokens;
 
 /// Minimum plausible window, in tokens; smaller values are ignored (llama.cpp lists 0 before a model is loaded).
 const WINDOW_MIN: u64 = 256;
@@ -55,7 +55,7 @@ const TRAINED: &str = "n_ctx_train";
 fn read_window(entry: &Value) -> Option<Window> {
     let tokens = |name: &str| {
         let value = entry.get(name).or_else(|| entry.get("meta")?.get(name));
-        tokens_of(value).filter(|tokens| *tokens >= WINDOW_MIN)
+        parse_tokens(value).filter(|tokens| *tokens >= WINDOW_MIN)
     };
     match SERVED.iter().find_map(|name| tokens(name)) {
         Some(served) => Some(Window::known(served)),

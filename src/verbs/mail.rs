@@ -31,9 +31,9 @@ pub fn run(verb: &MailVerb, context: &Desk<'_>) -> Result<Ended> {
             let to = recipient(to, context)?;
             let kind = parse_kind(kind)?;
             let id = LetterId((context.new_id)());
-            let letter = Letter::new(id, kind, &party(from)?, &to, text, context.now);
-            post.send(&letter)?;
-            context.print(&letter, || format!("sent to {to}"))?;
+            let message = Letter::new(id, kind, &party(from)?, &to, text, context.now);
+            post.send(&message)?;
+            context.print(&message, || format!("sent to {to}"))?;
             Ok(Ended::Done)
         }
         MailVerb::List { name: None } => {
@@ -44,7 +44,7 @@ pub fn run(verb: &MailVerb, context: &Desk<'_>) -> Result<Ended> {
         MailVerb::List { name: Some(name) } => {
             let waiting = post.look(&recipient(name, context)?)?;
             Desk::warn(&waiting.notices());
-            context.print(&waiting.letters, || lines(&waiting.letters))?;
+            context.print(&waiting.letters, || message_lines(&waiting.letters))?;
             Ok(Ended::Done)
         }
         MailVerb::Read { name } => {
@@ -52,8 +52,8 @@ pub fn run(verb: &MailVerb, context: &Desk<'_>) -> Result<Ended> {
             let reader = post.reader(&name, READER_WAIT)?;
             let pending = reader.pending()?;
             Desk::warn(&pending.notices());
-            context.print(&pending.letters, || lines(&pending.letters))?;
-            // Print first: a message that was not printed is not acknowledged (promise 1).
+            context.print(&pending.letters, || message_lines(&pending.letters))?;
+            // Print first: a message that was not printed is not acknowledged (promise 1 in `promises.rs`).
             reader.acknowledge(&pending.upto)?;
             Ok(Ended::Done)
         }
@@ -128,10 +128,10 @@ fn parse_kind(kind: &str) -> Result<LetterKind> {
     Ok(serde_json::from_value(kind.into())?)
 }
 
-fn lines(letters: &[Letter]) -> String {
-    if letters.is_empty() {
+fn message_lines(messages: &[Letter]) -> String {
+    if messages.is_empty() {
         return "No messages.".into();
     }
     let line = |l: &Letter| format!("{} → {} ({}): {}", l.from, l.to, l.kind, l.content);
-    letters.iter().map(line).collect::<Vec<_>>().join("\n")
+    messages.iter().map(line).collect::<Vec<_>>().join("\n")
 }

@@ -118,12 +118,12 @@ fn take_from_owner(board: &Board, id: TaskId, name: &Name, context: &Desk<'_>) -
         Name::party(&owner)?
     };
     let (roster, post) = (Roster::open(context.root), Post::open(context.root));
-    let letter = LetterId((context.new_id)());
+    let message_id = LetterId((context.new_id)());
     Ok(take_from(
         (board, &roster, &post),
         id,
         &from,
-        letter,
+        message_id,
         context.now,
     )?)
 }

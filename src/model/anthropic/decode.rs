@@ -10,7 +10,7 @@ use crate::model::http::{Decode, SizeLimit, invalid_response};
 use crate::model::refusal::{ERROR_TEXT_MAX, error_text, is_too_long};
 use crate::model::sse::SseEvent;
 use crate::model::surrogates::{self, Halves, Joiner, Parsed};
-use crate::model::{Delta, Fault, ModelError, Reply, StopReason, input_of, label, tokens_of};
+use crate::model::{Delta, Fault, ModelError, Reply, StopReason, label, parse_input, parse_tokens};
 
 /// Maximum number of blocks in one response.
 const BLOCKS_MAX: usize = 1024;
@@ -270,7 +270,7 @@ fn block(part: Part, mut joiner: Joiner) -> Option<Block> {
             let (input, broken) = if json.trim().is_empty() {
                 (input, None)
             } else {
-                input_of(&json)
+                parse_input(&json)
             };
             Some(Block::ToolCall(ToolCall {
                 id: CallId(id),
@@ -332,7 +332,7 @@ fn read_usage(usage: &mut Usage, value: &Value) {
         ("cache_read_input_tokens", &mut usage.cache_read),
         ("cache_creation_input_tokens", &mut usage.cache_write),
     ] {
-        if let Some(count) = tokens_of(value.get(key)) {
+        if let Some(count) = parse_tokens(value.get(key)) {
             *slot = count;
         }
     }

@@ -10,7 +10,7 @@ use crate::model::http::{Decode, SizeLimit, invalid_response};
 use crate::model::refusal::{ERROR_TEXT_MAX, error_text, is_out_of_credit, is_too_long};
 use crate::model::sse::SseEvent;
 use crate::model::surrogates::{self, Halves, Joiner, Parsed};
-use crate::model::{Delta, Fault, ModelError, Reply, StopReason, input_of, label, tokens_of};
+use crate::model::{Delta, Fault, ModelError, Reply, StopReason, label, parse_input, parse_tokens};
 
 /// Maximum number of tool calls in one response.
 const CALLS_MAX: usize = 256;
@@ -205,7 +205,7 @@ impl Decoder {
         }
         for mut call in std::mem::take(&mut self.calls) {
             call.arguments.push_str(call.joiner.end());
-            let (input, broken) = input_of(&call.arguments);
+            let (input, broken) = parse_input(&call.arguments);
             blocks.push(Block::ToolCall(ToolCall {
                 id: CallId(call.id),
                 name: call.name,
@@ -250,7 +250,7 @@ fn stop_reason(text: &str) -> StopReason {
 }
 
 fn read_usage(usage: &mut Usage, value: &Value) {
-    let count = |path: &str| tokens_of(value.pointer(path));
+    let count = |path: &str| parse_tokens(value.pointer(path));
     let cached = count("/prompt_tokens_details/cached_tokens").unwrap_or(0);
     if let Some(prompt) = count("/prompt_tokens") {
         usage.cache_read = cached.min(prompt);

@@ -16,7 +16,7 @@ use crate::domain::text::{clip, one_line};
 use crate::domain::usage::Usage;
 use crate::model::http::cut;
 use crate::model::refusal::scripted_status_error;
-use crate::model::{Delta, Fault, Model, ModelError, ModelRequest, Reply, StopReason, input_of};
+use crate::model::{Delta, Fault, Model, ModelError, ModelRequest, Reply, StopReason, parse_input};
 
 /// A scripted model.
 pub struct Script {
@@ -204,7 +204,7 @@ fn reply(answer: Answer, input: u64, broken: Option<String>, message_count: usiz
     let mut broken = broken;
     for (at, (name, input)) in answer.calls.into_iter().enumerate() {
         let (input, broken) = match broken.take() {
-            Some(text) => input_of(&text),
+            Some(text) => parse_input(&text),
             None => (input, None),
         };
         let id = CallId(format!("call-{message_count}-{}", at + 1));

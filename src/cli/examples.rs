@@ -1,4 +1,4 @@
-//! The examples below the help pages.
+//! The examples below the help pages of the subcommands.
 
 pub const EXAMPLES: &str = "Examples:
   crewdeck --demo                              watch a scripted team work: no key, no network

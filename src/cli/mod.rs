@@ -21,6 +21,7 @@ use crate::domain::request::Decider;
 #[derive(Debug, Parser)]
 #[command(name = "crewdeck", version, about, max_term_width = 100, after_help = EXAMPLES)]
 pub struct Cli {
+    /// The global options.
     #[command(flatten)]
     pub global: Global,
     /// The subcommand; the dashboard opens if there is none.

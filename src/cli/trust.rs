@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+/// The examples below the help page.
 pub const EXAMPLES: &str = "Examples:
   crewdeck trust             show the settings and ask
   crewdeck trust --ignore    ignore the settings from now on

@@ -32,7 +32,7 @@ pub enum Decision {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Entry {
+struct StoredDecision {
     /// The hash of the project directory and the settings file, see [`digest`].
     sha256: String,
     /// The project directory, only informative.
@@ -41,12 +41,12 @@ struct Entry {
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Entries {
+struct DecisionFile {
     #[serde(default)]
-    decisions: Vec<Entry>,
+    decisions: Vec<StoredDecision>,
 }
 
-/// Returns the path of the decisions file, `$XDG_STATE_HOME/crewdeck/approved.json`; `None` if there is no home directory.
+/// Returns the path of the decisions file, `$XDG_STATE_HOME/crewdeck/approved.json`; `None` without a home directory.
 pub fn file() -> Option<PathBuf> {
     use etcetera::BaseStrategy;
     let dirs = etcetera::choose_base_strategy().ok()?;
@@ -72,14 +72,14 @@ pub fn digest(root: &Path, bytes: &[u8]) -> String {
 /// Returns the user's decision about the content with this digest. A decisions file that other users can write is
 /// ignored.
 pub fn decision(digest: &str) -> Option<Decision> {
-    let entries = read(&file()?);
-    let found = entries.decisions.iter().rev();
-    let mut found = found.filter(|entry| entry.sha256 == digest);
-    found.next().map(|entry| entry.decision)
+    let file = read(&file()?);
+    let mut entries = file.decisions.iter().rev();
+    let entry = entries.find(|entry| entry.sha256 == digest)?;
+    Some(entry.decision)
 }
 
-/// Stores the decision about this content and replaces the earlier one; `None` deletes it. If the old decisions file was
-/// unusable, it is renamed and its new path is returned.
+/// Stores the decision about this content and replaces the earlier one; `None` deletes it. If the old decisions file
+/// was unusable, it is renamed and its new path is returned.
 ///
 /// # Errors
 /// Fails if the file cannot be written.
@@ -103,36 +103,39 @@ fn write(
     // The lock covers reading and writing, so that concurrent sessions do not overwrite each other's decisions.
     let _lock = Lock::take_within(&path.with_extension("lock"), LOCK_TIMEOUT)?
         .context("another crewdeck process is writing it: try again")?;
-    let (mut entries, damaged) = match read_trusted(path) {
-        Some(entries) => (entries, None),
-        None => (Entries::default(), Some(atomic::set_aside(path)?)),
+    let (mut file, damaged) = match read_trusted(path) {
+        Some(file) => (file, None),
+        None => (DecisionFile::default(), Some(atomic::set_aside(path)?)),
     };
-    entries.decisions.retain(|entry| entry.sha256 != digest);
-    entries.decisions.extend(decision.map(|decision| Entry {
-        sha256: digest.to_string(),
-        directory: root.display().to_string(),
-        decision,
-    }));
-    let excess = entries.decisions.len().saturating_sub(DECISIONS_MAX);
-    entries.decisions.drain(..excess);
+    file.decisions.retain(|entry| entry.sha256 != digest);
+    file.decisions
+        .extend(decision.map(|decision| StoredDecision {
+            sha256: digest.to_string(),
+            directory: root.display().to_string(),
+            decision,
+        }));
+    let excess = file.decisions.len().saturating_sub(DECISIONS_MAX);
+    file.decisions.drain(..excess);
     // The temporary file has mode 600, and the rename is atomic.
     let mut new = tempfile::NamedTempFile::new_in(folder)?;
-    new.write_all(serde_json::to_string_pretty(&entries)?.as_bytes())?;
+    new.write_all(serde_json::to_string_pretty(&file)?.as_bytes())?;
     new.as_file().sync_all()?;
     new.persist(path)?;
     Ok(damaged)
 }
 
-fn read(path: &Path) -> Entries {
+fn read(path: &Path) -> DecisionFile {
     read_trusted(path).unwrap_or_default()
 }
 
 /// Reads the decisions; empty if there is no file. Returns `None` if the file is damaged, too large, owned by another
 /// user or writable by others.
-fn read_trusted(path: &Path) -> Option<Entries> {
+fn read_trusted(path: &Path) -> Option<DecisionFile> {
     let file = match fs::symlink_metadata(path) {
         Ok(file) => file,
-        Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Some(Entries::default()),
+        Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
+            return Some(DecisionFile::default());
+        }
         Err(_) => return None,
     };
     let own = rustix::process::geteuid().as_raw();

@@ -92,10 +92,10 @@ pub struct Settings {
     pub ceilings: Ceilings,
     /// Settings of the Anthropic API.
     #[serde(default)]
-    pub anthropic: Anthropic,
+    pub anthropic: AnthropicSettings,
     /// Settings of the `OpenAI` API.
     #[serde(default)]
-    pub openai: OpenAi,
+    pub openai: OpenAiSettings,
     /// Prices in US dollars per million tokens, by model name.
     #[serde(default)]
     pub prices: BTreeMap<String, Price>,
@@ -120,8 +120,8 @@ fn deserialize_network<'de, D: Deserializer<'de>>(
     }))
 }
 
-/// Reads the keys of each action: one key or a list of keys. An entry `action` in the table `[keys.context]` is the action
-/// `context.action`.
+/// Reads the keys of each action: one key or a list of keys. An entry `action` in the table `[keys.context]` is the
+/// action `context.action`.
 fn deserialize_keys<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<BTreeMap<String, Vec<String>>, D::Error> {
@@ -180,7 +180,7 @@ pub enum Confining {
 /// Settings of the Anthropic API.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Anthropic {
+pub struct AnthropicSettings {
     /// How the API key is sent: `x-api-key` or `bearer`.
     pub key_header: Option<String>,
     /// The `anthropic-version` header.
@@ -190,7 +190,7 @@ pub struct Anthropic {
 /// Settings of the `OpenAI` API.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OpenAi {
+pub struct OpenAiSettings {
     /// The name of the token limit in requests: `max_tokens` or `max_completion_tokens`.
     pub max_tokens_field: Option<String>,
 }
@@ -250,7 +250,8 @@ impl Settings {
     /// Parses and validates the text of a settings file. `path` is only used in errors.
     ///
     /// # Errors
-    /// Returns an error that names the file, the setting and the problem; an unknown setting comes with the closest match.
+    /// Returns an error that names the file, the setting and the problem. For an unknown setting it names the closest
+    /// match.
     pub fn parse(text: &str, path: &Path) -> Result<Settings> {
         let shown = path.display();
         let table: toml::Table =
@@ -337,11 +338,11 @@ impl Settings {
             memory_max_mb: later.memory_max_mb.or(self.memory_max_mb),
             keys,
             ceilings: self.ceilings.overlaid(later.ceilings),
-            anthropic: Anthropic {
+            anthropic: AnthropicSettings {
                 key_header: later.anthropic.key_header.or(self.anthropic.key_header),
                 version: later.anthropic.version.or(self.anthropic.version),
             },
-            openai: OpenAi {
+            openai: OpenAiSettings {
                 max_tokens_field: later
                     .openai
                     .max_tokens_field

@@ -36,7 +36,7 @@ const FILE_MAX: u64 = 1024 * 1024;
 /// Reads the user's and the project's settings; the project's take precedence.
 ///
 /// # Errors
-/// Returns an error that names the file, the line and the problem; an unknown setting comes with the closest match.
+/// Returns an error that names the file, the line and the problem. For an unknown setting it names the closest match.
 pub fn load(root: &Path) -> Result<Loaded> {
     let mut settings = Settings::default();
     let mut project = Project::default();

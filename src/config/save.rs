@@ -37,7 +37,7 @@ fn with_theme(text: &str, name: &str) -> Result<String, String> {
     let mut document: DocumentMut = text
         .parse()
         .map_err(|e| format!("is not valid TOML: {e}"))?;
-    // A theme that only the project's settings define is unknown in other projects, where this setting would be an error.
+    // A theme that only the project defines is unknown in other projects, where this setting would be an error.
     let own = document.get("themes").and_then(|themes| themes.get(name));
     if own.is_none() && ThemeName::parse(name).is_err() {
         return Err(format!(

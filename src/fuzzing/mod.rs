@@ -1,9 +1,9 @@
 //! Fuzz targets: one for each parser of untrusted bytes.
 //!
-//! Each target accepts any bytes and returns an error if an invariant is violated. `fuzz/` and `tests/hostile.rs` call the
-//! same functions, so `cargo test` checks all earlier findings of a fuzzer. The invariants of each target: no panic, no
-//! stack overflow, an output size in proportion to the input, and no control or invisible characters in text for the
-//! terminal.
+//! Each target accepts any bytes and returns an error if an invariant is violated. `fuzz/` and `tests/hostile.rs` call
+//! the same functions, so `cargo test` checks all earlier findings of a fuzzer. The invariants of each target: no panic,
+//! no stack overflow, an output size in proportion to the input, and no control or invisible characters in text for
+//! the terminal.
 
 mod editing;
 mod files;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Held, Lines, check_size, ensure, seen};
 use crate::model::Delta;
 use crate::model::http::Decode;
-use crate::model::script::rules::File;
+use crate::model::script::rules::ScriptFile;
 use crate::model::sse::{SseDecoder, SseEvent};
 use crate::model::{anthropic, openai};
 use crate::tools::policy::{self, PlanGate, Rules, Ruling, Standing};
@@ -107,7 +107,7 @@ pub fn tool(bytes: &[u8]) -> Held {
 /// Checks a script of the scripted model: parses it and applies each rule to the script's own text.
 pub fn script(bytes: &[u8]) -> Held {
     let text = String::from_utf8_lossy(bytes);
-    let file = match File::parse(&text) {
+    let file = match ScriptFile::parse(&text) {
         Ok(file) => file,
         Err(error) => return check_size("the error", error.to_string().len(), bytes.len(), 12),
     };

@@ -70,8 +70,8 @@ fn message(byte: u8, text: &str, at: f64) -> Msg {
     }
 }
 
-/// Checks the dashboard with a session whose texts are all hostile. The bytes before the first zero byte are UI messages,
-/// the bytes after it are the text.
+/// Checks the dashboard with a session whose texts are all hostile. The bytes before the first zero byte are UI
+/// messages, the bytes after it are the text.
 pub fn keys(bytes: &[u8]) -> Held {
     let split = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     let (run, rest) = bytes.split_at(split.min(KEYS_MAX));

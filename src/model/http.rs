@@ -24,7 +24,7 @@ pub const READ_TIMEOUT: Duration = Duration::from_secs(300);
 const BODY_MAX: usize = 4 * 1024 * 1024;
 
 /// Maximum size of the content of a streamed response, in bytes; about ten times the longest of today's models.
-pub const ANSWER_MAX: usize = 8 * 1024 * 1024;
+pub const RESPONSE_MAX: usize = 8 * 1024 * 1024;
 
 /// Bounds the size of a streamed response, in case the model loops or the server is hostile.
 #[derive(Debug, Default)]
@@ -36,17 +36,17 @@ impl SizeLimit {
     /// Adds the next part of the response.
     ///
     /// # Errors
-    /// Fails if the response exceeds [`ANSWER_MAX`].
+    /// Fails if the response exceeds [`RESPONSE_MAX`].
     pub fn add(&mut self, part: &str) -> Result<(), ModelError> {
         self.bytes = self.bytes.saturating_add(part.len());
-        if self.bytes <= ANSWER_MAX {
+        if self.bytes <= RESPONSE_MAX {
             return Ok(());
         }
         Err(ModelError::new(
             Fault::Garbled,
             format!(
                 "the response is longer than {} MiB",
-                ANSWER_MAX / 1024 / 1024
+                RESPONSE_MAX / 1024 / 1024
             ),
             "The model may be in a loop: rephrase the message, or select another model (/model).",
         ))
@@ -157,7 +157,7 @@ impl Http {
     ///
     /// # Errors
     /// Fails if the connection fails, the server returns an error status or the response has the wrong type.
-    pub async fn post(&self, path: &str, body: Value) -> Result<Answer, ModelError> {
+    pub async fn post(&self, path: &str, body: Value) -> Result<ResponseBody, ModelError> {
         let model = body
             .get("model")
             .and_then(Value::as_str)
@@ -176,7 +176,7 @@ impl Http {
             .and_then(|v| v.to_str().ok());
         let kind = kind.unwrap_or("text/event-stream").to_ascii_lowercase();
         if kind.contains("json") && !kind.contains("stream") {
-            return Ok(Answer::Json(self.json(response).await?));
+            return Ok(ResponseBody::Json(self.json(response).await?));
         }
         if kind.contains("html") {
             return Err(ModelError::new(
@@ -198,7 +198,7 @@ impl Http {
                 Err(error) => Some((Err(read_error(&error, read_timeout)), None)),
             }
         });
-        Ok(Answer::Events(stream.boxed()))
+        Ok(ResponseBody::Events(stream.boxed()))
     }
 
     fn send_error(&self, error: &reqwest::Error) -> ModelError {
@@ -280,7 +280,7 @@ impl Http {
 }
 
 /// The body of a successful response.
-pub enum Answer {
+pub enum ResponseBody {
     /// A stream of events.
     Events(BoxStream<'static, Result<Vec<SseEvent>, ModelError>>),
     /// One JSON value, because the server did not stream.
@@ -303,14 +303,14 @@ pub trait Decode: Send + 'static {
 ///
 /// # Errors
 /// Fails if a response that is not streamed reports an error or violates the API format.
-pub fn answer_deltas(
-    answer: Answer,
+pub fn response_deltas(
+    body: ResponseBody,
     decoder: impl Decode,
     parse: fn(&Value) -> Result<Reply, ModelError>,
 ) -> Result<BoxStream<'static, Result<Delta, ModelError>>, ModelError> {
-    Ok(match answer {
-        Answer::Events(events) => event_deltas(events, decoder),
-        Answer::Json(value) => {
+    Ok(match body {
+        ResponseBody::Events(events) => event_deltas(events, decoder),
+        ResponseBody::Json(value) => {
             let reply = parse(&value)?;
             futures::stream::iter([Ok(Delta::Done(reply))]).boxed()
         }

@@ -202,12 +202,12 @@ pub struct ModelError {
     /// Whether the server said to retry (`x-should-retry`); overrides the rule of the fault.
     pub retry: Option<bool>,
     /// Whether the server has answered before; set by the [`governor`].
-    pub server: Server,
+    pub server: ServerHistory,
 }
 
 /// Whether a server has ever answered. If it has, its address and key are right, and a failure is probably transient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Server {
+pub enum ServerHistory {
     /// It has never answered: the address, the key or the provider setting may be wrong.
     #[default]
     New,
@@ -224,7 +224,7 @@ impl ModelError {
             hint: hint.into(),
             wait: None,
             retry: None,
-            server: Server::New,
+            server: ServerHistory::New,
         }
     }
 }

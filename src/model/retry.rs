@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::{Fault, ModelError, Server};
+use super::{Fault, ModelError, ServerHistory};
 
-/// Maximum number of tries of one call, including the first. With the default back-off they take five minutes, so that a
-/// server outage of that length does not stop an unattended team.
+/// Maximum number of tries of one call, including the first. With the default back-off they take five minutes, so that
+/// a server outage of that length does not stop an unattended team.
 pub const TRIES_MAX: u32 = 8;
 /// Maximum total wait of one call, including waits that the server asks for.
 pub const WAITS_MAX: Duration = Duration::from_secs(15 * 60);
@@ -51,8 +51,8 @@ impl Tries {
     }
 }
 
-/// Returns the wait before the next try of a call, or `None` if the call has finally failed: too many tries in total, too
-/// many with the same fault, or too long a total wait. Each fault is counted separately.
+/// Returns the wait before the next try of a call, or `None` if the call has finally failed: too many tries in total,
+/// too many with the same fault, or too long a total wait.
 ///
 /// `failed` are the tries before this one. `jitter` in 0..1 spreads the retries of many agents over the last quarter of
 /// the wait.
@@ -75,8 +75,8 @@ pub fn most(error: &ModelError) -> u32 {
     tries_per_fault(error).min(TRIES_MAX)
 }
 
-/// Returns the wait after a failure that follows `failed` earlier ones. `None` if waiting does not help or the server asks
-/// for more than [`SERVER_WAIT_MAX`].
+/// Returns the wait after a failure that follows `failed` earlier ones. `None` if waiting does not help or the server
+/// asks for more than [`SERVER_WAIT_MAX`].
 ///
 /// The wait is never shorter than the server asks for. It is longer after repeated failures, so that a server that asks
 /// for short waits is not called in a tight loop.
@@ -100,12 +100,14 @@ pub fn pause(error: &ModelError, failed: u32, jitter: f64) -> Option<Duration> {
     }
 }
 
-/// Returns whether a failure affects all calls to the server: it is rate limited (429), fails (5xx), is no longer reachable,
-/// or asks for a retry itself (`x-should-retry`).
+/// Returns whether a failure affects all calls to the server: it limits the rate (429), fails (5xx), is no longer
+/// reachable, or asks for a retry itself (`x-should-retry`).
 pub fn is_server_wide(error: &ModelError) -> bool {
     error.retry.unwrap_or(match (error.fault, error.server) {
-        (Fault::RateLimited | Fault::Server, _) | (Fault::Unreachable, Server::Known) => true,
-        (Fault::Unreachable, Server::New)
+        (Fault::RateLimited | Fault::Server, _) | (Fault::Unreachable, ServerHistory::Known) => {
+            true
+        }
+        (Fault::Unreachable, ServerHistory::New)
         | (
             Fault::NoKey
             | Fault::Auth
@@ -145,11 +147,11 @@ fn is_transient(fault: Fault) -> bool {
 fn tries_per_fault(error: &ModelError) -> u32 {
     match (error.fault, error.server) {
         // The server has never answered; that rarely changes within minutes.
-        (Fault::Unreachable, Server::New) => 3,
-        (Fault::Garbled, Server::New) => 2,
+        (Fault::Unreachable, ServerHistory::New) => 3,
+        (Fault::Garbled, ServerHistory::New) => 2,
         // Each of these tries may cost as much as a complete response.
-        (Fault::Garbled, Server::Known) | (Fault::Cut | Fault::Timeout, _) => 5,
-        (Fault::Unreachable, Server::Known)
+        (Fault::Garbled, ServerHistory::Known) | (Fault::Cut | Fault::Timeout, _) => 5,
+        (Fault::Unreachable, ServerHistory::Known)
         | (
             Fault::RateLimited
             | Fault::Server
@@ -177,7 +179,7 @@ mod tests {
 
     fn known(fault: Fault) -> ModelError {
         ModelError {
-            server: Server::Known,
+            server: ServerHistory::Known,
             ..error(fault)
         }
     }

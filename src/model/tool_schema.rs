@@ -2,7 +2,7 @@
 //!
 //! Sources: OpenAI's rules for strict schemas
 //! (<https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>) and Anthropic's rules for tools
-//! (<https://docs.anthropic.com/en/docs/agents-and-tools/tool-use>). Keywords that only one of them supports are removed.
+//! (<https://docs.anthropic.com/en/docs/agents-and-tools/tool-use>). Keywords that only one supports are removed.
 
 use serde_json::{Map, Value, json};
 

@@ -105,7 +105,7 @@ impl ListedWindows {
 }
 
 /// Windows of known model families, by prefix of the last part of the name; the longest match wins. If variants of a
-/// family differ, the smallest common window is used, so that conversations are summarized too early rather than too late.
+/// family differ, the smallest common window is used: conversations are summarized too early rather than too late.
 ///
 /// Source: the vendors' model pages as of 2026-11-22 (docs.anthropic.com/en/docs/about-claude/models,
 /// platform.openai.com/docs/models, ai.google.dev/gemini-api/docs/models, api-docs.deepseek.com, docs.mistral.ai,

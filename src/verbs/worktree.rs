@@ -35,7 +35,7 @@ pub fn run(verb: &WorktreeVerb, context: &Desk<'_>) -> Result<Ended> {
 
 /// One row of `list`: the index entry of a worktree and its state on disk.
 #[derive(Serialize)]
-struct Row {
+struct WorktreeRow {
     #[serde(flatten)]
     worktree: Worktree,
     on_disk: OnDisk,
@@ -68,8 +68,8 @@ fn list(worktrees: &Worktrees, context: &Desk<'_>) -> Result<Ended> {
     Ok(Ended::Done)
 }
 
-fn row(worktree: Worktree, state: WorktreeState, worktrees: &Worktrees) -> Row {
-    Row {
+fn row(worktree: Worktree, state: WorktreeState, worktrees: &Worktrees) -> WorktreeRow {
+    WorktreeRow {
         size: worktrees.size(&worktree.name),
         worktree,
         on_disk: state.on_disk,
@@ -80,7 +80,7 @@ fn row(worktree: Worktree, state: WorktreeState, worktrees: &Worktrees) -> Row {
     }
 }
 
-fn cells(row: &Row) -> Vec<String> {
+fn cells(row: &WorktreeRow) -> Vec<String> {
     let tree = &row.worktree;
     let owner = match tree.owner.as_str() {
         "" => "-".into(),

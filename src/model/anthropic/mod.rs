@@ -13,7 +13,7 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::http::{Http, READ_TIMEOUT, answer_deltas};
+use super::http::{Http, READ_TIMEOUT, response_deltas};
 use super::refusal::Vendor;
 use super::{Delta, Model, ModelError, ModelRequest, Window};
 
@@ -85,8 +85,8 @@ impl Model for Anthropic {
     fn call(&self, request: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>> {
         let http = self.http.clone();
         async move {
-            let answer = http.post("/v1/messages", request::body(&request)).await?;
-            answer_deltas(answer, decode::Decoder::default(), decode::parse_message)
+            let body = http.post("/v1/messages", request::body(&request)).await?;
+            response_deltas(body, decode::Decoder::default(), decode::parse_message)
         }
         .into_stream()
         .try_flatten()

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::super::{Fault, ModelError, Server, retry};
+use super::super::{Fault, ModelError, ServerHistory, retry};
 
 /// The number of a call, in the order in which calls are queued.
 pub type CallNumber = u64;
@@ -23,7 +23,7 @@ pub struct CallQueue {
     /// The number of consecutive server-wide failures; those of concurrent calls count as one.
     failures: u32,
     /// Whether the server has ever answered.
-    server: Server,
+    server: ServerHistory,
     /// Incremented at each server-wide failure. A success of a call from an earlier round does not open the gate.
     round: u64,
 }
@@ -68,13 +68,13 @@ impl CallQueue {
             running: BTreeMap::new(),
             gate: Gate::Open,
             failures: 0,
-            server: Server::New,
+            server: ServerHistory::New,
             round: 0,
         }
     }
 
     /// Returns whether the server has ever answered.
-    pub fn server(&self) -> Server {
+    pub fn server(&self) -> ServerHistory {
         self.server
     }
 
@@ -118,7 +118,7 @@ impl CallQueue {
 
     /// Records that the server has started to answer call `number`.
     pub fn record_success(&mut self, number: CallNumber) {
-        self.server = Server::Known;
+        self.server = ServerHistory::Known;
         self.open_gate(number);
     }
 

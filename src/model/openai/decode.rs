@@ -78,7 +78,7 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
-    /// Handles the `[DONE]` marker. Some servers keep the connection open after it, some send no finish reason before it.
+    /// Handles the `[DONE]` marker. Some servers keep the connection open after it, some send no finish reason before.
     fn done(&mut self, out: &mut Vec<Delta>) {
         let guessed = if !self.calls.is_empty() {
             Some(StopReason::ToolUse)
@@ -132,8 +132,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Adds a part of a tool call. It belongs to the call with its index. If a server sends no index, a part with an id or
-    /// a name starts a new call.
+    /// Adds a part of a tool call. It belongs to the call with its index. If a server sends no index, a part with an id
+    /// or a name starts a new call.
     fn call(
         &mut self,
         part: &Value,

@@ -14,7 +14,7 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::http::{Http, READ_TIMEOUT, answer_deltas};
+use super::http::{Http, READ_TIMEOUT, response_deltas};
 use super::refusal::Vendor;
 use super::{Delta, Model, ModelError, ModelRequest, Window};
 
@@ -93,8 +93,8 @@ impl Model for OpenAi {
         let (http, field) = (self.http.clone(), self.max_tokens);
         async move {
             let body = request::body(&request, field);
-            let answer = http.post("/chat/completions", body).await?;
-            answer_deltas(answer, decode::Decoder::default(), decode::parse_completion)
+            let body = http.post("/chat/completions", body).await?;
+            response_deltas(body, decode::Decoder::default(), decode::parse_completion)
         }
         .into_stream()
         .try_flatten()

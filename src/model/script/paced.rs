@@ -23,8 +23,8 @@ struct PacedResponse {
     end: VecDeque<Item>,
     /// The time per token.
     step: Duration,
-    /// When the next token is due. Each due time is computed from the last due time and not from the clock, so that timer
-    /// delays (timers have millisecond resolution) do not add up.
+    /// When the next token is due. Each due time is computed from the last due time and not from the clock, so that
+    /// timer delays (timers have millisecond resolution) do not add up.
     due: Option<Instant>,
 }
 

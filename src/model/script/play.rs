@@ -9,7 +9,7 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 
 use super::paced::{TOKEN_CHARS, stream_paced};
-use super::rules::{Answer, File, Rule, ScriptError, SimulatedFault};
+use super::rules::{ScriptError, ScriptFile, ScriptRule, ScriptedResponse, SimulatedFault};
 use crate::domain::chat::{Block, ToolCall, estimate_tokens};
 use crate::domain::ids::CallId;
 use crate::domain::text::{clip, one_line};
@@ -22,7 +22,7 @@ use crate::model::{Delta, Fault, Model, ModelError, ModelRequest, Reply, StopRea
 pub struct Script {
     name: String,
     window: Option<u64>,
-    rules: Arc<Vec<Rule>>,
+    rules: Arc<Vec<ScriptRule>>,
     /// How often each agent used each rule, by lower-case agent name and index of the rule.
     used: Arc<Mutex<HashMap<(String, usize), u32>>>,
     pace: f64,
@@ -35,7 +35,7 @@ impl Script {
     /// # Errors
     /// Fails if the script is invalid; the error says where and why.
     pub fn parse(text: &str, speed: f64) -> Result<Script, ScriptError> {
-        let file = File::parse(text)?;
+        let file = ScriptFile::parse(text)?;
         Ok(Script {
             rules: Arc::new(file.rules()?),
             name: file.model,
@@ -57,7 +57,7 @@ impl Script {
     }
 
     /// Selects the first rule that matches and is not used up, and counts its use.
-    fn pick(&self, agent: &str, last: &str) -> Option<(usize, Answer)> {
+    fn pick(&self, agent: &str, last: &str) -> Option<(usize, ScriptedResponse)> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         self.rules.iter().enumerate().find_map(|(at, rule)| {
             let count = used.entry((agent.to_lowercase(), at)).or_default();
@@ -110,7 +110,7 @@ impl Model for Script {
                 }
                 Some(SimulatedFault::Hang) => std::future::pending().await,
                 Some(SimulatedFault::Empty) => Ok(stream(
-                    Answer::default(),
+                    ScriptedResponse::default(),
                     None,
                     input,
                     step,
@@ -160,7 +160,7 @@ fn last_message(request: &ModelRequest) -> String {
 }
 
 fn stream(
-    answer: Answer,
+    answer: ScriptedResponse,
     cut_after: Option<usize>,
     input: u64,
     step: Duration,
@@ -184,7 +184,12 @@ fn stream(
 }
 
 /// Builds the complete reply. `message_count` makes the ids of tool calls unique in the conversation.
-fn reply(answer: Answer, input: u64, broken: Option<String>, message_count: usize) -> Reply {
+fn reply(
+    answer: ScriptedResponse,
+    input: u64,
+    broken: Option<String>,
+    message_count: usize,
+) -> Reply {
     let output = (answer.think.len() + answer.say.len()) / TOKEN_CHARS + answer.calls.len() * 20;
     let estimate = Usage {
         input,

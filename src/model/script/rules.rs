@@ -25,7 +25,7 @@ pub enum ScriptError {
 /// A script in its file format.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct File {
+pub struct ScriptFile {
     /// The name of the model.
     #[serde(default = "default_name")]
     pub model: String,
@@ -36,7 +36,7 @@ pub struct File {
     #[serde(default)]
     pub pace: f64,
     /// The rules, in order of precedence.
-    pub rules: Vec<RuleFile>,
+    pub rules: Vec<RuleEntry>,
 }
 
 fn default_name() -> String {
@@ -46,7 +46,7 @@ fn default_name() -> String {
 /// A rule in the file format.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct RuleFile {
+pub struct RuleEntry {
     #[serde(default)]
     agent: Option<String>,
     #[serde(default)]
@@ -60,11 +60,11 @@ pub struct RuleFile {
     #[serde(default)]
     say: String,
     #[serde(default)]
-    calls: Vec<CallFile>,
+    calls: Vec<CallEntry>,
     #[serde(default)]
-    usage: Option<UsageFile>,
+    usage: Option<UsageEntry>,
     #[serde(default)]
-    fault: Option<FaultFile>,
+    fault: Option<FaultEntry>,
 }
 
 fn once() -> u32 {
@@ -74,7 +74,7 @@ fn once() -> u32 {
 /// A tool call in the file format.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CallFile {
+pub struct CallEntry {
     /// The name of the tool.
     pub tool: String,
     /// The input of the tool.
@@ -84,7 +84,7 @@ pub struct CallFile {
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct UsageFile {
+struct UsageEntry {
     #[serde(default)]
     input: u64,
     #[serde(default)]
@@ -95,10 +95,10 @@ struct UsageFile {
     cache_write: u64,
 }
 
-/// A simulated failure in the file format. If several fields are set, the order in [`FaultFile::build`] decides.
+/// A simulated failure in the file format. If several fields are set, the order in [`FaultEntry::build`] decides.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FaultFile {
+struct FaultEntry {
     #[serde(default)]
     status: Option<u16>,
     #[serde(default)]
@@ -139,7 +139,7 @@ pub enum SimulatedFault {
 
 /// A rule with its compiled pattern.
 #[derive(Debug, Clone)]
-pub struct Rule {
+pub struct ScriptRule {
     agent: Option<String>,
     when: Option<Regex>,
     /// How often each agent may use the rule; 0: unlimited.
@@ -147,14 +147,14 @@ pub struct Rule {
     /// The wait before the response, in milliseconds.
     pub delay_ms: u64,
     /// The response, with placeholders.
-    pub answer: Answer,
+    pub answer: ScriptedResponse,
     /// The failure that is simulated.
     pub fault: Option<SimulatedFault>,
 }
 
 /// The response of a rule.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Answer {
+pub struct ScriptedResponse {
     /// The thinking text.
     pub think: String,
     /// The text.
@@ -165,14 +165,14 @@ pub struct Answer {
     pub usage: Option<Usage>,
 }
 
-impl File {
+impl ScriptFile {
     /// Parses the text of a script.
-    pub fn parse(text: &str) -> Result<File, ScriptError> {
+    pub fn parse(text: &str) -> Result<ScriptFile, ScriptError> {
         serde_saphyr::from_str(text).map_err(|e| ScriptError::Format(e.to_string()))
     }
 
     /// Compiles the rules.
-    pub fn rules(&self) -> Result<Vec<Rule>, ScriptError> {
+    pub fn rules(&self) -> Result<Vec<ScriptRule>, ScriptError> {
         self.rules
             .iter()
             .enumerate()
@@ -181,8 +181,8 @@ impl File {
     }
 }
 
-impl RuleFile {
-    fn build(&self, number: usize) -> Result<Rule, ScriptError> {
+impl RuleEntry {
+    fn build(&self, number: usize) -> Result<ScriptRule, ScriptError> {
         let pattern = |text: &String| {
             RegexBuilder::new(text)
                 .multi_line(true)
@@ -199,12 +199,12 @@ impl RuleFile {
             cache_read: u.cache_read,
             cache_write: u.cache_write,
         });
-        Ok(Rule {
+        Ok(ScriptRule {
             agent: self.agent.clone(),
             when: self.when.as_ref().map(pattern).transpose()?,
             times: self.times,
             delay_ms: self.delay_ms,
-            answer: Answer {
+            answer: ScriptedResponse {
                 think: self.think.clone(),
                 say: self.say.trim_end().to_string(),
                 calls: self
@@ -214,12 +214,12 @@ impl RuleFile {
                     .collect(),
                 usage,
             },
-            fault: self.fault.as_ref().and_then(FaultFile::build),
+            fault: self.fault.as_ref().and_then(FaultEntry::build),
         })
     }
 }
 
-impl FaultFile {
+impl FaultEntry {
     fn build(&self) -> Option<SimulatedFault> {
         if let Some(code) = self.status {
             let message = self
@@ -243,9 +243,9 @@ impl FaultFile {
     }
 }
 
-impl Rule {
+impl ScriptRule {
     /// Returns the response to the message `last` for `agent`, if the rule matches.
-    pub fn answer_to(&self, agent: &str, last: &str) -> Option<Answer> {
+    pub fn answer_to(&self, agent: &str, last: &str) -> Option<ScriptedResponse> {
         if self
             .agent
             .as_ref()
@@ -258,7 +258,7 @@ impl Rule {
             None => None,
         };
         let fill = |text: &str| fill(text, agent, captures.as_ref());
-        Some(Answer {
+        Some(ScriptedResponse {
             think: fill(&self.answer.think),
             say: fill(&self.answer.say),
             calls: self
@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn placeholders_are_filled_from_the_pattern() {
         let text = "rules:\n  - when: Fix (\\w+) in (\\S+)\n    say: '{{agent}} fixes {{1}}'\n    calls:\n      - tool: read_file\n        input: { path: '{{2}}', deep: ['{{1}}', 3] }\n";
-        let rules = File::parse(text).unwrap().rules().unwrap();
+        let rules = ScriptFile::parse(text).unwrap().rules().unwrap();
         let answer = rules[0]
             .answer_to("bob", "please\nFix add in a.py")
             .unwrap();
@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn inserted_text_is_not_filled_again() {
         let text = "rules:\n  - when: ((((.*))))\n    say: '{{1}} {{{{2}}}} {{9}} {{x}} {{'\n";
-        let rules = File::parse(text).unwrap().rules().unwrap();
+        let rules = ScriptFile::parse(text).unwrap().rules().unwrap();
         let last = "{{1}}{{2}}{{3}}{{4}}{{agent}}";
         assert_eq!(
             rules[0].answer_to("bob", last).unwrap().say,
@@ -351,16 +351,16 @@ mod tests {
 
     #[test]
     fn errors_say_where_the_script_is_invalid() {
-        let unknown = File::parse("rules:\n  - sya: hello\n")
+        let unknown = ScriptFile::parse("rules:\n  - sya: hello\n")
             .unwrap_err()
             .to_string();
         assert!(unknown.contains("sya"), "{unknown}");
-        let pattern = File::parse("rules:\n  - when: '('\n")
+        let pattern = ScriptFile::parse("rules:\n  - when: '('\n")
             .unwrap()
             .rules()
             .unwrap_err()
             .to_string();
         assert!(pattern.starts_with("rule 1"), "{pattern}");
-        assert!(File::parse("rules: 3").is_err());
+        assert!(ScriptFile::parse("rules: 3").is_err());
     }
 }

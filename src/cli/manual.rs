@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use super::Cli;
 
 /// Sections of the manual page that clap does not know: files, environment, exit status.
-const MORE: &str = r".SH FILES
+const EXTRA_SECTIONS: &str = r".SH FILES
 .TP
 \fI.tasks/\fR
 the task board, one file per task
@@ -87,7 +87,7 @@ pub fn page() -> std::io::Result<String> {
     for verb in visible_subcommands(&root) {
         command(&mut text, "crewdeck", verb);
     }
-    text.push_str(MORE);
+    text.push_str(EXTRA_SECTIONS);
     if let Some(examples) = root.get_after_help() {
         let examples = examples.to_string();
         let lines = examples.trim_start_matches("Examples:\n");

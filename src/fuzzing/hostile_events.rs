@@ -10,8 +10,8 @@ use crate::protocol::Event;
 /// # Errors
 /// Fails if an event does not parse, because the format has changed and this file has not.
 pub fn told(text: &str, time: f64) -> Result<Vec<Event>, String> {
-    let kinds = kinds(text, time).into_iter().enumerate();
-    let events = kinds.map(|(at, mut value)| {
+    let values = event_values(text, time).into_iter().enumerate();
+    let events = values.map(|(at, mut value)| {
         value["seq"] = at.into();
         value["at"] = 0.0.into();
         let mut event: Event =
@@ -24,7 +24,7 @@ pub fn told(text: &str, time: f64) -> Result<Vec<Event>, String> {
 }
 
 #[allow(clippy::too_many_lines)] // one list of events
-fn kinds(text: &str, time: f64) -> Vec<Value> {
+fn event_values(text: &str, time: f64) -> Vec<Value> {
     let task = |id: u64, status: &str, blocked_by: &[u64]| {
         json!({"id": id, "subject": text, "description": text, "status": status, "blockedBy": blocked_by,
                "owner": if id == 2 { "bob" } else { text }, "worktree": text, "tags": [text, text],

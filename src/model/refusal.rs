@@ -71,7 +71,7 @@ pub fn status_error(code: u16, text: &str, model: &str, base: &str, vendor: Vend
             format!("the key was refused ({code}){detail}"),
             format!(
                 "Check {key}: export the right key, then restart crewdeck.{}",
-                other_header(&lower, vendor)
+                key_header_hint(&lower, vendor)
             ),
         ),
         404 => (
@@ -180,7 +180,7 @@ pub fn is_out_of_credit(lower: &str) -> bool {
 const WRONG_KEY: &[&str] = &["invalid x-api-key", "invalid bearer token"];
 
 /// Returns a hint at the other key header if the server rejects the key.
-fn other_header(lower: &str, vendor: Vendor) -> &'static str {
+fn key_header_hint(lower: &str, vendor: Vendor) -> &'static str {
     if vendor == Vendor::Anthropic && WRONG_KEY.iter().any(|phrase| lower.contains(phrase)) {
         " If the key is right, the server may expect the other header: set [anthropic] key_header in the settings."
     } else {

@@ -10,11 +10,11 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 /// The placeholder for U+D800; the others follow in order.
-const FIRST: u32 = 0x10_F800;
+const FIRST_PLACEHOLDER: u32 = 0x10_F800;
 /// All surrogates.
 const SURROGATES: std::ops::RangeInclusive<u32> = 0xD800..=0xDFFF;
 /// The low surrogates, which come second in a pair.
-const TRAILS: std::ops::RangeInclusive<u32> = 0xDC00..=0xDFFF;
+const LOW_SURROGATES: std::ops::RangeInclusive<u32> = 0xDC00..=0xDFFF;
 
 /// The JSON value of an event.
 #[derive(Debug)]
@@ -110,13 +110,17 @@ fn insert_placeholders(text: &str) -> Option<String> {
             continue;
         };
         let next = escaped_unit(bytes, at + 6);
-        if !TRAILS.contains(&unit) && next.is_some_and(|unit| TRAILS.contains(&unit)) {
+        if !LOW_SURROGATES.contains(&unit)
+            && next.is_some_and(|unit| LOW_SURROGATES.contains(&unit))
+        {
             at += 12;
             continue;
         }
         found = true;
         out.push_str(&text[from..at]);
-        out.extend(char::from_u32(FIRST + unit - SURROGATES.start()));
+        out.extend(char::from_u32(
+            FIRST_PLACEHOLDER + unit - SURROGATES.start(),
+        ));
         at += 6;
         from = at;
     }
@@ -149,12 +153,12 @@ impl Joiner {
         let mut out = String::with_capacity(part.len());
         for c in part.chars() {
             let half = u32::from(c)
-                .checked_sub(FIRST)
+                .checked_sub(FIRST_PLACEHOLDER)
                 .filter(|_| halves == Halves::Some)
                 .map(|number| SURROGATES.start() + number);
             match (self.lead.take(), half) {
-                (Some(lead), Some(trail)) if TRAILS.contains(&trail) => {
-                    let (high, low) = (lead - SURROGATES.start(), trail - TRAILS.start());
+                (Some(lead), Some(trail)) if LOW_SURROGATES.contains(&trail) => {
+                    let (high, low) = (lead - SURROGATES.start(), trail - LOW_SURROGATES.start());
                     out.extend(char::from_u32(0x1_0000 + (high << 10) + low));
                 }
                 (lead, half) => {
@@ -162,7 +166,7 @@ impl Joiner {
                         out.push(char::REPLACEMENT_CHARACTER);
                     }
                     match half {
-                        Some(half) if TRAILS.contains(&half) => {
+                        Some(half) if LOW_SURROGATES.contains(&half) => {
                             out.push(char::REPLACEMENT_CHARACTER);
                         }
                         Some(half) => self.lead = Some(half),

@@ -22,17 +22,17 @@ const KNOWN: &[&str] = &[
 /// Returns `schema` in strict form: each object lists its `properties`, requires all of them and allows no others.
 /// Optional properties become nullable.
 pub fn strict(schema: &Value) -> Value {
-    let mut root = node(schema);
+    let mut root = strict_node(schema);
     if let Value::Object(fields) = &mut root
         && !fields.contains_key("properties")
     {
         fields.insert("type".into(), "object".into());
-        close(fields);
+        require_all(fields);
     }
     root
 }
 
-fn node(schema: &Value) -> Value {
+fn strict_node(schema: &Value) -> Value {
     let Value::Object(fields) = schema else {
         // The schema `true`, which allows any value.
         return json!({"type": "string"});
@@ -46,7 +46,7 @@ fn node(schema: &Value) -> Value {
         fields.insert("anyOf".into(), Value::Array(choices));
     }
     if let Some(Value::Array(choices)) = fields.get("anyOf") {
-        let choices: Vec<Value> = choices.iter().map(node).collect();
+        let choices: Vec<Value> = choices.iter().map(strict_node).collect();
         match string_values(&choices) {
             Some(texts) => {
                 fields.remove("anyOf");
@@ -59,11 +59,11 @@ fn node(schema: &Value) -> Value {
         }
     }
     if let Some(items) = fields.get("items") {
-        let items = node(items);
+        let items = strict_node(items);
         fields.insert("items".into(), items);
     }
     if is_object(&fields) {
-        close(&mut fields);
+        require_all(&mut fields);
     }
     fields.retain(|key, _| KNOWN.contains(&key.as_str()));
     Value::Object(fields)
@@ -104,7 +104,7 @@ fn is_object(fields: &Map<String, Value>) -> bool {
 }
 
 /// Makes an object schema strict: requires all properties and forbids additional ones.
-fn close(fields: &mut Map<String, Value>) {
+fn require_all(fields: &mut Map<String, Value>) {
     let needed: Vec<String> = fields
         .get("required")
         .and_then(Value::as_array)
@@ -117,7 +117,7 @@ fn close(fields: &mut Map<String, Value>) {
         .into_iter()
         .flatten()
         .map(|(name, schema)| {
-            let schema = node(schema);
+            let schema = strict_node(schema);
             let schema = if needed.contains(name) {
                 schema
             } else {

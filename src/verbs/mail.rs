@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use super::{Desk, Ended, party};
+use super::{Desk, Ended, parse_name};
 use crate::cli::MailVerb;
 use crate::domain::ids::{LetterId, Name};
 use crate::domain::mail::{Letter, LetterKind};
@@ -31,7 +31,7 @@ pub fn run(verb: &MailVerb, context: &Desk<'_>) -> Result<Ended> {
             let to = recipient(to, context)?;
             let kind = parse_kind(kind)?;
             let id = LetterId((context.new_id)());
-            let message = Letter::new(id, kind, &party(from)?, &to, text, context.now);
+            let message = Letter::new(id, kind, &parse_name(from)?, &to, text, context.now);
             post.send(&message)?;
             context.print(&message, || format!("sent to {to}"))?;
             Ok(Ended::Done)
@@ -106,7 +106,7 @@ fn table(inboxes: &[InboxSummary]) -> String {
 
 /// Parses the name of an inbox owner: the lead, the user, or a current or former team member.
 fn recipient(text: &str, context: &Desk<'_>) -> Result<Name> {
-    let name = party(text)?;
+    let name = parse_name(text)?;
     if name.is_lead() || name.is_user() {
         return Ok(name);
     }

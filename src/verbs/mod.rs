@@ -96,6 +96,6 @@ impl Desk<'_> {
 }
 
 /// Parses a name argument: a teammate's name, `lead` or `user`.
-fn party(text: &str) -> Result<Name> {
+fn parse_name(text: &str) -> Result<Name> {
     Ok(Name::party(text)?)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 
-use super::{Desk, Ended, party};
+use super::{Desk, Ended, parse_name};
 use crate::cli::TaskVerb;
 use crate::domain::graph::{Claimer, GraphError, NewTask, TaskEdit, TaskGraph};
 use crate::domain::ids::{LetterId, Name, TaskId, TaskRef};
@@ -38,7 +38,7 @@ pub fn run(verb: &TaskVerb, context: &Desk<'_>) -> Result<Ended> {
             let new = NewTask {
                 subject: subject.clone(),
                 description: description.clone(),
-                blocked_by: ids(&board, blocked_by)?,
+                blocked_by: resolve_ids(&board, blocked_by)?,
                 tags: parse_tags(tags),
                 worktree: String::new(),
             };
@@ -55,10 +55,10 @@ pub fn run(verb: &TaskVerb, context: &Desk<'_>) -> Result<Ended> {
             board.start(board.resolve(id)?, &claimer(name, context)?, context.now)?
         }
         TaskVerb::Done { id, name } => {
-            board.complete(board.resolve(id)?, &party(name)?, context.now)?
+            board.complete(board.resolve(id)?, &parse_name(name)?, context.now)?
         }
         TaskVerb::Release { id, name, force } => {
-            let (id, name) = (board.resolve(id)?, party(name)?);
+            let (id, name) = (board.resolve(id)?, parse_name(name)?);
             if *force {
                 take_from_owner(&board, id, &name, context)?
             } else {
@@ -76,8 +76,8 @@ pub fn run(verb: &TaskVerb, context: &Desk<'_>) -> Result<Ended> {
             let edit = TaskEdit {
                 subject: subject.clone(),
                 description: description.clone(),
-                block_on: ids(&board, blocked_by)?,
-                unblock: ids(&board, unblock)?,
+                block_on: resolve_ids(&board, blocked_by)?,
+                unblock: resolve_ids(&board, unblock)?,
                 tags: (!tags.is_empty()).then(|| parse_tags(tags)),
             };
             board.edit(board.resolve(id)?, &edit, context.now)?
@@ -128,7 +128,7 @@ fn take_from_owner(board: &Board, id: TaskId, name: &Name, context: &Desk<'_>) -
     )?)
 }
 
-fn ids(board: &Board, references: &[TaskRef]) -> Result<Vec<TaskId>, StoreError> {
+fn resolve_ids(board: &Board, references: &[TaskRef]) -> Result<Vec<TaskId>, StoreError> {
     references.iter().map(|r| board.resolve(r)).collect()
 }
 
@@ -141,7 +141,7 @@ fn parse_tags(args: &[String]) -> Vec<String> {
 
 /// Builds the claimer from a name and, for a team member, its tags.
 fn claimer(name: &str, context: &Desk<'_>) -> Result<Claimer> {
-    let name = party(name)?;
+    let name = parse_name(name)?;
     let team = Roster::open(context.root).read()?;
     let tags = team.find(&name).map(|m| m.tags.clone()).unwrap_or_default();
     Ok(Claimer { name, tags })
@@ -169,7 +169,10 @@ fn list(board: &Board, filter: ListFilter, context: &Desk<'_>) -> Result<Ended> 
             };
         }
         let branches = branches(&tasks, context);
-        let lines: Vec<String> = tasks.iter().map(|t| line(graph, t, &branches)).collect();
+        let lines: Vec<String> = tasks
+            .iter()
+            .map(|t| task_line(graph, t, &branches))
+            .collect();
         lines.join("\n")
     })?;
     Ok(Ended::Done)
@@ -213,8 +216,8 @@ fn unmerged_into<'a>(
 }
 
 /// Formats a task on one line: status mark (as in learn-claude-code), owner, open blockers, tags, merge status.
-fn line(graph: &TaskGraph, task: &Task, branches: &BTreeMap<String, BranchState>) -> String {
-    let mut out = format!("{} {}: {}", mark(task.status), task.id, task.subject);
+fn task_line(graph: &TaskGraph, task: &Task, branches: &BTreeMap<String, BranchState>) -> String {
+    let mut out = format!("{} {}: {}", status_mark(task.status), task.id, task.subject);
     if !task.owner.is_empty() {
         out.push_str(&format!("  @{}", task.owner));
     }
@@ -234,7 +237,7 @@ fn line(graph: &TaskGraph, task: &Task, branches: &BTreeMap<String, BranchState>
 
 /// Formats all details of a task, one per line.
 fn details(task: &Task, branches: &BTreeMap<String, BranchState>) -> String {
-    let mut out = format!("{} {}: {}", mark(task.status), task.id, task.subject);
+    let mut out = format!("{} {}: {}", status_mark(task.status), task.id, task.subject);
     let list = |ids: &[TaskId]| {
         ids.iter()
             .map(ToString::to_string)
@@ -261,7 +264,7 @@ fn details(task: &Task, branches: &BTreeMap<String, BranchState>) -> String {
     out
 }
 
-fn mark(status: TaskStatus) -> &'static str {
+fn status_mark(status: TaskStatus) -> &'static str {
     match status {
         TaskStatus::Pending => "[ ]",
         TaskStatus::InProgress => "[>]",

@@ -36,7 +36,7 @@
 //! results, joined by newlines. `^` and `$` match at line ends. A call without a matching rule fails with an error that
 //! quotes the last message.
 
-mod paced;
+mod pacing;
 mod play;
 pub(crate) mod rules;
 

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 
-use super::paced::{TOKEN_CHARS, stream_paced};
+use super::pacing::{TOKEN_CHARS, stream_paced};
 use super::rules::{ScriptError, ScriptFile, ScriptRule, ScriptedResponse, SimulatedFault};
 use crate::domain::chat::{Block, ToolCall, estimate_tokens};
 use crate::domain::ids::CallId;

@@ -140,7 +140,7 @@
 //! - `tests/wire.rs::messages_requests_are_valid_and_cache_their_prefix`
 //! - `tests/chaos/main.rs::the_work_ends_whatever_messages_come_to`: a server that fails at three calls of ten checks all of them
 //! - `tests/chaos/main.rs::the_work_ends_whatever_chat_completions_come_to`
-//! - `src/model/governor/property_tests.rs::nobody_begins_before_the_announced_time_and_then_one_goes_first`
+//! - `src/model/governor/property_tests.rs::no_call_starts_early_and_one_probe_goes_first`
 //!
 //! # 9. Nothing unbounded
 //!
@@ -148,7 +148,7 @@
 //!
 //! - `src/protocol/bus.rs::full_bus_drops_only_deltas`
 //! - `src/app/dashboard/crew.rs::what_is_too_much_to_be_kept_before_the_crew_is_there_is_counted_and_told`
-//! - `src/model/sse.rs::an_endless_line_is_refused`
+//! - `src/model/sse.rs::endless_line_is_rejected`
 //! - `tests/tools.rs::the_output_of_a_command_is_bounded_with_a_mark`
 //! - `tests/hostile.rs::nesting_without_end_overflows_no_stack`
 //! - `tests/hostile.rs::few_bytes_that_stand_for_many_are_refused`
@@ -219,7 +219,7 @@
 //! - `tests/cli.rs::a_project_cannot_choose_which_variables_commands_see`
 //! - `tests/first.rs::trust::a_key_is_not_sent_before_the_project_is_approved`
 //! - `tests/first.rs::trust::settings_that_do_not_fit_the_page_are_not_approved_on_it`
-//! - `src/model/redirect.rs::nothing_goes_to_another_origin`
+//! - `src/model/redirect.rs::redirect_to_another_origin_is_not_followed`
 //!
 //! # The screen tells the truth
 //!
@@ -251,7 +251,7 @@
 //! - `tests/vendors.rs::an_invalid_tool_name_is_answered_and_not_sent_back`
 //! - `tests/vendors.rs::a_tool_name_of_two_megabytes_is_bounded_everywhere`
 //! - `tests/wire.rs::halves::a_character_split_over_events_is_joined_on_both_wires`
-//! - `src/model/retry.rs::waits_that_the_server_asks_for_are_bounded_in_sum`
+//! - `src/model/retry.rs::sum_of_server_requested_waits_is_bounded`
 //! - `src/tools/replace/tests.rs::what_models_send_is_understood`
 //! - `src/tools/replace/tests.rs::what_could_hit_the_wrong_place_is_refused`
 //! - `tests/evals.rs::graders_accept_the_control_solution`

@@ -44,7 +44,7 @@ fn unknown(table: &toml::Table) -> Option<String> {
 fn unknown_text(full: &str, key: &str, known: &[&str]) -> String {
     match nearest(key, known) {
         Some(nearest) => format!("unknown setting '{full}': did you mean '{nearest}'?"),
-        None => format!("unknown setting '{full}': known are {}", known.join(", ")),
+        None => format!("unknown setting '{full}': use one of {}", known.join(", ")),
     }
 }
 
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_setting_names_the_nearest_known_one() {
+    fn errors_name_the_file_the_problem_and_the_closest_setting() {
         for (text, hint) in [
             (
                 "modle = 'x'",
@@ -70,8 +70,11 @@ mod tests {
                 "unknown setting 'anthropic.versoin': did you mean 'version'?",
             ),
             ("compact_at = 100", "compact_at is 100: give a percentage"),
-            ("write = ['target']", "write names 'target': give folders"),
-            ("write = ['/']", "write names '/': give folders"),
+            (
+                "write = ['target']",
+                "write names 'target': give absolute paths",
+            ),
+            ("write = ['/']", "write names '/': give absolute paths"),
             ("write = '~/.cargo'", "expected a sequence"),
             ("confine = 'no'", "expected one of `on`, `files`, `off`"),
             ("confin = 'off'", "did you mean 'confine'?"),
@@ -95,7 +98,7 @@ mod tests {
                 "[ceilings]\nteam_tokens = 0",
                 "ceilings.team_tokens is 0: give",
             ),
-            ("zzz = 1", "unknown setting 'zzz': known are base_url"),
+            ("zzz = 1", "unknown setting 'zzz': use one of base_url"),
             ("plan = 'maybe'", "expected one of"),
             (
                 "[themes.mine]\ntitel = 'red'",
@@ -107,7 +110,7 @@ mod tests {
             ),
             (
                 "[themes.mine]\nok = true",
-                "a colour is a text as \"#ffcc00\", or a number",
+                "a color must be a string such as \"#ffcc00\", or a number",
             ),
             ("model = ", "not valid TOML"),
             ("[prices.m]\ninput = 1.0\noutput = 2.0\ncahce = 1", "cahce"),
@@ -121,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_network_is_set_for_all_roles_or_each() {
+    fn network_can_be_set_for_all_roles_or_per_role() {
         let network = |text| parse(text).unwrap().network.unwrap();
         assert_eq!(network("network = 'off'"), NetworkRules::all(Network::Off));
         let each = network("[network]\nteammate = 'ask'");
@@ -129,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_project_wins_over_the_user_and_prices_add_up() {
+    fn project_overrides_user_and_prices_are_merged() {
         let user = parse("model='a'\nwindow=5\n[prices.a]\ninput=1.0\noutput=2.0").unwrap();
         let project = parse("model='b'\nplan='auto'\n[prices.b]\ninput=3.0\noutput=4.0").unwrap();
         let both = user.overlaid(project);

@@ -30,7 +30,7 @@ impl<V> Layer for BTreeMap<String, V> {
 /// Theme by theme.
 impl Layer for Vec<Arc<OwnTheme>> {
     fn layer(self, later: Self) -> Self {
-        themes::overlaid(self, later)
+        themes::merge(self, later)
     }
 }
 

@@ -146,7 +146,7 @@ settings! {
         base_url: Option<String> {
             default: "the vendor's address",
             example: "\"http://127.0.0.1:11434/v1\"",
-            in_project: InProject::NeedsApproval { effect: "your key and all that agents read go to this address" },
+            in_project: InProject::NeedsApproval { effect: "your API key and all that agents read go to this address" },
         }
         /// The wire format: `anthropic` (Messages) or `openai` (Chat Completions, also of other servers).
         provider: Option<String> {
@@ -207,7 +207,7 @@ settings! {
         confine: Option<Confining> {
             default: "on",
             example: "\"files\"",
-            in_project: InProject::NeedsApproval { effect: "decides whether commands of agents are sandboxed" },
+            in_project: InProject::NeedsApproval { effect: "decides whether agents' commands are sandboxed" },
         }
         /// Commands that run without asking, by their first words.
         allow: Option<Vec<String>> {
@@ -219,7 +219,7 @@ settings! {
         write: Option<Vec<String>> {
             default: "none",
             example: "[\"~/.local/share/uv\"]",
-            in_project: InProject::NeedsApproval { effect: "commands of agents may write to these folders" },
+            in_project: InProject::NeedsApproval { effect: "agents' commands may write to these folders" },
             check: values::check_folders,
         }
         /// Network access of commands: `on`, `off`, or `ask` (a command that begins with `CREWDECK_NETWORK=on` waits for your
@@ -235,13 +235,13 @@ settings! {
         sockets: Option<Vec<SocketGroup>> {
             default: "none",
             example: "[\"ssh\"]",
-            in_project: InProject::NeedsApproval { effect: "commands of agents may use these services as you" },
+            in_project: InProject::NeedsApproval { effect: "agents' commands may use these services as you" },
         }
         /// Environment variables that commands see although they look like secrets (`crewdeck doctor` names those).
         pass_env: Option<Vec<String>> {
             default: "none",
             example: "[\"PIP_INDEX_URL\"]",
-            in_project: InProject::Refused { why: "choose which of your variables commands see" },
+            in_project: InProject::Refused { why: "choose which environment variables commands see" },
         }
         /// Processes that one command may have; 0: no limit.
         processes_max: Option<u32> {
@@ -304,7 +304,7 @@ settings! {
             example: "false",
             in_project: InProject::AppliesIf {
                 is_harmless: |value| value.as_bool() == Some(true),
-                effect: "decides whether tasks are worked on apart or all in this directory",
+                effect: "decides whether each task has its own worktree or all share this directory",
             },
         }
         /// Teammates at the same time (1 to 500).

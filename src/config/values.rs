@@ -100,7 +100,7 @@ pub fn check_folders(folders: &Option<Vec<String>>) -> Result<(), String> {
     for folder in folders.iter().flatten() {
         if !(folder.starts_with('/') || folder.starts_with("~/")) || folder == "/" {
             return Err(format!(
-                " names '{folder}': give folders with their whole path, like \"/srv/data\" or \"~/.cache\""
+                " names '{folder}': give absolute paths, such as \"/srv/data\" or \"~/.cache\""
             ));
         }
     }

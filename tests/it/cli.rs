@@ -406,7 +406,7 @@ fn approval_covers_exactly_the_content_and_the_directory() {
         "base_url = \"http://127.0.0.1:9/v1\"",
         "provider = \"script:gone.yaml\"",
         "tool = \"auto\"",
-        "your key and all that agents read go to this address",
+        "your API key and all that agents read go to this address",
     ] {
         assert!(shown.out().contains(line), "{line}: {}", shown.out());
     }
@@ -450,7 +450,7 @@ fn a_project_cannot_choose_which_variables_commands_see() {
     let project = Project::git();
     project.write(".crewdeck/config.toml", "pass_env = ['A_TOKEN']\n");
     let line = project.refused(&["run", "hello"]);
-    assert!(line.contains("pass_env belongs into"), "{line}");
+    assert!(line.contains("move pass_env to"), "{line}");
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn dressed(name: &str, payload: &str) -> Vec<Vec<u8>> {
         "task" => vec![format!(
             "{{\"id\":1,\"subject\":{json},\"description\":{json},\"owner\":{json},\"worktree\":{json},\"tags\":[{json}],{json}:{json}}}"
         )],
-        "letters" => vec![format!(
+        "messages" => vec![format!(
             "{{\"type\":{json},\"from\":{json},\"to\":{json},\"content\":{json},{json}:1}}\n{payload}\n{{\"from\":\"a\"}}\n"
         )],
         "roster" => vec![format!(
@@ -230,7 +230,7 @@ fn what_any_key_opens_shows_all_and_obeys_nothing() {
 #[test]
 fn nesting_without_end_overflows_no_stack() {
     const DEEP: usize = 100_000;
-    const JSON: &[&str] = &["task", "letters", "roster", "worktrees", "journal", "tool"];
+    const JSON: &[&str] = &["task", "messages", "roster", "worktrees", "journal", "tool"];
     const MARKS: &[&str] = &["markdown"];
     const YAML: &[&str] = &["skill", "script"];
     const TOML: &[&str] = &["settings"];

@@ -103,7 +103,7 @@ fn a_conflict_names_the_files_and_force_keeps_the_commits() {
     );
     let gone = project.run(&["worktree", "remove", "1", "--force"]).out();
     assert!(
-        gone.contains("what was committed is on the branch wt/task-1"),
+        gone.contains("its commits are still on branch wt/task-1"),
         "{gone}"
     );
 }

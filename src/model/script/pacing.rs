@@ -1,4 +1,4 @@
-//! The words of a scripted answer as they stream: cut into tokens when each is due, at the pace of the script.
+//! Streams the text of a scripted response token by token at the script's speed.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -12,66 +12,67 @@ use crate::model::{Delta, ModelError};
 
 type Item = Result<Delta, ModelError>;
 
-/// Characters that a token stands for: what real models come to on English text.
-pub const TOKEN: usize = 4;
+/// The number of characters per token, about the average of real models for English text.
+pub const TOKEN_CHARS: usize = 4;
 
-/// What is still to come of an answer.
-struct Paced {
-    thoughts: Text,
-    words: Text,
-    /// What follows the words, at once.
+/// The rest of a response.
+struct PacedResponse {
+    thinking: Text,
+    text: Text,
+    /// The items after the text, which are sent without delay.
     end: VecDeque<Item>,
+    /// The time per token.
     step: Duration,
-    /// When the next token is due. Counted on from token to token, so that the pace holds however late each of them
-    /// is fetched: a timer wakes at whole milliseconds.
+    /// When the next token is due. Each due time is computed from the last due time and not from the clock, so that
+    /// timer delays (timers have millisecond resolution) do not add up.
     due: Option<Instant>,
 }
 
-/// A text and how far it was said, in bytes.
+/// A text and the number of bytes that were sent.
 struct Text {
     text: String,
-    said: usize,
+    sent: usize,
 }
 
 impl Text {
     fn new(text: String) -> Text {
-        Text { text, said: 0 }
+        Text { text, sent: 0 }
     }
 
-    /// The next token, at borders of characters as people see them.
+    /// Returns the next token: [`TOKEN_CHARS`] grapheme clusters.
     fn next(&mut self) -> Option<String> {
-        let rest = &self.text[self.said..];
-        let length: usize = rest.graphemes(true).take(TOKEN).map(str::len).sum();
-        self.said += length;
+        let rest = &self.text[self.sent..];
+        let length: usize = rest.graphemes(true).take(TOKEN_CHARS).map(str::len).sum();
+        self.sent += length;
         (length > 0).then(|| rest[..length].to_string())
     }
 }
 
-/// Streams `thoughts`, then `words`, a token every `step`; then `end`.
-pub fn paced(
-    thoughts: String,
-    words: String,
+/// Streams `thinking`, then `text`, one token per `step`; then `end` without delay.
+pub fn stream_paced(
+    thinking: String,
+    text: String,
     end: Vec<Item>,
     step: Duration,
 ) -> BoxStream<'static, Item> {
-    let paced = Paced {
-        thoughts: Text::new(thoughts),
-        words: Text::new(words),
+    let response = PacedResponse {
+        thinking: Text::new(thinking),
+        text: Text::new(text),
         end: end.into(),
         step,
         due: None,
     };
-    stream::unfold(paced, |mut paced| async move {
-        let item = paced.next().await?;
-        Some((item, paced))
+    stream::unfold(response, |mut response| async move {
+        let item = response.next().await?;
+        Some((item, response))
     })
     .boxed()
 }
 
-impl Paced {
+impl PacedResponse {
     async fn next(&mut self) -> Option<Item> {
-        let thought = self.thoughts.next().map(Delta::Thinking);
-        match thought.or_else(|| self.words.next().map(Delta::Text)) {
+        let thinking = self.thinking.next().map(Delta::Thinking);
+        match thinking.or_else(|| self.text.next().map(Delta::Text)) {
             Some(token) => {
                 self.wait().await;
                 Some(Ok(token))
@@ -97,34 +98,34 @@ mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
 
-    async fn all(thoughts: &str, words: &str, step: Duration) -> Vec<Item> {
+    async fn all(thinking: &str, text: &str, step: Duration) -> Vec<Item> {
         let end = vec![Ok(Delta::ToolCall("bash".into()))];
-        paced(thoughts.into(), words.into(), end, step)
+        stream_paced(thinking.into(), text.into(), end, step)
             .collect()
             .await
     }
 
     #[tokio::test]
-    async fn tokens_are_cut_between_characters_as_people_see_them() {
-        let thought = |t: &str| Ok(Delta::Thinking(t.into()));
-        let said = |t: &str| Ok(Delta::Text(t.into()));
+    async fn tokens_do_not_split_grapheme_clusters() {
+        let thinking = |t: &str| Ok(Delta::Thinking(t.into()));
+        let text = |t: &str| Ok(Delta::Text(t.into()));
         let expected: Vec<Item> = vec![
-            thought("hm"),
-            said("abc中"),
-            said("👨‍👩‍👧e\u{301}\r\nx"),
-            said("y"),
+            thinking("hm"),
+            text("abc中"),
+            text("👨‍👩‍👧e\u{301}\r\nx"),
+            text("y"),
             Ok(Delta::ToolCall("bash".into())),
         ];
-        let words = "abc中👨‍👩‍👧e\u{301}\r\nxy";
-        assert_eq!(all("hm", words, Duration::ZERO).await, expected);
+        let whole = "abc中👨‍👩‍👧e\u{301}\r\nxy";
+        assert_eq!(all("hm", whole, Duration::ZERO).await, expected);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_pace_holds_also_where_it_is_finer_than_a_timer() {
+    async fn speed_is_exact_even_below_timer_resolution() {
         for (tokens, pace) in [(50, 20.0), (1000, 100.0), (20_000, 7000.0)] {
             let began = Instant::now();
-            let words = "word".repeat(tokens);
-            let items = all("", &words, Duration::from_secs_f64(1.0 / pace)).await;
+            let text = "word".repeat(tokens);
+            let items = all("", &text, Duration::from_secs_f64(1.0 / pace)).await;
             assert_eq!(items.len(), tokens + 1);
             #[allow(clippy::cast_precision_loss)] // a few thousand
             let expected = Duration::from_secs_f64(tokens as f64 / pace);
@@ -132,14 +133,14 @@ mod tests {
             let late = took.checked_sub(expected.saturating_sub(Duration::from_millis(1)));
             assert!(
                 late.is_some_and(|late| late < Duration::from_millis(5)),
-                "{tokens} tokens at {pace} a second took {took:?} and not {expected:?}"
+                "{tokens} tokens at {pace}/s took {took:?}, expected {expected:?}"
             );
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_listens_late_gets_what_is_due_at_once() {
-        let mut stream = paced(
+    async fn slow_reader_gets_all_due_tokens_without_delay() {
+        let mut stream = stream_paced(
             String::new(),
             "abcd".repeat(100),
             Vec::new(),

@@ -1,31 +1,30 @@
-//! A crew whose every word is hostile: events of each kind, with one text wherever a text may stand.
+//! Events of a session in which every text is hostile: one event of each kind, all with the same text.
 
 use serde_json::{Value, json};
 
 use crate::domain::stamp::Stamp;
 use crate::protocol::Event;
 
-/// What happens, in an order that fills every pane. `text` stands wherever others choose the words; `time`
-/// wherever they choose a time.
+/// Returns events that fill every pane of the dashboard. Every free text is `text` and every timestamp is `time`.
 ///
 /// # Errors
-/// When one of these is no event any more: the formats have changed and this has not.
+/// Fails if an event does not parse, because the format has changed and this file has not.
 pub fn told(text: &str, time: f64) -> Result<Vec<Event>, String> {
-    let kinds = kinds(text, time).into_iter().enumerate();
-    let events = kinds.map(|(at, mut value)| {
+    let values = event_values(text, time).into_iter().enumerate();
+    let events = values.map(|(at, mut value)| {
         value["seq"] = at.into();
         value["at"] = 0.0.into();
         let mut event: Event =
-            serde_json::from_value(value).map_err(|e| format!("event {at} of the story: {e}"))?;
-        // JSON has no NaN.
+            serde_json::from_value(value).map_err(|e| format!("event {at}: {e}"))?;
+        // Set after parsing, because JSON has no NaN.
         event.at = Stamp(time);
         Ok(event)
     });
     events.collect()
 }
 
-#[allow(clippy::too_many_lines)] // a story is told in one go
-fn kinds(text: &str, time: f64) -> Vec<Value> {
+#[allow(clippy::too_many_lines)] // one list of events
+fn event_values(text: &str, time: f64) -> Vec<Value> {
     let task = |id: u64, status: &str, blocked_by: &[u64]| {
         json!({"id": id, "subject": text, "description": text, "status": status, "blockedBy": blocked_by,
                "owner": if id == 2 { "bob" } else { text }, "worktree": text, "tags": [text, text],
@@ -38,7 +37,7 @@ fn kinds(text: &str, time: f64) -> Vec<Value> {
             "workdir": text, "created_at": time, "decided_at": time, "call": {"tool": text, "input": text,
             "why": text, "scopes": [{"scope": "exact", "command": text}, {"scope": "begins", "words": text}]}}})
     };
-    let letter = |kind: &str, step: &str| {
+    let message = |kind: &str, step: &str| {
         json!({"type": "letter_moved", "step": step, "letter": {
             "id": format!("{kind}{text}"), "type": kind, "from": text, "to": text, "content": text,
             "timestamp": time, "approve": true, "request_id": text, "plan": text}})
@@ -107,7 +106,7 @@ fn kinds(text: &str, time: f64) -> Vec<Value> {
         "task_assignment",
         text,
     ] {
-        all.extend(["sent", "acted_on"].map(|step| letter(kind, step)));
+        all.extend(["sent", "acted_on"].map(|step| message(kind, step)));
     }
     for (at, tool) in ["bash", "read_file", "edit_file", "task_create", text]
         .into_iter()

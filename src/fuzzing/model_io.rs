@@ -1,19 +1,20 @@
-//! What a model's server sends, what a model asks of the tools, and what a script says.
+//! The fuzz targets of server-sent events, tool calls and model scripts.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Held, Lines, bounded, hold, seen};
+use super::{Held, Lines, check_size, ensure, seen};
 use crate::model::Delta;
 use crate::model::http::Decode;
-use crate::model::script::rules::File;
+use crate::model::script::rules::ScriptFile;
 use crate::model::sse::{SseDecoder, SseEvent};
 use crate::model::{anthropic, openai};
 use crate::tools::policy::{self, PlanGate, Rules, Ruling, Standing};
 use crate::tools::table::{self, TABLE};
 
-/// Server-sent events: the first byte says how the rest is cut; both wires then read what came out.
+/// Checks server-sent events and both response decoders. The first byte is the size of the chunks that the rest is split
+/// into.
 pub fn sse(bytes: &[u8]) -> Held {
     let (step, bytes) = match bytes.split_first() {
         Some((first, rest)) => (usize::from(*first).max(1), rest),
@@ -24,27 +25,27 @@ pub fn sse(bytes: &[u8]) -> Held {
         return Ok(());
     };
     for step in [1, step] {
-        let mut cut = SseDecoder::default();
-        let mut pieces = Vec::new();
+        let mut decoder = SseDecoder::default();
+        let mut chunked = Vec::new();
         for chunk in bytes.chunks(step) {
-            pieces.extend(cut.feed(chunk).map_err(|e| e.message)?);
+            chunked.extend(decoder.feed(chunk).map_err(|e| e.message)?);
         }
-        hold(pieces == events, || {
-            format!("cut every {step} bytes: {pieces:?}, at once: {events:?}")
+        ensure(chunked == events, || {
+            format!("in chunks of {step} bytes: {chunked:?}, at once: {events:?}")
         })?;
     }
     let size: usize = events.iter().map(|e| e.data.len() + e.name.len()).sum();
-    // A byte that is no UTF-8 becomes three.
-    bounded("the events", size, bytes.len(), 3)?;
-    read(anthropic::decode::Decoder::default(), &events, size)?;
-    read(openai::decode::Decoder::default(), &events, size)
+    // An invalid UTF-8 byte becomes a character of three bytes.
+    check_size("the events", size, bytes.len(), 3)?;
+    decode(anthropic::decode::Decoder::default(), &events, size)?;
+    decode(openai::decode::Decoder::default(), &events, size)
 }
 
-fn read(mut decoder: impl Decode, events: &[SseEvent], size: usize) -> Held {
+fn decode(mut decoder: impl Decode, events: &[SseEvent], size: usize) -> Held {
     let mut out = Vec::new();
     for event in events {
         if let Err(error) = decoder.event(event, &mut out) {
-            return bounded("the error", error.message.len(), size, 4);
+            return check_size("the error", error.message.len(), size, 4);
         }
     }
     let last = decoder.reply();
@@ -55,20 +56,20 @@ fn read(mut decoder: impl Decode, events: &[SseEvent], size: usize) -> Held {
             Delta::Held(_) | Delta::Done(_) => 0,
         })
         .sum();
-    bounded("the deltas", text, size, 4)?;
+    check_size("the deltas", text, size, 4)?;
     let replies = out.iter().filter_map(|d| match d {
         Delta::Done(reply) => Some(reply),
         Delta::Held(_) | Delta::Text(_) | Delta::Thinking(_) | Delta::ToolCall(_) => None,
     });
     for reply in replies.chain(&last) {
         let text = serde_json::to_string(&reply.blocks).map_err(|e| e.to_string())?;
-        bounded("the reply", text.len(), size, 8)?;
+        check_size("the reply", text.len(), size, 8)?;
         reply.usage.total();
     }
     Ok(())
 }
 
-/// The input of a call, as every tool shows it, and as a command that the policy judges.
+/// Checks the display of tool inputs and the permission policy for commands.
 pub fn tool(bytes: &[u8]) -> Held {
     let text = String::from_utf8_lossy(bytes);
     let mut inputs = vec![
@@ -80,11 +81,11 @@ pub fn tool(bytes: &[u8]) -> Held {
         for input in &inputs {
             let shown = (tool.show)(input);
             seen(tool.name, &shown, Lines::One)?;
-            bounded(tool.name, shown.len(), bytes.len(), 6)?;
+            check_size(tool.name, shown.len(), bytes.len(), 6)?;
         }
     }
     let known: Vec<&str> = TABLE.iter().map(|t| t.name).collect();
-    seen("the refusal", &table::unknown(&text, &known), Lines::One)?;
+    seen("the error", &table::unknown(&text, &known), Lines::One)?;
     let rules = Rules::default();
     let standing = Standing {
         rules: &rules,
@@ -94,25 +95,25 @@ pub fn tool(bytes: &[u8]) -> Held {
     match policy::judge(&text, &standing) {
         Ruling::Allow => {}
         Ruling::Ask { why } | Ruling::Deny { why } => {
-            bounded("the reason", why.len(), bytes.len(), 8)?;
+            check_size("the reason", why.len(), bytes.len(), 8)?;
         }
     }
     for scope in policy::scopes(&text, &standing) {
-        bounded("the scope", scope.to_string().len(), bytes.len(), 6)?;
+        check_size("the scope", scope.to_string().len(), bytes.len(), 6)?;
     }
     Ok(())
 }
 
-/// A script of the scripted model: it is read, and each of its rules answers the script's own text.
+/// Checks a script of the scripted model: parses it and applies each rule to the script's own text.
 pub fn script(bytes: &[u8]) -> Held {
     let text = String::from_utf8_lossy(bytes);
-    let file = match File::parse(&text) {
+    let file = match ScriptFile::parse(&text) {
         Ok(file) => file,
-        Err(error) => return bounded("the refusal", error.to_string().len(), bytes.len(), 12),
+        Err(error) => return check_size("the error", error.to_string().len(), bytes.len(), 12),
     };
     let rules = match file.rules() {
         Ok(rules) => rules,
-        Err(error) => return bounded("the refusal", error.to_string().len(), bytes.len(), 12),
+        Err(error) => return check_size("the error", error.to_string().len(), bytes.len(), 12),
     };
     for answer in rules.iter().filter_map(|r| r.answer_to("lead", &text)) {
         let calls = answer
@@ -120,9 +121,9 @@ pub fn script(bytes: &[u8]) -> Held {
             .iter()
             .map(|(name, input)| name.len() + input.to_string().len());
         let size = answer.say.len() + answer.think.len() + calls.sum::<usize>();
-        // A place may stand in every answer often, and holds at most the whole text.
-        hold(size <= 4096 + bytes.len() * (bytes.len() + 8), || {
-            format!("an answer of {size} bytes from {}", bytes.len())
+        // Each placeholder inserts at most the whole text.
+        ensure(size <= 4096 + bytes.len() * (bytes.len() + 8), || {
+            format!("a response of {size} bytes from {}", bytes.len())
         })?;
     }
     Ok(())

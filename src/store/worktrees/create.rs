@@ -13,7 +13,7 @@ use crate::domain::worktree::{
     WorktreeName,
 };
 use crate::store::StoreError;
-use crate::store::git::{Registered, busy_in, head};
+use crate::store::git::{RegisteredWorktree, busy_in, head};
 
 /// What a worktree is made for.
 #[derive(Debug, Clone, Default)]
@@ -145,7 +145,7 @@ impl Work {
     fn spot(
         &self,
         name: &WorktreeName,
-        registered: &[Registered],
+        registered: &[RegisteredWorktree],
         base: &str,
     ) -> Result<Spot, StoreError> {
         let dir = self.dir.join(name.as_str());

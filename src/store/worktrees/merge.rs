@@ -51,7 +51,7 @@ impl Worktrees {
         }
         on_own_branch(&name, &git)?;
         add_all(&git, &work.tree(&name).dir)?;
-        if git.says(&["diff", "--cached", "--quiet"])? {
+        if git.succeeds(&["diff", "--cached", "--quiet"])? {
             return Ok(Leftovers::None);
         }
         git.committer()?.ok(&[
@@ -90,7 +90,7 @@ impl Worktrees {
                 && work
                     .repo
                     .git
-                    .says(&["merge-base", "--is-ancestor", known, &commit])
+                    .succeeds(&["merge-base", "--is-ancestor", known, &commit])
                     .unwrap_or(false);
             let by = if is_there { known.as_str() } else { "" };
             work.index.change(&tree.name, |tree| tree.merged(by, now))?;
@@ -103,7 +103,7 @@ impl Worktrees {
         let begun = Note::of(super::debris::MERGE, &tree).head(&commit);
         work.log.note(begun, now)?;
         let git = work.repo.git.with_hooks(Hooks::Run).committer()?;
-        match try_merge(&git, work.repo.own(), &tip, &tree.message(), &["--no-ff"])? {
+        match try_merge(&git, work.repo.git_dir(), &tip, &tree.message(), &["--no-ff"])? {
             Attempt::Done => {
                 let head = work.repo.head();
                 let by = head.as_ref().map_or("", |head| head.commit.as_str());
@@ -305,12 +305,12 @@ pub fn try_merge(
     args.extend(flags);
     args.push(tip);
     let why = match git.run(&args) {
-        Ok(answer) if answer.complaint.is_empty() => format!("exit code {}", answer.code),
-        Ok(answer) => answer.complaint,
+        Ok(answer) if answer.error_message.is_empty() => format!("exit code {}", answer.code),
+        Ok(answer) => answer.error_message,
         Err(error @ GitError::TimedOut(_)) => error.to_string(),
         Err(error) => return Err(error.into()),
     };
-    if git.says(&["merge-base", "--is-ancestor", tip, "HEAD"])? {
+    if git.succeeds(&["merge-base", "--is-ancestor", tip, "HEAD"])? {
         return Ok(Attempt::Done);
     }
     let mut files = Vec::new();

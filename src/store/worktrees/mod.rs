@@ -212,7 +212,7 @@ impl Worktrees {
     fn open_repo(&self) -> Result<(Repo, PathBuf), StoreError> {
         let repo = Repo::open(&self.root)?;
         super::prepare(&repo.root)?;
-        crate::process::history::recover(repo.own(), repo.common());
+        crate::process::history::recover(repo.git_dir(), repo.common());
         let dir = repo.root.join(".worktrees");
         let dir = fs::canonicalize(&dir).map_err(StoreError::at(dir))?;
         Ok((repo, dir))
@@ -228,7 +228,7 @@ impl Work {
         lock: Option<Lock>,
     ) -> Result<Work, StoreError> {
         if let Some(lock) = &lock {
-            repo.git = repo.git.holding(lock.share()?);
+            repo.git = repo.git.with_lock(lock.share()?);
         }
         let mut work = Work {
             log: EventLog::open(&dir),
@@ -282,7 +282,7 @@ impl Work {
             let git = self
                 .repo
                 .git
-                .below(&self.dir, &dir, &own, self.repo.common());
+                .in_worktree(&self.dir, &dir, &own, self.repo.common());
             return Tree {
                 git: Some((git, own)),
                 ..on_disk(OnDisk::Whole)

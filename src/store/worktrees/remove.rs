@@ -168,7 +168,7 @@ impl Work {
             let git = self
                 .repo
                 .git
-                .below(&self.dir, &dir, &own, self.repo.common());
+                .in_worktree(&self.dir, &dir, &own, self.repo.common());
             (git, own)
         });
         let on_disk = found.on_disk;

@@ -171,7 +171,7 @@ impl Work {
             if !is_changed()? {
                 break;
             }
-            if !git.says(&["merge-base", "--is-ancestor", &tip, "HEAD"])? {
+            if !git.succeeds(&["merge-base", "--is-ancestor", &tip, "HEAD"])? {
                 cut_merge::undo(&git, &dir, &own, &tip)?;
             }
         }
@@ -214,7 +214,7 @@ impl Work {
         let head = commit_of(&git, "HEAD")?;
         let begun_at = begun.and_then(|last| last.head);
         let is_unmoved = head.is_some() && begun_at == head;
-        if git.says(&["merge-base", "--is-ancestor", &tip, "HEAD"])? {
+        if git.succeeds(&["merge-base", "--is-ancestor", &tip, "HEAD"])? {
             if merging.is_some() {
                 git.ok(&["merge", "--quit"])?;
             }
@@ -246,7 +246,7 @@ impl Work {
                 )
             }));
         }
-        let kept = cut_merge::undo(&git, &self.repo.root, self.repo.own(), &tip)?;
+        let kept = cut_merge::undo(&git, &self.repo.root, self.repo.git_dir(), &tip)?;
         self.note_cut(&tree, "git was killed; it is undone", now)?;
         let mut line = format!("undid the interrupted merge of {branch}");
         if !kept.is_empty() {
@@ -258,7 +258,7 @@ impl Work {
     /// Whether the merge that is under way in the main work tree is the one of crewdeck's command.
     fn is_own_merge(&self, tree: &Worktree) -> bool {
         let text = |file: &str| {
-            plain::read_text(&self.repo.own().join(file), STATE_MAX).unwrap_or_default()
+            plain::read_text(&self.repo.git_dir().join(file), STATE_MAX).unwrap_or_default()
         };
         text("MERGE_MSG").lines().next() == Some(&tree.message())
             && text("MERGE_MODE").split_whitespace().any(|w| w == "no-ff")
@@ -284,7 +284,7 @@ impl Work {
             .any(|r| r.branch.as_deref() == Some(&branch));
         let why = if is_used {
             "it is checked out"
-        } else if !git.says(&["merge-base", "--is-ancestor", &tip, &head])? {
+        } else if !git.succeeds(&["merge-base", "--is-ancestor", &tip, &head])? {
             "it has commits that are not merged"
         } else {
             self.delete_branch(name, &tip)?;

@@ -247,7 +247,7 @@ fn a_repository_of_somebody_else_is_not_touched_until_the_person_trusts_it() {
     chown(&place.root, Some(65534), Some(65534)).unwrap();
     chown(place.root.join(".git"), Some(65534), Some(65534)).unwrap();
     let run = place.run();
-    place.works_without_worktrees(&run, "belongs to somebody else, so git refuses it");
+    place.works_without_worktrees(&run, "belongs to another user, so git refuses it");
     run.line(&[
         "git config --global --add safe.directory '",
         &place.root.display().to_string(),

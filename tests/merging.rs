@@ -282,7 +282,7 @@ fn the_demo_waits_for_the_plan_and_says_farewell_once() {
     args.push("--resume");
     let mut screen = Screen::start(dir.path(), 160, 45, &args);
     screen.wait_for("○ 3 idle");
-    screen.send("\x1b1iAll 10 tasks of the board are completed and the team rests\r");
+    screen.send("\x1b1iAll 10 tasks on the board are completed and the team is idle\r");
     screen.wait_for("Nothing is left to do here.");
     assert!(has_said(root, "That was the demo"));
     let asked = std::fs::read_dir(root.join(".team/requests"))

@@ -117,7 +117,7 @@ fn the_person_sees_what_is_not_merged_is_asked_and_can_take_it_back() {
     // A yes merges, and the way back is a command that works.
     screen.send("my");
     let commit: String = start.chars().take(10).collect();
-    screen.wait_for(&format!("git reset --keep {commit} takes it back."));
+    screen.wait_for(&format!("Undo: git reset --keep {commit}"));
     screen.wait_for("⇡ 3 to merge");
     assert!(project.file("one").exists());
     screen.send("\r");

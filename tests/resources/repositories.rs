@@ -270,7 +270,7 @@ fn in_the_middle_of_something_the_repository_stays_as_it_is() {
     ] {
         let run = place.run();
         run.line(&[
-            "crewdeck: The worktree of task #1 can not be made",
+            "crewdeck: The worktree of task #1 cannot be created",
             what,
             remedy,
         ]);

@@ -165,7 +165,7 @@ fn what_is_allowed_for_the_team_is_not_asked_again_until_it_is_taken_back() {
         "one question"
     );
     screen.press("/rules\r", "Allowed until crewdeck ends");
-    screen.press("\r", "user took back");
+    screen.press("\r", "user revoked");
     screen.press("again, once more\r", "lead asks for permission");
     screen.press(ALT_W, "r reject");
     screen.press("cNot today.", "Not today.");

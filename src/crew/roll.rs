@@ -125,10 +125,14 @@ fn lost(requests: &[Request]) -> Vec<String> {
                 RequestKind::Question => format!("{from} asked you"),
                 RequestKind::Ceiling => format!("{from} reached a budget limit"),
             };
-            let task = request.task.map_or_else(String::new, |id| format!(" for {id}"));
+            let task = request
+                .task
+                .map_or_else(String::new, |id| format!(" for {id}"));
             let what = request.call.as_ref().map_or(&request.body, |c| &c.input);
             let what = clip(&one_line(what), LOST_TEXT_MAX);
-            format!("Request withdrawn, because crewdeck ended before a decision: {asked}{task}: {what}")
+            format!(
+                "Request withdrawn, because crewdeck ended before a decision: {asked}{task}: {what}"
+            )
         })
         .collect();
     if let beyond @ 1.. = requests.len().saturating_sub(LOST_MAX) {

@@ -157,10 +157,7 @@ fn a_board_that_can_not_be_written_is_told_and_the_run_ends() {
     place.set(".tasks", 0o555);
     let run = place.run(RUN).ok();
     run.line(&["lead · task_create failed: Error: ", DENIED]);
-    run.line(&[
-        "crewdeck: Task #1 cannot be claimed; retrying: ",
-        DENIED,
-    ]);
+    run.line(&["crewdeck: Task #1 cannot be claimed; retrying: ", DENIED]);
     assert_eq!(place.run(&["task", "list"]).ok().out.lines().count(), 1);
     let place = Place::new();
     place.set(".tasks", 0o000);

@@ -94,7 +94,7 @@ pub(super) fn from_person(to: &Name, text: &str, id: String, now: Stamp) -> Lett
     Letter::new(LetterId(id), kind, &Name::user(), to, text, now)
 }
 
-/// Sends a message to a member. Fails if no member with that name is present, because nobody would read it.
+/// Sends a message to a member. Fails if no member with that name is present, since the message would stay unread.
 pub(super) fn send_to_member(
     roster: &Roster,
     post: &Post,

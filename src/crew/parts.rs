@@ -26,7 +26,7 @@ pub struct Deciders {
     pub shutdown: Decider,
     /// Decides tool calls for which the policy requires permission.
     pub tool: Decider,
-    /// Decides whether a budget is raised: the user or nobody, since no agent may raise its own budget.
+    /// Decides whether a budget is raised: the user or no one (`Deny`), since no agent may raise its own budget.
     pub ceiling: Decider,
     /// Answers questions to the user: `Ask` if a user is present, else `Deny`.
     pub question: Decider,

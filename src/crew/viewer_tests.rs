@@ -95,7 +95,7 @@ async fn prompts_are_sent_as_messages_from_the_user() {
     for (to, text) in [(Name::lead(), "hello"), (bob(), "how far?")] {
         let said = place.answer(prompt(to.clone(), text)).await;
         let EventKind::LetterMoved { letter, step } = said else {
-            panic!("no letter: {said:?}");
+            panic!("no message: {said:?}");
         };
         assert_eq!((letter.from.as_str(), step), ("user", LetterStep::Sent));
         let waiting = Post::open(place.dir.path()).look(&to).unwrap();

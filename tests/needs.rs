@@ -228,7 +228,7 @@ fn what_waits_when_crewdeck_dies_is_named_at_the_next_start() {
     screen.press("\u{1b}", "? help");
     // A message may be followed by the next one at once; the log keeps both.
     screen.send("@");
-    let text = screen.wait_for("it is withdrawn: lead asked you: Which colour?");
+    let text = screen.wait_for("before a decision: lead asked you: Which colour?");
     assert!(!text.contains("needs you"), "{text}");
     assert_eq!(
         requests(home.path()),

@@ -220,12 +220,12 @@ fn repositories_without_worktrees_are_named_with_the_remedy() {
     let lost = Place::named("r");
     fs::write(lost.root.join(".git"), "gitdir: /nowhere\n").unwrap();
     let run = lost.run();
-    lost.works_without_worktrees(&run, ".git is no git repository, or a damaged one");
+    lost.works_without_worktrees(&run, ".git is damaged or not a git repository");
 
     let damaged = Place::repository("r");
     fs::write(damaged.root.join(".git/HEAD"), "nonsense").unwrap();
     let run = damaged.run();
-    damaged.works_without_worktrees(&run, ".git is no git repository, or a damaged one");
+    damaged.works_without_worktrees(&run, ".git is damaged or not a git repository");
 
     let unread = Place::repository("r");
     fs::write(unread.root.join(".git/config"), "[nonsense").unwrap();

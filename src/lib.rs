@@ -46,7 +46,7 @@
 //! - what a tool may do: [`tools::policy`]; a new tool: one file in `tools/` and its line in [`tools::table`]
 //! - where a program of an agent may write: [`process::confine`]; how it is ended: [`process::guard`]; how the history
 //!   of the repository is kept from it: [`process::history`]
-//! - what a repository may bring along: settings `config/trust.rs`, repositories inside `store/worktrees/inside.rs`,
+//! - what a repository may bring along: settings `config/trust.rs`, repositories inside `store/worktrees/nested_repos.rs`,
 //!   files in the folders of [`domain::folders`]: nothing (`store/worktrees/merge.rs`)
 //! - a skill that ships with crewdeck: a folder in `skills/` at the top level, and its line in `store/skills/built_in.rs`
 //! - a new provider: one folder in `model/` and its arm in [`model::provider`]
@@ -59,10 +59,10 @@
 //!   what is asked and said: `ui/update/hands.rs`, `ui/board/hands.rs`; the form of a task: `ui/writing/task_form.rs`, those that wait:
 //!   `ui/writing/task_forms.rs`
 //! - what would be lost with a worktree, and its removal by the person: `crew/removal.rs`, over `store/worktrees/remove.rs`
-//!   (where it lies meanwhile: `aside.rs` beside it)
+//!   (where it lies meanwhile: `trash.rs` beside it)
 //! - who may take letters, and what a killed reader leaves: `store/reader.rs`; the wait for another one: `crew/mailbox.rs`
 //! - where a claimed task is worked on and how it is merged: `crew/trees.rs`, over [`store::Worktrees`]
-//! - what is merged and what is not: `store/worktrees/branches.rs` asks git, and `own.rs` beside it for the content where
+//! - what is merged and what is not: `store/worktrees/branches.rs` asks git, and `merge_status.rs` beside it for the content where
 //!   the history says no; `crew/branches.rs` tells, `ui/board/branches.rs` marks what [`domain::worktree::unmerged`] finds; the question before a merge: `ui/update/merge.rs`, `ui/popup/boxes.rs`
 //! - who comes back after a restart: `crew/roll.rs` and `crew/mate/mod.rs`; what was decided and not followed:
 //!   `crew/late.rs`; that all of it holds wherever crewdeck is killed: `tests/it/crash.rs`, `tests/resume.rs`

@@ -134,9 +134,7 @@ fn a_task_is_taken_from_one_at_work_who_goes_on_with_another() {
     event_log(&mut screen, "is back on the board: you took it from alice");
     // The person goes on with what she has left, in her worktree.
     screen.send("gc");
-    screen.wait_for(
-        "#1 is yours: its worktree is .worktrees/task-1, with what was done there before.",
-    );
+    screen.wait_for("#1 is yours: its worktree is .worktrees/task-1, with the earlier work on it.");
     becomes(&project, 1, |t| t["owner"] == "user");
     screen.press("Y", "Copied the path of #1's worktree");
     std::fs::write(&bed, "whole\n").unwrap();

@@ -48,7 +48,7 @@ fn where_nobody_is_a_ceiling_ends_the_run_and_says_so() {
     let err = ran.err();
     assert_eq!((ran.code(), ran.out().as_str()), (1, ""), "{err}");
     let end = "crewdeck: lead has used 300 tokens, the budget is 250 tokens \
-               (setting ceilings.agent_tokens): nobody was here to raise it";
+               (setting ceilings.agent_tokens): no user was present to raise it";
     assert_eq!(err.trim_end().lines().last(), Some(end), "{err}");
     let requests = requests(&project);
     assert_eq!(requests.len(), 1, "{requests:?}");
@@ -123,7 +123,7 @@ fn a_team_at_its_ceiling_does_not_ask_again_and_again() {
     assert!(
         ran.err()
             .trim_end()
-            .ends_with("nobody was here to raise it"),
+            .ends_with("no user was present to raise it"),
         "{}",
         ran.err()
     );

@@ -237,7 +237,7 @@ fn a_question_without_a_person_is_answered_at_once() {
         };
         assert_eq!(
             result,
-            "The user does not answer (nobody is here to answer); decide yourself."
+            "The user does not answer (no user is present); decide yourself."
         );
         std::fs::remove_dir_all(dir.path().join(".transcripts")).unwrap();
     }

@@ -161,7 +161,7 @@ fn what_is_allowed_for_the_team_is_not_asked_again_until_it_is_taken_back() {
         "one question"
     );
     screen.press("/rules\r", "Allowed until crewdeck ends");
-    screen.press("\r", "user took back");
+    screen.press("\r", "user revoked");
     screen.press("again, once more\r", "lead asks for permission");
     screen.press(ALT_W, "r reject");
     screen.press("cNot today.", "Not today.");
@@ -224,7 +224,7 @@ fn what_waits_when_crewdeck_dies_is_named_at_the_next_start() {
     screen.press("\u{1b}", "? help");
     // A message may be followed by the next one at once; the log keeps both.
     screen.send("@");
-    let text = screen.wait_for("it is withdrawn: lead asked you: Which colour?");
+    let text = screen.wait_for("before a decision: lead asked you: Which colour?");
     assert!(!text.contains("needs you"), "{text}");
     assert_eq!(
         requests(home.path()),

@@ -160,7 +160,7 @@ const ENDED: Record = Record::Turn {
 const WORK: &str = r#"
 rules:
   - agent: lead
-    when: All ([0-9]+) tasks of the board are completed
+    when: All ([0-9]+) tasks on the board are completed
     say: All {{1}} are done.
   - agent: bob
     when: "Task #([0-9]+)"

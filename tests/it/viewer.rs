@@ -193,7 +193,7 @@ fn when_the_first_is_killed_one_of_two_takes_over_and_finishes_the_work() {
     for screen in [&crew, &viewer] {
         // Of the new run: what it tells first is in view.
         screen.wait("the card, and what was being written", |t| {
-            t.contains("The lead was cut off in the middle")
+            t.contains("The lead continues its unfinished turn")
                 && t.contains("lead asks for permission")
                 && t.contains("half a thought")
         });

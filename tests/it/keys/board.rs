@@ -84,7 +84,7 @@ fn a_task_is_claimed_released_and_completed() {
     let mut desk = Desk::full();
     desk.press(ESC, "? help");
     desk.press("3gu", "#1 is nobody's: it is on the board already.");
-    desk.press("c", "#1 is yours: you work on it in the directory itself.");
+    desk.press("c", "#1 is yours: work on it in the project directory.");
     desk.press("c", "#1 is yours already.");
     desk.press("u", "○ #1 Alpha");
     desk.press("d", "Complete #1 (Alpha), which nobody has claimed?");

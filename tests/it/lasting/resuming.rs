@@ -81,7 +81,7 @@ rules:
     assert_eq!(ran.out().trim(), "It had been written.");
     let err = ran.err();
     assert!(
-        err.contains("cut off in the middle of its turn and goes on"),
+        err.contains("The lead continues its unfinished turn"),
         "{err}"
     );
     assert!(

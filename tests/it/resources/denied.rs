@@ -159,10 +159,7 @@ fn a_board_that_can_not_be_written_is_told_and_the_run_ends() {
     place.set(".tasks", 0o555);
     let run = place.run(RUN).ok();
     run.line(&["lead · task_create failed: Error: ", DENIED]);
-    run.line(&[
-        "crewdeck: Task #1 can not be claimed; it is tried again: ",
-        DENIED,
-    ]);
+    run.line(&["crewdeck: Task #1 cannot be claimed; retrying: ", DENIED]);
     assert_eq!(place.run(&["task", "list"]).ok().out.lines().count(), 1);
     let place = Place::new();
     place.set(".tasks", 0o000);
@@ -262,7 +259,7 @@ fn a_repository_that_can_not_be_written_is_told() {
     place.set(".worktrees", 0o555);
     let run = place.run(RUN).ok();
     run.line(&[
-        "crewdeck: The worktree of task #1 can not be made: ",
+        "crewdeck: The worktree of task #1 cannot be created: ",
         DENIED,
     ]);
     run.line(&["Task #1 (one) of bob is offered again"]);

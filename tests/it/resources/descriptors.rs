@@ -177,7 +177,7 @@ fn where_nothing_can_be_watched_changes_are_seen_all_the_same() {
         let told: Vec<&str> = run
             .out
             .lines()
-            .filter(|l| l.contains("File changes are looked for once a second"))
+            .filter(|l| l.contains("Polling for file changes once a second"))
             .collect();
         assert_eq!(told.len(), 1, "{}", run.out);
         assert!(told[0].contains("inotify"), "{}", told[0]);

@@ -218,7 +218,7 @@ fn a_teammate_that_can_not_claim_waits_for_room_and_goes_on_by_itself() {
             .lines()
             .map(|l| l.split('│').nth(1).unwrap_or_default().trim());
         let left = left.collect::<Vec<_>>().join(" ");
-        left.contains("can not be claimed; it is tried again")
+        left.contains("cannot be claimed; retrying")
             && left.contains("the disk is full: free some space")
     });
     let before = cpu(screen.pid());

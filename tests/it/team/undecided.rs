@@ -76,7 +76,7 @@ fn a_plan_that_the_lead_never_decides_ends_the_run_and_is_kept() {
     assert_eq!(reminders(&project), 3);
     let told = notices(&events).join("\n");
     assert!(
-        told.contains("Nobody decides the plan of bob on task #1"),
+        told.contains("No decision on the plan of bob on task #1"),
         "{told}"
     );
     assert_eq!(
@@ -112,7 +112,7 @@ fn a_lead_that_decides_when_it_is_reminded_is_not_reminded_again() {
     assert_eq!(reminders(&project), 1);
     assert_eq!(project.json(&["task", "show", "1"])["status"], "completed");
     let told = notices(&events).join("\n");
-    assert!(!told.contains("Nobody decides"), "{told}");
+    assert!(!told.contains("No decision on"), "{told}");
 }
 
 #[test]

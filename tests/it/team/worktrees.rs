@@ -58,7 +58,10 @@ rules:
         .filter(|e| e["type"] == "tool_finished" && e["tool"] == "merge_worktree");
     let told: Vec<&str> = merged.map(|e| e["output"].as_str().unwrap()).collect();
     assert!(told[0].starts_with("wt/task-3 is merged into "), "{told:?}");
-    assert!(told[1].contains("has all of wt/task-1 already"), "{told:?}");
+    assert!(
+        told[1].contains("wt/task-1 is already merged into"),
+        "{told:?}"
+    );
     let history = git(&project, &["log", "--oneline"]);
     assert!(history.contains("task #1: write a"), "{history}");
     let trees = project.json(&["worktree", "list"]);

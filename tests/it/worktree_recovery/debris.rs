@@ -276,7 +276,7 @@ fn the_lock_of_a_git_that_runs_stays() {
     assert!(user.wait().unwrap().success());
     assert!(was_locked && is_locked);
     assert_eq!(found.unwrap(), []);
-    assert!(said.unwrap()[0].contains("index.lock stays"));
+    assert!(said.unwrap()[0].contains("index.lock was kept"));
     assert_eq!(held.r.git(&["log", "-1", "--format=%s"]), "Mine");
 }
 

@@ -1,54 +1,53 @@
-//! What lies in `.worktrees` and is no worktree of the registry: folders of nobody, and entries of git whose folder
-//! is gone.
+//! Finds orphans in `.worktrees`: folders that the registry does not list, and git entries whose folder is gone.
 
 use std::fs;
 
-use super::aside::is_aside;
-use super::{INITIALIZING, Work, Worktrees};
+use super::trash::is_trash;
+use super::{INITIALIZING, OpenRegistry, Worktrees};
 use crate::domain::worktree::{DiskUse, WorktreeName};
 use crate::store::StoreError;
 
-/// Most strays that are listed.
+/// Most orphans that are listed.
 const STRAYS_MAX: usize = 200;
 
-/// Something in `.worktrees` that the registry does not know.
+/// Something in `.worktrees` that the registry does not list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stray {
-    /// The name of its folder.
+    /// The name of the folder.
     pub name: String,
-    /// What it is.
+    /// What was found there.
     pub kind: StrayKind,
 }
 
-/// What a stray is.
+/// The kinds of orphans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StrayKind {
     /// An empty folder.
     Empty,
-    /// A folder with something in it.
+    /// A folder with content, and its size.
     Folder(DiskUse),
-    /// A worktree that git knows, with a branch of its own choice or half made.
+    /// A worktree in git's list that the registry lacks: it has another branch, or is incomplete.
     Unentered,
-    /// Git still knows a worktree there, and the folder is gone.
+    /// A worktree in git's list whose folder is gone.
     Forgotten,
 }
 
 impl Worktrees {
-    /// What lies in `.worktrees` and is no worktree of the registry, by name; at most 200.
+    /// Returns the orphans in `.worktrees`, sorted by name; at most 200.
     ///
     /// # Errors
-    /// When the root is no repository, or the registry or the folder can not be read.
+    /// When the root is not a repository, or the registry or the folder cannot be read.
     pub fn strays(&self) -> Result<Vec<Stray>, StoreError> {
-        self.look()?.strays()
+        self.read()?.strays()
     }
 
-    /// Clears a stray away with which nothing is lost: an empty folder, or git's entry for a folder that is gone.
-    /// Others are left alone.
+    /// Removes an orphan that holds no data: an empty folder, or git's entry for a folder that is gone. Does nothing for
+    /// other kinds.
     ///
     /// # Errors
-    /// When it can not be removed.
+    /// When it cannot be removed.
     pub fn clear_stray(&self, name: &WorktreeName) -> Result<(), StoreError> {
-        let work = self.work()?;
+        let work = self.begin_change()?;
         let strays = work.strays()?;
         let is_safe = |s: &Stray| {
             s.name == name.as_str() && matches!(s.kind, StrayKind::Empty | StrayKind::Forgotten)
@@ -60,17 +59,17 @@ impl Worktrees {
     }
 }
 
-impl Work {
+impl OpenRegistry {
     fn strays(&self) -> Result<Vec<Stray>, StoreError> {
         let registered = self.repo.registered()?;
-        let is_entered =
+        let is_registered =
             |name: &str| WorktreeName::new(name).is_ok_and(|name| self.index.get(&name).is_some());
         let mut found = Vec::new();
         for entry in fs::read_dir(&self.dir).map_err(StoreError::at(&self.dir))? {
             let entry = entry.map_err(StoreError::at(&self.dir))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            if !is_folder || is_entered(&name) || is_aside(&name) {
+            if !is_folder || is_registered(&name) || is_trash(&name) {
                 continue;
             }
             let is_known = registered.iter().any(|r| r.path == entry.path());
@@ -86,9 +85,9 @@ impl Work {
             let Some(name) = self.name_of(&known.path) else {
                 continue;
             };
-            // One that is just being made has no folder yet.
+            // A worktree that is being created has no folder yet.
             let is_being_made = known.locked.as_deref() == Some(INITIALIZING);
-            if !known.path.exists() && !is_entered(name.as_str()) && !is_being_made {
+            if !known.path.exists() && !is_registered(name.as_str()) && !is_being_made {
                 found.push(Stray {
                     name: name.as_str().into(),
                     kind: StrayKind::Forgotten,

@@ -1,11 +1,11 @@
-//! What a worktree holds: uncommitted files, commits, what of them the base has, its size. As text: `diff.rs`.
+//! Inspects a worktree: uncommitted files, commits, which of them are merged, and its size. For the diff see `diff.rs`.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::inside::{LOOK_AT_NO_FILES, inside};
-use super::{Tree, Work, Worktrees};
+use super::nested_repos::{IGNORE_NESTED_FILES, nested_repos};
+use super::{OpenRegistry, WorktreeFolder, Worktrees};
 use crate::domain::text::{clip, one_line};
 use crate::domain::worktree::{
     Content, DiskUse, FILES_MAX, SUBJECTS_MAX, Worktree, WorktreeName, WorktreeState,
@@ -14,48 +14,48 @@ use crate::domain::worktree::{
 use crate::store::StoreError;
 use crate::store::git::{Git, GitError, busy_in, head};
 
-/// Most files whose size is added up.
+/// Most files whose sizes are added up.
 const WALK_MAX: usize = 50_000;
-/// Longest subject of a commit, in characters.
+/// The length limit of a commit subject, in characters.
 const SUBJECT_MAX: usize = 100;
 
-/// Uncommitted files.
+/// The uncommitted files of a worktree.
 pub struct Status {
-    /// How many; an untracked folder counts once.
+    /// The number of files; an untracked folder counts once.
     pub count: usize,
-    /// The first of them.
+    /// The first files.
     pub files: Vec<String>,
-    /// The first of those that git does not follow.
+    /// The first untracked files.
     pub untracked: Vec<String>,
 }
 
 impl Worktrees {
-    /// What was found in a worktree.
+    /// Returns the state of a worktree.
     ///
     /// # Errors
-    /// When there is none of that name, or git fails.
+    /// When there is no worktree with that name, or git fails.
     pub fn state(&self, name: &WorktreeName) -> Result<WorktreeState, StoreError> {
-        let work = self.look()?;
+        let work = self.read()?;
         let tree = work.index.find(name)?;
         work.state(tree)
     }
 
-    /// How much a worktree's folder takes on disk. Touches no git; counts at most 50 000 files.
+    /// Returns the disk usage of a worktree's folder. Runs no git; counts at most 50,000 files.
     pub fn size(&self, name: &WorktreeName) -> DiskUse {
         size_of(&self.root.join(".worktrees").join(name.as_str()))
     }
 }
 
-impl Work {
+impl OpenRegistry {
     pub(super) fn state(&self, tree: &Worktree) -> Result<WorktreeState, StoreError> {
-        self.state_in(tree, &self.tree(&tree.name))
+        self.state_in(tree, &self.folder(&tree.name))
     }
 
-    /// The same for a folder that may lie elsewhere by now.
+    /// As [`OpenRegistry::state`], for a folder that may have been moved.
     pub(super) fn state_in(
         &self,
         tree: &Worktree,
-        found: &Tree,
+        found: &WorktreeFolder,
     ) -> Result<WorktreeState, StoreError> {
         let mut tips: Vec<String> = self.repo.branch(&tree.name.branch())?.into_iter().collect();
         let mut state = WorktreeState {
@@ -75,7 +75,7 @@ impl Work {
             let status = status_of(git)?;
             (state.dirty, state.files) = (status.count, status.files);
             state.busy = busy_in(own);
-            state.nested = nested(git, &found.dir)?;
+            state.nested = first_nested_repos(git, &found.dir)?;
             if let Some(head) = head(git)?
                 && head.branch.as_deref() != Some(&tree.name.branch())
             {
@@ -84,33 +84,33 @@ impl Work {
                     alone = Some(head.commit.clone());
                 }
                 state.elsewhere = Some(head.branch.unwrap_or_else(|| format!("commit {commit}")));
-                // What was committed there would be lost as well.
+                // Commits on another branch or a detached `HEAD` would be lost as well.
                 if !tips.contains(&head.commit) {
                     tips.push(head.commit);
                 }
             }
         }
-        self.judge(tree, &tips, &mut state)?;
-        // In the middle of a rebase it is the rebase that would be lost, and that is told.
+        self.inspect_commits(tree, &tips, &mut state)?;
+        // During a rebase, the rebase itself is reported as the loss.
         if let Some(commit) = alone.filter(|_| state.busy.is_none())
             && state.content == Content::Unmerged
-            && !self.is_held(&commit)?
+            && !self.is_referenced(&commit)?
         {
             state.loose = Some(commit.chars().take(8).collect());
         }
         Ok(state)
     }
 
-    /// Whether a branch or a tag has a commit.
-    fn is_held(&self, commit: &str) -> Result<bool, StoreError> {
+    /// Whether a branch or a tag contains the commit.
+    fn is_referenced(&self, commit: &str) -> Result<bool, StoreError> {
         let places = ["refs/heads", "refs/remotes", "refs/tags"];
         let mut args = vec!["for-each-ref", "--count=1", "--contains", commit];
         args.extend(places);
         Ok(!self.repo.git.ok(&args)?.is_empty())
     }
 
-    /// What of the commits the base has.
-    fn judge(
+    /// Sets which commits are merged into the base and which are not.
+    fn inspect_commits(
         &self,
         tree: &Worktree,
         tips: &[String],
@@ -164,12 +164,12 @@ impl Work {
     }
 }
 
-/// Whether crewdeck has merged it, at some time.
+/// Whether crewdeck has ever merged the worktree.
 pub(super) fn was_merged(tree: &Worktree) -> bool {
     tree.status == WorktreeStatus::Merged || tree.merged_at.is_some()
 }
 
-/// What is uncommitted where `git` is.
+/// Returns the uncommitted files in the worktree of `git`.
 pub fn status_of(git: &Git) -> Result<Status, StoreError> {
     let args = &[
         "status",
@@ -177,9 +177,9 @@ pub fn status_of(git: &Git) -> Result<Status, StoreError> {
         "-z",
         "--no-renames",
         "--untracked-files=normal",
-        LOOK_AT_NO_FILES,
+        IGNORE_NESTED_FILES,
     ];
-    // More than is kept is counted as far as it goes; that it is dirty is sure.
+    // If the output is cut off, the count is too low, but not zero.
     let answer = git.run(args)?;
     if answer.code != 0 {
         return Err(answer.failed(args).into());
@@ -195,7 +195,7 @@ pub fn status_of(git: &Git) -> Result<Status, StoreError> {
     })
 }
 
-/// The paths in `git status --porcelain=v1 -z --no-renames`.
+/// Parses the paths of `git status --porcelain=v1 -z --no-renames`.
 pub fn paths(text: &str) -> Vec<String> {
     text.split('\0')
         .filter_map(|line| line.get(3..))
@@ -203,13 +203,13 @@ pub fn paths(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Repositories inside that the index knows and that are there: what was committed in them is in no branch here.
-fn nested(git: &Git, dir: &Path) -> Result<Vec<String>, StoreError> {
-    let inside = inside(git, dir)?.into_iter().take(FILES_MAX);
-    Ok(inside.map(|path| one_line(&path)).collect())
+/// Returns the first nested repositories. Commits made in them are on no branch of this repository.
+fn first_nested_repos(git: &Git, dir: &Path) -> Result<Vec<String>, StoreError> {
+    let all = nested_repos(git, dir)?.into_iter().take(FILES_MAX);
+    Ok(all.map(|path| one_line(&path)).collect())
 }
 
-/// The blocks that the files below `dir` take; links are not followed.
+/// Returns the disk space that the files below `dir` take. Does not follow symbolic links.
 pub fn size_of(dir: &Path) -> DiskUse {
     let mut found = DiskUse::default();
     let mut folders: Vec<PathBuf> = vec![dir.to_path_buf()];
@@ -240,7 +240,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn paths_of_a_status_are_read_and_made_harmless() {
+    fn status_paths_are_parsed_and_escaped() {
         assert_eq!(
             paths(" M a b.txt\0?? 新/\0UU x\u{1b}[2J\0"),
             ["a b.txt", "新/", "x␛[2J"]
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_added_up_and_links_are_not_followed() {
+    fn size_does_not_follow_symbolic_links() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("a")).unwrap();
         fs::write(dir.path().join("a/b"), vec![1; 100_000]).unwrap();

@@ -1,4 +1,4 @@
-//! The first commit of a directory, at the person's wish: what worktrees start from.
+//! Creates the repository and its first commit when the user asks for it: worktrees need a commit to start from.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,21 +6,22 @@ use std::sync::atomic::AtomicBool;
 
 use super::{Git, GitError, Repo};
 
-/// How the person makes a repository with a first commit by hand.
+/// The shell command that creates a repository with a first commit, shown to the user.
 pub const INIT_AND_COMMIT: &str = "git init && git add -A && git commit -m \"Start\"";
-/// How the person makes the first commit by hand.
+/// The shell command that creates the first commit, shown to the user.
 pub const COMMIT: &str = "git add -A && git commit -m \"Start\"";
 /// The message of the first commit.
 const MESSAGE: &str = "Start";
 
-/// Makes `root` a repository where it is none, and commits all that lies there and is not ignored; nothing is an empty
-/// commit. What is a repository with a commit stays as it is. Hooks do not run and nothing is signed: nobody is there
-/// whom they could ask. Git is ended when `stop` becomes true. `exclude` is called when there is a repository, before anything is added to it.
+/// Creates a repository in `root` if there is none, and commits all files that are not ignored. The commit is empty if
+/// there are no files. A repository that has a commit is left unchanged. Hooks and signing are off, because both may
+/// prompt. Git is stopped when `stop` becomes true. `exclude` is called once the repository exists, before files are
+/// added.
 ///
 /// # Errors
-/// What git says; what was made until then stays.
+/// Returns git's error. A repository that was created before the error is kept.
 pub fn begin(root: &Path, stop: Arc<AtomicBool>, exclude: impl FnOnce()) -> Result<(), GitError> {
-    let git = Git::at(root).until(stop);
+    let git = Git::at(root).with_stop(stop);
     if let Err(GitError::NoRepository(_)) = Repo::open_by(&git) {
         git.ok(&["init", "--quiet"])?;
     }

@@ -1,25 +1,25 @@
-//! Repositories inside a work tree. To see whether something is uncommitted in one, git runs git in there, by settings
-//! and attributes that an agent can write: these name programs, and nothing would confine them. So crewdeck's git does
-//! not look into them. What is in there is not lost by it: a worktree with one of them is never removed unasked.
+//! Handles nested repositories (submodules) in a worktree. To check one for uncommitted changes, git runs inside it with
+//! settings that an agent can write, and these can start any program outside the sandbox. So crewdeck never lets git look
+//! into them. No work is lost by that: a worktree with a nested repository is only removed after the user confirms.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::merge::split;
+use super::merge::split_nul;
 use crate::store::git::{Git, GitError};
 use crate::store::{StoreError, plain};
 
-/// Most bytes of the index that are read: some 800,000 files.
+/// Most bytes of the index listing that are read: about 800,000 files.
 const INDEX_MAX: usize = 64 * 1024 * 1024;
 
-/// Most bytes of a file of git that names a folder.
+/// Most bytes of a git file that names a folder.
 const LINK_MAX: u64 = 16 * 1024;
 
-/// The option that looks at the commit of such a repository alone, for `git status` and `git diff`.
-pub const LOOK_AT_NO_FILES: &str = "--ignore-submodules=dirty";
+/// Makes `git status` and `git diff` compare only the commit of a nested repository, not its files.
+pub const IGNORE_NESTED_FILES: &str = "--ignore-submodules=dirty";
 
-/// The paths of those that the index knows and that are there.
-pub fn inside(git: &Git, dir: &Path) -> Result<Vec<String>, StoreError> {
+/// Returns the paths of the nested repositories that are in the index and on disk.
+pub fn nested_repos(git: &Git, dir: &Path) -> Result<Vec<String>, StoreError> {
     let args = &["ls-files", "--stage", "-z"];
     let answer = git.run_keeping(args, INDEX_MAX)?;
     if answer.code != 0 {
@@ -28,7 +28,7 @@ pub fn inside(git: &Git, dir: &Path) -> Result<Vec<String>, StoreError> {
     if answer.lost > 0 {
         return Err(GitError::TooLong("ls-files".into()).into());
     }
-    let links = split(&answer.out).filter(|l| l.starts_with("160000 "));
+    let links = split_nul(&answer.out).filter(|l| l.starts_with("160000 "));
     Ok(links
         .filter_map(|line| line.split_once('\t'))
         .filter(|(_, path)| dir.join(path).join(".git").symlink_metadata().is_ok())
@@ -36,16 +36,16 @@ pub fn inside(git: &Git, dir: &Path) -> Result<Vec<String>, StoreError> {
         .collect())
 }
 
-/// Adds all that is uncommitted in `dir` to the index; of repositories inside the commit that they have checked out.
-/// (`git add --all` knows no option for that.)
+/// Stages all uncommitted changes in `dir`. For nested repositories it stages only the commit that they have checked out,
+/// for which `git add --all` has no option.
 pub fn add_all(git: &Git, dir: &Path) -> Result<(), StoreError> {
-    let inside = inside(git, dir)?;
+    let nested = nested_repos(git, dir)?;
     let mut links = vec!["update-index", "--"];
-    links.extend(inside.iter().map(String::as_str));
-    if !inside.is_empty() {
+    links.extend(nested.iter().map(String::as_str));
+    if !nested.is_empty() {
         git.ok(&links)?;
     }
-    let but = inside.iter().map(|p| format!(":(top,exclude,literal){p}"));
+    let but = nested.iter().map(|p| format!(":(top,exclude,literal){p}"));
     let but: Vec<String> = but.collect();
     let mut all = vec!["add", "--all", "--", ":(top)"];
     all.extend(but.iter().map(String::as_str));
@@ -53,9 +53,10 @@ pub fn add_all(git: &Git, dir: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Those into which `git merge` would look: where `.gitmodules` says so, of what is checked out or of the commit `tip`.
-/// Not those whose git folder lies below `kept`, which no command of an agent can write.
-pub fn looked_into(
+/// Returns the nested repositories into which `git merge` would look: those present if `.gitmodules`, in the worktree or
+/// in the commit `tip`, has an `ignore` setting. Excludes those whose git folder is below `kept`, which agents cannot
+/// write.
+pub fn scanned_by_merge(
     git: &Git,
     dir: &Path,
     kept: Option<&Path>,
@@ -68,7 +69,7 @@ pub fn looked_into(
         let own = git_folder(&dir.join(path));
         link.is_ok() || own.is_none_or(|own| !own.starts_with(kept))
     };
-    let mut open = inside(git, dir)?;
+    let mut open = nested_repos(git, dir)?;
     open.retain(is_open);
     if open.is_empty() {
         return Ok(open);
@@ -80,12 +81,12 @@ pub fn looked_into(
         let wanted = r"^submodule\..*\.ignore$";
         git.run(&["config", place, "--name-only", "--get-regexp", wanted])
     };
-    // What is not there can not be read either, and says nothing.
+    // A missing `.gitmodules` gives no output.
     let is_said = !says(&of_tip)?.out.is_empty() || !says(&of_file)?.out.is_empty();
     Ok(if is_said { open } else { Vec::new() })
 }
 
-/// The git folder that the file `.git` in `dir` names.
+/// Returns the git folder that the `.git` file in `dir` names.
 fn git_folder(dir: &Path) -> Option<PathBuf> {
     let text = plain::read_text(&dir.join(".git"), LINK_MAX).ok()?;
     fs::canonicalize(dir.join(text.strip_prefix("gitdir:")?.trim())).ok()

@@ -1,157 +1,158 @@
-//! What a branch holds of its own: where it parted from its base, how much it changes, and whether the base has the
-//! content by now under other commits (squashed, rebased, picked).
+//! Computes the merge status of a branch: its merge bases, how much it changes, and whether the base has its content
+//! under other commits (squashed, rebased or cherry-picked).
 //!
-//! To count and to compare takes gits for each branch. So what was found is kept as long as it can not be otherwise:
-//! how much a branch changes follows from its commit and from where it parted, and a base that has changed none of its
-//! files since has not taken its content in either.
+//! Each branch takes several git commands, so results are reused while they cannot have changed: the size depends only on
+//! the branch's commit and its merge bases, and a base that has touched none of the branch's files since the last check
+//! cannot have gained its content.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::inside::LOOK_AT_NO_FILES;
+use super::nested_repos::IGNORE_NESTED_FILES;
 use crate::domain::worktree::ChangeSize;
 use crate::store::StoreError;
 use crate::store::git::{Git, Repo};
 
-/// Most bytes of git's list of what a branch changes; of a longer one only the sum is asked for.
+/// Most bytes of the list of files that a branch changes. If it is longer, only the totals are read.
 const FILES_MAX: usize = 64 * 1024;
-/// Most bytes of git's sum of changes.
+/// Most bytes of the totals.
 const SUM_MAX: usize = 1024;
-/// Most commits of a base between two looks whose files are compared.
+/// Most commits of a base between two scans whose files are compared.
 const COMMITS_MAX: usize = 2000;
-/// What stands for each of them in git's list of their files.
+/// Marks each of these commits in git's output.
 const COMMIT: &str = "\u{1}";
-/// Most bytes of git's list of their files.
+/// Most bytes of the list of files in these commits.
 const TOUCHED_MAX: usize = 256 * 1024;
 /// Most bytes of the list of commits that a base lacks.
 const GRAPH_MAX: usize = 4 * 1024 * 1024;
 
-/// Names of files, as numbers; `None`: too many to be compared.
+/// Hashes of file names; `None` if there are too many to compare.
 type Files = Option<BTreeSet<u64>>;
 
-/// What a branch holds that the history of its base lacks.
+/// What a branch has that the history of its base lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Own {
-    /// Its commit.
+pub(super) struct BranchChanges {
+    /// The commit of the branch.
     tip: String,
-    /// Where it parted from its base.
-    parted: BTreeSet<String>,
-    /// What it changes since; `None`: git does not say.
+    /// The merge bases.
+    merge_bases: BTreeSet<String>,
+    /// The size of the changes; `None` if git fails.
     pub(super) size: Option<ChangeSize>,
     files: Files,
-    /// The commit of the base in which its content was looked for last.
-    looked: String,
-    /// Whether it was there.
-    pub(super) is_there: bool,
+    /// The commit of the base that was searched last for the branch's content.
+    checked_commit: String,
+    /// Whether the base had the content.
+    pub(super) is_contained: bool,
 }
 
-/// How many branches may be counted or compared in one look.
-pub(super) struct Budget {
+/// Limits how many branches are computed in one scan.
+pub(super) struct ScanBudget {
     left: usize,
-    is_overdrawn: bool,
+    is_exhausted: bool,
 }
 
-impl Budget {
-    /// So many.
-    pub(super) fn of(branches: usize) -> Budget {
-        Budget {
+impl ScanBudget {
+    pub(super) fn new(branches: usize) -> ScanBudget {
+        ScanBudget {
             left: branches,
-            is_overdrawn: false,
+            is_exhausted: false,
         }
     }
 
-    /// Whether one more may be.
+    /// Uses up one branch; false if none is left.
     fn take(&mut self) -> bool {
         match self.left.checked_sub(1) {
             Some(left) => self.left = left,
-            None => self.is_overdrawn = true,
+            None => self.is_exhausted = true,
         }
-        !self.is_overdrawn
+        !self.is_exhausted
     }
 
-    /// Whether there were more.
-    pub(super) fn is_overdrawn(&self) -> bool {
-        self.is_overdrawn
+    /// Whether more branches were requested than the limit allows.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.is_exhausted
     }
 }
 
-impl Own {
-    /// Counts what the branch at `tip` changes, which parted there. Kept from `before` where it is the same; `None`:
-    /// too much was done already in this look.
+impl BranchChanges {
+    /// Computes the changes of the branch at `tip` since its merge bases. Reuses `before` if both are the same.
+    /// `None` if the budget of this scan is used up.
     pub(super) fn of(
         git: &Git,
         (base, tip): (&str, &str),
-        parted: BTreeSet<String>,
-        before: Option<&Own>,
-        budget: &mut Budget,
-    ) -> Option<Own> {
-        if let Some(own) = before.filter(|own| own.tip == tip && own.parted == parted) {
-            return Some(own.clone());
+        merge_bases: BTreeSet<String>,
+        before: Option<&BranchChanges>,
+        budget: &mut ScanBudget,
+    ) -> Option<BranchChanges> {
+        if let Some(branch) =
+            before.filter(|branch| branch.tip == tip && branch.merge_bases == merge_bases)
+        {
+            return Some(branch.clone());
         }
         if !budget.take() {
             return None;
         }
-        let (size, files) = changes(git, &format!("{base}...{tip}"));
-        let mut only = parted.iter();
-        let looked = match (only.next(), only.next()) {
-            // Where they parted the base had nothing of it.
+        let (size, files) = read_changes(git, &format!("{base}...{tip}"));
+        let mut only = merge_bases.iter();
+        let checked_commit = match (only.next(), only.next()) {
+            // At the merge base, the base had none of the branch's content.
             (Some(one), None) => one.clone(),
             (Some(_), Some(_)) | (None, _) => String::new(),
         };
-        Some(Own {
+        Some(BranchChanges {
             tip: tip.into(),
-            parted,
+            merge_bases,
             size,
             files,
-            looked,
-            is_there: false,
+            checked_commit,
+            is_contained: false,
         })
     }
 
-    /// Looks whether the base has the content by now, as far as the budget goes.
-    pub(super) fn look(&mut self, repo: &Repo, base: &mut Line, budget: &mut Budget) {
-        if self.looked == base.commit {
+    /// Updates whether the base has the branch's content, as far as the budget allows.
+    pub(super) fn update(&mut self, repo: &Repo, base: &mut BaseHistory, budget: &mut ScanBudget) {
+        if self.checked_commit == base.commit {
             return;
         }
-        // Every look answers from the commits alone: whoever looks for the first time must find the same.
+        // The result depends on the commits alone, so that every process computes the same.
         if base.may_hold(&repo.git, self) {
             if !budget.take() {
                 return;
             }
             match repo.has_content(&base.commit, &self.tip) {
-                Ok(is_there) => self.is_there = is_there,
-                // It stays as it was told and is tried again.
+                Ok(is_contained) => self.is_contained = is_contained,
+                // The previous result is kept, and the next scan tries again.
                 Err(_) => return,
             }
         }
-        self.looked.clone_from(&base.commit);
+        self.checked_commit.clone_from(&base.commit);
     }
 }
 
-/// A base as it is now, and what was asked of it in this look.
-pub(super) struct Line {
+/// The history of a base, with results that are reused during one scan.
+pub(super) struct BaseHistory {
     pub(super) commit: String,
-    /// Its newest commits: a merge that was taken back is not among them.
+    /// Its newest first-parent commits. A merge that was reset is not among them.
     pub(super) newest: BTreeSet<String>,
-    /// What it has changed since it was at another commit.
+    /// The files that the base has touched since each of these commits.
     since: BTreeMap<String, Files>,
-    /// The commits that it lacks, with those they follow; `None`: too many.
+    /// The branches' commits that the base lacks, with their parents; `None` if there are too many.
     lacking: Option<HashMap<String, Vec<String>>>,
 }
 
-impl Line {
-    /// The base at `commit`, and the commits of these branches that it lacks.
+impl BaseHistory {
+    /// Reads the history of the base at `commit`, and the commits of the branches at `tips` that it lacks.
     pub(super) fn new(
         git: &Git,
         commit: String,
         newest: BTreeSet<String>,
         tips: &[&str],
-    ) -> Result<Line, StoreError> {
+    ) -> Result<BaseHistory, StoreError> {
         let lacking = match tips {
             [] => Some(HashMap::new()),
             tips => lacking(git, &commit, tips)?,
         };
-        Ok(Line {
+        Ok(BaseHistory {
             commit,
             newest,
             since: BTreeMap::new(),
@@ -159,9 +160,9 @@ impl Line {
         })
     }
 
-    /// The commits of the base at which the branch at `tip` has parted from it: what it changes follows from them. Where
-    /// there are too many commits, the base itself, as if anything of it mattered.
-    pub(super) fn parted(&self, tip: &str) -> BTreeSet<String> {
+    /// Returns the merge bases of the branch at `tip`, on which its changes depend. Returns the base's own commit if there
+    /// are too many commits, so that any change of the base causes a new computation.
+    pub(super) fn merge_bases(&self, tip: &str) -> BTreeSet<String> {
         let Some(lacking) = self.lacking.as_ref().filter(|all| all.contains_key(tip)) else {
             return [self.commit.clone()].into();
         };
@@ -179,22 +180,22 @@ impl Line {
         out
     }
 
-    /// Whether the base may have got the content of a branch, or lost it, since it was looked for.
-    fn may_hold(&mut self, git: &Git, own: &Own) -> bool {
-        if own.looked.is_empty() {
+    /// Whether the base may have gained or lost the content of a branch since the last check.
+    fn may_hold(&mut self, git: &Git, branch: &BranchChanges) -> bool {
+        if branch.checked_commit.is_empty() {
             return true;
         }
         let commit = &self.commit;
-        let since = self.since.entry(own.looked.clone());
-        let since = since.or_insert_with(|| touched(git, &own.looked, commit));
-        match (since, &own.files) {
+        let since = self.since.entry(branch.checked_commit.clone());
+        let since = since.or_insert_with(|| touched_files(git, &branch.checked_commit, commit));
+        match (since, &branch.files) {
             (Some(since), Some(files)) => !since.is_disjoint(files),
             (None, _) | (_, None) => true,
         }
     }
 }
 
-/// The commits of these branches that `base` lacks, with those they follow.
+/// Returns the commits of the branches at `tips` that `base` lacks, with their parents; `None` if there are too many.
 fn lacking(
     git: &Git,
     base: &str,
@@ -215,8 +216,8 @@ fn lacking(
     Ok(Some(answer.out.lines().filter_map(row).collect()))
 }
 
-/// How much lies between, and in which files; `None`: git does not say.
-fn changes(git: &Git, range: &str) -> (Option<ChangeSize>, Files) {
+/// Returns the size of the changes in a range, and the changed files; `None` if git fails.
+fn read_changes(git: &Git, range: &str) -> (Option<ChangeSize>, Files) {
     let diff = |form: &[&str], most| {
         let mut args = vec!["diff"];
         args.extend(form);
@@ -224,7 +225,7 @@ fn changes(git: &Git, range: &str) -> (Option<ChangeSize>, Files) {
             "--no-color",
             "--no-ext-diff",
             "--no-textconv",
-            LOOK_AT_NO_FILES,
+            IGNORE_NESTED_FILES,
             range,
             "--",
         ]);
@@ -234,7 +235,7 @@ fn changes(git: &Git, range: &str) -> (Option<ChangeSize>, Files) {
     match diff(&["--numstat", "-z"], FILES_MAX) {
         None => (None, None),
         Some(answer) if answer.lost == 0 => {
-            let (size, files) = numbers(&answer.out);
+            let (size, files) = parse_numstat(&answer.out);
             (Some(size), Some(files))
         }
         Some(_) => {
@@ -244,28 +245,28 @@ fn changes(git: &Git, range: &str) -> (Option<ChangeSize>, Files) {
     }
 }
 
-/// Reads git's `--numstat -z`: `8\t1\tname\0`, and for a file with another name `8\t1\t\0before\0after\0`.
-fn numbers(text: &str) -> (ChangeSize, BTreeSet<u64>) {
+/// Parses `git diff --numstat -z`: `8\t1\tname\0`, and for a renamed file `8\t1\t\0before\0after\0`.
+fn parse_numstat(text: &str) -> (ChangeSize, BTreeSet<u64>) {
     let (mut size, mut files) = (ChangeSize::default(), BTreeSet::new());
     let mut parts = text.split('\0').filter(|part| !part.is_empty());
     while let Some(part) = parts.next() {
         let mut columns = part.splitn(3, '\t');
-        // Of what is no text git says `-`.
+        // Git prints `-` for a binary file.
         let mut number = || columns.next().and_then(|n| n.parse().ok()).unwrap_or(0);
         size.files += 1;
         size.added += number();
         size.removed += number();
         match columns.next() {
-            None | Some("") => files.extend(parts.by_ref().take(2).map(number_of)),
-            Some(name) => drop(files.insert(number_of(name))),
+            None | Some("") => files.extend(parts.by_ref().take(2).map(hash_of)),
+            Some(name) => drop(files.insert(hash_of(name))),
         }
     }
     (size, files)
 }
 
-/// The files that were touched on either side between two commits of a base, each merge by what it brought; `None`:
-/// too many, or git does not say.
-fn touched(git: &Git, from: &str, to: &str) -> Files {
+/// Returns the files touched between two commits of a base, on either side; merges count by their difference to the first
+/// parent. `None` if there are too many or git fails.
+fn touched_files(git: &Git, from: &str, to: &str) -> Files {
     let range = format!("{from}...{to}");
     let most = format!("--max-count={}", COMMITS_MAX + 1);
     let args = [
@@ -277,7 +278,7 @@ fn touched(git: &Git, from: &str, to: &str) -> Files {
         "--no-show-signature",
         "--diff-merges=first-parent",
         "--no-ext-diff",
-        LOOK_AT_NO_FILES,
+        IGNORE_NESTED_FILES,
         &most,
         &range,
         "--",
@@ -290,14 +291,14 @@ fn touched(git: &Git, from: &str, to: &str) -> Files {
     for part in answer.out.split('\0').filter(|part| !part.is_empty()) {
         match part {
             COMMIT => commits += 1,
-            name => drop(files.insert(number_of(name.strip_prefix('\n').unwrap_or(name)))),
+            name => drop(files.insert(hash_of(name.strip_prefix('\n').unwrap_or(name)))),
         }
     }
     (commits <= COMMITS_MAX).then_some(files)
 }
 
-/// A number for the name of a file: two names with one number only cost a look too many.
-fn number_of(name: &str) -> u64 {
+/// Returns the hash of a file name. A collision only costs a needless check.
+fn hash_of(name: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);
     hasher.finish()
@@ -309,33 +310,34 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn the_numbers_of_git_are_read() {
+    fn parses_numstat_with_renames_and_binary_files() {
         let text = "8\t1\ta b\0-\t-\tpicture\x000\t0\t\0old\0new\x003\t0\ta\tb\0";
         let expected = ChangeSize {
             files: 4,
             added: 11,
             removed: 1,
         };
-        let names = ["a b", "picture", "old", "new", "a\tb"].map(number_of);
-        assert_eq!(numbers(text), (expected, BTreeSet::from(names)));
-        assert_eq!(numbers(""), (ChangeSize::default(), BTreeSet::new()));
+        let names = ["a b", "picture", "old", "new", "a\tb"].map(hash_of);
+        assert_eq!(parse_numstat(text), (expected, BTreeSet::from(names)));
+        assert_eq!(parse_numstat(""), (ChangeSize::default(), BTreeSet::new()));
     }
 
     #[test]
-    fn a_branch_parts_where_its_commits_meet_those_of_the_base() {
+    fn merge_bases_are_where_commits_meet_the_base() {
         let text = [("d", "c m2"), ("c", "b"), ("b", "m1"), ("e", "m1")];
         let row = |(commit, parents): (&str, &str)| {
             let parents = parents.split(' ').map(String::from);
             (commit.to_string(), parents.collect())
         };
-        let line = |lacking| Line {
+        let line = |lacking| BaseHistory {
             commit: "m3".into(),
             newest: BTreeSet::new(),
             since: BTreeMap::new(),
             lacking,
         };
         let known = line(Some(text.map(row).into()));
-        let of = |line: &Line, tip: &str| line.parted(tip).into_iter().collect::<Vec<_>>();
+        let of =
+            |line: &BaseHistory, tip: &str| line.merge_bases(tip).into_iter().collect::<Vec<_>>();
         assert_eq!(of(&known, "d"), ["m1", "m2"]);
         assert_eq!(of(&known, "e"), ["m1"]);
         assert_eq!(of(&known, "x"), ["m3"]);

@@ -1,9 +1,9 @@
-//! Undoes what a killed git has written of a merge in a work tree, and nothing else.
+//! Undoes exactly what a killed git has written of a merge in a worktree.
 //!
-//! Git writes the files first, then `AUTO_MERGE`, the index, `MERGE_HEAD` and the commit. A git that was killed leaves
-//! files with the content of the merge, the last one perhaps incomplete. Each file that the merge changes is compared
-//! with the result of the merge, byte by byte: equal content, or the beginning of it, was written by git, and so was the
-//! mode of the merge where the content is as it was. All other content was written by the user or an agent and stays.
+//! Git writes the files first, then `AUTO_MERGE`, the index, `MERGE_HEAD` and the commit. A killed git leaves files with
+//! the content of the merge; the last one may be truncated. Each file that the merge changes is compared with the result
+//! of the merge, byte by byte. If the content is equal to it, or a prefix of it, git wrote the file. If only the mode
+//! matches and the content is the old one, git changed the mode. Any other content is the user's or an agent's and is kept.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -15,27 +15,27 @@ use std::path::Path;
 use crate::store::StoreError;
 use crate::store::git::{ANSWER_MAX, Git, GitError, commit_of, is_hash};
 
-/// Most paths in one call of git.
+/// Most paths in one git command.
 const PATHS_MAX: usize = 200;
-/// Most bytes of a file that is compared with the content that it was to have.
+/// Most bytes of a file that is compared.
 const FILE_MAX: usize = 64 * 1024 * 1024;
-/// The hash of a file that is not there.
+/// The digit of which git writes the hash of a missing file.
 const NOTHING: char = '0';
 
 /// A file that a merge changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Touched {
+struct ChangedFile {
     path: Vec<u8>,
-    /// Its content before; `None`: there was no such file.
+    /// The hash of the content before the merge; `None` if there was no such file.
     old: Option<String>,
-    /// Its content in the merge; `None`: the merge deletes it.
+    /// The hash of the merged content; `None` if the merge deletes the file.
     new: Option<String>,
-    /// Its mode in the merge, as git writes it, where that differs from the one before.
+    /// The merged file mode, as git prints it, if it differs from the one before.
     new_mode: Option<String>,
 }
 
-/// Undoes what a merge of the commit `tip` has written in `dir`, where `git` works with the git folder `own`. Returns
-/// the paths that hold other content than that of the merge, or that the user has staged; they stay.
+/// Undoes what a merge of the commit `tip` has written in `dir`, the worktree of `git` with the git folder `own`. Keeps
+/// and returns the paths whose content is not from the merge or that the user has staged.
 pub fn undo(git: &Git, dir: &Path, own: &Path, tip: &str) -> Result<Vec<String>, StoreError> {
     let is_marked = commit_of(git, "MERGE_HEAD")?.is_some();
     let written = auto_merge(git)?;
@@ -44,7 +44,7 @@ pub fn undo(git: &Git, dir: &Path, own: &Path, tip: &str) -> Result<Vec<String>,
         _ => merge_tree(git, tip)?,
     };
     let Some(planned) = planned else {
-        // A git before 2.38 cannot compute the result. It only undoes what it knows to be a merge.
+        // Git before 2.38 cannot compute the result, so only a merge that git itself has recorded is undone.
         if is_marked {
             git.ok(&["merge", "--abort"])?;
             return Ok(Vec::new());
@@ -54,10 +54,11 @@ pub fn undo(git: &Git, dir: &Path, own: &Path, tip: &str) -> Result<Vec<String>,
             .map(|path| String::from_utf8_lossy(path).into_owned())
             .collect());
     };
-    // Git was killed between the index and `MERGE_HEAD`, in a hook for example. `git merge --squash` stages the same.
-    let is_index_of_merge =
+    // The index is the merge's if git was killed between writing it and `MERGE_HEAD`, for example in a hook.
+    // `git merge --squash` stages the same, but leaves `SQUASH_MSG`.
+    let is_index_from_merge =
         is_marked || (written.as_ref() == Some(&planned) && !own.join("SQUASH_MSG").exists());
-    let staged = if is_index_of_merge {
+    let staged = if is_index_from_merge {
         BTreeSet::new()
     } else {
         names(
@@ -70,7 +71,7 @@ pub fn undo(git: &Git, dir: &Path, own: &Path, tip: &str) -> Result<Vec<String>,
         &["diff-tree", "-r", "-z", "--no-renames", "HEAD", &planned],
     )?;
     let (mut restored, mut removed, mut kept) = (Vec::new(), Vec::new(), Vec::new());
-    for file in touched(&raw) {
+    for file in parse_diff_tree(&raw) {
         let Ok(path) = std::str::from_utf8(&file.path) else {
             // Such a name cannot be passed to git as an argument.
             kept.push(String::from_utf8_lossy(&file.path).into_owned());
@@ -81,15 +82,15 @@ pub fn undo(git: &Git, dir: &Path, own: &Path, tip: &str) -> Result<Vec<String>,
             kept.push(path);
             continue;
         }
-        match is_of_merge(git, dir, &path, &file)? {
+        match is_from_merge(git, dir, &path, &file)? {
             None => kept.push(path),
             Some(false) => {}
             Some(true) if file.old.is_some() => restored.push(path),
             Some(true) => removed.push(path),
         }
     }
-    // Resets the index and the state of the merge, no file. After a kill here the same files are found again.
-    if is_index_of_merge && (is_marked || !restored.is_empty() || !removed.is_empty()) {
+    // Resets the index and the merge state, but no file. If crewdeck is killed here, the next run finds the same files.
+    if is_index_from_merge && (is_marked || !restored.is_empty() || !removed.is_empty()) {
         git.ok(&["reset", "--quiet"])?;
     }
     for paths in restored.chunks(PATHS_MAX) {
@@ -100,7 +101,7 @@ pub fn undo(git: &Git, dir: &Path, own: &Path, tip: &str) -> Result<Vec<String>,
     for path in removed {
         let path = dir.join(path);
         fs::remove_file(&path).map_err(StoreError::at(&path))?;
-        // Folders that the merge made; one with something in it stays.
+        // Removes the folders that the merge created, if they are empty.
         for folder in path.ancestors().skip(1).take_while(|f| *f != dir) {
             if fs::remove_dir(folder).is_err() {
                 break;
@@ -110,21 +111,21 @@ pub fn undo(git: &Git, dir: &Path, own: &Path, tip: &str) -> Result<Vec<String>,
     Ok(kept)
 }
 
-/// The files that git had computed when it was killed, with the marks of conflicts.
+/// Returns the tree that git had computed when it was killed, with conflict markers.
 fn auto_merge(git: &Git) -> Result<Option<String>, StoreError> {
     let answer = git.run(&["rev-parse", "--quiet", "--verify", "AUTO_MERGE^{tree}"])?;
     let tree = answer.out.trim().to_string();
     Ok((answer.code == 0 && is_hash(&tree)).then_some(tree))
 }
 
-/// The files as a merge of `tip` leaves them, with the marks of conflicts; `None`: this git cannot compute it.
+/// Returns the tree that a merge of `tip` results in, with conflict markers; `None` if this git cannot compute it.
 fn merge_tree(git: &Git, tip: &str) -> Result<Option<String>, StoreError> {
     let merged = git.run(&["merge-tree", "--write-tree", "--no-messages", "HEAD", tip])?;
     let tree = merged.out.lines().next().unwrap_or_default().to_string();
     Ok((merged.code <= 1 && is_hash(&tree)).then_some(tree))
 }
 
-/// The whole answer of git, as bytes.
+/// Returns the whole output of a git command as bytes.
 fn bytes(git: &Git, args: &[&str]) -> Result<Vec<u8>, StoreError> {
     let answer = git.run_bytes(args, ANSWER_MAX)?;
     if answer.code != 0 {
@@ -137,15 +138,15 @@ fn bytes(git: &Git, args: &[&str]) -> Result<Vec<u8>, StoreError> {
     Ok(answer.out)
 }
 
-/// The paths in an answer of git with `-z`.
+/// Returns the paths in the output of a git command with `-z`.
 fn names(git: &Git, args: &[&str]) -> Result<BTreeSet<Vec<u8>>, StoreError> {
     let answer = bytes(git, args)?;
     let all = answer.split(|b| *b == 0).filter(|name| !name.is_empty());
     Ok(all.map(<[u8]>::to_vec).collect())
 }
 
-/// The answer of `git diff-tree -r -z --no-renames`.
-fn touched(raw: &[u8]) -> Vec<Touched> {
+/// Parses the output of `git diff-tree -r -z --no-renames`.
+fn parse_diff_tree(raw: &[u8]) -> Vec<ChangedFile> {
     let mut fields = raw.split(|b| *b == 0).filter(|field| !field.is_empty());
     let mut all = Vec::new();
     while let (Some(what), Some(path)) = (fields.next(), fields.next()) {
@@ -160,7 +161,7 @@ fn touched(raw: &[u8]) -> Vec<Touched> {
         };
         let (old, new) = (hash(), hash());
         let path = path.to_vec();
-        all.push(Touched {
+        all.push(ChangedFile {
             path,
             old,
             new,
@@ -170,23 +171,24 @@ fn touched(raw: &[u8]) -> Vec<Touched> {
     all
 }
 
-/// Whether a file has the content of the merge, or the beginning of it. `None`: it has content of its own.
-fn is_of_merge(
+/// Whether git wrote a file during the merge and it must be restored. `Some(false)` if there is nothing to undo;
+/// `None` if its content is neither from the merge nor from before.
+fn is_from_merge(
     git: &Git,
     dir: &Path,
     name: &str,
-    file: &Touched,
+    file: &ChangedFile,
 ) -> Result<Option<bool>, StoreError> {
     let path = dir.join(name);
     let Ok(meta) = fs::symlink_metadata(&path) else {
-        // To be written, or deleted by the merge: either way it comes back where it was.
+        // Not written yet, or deleted by the merge: a file that existed before is restored.
         return Ok(Some(file.old.is_some()));
     };
     let Some(new) = &file.new else {
         // Not deleted yet.
         return Ok(Some(false));
     };
-    // The content may be as it was: then git has written nothing but the mode, or nothing.
+    // If the content is the old one, git has changed only the mode or nothing.
     let has_new_mode = file.new_mode.as_deref() == Some(mode(&meta));
     if meta.is_symlink() {
         let target = fs::read_link(&path).map_err(StoreError::at(&path))?;
@@ -209,11 +211,11 @@ fn is_of_merge(
     if file.old.as_ref() == Some(&now) {
         return Ok(Some(has_new_mode));
     }
-    let is_git_s = now == *new || is_beginning(git, &path, name, new)?;
-    Ok(is_git_s.then_some(true))
+    let is_from_git = now == *new || is_prefix_of_blob(git, &path, name, new)?;
+    Ok(is_from_git.then_some(true))
 }
 
-/// The mode of a file as git writes it.
+/// Returns the mode of a file as git prints it.
 fn mode(meta: &fs::Metadata) -> &'static str {
     if meta.is_symlink() {
         "120000"
@@ -224,8 +226,13 @@ fn mode(meta: &fs::Metadata) -> &'static str {
     }
 }
 
-/// Whether a file holds the first bytes of what git was to write into it: git was killed while it wrote.
-pub fn is_beginning(git: &Git, file: &Path, path: &str, hash: &str) -> Result<bool, StoreError> {
+/// Whether a file holds a prefix of the blob `hash`, because git was killed while writing it.
+pub fn is_prefix_of_blob(
+    git: &Git,
+    file: &Path,
+    path: &str,
+    hash: &str,
+) -> Result<bool, StoreError> {
     let size = fs::metadata(file).map_err(StoreError::at(file))?.len();
     if size == 0 {
         return Ok(true);
@@ -245,19 +252,20 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn files_of_a_merge_are_read_from_diff_tree() {
+    fn parses_diff_tree() {
         let (a, b, none) = ("a".repeat(40), "b".repeat(40), "0".repeat(40));
         let raw = format!(
             ":100644 100644 {a} {b} M\0x y.txt\0:000000 100644 {none} {b} A\0n\0:100644 000000 {a} {none} D\0d\0:100644 100755 {a} {a} M\0x\0"
         );
-        let file = |path: &str, old: Option<&str>, new: Option<&str>, mode: Option<&str>| Touched {
-            path: path.into(),
-            old: old.map(String::from),
-            new: new.map(String::from),
-            new_mode: mode.map(String::from),
-        };
+        let file =
+            |path: &str, old: Option<&str>, new: Option<&str>, mode: Option<&str>| ChangedFile {
+                path: path.into(),
+                old: old.map(String::from),
+                new: new.map(String::from),
+                new_mode: mode.map(String::from),
+            };
         assert_eq!(
-            touched(raw.as_bytes()),
+            parse_diff_tree(raw.as_bytes()),
             [
                 file("x y.txt", Some(&a), Some(&b), None),
                 file("n", None, Some(&b), Some("100644")),

@@ -50,7 +50,7 @@ fn a_theme_is_chosen_by_key_and_there_again_the_next_time() {
 
     let mut screen = start(home.path(), &all_colours);
     screen.send("/theme\r");
-    screen.wait_for("light on blue-black");
+    screen.wait_for("blue-black background");
     assert!(!String::from_utf8_lossy(&screen.raw()).contains(DARK));
     screen.send("\x1b[B\r");
     screen.wait_for("The theme is dark from now on.");

@@ -109,7 +109,7 @@ rules:
     assert!(found.iter().all(|f| f.get("mend").is_none()), "{found:#?}");
     let told = doctor(project, &["--mend", "--yes"], &[]);
     assert!(
-        told.err().contains("nothing is mended meanwhile"),
+        told.err().contains("nothing is fixed while a crew runs here"),
         "{}",
         told.err()
     );
@@ -171,7 +171,7 @@ fn what_a_killed_crew_left_is_found_and_mended_and_its_work_stays() {
     // Nobody is there to ask: nothing changes.
     let told = doctor(&project, &["--mend"], &[]);
     assert!(
-        told.err().contains("nobody is here to ask"),
+        told.err().contains("without a terminal to ask on"),
         "{}",
         told.err()
     );
@@ -407,7 +407,7 @@ fn at_a_terminal_each_is_asked_about() {
     screen.send("y\r");
     screen.wait_for("Clear .worktrees/two away? [y/N]");
     screen.send("\r");
-    screen.wait_for("mended: .worktrees/one is cleared away");
+    screen.wait_for("fixed: .worktrees/one is cleared away");
     screen.end();
     assert!(!project.file(".worktrees/one").exists());
     assert!(project.file(".worktrees/two").exists());

@@ -1,4 +1,4 @@
-//! Gathers the parts of a crew: directory, settings, model, rules. The same for every front end.
+//! Assembles a crew from directory, settings, model and permissions, for every front end.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,55 +23,54 @@ use crate::store::{self, Skills};
 use crate::tools::policy::Rules;
 use crate::tools::table;
 
-/// Files with the repository's own instructions; the first that is there counts.
+/// Files with the repository's own instructions. The first non-empty one is used.
 const MEMORY_FILES: &[&str] = &["AGENTS.md", "CLAUDE.md"];
-/// Most bytes of such a file that are read.
+/// Most bytes read of an instruction file.
 const MEMORY_READ_MAX: u64 = 256 * 1024;
 
-/// Everything that is known before anything is started or asked over the network.
+/// The configuration of a crew, complete before any process or network call starts.
 pub struct Blueprint {
     /// The crew's directory.
     pub root: PathBuf,
-    /// The settings, options included.
+    /// The settings, with environment and options applied.
     pub settings: Settings,
-    /// What becomes of the project's settings that need approval.
+    /// Whether the project's sensitive settings are approved.
     pub project: Project,
-    /// Which provider; `None`: nothing pointed to one.
+    /// The provider; `None` if no setting, option or key selects one.
     pub choice: Option<Choice>,
-    /// Who decides what.
+    /// Who decides each kind of request.
     pub deciders: Deciders,
-    /// The earlier session that is gone on with.
+    /// The session to resume.
     pub resume: Option<String>,
-    /// How many times faster a scripted model runs.
+    /// Speed factor of a scripted model.
     pub speed: f64,
-    /// Keeps the demo's temporary repository.
+    /// Keeps the demo's temporary repository alive.
     demo: Option<demo::Repository>,
 }
 
-/// A crew that runs, and what lives as long as it does.
+/// A running crew and the resources with the same lifetime.
 pub struct Assembly {
-    /// The crew.
     pub crew: Crew,
-    /// Where its events are written down.
+    /// Records the crew's events.
     pub journal: Journal,
-    /// Keeps a second crew out.
+    /// Prevents a second crew in the same directory.
     pub lock: CrewLock,
-    /// Asks the server about a model that was named, and not yet asked for.
+    /// Checks that the server offers the configured model; `None` if that is already known.
     pub probe: Option<Probe>,
 }
 
 impl Blueprint {
-    /// Reads options, settings and surroundings. Makes the demo's repository where the demo is asked for.
+    /// Reads options, settings and environment. Creates the demo's repository if the demo was requested.
     ///
     /// # Errors
-    /// What does not fit, and what to do about it.
+    /// Invalid or conflicting options and settings.
     pub fn read(global: &Global) -> Result<Blueprint> {
         let wants_demo = global.demo || global.provider.as_deref() == Some("demo");
         if global.speed.is_some() && !wants_demo {
             bail!("--speed is for the demo: use it with --demo");
         }
         if let (true, Some(dir), None) = (wants_demo, &global.dir, &global.resume) {
-            // What does not fit is said before a folder is made, which the next try would find in its way.
+            // Validate before the folder is created: a leftover folder would make the next attempt fail.
             usable(global, dir)?;
         }
         let (root, demo) = if wants_demo {
@@ -117,14 +116,14 @@ impl Blueprint {
         })
     }
 
-    /// The prompt that is built in: the demo has one.
+    /// Returns the built-in prompt; only a new demo has one.
     pub fn prompt(&self) -> Option<String> {
         let demo = self.demo.as_ref().filter(|_| self.resume.is_none());
         demo.map(|_| demo::PROMPT.to_string())
     }
 }
 
-/// The settings for `root`, whose tools there are.
+/// Loads the settings for `root` and checks their tool names.
 fn usable(global: &Global, root: &Path) -> Result<Loaded> {
     let settings = settings(global, root)?;
     if let Some(names) = &settings.settings.tools {
@@ -133,18 +132,18 @@ fn usable(global: &Global, root: &Path) -> Result<Loaded> {
     Ok(settings)
 }
 
-/// What became of the wish for a crew.
+/// The result of starting a crew.
 pub enum Built {
-    /// It runs.
+    /// The crew runs in this process.
     Crew(Box<Assembly>),
-    /// Another process runs one here.
+    /// Another process already runs a crew here.
     Taken(Holder),
 }
 
-/// Starts the crew, where none runs yet.
+/// Starts the crew unless another process runs one in the same directory.
 ///
 /// # Errors
-/// [`NoModel`](super::wire::NoModel) when no model can be had, else why the crew can not start here.
+/// [`NoModel`](super::wire::NoModel) if no model is available, else the reason why the crew cannot start.
 pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Built> {
     let root = &blueprint.root;
     let notices = store::prepare(root)?;
@@ -161,10 +160,10 @@ pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Built>
     }
 }
 
-/// Goes on with `session` of a crew that is gone, under its lock.
+/// Resumes `session` of a dead crew whose lock this process now holds.
 ///
 /// # Errors
-/// As [`build`]. The lock is free again then.
+/// As [`build`]. The lock is released then.
 pub async fn take_over(
     blueprint: &Blueprint,
     freed: Freed,
@@ -175,7 +174,7 @@ pub async fn take_over(
     start_crew(blueprint, lock, session, Start::Resumed, publisher).await
 }
 
-/// Whether a session was held here before. Where that can not be told, nothing is said of it.
+/// Whether `root` has earlier sessions; false if that cannot be determined.
 fn has_earlier(root: &Path) -> bool {
     store::sessions(root).is_ok_and(|all| !all.is_empty())
 }
@@ -266,7 +265,7 @@ async fn tell(publisher: &Publisher, notices: Vec<String>) {
     }
 }
 
-/// The repository's own instructions, bounded.
+/// Returns the name and text of the repository's instruction file, at most [`MEMORY_READ_MAX`] bytes.
 fn memory(root: &Path) -> Option<(String, String)> {
     use std::io::Read;
     MEMORY_FILES.iter().find_map(|name| {
@@ -278,7 +277,7 @@ fn memory(root: &Path) -> Option<(String, String)> {
     })
 }
 
-/// A path as the person would write it: `~` for the home directory.
+/// Returns a path for display, with `~` for the home directory.
 pub(super) fn shown(path: &Path) -> String {
     match etcetera::home_dir()
         .ok()

@@ -52,7 +52,7 @@ fn what_the_editor_gives_back_is_bounded_and_nothing_of_it_is_lost() {
     desk.press("as it was", "│ as it was");
     desk.press(
         "\x18e",
-        "is too long to be taken back: 292 KiB, 256 KiB at most",
+        "is too long: 292 KiB, the limit is 256 KiB",
     );
     desk.sees("│ as it was");
     // The folder for temporary files is that of the test.

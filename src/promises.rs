@@ -147,7 +147,7 @@
 //! Every buffer, queue, list and file that is read has a named bound beside it, and a cut says so.
 //!
 //! - `src/protocol/bus.rs::a_full_bus_drops_deltas_and_nothing_else`
-//! - `src/app/dashboard/crew.rs::what_is_too_much_to_be_kept_before_the_crew_is_there_is_counted_and_told`
+//! - `src/app/dashboard/crew.rs::events_lost_before_the_start_are_counted_and_reported`
 //! - `src/model/sse.rs::an_endless_line_is_refused`
 //! - `tests/tools.rs::the_output_of_a_command_is_bounded_with_a_mark`
 //! - `tests/hostile.rs::nesting_without_end_overflows_no_stack`

@@ -1,4 +1,4 @@
-//! `crewdeck run`: the same crew without a screen. Text for people, or one Event a line.
+//! `crewdeck run`: a crew without the dashboard. Prints text, or one JSON event per line.
 
 use std::io::{IsTerminal, Write};
 
@@ -22,35 +22,35 @@ use crate::store::Board;
 use crate::ui::transcript;
 use crate::verbs::Form;
 
-/// Most characters of a line of progress.
+/// Most characters of a progress line.
 const LINE_MAX: usize = 2000;
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// The lead has answered, the crew is idle and nothing is left to do.
+    /// The lead has answered, the crew is idle and no task is open.
     Done,
-    /// The same, with open tasks or stuck teammates: which.
+    /// The same, but with open tasks or stuck teammates, which the text names.
     Open(String),
-    /// What reads the output is gone.
+    /// The reader of the output closed it.
     Unread,
-    /// The lead could not answer: why, and what to do.
+    /// The lead could not answer. The text says why and what to do.
     Failed(String),
-    /// Ctrl-C, or a signal that asks for the end.
+    /// Ctrl-C, SIGTERM or SIGHUP.
     Interrupted,
 }
 
-/// Whether somebody sits at the terminal who can be asked.
+/// Whether a user at the terminal can answer questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Person {
-    /// Standard input and error are a terminal.
+    /// Standard input and standard error are a terminal.
     Here,
     /// A script or a pipe: `ask` means `deny`.
     Absent,
 }
 
 impl Person {
-    /// Looks at the terminal.
+    /// Checks standard input and standard error.
     pub fn look() -> Person {
         if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
             Person::Here
@@ -60,11 +60,10 @@ impl Person {
     }
 }
 
-/// Sends `prompt` to the lead (none: it goes on by itself) and follows the events until the crew rests.
+/// Sends `prompt` to the lead and prints events until the crew is idle. Without a prompt a resumed lead continues its turn.
 ///
 /// # Errors
-/// When signals can not be listened to, or standard output can not be written for another reason than a
-/// reader that went away.
+/// Fails if signal handlers cannot be installed, or if standard output fails for another reason than a closed pipe.
 pub async fn run(
     crew: &Crew,
     inlet: &mut Inlet,
@@ -76,7 +75,7 @@ pub async fn run(
     if let Some(text) = prompt {
         let to = Name::lead();
         if crew.submit(Command::Prompt { to, text }).is_err() {
-            return Ok(Ended::Failed("the crew did not take the prompt".into()));
+            return Ok(Ended::Failed("the crew did not accept the prompt".into()));
         }
     }
     let began = super::now();
@@ -107,7 +106,7 @@ pub async fn run(
             Form::Text => say(&event, began),
         };
         if let Err(error) = written {
-            // Nobody reads on: the wish was to stop.
+            // The reader closed the pipe: a normal end.
             if error.kind() == std::io::ErrorKind::BrokenPipe {
                 return Ok(Ended::Unread);
             }
@@ -147,7 +146,7 @@ fn json_line(event: &Event) -> std::io::Result<()> {
     writeln!(std::io::stdout().lock(), "{line}")
 }
 
-/// What people read: the lead's words on stdout, everything else as progress on stderr.
+/// Prints an event as text: the lead's answers on standard output, progress on standard error.
 fn say(event: &Event, began: Stamp) -> std::io::Result<()> {
     match &event.kind {
         EventKind::Said { agent, text, .. } if agent.is_lead() && !text.trim().is_empty() => {
@@ -185,7 +184,7 @@ fn say(event: &Event, began: Stamp) -> std::io::Result<()> {
             let (before, after) = (compaction.before, compaction.after);
             // A short conversation may grow by its summary.
             eprint_line(&if after < before {
-                format!("{agent} · conversation shortened from {before} to {after} tokens")
+                format!("{agent} · conversation compacted from {before} to {after} tokens")
             } else {
                 format!("{agent} · conversation summarised, {after} tokens now")
             });
@@ -196,10 +195,10 @@ fn say(event: &Event, began: Stamp) -> std::io::Result<()> {
         }
         EventKind::SubagentStarted { agent, kind, .. } => {
             eprint_line(&format!(
-                "{agent} · sent out to {}",
+                "{agent} · started ({} subagent)",
                 match kind {
                     SubagentKind::Explore => "explore",
-                    SubagentKind::General => "work",
+                    SubagentKind::General => "general",
                 }
             ));
         }
@@ -215,7 +214,7 @@ fn say(event: &Event, began: Stamp) -> std::io::Result<()> {
         } => {
             let seconds = until.since(event.at).as_secs_f64();
             eprint_line(&match attempt {
-                0 => format!("{agent} · {cause}; waits with the team for {seconds:.1} s"),
+                0 => format!("{agent} · {cause}; paused with the team for {seconds:.1} s"),
                 _ => {
                     let next = attempt.saturating_add(1);
                     format!("{agent} · {cause}; attempt {next} of {attempts_max} in {seconds:.1} s")
@@ -230,7 +229,7 @@ fn say(event: &Event, began: Stamp) -> std::io::Result<()> {
             };
             eprint_line(&format!("{mark}{text}"));
         }
-        // What was decided in earlier runs is on disk and told at the start: it is no progress.
+        // Decisions of earlier runs are read from disk at the start and are not progress.
         EventKind::RequestChanged { request }
             if !request.is_pending() && request.decided_at.0 >= began.0 =>
         {
@@ -250,14 +249,13 @@ fn say(event: &Event, began: Stamp) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes a line of progress to standard error.
+/// Prints a progress line to standard error. Write errors are ignored.
 pub(super) fn eprint_line(text: &str) {
-    // Progress is a courtesy: nobody is helped when it can not be written.
     let text = clip(&one_line(text), LINE_MAX);
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// Asks the person at the terminal. (Where nobody is, requests never wait: `ask` became `deny`.)
+/// Asks the user at the terminal. Does nothing without one: `ask` has become `deny` then.
 async fn decide(crew: &Crew, request: Request, form: Form) {
     if Person::look() == Person::Absent || form == Form::Json {
         return;
@@ -270,7 +268,7 @@ async fn decide(crew: &Crew, request: Request, form: Form) {
         how_to_answer(&request)
     );
     let answer = tokio::task::spawn_blocking(move || {
-        // Who can not be shown the question can not say yes.
+        // If the question cannot be printed, the answer is no.
         write!(std::io::stderr().lock(), "{question}")?;
         let mut line = String::new();
         let read = std::io::stdin().read_line(&mut line);
@@ -278,14 +276,14 @@ async fn decide(crew: &Crew, request: Request, form: Form) {
     })
     .await;
     let answer = answer.ok().and_then(Result::ok).unwrap_or_default();
-    let (verdict, comment) = understood(&request, &answer);
+    let (verdict, comment) = parse_answer(&request, &answer);
     let decision = Decision::on(&request, verdict, Name::user(), comment);
     if crew.submit(Command::Decide(decision)).is_err() {
-        eprint_line("the decision could not be handed to the crew");
+        eprint_line("the crew did not accept the decision");
     }
 }
 
-/// What the person may type, at the end of the question.
+/// Returns the prompt at the end of the question, with the choices.
 fn how_to_answer(request: &Request) -> String {
     match request.kind {
         RequestKind::Plan
@@ -297,14 +295,14 @@ fn how_to_answer(request: &Request) -> String {
             let mut lines: Vec<String> = choices
                 .map(|(at, choice)| format!("{}  {}", at + 1, harmless(choice)))
                 .collect();
-            lines.push("Answer (nothing: it decides itself): ".into());
+            lines.push("Answer (empty: let the agent decide): ".into());
             lines.join("\n")
         }
     }
 }
 
-/// What a typed line decides: yes or no, and the words that go back.
-fn understood(request: &Request, line: &str) -> (Verdict, String) {
+/// Parses a typed line into a verdict and a comment.
+fn parse_answer(request: &Request, line: &str) -> (Verdict, String) {
     match request.kind {
         RequestKind::Plan
         | RequestKind::Shutdown
@@ -335,7 +333,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn a_typed_line_is_a_choice_an_answer_a_yes_or_a_no() {
+    fn typed_answers_are_parsed_by_request_kind() {
         let (yes, no) = (Verdict::Approve, Verdict::Reject);
         let cases = [
             (RequestKind::Question, "2", yes, "green"),
@@ -360,7 +358,7 @@ mod tests {
             );
             request.choices = vec!["red".into(), "green".into()];
             let expected = (verdict, comment.to_string());
-            assert_eq!(understood(&request, line), expected, "{kind} {line}");
+            assert_eq!(parse_answer(&request, line), expected, "{kind} {line}");
         }
     }
 }

@@ -235,7 +235,7 @@ fn blocked_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
         .worker_threads(2)
         .enable_all()
         .build()
-        .context("the async runtime can not be started")?;
+        .context("the async runtime cannot be started")?;
     let done = runtime.block_on(work);
     // A thread that is blocked on terminal input must not delay the exit.
     runtime.shutdown_timeout(ENDS_WITHIN);

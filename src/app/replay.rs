@@ -1,4 +1,4 @@
-//! `crewdeck replay`: the dashboard over a recorded session. Nothing of it can be changed.
+//! `crewdeck replay`: a read-only dashboard over a recorded session.
 
 use anyhow::{Context, Result, bail};
 use crossterm::event::{Event as Input, EventStream, KeyEventKind};
@@ -19,16 +19,16 @@ use crate::ui::{
     Do, Motion, Msg, Theme, UiState, ViewCache, begin_replay, draw, next_tick, update,
 };
 
-/// Plays `session` (an id, the beginning of one, or `None`: the newest) until the person leaves.
+/// Replays `session` until the user leaves. `session` is an id or its beginning; `None` means the newest.
 ///
 /// # Errors
-/// When there is no such session, nothing was recorded, or there is no terminal.
+/// Fails if the session does not exist or has no recorded events, or without a terminal.
 pub fn main(global: &Global, session: Option<&str>) -> Result<u8> {
     let root = root(global)?;
     let session = resume::choose(&root, session.unwrap_or_default())?;
     let events = resume::recorded(&root, &session)?;
     if events.is_empty() {
-        bail!("nothing was recorded of session {session}");
+        bail!("session {session} has no recorded events");
     }
     let player = Player::new(events, global.speed.unwrap_or(1.0));
     let settings = settings(global, &root)?.settings;
@@ -44,7 +44,7 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
         hangup: signal(SignalKind::hangup())?,
     };
     let mut screen = Screen::enter()
-        .context("the replay needs a terminal (.crewdeck/sessions has the journals as they are)")?;
+        .context("the replay needs a terminal (the raw journals are in .crewdeck/sessions)")?;
     let (width, height) = screen.size()?;
     let mut state = UiState::new(width, height, zone::local(), Motion::Full);
     begin_replay(&mut state, player);
@@ -76,10 +76,10 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
             _ = signals.terminate.recv() => return Ok(()),
             _ = signals.hangup.recv() => return Ok(()),
             _ = signals.interrupt.recv() => return Ok(()),
-            came = keys.next() => {
+            input = keys.next() => {
                 cause = Cause::Key;
-                let Some(came) = came else { return Ok(()) };
-                came.and_then(inputs::with).context("the terminal can not be read")?.into_iter().filter_map(message).collect()
+                let Some(input) = input else { return Ok(()) };
+                input.and_then(inputs::with).context("the terminal cannot be read")?.into_iter().filter_map(message).collect()
             }
             () = super::until(wake), if wake.is_some() => vec![Msg::Tick { now: now() }],
         };
@@ -87,13 +87,13 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
         if messages.iter().any(resized) {
             screen.spoil();
         }
-        let wishes = messages
+        let effects = messages
             .into_iter()
             .flat_map(|message| update(&mut state, message));
-        let wishes: Vec<Do> = wishes.collect();
+        let effects: Vec<Do> = effects.collect();
         let mut errand = None;
-        for wish in wishes {
-            match wish {
+        for effect in effects {
+            match effect {
                 Do::Quit => return Ok(()),
                 Do::Suspend => {
                     screen.suspend()?;
@@ -107,11 +107,11 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
                 },
                 Do::Mouse(owner) => screen.set_mouse(owner)?,
                 Do::SaveTheme(chosen) => {
-                    if let Some(said) = theme::keep(&chosen, depth) {
-                        state.say(Level::Warn, said);
+                    if let Some(message) = theme::keep(&chosen, depth) {
+                        state.say(Level::Warn, message);
                     }
                 }
-                // What is looked at again leaves no trace, and has no crew that could hear it.
+                // A replay writes nothing and has no crew.
                 Do::SaveScreen(_)
                 | Do::Call(_)
                 | Do::Command(_)
@@ -124,7 +124,7 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
             }
         }
         if let Some(errand) = errand {
-            // Two readers of one terminal would share the keys.
+            // Otherwise this reader would take keys from the external program.
             drop(keys);
             if away(&mut screen, &mut state, errand, &mut signals).await? == Away::Ended {
                 return Ok(());
@@ -137,23 +137,23 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
     }
 }
 
-/// What the system may want.
+/// The signals that end the replay.
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
 }
 
-/// How an errand ended.
+/// How the use of an external program ended.
 #[derive(PartialEq, Eq)]
 enum Away {
-    /// The screen is there again.
+    /// The screen is restored.
     Back,
-    /// The replay has to end; the terminal is as it was before it.
+    /// A signal ends the replay; the terminal is in the shell's mode.
     Ended,
 }
 
-/// Gives the terminal away for an errand.
+/// Hands the terminal to an external program until it ends.
 async fn away(
     screen: &mut Screen,
     state: &mut UiState,
@@ -189,7 +189,7 @@ async fn away(
     Ok(Away::Back)
 }
 
-/// What an input means to the screen; `None`: nothing.
+/// Converts a terminal input to a message; `None` for inputs without an effect.
 fn message(input: Input) -> Option<Msg> {
     match input {
         Input::Key(key) if key.kind == KeyEventKind::Release => None,

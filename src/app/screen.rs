@@ -1,20 +1,20 @@
-//! How the panes lie, remembered beside the project's sessions.
+//! Saves and loads the pane layout of a project.
 
 use std::path::Path;
 
 use crate::domain::screen::ScreenChoice;
 use crate::store::{atomic, plain, words};
 
-/// Where it is kept, below the project's root.
+/// The layout file, relative to the project root.
 const FILE: &str = ".crewdeck/screen.toml";
-/// Largest file that is read, in bytes.
+/// Largest accepted file, in bytes.
 const FILE_MAX: u64 = 4096;
 
-/// What is remembered, and what there is to say when it can not be read: the screen is the usual one then.
+/// Loads the layout. If the file cannot be read, returns the default layout and a warning.
 pub fn recall(root: &Path) -> (ScreenChoice, Option<String>) {
     let usual = |why: &dyn std::fmt::Display| {
-        let words = format!("The layout is the usual one: {FILE} can not be read: {why}.");
-        (ScreenChoice::default(), Some(words))
+        let warning = format!("The default layout is used: {FILE} cannot be read: {why}.");
+        (ScreenChoice::default(), Some(warning))
     };
     match plain::read_text(&root.join(FILE), FILE_MAX) {
         Ok(text) => match toml::from_str(&text) {
@@ -26,10 +26,9 @@ pub fn recall(root: &Path) -> (ScreenChoice, Option<String>) {
     }
 }
 
-/// Remembers it. What there is to say when it can not be written comes back.
+/// Saves the layout. Returns a warning if that fails.
 pub fn keep(root: &Path, choice: ScreenChoice) -> Option<String> {
-    let failed =
-        |why: &dyn std::fmt::Display| Some(format!("The layout is not remembered: {why}."));
+    let failed = |why: &dyn std::fmt::Display| Some(format!("The layout was not saved: {why}."));
     let text = match toml::to_string(&choice) {
         Ok(text) => text,
         Err(error) => return failed(&error),
@@ -45,12 +44,12 @@ mod tests {
     use crate::domain::screen::{Arrangement, TodoPane};
 
     #[test]
-    fn what_is_kept_is_recalled_and_a_broken_file_is_told() {
+    fn saved_layout_is_loaded_and_a_broken_file_reported() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(recall(dir.path()), (ScreenChoice::default(), None));
         let folder = dir.path().join(".crewdeck");
         assert!(
-            keep(dir.path(), ScreenChoice::default()).is_some_and(|w| w.contains("not remembered"))
+            keep(dir.path(), ScreenChoice::default()).is_some_and(|w| w.contains("not saved"))
         );
         std::fs::create_dir(&folder).unwrap();
         let mut choice = ScreenChoice {
@@ -63,10 +62,10 @@ mod tests {
         assert_eq!(recall(dir.path()), (choice, None));
         for text in ["layout = 'tower'", "= = =", "colour = 3"] {
             std::fs::write(folder.join("screen.toml"), text).unwrap();
-            let (choice, said) = recall(dir.path());
+            let (choice, warning) = recall(dir.path());
             assert_eq!(choice, ScreenChoice::default());
             assert!(
-                said.is_some_and(|s| s.contains("screen.toml can not be read")),
+                warning.is_some_and(|s| s.contains("screen.toml cannot be read")),
                 "{text}"
             );
         }

@@ -1,4 +1,4 @@
-//! What a headless run leaves unfinished: open tasks, and teammates that stopped before their work was done.
+//! Reports unfinished work at the end of a headless run: open tasks and stuck teammates.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use crate::domain::team::Activity;
 use crate::domain::text::{clip, one_line};
 use crate::protocol::event::{EventKind, TurnEnd};
 
-/// Most tasks, and most teammates, that are named.
+/// Most tasks and most teammates that the report names.
 const NAMED_MAX: usize = 5;
 /// Most characters of a subject or a reason.
 const WORDS_MAX: usize = 120;
 
-/// The teammates that are stuck, each with the reason.
+/// The stuck teammates, each with the reason.
 #[derive(Debug, Default)]
 pub struct Unfinished {
     stuck: BTreeMap<Name, String>,
 }
 
 impl Unfinished {
-    /// Takes an event in.
+    /// Updates the stuck teammates from an event.
     pub fn hear(&mut self, event: &EventKind) {
         match event {
             EventKind::TurnEnded { agent, end } => match end {
@@ -44,7 +44,7 @@ impl Unfinished {
         }
     }
 
-    /// The run ends with the lead, and a subagent reports to the agent that started it.
+    /// Records a stuck teammate. The lead is reported separately, and a subagent reports to its parent.
     fn stop(&mut self, agent: &Name, why: &str) {
         if !agent.is_lead() && agent.parent().is_none() {
             let why = clip(&one_line(why), WORDS_MAX);
@@ -56,7 +56,7 @@ impl Unfinished {
         self.stuck.remove(agent);
     }
 
-    /// What is open on the board and who is stuck, in one line; `None`: all is done.
+    /// Returns one line with the open tasks and stuck teammates; `None` if there are none.
     pub fn words(&self, board: &TaskGraph) -> Option<String> {
         let open: Vec<&Task> = board
             .tasks()
@@ -84,7 +84,7 @@ impl Unfinished {
         }
         (!parts.is_empty()).then(|| {
             format!(
-                "the run ended with {}. Look with crewdeck task list, go on with crewdeck run --resume \"…\"",
+                "the run ended with {}. List tasks with crewdeck task list, continue with crewdeck run --resume \"…\"",
                 parts.join("; ")
             )
         })
@@ -100,7 +100,7 @@ fn task(task: &Task) -> String {
     }
 }
 
-/// The first of a list, and how many more there are.
+/// Joins the first [`NAMED_MAX`] items and adds how many more there are.
 fn named(all: impl Iterator<Item = String>) -> String {
     let mut names: Vec<String> = all.collect();
     let more = names.len().saturating_sub(NAMED_MAX);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn who_goes_on_is_not_stuck() {
+    fn teammate_that_continues_is_not_stuck() {
         let board = TaskGraph::default();
         let mut unfinished = Unfinished::default();
         assert_eq!(unfinished.words(&board), None);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn open_tasks_are_named_with_their_owners_and_bounded() {
+    fn open_tasks_are_listed_up_to_the_limit() {
         let mut board = TaskGraph::default();
         for n in 1..=7 {
             let new = NewTask {
@@ -170,7 +170,7 @@ mod tests {
         board.complete(TaskId(1), &name("bob"), Stamp(2.0)).unwrap();
         let words = Unfinished::default().words(&board).unwrap();
         assert!(words.contains("6 open tasks: #2 task 2"), "{words}");
-        assert!(words.contains(", 1 more. Look with"), "{words}");
+        assert!(words.contains(", 1 more. List tasks with"), "{words}");
         assert_eq!(words.lines().count(), 1);
     }
 }

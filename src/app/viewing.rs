@@ -1,4 +1,4 @@
-//! A dashboard where another process runs the crew: follows it, acts on its files, and waits to take it over.
+//! The viewer: follows a crew that another process runs, acts on its files, and waits to take over.
 
 use std::path::{Path, PathBuf};
 
@@ -13,50 +13,50 @@ use crate::protocol::{Command, Event, EventKind, Publisher};
 use crate::store::Beginning;
 use crate::ui::Seat;
 
-/// A crew that another process runs, or ran.
+/// The view of a crew that another process runs or ran.
 pub struct Viewing {
     root: PathBuf,
     viewer: Viewer,
     follower: Follower,
     holder: Holder,
-    /// The session that this process had the lock for and could not go on with.
+    /// The session that this process tried to take over and could not start.
     given_up: Option<String>,
-    /// Comes when the lock is free; `None`: nobody waits for it.
+    /// Delivers the lock when it is free; `None` if no thread waits for it.
     waiting: Option<oneshot::Receiver<Result<Freed>>>,
-    /// The lock, while the rest of the journal is read.
+    /// The acquired lock, while the rest of the journal is read.
     freed: Option<Freed>,
-    /// The number of the last event.
+    /// The sequence number of the last event.
     seq: u64,
     expected: Run,
 }
 
-/// Which run of the crew is to be heard of.
+/// Which run of the crew the next setup event belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Run {
     Same,
-    /// Another process has the lock.
+    /// A new run, since the lock's holder changed.
     Another,
 }
 
-/// What is new of the crew that is looked at.
+/// An update of the followed crew.
 pub enum News {
-    /// Another process or session runs it, or the first one is known now.
+    /// The lock's holder became known or changed.
     Holder,
-    /// The session from its start: nothing that was shown before counts.
+    /// The session from its start. Replaces everything shown so far.
     Anew(Vec<Event>, Beginning),
-    /// What happened since.
+    /// New events.
     More(Vec<Event>),
-    /// It is gone, and its lock is ours.
+    /// The crew's process has ended, and this process has the lock.
     Free(Freed),
-    /// The lock can not be waited for.
+    /// Waiting for the lock failed.
     NoLock(anyhow::Error),
 }
 
 impl Viewing {
-    /// Looks at the crew that `holder` runs and waits for its end.
+    /// Follows the crew of `holder` and waits for its lock.
     ///
     /// # Errors
-    /// When a thread can not be started.
+    /// Fails if a thread cannot be started.
     pub fn start(root: &Path, holder: Holder, publisher: Publisher) -> Result<Viewing> {
         let runner = Runner::Process(holder.process);
         let mut viewing = Viewing::open(root, holder, runner, publisher)?;
@@ -64,10 +64,10 @@ impl Viewing {
         Ok(viewing)
     }
 
-    /// Looks at what a crew has left that nobody runs any more.
+    /// Shows a session that no process runs, because this process could not resume it.
     ///
     /// # Errors
-    /// When a thread can not be started.
+    /// Fails if a thread cannot be started.
     pub fn left(root: &Path, session: String, publisher: Publisher) -> Result<Viewing> {
         let mut viewing = Viewing::open(root, lock::holder(root), Runner::Nobody, publisher)?;
         viewing.given_up = Some(session);
@@ -95,17 +95,17 @@ impl Viewing {
     }
 
     fn wait(&mut self) -> Result<()> {
-        let (tell, told) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         let root = self.root.clone();
         std::thread::Builder::new()
             .name("lock".into())
-            // Nobody there to take it: it is free again at once.
-            .spawn(move || drop(tell.send(lock::wait(&root))))?;
-        self.waiting = Some(told);
+            // If the receiver is gone, the lock is dropped and released at once.
+            .spawn(move || drop(sender.send(lock::wait(&root))))?;
+        self.waiting = Some(receiver);
         Ok(())
     }
 
-    /// What is new. May be dropped and called again at any point.
+    /// Waits for the next update. Cancel safe.
     pub async fn next(&mut self) -> News {
         loop {
             tokio::select! {
@@ -117,7 +117,7 @@ impl Viewing {
                         return News::Holder;
                     }
                     Some(Heard::Anew(events, beginning)) => {
-                        // What was given up is in view already.
+                        // The session that could not be resumed is shown already.
                         if self.given_up.is_none() || self.given_up != self.holder.session {
                             return News::Anew(events, beginning);
                         }
@@ -129,9 +129,9 @@ impl Viewing {
                         None => std::future::pending().await,
                     },
                 },
-                freed = told(&mut self.waiting) => match freed {
+                freed = wait_for_lock(&mut self.waiting) => match freed {
                     Ok(freed) => {
-                        // What its crew wrote last comes first.
+                        // The rest of the journal is delivered before the lock.
                         self.freed = Some(freed);
                         self.follower.finish();
                     }
@@ -141,7 +141,7 @@ impl Viewing {
         }
     }
 
-    /// The seat at this crew.
+    /// Returns this process's role in the session.
     pub fn seat(&self) -> Seat {
         match self.given_up {
             Some(_) => Seat::Left,
@@ -149,11 +149,12 @@ impl Viewing {
         }
     }
 
-    /// Takes note of what was heard. Where the crew was given up, it runs again when somebody else has started it:
-    /// a process that only tried must not be taken for one, or two that can not would try for ever.
+    /// Updates the runner and the wait for the lock. A session that this process could not resume counts as running again
+    /// once another process has really started it. A mere attempt does not count; otherwise two processes that both
+    /// cannot start it would take turns forever.
     ///
     /// # Errors
-    /// When a thread can not be started.
+    /// Fails if a thread cannot be started.
     pub fn note(&mut self, news: &News) -> Result<()> {
         let is_ready = |e: &Event| matches!(e.kind, EventKind::CrewReady(_));
         let runs = match news {
@@ -170,26 +171,26 @@ impl Viewing {
         Ok(())
     }
 
-    /// Who runs the crew, as far as it is known.
+    /// Returns the known holder of the crew lock.
     pub fn holder(&self) -> &Holder {
         &self.holder
     }
 
-    /// Tells of the state files as they stand: of a long journal not all was read.
+    /// Publishes the current state files, for a journal of which only the end was read.
     pub fn tell_of_files(&self) {
         self.viewer.tell_of_files();
     }
 
-    /// Hands a command down without waiting.
+    /// Queues a command without waiting.
     ///
     /// # Errors
-    /// Gives the command back when too many wait already; nothing was done.
+    /// Returns the command if the queue is full.
     pub fn submit(&self, command: Command) -> Result<(), Command> {
         self.viewer.submit(command)
     }
 
-    /// Whether another run of the crew begins with this event: each numbers its own, and a process that was not
-    /// there before tells first what it works with.
+    /// Whether a new run of the crew begins with this event: the sequence number restarts, or a new process publishes its
+    /// setup.
     pub fn begins(&mut self, event: &Event) -> bool {
         let before = std::mem::replace(&mut self.seq, event.seq);
         let is_first =
@@ -201,8 +202,8 @@ impl Viewing {
     }
 }
 
-/// The lock, when it is free; never where nobody waits for it.
-async fn told(waiting: &mut Option<oneshot::Receiver<Result<Freed>>>) -> Result<Freed> {
+/// Waits for the lock; forever if no thread waits for it.
+async fn wait_for_lock(waiting: &mut Option<oneshot::Receiver<Result<Freed>>>) -> Result<Freed> {
     let Some(receiver) = waiting else {
         return std::future::pending().await;
     };

@@ -1,4 +1,4 @@
-//! Where the dashboard's crew is: on its way, here, in another process, or nowhere; and how one becomes the other.
+//! The state of the dashboard's crew (starting, running here, running in another process, or absent) and its changes.
 
 use std::pin::Pin;
 
@@ -16,19 +16,20 @@ use crate::protocol::{Command, Event};
 use crate::store::Beginning;
 use crate::ui::{Msg, Seat, update};
 
-/// Where the crew is.
+/// The state of the crew.
 pub(super) enum Crew {
-    /// It is on its way; what the person wants meanwhile waits.
+    /// It is starting; commands and events are queued.
     Coming(Early),
+    /// It runs in this process.
     There(Box<Assembly>),
-    /// Another process runs it.
+    /// It runs in another process.
     Elsewhere(Box<Viewing>),
-    /// It could not start; the first page says why.
+    /// It could not start; the first page shows the reason.
     Missing,
 }
 
 impl Crew {
-    /// What is new of a crew that another process runs.
+    /// Waits for the next update of a crew that another process runs.
     pub(super) async fn news(&mut self) -> News {
         match self {
             Crew::Elsewhere(viewing) => viewing.next().await,
@@ -37,24 +38,23 @@ impl Crew {
     }
 }
 
-/// Events that may wait for the journal to be there.
+/// Most events that are queued until the journal is open.
 const EARLY_EVENTS_MAX: usize = 256;
 
-/// What happened before the crew was there.
+/// Commands and events queued while the crew starts.
 #[derive(Default)]
 pub(super) struct Early {
-    /// What the person wants of it.
     pub(super) commands: Vec<Command>,
-    /// What the journal is to hold, at most 256.
+    /// Events for the journal, at most [`EARLY_EVENTS_MAX`].
     events: Vec<Event>,
-    /// How many events were too many to be kept.
+    /// Number of events dropped over that limit.
     lost: usize,
-    /// What is taken over, where the crew ran in another process.
+    /// The crew that is taken over from a dead process, if any.
     pub(super) from: Option<From>,
 }
 
 impl Early {
-    /// Nothing has happened, and this is wanted already.
+    /// Creates a queue with the first command, if there is one.
     pub(super) fn wanted(command: Option<Command>) -> Early {
         Early {
             commands: command.into_iter().collect(),
@@ -62,7 +62,7 @@ impl Early {
         }
     }
 
-    /// Keeps an event for the journal, or counts it where too many wait already.
+    /// Queues an event for the journal, or counts it as lost over the limit.
     pub(super) fn keep(&mut self, event: &Event) {
         if self.events.len() < EARLY_EVENTS_MAX {
             self.events.push(event.clone());
@@ -71,25 +71,25 @@ impl Early {
         }
     }
 
-    /// That not all could be kept; `None`: all were.
+    /// Returns a warning if events were lost.
     fn cut(&self) -> Option<String> {
         let lost = self.lost;
         let were = if lost == 1 { "event is" } else { "events are" };
         (lost > 0).then(|| {
             format!(
-                "{lost} {were} not in the journal: before the crew was there, only the first {EARLY_EVENTS_MAX} were kept for it."
+                "{lost} {were} missing from the journal: only the first {EARLY_EVENTS_MAX} before the start of the crew are kept."
             )
         })
     }
 }
 
-/// The crew of another process, which is gone.
+/// The process and session of a crew whose process has ended.
 pub(super) struct From {
     process: Option<u32>,
     session: String,
 }
 
-/// A crew that is being started.
+/// The future that starts a crew.
 pub(super) type Building<'a> = Pin<Box<dyn Future<Output = Result<Built>> + 'a>>;
 
 impl Dashboard {
@@ -142,7 +142,7 @@ impl Dashboard {
                         let viewing = Viewing::left(root, session, self.publisher.clone())?;
                         self.state.sit(viewing.seat());
                         self.crew = Crew::Elsewhere(Box::new(viewing));
-                        let text = format!("The crew can not be taken over: {}", lack.reason);
+                        let text = format!("The crew cannot be taken over: {}", lack.reason);
                         self.publish(Level::Error, &text);
                     }
                 }
@@ -154,7 +154,7 @@ impl Dashboard {
         Ok(())
     }
 
-    /// Shows what is new of a crew that another process runs. The lock comes back when it is gone.
+    /// Shows an update of a crew that another process runs. Returns the crew lock once that process has ended.
     pub(super) fn look(&mut self, news: News) -> Result<Option<Freed>> {
         let Crew::Elsewhere(viewing) = &mut self.crew else {
             return Ok(None);
@@ -164,7 +164,7 @@ impl Dashboard {
         match news {
             News::Free(freed) => return Ok(Some(freed)),
             News::NoLock(error) => {
-                let text = format!("This window will not take the crew over: {error:#}");
+                let text = format!("This window cannot take over the crew: {error:#}");
                 self.publish(Level::Warn, &text);
             }
             News::Holder => {}
@@ -174,14 +174,14 @@ impl Dashboard {
                     if viewing.begins(&event) {
                         self.state.end_of_run(event.at);
                     }
-                    // What waited then rings no bell now.
+                    // Effects are dropped: old events must not ring the bell.
                     drop(update(&mut self.state, Msg::Event(event)));
                 }
                 self.state.caught_up(now());
                 if beginning == Beginning::Cut {
                     viewing.tell_of_files();
                     self.state.begins_late();
-                    self.tell("Of this long session only the newest part is shown.");
+                    self.tell("The session is long: only its newest part is shown.");
                 }
             }
             News::More(events) => {
@@ -199,7 +199,7 @@ impl Dashboard {
         Ok(None)
     }
 
-    /// The process that ran the crew is gone, and all that it wrote was shown: begins to run it here.
+    /// Starts the crew in this process after its previous process has ended and its whole journal has been shown.
     pub(super) fn take_over<'a>(&mut self, freed: Freed, blueprint: &'a Blueprint) -> Building<'a> {
         let known = match &self.crew {
             Crew::Elsewhere(viewing) => viewing.holder().session.clone(),
@@ -213,9 +213,9 @@ impl Dashboard {
             .unwrap_or_else(new_id);
         self.state.end_of_run(now());
         self.state.sit(Seat::Taking);
-        // Others who look on read it, too: so it names processes.
+        // Other viewers read this notice too, so it names both processes.
         let text = format!(
-            "The process that ran the crew{} is gone: process {} takes it over.",
+            "The crew's process{} has ended: process {} takes over.",
             freed.before.shown(),
             std::process::id()
         );
@@ -243,7 +243,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn what_is_too_much_to_be_kept_before_the_crew_is_there_is_counted_and_told() {
+    fn events_lost_before_the_start_are_counted_and_reported() {
         let mut early = Early::default();
         let event = |seq| Event {
             seq,
@@ -253,13 +253,13 @@ mod tests {
         (0..256).for_each(|seq| early.keep(&event(seq)));
         assert_eq!((early.events.len(), early.cut()), (256, None));
         early.keep(&event(256));
-        let told = "1 event is not in the journal: before the crew was there, only the first 256 were kept for it.";
-        assert_eq!(early.cut().as_deref(), Some(told));
+        let warning = "1 event is missing from the journal: only the first 256 before the start of the crew are kept.";
+        assert_eq!(early.cut().as_deref(), Some(warning));
         early.keep(&event(257));
-        let told = early.cut().unwrap_or_default();
+        let warning = early.cut().unwrap_or_default();
         assert!(
-            told.starts_with("2 events are not in the journal"),
-            "{told}"
+            warning.starts_with("2 events are missing from the journal"),
+            "{warning}"
         );
         assert_eq!(early.events.last().map(|e| e.seq), Some(255));
     }

@@ -1,4 +1,4 @@
-//! The first page of the dashboard: finds out what is in the way, sees when it is gone, and does what the page offers.
+//! Controls the first page: runs the startup checks, watches for fixed problems, and executes the page's offers.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -28,36 +28,36 @@ use crate::ui::guide::first::{FirstPage, Weight};
 use crate::ui::terminal::Screen;
 use crate::ui::{Do, MouseOwner};
 
-/// How often it is looked whether the cause of a page is gone.
+/// Interval between checks whether the cause of a page is gone.
 const AGAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// What there is to say after the first commit.
+/// The notice after the first commit.
 const DONE: &str =
-    "This directory is a git repository with a commit now: each task gets a worktree.";
+    "This directory is now a git repository with a commit: each task gets a worktree.";
 
-/// The same where a conversation has begun meanwhile, which is not ended for it.
-const DONE_LATER: &str = "This directory is a git repository with a commit now: from the next start of crewdeck on each task gets a worktree.";
+/// The notice when a conversation has started meanwhile, so that the dashboard cannot restart.
+const DONE_LATER: &str = "This directory is now a git repository with a commit: after a restart of crewdeck each task gets a worktree.";
 
-/// What a new start of the dashboard takes over from the one before.
+/// State that a restart of the dashboard takes over from the previous start.
 #[derive(Default)]
 pub(super) struct Kept {
-    /// The screen: it stays as it is until there is something new to draw.
+    /// The screen, which keeps its content until the first draw.
     pub(super) screen: Option<Screen>,
-    /// What stood in the composer.
+    /// The text in the composer.
     pub(super) draft: String,
-    /// What there is to say where nothing has changed.
+    /// A message to show if the same page appears again.
     pub(super) said: Option<String>,
-    /// What was done before the new start.
+    /// A message about what was done before the restart.
     pub(super) done: Option<&'static str>,
-    /// To whom the person has given the mouse.
+    /// The user's choice of mouse owner.
     pub(super) mouse: Option<MouseOwner>,
-    /// The settings of the project that the user goes on without, by their digest.
+    /// Digest of the project settings that the user chose to ignore this time.
     pub(super) without: Option<String>,
-    /// A signal that comes between two starts ends the second one.
+    /// The signal listeners, so that no signal between two starts is lost.
     pub(super) signals: Option<Signals>,
 }
 
-/// Git makes the first commit. Dropped, it is to stop.
+/// The running first commit; git is stopped on drop.
 pub(super) struct Making(Arc<AtomicBool>);
 
 impl Drop for Making {
@@ -66,42 +66,42 @@ impl Drop for Making {
     }
 }
 
-/// What was found out.
+/// The result of a startup check.
 pub(super) enum Found {
     /// A page to show.
     Page(FirstPage),
-    /// The model will hardly answer.
+    /// The model is not expected to answer.
     Trouble(NoModel),
     /// The cause of a page is gone.
     Gone(Cause),
-    /// It is not.
+    /// The cause of a page persists.
     Still(Cause),
-    /// What came of making the first commit.
+    /// The first commit was created or failed.
     Made(Result<(), GitError>),
-    /// Nothing.
+    /// No problem.
     Nothing,
 }
 
-/// What is being found out.
+/// The running startup checks.
 #[derive(Default)]
 pub(super) struct Findings {
-    under_way: FuturesUnordered<BoxFuture<'static, Found>>,
+    running: FuturesUnordered<BoxFuture<'static, Found>>,
 }
 
 impl Findings {
-    /// The next one.
+    /// Waits for the next result; forever if no check runs.
     pub(super) async fn next(&mut self) -> Found {
-        match self.under_way.next().await {
+        match self.running.next().await {
             Some(found) => found,
             None => std::future::pending().await,
         }
     }
 
     fn find(&self, work: impl Future<Output = Found> + Send + 'static) {
-        self.under_way.push(Box::pin(work));
+        self.running.push(Box::pin(work));
     }
 
-    /// What a team has to stand on in `root`.
+    /// Checks whether tasks can have worktrees in `root`.
     fn ground(&self, root: PathBuf) {
         self.find(async move {
             let found = spawn_blocking(move || ground::look(&root)).await;
@@ -110,7 +110,7 @@ impl Findings {
         });
     }
 
-    /// Whether the server lets the person in, and has the model.
+    /// Checks whether the server accepts the key and has the model.
     fn model(&self, probe: Probe) {
         self.find(async move {
             match probe.ask().await {
@@ -120,7 +120,7 @@ impl Findings {
         });
     }
 
-    /// Looks in a while whether the cause of a page is gone.
+    /// Checks after [`AGAIN_AFTER`] whether the cause of a page is gone.
     fn watch(&self, cause: Cause) {
         self.find(async move {
             tokio::time::sleep(AGAIN_AFTER).await;
@@ -135,14 +135,14 @@ impl Findings {
     }
 }
 
-/// The cause of a page that can go without the person's doing in this window.
+/// The cause of a page that can disappear without user input in this window.
 #[derive(Debug, Clone)]
 pub(super) enum Cause {
-    /// No server listens on a usual port of this machine.
+    /// No local server listens on a known port.
     NoServer,
-    /// Nobody listens at this address of this machine.
+    /// The local server at this address does not answer.
     Nobody(SocketAddr),
-    /// Tasks can not have worktrees here.
+    /// Tasks cannot have worktrees in this directory.
     Ground(PathBuf),
 }
 
@@ -157,7 +157,7 @@ impl Cause {
 }
 
 impl Dashboard {
-    /// The crew is there: looks for what would be in its way.
+    /// Starts the checks that need a running crew.
     pub(super) fn look_around(&mut self, blueprint: &Blueprint, probe: Option<Probe>) {
         let is_demo = blueprint.choice == Some(Choice::Demo);
         if !is_demo && blueprint.settings.worktrees != Some(false) {
@@ -168,7 +168,7 @@ impl Dashboard {
         }
     }
 
-    /// Shows what needs approval before anything is started or sent.
+    /// Shows the project settings that need approval, before anything is started or sent.
     pub(super) fn ask_for_approval(&mut self, blueprint: &Blueprint) {
         let Project::Waiting(found) = &blueprint.project else {
             if let Project::Ignored(found) = &blueprint.project {
@@ -186,10 +186,10 @@ impl Dashboard {
         self.stale = Some(Redraw::Key);
     }
 
-    /// The user has decided about them. How the dashboard is left, where it begins anew.
-    pub(super) fn decided(&mut self, wish: &Do) -> Option<Left> {
+    /// Applies the user's decision on the project settings. Returns how to restart the dashboard, if it has to.
+    pub(super) fn decided(&mut self, effect: &Do) -> Option<Left> {
         let asked = self.asked.clone()?;
-        if *wish == Do::WithoutSettings {
+        if *effect == Do::WithoutSettings {
             self.kept.without = Some(asked.digest);
             return Some(self.again(None));
         }
@@ -207,7 +207,7 @@ impl Dashboard {
         }
     }
 
-    /// Where a server on this machine should be, and does not answer: waits for it.
+    /// Watches for a local server that is configured and does not answer.
     fn await_server(&self, blueprint: &Blueprint) {
         let address = wire::base_url(blueprint).filter(|url| is_local(url));
         if let Some(address) = address.and_then(|url| local::address(&url)) {
@@ -215,7 +215,7 @@ impl Dashboard {
         }
     }
 
-    /// There is no crew, for want of a model.
+    /// Shows the page for a crew that could not start, and watches for the fix.
     pub(super) fn without_crew(&mut self, lack: &NoModel, blueprint: &Blueprint) {
         match lack.lack {
             Lack::Model => self.findings.watch(Cause::NoServer),
@@ -230,7 +230,7 @@ impl Dashboard {
         self.show_first(first::without_crew(lack));
     }
 
-    /// Takes in what was found out. How the dashboard is left, where it begins anew.
+    /// Handles the result of a check. Returns how to restart the dashboard, if it has to.
     pub(super) fn found(&mut self, found: Found, blueprint: &Blueprint) -> Option<Left> {
         match found {
             Found::Nothing => None,
@@ -249,7 +249,7 @@ impl Dashboard {
                 None
             }
             Found::Made(made) => self.made(made),
-            // Nothing of a conversation or of a team at work is ended for it. What is made here is told when it is done.
+            // A restart must not end a conversation, a working team or a running first commit.
             Found::Gone(_) if self.making.is_none() && self.state.is_at_the_beginning() => {
                 Some(self.again(None))
             }
@@ -273,7 +273,7 @@ impl Dashboard {
         }
     }
 
-    /// What a new start takes over.
+    /// Collects the state for a restart.
     pub(super) fn keep(&self) -> Kept {
         Kept {
             draft: self.state.draft(),
@@ -283,7 +283,7 @@ impl Dashboard {
         }
     }
 
-    /// Leaves for a new start, which looks at everything again.
+    /// Restarts the dashboard, which repeats all checks.
     pub(super) fn again(&self, said: Option<&str>) -> Left {
         Left::Again(Box::new(Kept {
             said: said.map(String::from),
@@ -291,8 +291,8 @@ impl Dashboard {
         }))
     }
 
-    /// Makes the directory a repository with a first commit, at the person's wish; beside all else, since git may take
-    /// its time. The page says so meanwhile, and how to stop it.
+    /// Creates a repository with a first commit in the background, at the user's request. The page shows the progress
+    /// and how to stop it.
     pub(super) fn make_repository(&mut self) {
         let stop = Arc::<AtomicBool>::default();
         self.making = Some(Making(Arc::clone(&stop)));
@@ -304,12 +304,12 @@ impl Dashboard {
         self.show_first(first::making());
     }
 
-    /// What came of it. How the dashboard is left, where it begins anew.
+    /// Handles the end of the first commit. Returns how to restart the dashboard, if it can.
     fn made(&mut self, made: Result<(), GitError>) -> Option<Left> {
         if let Err(why) = made {
             self.making = None;
-            self.publish(Level::Error, &format!("There is no first commit: {why}"));
-            // The page from before.
+            self.publish(Level::Error, &format!("The first commit failed: {why}"));
+            // Show the previous page again.
             self.findings.ground(self.root.clone());
             return None;
         }
@@ -320,7 +320,7 @@ impl Dashboard {
             })));
         }
         if self.state.first_page().is_some() {
-            // Something lies over the page.
+            // The page is covered or in use: try again later.
             self.findings.find(async {
                 tokio::time::sleep(AGAIN_AFTER).await;
                 Found::Made(Ok(()))

@@ -1,4 +1,4 @@
-//! The dashboard: one loop that joins keys, events and frames.
+//! The dashboard's main loop: input, events and frames.
 
 mod crew;
 mod first;
@@ -34,17 +34,17 @@ use crate::ui::{
     ColorDepth, Do, Motion, Msg, Seat, Theme, UiState, ViewCache, draw, next_tick, update,
 };
 
-/// Events that are taken before the screen is looked at again.
+/// Most events handled between two frames.
 const DRAIN_MAX: usize = 256;
-/// Commands that may wait for the crew to be there.
+/// Most commands that are queued while the crew starts.
 const EARLY_MAX: usize = 16;
 
-/// How the person left.
+/// Why the dashboard was left.
 enum Left {
     Quit,
-    /// From the first page, to the demo.
+    /// The user chose the demo on the first page.
     ForDemo(Box<Kept>),
-    /// From the first page, to look at everything again.
+    /// A restart that repeats the startup checks.
     Again(Box<Kept>),
 }
 
@@ -56,17 +56,17 @@ struct Dashboard {
     publisher: Publisher,
     inlet: Inlet,
     crew: Crew,
-    /// What the first page may have to say.
+    /// The running startup checks.
     findings: Findings,
-    /// Settings of the project that wait for approval.
+    /// Project settings that wait for approval.
     asked: Option<Sensitive>,
-    /// Git makes the first commit.
+    /// The running first commit.
     making: Option<Making>,
     kept: Kept,
     root: PathBuf,
     title: String,
     calling: Calling,
-    /// What changed the state since it was drawn.
+    /// The reason for the next frame; `None` if the screen is up to date.
     stale: Option<Cause>,
     pace: Pace,
     opened: Instant,
@@ -82,16 +82,16 @@ impl Dashboard {
             Some(signals) => signals,
             None => Signals::listen()?,
         };
-        // Keys are read from the terminal also where something else is standard input.
+        // Keys come from the terminal even if standard input is redirected.
         let has_keys = std::io::stdin().is_terminal() || std::fs::File::open("/dev/tty").is_ok();
         if !has_keys || !std::io::stdout().is_terminal() {
             bail!(
-                "the dashboard needs a terminal, and here is none: crewdeck run works without one"
+                "the dashboard needs a terminal: without one, use crewdeck run"
             );
         }
         let mut screen = match kept.screen.take() {
             Some(screen) => screen,
-            None => Screen::enter().context("the terminal can not be taken over")?,
+            None => Screen::enter().context("the terminal cannot be set up")?,
         };
         let (width, height) = screen.size()?;
         let early = blueprint.prompt().map(|text| Command::Prompt {
@@ -102,14 +102,14 @@ impl Dashboard {
         if let Some(matters) = &blueprint.settings.notify_about {
             state.call_for(matters);
         }
-        // What is said from here on stands for its time, and not as if it had been said long ago.
+        // Sets the clock first, so that the messages below do not expire at once.
         update(&mut state, Msg::Tick { now: now() });
         state.sit(Seat::Starting);
         state.set_keymap(keymap);
-        let (choice, unread) = remembered::recall(&blueprint.root);
+        let (choice, warning) = remembered::recall(&blueprint.root);
         state.set_screen(choice);
-        if let Some(words) = unread {
-            state.say(Level::Warn, words);
+        if let Some(warning) = warning {
+            state.say(Level::Warn, warning);
         }
         state.set_draft(&kept.draft);
         if let Some((_, address)) = wire::key_address(blueprint) {
@@ -146,16 +146,16 @@ impl Dashboard {
     async fn stay(mut self, blueprint: &Blueprint) -> Result<Left> {
         self.draw()?;
         if let Some(session) = &blueprint.resume {
-            // Behind the first frame: a long one takes a while to read.
+            // After the first frame: a long session takes time to read.
             resume::show(&blueprint.root, session, now(), &mut self.state)?;
             self.stale = Some(Cause::Key);
         }
         let mut left = self.run(blueprint).await;
-        // What git has not done by now it is to leave.
+        // Stops git if the first commit still runs.
         drop(self.making);
         match &mut left {
             Ok(Left::Again(kept)) => kept.screen = Some(self.screen),
-            // The person sees the shell at once; the crew ends behind it.
+            // The user gets the shell back at once; the crew shuts down in the background.
             Ok(Left::Quit | Left::ForDemo(_)) | Err(_) => drop(self.screen),
         }
         if let Crew::There(assembly) = self.crew {
@@ -169,7 +169,7 @@ impl Dashboard {
             while let Some(event) = self.inlet.try_next() {
                 journal.note(&event);
             }
-            // Whoever takes the crew over finds the journal whole.
+            // The journal must be complete before another process can take the lock.
             drop(journal);
             drop(lock);
             stopped?;
@@ -192,16 +192,16 @@ impl Dashboard {
             tokio::select! {
                 biased;
                 _ = self.signals.any() => return Ok(Left::Quit),
-                came = keys.next() => {
-                    let Some(came) = came else { return Ok(Left::Quit) };
-                    let inputs = came.and_then(inputs::with);
+                input = keys.next() => {
+                    let Some(input) = input else { return Ok(Left::Quit) };
+                    let inputs = input.and_then(inputs::with);
                     cause = Cause::Key;
-                    for input in inputs.context("the terminal can not be read")? {
+                    for input in inputs.context("the terminal cannot be read")? {
                         match self.take(input)? {
                             Next::Stay => {}
                             Next::Leave(left) => return Ok(left),
                             Next::Away(errand) => {
-                                // Two readers of one terminal would share the keys.
+                                // Otherwise this reader would take keys from the external program.
                                 drop(keys);
                                 if let Some(left) = self.away(errand).await? {
                                     return Ok(left);
@@ -232,8 +232,8 @@ impl Dashboard {
                     }
                 }
                 () = until(wake), if wake.is_some() => {
-                    for wish in update(&mut self.state, Msg::Tick { now: now() }) {
-                        self.meanwhile(wish);
+                    for effect in update(&mut self.state, Msg::Tick { now: now() }) {
+                        self.meanwhile(effect);
                     }
                 }
             }
@@ -250,7 +250,7 @@ impl Dashboard {
         }
     }
 
-    /// When to wake without any input: for the next frame, or for a spinner or a countdown.
+    /// Returns when to wake up without input: for the next frame, a spinner or a countdown.
     fn next_wake(&self) -> Option<Instant> {
         let now = self.opened.elapsed();
         let frame = self
@@ -268,7 +268,7 @@ impl Dashboard {
         let (state, cache) = (&self.state, &mut self.cache);
         self.screen
             .draw(|frame| draw(state, cache, &theme, frame))
-            .context("the terminal can not be written")?;
+            .context("the terminal cannot be written")?;
         let title = self.state.title();
         if title != self.title {
             self.screen.set_title(&title)?;
@@ -293,15 +293,15 @@ impl Dashboard {
     }
 
     fn show(&mut self, event: Event) {
-        for wish in update(&mut self.state, Msg::Event(event)) {
-            self.meanwhile(wish);
+        for effect in update(&mut self.state, Msg::Event(event)) {
+            self.meanwhile(effect);
         }
     }
 
-    /// Does what follows from an event or from time that has passed.
-    fn meanwhile(&mut self, wish: Do) {
-        match wish {
-            // A bell that can not be rung is not worth the end of the program.
+    /// Executes an effect of an event or a tick. Effects that only user input causes are ignored.
+    fn meanwhile(&mut self, effect: Do) {
+        match effect {
+            // A failed bell or notification must not end the program.
             Do::Call(words) => drop(self.call(&words)),
             Do::Command(command) => self.submit(command),
             Do::Quit
@@ -334,20 +334,20 @@ impl Dashboard {
             Input::FocusGained => Msg::Window(Window::Focused),
             Input::FocusLost => Msg::Window(Window::Elsewhere),
         };
-        for wish in update(&mut self.state, message) {
-            match wish {
+        for effect in update(&mut self.state, message) {
+            match effect {
                 Do::Command(command) => self.submit(command),
                 Do::Quit => return Ok(Next::Leave(Left::Quit)),
                 Do::StartDemo => {
                     return Ok(Next::Leave(Left::ForDemo(Box::new(self.keep()))));
                 }
                 Do::LookAgain => {
-                    let left = self.again(Some("Looked again: it is as it was."));
+                    let left = self.again(Some("Checked again: nothing has changed."));
                     return Ok(Next::Leave(left));
                 }
                 Do::MakeRepository => self.make_repository(),
                 Do::ApproveSettings | Do::WithoutSettings => {
-                    if let Some(left) = self.decided(&wish) {
+                    if let Some(left) = self.decided(&effect) {
                         return Ok(Next::Leave(left));
                     }
                 }
@@ -368,8 +368,8 @@ impl Dashboard {
                 Do::Call(words) => self.call(&words)?,
                 Do::SaveTheme(theme) => self.save_theme(&theme),
                 Do::SaveScreen(choice) => {
-                    if let Some(said) = remembered::keep(&self.root, choice) {
-                        self.tell(&said);
+                    if let Some(warning) = remembered::keep(&self.root, choice) {
+                        self.tell(&warning);
                     }
                 }
             }
@@ -377,7 +377,7 @@ impl Dashboard {
         Ok(Next::Stay)
     }
 
-    /// Another program had the screen, and the terminal may have another size now.
+    /// Redraws everything after another program used the terminal, whose size may have changed.
     fn redraw_all(&mut self) -> Result<()> {
         let (width, height) = self.screen.size()?;
         update(&mut self.state, Msg::Resize(width, height));
@@ -398,7 +398,7 @@ impl Dashboard {
             Crew::Coming(_) | Crew::Missing => true,
         };
         if is_refused {
-            let why = "The crew did not take that: try again in a moment.";
+            let why = "The crew could not accept the command: try again in a moment.";
             self.publisher.offer(EventKind::refused(asked, why));
         }
     }
@@ -412,10 +412,10 @@ impl Dashboard {
     }
 }
 
-/// What a key leads to.
+/// What the main loop does after an input.
 enum Next {
     Stay,
-    /// The terminal is somebody else's for a while.
+    /// Hand the terminal to an external program.
     Away(Errand),
     Leave(Left),
 }

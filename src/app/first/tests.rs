@@ -1,4 +1,4 @@
-//! Which page follows from which facts, and how each one looks.
+//! Tests of the first page: its content for each fact, and its rendering.
 
 use pretty_assertions::assert_eq;
 
@@ -33,19 +33,19 @@ fn not_listed() -> NoModel {
     NoModel::not_listed("big-9", &["big-1".into(), "small-2".into()])
 }
 
-/// What a page offers, in its order.
+/// Returns the actions that a page offers, in order.
 fn actions(page: &FirstPage) -> Vec<Action> {
     page.offers.iter().map(|o| o.action).collect()
 }
 
 #[test]
-fn a_model_that_is_missing_gives_a_page_with_what_mends_it() {
+fn missing_model_gives_a_page_with_its_fixes() {
     use Action::{Close, LookAgain, Models, StartDemo};
     let usual = vec![LookAgain, StartDemo, Close];
     let cases = [
         (
             no_model(),
-            "No model is set up yet: there is no key and no local server.",
+            "No model is configured: there is no API key and no local server.",
             usual.clone(),
         ),
         (
@@ -70,7 +70,7 @@ fn a_model_that_is_missing_gives_a_page_with_what_mends_it() {
         assert_eq!(actions(&page), offers, "{what}");
         assert_eq!(page.steps, lack.steps);
         assert!(!page.means.is_empty());
-        // Without a crew nobody can be asked for the models.
+        // Without a crew the server's models cannot be listed.
         let page = without_crew(&lack);
         assert_eq!(page.weight, Weight::Missing);
         assert_eq!(actions(&page), usual, "{what}");
@@ -78,16 +78,16 @@ fn a_model_that_is_missing_gives_a_page_with_what_mends_it() {
 }
 
 #[test]
-fn what_git_lacks_gives_a_page_that_offers_only_what_is_harmless() {
+fn missing_git_gives_a_page_with_safe_offers_only() {
     let empty = "git init && git commit --allow-empty -m \"Start\"";
     let cases = [
         (
             Ground::NoRepository(Files::Few(0)),
-            Some((empty, "make it one: git init and a first commit, empty")),
+            Some((empty, "git init + empty first commit")),
         ),
         (
             Ground::NoRepository(Files::Few(1)),
-            Some((INIT_AND_COMMIT, "a first commit of the one file")),
+            Some((INIT_AND_COMMIT, "first commit of the one file")),
         ),
         (
             Ground::NoRepository(Files::Few(12)),
@@ -95,11 +95,11 @@ fn what_git_lacks_gives_a_page_that_offers_only_what_is_harmless() {
         ),
         (
             Ground::NoCommits(Files::Few(0)),
-            Some(("git commit --allow-empty", "make one, empty")),
+            Some(("git commit --allow-empty", "create empty first commit")),
         ),
         (
             Ground::NoCommits(Files::Few(3)),
-            Some((FIRST_COMMIT, "make one of the 3 files")),
+            Some((FIRST_COMMIT, "create first commit of the 3 files")),
         ),
         (
             Ground::NoCommits(Files::Choose("there is a lot here")),
@@ -135,7 +135,7 @@ fn what_git_lacks_gives_a_page_that_offers_only_what_is_harmless() {
     }
 }
 
-/// Each page by its name, with whether a crew is there.
+/// Returns every page with its snapshot name.
 fn pages() -> Vec<(&'static str, FirstPage)> {
     let ground = |facts| super::ground(&facts).unwrap();
     vec![
@@ -172,7 +172,7 @@ fn each_page_at_three_sizes() {
 }
 
 #[test]
-fn on_the_smallest_screen_what_is_the_case_and_the_keys_stay() {
+fn smallest_screen_keeps_the_heading_and_the_offers() {
     for (name, page) in pages() {
         let mut state = shown(page, 60, 16);
         press(&mut state, "esc");

@@ -318,11 +318,11 @@ fn what_fails_ends_with_one_line_and_says_what_to_do() {
     assert_eq!(ran.err(), "crewdeck: model failed: do what its line says\n");
     let out = ran.out();
     assert!(
-        out.contains("✗ fail model     No model is set up yet"),
+        out.contains("✗ fail model     No model is configured"),
         "{out}"
     );
     assert!(
-        out.contains("→ Set a key and start crewdeck again: export ANTHROPIC_API_KEY"),
+        out.contains("→ Set a key and restart crewdeck: export ANTHROPIC_API_KEY"),
         "{out}"
     );
     assert!(out.contains("the repository has no commit yet"), "{out}");

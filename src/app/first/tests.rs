@@ -102,8 +102,8 @@ fn missing_git_gives_a_page_with_safe_offers_only() {
             Some((FIRST_COMMIT, "create first commit of the 3 files")),
         ),
         (
-            Ground::NoCommits(Files::Choose("there is a lot here")),
-            Some(("there is a lot here", "")),
+            Ground::NoCommits(Files::Choose("there are many files here")),
+            Some(("there are many files here", "")),
         ),
         (
             Ground::NoRepository(Files::NotHere("This is your home directory")),

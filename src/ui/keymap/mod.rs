@@ -195,7 +195,7 @@ pub const TABLE: &[Binding] = &[
 
     bind(Context::In(Pane::Board), &["enter"], Action::Open, "show the task", "open"),
     bind(Context::In(Pane::Board), &["space"], Action::Peek, "preview the task beside the board", "peek"),
-    bind(Context::In(Pane::Board), &["v"], Action::TurnBoard, "switch between graph and list", "graph or list"),
+    bind(Context::In(Pane::Board), &["v"], Action::TurnBoard, "show the board as graph or list", "graph or list"),
     bind(Context::In(Pane::Board), &["c"], Action::Claim, "claim the task for yourself; agents leave it alone", "claim"),
     bind(Context::In(Pane::Board), &["u"], Action::Release, "release the task, also a teammate's, back to the board", "release"),
     bind(Context::In(Pane::Board), &["d"], Action::CompleteTask, "complete your task", "complete"),
@@ -351,7 +351,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::TaskForm, &["enter"], Action::Accept, "save the task to the board", "save"),
     bind(Context::TaskForm, &["tab"], Action::NextField, "go to the next field", "next field"),
     bind(Context::TaskForm, &["shift+tab"], Action::PrevField, "go to the previous field", ""),
-    bind(Context::TaskForm, &["ctrl+t"], Action::TurnWait, "block it on the task selected on the board, or unblock it", "block on selected"),
+    bind(Context::TaskForm, &["ctrl+t"], Action::TurnWait, "block it on the task selected on the board, or unblock it", "wait for selected"),
     bind(Context::TaskForm, &["ctrl+j", "alt+enter", "shift+enter"], Action::Newline, "insert a line break in the description", "new line"),
     bind(Context::TaskForm, &["ctrl+u"], Action::DeleteToStart, "delete back to the start of the line", ""),
     bind(Context::TaskForm, &["ctrl+x e"], Action::EditOutside, "edit the field in $EDITOR", ""),

@@ -134,10 +134,8 @@ fn sentence(text: &str) -> String {
 
 fn again(lack: Lack) -> &'static str {
     match lack {
-        Lack::Model => "look again for a server and settings (for a new key, restart crewdeck)",
-        Lack::Key | Lack::RightKey => {
-            "read the settings again (for a new key, restart crewdeck)"
-        }
+        Lack::Model => "look for a server and settings again (new key: restart)",
+        Lack::Key | Lack::RightKey => "read the settings again (new key: restart)",
         Lack::Nobody | Lack::Server | Lack::AnyModel | Lack::ThatModel => "ask the server again",
         Lack::Other => "try again",
     }

@@ -126,7 +126,7 @@ fn a_signal_between_two_starts_ends_the_second() {
     let home = home(&project);
     for (round, name) in ["-TERM", "-HUP"].into_iter().cycle().take(16).enumerate() {
         let mut screen = open(&project, home.path(), &[], &[]);
-        screen.wait_for("look again for a server and settings");
+        screen.wait_for("look for a server and settings again");
         screen.send("r");
         // Wherever it falls.
         std::thread::sleep(Duration::from_micros(500 * round as u64));

@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         Err(error) => {
             // One line with the cause and the fix. A closed standard error is ignored.
             let text = Redactor::default()
-                .text(&app::in_words(&error))
+                .text(&app::describe_error(&error))
                 .into_owned();
             let text = crewdeck::domain::text::one_line(&text);
             let _ = writeln!(std::io::stderr().lock(), "crewdeck: {text}");

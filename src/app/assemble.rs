@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 
-use super::journal::Journal;
-use super::lock::{self, CrewLock, Freed, Holder, Taken};
-use super::wire::{Probe, keys, name_of_model, wire};
+use super::journal::JournalWriter;
+use super::lock::{self, CrewLock, FreedLock, Holder, LockAttempt};
+use super::wire::{Probe, connect_model, keys, name_of_model};
 use super::{demo, guard, jitter, machine, new_id, now, resume, root, settings};
 use crate::agent::compact::COMPACT_AT;
 use crate::agent::driver::Engine;
@@ -52,7 +52,7 @@ pub struct Blueprint {
 pub struct Assembly {
     pub crew: Crew,
     /// Records the crew's events.
-    pub journal: Journal,
+    pub journal: JournalWriter,
     /// Prevents a second crew in the same directory.
     pub lock: CrewLock,
     /// Checks that the server offers the configured model; `None` if that is already known.
@@ -137,13 +137,13 @@ pub enum Built {
     /// The crew runs in this process.
     Crew(Box<Assembly>),
     /// Another process already runs a crew here.
-    Taken(Holder),
+    RunsElsewhere(Holder),
 }
 
 /// Starts the crew unless another process runs one in the same directory.
 ///
 /// # Errors
-/// [`NoModel`](super::wire::NoModel) if no model is available, else the reason why the crew cannot start.
+/// [`ModelUnavailable`](super::wire::ModelUnavailable) if no model is available, else the reason why the crew cannot start.
 pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Built> {
     let root = &blueprint.root;
     let notices = store::prepare(root)?;
@@ -152,11 +152,11 @@ pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Built>
         None => (new_id(), Start::Fresh),
     };
     match lock::take(root, &session)? {
-        Taken::Mine(lock) => {
+        LockAttempt::Acquired(lock) => {
             tell(&publisher, notices).await;
             start_crew(blueprint, lock, session, start, publisher).await
         }
-        Taken::Theirs(holder) => Ok(Built::Taken(holder)),
+        LockAttempt::Held(holder) => Ok(Built::RunsElsewhere(holder)),
     }
 }
 
@@ -166,7 +166,7 @@ pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Built>
 /// As [`build`]. The lock is released then.
 pub async fn take_over(
     blueprint: &Blueprint,
-    freed: Freed,
+    freed: FreedLock,
     session: String,
     publisher: Publisher,
 ) -> Result<Built> {
@@ -189,17 +189,17 @@ async fn start_crew(
     let root = &blueprint.root;
     let settings = &blueprint.settings;
     environment::pass(settings.pass_env.iter().flatten().cloned());
-    let wire = wire(blueprint).await?;
-    let journal = Journal::open(root, &session);
-    let model = name_of_model(settings, &wire, &publisher).await?;
-    let probe = Probe::of(settings, &wire);
+    let connection = connect_model(blueprint).await?;
+    let journal = JournalWriter::open(root, &session);
+    let model = name_of_model(settings, &connection, &publisher).await?;
+    let probe = Probe::of(settings, &connection);
     let calls_max = settings.calls_max.unwrap_or(governor::CALLS_MAX);
     let engine = Engine {
-        window: settings.window.or(wire.window),
+        window: settings.window.or(connection.window),
         price: settings.prices.get(&model).copied(),
         max_tokens: settings.max_tokens.unwrap_or(config::MAX_TOKENS),
         name: model.clone(),
-        model: Arc::new(Governor::new(wire.model, calls_max, jitter)),
+        model: Arc::new(Governor::new(connection.model, calls_max, jitter)),
     };
     let tools = match &settings.tools {
         Some(names) => table::narrow(names).map_err(|why| anyhow!(why))?,
@@ -208,9 +208,9 @@ async fn start_crew(
     let setup = Setup {
         session,
         root: shown(root),
-        provider: wire.provider.into(),
+        provider: connection.provider.into(),
         model,
-        scripted: wire.scripted,
+        scripted: connection.scripted,
         git: root.join(".git").exists(),
         window: engine.window,
         tools,

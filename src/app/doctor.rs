@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
-use super::lock::Taken;
-use super::{blocked_on, guard, lock, now, root, secrets, settings, theme};
+use super::lock::LockAttempt;
+use super::{block_on, guard, lock, now, root, secrets, settings, theme};
 use crate::cli::Global;
 use crate::config::{self, Confining, Project};
 use crate::doctor::print::{self, Paint, Paper};
@@ -61,7 +61,7 @@ pub fn main(global: &Global, mode: FixMode, form: Form) -> Result<u8> {
                 .unwrap_or_default(),
         },
     };
-    let model = blocked_on(async { Ok(model::facts(global, settings).await) })?;
+    let model = block_on(async { Ok(model::facts(global, settings).await) })?;
     let mut place = Place {
         now: now(),
         crew: running_crew(&root),
@@ -176,7 +176,7 @@ fn allowed(mode: FixMode, crew: &Crew, findings: &[Finding]) -> FixMode {
 /// Applies the fixes and returns a line for each. Holds the crew lock, so no crew can start meanwhile.
 fn mend(place: &Place, findings: &[Finding], mode: FixMode) -> Result<Vec<String>> {
     store::prepare(&place.root)?;
-    let Taken::Mine(_lock) = lock::take(&place.root, "")? else {
+    let LockAttempt::Acquired(_lock) = lock::take(&place.root, "")? else {
         warn("a crew has just started here: nothing is fixed while it runs");
         return Ok(Vec::new());
     };

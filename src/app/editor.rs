@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
-use super::in_words;
+use super::describe_error;
 use crate::domain::text::harmless;
 use crate::ui::{COMPOSER_MAX, bytes};
 
@@ -83,7 +83,7 @@ fn editor_error(file: NamedTempFile, text: &str, why: &Error) -> Error {
     let size = text.len() as u64;
     let is_same = read_limited(file.path(), size)
         .is_ok_and(|(bytes, len)| len == size && bytes == text.as_bytes());
-    let why = in_words(why);
+    let why = describe_error(why);
     if is_same {
         return anyhow!("{why}; the input is unchanged");
     }
@@ -152,7 +152,9 @@ mod tests {
 
     /// Returns the path that an error message names.
     fn named_path(message: &str) -> std::path::PathBuf {
-        let word = message.split([' ', ',', ';']).find(|w| w.contains("crewdeck-"));
+        let word = message
+            .split([' ', ',', ';'])
+            .find(|w| w.contains("crewdeck-"));
         word.unwrap().trim_end_matches('.').into()
     }
 
@@ -194,7 +196,10 @@ mod tests {
             let path = file.path().to_path_buf();
             std::fs::write(&path, now).unwrap();
             let why = editor_error(file, "before", &anyhow!("ed failed")).to_string();
-            assert!(why.starts_with("ed failed; the input is unchanged"), "{why}");
+            assert!(
+                why.starts_with("ed failed; the input is unchanged"),
+                "{why}"
+            );
             assert_eq!(path.exists(), stays, "{now}");
             if stays {
                 assert_eq!(named_path(&why), path);

@@ -13,21 +13,21 @@ use super::editor;
 const GO_BACK: &str = "-- Press Enter to return to crewdeck --";
 
 /// A use of the terminal outside the dashboard. The terminal is in the shell's mode meanwhile.
-pub enum Errand {
+pub enum ExternalProgram {
     /// Edit the text in `$EDITOR`.
-    Write(String),
+    Edit(String),
     /// Read the text in `$EDITOR`; changes are discarded.
-    Read(String),
+    View(String),
     /// Print the text to the terminal's scroll-back.
     Print(String),
 }
 
-impl Errand {
+impl ExternalProgram {
     /// Whether Ctrl+c ends it. An editor handles that key itself.
     pub fn ends_by_interrupt(&self) -> bool {
         match self {
-            Errand::Print(_) => true,
-            Errand::Write(_) | Errand::Read(_) => false,
+            ExternalProgram::Print(_) => true,
+            ExternalProgram::Edit(_) | ExternalProgram::View(_) => false,
         }
     }
 
@@ -37,9 +37,9 @@ impl Errand {
     /// Fails if the editor is missing or fails, or if the terminal is gone.
     pub async fn run(self, stop: &CancellationToken) -> Result<Option<String>> {
         match self {
-            Errand::Write(text) => editor::edit(&text, stop).await.map(Some),
-            Errand::Read(text) => editor::read(&text, stop).await.map(|()| None),
-            Errand::Print(text) => {
+            ExternalProgram::Edit(text) => editor::edit(&text, stop).await.map(Some),
+            ExternalProgram::View(text) => editor::read(&text, stop).await.map(|()| None),
+            ExternalProgram::Print(text) => {
                 tokio::select! {
                     printed = print(&text) => printed.map(|()| None),
                     () = stop.cancelled() => Ok(None),

@@ -1,6 +1,6 @@
 //! The content of the first page, computed from the startup checks. Pure: facts in, page out.
 
-use super::wire::{Lack, NoModel};
+use super::wire::{ModelProblem, ModelUnavailable};
 use crate::config::{PROJECT_FILE, Sensitive};
 use crate::store::{FIRST_COMMIT, INIT_AND_COMMIT};
 use crate::ui::guide::first::{FirstPage, Offer, Weight};
@@ -12,76 +12,78 @@ const APPROVE_LINE_MAX: usize = 1500;
 
 /// Whether tasks can have git worktrees in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ground {
+pub enum GitStatus {
     /// They can, or the obstacle is not one that this page can fix.
-    Fine,
+    Ready,
     /// Git is missing or too old, with the reason.
     NoGit(String),
     /// The directory is not in a git repository.
-    NoRepository(Files),
+    NoRepository(FirstCommit),
     /// The repository has no commit.
-    NoCommits(Files),
+    NoCommits(FirstCommit),
 }
 
 /// What a first commit would contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Files {
+pub enum FirstCommit {
     /// This number of files, possibly 0.
-    Few(usize),
+    Files(usize),
     /// The user should choose the files, for this reason.
-    Choose(&'static str),
+    ChooseFiles(&'static str),
     /// No repository should be created here, for this reason.
-    NotHere(&'static str),
+    NotAllowed(&'static str),
 }
 
 /// Returns the page for a start without a crew.
-pub fn without_crew(lack: &NoModel) -> FirstPage {
+pub fn without_crew(missing: &ModelUnavailable) -> FirstPage {
     FirstPage {
         weight: Weight::Missing,
-        ..model(lack, Vec::new())
+        ..model(missing, Vec::new())
     }
 }
 
 /// Returns the page for a running crew whose model is not expected to answer.
-pub fn with_crew(lack: &NoModel) -> FirstPage {
+pub fn with_crew(missing: &ModelUnavailable) -> FirstPage {
     let choose = Offer::new(Action::Models, "choose one of the server's models");
-    let offers = match lack.lack {
-        Lack::ThatModel => vec![choose],
-        Lack::Model
-        | Lack::Key
-        | Lack::RightKey
-        | Lack::Nobody
-        | Lack::Server
-        | Lack::AnyModel
-        | Lack::Other => Vec::new(),
+    let offers = match missing.problem {
+        ModelProblem::UnknownModel => vec![choose],
+        ModelProblem::NotConfigured
+        | ModelProblem::NoKey
+        | ModelProblem::KeyRejected
+        | ModelProblem::Unreachable
+        | ModelProblem::ServerError
+        | ModelProblem::NoModels
+        | ModelProblem::Other => Vec::new(),
     };
     FirstPage {
         weight: Weight::Trouble,
-        ..model(lack, offers)
+        ..model(missing, offers)
     }
 }
 
 /// The label of the offer to start the demo.
 const DEMO: &str = "start the demo in a temporary folder (no key, no network)";
 
-fn model(lack: &NoModel, mut offers: Vec<Offer>) -> FirstPage {
-    let means = match lack.lack {
-        Lack::Model => "crewdeck needs a language model, and none is configured.",
-        Lack::Key => "crewdeck cannot use this server without an API key.",
-        Lack::RightKey => "The server rejects this key, so no agent can answer.",
-        Lack::Nobody | Lack::Server => "No agent can answer without it.",
-        Lack::ThatModel => "No agent can answer until you choose a model that the server has.",
-        Lack::AnyModel => "The server answers, but it has no model.",
-        Lack::Other => "crewdeck cannot start a crew with this configuration.",
+fn model(missing: &ModelUnavailable, mut offers: Vec<Offer>) -> FirstPage {
+    let means = match missing.problem {
+        ModelProblem::NotConfigured => "crewdeck needs a language model, and none is configured.",
+        ModelProblem::NoKey => "crewdeck cannot use this server without an API key.",
+        ModelProblem::KeyRejected => "The server rejects this key, so no agent can answer.",
+        ModelProblem::Unreachable | ModelProblem::ServerError => "No agent can answer without it.",
+        ModelProblem::UnknownModel => {
+            "No agent can answer until you choose a model that the server has."
+        }
+        ModelProblem::NoModels => "The server answers, but it has no model.",
+        ModelProblem::Other => "crewdeck cannot start a crew with this configuration.",
     };
-    offers.push(Offer::new(Action::LookAgain, again(lack.lack)));
+    offers.push(Offer::new(Action::LookAgain, again(missing.problem)));
     offers.push(Offer::new(Action::StartDemo, DEMO));
     offers.push(Offer::new(Action::Close, "quit"));
     FirstPage {
         weight: Weight::Missing,
-        what: sentence(&lack.reason),
+        what: sentence(&missing.reason),
         means: means.into(),
-        steps: lack.steps.clone(),
+        steps: missing.steps.clone(),
         offers,
     }
 }
@@ -118,8 +120,12 @@ pub fn approval(found: &Sensitive) -> FirstPage {
     };
     FirstPage {
         weight: Weight::Missing,
-        what: format!("{PROJECT_FILE} of this project has {number} {settings} that need your approval."),
-        means: "They came with this directory. No crew starts and nothing is sent until you decide.".into(),
+        what: format!(
+            "{PROJECT_FILE} of this project has {number} {settings} that need your approval."
+        ),
+        means:
+            "They came with this directory. No crew starts and nothing is sent until you decide."
+                .into(),
         steps,
         offers,
     }
@@ -132,12 +138,17 @@ fn sentence(text: &str) -> String {
     format!("{}{}.", first.unwrap_or_default(), chars.as_str())
 }
 
-fn again(lack: Lack) -> &'static str {
-    match lack {
-        Lack::Model => "look for a server and settings again (new key: restart)",
-        Lack::Key | Lack::RightKey => "read the settings again (new key: restart)",
-        Lack::Nobody | Lack::Server | Lack::AnyModel | Lack::ThatModel => "ask the server again",
-        Lack::Other => "try again",
+fn again(problem: ModelProblem) -> &'static str {
+    match problem {
+        ModelProblem::NotConfigured => "look for a server and settings again (new key: restart)",
+        ModelProblem::NoKey | ModelProblem::KeyRejected => {
+            "read the settings again (new key: restart)"
+        }
+        ModelProblem::Unreachable
+        | ModelProblem::ServerError
+        | ModelProblem::NoModels
+        | ModelProblem::UnknownModel => "ask the server again",
+        ModelProblem::Other => "try again",
     }
 }
 
@@ -158,50 +169,50 @@ pub fn making() -> FirstPage {
 }
 
 /// Returns the page for a directory without worktrees; `None` if worktrees work.
-pub fn ground(ground: &Ground) -> Option<FirstPage> {
-    let (what, command, files) = match ground {
-        Ground::Fine => return None,
-        Ground::NoGit(why) => return Some(no_git(why)),
-        Ground::NoRepository(files) => (
+pub fn git_page(status: &GitStatus) -> Option<FirstPage> {
+    let (what, command, files) = match status {
+        GitStatus::Ready => return None,
+        GitStatus::NoGit(why) => return Some(no_git(why)),
+        GitStatus::NoRepository(files) => (
             "This directory is not a git repository.",
             INIT_AND_COMMIT,
             files,
         ),
-        Ground::NoCommits(files) => (
+        GitStatus::NoCommits(files) => (
             "This git repository has no commit yet.",
             FIRST_COMMIT,
             files,
         ),
     };
-    let start = match ground {
-        Ground::NoRepository(_) => "git init + ",
-        Ground::NoCommits(_) | Ground::NoGit(_) | Ground::Fine => "create ",
+    let start = match status {
+        GitStatus::NoRepository(_) => "git init + ",
+        GitStatus::NoCommits(_) | GitStatus::NoGit(_) | GitStatus::Ready => "create ",
     };
     let offer = |commit: &str| {
         let label = format!("{start}{commit}");
         vec![Offer::new(Action::MakeRepository, label)]
     };
     let (step, offers) = match files {
-        Files::Few(0) => (
+        FirstCommit::Files(0) => (
             format!(
                 "In a shell: {}",
                 command.replace("git add -A && git commit", "git commit --allow-empty")
             ),
             offer("empty first commit"),
         ),
-        Files::Few(1) => (
+        FirstCommit::Files(1) => (
             format!("In a shell: {command}"),
             offer("first commit of the one file here"),
         ),
-        Files::Few(n) => (
+        FirstCommit::Files(n) => (
             format!("In a shell: {command}"),
             offer(&format!("first commit of the {n} files here")),
         ),
-        Files::Choose(why) => (
+        FirstCommit::ChooseFiles(why) => (
             format!("In a shell: {command}. Choose first what to commit: {why}."),
             Vec::new(),
         ),
-        Files::NotHere(why) => (
+        FirstCommit::NotAllowed(why) => (
             format!("{why}: start crewdeck in a project directory."),
             Vec::new(),
         ),

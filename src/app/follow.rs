@@ -30,18 +30,18 @@ const POLL: Duration = Duration::from_secs(1);
 
 /// An update from the lock file or the journal.
 #[derive(Debug)]
-pub enum Heard {
+pub enum JournalUpdate {
     /// The lock's holder became known or changed.
     Holder(Holder),
     /// A journal from its start, or its newest part. Replaces all earlier events.
-    Anew(Vec<Event>, Beginning),
+    Restarted(Vec<Event>, Beginning),
     /// Events that were appended to the journal.
-    More(Vec<Event>),
+    Appended(Vec<Event>),
 }
 
 /// A handle to the follower thread, which ends when this is dropped.
 pub struct Follower {
-    heard: mpsc::Receiver<Heard>,
+    heard: mpsc::Receiver<JournalUpdate>,
     hint: SyncSender<()>,
     is_over: Arc<AtomicBool>,
 }
@@ -56,7 +56,7 @@ impl Follower {
         // Capacity 1: one pending hint is enough for a re-read.
         let (hint, hints) = sync_channel(1);
         let is_over = Arc::new(AtomicBool::new(false));
-        let mut thread = Thread {
+        let mut thread = FollowThread {
             root: root.to_path_buf(),
             tell,
             holder: None,
@@ -74,7 +74,7 @@ impl Follower {
     }
 
     /// Waits for the next update; `None` once everything was read after [`Follower::finish`].
-    pub async fn next(&mut self) -> Option<Heard> {
+    pub async fn next(&mut self) -> Option<JournalUpdate> {
         self.heard.recv().await
     }
 
@@ -93,21 +93,21 @@ impl Drop for Follower {
 }
 
 /// The receiver of the updates was dropped.
-struct Unheard;
+struct ReceiverDropped;
 
-struct Thread {
+struct FollowThread {
     root: PathBuf,
-    tell: mpsc::Sender<Heard>,
+    tell: mpsc::Sender<JournalUpdate>,
     holder: Option<Holder>,
     tail: Option<(String, Tail)>,
 }
 
-impl Thread {
+impl FollowThread {
     fn run(&mut self, hints: &Receiver<()>, wake: SyncSender<()>, over: &AtomicBool) {
-        let mut ears = Ears::open(wake);
+        let mut watch = FolderWatch::open(wake);
         loop {
             let folder = self.tail.as_ref().map(|(_, tail)| tail.folder());
-            let net = ears.turn_to(&self.root.join(".crewdeck"), folder);
+            let net = watch.watch_folders(&self.root.join(".crewdeck"), folder);
             // Read before the last look, so that it sees everything written before `finish`.
             let is_last = over.load(Ordering::SeqCst);
             let before = self.session();
@@ -133,7 +133,7 @@ impl Thread {
         self.tail.as_ref().map(|(session, _)| session.clone())
     }
 
-    fn look(&mut self) -> Result<(), Unheard> {
+    fn look(&mut self) -> Result<(), ReceiverDropped> {
         let holder = lock::holder(&self.root);
         if self.holder.as_ref() != Some(&holder) {
             self.holder = Some(holder.clone());
@@ -150,24 +150,24 @@ impl Thread {
                 self.tail = Some((session.clone(), tail));
             }
             let session = self.session();
-            self.say(Heard::Holder(Holder { session, ..holder }))?;
+            self.say(JournalUpdate::Holder(Holder { session, ..holder }))?;
         }
         self.read()
     }
 
     /// Reads the journal to its end.
-    fn read(&mut self) -> Result<(), Unheard> {
+    fn read(&mut self) -> Result<(), ReceiverDropped> {
         loop {
             let Some((_, tail)) = &mut self.tail else {
                 return Ok(());
             };
             let heard = match tail.read() {
                 Ok(Tailed::Nothing) => return Ok(()),
-                Ok(Tailed::Lines(lines)) => Heard::More(events(&lines)),
+                Ok(Tailed::Lines(lines)) => JournalUpdate::Appended(events(&lines)),
                 Ok(Tailed::Anew(lines, beginning)) => {
                     let mut all = self.setup(beginning);
                     all.extend(events(&lines));
-                    Heard::Anew(all, beginning)
+                    JournalUpdate::Restarted(all, beginning)
                 }
                 Err(error) => {
                     // The next look tries again.
@@ -191,8 +191,8 @@ impl Thread {
         events
     }
 
-    fn say(&self, heard: Heard) -> Result<(), Unheard> {
-        self.tell.blocking_send(heard).map_err(|_| Unheard)
+    fn say(&self, heard: JournalUpdate) -> Result<(), ReceiverDropped> {
+        self.tell.blocking_send(heard).map_err(|_| ReceiverDropped)
     }
 }
 
@@ -201,28 +201,28 @@ fn events(lines: &[String]) -> Vec<Event> {
 }
 
 /// Watches the folders of the lock and the journal for changes.
-struct Ears {
+struct FolderWatch {
     watcher: Option<RecommendedWatcher>,
     /// The watched folders with their identity: a watch belongs to the folder, not to its path.
     watched: BTreeMap<PathBuf, Identity>,
 }
 
-impl Ears {
-    fn open(wake: SyncSender<()>) -> Ears {
+impl FolderWatch {
+    fn open(wake: SyncSender<()>) -> FolderWatch {
         let heard = move |event: notify::Result<notify::Event>| {
             // This process's own reads cause access events.
             if !event.is_ok_and(|e| e.kind.is_access() && !e.need_rescan()) {
                 let _ = wake.try_send(());
             }
         };
-        Ears {
+        FolderWatch {
             watcher: notify::recommended_watcher(heard).ok(),
             watched: BTreeMap::new(),
         }
     }
 
     /// Watches exactly these folders. Returns the poll interval for them.
-    fn turn_to(&mut self, lock: &Path, journal: Option<&Path>) -> Duration {
+    fn watch_folders(&mut self, lock: &Path, journal: Option<&Path>) -> Duration {
         let Some(watcher) = &mut self.watcher else {
             return POLL;
         };
@@ -270,18 +270,18 @@ mod tests {
         let [lock, journal] = ["lock", "journal"].map(|name| dir.path().join(name));
         fs::create_dir(&lock).unwrap();
         let (wake, hints) = sync_channel(1);
-        let mut ears = Ears::open(wake);
-        assert_eq!(ears.turn_to(&lock, None), SELDOM);
-        assert_eq!(ears.turn_to(&lock, Some(&journal)), POLL);
+        let mut watch = FolderWatch::open(wake);
+        assert_eq!(watch.watch_folders(&lock, None), SELDOM);
+        assert_eq!(watch.watch_folders(&lock, Some(&journal)), POLL);
         fs::create_dir(&journal).unwrap();
-        assert_eq!(ears.turn_to(&lock, Some(&journal)), SELDOM);
+        assert_eq!(watch.watch_folders(&lock, Some(&journal)), SELDOM);
         fs::write(journal.join("a"), "a").unwrap();
         assert_eq!(hints.recv_timeout(WITHIN), Ok(()));
         fs::remove_dir_all(&journal).unwrap();
         // Takes the freed inode, so that the new folder gets another one.
         fs::create_dir(dir.path().join("other")).unwrap();
         fs::create_dir(&journal).unwrap();
-        assert_eq!(ears.turn_to(&lock, Some(&journal)), SELDOM);
+        assert_eq!(watch.watch_folders(&lock, Some(&journal)), SELDOM);
         // Drain the hints from removing the first folder.
         while hints.recv_timeout(Duration::from_millis(200)).is_ok() {}
         fs::write(journal.join("b"), "b").unwrap();

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use ignore::WalkBuilder;
 
-use super::first::{Files, Ground};
+use super::first::{FirstCommit, GitStatus};
 use crate::domain::folders;
 use crate::store::{self, GitError};
 
@@ -31,22 +31,22 @@ const SECRET_STARTS: &[&str] = &[
 const SECRET_ENDS: &[&str] = &[".pem", ".key", ".p12", ".pfx", ".kdbx"];
 
 /// Checks `root` without changing it.
-pub fn look(root: &Path) -> Ground {
+pub fn look(root: &Path) -> GitStatus {
     judge(root, files)
 }
 
-/// Whether [`look`] returns [`Ground::Fine`]. Does not visit the user's files.
+/// Whether [`look`] returns [`GitStatus::Ready`]. Does not visit the user's files.
 pub fn is_fine(root: &Path) -> bool {
-    judge(root, |_| Files::Few(0)) == Ground::Fine
+    judge(root, |_| FirstCommit::Files(0)) == GitStatus::Ready
 }
 
-fn judge(root: &Path, files: fn(&Path) -> Files) -> Ground {
+fn judge(root: &Path, files: fn(&Path) -> FirstCommit) -> GitStatus {
     match store::git_facts(root).repository {
-        Err(GitError::NoRepository(_)) => Ground::NoRepository(files(root)),
-        Err(GitError::NoCommits) => Ground::NoCommits(files(root)),
-        Err(why @ (GitError::Missing | GitError::TooOld(_))) => Ground::NoGit(why.to_string()),
+        Err(GitError::NoRepository(_)) => GitStatus::NoRepository(files(root)),
+        Err(GitError::NoCommits) => GitStatus::NoCommits(files(root)),
+        Err(why @ (GitError::Missing | GitError::TooOld(_))) => GitStatus::NoGit(why.to_string()),
         // The crew reports all other problems.
-        Ok(_) | Err(_) => Ground::Fine,
+        Ok(_) | Err(_) => GitStatus::Ready,
     }
 }
 
@@ -62,19 +62,19 @@ pub fn make(root: &Path, stop: Arc<AtomicBool>) -> Result<(), GitError> {
 }
 
 /// Returns what a first commit would contain.
-fn files(root: &Path) -> Files {
+fn files(root: &Path) -> FirstCommit {
     let is_home = etcetera::home_dir().is_ok_and(|home| home == root);
     if is_home {
-        return Files::NotHere("This is your home directory");
+        return FirstCommit::NotAllowed("This is your home directory");
     }
     if root.parent().is_none() {
-        return Files::NotHere("This is the root of the file system");
+        return FirstCommit::NotAllowed("This is the root of the file system");
     }
     count_files(root, ENTRIES_MAX)
 }
 
 /// Counts the files below `root`, visiting at most `limit` entries.
-fn count_files(root: &Path, limit: usize) -> Files {
+fn count_files(root: &Path, limit: usize) -> FirstCommit {
     let walk = WalkBuilder::new(root)
         .hidden(false)
         .require_git(false)
@@ -87,11 +87,11 @@ fn count_files(root: &Path, limit: usize) -> Files {
     let (mut count, mut bytes) = (0, 0);
     for (seen, entry) in walk.flatten().enumerate() {
         if seen > limit {
-            return Files::Choose(A_LOT);
+            return FirstCommit::ChooseFiles(A_LOT);
         }
         let name = entry.file_name().to_string_lossy().to_lowercase();
         if entry.depth() > 1 && name == ".git" {
-            return Files::Choose("it contains another repository");
+            return FirstCommit::ChooseFiles("it contains another repository");
         }
         if entry.file_type().is_none_or(|t| t.is_dir()) {
             continue;
@@ -99,15 +99,15 @@ fn count_files(root: &Path, limit: usize) -> Files {
         let is_secret = SECRET_STARTS.iter().any(|s| name.starts_with(s))
             || SECRET_ENDS.iter().any(|s| name.ends_with(s));
         if is_secret {
-            return Files::Choose("a file name suggests a secret");
+            return FirstCommit::ChooseFiles("a file name suggests a secret");
         }
         count += 1;
         bytes += entry.metadata().map_or(0, |m| m.len());
         if count > FILES_MAX || bytes > BYTES_MAX {
-            return Files::Choose(A_LOT);
+            return FirstCommit::ChooseFiles(A_LOT);
         }
     }
-    Files::Few(count)
+    FirstCommit::Files(count)
 }
 
 #[cfg(test)]
@@ -118,20 +118,20 @@ mod tests {
 
     #[test]
     fn first_commit_counts_files_and_detects_secrets() {
-        let cases: &[(&[&str], Files)] = &[
-            (&[], Files::Few(0)),
-            (&["a", "b/c", ".tasks/task_1.json"], Files::Few(2)),
+        let cases: &[(&[&str], FirstCommit)] = &[
+            (&[], FirstCommit::Files(0)),
+            (&["a", "b/c", ".tasks/task_1.json"], FirstCommit::Files(2)),
             (
                 &["a", ".env.local"],
-                Files::Choose("a file name suggests a secret"),
+                FirstCommit::ChooseFiles("a file name suggests a secret"),
             ),
             (
                 &["certs/Server.PEM"],
-                Files::Choose("a file name suggests a secret"),
+                FirstCommit::ChooseFiles("a file name suggests a secret"),
             ),
             (
                 &["lib/.git/HEAD"],
-                Files::Choose("it contains another repository"),
+                FirstCommit::ChooseFiles("it contains another repository"),
             ),
         ];
         for (names, expected) in cases {
@@ -152,8 +152,8 @@ mod tests {
             fs::create_dir(dir.path().join(number.to_string())).unwrap();
         }
         // The root folder itself counts.
-        assert_eq!(count_files(dir.path(), 20), Files::Few(0));
-        assert_eq!(count_files(dir.path(), 19), Files::Choose(A_LOT));
+        assert_eq!(count_files(dir.path(), 20), FirstCommit::Files(0));
+        assert_eq!(count_files(dir.path(), 19), FirstCommit::ChooseFiles(A_LOT));
     }
 
     #[test]
@@ -164,10 +164,10 @@ mod tests {
         for (name, text) in [(".gitignore", "/target\n"), ("a", "a"), ("target/b", "b")] {
             fs::write(root.join(name), text).unwrap();
         }
-        assert_eq!(look(root), Ground::NoRepository(Files::Few(2)));
+        assert_eq!(look(root), GitStatus::NoRepository(FirstCommit::Files(2)));
         store::prepare(root).unwrap();
         make(root, Arc::default()).unwrap();
-        assert_eq!(look(root), Ground::Fine);
+        assert_eq!(look(root), GitStatus::Ready);
         let out = std::process::Command::new("git")
             .args(["ls-files"])
             .current_dir(root)

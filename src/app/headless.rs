@@ -5,9 +5,9 @@ use std::io::{IsTerminal, Write};
 use anyhow::Result;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::journal::Journal;
-use super::undecided::Undecided;
-use super::unfinished::Unfinished;
+use super::journal::JournalWriter;
+use super::undecided::PendingRequests;
+use super::unfinished::UnfinishedWork;
 use crate::crew::Crew;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::Name;
@@ -27,13 +27,13 @@ const LINE_MAX: usize = 2000;
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ended {
+pub enum RunOutcome {
     /// The lead has answered, the crew is idle and no task is open.
     Done,
     /// The same, but with open tasks or stuck teammates, which the text names.
     Open(String),
     /// The reader of the output closed it.
-    Unread,
+    OutputClosed,
     /// The lead could not answer. The text says why and what to do.
     Failed(String),
     /// Ctrl-C, SIGTERM or SIGHUP.
@@ -42,20 +42,20 @@ pub enum Ended {
 
 /// Whether a user at the terminal can answer questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Person {
+pub enum UserPresence {
     /// Standard input and standard error are a terminal.
-    Here,
+    Present,
     /// A script or a pipe: `ask` means `deny`.
     Absent,
 }
 
-impl Person {
+impl UserPresence {
     /// Checks standard input and standard error.
-    pub fn look() -> Person {
+    pub fn detect() -> UserPresence {
         if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-            Person::Here
+            UserPresence::Present
         } else {
-            Person::Absent
+            UserPresence::Absent
         }
     }
 }
@@ -67,21 +67,23 @@ impl Person {
 pub async fn run(
     crew: &Crew,
     inlet: &mut Inlet,
-    journal: &mut Journal,
+    journal: &mut JournalWriter,
     board: &Board,
     prompt: Option<String>,
     form: Form,
-) -> Result<Ended> {
+) -> Result<RunOutcome> {
     if let Some(text) = prompt {
         let to = Name::lead();
         if crew.submit(Command::Prompt { to, text }).is_err() {
-            return Ok(Ended::Failed("the crew did not accept the prompt".into()));
+            return Ok(RunOutcome::Failed(
+                "the crew did not accept the prompt".into(),
+            ));
         }
     }
     let began = super::now();
     let mut last = TurnEnd::Done;
-    let mut undecided = Undecided::default();
-    let mut unfinished = Unfinished::default();
+    let mut pending = PendingRequests::default();
+    let mut unfinished = UnfinishedWork::default();
     let (mut terminate, mut hangup) = (
         signal(SignalKind::terminate())?,
         signal(SignalKind::hangup())?,
@@ -90,12 +92,12 @@ pub async fn run(
     tokio::pin!(interrupted);
     loop {
         let event = tokio::select! {
-            _ = &mut interrupted => return Ok(Ended::Interrupted),
-            _ = terminate.recv() => return Ok(Ended::Interrupted),
-            _ = hangup.recv() => return Ok(Ended::Interrupted),
+            _ = &mut interrupted => return Ok(RunOutcome::Interrupted),
+            _ = terminate.recv() => return Ok(RunOutcome::Interrupted),
+            _ = hangup.recv() => return Ok(RunOutcome::Interrupted),
             event = inlet.next() => match event {
                 Some(event) => event,
-                None => return Ok(Ended::Failed("the crew ended".into())),
+                None => return Ok(RunOutcome::Failed("the crew ended".into())),
             },
         };
         if let Some(text) = journal.note(&event) {
@@ -108,12 +110,12 @@ pub async fn run(
         if let Err(error) = written {
             // The reader closed the pipe: a normal end.
             if error.kind() == std::io::ErrorKind::BrokenPipe {
-                return Ok(Ended::Unread);
+                return Ok(RunOutcome::OutputClosed);
             }
             return Err(error.into());
         }
-        undecided.hear(&event.kind);
-        unfinished.hear(&event.kind);
+        pending.update(&event.kind);
+        unfinished.update(&event.kind);
         match event.kind {
             EventKind::TurnEnded { agent, end } if agent.is_lead() => last = end,
             EventKind::RequestChanged { request }
@@ -124,14 +126,14 @@ pub async fn run(
             EventKind::CrewAtRest => {
                 return Ok(match last {
                     TurnEnd::Failed { error, hint } => {
-                        Ended::Failed(format!("{error}. {hint}").trim().to_string())
+                        RunOutcome::Failed(format!("{error}. {hint}").trim().to_string())
                     }
-                    TurnEnd::Stopped { why } => Ended::Failed(why),
-                    TurnEnd::Done | TurnEnd::Interrupted => match undecided.words() {
-                        Some(why) => Ended::Failed(why),
+                    TurnEnd::Stopped { why } => RunOutcome::Failed(why),
+                    TurnEnd::Done | TurnEnd::Interrupted => match pending.summary() {
+                        Some(why) => RunOutcome::Failed(why),
                         None => unfinished
-                            .words(&board.read()?.graph)
-                            .map_or(Ended::Done, Ended::Open),
+                            .summary(&board.read()?.graph)
+                            .map_or(RunOutcome::Done, RunOutcome::Open),
                     },
                 });
             }
@@ -257,7 +259,7 @@ pub(super) fn eprint_line(text: &str) {
 
 /// Asks the user at the terminal. Does nothing without one: `ask` has become `deny` then.
 async fn decide(crew: &Crew, request: Request, form: Form) {
-    if Person::look() == Person::Absent || form == Form::Json {
+    if UserPresence::detect() == UserPresence::Absent || form == Form::Json {
         return;
     }
     let question = format!(

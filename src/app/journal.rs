@@ -11,16 +11,16 @@ use crate::store::{Journal as File, StoreError};
 const LINES_MAX: usize = 1024;
 
 /// A handle to the journal's writer thread.
-pub struct Journal {
+pub struct JournalWriter {
     lines: Option<SyncSender<String>>,
     writer: Option<JoinHandle<()>>,
     warnings: Receiver<String>,
     missed: u64,
 }
 
-impl Journal {
-    /// Opens the journal of `session` for appending. [`Journal::note`] reports write errors.
-    pub fn open(root: &Path, session: &str) -> Journal {
+impl JournalWriter {
+    /// Opens the journal of `session` for appending. [`JournalWriter::note`] reports write errors.
+    pub fn open(root: &Path, session: &str) -> JournalWriter {
         let (lines, queue) = sync_channel::<String>(LINES_MAX);
         let (warn, warnings) = channel();
         let mut writer = Writer {
@@ -31,7 +31,7 @@ impl Journal {
             warn,
         };
         let writer = std::thread::spawn(move || queue.iter().for_each(|line| writer.write(&line)));
-        Journal {
+        JournalWriter {
             lines: Some(lines),
             writer: Some(writer),
             warnings,
@@ -61,7 +61,7 @@ impl Journal {
     }
 }
 
-impl Drop for Journal {
+impl Drop for JournalWriter {
     fn drop(&mut self) {
         self.lines = None;
         if let Some(writer) = self.writer.take() {
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn dropping_the_journal_flushes_its_events() {
         let dir = tempfile::tempdir().unwrap();
-        let mut journal = Journal::open(dir.path(), "s1");
+        let mut journal = JournalWriter::open(dir.path(), "s1");
         let event = Event {
             seq: 1,
             at: Stamp(1.0),

@@ -45,11 +45,11 @@ impl Holder {
 
 /// The result of an attempt to take the lock.
 #[derive(Debug)]
-pub enum Taken {
+pub enum LockAttempt {
     /// This process holds the lock now.
-    Mine(CrewLock),
+    Acquired(CrewLock),
     /// Another process holds the lock.
-    Theirs(Holder),
+    Held(Holder),
 }
 
 /// Takes the lock of `root` for `session` if it is free. A child process that a dead crew was just starting may hold a
@@ -57,14 +57,14 @@ pub enum Taken {
 ///
 /// # Errors
 /// Fails if the lock file cannot be opened, locked or written.
-pub fn take(root: &Path, session: &str) -> Result<Taken> {
+pub fn take(root: &Path, session: &str) -> Result<LockAttempt> {
     let (mut file, path) = open(root)?;
     let until = Instant::now() + DEAD_HOLDS_MAX;
     loop {
         match file.try_lock() {
             Ok(()) => {
                 sign(&mut file, session)?;
-                return Ok(Taken::Mine(CrewLock { _file: file }));
+                return Ok(LockAttempt::Acquired(CrewLock { _file: file }));
             }
             Err(TryLockError::WouldBlock) => {
                 let holder = read(&mut file);
@@ -72,7 +72,7 @@ pub fn take(root: &Path, session: &str) -> Result<Taken> {
                     std::thread::sleep(AGAIN);
                     continue;
                 }
-                return Ok(Taken::Theirs(holder));
+                return Ok(LockAttempt::Held(holder));
             }
             Err(TryLockError::Error(e)) => {
                 return Err(e).with_context(|| format!("{} cannot be locked", path.display()));
@@ -104,7 +104,7 @@ pub fn running(root: &Path) -> Option<Holder> {
 
 /// The lock after a wait, before this process is written into the file. Dropping it passes the lock to the next waiter.
 #[derive(Debug)]
-pub struct Freed {
+pub struct FreedLock {
     file: File,
     /// The previous holder.
     pub before: Holder,
@@ -114,7 +114,7 @@ pub struct Freed {
 ///
 /// # Errors
 /// Fails if the lock file cannot be opened or locked.
-pub fn wait(root: &Path) -> Result<Freed> {
+pub fn wait(root: &Path) -> Result<FreedLock> {
     loop {
         let (mut file, path) = open(root)?;
         match file.lock() {
@@ -128,12 +128,12 @@ pub fn wait(root: &Path) -> Result<Freed> {
         let named = std::fs::metadata(&path).map(|meta| meta.ino());
         if matches!((named, file.metadata()), (Ok(inode), Ok(meta)) if inode == meta.ino()) {
             let before = read(&mut file);
-            return Ok(Freed { file, before });
+            return Ok(FreedLock { file, before });
         }
     }
 }
 
-impl Freed {
+impl FreedLock {
     /// Takes the lock for `session`.
     ///
     /// # Errors
@@ -211,12 +211,12 @@ mod tests {
     #[test]
     fn second_crew_learns_the_holder() {
         let dir = project();
-        let Taken::Mine(first) = take(dir.path(), SESSION).unwrap() else {
+        let LockAttempt::Acquired(first) = take(dir.path(), SESSION).unwrap() else {
             panic!("it is free");
         };
         assert_eq!(holder(dir.path()), me(SESSION));
         assert_eq!(running(dir.path()), Some(me(SESSION)));
-        let Taken::Theirs(other) = take(dir.path(), "0190ffff").unwrap() else {
+        let LockAttempt::Held(other) = take(dir.path(), "0190ffff").unwrap() else {
             panic!("it is taken");
         };
         assert_eq!(other, me(SESSION));
@@ -227,7 +227,7 @@ mod tests {
             std::thread::sleep(AGAIN);
         }
         assert_eq!(running(dir.path()), None);
-        let Taken::Mine(_second) = take(dir.path(), "0190").unwrap() else {
+        let LockAttempt::Acquired(_second) = take(dir.path(), "0190").unwrap() else {
             panic!("it is free again");
         };
         assert_eq!(holder(dir.path()), me("0190"));
@@ -246,14 +246,17 @@ mod tests {
             std::thread::sleep(AGAIN * 3);
             drop(held);
         });
-        assert!(matches!(take(dir.path(), "0191").unwrap(), Taken::Mine(_)));
+        assert!(matches!(
+            take(dir.path(), "0191").unwrap(),
+            LockAttempt::Acquired(_)
+        ));
         start.join().unwrap();
     }
 
     #[test]
     fn one_of_two_waiters_gets_the_lock_and_its_previous_holder() {
         let dir = project();
-        let Taken::Mine(first) = take(dir.path(), SESSION).unwrap() else {
+        let LockAttempt::Acquired(first) = take(dir.path(), SESSION).unwrap() else {
             panic!("it is free");
         };
         let (sender, receiver) = std::sync::mpsc::channel();

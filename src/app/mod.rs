@@ -49,7 +49,7 @@ use crate::store::{self, Board, words};
 use crate::verbs::{self, Desk, Form};
 use assemble::{Assembly, Blueprint, Built};
 pub use clock::now;
-use headless::Person;
+use headless::UserPresence;
 
 /// Exit code when there was nothing to do.
 const NOTHING: u8 = 3;
@@ -115,7 +115,7 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
     let mut blueprint = Blueprint::read(&global)?;
     trust::check(&blueprint.project)?;
     let mut notice = None;
-    if Person::look() == Person::Absent || form == Form::Json {
+    if UserPresence::detect() == UserPresence::Absent || form == Form::Json {
         notice = blueprint.decide_without_user();
     }
     let prompt = prompt.or_else(|| blueprint.prompt());
@@ -125,7 +125,7 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
     if let Some((key, address)) = wire::key_address(&blueprint) {
         headless::eprint_line(&format!("crewdeck: the key in {key} goes to {address}"));
     }
-    blocked_on(async {
+    block_on(async {
         let (publisher, mut inlet) = bus::bus(now);
         let publisher = publisher.redacting(secrets::redactor());
         let Assembly {
@@ -135,7 +135,7 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
             probe: _,
         } = match assemble::build(&blueprint, publisher).await? {
             Built::Crew(assembly) => *assembly,
-            Built::Taken(holder) => bail!(
+            Built::RunsElsewhere(holder) => bail!(
                 "a crew already runs in {}{}: send it a message with crewdeck mail send lead \"…\", watch it with crewdeck, or choose another directory with --dir",
                 blueprint.root.display(),
                 holder.shown()
@@ -158,17 +158,19 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
         drop(lock);
         // The lead's failure is reported before a failed shutdown: it is the cause.
         let ended = ended?;
-        if let headless::Ended::Failed(why) = ended {
+        if let headless::RunOutcome::Failed(why) = ended {
             bail!("{why}");
         }
         stopped?;
         match ended {
-            headless::Ended::Done | headless::Ended::Unread | headless::Ended::Failed(_) => Ok(0),
-            headless::Ended::Open(what) => {
+            headless::RunOutcome::Done
+            | headless::RunOutcome::OutputClosed
+            | headless::RunOutcome::Failed(_) => Ok(0),
+            headless::RunOutcome::Open(what) => {
                 headless::eprint_line(&format!("crewdeck: {what}"));
                 Ok(OPEN)
             }
-            headless::Ended::Interrupted => Ok(INTERRUPTED),
+            headless::RunOutcome::Interrupted => Ok(INTERRUPTED),
         }
     })
 }
@@ -188,7 +190,7 @@ fn split_resume_prompt(mut global: Global, prompt: Option<String>) -> (Global, O
 }
 
 /// Returns an error and its causes on one line. System errors include what to do, where that is known.
-pub fn in_words(error: &anyhow::Error) -> String {
+pub fn describe_error(error: &anyhow::Error) -> String {
     let words = error.chain().map(|cause| match cause.downcast_ref() {
         Some(system) => words::why(system),
         None => cause.to_string(),
@@ -229,7 +231,7 @@ fn check_open_files() -> Result<()> {
 }
 
 /// Runs `work` on an async runtime with two threads; the work is mostly waiting for IO.
-fn blocked_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     check_open_files()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -260,7 +262,10 @@ fn root(global: &Global) -> Result<PathBuf> {
         .canonicalize()
         .with_context(|| format!("{} is not an accessible directory", dir.display()))?;
     if !dir.is_dir() {
-        bail!("{} is not a directory: choose one with --dir", dir.display());
+        bail!(
+            "{} is not a directory: choose one with --dir",
+            dir.display()
+        );
     }
     Ok(store::root_of(&dir))
 }
@@ -315,7 +320,10 @@ impl Blueprint {
             .iter()
             .filter(|(_, names)| !names.is_empty())
             .map(|(word, names)| {
-                format!("{word} (change it with {} ask|lead|auto|deny)", names.join(", "))
+                format!(
+                    "{word} (change it with {} ask|lead|auto|deny)",
+                    names.join(", ")
+                )
             })
             .collect();
         (!parts.is_empty()).then(|| {

@@ -18,7 +18,7 @@ const RESERVE: f64 = 1.0;
 
 /// What a frame is drawn for. The order is the priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cause {
+pub enum FrameCause {
     /// An event of the crew or a tick.
     Event,
     /// User input.
@@ -27,28 +27,28 @@ pub enum Cause {
 
 /// A token bucket for frames. All times count from one fixed point.
 #[derive(Debug)]
-pub struct Pace {
+pub struct FrameLimiter {
     /// Frames that may be drawn now.
     left: f64,
     last: Option<Duration>,
 }
 
-impl Default for Pace {
-    fn default() -> Pace {
-        Pace {
+impl Default for FrameLimiter {
+    fn default() -> FrameLimiter {
+        FrameLimiter {
             left: START,
             last: None,
         }
     }
 }
 
-impl Pace {
+impl FrameLimiter {
     /// Returns the earliest time for a frame with this cause. A result up to `now` means at once.
-    pub fn due(&self, cause: Cause, now: Duration) -> Duration {
+    pub fn due(&self, cause: FrameCause, now: Duration) -> Duration {
         let Some(last) = self.last else { return now };
         let needed = match cause {
-            Cause::Key => 1.0,
-            Cause::Event => 1.0 + RESERVE,
+            FrameCause::Key => 1.0,
+            FrameCause::Event => 1.0 + RESERVE,
         };
         let missing = needed - self.left_at(now);
         let counted = if missing > 0.0 {
@@ -57,9 +57,9 @@ impl Pace {
             now
         };
         match cause {
-            Cause::Key => counted,
-            Cause::Event if self.left > BURST => counted,
-            Cause::Event => counted.max(last + STREAM),
+            FrameCause::Key => counted,
+            FrameCause::Event if self.left > BURST => counted,
+            FrameCause::Event => counted.max(last + STREAM),
         }
     }
 
@@ -82,12 +82,12 @@ mod tests {
     use super::*;
 
     /// Returns the number of frames in ten seconds of constant requests for `cause`.
-    fn frames(cause: Cause) -> usize {
-        let mut pace = Pace::default();
+    fn frames(cause: FrameCause) -> usize {
+        let mut limiter = FrameLimiter::default();
         let (mut now, mut count) = (Duration::ZERO, 0);
         while now < Duration::from_secs(10) {
-            now = now.max(pace.due(cause, now));
-            pace.drawn(now);
+            now = now.max(limiter.due(cause, now));
+            limiter.drawn(now);
             count += 1;
         }
         count
@@ -96,35 +96,35 @@ mod tests {
     #[test]
     fn frame_rate_stays_within_thirty_per_second() {
         assert!(
-            (298..=307).contains(&frames(Cause::Key)),
+            (298..=307).contains(&frames(FrameCause::Key)),
             "{}",
-            frames(Cause::Key)
+            frames(FrameCause::Key)
         );
         assert!(
-            (199..=205).contains(&frames(Cause::Event)),
+            (199..=205).contains(&frames(FrameCause::Event)),
             "{}",
-            frames(Cause::Event)
+            frames(FrameCause::Event)
         );
     }
 
     /// Simulates ten seconds of constant events and a key every `every` milliseconds. Returns the number of frames and the
     /// longest wait of a key.
     fn typing(every: u64) -> (usize, Duration) {
-        let mut pace = Pace::default();
+        let mut limiter = FrameLimiter::default();
         let (mut frames, mut longest) = (0, Duration::ZERO);
         let mut typed: Option<Duration> = None;
         for now in (0..10_000).map(Duration::from_millis) {
             if now.as_millis().is_multiple_of(u128::from(every)) {
                 typed = typed.or(Some(now));
             }
-            let cause = typed.map_or(Cause::Event, |_| Cause::Key);
-            if pace.due(cause, now) <= now {
+            let cause = typed.map_or(FrameCause::Event, |_| FrameCause::Key);
+            if limiter.due(cause, now) <= now {
                 longest = longest.max(
                     typed
                         .take()
                         .map_or(Duration::ZERO, |at| now.saturating_sub(at)),
                 );
-                pace.drawn(now);
+                limiter.drawn(now);
                 frames += 1;
             }
         }
@@ -158,27 +158,27 @@ mod tests {
 
     #[test]
     fn first_frames_are_drawn_at_once_then_limited() {
-        let mut pace = Pace::default();
+        let mut limiter = FrameLimiter::default();
         let at = Duration::from_millis;
         let mut waits = Vec::new();
         for now in [0, 5, 8, 12].map(at) {
-            let due = pace.due(Cause::Event, now).max(now);
+            let due = limiter.due(FrameCause::Event, now).max(now);
             waits.push(due.saturating_sub(now));
-            pace.drawn(due);
+            limiter.drawn(due);
         }
         assert_eq!(waits, [at(0), at(0), at(0), STREAM.saturating_sub(at(4))]);
     }
 
     #[test]
     fn key_is_drawn_at_once_during_a_stream() {
-        let mut pace = Pace::default();
+        let mut limiter = FrameLimiter::default();
         let mut now = Duration::ZERO;
         for _ in 0..100 {
-            now = now.max(pace.due(Cause::Event, now));
-            pace.drawn(now);
+            now = now.max(limiter.due(FrameCause::Event, now));
+            limiter.drawn(now);
         }
         let typed = now + Duration::from_millis(5);
-        assert_eq!(pace.due(Cause::Key, typed), typed);
-        assert!(pace.due(Cause::Event, typed) > typed);
+        assert_eq!(limiter.due(FrameCause::Key, typed), typed);
+        assert!(limiter.due(FrameCause::Event, typed) > typed);
     }
 }

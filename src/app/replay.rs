@@ -7,9 +7,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::errand::Errand;
-use super::pace::{Cause, Pace};
-use super::{blocked_on, in_words, inputs, keys, mouse, now, resume, root, settings, theme, zone};
+use super::errand::ExternalProgram;
+use super::pace::{FrameCause, FrameLimiter};
+use super::{
+    block_on, describe_error, inputs, keys, mouse, now, resume, root, settings, theme, zone,
+};
 use crate::cli::Global;
 use crate::config::Settings;
 use crate::protocol::event::Level;
@@ -32,7 +34,7 @@ pub fn main(global: &Global, session: Option<&str>) -> Result<u8> {
     }
     let player = Player::new(events, global.speed.unwrap_or(1.0));
     let settings = settings(global, &root)?.settings;
-    blocked_on(play(player, &settings))?;
+    block_on(play(player, &settings))?;
     Ok(0)
 }
 
@@ -54,30 +56,30 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
     mouse::take(settings, None, &mut screen, &mut state)?;
     let mut cache = ViewCache::default();
     let mut keys = EventStream::new();
-    let mut pace = Pace::default();
+    let mut limiter = FrameLimiter::default();
     let opened = Instant::now();
-    let mut stale = Some(Cause::Key);
+    let mut stale = Some(FrameCause::Key);
     update(&mut state, Msg::Tick { now: now() });
     screen.set_title("crewdeck replay")?;
     loop {
         let elapsed = opened.elapsed();
-        if stale.is_some_and(|cause| pace.due(cause, elapsed) <= elapsed) {
+        if stale.is_some_and(|cause| limiter.due(cause, elapsed) <= elapsed) {
             let theme = Theme::of(&state.theme(), depth);
             screen.draw(|frame| draw(&state, &mut cache, &theme, frame))?;
-            pace.drawn(elapsed);
+            limiter.drawn(elapsed);
             stale = None;
         }
-        let frame = stale.map(|cause| opened + pace.due(cause, opened.elapsed()));
+        let frame = stale.map(|cause| opened + limiter.due(cause, opened.elapsed()));
         let tick = next_tick(&state).map(|wait| Instant::now() + wait);
         let wake = frame.into_iter().chain(tick).min();
-        let mut cause = Cause::Event;
+        let mut cause = FrameCause::Event;
         let messages = tokio::select! {
             biased;
             _ = signals.terminate.recv() => return Ok(()),
             _ = signals.hangup.recv() => return Ok(()),
             _ = signals.interrupt.recv() => return Ok(()),
             input = keys.next() => {
-                cause = Cause::Key;
+                cause = FrameCause::Key;
                 let Some(input) = input else { return Ok(()) };
                 input.and_then(inputs::with).context("the terminal cannot be read")?.into_iter().filter_map(message).collect()
             }
@@ -91,7 +93,7 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
             .into_iter()
             .flat_map(|message| update(&mut state, message));
         let effects: Vec<Do> = effects.collect();
-        let mut errand = None;
+        let mut program = None;
         for effect in effects {
             match effect {
                 Do::Quit => return Ok(()),
@@ -100,8 +102,8 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
                     let (width, height) = screen.size()?;
                     update(&mut state, Msg::Resize(width, height));
                 }
-                Do::Print(text) => errand = Some(Errand::Print(text)),
-                Do::ReadOutside(text) => errand = Some(Errand::Read(text)),
+                Do::Print(text) => program = Some(ExternalProgram::Print(text)),
+                Do::ReadOutside(text) => program = Some(ExternalProgram::View(text)),
                 Do::Copy(text) => match screen.copy(&text)? {
                     Copied::Sent | Copied::TooLong => {}
                 },
@@ -123,10 +125,10 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
                 | Do::WithoutSettings => {}
             }
         }
-        if let Some(errand) = errand {
+        if let Some(program) = program {
             // Otherwise this reader would take keys from the external program.
             drop(keys);
-            if away(&mut screen, &mut state, errand, &mut signals).await? == Away::Ended {
+            if away(&mut screen, &mut state, program, &mut signals).await? == Away::Ended {
                 return Ok(());
             }
             keys = EventStream::new();
@@ -157,13 +159,13 @@ enum Away {
 async fn away(
     screen: &mut Screen,
     state: &mut UiState,
-    errand: Errand,
+    program: ExternalProgram,
     signals: &mut Signals,
 ) -> Result<Away> {
     screen.give()?;
     let stop = CancellationToken::new();
-    let is_over_by_interrupt = errand.ends_by_interrupt();
-    let running = errand.run(&stop);
+    let is_over_by_interrupt = program.ends_by_interrupt();
+    let running = program.run(&stop);
     tokio::pin!(running);
     let done = loop {
         tokio::select! {
@@ -184,7 +186,7 @@ async fn away(
     let (width, height) = screen.size()?;
     update(state, Msg::Resize(width, height));
     if let Err(error) = done {
-        state.say(Level::Warn, in_words(&error));
+        state.say(Level::Warn, describe_error(&error));
     }
     Ok(Away::Back)
 }

@@ -48,9 +48,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(recall(dir.path()), (ScreenChoice::default(), None));
         let folder = dir.path().join(".crewdeck");
-        assert!(
-            keep(dir.path(), ScreenChoice::default()).is_some_and(|w| w.contains("not saved"))
-        );
+        assert!(keep(dir.path(), ScreenChoice::default()).is_some_and(|w| w.contains("not saved")));
         std::fs::create_dir(&folder).unwrap();
         let mut choice = ScreenChoice {
             layout: Arrangement::Board,

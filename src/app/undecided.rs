@@ -9,13 +9,13 @@ use crate::protocol::event::EventKind;
 
 /// The pending requests; their number is limited by the files on disk.
 #[derive(Debug, Default)]
-pub struct Undecided {
+pub struct PendingRequests {
     open: BTreeMap<RequestId, Request>,
 }
 
-impl Undecided {
+impl PendingRequests {
     /// Updates the pending requests from an event.
-    pub fn hear(&mut self, event: &EventKind) {
+    pub fn update(&mut self, event: &EventKind) {
         if let EventKind::RequestChanged { request } = event {
             if request.is_pending() {
                 self.open.insert(request.id.clone(), request.clone());
@@ -26,7 +26,7 @@ impl Undecided {
     }
 
     /// Returns why the run cannot continue and what to do; `None` if no request is pending.
-    pub fn words(&self) -> Option<String> {
+    pub fn summary(&self) -> Option<String> {
         let first = self.open.values().next()?;
         let more = match self.open.len() - 1 {
             0 => String::new(),
@@ -71,22 +71,22 @@ mod tests {
 
     #[test]
     fn pending_requests_are_reported_with_what_to_do() {
-        let mut undecided = Undecided::default();
-        assert_eq!(undecided.words(), None);
+        let mut pending = PendingRequests::default();
+        assert_eq!(pending.summary(), None);
         let plan = request("a", RequestKind::Plan);
         for request in [plan.clone(), request("b", RequestKind::Permission)] {
-            undecided.hear(&EventKind::RequestChanged { request });
+            pending.update(&EventKind::RequestChanged { request });
         }
         assert_eq!(
-            undecided.words().unwrap(),
+            pending.summary().unwrap(),
             "the plan of bob on task #3 is undecided (and 1 more): the lead did not decide it, though it was reminded 3 times. It is saved in .team/requests/a.json: decide it yourself with crewdeck --resume, or run with --plan auto"
         );
         let decided = Request {
             status: RequestStatus::Approved,
             ..plan
         };
-        undecided.hear(&EventKind::RequestChanged { request: decided });
-        let words = undecided.words().unwrap();
+        pending.update(&EventKind::RequestChanged { request: decided });
+        let words = pending.summary().unwrap();
         assert!(
             words.starts_with("a permission for bob on task #3 is undecided: "),
             "{words}"

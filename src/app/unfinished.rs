@@ -16,25 +16,25 @@ const WORDS_MAX: usize = 120;
 
 /// The stuck teammates, each with the reason.
 #[derive(Debug, Default)]
-pub struct Unfinished {
+pub struct UnfinishedWork {
     stuck: BTreeMap<Name, String>,
 }
 
-impl Unfinished {
+impl UnfinishedWork {
     /// Updates the stuck teammates from an event.
-    pub fn hear(&mut self, event: &EventKind) {
+    pub fn update(&mut self, event: &EventKind) {
         match event {
             EventKind::TurnEnded { agent, end } => match end {
-                TurnEnd::Failed { error, .. } => self.stop(agent, error),
-                TurnEnd::Stopped { why } => self.stop(agent, why),
-                TurnEnd::Done | TurnEnd::Interrupted => self.go_on(agent),
+                TurnEnd::Failed { error, .. } => self.record(agent, error),
+                TurnEnd::Stopped { why } => self.record(agent, why),
+                TurnEnd::Done | TurnEnd::Interrupted => self.clear(agent),
             },
             EventKind::ActivityChanged { agent, activity } => match activity {
-                Activity::Stuck { why } | Activity::Failed { why } => self.stop(agent, why),
+                Activity::Stuck { why } | Activity::Failed { why } => self.record(agent, why),
                 Activity::Thinking
                 | Activity::Compacting
                 | Activity::Tool { .. }
-                | Activity::Gone => self.go_on(agent),
+                | Activity::Gone => self.clear(agent),
                 Activity::Idle
                 | Activity::Backoff { .. }
                 | Activity::Queued { .. }
@@ -45,19 +45,19 @@ impl Unfinished {
     }
 
     /// Records a stuck teammate. The lead is reported separately, and a subagent reports to its parent.
-    fn stop(&mut self, agent: &Name, why: &str) {
+    fn record(&mut self, agent: &Name, why: &str) {
         if !agent.is_lead() && agent.parent().is_none() {
             let why = clip(&one_line(why), WORDS_MAX);
             self.stuck.insert(agent.clone(), why);
         }
     }
 
-    fn go_on(&mut self, agent: &Name) {
+    fn clear(&mut self, agent: &Name) {
         self.stuck.remove(agent);
     }
 
     /// Returns one line with the open tasks and stuck teammates; `None` if there are none.
-    pub fn words(&self, board: &TaskGraph) -> Option<String> {
+    pub fn summary(&self, board: &TaskGraph) -> Option<String> {
         let open: Vec<&Task> = board
             .tasks()
             .filter(|task| task.status != TaskStatus::Completed)
@@ -140,18 +140,18 @@ mod tests {
     #[test]
     fn teammate_that_continues_is_not_stuck() {
         let board = TaskGraph::default();
-        let mut unfinished = Unfinished::default();
-        assert_eq!(unfinished.words(&board), None);
-        unfinished.hear(&ended("lead", failed()));
-        assert_eq!(unfinished.words(&board), None);
-        unfinished.hear(&ended("bob", failed()));
-        let words = unfinished.words(&board).unwrap();
+        let mut unfinished = UnfinishedWork::default();
+        assert_eq!(unfinished.summary(&board), None);
+        unfinished.update(&ended("lead", failed()));
+        assert_eq!(unfinished.summary(&board), None);
+        unfinished.update(&ended("bob", failed()));
+        let words = unfinished.summary(&board).unwrap();
         assert!(
             words.contains("ended with stuck teammate: bob (the key was refused)."),
             "{words}"
         );
-        unfinished.hear(&ended("bob", TurnEnd::Done));
-        assert_eq!(unfinished.words(&board), None);
+        unfinished.update(&ended("bob", TurnEnd::Done));
+        assert_eq!(unfinished.summary(&board), None);
     }
 
     #[test]
@@ -168,7 +168,7 @@ mod tests {
             board.create(TaskId(n), new, Stamp(1.0)).unwrap();
         }
         board.complete(TaskId(1), &name("bob"), Stamp(2.0)).unwrap();
-        let words = Unfinished::default().words(&board).unwrap();
+        let words = UnfinishedWork::default().summary(&board).unwrap();
         assert!(words.contains("6 open tasks: #2 task 2"), "{words}");
         assert!(words.contains(", 1 more. List tasks with"), "{words}");
         assert_eq!(words.lines().count(), 1);

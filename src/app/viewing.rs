@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use tokio::sync::oneshot;
 
-use super::follow::{Follower, Heard};
-use super::lock::{self, Freed, Holder};
+use super::follow::{Follower, JournalUpdate};
+use super::lock::{self, FreedLock, Holder};
 use super::{new_id, now};
 use crate::crew::{Runner, Viewer, ViewerParts};
 use crate::protocol::{Command, Event, EventKind, Publisher};
@@ -14,17 +14,17 @@ use crate::store::Beginning;
 use crate::ui::Seat;
 
 /// The view of a crew that another process runs or ran.
-pub struct Viewing {
+pub struct ViewerSession {
     root: PathBuf,
     viewer: Viewer,
     follower: Follower,
     holder: Holder,
     /// The session that this process tried to take over and could not start.
-    given_up: Option<String>,
+    failed_session: Option<String>,
     /// Delivers the lock when it is free; `None` if no thread waits for it.
-    waiting: Option<oneshot::Receiver<Result<Freed>>>,
+    waiting: Option<oneshot::Receiver<Result<FreedLock>>>,
     /// The acquired lock, while the rest of the journal is read.
-    freed: Option<Freed>,
+    freed: Option<FreedLock>,
     /// The sequence number of the last event.
     seq: u64,
     expected: Run,
@@ -39,27 +39,27 @@ enum Run {
 }
 
 /// An update of the followed crew.
-pub enum News {
+pub enum ViewerUpdate {
     /// The lock's holder became known or changed.
     Holder,
     /// The session from its start. Replaces everything shown so far.
-    Anew(Vec<Event>, Beginning),
+    Restarted(Vec<Event>, Beginning),
     /// New events.
-    More(Vec<Event>),
+    Appended(Vec<Event>),
     /// The crew's process has ended, and this process has the lock.
-    Free(Freed),
+    LockFree(FreedLock),
     /// Waiting for the lock failed.
-    NoLock(anyhow::Error),
+    LockFailed(anyhow::Error),
 }
 
-impl Viewing {
+impl ViewerSession {
     /// Follows the crew of `holder` and waits for its lock.
     ///
     /// # Errors
     /// Fails if a thread cannot be started.
-    pub fn start(root: &Path, holder: Holder, publisher: Publisher) -> Result<Viewing> {
+    pub fn start(root: &Path, holder: Holder, publisher: Publisher) -> Result<ViewerSession> {
         let runner = Runner::Process(holder.process);
-        let mut viewing = Viewing::open(root, holder, runner, publisher)?;
+        let mut viewing = ViewerSession::open(root, holder, runner, publisher)?;
         viewing.wait()?;
         Ok(viewing)
     }
@@ -68,14 +68,19 @@ impl Viewing {
     ///
     /// # Errors
     /// Fails if a thread cannot be started.
-    pub fn left(root: &Path, session: String, publisher: Publisher) -> Result<Viewing> {
-        let mut viewing = Viewing::open(root, lock::holder(root), Runner::Nobody, publisher)?;
-        viewing.given_up = Some(session);
+    pub fn left(root: &Path, session: String, publisher: Publisher) -> Result<ViewerSession> {
+        let mut viewing = ViewerSession::open(root, lock::holder(root), Runner::Nobody, publisher)?;
+        viewing.failed_session = Some(session);
         Ok(viewing)
     }
 
-    fn open(root: &Path, holder: Holder, runner: Runner, publisher: Publisher) -> Result<Viewing> {
-        Ok(Viewing {
+    fn open(
+        root: &Path,
+        holder: Holder,
+        runner: Runner,
+        publisher: Publisher,
+    ) -> Result<ViewerSession> {
+        Ok(ViewerSession {
             viewer: Viewer::start(ViewerParts {
                 root: root.to_path_buf(),
                 runner,
@@ -86,7 +91,7 @@ impl Viewing {
             follower: Follower::start(root)?,
             root: root.to_path_buf(),
             holder,
-            given_up: None,
+            failed_session: None,
             waiting: None,
             freed: None,
             seq: 0,
@@ -106,26 +111,26 @@ impl Viewing {
     }
 
     /// Waits for the next update. Cancel safe.
-    pub async fn next(&mut self) -> News {
+    pub async fn next(&mut self) -> ViewerUpdate {
         loop {
             tokio::select! {
                 biased;
                 heard = self.follower.next() => match heard {
-                    Some(Heard::Holder(holder)) => {
+                    Some(JournalUpdate::Holder(holder)) => {
                         self.holder = holder;
                         self.expected = Run::Another;
-                        return News::Holder;
+                        return ViewerUpdate::Holder;
                     }
-                    Some(Heard::Anew(events, beginning)) => {
+                    Some(JournalUpdate::Restarted(events, beginning)) => {
                         // The session that could not be resumed is shown already.
-                        if self.given_up.is_none() || self.given_up != self.holder.session {
-                            return News::Anew(events, beginning);
+                        if self.failed_session.is_none() || self.failed_session != self.holder.session {
+                            return ViewerUpdate::Restarted(events, beginning);
                         }
                         self.seq = events.last().map_or(0, |e| e.seq);
                     }
-                    Some(Heard::More(events)) => return News::More(events),
+                    Some(JournalUpdate::Appended(events)) => return ViewerUpdate::Appended(events),
                     None => match self.freed.take() {
-                        Some(freed) => return News::Free(freed),
+                        Some(freed) => return ViewerUpdate::LockFree(freed),
                         None => std::future::pending().await,
                     },
                 },
@@ -135,7 +140,7 @@ impl Viewing {
                         self.freed = Some(freed);
                         self.follower.finish();
                     }
-                    Err(error) => return News::NoLock(error),
+                    Err(error) => return ViewerUpdate::LockFailed(error),
                 }
             }
         }
@@ -143,7 +148,7 @@ impl Viewing {
 
     /// Returns this process's role in the session.
     pub fn seat(&self) -> Seat {
-        match self.given_up {
+        match self.failed_session {
             Some(_) => Seat::Left,
             None => Seat::Viewer(self.holder.process),
         }
@@ -155,16 +160,18 @@ impl Viewing {
     ///
     /// # Errors
     /// Fails if a thread cannot be started.
-    pub fn note(&mut self, news: &News) -> Result<()> {
+    pub fn note(&mut self, news: &ViewerUpdate) -> Result<()> {
         let is_ready = |e: &Event| matches!(e.kind, EventKind::CrewReady(_));
         let runs = match news {
-            News::Anew(events, _) | News::More(events) => events.iter().any(is_ready),
-            News::Holder | News::Free(_) | News::NoLock(_) => false,
+            ViewerUpdate::Restarted(events, _) | ViewerUpdate::Appended(events) => {
+                events.iter().any(is_ready)
+            }
+            ViewerUpdate::Holder | ViewerUpdate::LockFree(_) | ViewerUpdate::LockFailed(_) => false,
         };
-        if runs && self.given_up.take().is_some() {
+        if runs && self.failed_session.take().is_some() {
             self.wait()?;
         }
-        self.viewer.set_runner(match self.given_up {
+        self.viewer.set_runner(match self.failed_session {
             Some(_) => Runner::Nobody,
             None => Runner::Process(self.holder.process),
         });
@@ -203,7 +210,9 @@ impl Viewing {
 }
 
 /// Waits for the lock; forever if no thread waits for it.
-async fn wait_for_lock(waiting: &mut Option<oneshot::Receiver<Result<Freed>>>) -> Result<Freed> {
+async fn wait_for_lock(
+    waiting: &mut Option<oneshot::Receiver<Result<FreedLock>>>,
+) -> Result<FreedLock> {
     let Some(receiver) = waiting else {
         return std::future::pending().await;
     };

@@ -28,8 +28,8 @@ const OPENAI_URL: &str = "OPENAI_BASE_URL";
 /// No model is available: the reason and the steps to fix it, for the first page, `run` and `doctor`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}. {}", reason.trim_end_matches('.'), self.all_steps().join(" "))]
-pub struct NoModel {
-    pub lack: Lack,
+pub struct ModelUnavailable {
+    pub problem: ModelProblem,
     /// The reason, in a sentence.
     pub reason: String,
     /// The steps to fix it, without the demo.
@@ -38,60 +38,64 @@ pub struct NoModel {
 
 /// Why no model is available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lack {
+pub enum ModelProblem {
     /// No setting, option or key selects one.
-    Model,
+    NotConfigured,
     /// The key for the server is missing.
-    Key,
+    NoKey,
     /// The server rejects the key.
-    RightKey,
+    KeyRejected,
     /// The server does not answer.
-    Nobody,
+    Unreachable,
     /// The server answers with an error.
-    Server,
+    ServerError,
     /// The server does not have the named model.
-    ThatModel,
+    UnknownModel,
     /// The server has no model.
-    AnyModel,
+    NoModels,
     /// Any other problem.
     Other,
 }
 
 const DEMO: &str = "Or try the demo, which needs no key and no network: crewdeck --demo.";
 
-impl NoModel {
+impl ModelUnavailable {
     /// Returns the steps to fix it, with the demo for users who may have no key.
     pub fn all_steps(&self) -> Vec<&str> {
-        let demo = matches!(self.lack, Lack::Model | Lack::Key).then_some(DEMO);
+        let demo = matches!(
+            self.problem,
+            ModelProblem::NotConfigured | ModelProblem::NoKey
+        )
+        .then_some(DEMO);
         self.steps.iter().map(String::as_str).chain(demo).collect()
     }
 
     /// Creates the error for a server that refused to list its models.
-    pub fn refused(error: &ModelError) -> NoModel {
-        let lack = match error.fault {
-            Fault::NoKey => Lack::Key,
-            Fault::Auth => Lack::RightKey,
-            Fault::Unreachable => Lack::Nobody,
+    pub fn refused(error: &ModelError) -> ModelUnavailable {
+        let problem = match error.fault {
+            Fault::NoKey => ModelProblem::NoKey,
+            Fault::Auth => ModelProblem::KeyRejected,
+            Fault::Unreachable => ModelProblem::Unreachable,
             Fault::RateLimited | Fault::Server | Fault::Cut | Fault::Timeout | Fault::Garbled => {
-                Lack::Server
+                ModelProblem::ServerError
             }
-            Fault::UnknownModel => Lack::ThatModel,
+            Fault::UnknownModel => ModelProblem::UnknownModel,
             Fault::ContextTooLong | Fault::BadRequest | Fault::Redirected | Fault::Script => {
-                Lack::Other
+                ModelProblem::Other
             }
         };
         let hint = Some(error.hint.clone()).filter(|hint| !hint.is_empty());
-        NoModel {
-            lack,
+        ModelUnavailable {
+            problem,
             reason: error.message.clone(),
             steps: hint.into_iter().collect(),
         }
     }
 
     /// Creates the error for a model name that the server does not list.
-    pub fn not_listed(name: &str, offered: &[String]) -> NoModel {
-        NoModel {
-            lack: Lack::ThatModel,
+    pub fn not_listed(name: &str, offered: &[String]) -> ModelUnavailable {
+        ModelUnavailable {
+            problem: ModelProblem::UnknownModel,
             reason: format!(
                 "the model '{name}' is not among the {} models of the server",
                 offered.len()
@@ -113,7 +117,7 @@ pub fn some(names: &[String]) -> String {
 }
 
 /// A connection to a model provider.
-pub struct Wire {
+pub struct ModelConnection {
     pub model: Arc<dyn Model>,
     /// `anthropic`, `openai`, `script` or `demo`.
     pub provider: &'static str,
@@ -125,12 +129,12 @@ pub struct Wire {
 }
 
 /// Connects to the provider that the blueprint selects.
-pub async fn wire(blueprint: &Blueprint) -> Result<Wire> {
+pub async fn connect_model(blueprint: &Blueprint) -> Result<ModelConnection> {
     let settings = &blueprint.settings;
-    let script = |text: &str, shown: &str, provider| -> Result<Wire> {
+    let script = |text: &str, shown: &str, provider| -> Result<ModelConnection> {
         let script =
             provider::script(text, blueprint.speed).map_err(|e| anyhow!("{shown}: {e}"))?;
-        Ok(Wire {
+        Ok(ModelConnection {
             name: Some(script.name().to_string()),
             window: script.window(),
             model: Arc::new(script),
@@ -184,9 +188,9 @@ pub fn address(settings: &Settings) -> Option<String> {
     }
 }
 
-fn connected(config: &ProviderConfig, provider: &'static str) -> Result<Wire> {
-    let model = provider::connect(config).map_err(|e| NoModel::refused(&e))?;
-    Ok(Wire {
+fn connected(config: &ProviderConfig, provider: &'static str) -> Result<ModelConnection> {
+    let model = provider::connect(config).map_err(|e| ModelUnavailable::refused(&e))?;
+    Ok(ModelConnection {
         model,
         provider,
         scripted: false,
@@ -196,9 +200,9 @@ fn connected(config: &ProviderConfig, provider: &'static str) -> Result<Wire> {
 }
 
 /// Returns the error for a setup that selects no model.
-pub fn no_model() -> NoModel {
-    NoModel {
-        lack: Lack::Model,
+pub fn no_model() -> ModelUnavailable {
+    ModelUnavailable {
+        problem: ModelProblem::NotConfigured,
         reason: "No model is configured: there is no API key and no local server.".into(),
         steps: vec![
             "Set a key and restart crewdeck: export ANTHROPIC_API_KEY=… (or OPENAI_API_KEY=…)."
@@ -292,8 +296,8 @@ fn key(name: &str, base_url: &str) -> Result<Option<SecretString>> {
     match variable(name) {
         Some(key) => Ok(Some(key.trim().to_string().into())),
         None if crate::model::is_local(base_url) => Ok(None),
-        None => Err(NoModel {
-            lack: Lack::Key,
+        None => Err(ModelUnavailable {
+            problem: ModelProblem::NoKey,
             reason: Redactor::default()
                 .text(&format!("There is no API key for {base_url}."))
                 .into_owned(),
@@ -307,7 +311,7 @@ fn key(name: &str, base_url: &str) -> Result<Option<SecretString>> {
 /// names become outdated.
 pub async fn name_of_model(
     settings: &Settings,
-    wire: &Wire,
+    wire: &ModelConnection,
     publisher: &Publisher,
 ) -> Result<String> {
     if let Some(name) = settings.model.clone().or_else(|| wire.name.clone()) {
@@ -315,8 +319,8 @@ pub async fn name_of_model(
     }
     let offered = wire.model.list().await.map_err(|error| no_list(&error))?;
     let Some(first) = offered.first().cloned() else {
-        return Err(NoModel {
-            lack: Lack::AnyModel,
+        return Err(ModelUnavailable {
+            problem: ModelProblem::NoModels,
             reason: "The server offers no model.".into(),
             steps: vec!["Load a model on the server, or choose one with --model.".into()],
         }
@@ -345,7 +349,7 @@ impl Probe {
     const WITHIN: Duration = Duration::from_secs(10);
 
     /// Creates a probe; `None` if the model is scripted, or if its name came from the server's own list.
-    pub fn of(settings: &Settings, wire: &Wire) -> Option<Probe> {
+    pub fn of(settings: &Settings, wire: &ModelConnection) -> Option<Probe> {
         let name = settings.model.clone()?;
         (!wire.scripted).then(|| Probe {
             model: Arc::clone(&wire.model),
@@ -357,16 +361,16 @@ impl Probe {
     ///
     /// # Errors
     /// The reason why the model is unlikely to answer.
-    pub async fn ask(self) -> Result<(), NoModel> {
+    pub async fn ask(self) -> Result<(), ModelUnavailable> {
         let Ok(listed) = tokio::time::timeout(Self::WITHIN, self.model.list()).await else {
             return Ok(());
         };
         match listed {
             Ok(names) if names.is_empty() || is_listed(&self.name, &names) => Ok(()),
-            Ok(names) => Err(NoModel::not_listed(&self.name, &names)),
+            Ok(names) => Err(ModelUnavailable::not_listed(&self.name, &names)),
             Err(error) => match error.fault {
                 Fault::NoKey | Fault::Auth | Fault::Unreachable | Fault::Redirected => {
-                    Err(NoModel::refused(&error))
+                    Err(ModelUnavailable::refused(&error))
                 }
                 Fault::UnknownModel
                 | Fault::RateLimited
@@ -390,10 +394,10 @@ pub fn is_listed(name: &str, names: &[String]) -> bool {
 
 fn no_list(error: &ModelError) -> anyhow::Error {
     if !error.fault.means_no_list() {
-        return NoModel::refused(error).into();
+        return ModelUnavailable::refused(error).into();
     }
-    let missing = NoModel {
-        lack: Lack::ThatModel,
+    let missing = ModelUnavailable {
+        problem: ModelProblem::UnknownModel,
         reason: "The server does not list its models.".into(),
         steps: vec!["Choose one: --model NAME, or model = \"NAME\" in the settings.".into()],
     };

@@ -24,7 +24,9 @@ const NAMED: [(&str, KeyCode); 16] = [
 
 /// The text is not a valid key name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a key: give a character, a name such as enter, esc, pgup or f1, or a combination such as ctrl+x")]
+#[error(
+    "{0:?} is not a key: give a character, a name such as enter, esc, pgup or f1, or a combination such as ctrl+x"
+)]
 pub struct KeyError(pub String);
 
 /// Returns the name of a key press; `None` for keys that cannot be bound (media keys, single modifiers).

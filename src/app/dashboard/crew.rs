@@ -6,10 +6,10 @@ use anyhow::Result;
 
 use super::Dashboard;
 use crate::app::assemble::{self, Assembly, Blueprint, Built};
-use crate::app::in_words;
-use crate::app::lock::Freed;
-use crate::app::viewing::{News, Viewing};
-use crate::app::wire::{Lack, NoModel};
+use crate::app::describe_error;
+use crate::app::lock::FreedLock;
+use crate::app::viewing::{ViewerSession, ViewerUpdate};
+use crate::app::wire::{ModelProblem, ModelUnavailable};
 use crate::app::{new_id, now};
 use crate::protocol::event::Level;
 use crate::protocol::{Command, Event};
@@ -17,23 +17,25 @@ use crate::store::Beginning;
 use crate::ui::{Msg, Seat, update};
 
 /// The state of the crew.
-pub(super) enum Crew {
+pub(super) enum CrewState {
     /// It is starting; commands and events are queued.
-    Coming(Early),
+    Starting(StartQueue),
     /// It runs in this process.
-    There(Box<Assembly>),
+    Running(Box<Assembly>),
     /// It runs in another process.
-    Elsewhere(Box<Viewing>),
+    Remote(Box<ViewerSession>),
     /// It could not start; the first page shows the reason.
-    Missing,
+    Absent,
 }
 
-impl Crew {
+impl CrewState {
     /// Waits for the next update of a crew that another process runs.
-    pub(super) async fn news(&mut self) -> News {
+    pub(super) async fn news(&mut self) -> ViewerUpdate {
         match self {
-            Crew::Elsewhere(viewing) => viewing.next().await,
-            Crew::Coming(_) | Crew::There(_) | Crew::Missing => std::future::pending().await,
+            CrewState::Remote(viewing) => viewing.next().await,
+            CrewState::Starting(_) | CrewState::Running(_) | CrewState::Absent => {
+                std::future::pending().await
+            }
         }
     }
 }
@@ -43,22 +45,22 @@ const EARLY_EVENTS_MAX: usize = 256;
 
 /// Commands and events queued while the crew starts.
 #[derive(Default)]
-pub(super) struct Early {
+pub(super) struct StartQueue {
     pub(super) commands: Vec<Command>,
     /// Events for the journal, at most [`EARLY_EVENTS_MAX`].
     events: Vec<Event>,
     /// Number of events dropped over that limit.
     lost: usize,
     /// The crew that is taken over from a dead process, if any.
-    pub(super) from: Option<From>,
+    pub(super) from: Option<PreviousRun>,
 }
 
-impl Early {
+impl StartQueue {
     /// Creates a queue with the first command, if there is one.
-    pub(super) fn wanted(command: Option<Command>) -> Early {
-        Early {
+    pub(super) fn wanted(command: Option<Command>) -> StartQueue {
+        StartQueue {
             commands: command.into_iter().collect(),
-            ..Early::default()
+            ..StartQueue::default()
         }
     }
 
@@ -84,7 +86,7 @@ impl Early {
 }
 
 /// The process and session of a crew whose process has ended.
-pub(super) struct From {
+pub(super) struct PreviousRun {
     process: Option<u32>,
     session: String,
 }
@@ -94,9 +96,11 @@ pub(super) type Building<'a> = Pin<Box<dyn Future<Output = Result<Built>> + 'a>>
 
 impl Dashboard {
     pub(super) fn built(&mut self, built: Result<Built>, blueprint: &Blueprint) -> Result<()> {
-        let early = match std::mem::replace(&mut self.crew, Crew::Missing) {
-            Crew::Coming(early) => early,
-            Crew::There(_) | Crew::Elsewhere(_) | Crew::Missing => Early::default(),
+        let early = match std::mem::replace(&mut self.crew, CrewState::Absent) {
+            CrewState::Starting(early) => early,
+            CrewState::Running(_) | CrewState::Remote(_) | CrewState::Absent => {
+                StartQueue::default()
+            }
         };
         match built {
             Ok(Built::Crew(mut assembly)) => {
@@ -109,8 +113,8 @@ impl Dashboard {
                     self.tell(&text);
                 }
                 let probe = assembly.probe.take();
-                self.crew = Crew::There(assembly);
-                self.look_around(blueprint, probe);
+                self.crew = CrewState::Running(assembly);
+                self.start_checks(blueprint, probe);
                 if let Some(done) = self.kept.done.take() {
                     self.publish(Level::Info, done);
                 }
@@ -119,30 +123,33 @@ impl Dashboard {
                     Some(from) => Seat::Taken(from.process),
                 });
             }
-            Ok(Built::Taken(holder)) => {
-                let viewing = Viewing::start(&blueprint.root, holder, self.publisher.clone())?;
+            Ok(Built::RunsElsewhere(holder)) => {
+                let viewing =
+                    ViewerSession::start(&blueprint.root, holder, self.publisher.clone())?;
                 self.state.forget_crew();
                 self.state.sit(viewing.seat());
-                self.crew = Crew::Elsewhere(Box::new(viewing));
+                self.crew = CrewState::Remote(Box::new(viewing));
             }
             Err(error) => {
-                let lack = error.downcast::<NoModel>().unwrap_or_else(|error| NoModel {
-                    lack: Lack::Other,
-                    reason: in_words(&error),
-                    steps: Vec::new(),
-                });
+                let missing = error
+                    .downcast::<ModelUnavailable>()
+                    .unwrap_or_else(|error| ModelUnavailable {
+                        problem: ModelProblem::Other,
+                        reason: describe_error(&error),
+                        steps: Vec::new(),
+                    });
                 match early.from {
                     None => {
                         self.state.sit(Seat::Crew);
-                        self.without_crew(&lack, blueprint);
+                        self.without_crew(&missing, blueprint);
                         return Ok(());
                     }
-                    Some(From { session, .. }) => {
+                    Some(PreviousRun { session, .. }) => {
                         let root = &blueprint.root;
-                        let viewing = Viewing::left(root, session, self.publisher.clone())?;
+                        let viewing = ViewerSession::left(root, session, self.publisher.clone())?;
                         self.state.sit(viewing.seat());
-                        self.crew = Crew::Elsewhere(Box::new(viewing));
-                        let text = format!("The crew cannot be taken over: {}", lack.reason);
+                        self.crew = CrewState::Remote(Box::new(viewing));
+                        let text = format!("The crew cannot be taken over: {}", missing.reason);
                         self.publish(Level::Error, &text);
                     }
                 }
@@ -155,20 +162,20 @@ impl Dashboard {
     }
 
     /// Shows an update of a crew that another process runs. Returns the crew lock once that process has ended.
-    pub(super) fn look(&mut self, news: News) -> Result<Option<Freed>> {
-        let Crew::Elsewhere(viewing) = &mut self.crew else {
+    pub(super) fn look(&mut self, news: ViewerUpdate) -> Result<Option<FreedLock>> {
+        let CrewState::Remote(viewing) = &mut self.crew else {
             return Ok(None);
         };
         viewing.note(&news)?;
         self.state.sit(viewing.seat());
         match news {
-            News::Free(freed) => return Ok(Some(freed)),
-            News::NoLock(error) => {
+            ViewerUpdate::LockFree(freed) => return Ok(Some(freed)),
+            ViewerUpdate::LockFailed(error) => {
                 let text = format!("This window cannot take over the crew: {error:#}");
                 self.publish(Level::Warn, &text);
             }
-            News::Holder => {}
-            News::Anew(events, beginning) => {
+            ViewerUpdate::Holder => {}
+            ViewerUpdate::Restarted(events, beginning) => {
                 self.state.forget_crew();
                 for event in events {
                     if viewing.begins(&event) {
@@ -184,9 +191,9 @@ impl Dashboard {
                     self.tell("The session is long: only its newest part is shown.");
                 }
             }
-            News::More(events) => {
+            ViewerUpdate::Appended(events) => {
                 for event in events {
-                    let Crew::Elsewhere(viewing) = &mut self.crew else {
+                    let CrewState::Remote(viewing) = &mut self.crew else {
                         break;
                     };
                     if viewing.begins(&event) {
@@ -200,10 +207,14 @@ impl Dashboard {
     }
 
     /// Starts the crew in this process after its previous process has ended and its whole journal has been shown.
-    pub(super) fn take_over<'a>(&mut self, freed: Freed, blueprint: &'a Blueprint) -> Building<'a> {
+    pub(super) fn take_over<'a>(
+        &mut self,
+        freed: FreedLock,
+        blueprint: &'a Blueprint,
+    ) -> Building<'a> {
         let known = match &self.crew {
-            Crew::Elsewhere(viewing) => viewing.holder().session.clone(),
-            Crew::Coming(_) | Crew::There(_) | Crew::Missing => None,
+            CrewState::Remote(viewing) => viewing.holder().session.clone(),
+            CrewState::Starting(_) | CrewState::Running(_) | CrewState::Absent => None,
         };
         let session = freed
             .before
@@ -220,12 +231,12 @@ impl Dashboard {
             std::process::id()
         );
         self.publish(Level::Info, &text);
-        self.crew = Crew::Coming(Early {
-            from: Some(From {
+        self.crew = CrewState::Starting(StartQueue {
+            from: Some(PreviousRun {
                 process: freed.before.process,
                 session: session.clone(),
             }),
-            ..Early::default()
+            ..StartQueue::default()
         });
         Box::pin(assemble::take_over(
             blueprint,
@@ -244,7 +255,7 @@ mod tests {
 
     #[test]
     fn events_lost_before_the_start_are_counted_and_reported() {
-        let mut early = Early::default();
+        let mut early = StartQueue::default();
         let event = |seq| Event {
             seq,
             at: now(),

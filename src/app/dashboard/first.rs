@@ -11,14 +11,14 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::task::spawn_blocking;
 
 use super::crew::Crew;
-use super::{Dashboard, Left};
+use super::{Dashboard, ExitReason};
 use crate::app::assemble::Blueprint;
+use crate::app::describe_error;
 use crate::app::first;
-use crate::app::in_words;
 use crate::app::now;
-use crate::app::pace::Cause as Redraw;
+use crate::app::pace::FrameCause;
 use crate::app::signals::Signals;
-use crate::app::wire::{self, Lack, NoModel, Probe};
+use crate::app::wire::{self, ModelProblem, ModelUnavailable, Probe};
 use crate::app::{ground, local, trust};
 use crate::config::{Choice, Decision, Project};
 use crate::model::is_local;
@@ -40,7 +40,7 @@ const DONE_LATER: &str = "This directory is now a git repository with a commit: 
 
 /// State that a restart of the dashboard takes over from the previous start.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct RestartState {
     /// The screen, which keeps its content until the first draw.
     pub(super) screen: Option<Screen>,
     /// The text in the composer.
@@ -58,24 +58,24 @@ pub(super) struct Kept {
 }
 
 /// The running first commit; git is stopped on drop.
-pub(super) struct Making(Arc<AtomicBool>);
+pub(super) struct FirstCommitTask(Arc<AtomicBool>);
 
-impl Drop for Making {
+impl Drop for FirstCommitTask {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
 }
 
 /// The result of a startup check.
-pub(super) enum Found {
+pub(super) enum CheckResult {
     /// A page to show.
     Page(FirstPage),
     /// The model is not expected to answer.
-    Trouble(NoModel),
+    Trouble(ModelUnavailable),
     /// The cause of a page is gone.
-    Gone(Cause),
+    Gone(PageCause),
     /// The cause of a page persists.
-    Still(Cause),
+    Still(PageCause),
     /// The first commit was created or failed.
     Made(Result<(), GitError>),
     /// No problem.
@@ -84,20 +84,20 @@ pub(super) enum Found {
 
 /// The running startup checks.
 #[derive(Default)]
-pub(super) struct Findings {
-    running: FuturesUnordered<BoxFuture<'static, Found>>,
+pub(super) struct StartupChecks {
+    running: FuturesUnordered<BoxFuture<'static, CheckResult>>,
 }
 
-impl Findings {
+impl StartupChecks {
     /// Waits for the next result; forever if no check runs.
-    pub(super) async fn next(&mut self) -> Found {
+    pub(super) async fn next(&mut self) -> CheckResult {
         match self.running.next().await {
             Some(found) => found,
             None => std::future::pending().await,
         }
     }
 
-    fn find(&self, work: impl Future<Output = Found> + Send + 'static) {
+    fn find(&self, work: impl Future<Output = CheckResult> + Send + 'static) {
         self.running.push(Box::pin(work));
     }
 
@@ -105,8 +105,8 @@ impl Findings {
     fn ground(&self, root: PathBuf) {
         self.find(async move {
             let found = spawn_blocking(move || ground::look(&root)).await;
-            let page = found.ok().and_then(|ground| first::ground(&ground));
-            page.map_or(Found::Nothing, Found::Page)
+            let page = found.ok().and_then(|status| first::git_page(&status));
+            page.map_or(CheckResult::Nothing, CheckResult::Page)
         });
     }
 
@@ -114,22 +114,22 @@ impl Findings {
     fn model(&self, probe: Probe) {
         self.find(async move {
             match probe.ask().await {
-                Ok(()) => Found::Nothing,
-                Err(lack) => Found::Trouble(lack),
+                Ok(()) => CheckResult::Nothing,
+                Err(missing) => CheckResult::Trouble(missing),
             }
         });
     }
 
     /// Checks after [`AGAIN_AFTER`] whether the cause of a page is gone.
-    fn watch(&self, cause: Cause) {
+    fn watch(&self, cause: PageCause) {
         self.find(async move {
             tokio::time::sleep(AGAIN_AFTER).await;
             let seen = cause.clone();
             let is_gone = spawn_blocking(move || seen.is_gone()).await;
             if is_gone.unwrap_or(false) {
-                Found::Gone(cause)
+                CheckResult::Gone(cause)
             } else {
-                Found::Still(cause)
+                CheckResult::Still(cause)
             }
         });
     }
@@ -137,34 +137,34 @@ impl Findings {
 
 /// The cause of a page that can disappear without user input in this window.
 #[derive(Debug, Clone)]
-pub(super) enum Cause {
+pub(super) enum PageCause {
     /// No local server listens on a known port.
     NoServer,
     /// The local server at this address does not answer.
     Nobody(SocketAddr),
     /// Tasks cannot have worktrees in this directory.
-    Ground(PathBuf),
+    NoWorktrees(PathBuf),
 }
 
-impl Cause {
+impl PageCause {
     fn is_gone(&self) -> bool {
         match self {
-            Cause::NoServer => local::find().is_some(),
-            Cause::Nobody(address) => local::answers(*address),
-            Cause::Ground(root) => ground::is_fine(root),
+            PageCause::NoServer => local::find().is_some(),
+            PageCause::Nobody(address) => local::answers(*address),
+            PageCause::NoWorktrees(root) => ground::is_fine(root),
         }
     }
 }
 
 impl Dashboard {
     /// Starts the checks that need a running crew.
-    pub(super) fn look_around(&mut self, blueprint: &Blueprint, probe: Option<Probe>) {
+    pub(super) fn start_checks(&mut self, blueprint: &Blueprint, probe: Option<Probe>) {
         let is_demo = blueprint.choice == Some(Choice::Demo);
         if !is_demo && blueprint.settings.worktrees != Some(false) {
-            self.findings.ground(blueprint.root.clone());
+            self.checks.ground(blueprint.root.clone());
         }
         if let Some(probe) = probe {
-            self.findings.model(probe);
+            self.checks.model(probe);
         }
     }
 
@@ -179,15 +179,15 @@ impl Dashboard {
         if self.kept.without.as_ref() == Some(&found.digest) {
             return;
         }
-        self.crew = Crew::Missing;
+        self.crew = CrewState::Absent;
         self.asked = Some(found.clone());
         self.state.show_approval(first::approval(found), now());
         self.tell_what_was_said();
-        self.stale = Some(Redraw::Key);
+        self.stale = Some(FrameCause::Key);
     }
 
     /// Applies the user's decision on the project settings. Returns how to restart the dashboard, if it has to.
-    pub(super) fn decided(&mut self, effect: &Do) -> Option<Left> {
+    pub(super) fn decided(&mut self, effect: &Do) -> Option<ExitReason> {
         let asked = self.asked.clone()?;
         if *effect == Do::WithoutSettings {
             self.kept.without = Some(asked.digest);
@@ -201,7 +201,10 @@ impl Dashboard {
                 Some(self.again(None))
             }
             Err(why) => {
-                self.publish(Level::Error, &format!("Not approved: {}", in_words(&why)));
+                self.publish(
+                    Level::Error,
+                    &format!("Not approved: {}", describe_error(&why)),
+                );
                 None
             }
         }
@@ -211,51 +214,57 @@ impl Dashboard {
     fn await_server(&self, blueprint: &Blueprint) {
         let address = wire::base_url(blueprint).filter(|url| is_local(url));
         if let Some(address) = address.and_then(|url| local::address(&url)) {
-            self.findings.watch(Cause::Nobody(address));
+            self.checks.watch(PageCause::Nobody(address));
         }
     }
 
     /// Shows the page for a crew that could not start, and watches for the fix.
-    pub(super) fn without_crew(&mut self, lack: &NoModel, blueprint: &Blueprint) {
-        match lack.lack {
-            Lack::Model => self.findings.watch(Cause::NoServer),
-            Lack::Nobody => self.await_server(blueprint),
-            Lack::Key
-            | Lack::RightKey
-            | Lack::Server
-            | Lack::ThatModel
-            | Lack::AnyModel
-            | Lack::Other => {}
+    pub(super) fn without_crew(&mut self, missing: &ModelUnavailable, blueprint: &Blueprint) {
+        match missing.problem {
+            ModelProblem::NotConfigured => self.checks.watch(PageCause::NoServer),
+            ModelProblem::Unreachable => self.await_server(blueprint),
+            ModelProblem::NoKey
+            | ModelProblem::KeyRejected
+            | ModelProblem::ServerError
+            | ModelProblem::UnknownModel
+            | ModelProblem::NoModels
+            | ModelProblem::Other => {}
         }
-        self.show_first(first::without_crew(lack));
+        self.show_first(first::without_crew(missing));
     }
 
     /// Handles the result of a check. Returns how to restart the dashboard, if it has to.
-    pub(super) fn found(&mut self, found: Found, blueprint: &Blueprint) -> Option<Left> {
+    pub(super) fn found(
+        &mut self,
+        found: CheckResult,
+        blueprint: &Blueprint,
+    ) -> Option<ExitReason> {
         match found {
-            Found::Nothing => None,
-            Found::Trouble(lack) => {
-                if lack.lack == Lack::Nobody {
+            CheckResult::Nothing => None,
+            CheckResult::Trouble(missing) => {
+                if missing.problem == ModelProblem::Unreachable {
                     self.await_server(blueprint);
                 }
-                self.show_first(first::with_crew(&lack));
+                self.show_first(first::with_crew(&missing));
                 None
             }
-            Found::Page(page) => {
+            CheckResult::Page(page) => {
                 if page.weight == Weight::Advice {
-                    self.findings.watch(Cause::Ground(self.root.clone()));
+                    self.checks.watch(PageCause::NoWorktrees(self.root.clone()));
                 }
                 self.show_first(page);
                 None
             }
-            Found::Made(made) => self.made(made),
+            CheckResult::Made(made) => self.made(made),
             // A restart must not end a conversation, a working team or a running first commit.
-            Found::Gone(_) if self.making.is_none() && self.state.is_at_the_beginning() => {
+            CheckResult::Gone(_)
+                if self.first_commit.is_none() && self.state.is_at_the_beginning() =>
+            {
                 Some(self.again(None))
             }
-            Found::Gone(cause) | Found::Still(cause) => {
+            CheckResult::Gone(cause) | CheckResult::Still(cause) => {
                 if self.state.first_page().is_some() {
-                    self.findings.watch(cause);
+                    self.checks.watch(cause);
                 }
                 None
             }
@@ -274,18 +283,18 @@ impl Dashboard {
     }
 
     /// Collects the state for a restart.
-    pub(super) fn keep(&self) -> Kept {
-        Kept {
+    pub(super) fn keep(&self) -> RestartState {
+        RestartState {
             draft: self.state.draft(),
             mouse: self.kept.mouse,
             without: self.kept.without.clone(),
-            ..Kept::default()
+            ..RestartState::default()
         }
     }
 
     /// Restarts the dashboard, which repeats all checks.
-    pub(super) fn again(&self, said: Option<&str>) -> Left {
-        Left::Again(Box::new(Kept {
+    pub(super) fn again(&self, said: Option<&str>) -> ExitReason {
+        ExitReason::Restart(Box::new(RestartState {
             said: said.map(String::from),
             ..self.keep()
         }))
@@ -295,38 +304,38 @@ impl Dashboard {
     /// and how to stop it.
     pub(super) fn make_repository(&mut self) {
         let stop = Arc::<AtomicBool>::default();
-        self.making = Some(Making(Arc::clone(&stop)));
+        self.first_commit = Some(FirstCommitTask(Arc::clone(&stop)));
         let root = self.root.clone();
-        self.findings.find(async move {
+        self.checks.find(async move {
             let made = spawn_blocking(move || ground::make(&root, stop)).await;
-            made.map_or(Found::Nothing, Found::Made)
+            made.map_or(CheckResult::Nothing, CheckResult::Made)
         });
         self.show_first(first::making());
     }
 
     /// Handles the end of the first commit. Returns how to restart the dashboard, if it can.
-    fn made(&mut self, made: Result<(), GitError>) -> Option<Left> {
+    fn made(&mut self, made: Result<(), GitError>) -> Option<ExitReason> {
         if let Err(why) = made {
-            self.making = None;
+            self.first_commit = None;
             self.publish(Level::Error, &format!("The first commit failed: {why}"));
             // Show the previous page again.
-            self.findings.ground(self.root.clone());
+            self.checks.ground(self.root.clone());
             return None;
         }
         if self.state.is_at_the_beginning() {
-            return Some(Left::Again(Box::new(Kept {
+            return Some(ExitReason::Restart(Box::new(RestartState {
                 done: Some(DONE),
                 ..self.keep()
             })));
         }
         if self.state.first_page().is_some() {
             // The page is covered or in use: try again later.
-            self.findings.find(async {
+            self.checks.find(async {
                 tokio::time::sleep(AGAIN_AFTER).await;
-                Found::Made(Ok(()))
+                CheckResult::Made(Ok(()))
             });
         } else {
-            self.making = None;
+            self.first_commit = None;
             self.publish(Level::Info, DONE_LATER);
         }
         None

@@ -13,12 +13,12 @@ use crossterm::event::{Event as Input, EventStream, KeyEventKind};
 use futures::StreamExt;
 use tokio::time::Instant;
 
-use self::crew::{Building, Crew, Early};
-use self::first::{Findings, Kept, Making};
+use self::crew::{Building, CrewState, StartQueue};
+use self::first::{FirstCommitTask, RestartState, StartupChecks};
 pub use self::starts::main;
 use super::assemble::{self, Assembly, Blueprint};
-use super::errand::Errand;
-use super::pace::{Cause, Pace};
+use super::errand::ExternalProgram;
+use super::pace::{FrameCause, FrameLimiter};
 use super::signals::Signals;
 use super::{
     inputs, keys, mouse, now, resume, screen as remembered, secrets, theme, until, wire, zone,
@@ -40,12 +40,12 @@ const DRAIN_MAX: usize = 256;
 const EARLY_MAX: usize = 16;
 
 /// Why the dashboard was left.
-enum Left {
+enum ExitReason {
     Quit,
     /// The user chose the demo on the first page.
-    ForDemo(Box<Kept>),
+    StartDemo(Box<RestartState>),
     /// A restart that repeats the startup checks.
-    Again(Box<Kept>),
+    Restart(Box<RestartState>),
 }
 
 struct Dashboard {
@@ -55,26 +55,26 @@ struct Dashboard {
     state: UiState,
     publisher: Publisher,
     inlet: Inlet,
-    crew: Crew,
+    crew: CrewState,
     /// The running startup checks.
-    findings: Findings,
+    checks: StartupChecks,
     /// Project settings that wait for approval.
     asked: Option<Sensitive>,
     /// The running first commit.
-    making: Option<Making>,
-    kept: Kept,
+    first_commit: Option<FirstCommitTask>,
+    kept: RestartState,
     root: PathBuf,
     title: String,
     calling: Calling,
     /// The reason for the next frame; `None` if the screen is up to date.
-    stale: Option<Cause>,
-    pace: Pace,
+    stale: Option<FrameCause>,
+    limiter: FrameLimiter,
     opened: Instant,
     signals: Signals,
 }
 
 impl Dashboard {
-    fn open(blueprint: &Blueprint, mut kept: Kept) -> Result<Dashboard> {
+    fn open(blueprint: &Blueprint, mut kept: RestartState) -> Result<Dashboard> {
         let keymap = keys::keymap(&blueprint.settings)?;
         let (publisher, inlet) = bus::bus(now);
         let publisher = publisher.redacting(secrets::redactor());
@@ -85,9 +85,7 @@ impl Dashboard {
         // Keys come from the terminal even if standard input is redirected.
         let has_keys = std::io::stdin().is_terminal() || std::fs::File::open("/dev/tty").is_ok();
         if !has_keys || !std::io::stdout().is_terminal() {
-            bail!(
-                "the dashboard needs a terminal: without one, use crewdeck run"
-            );
+            bail!("the dashboard needs a terminal: without one, use crewdeck run");
         }
         let mut screen = match kept.screen.take() {
             Some(screen) => screen,
@@ -128,37 +126,37 @@ impl Dashboard {
             state,
             publisher,
             inlet,
-            crew: Crew::Coming(Early::wanted(early)),
-            findings: Findings::default(),
+            crew: CrewState::Starting(StartQueue::wanted(early)),
+            checks: StartupChecks::default(),
             asked: None,
-            making: None,
+            first_commit: None,
             kept,
             root: blueprint.root.clone(),
             title: String::new(),
             calling: blueprint.settings.notify.unwrap_or_default(),
-            stale: Some(Cause::Key),
-            pace: Pace::default(),
+            stale: Some(FrameCause::Key),
+            limiter: FrameLimiter::default(),
             opened: Instant::now(),
             signals,
         })
     }
 
-    async fn stay(mut self, blueprint: &Blueprint) -> Result<Left> {
+    async fn stay(mut self, blueprint: &Blueprint) -> Result<ExitReason> {
         self.draw()?;
         if let Some(session) = &blueprint.resume {
             // After the first frame: a long session takes time to read.
             resume::show(&blueprint.root, session, now(), &mut self.state)?;
-            self.stale = Some(Cause::Key);
+            self.stale = Some(FrameCause::Key);
         }
         let mut left = self.run(blueprint).await;
         // Stops git if the first commit still runs.
-        drop(self.making);
+        drop(self.first_commit);
         match &mut left {
-            Ok(Left::Again(kept)) => kept.screen = Some(self.screen),
+            Ok(ExitReason::Restart(kept)) => kept.screen = Some(self.screen),
             // The user gets the shell back at once; the crew shuts down in the background.
-            Ok(Left::Quit | Left::ForDemo(_)) | Err(_) => drop(self.screen),
+            Ok(ExitReason::Quit | ExitReason::StartDemo(_)) | Err(_) => drop(self.screen),
         }
-        if let Crew::There(assembly) = self.crew {
+        if let CrewState::Running(assembly) = self.crew {
             let Assembly {
                 crew,
                 mut journal,
@@ -175,35 +173,37 @@ impl Dashboard {
             stopped?;
         }
         match &mut left {
-            Ok(Left::Again(kept) | Left::ForDemo(kept)) => kept.signals = Some(self.signals),
-            Ok(Left::Quit) | Err(_) => {}
+            Ok(ExitReason::Restart(kept) | ExitReason::StartDemo(kept)) => {
+                kept.signals = Some(self.signals)
+            }
+            Ok(ExitReason::Quit) | Err(_) => {}
         }
         left
     }
 
-    async fn run(&mut self, blueprint: &Blueprint) -> Result<Left> {
+    async fn run(&mut self, blueprint: &Blueprint) -> Result<ExitReason> {
         self.ask_for_approval(blueprint);
         let mut keys = EventStream::new();
         let mut building: Building<'_> =
             Box::pin(assemble::build(blueprint, self.publisher.clone()));
         loop {
             let wake = self.next_wake();
-            let mut cause = Cause::Event;
+            let mut cause = FrameCause::Event;
             tokio::select! {
                 biased;
-                _ = self.signals.any() => return Ok(Left::Quit),
+                _ = self.signals.any() => return Ok(ExitReason::Quit),
                 input = keys.next() => {
-                    let Some(input) = input else { return Ok(Left::Quit) };
+                    let Some(input) = input else { return Ok(ExitReason::Quit) };
                     let inputs = input.and_then(inputs::with);
-                    cause = Cause::Key;
+                    cause = FrameCause::Key;
                     for input in inputs.context("the terminal cannot be read")? {
                         match self.take(input)? {
                             Next::Stay => {}
                             Next::Leave(left) => return Ok(left),
-                            Next::Away(errand) => {
+                            Next::Away(program) => {
                                 // Otherwise this reader would take keys from the external program.
                                 drop(keys);
-                                if let Some(left) = self.away(errand).await? {
+                                if let Some(left) = self.away(program).await? {
                                     return Ok(left);
                                 }
                                 keys = EventStream::new();
@@ -218,10 +218,10 @@ impl Dashboard {
                         self.hear(event);
                     }
                 }
-                built = &mut building, if matches!(self.crew, Crew::Coming(_)) => {
+                built = &mut building, if matches!(self.crew, CrewState::Starting(_)) => {
                     self.built(built, blueprint)?;
                 }
-                found = self.findings.next() => {
+                found = self.checks.next() => {
                     if let Some(left) = self.found(found, blueprint) {
                         return Ok(left);
                     }
@@ -233,7 +233,7 @@ impl Dashboard {
                 }
                 () = until(wake), if wake.is_some() => {
                     for effect in update(&mut self.state, Msg::Tick { now: now() }) {
-                        self.meanwhile(effect);
+                        self.apply_effect(effect);
                     }
                 }
             }
@@ -243,7 +243,7 @@ impl Dashboard {
             let now = self.opened.elapsed();
             if self
                 .stale
-                .is_some_and(|cause| self.pace.due(cause, now) <= now)
+                .is_some_and(|cause| self.limiter.due(cause, now) <= now)
             {
                 self.draw()?;
             }
@@ -255,7 +255,7 @@ impl Dashboard {
         let now = self.opened.elapsed();
         let frame = self
             .stale
-            .map(|cause| self.opened + self.pace.due(cause, now));
+            .map(|cause| self.opened + self.limiter.due(cause, now));
         let tick = next_tick(&self.state).map(|wait| Instant::now() + wait);
         match (frame, tick) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -275,31 +275,31 @@ impl Dashboard {
             self.title = title;
         }
         self.stale = None;
-        self.pace.drawn(self.opened.elapsed());
+        self.limiter.drawn(self.opened.elapsed());
         Ok(())
     }
 
     fn hear(&mut self, event: Event) {
         match &mut self.crew {
-            Crew::There(assembly) => {
+            CrewState::Running(assembly) => {
                 if let Some(text) = assembly.journal.note(&event) {
                     self.tell(&text);
                 }
             }
-            Crew::Coming(early) => early.keep(&event),
-            Crew::Elsewhere(_) | Crew::Missing => {}
+            CrewState::Starting(early) => early.keep(&event),
+            CrewState::Remote(_) | CrewState::Absent => {}
         }
         self.show(event);
     }
 
     fn show(&mut self, event: Event) {
         for effect in update(&mut self.state, Msg::Event(event)) {
-            self.meanwhile(effect);
+            self.apply_effect(effect);
         }
     }
 
     /// Executes an effect of an event or a tick. Effects that only user input causes are ignored.
-    fn meanwhile(&mut self, effect: Do) {
+    fn apply_effect(&mut self, effect: Do) {
         match effect {
             // A failed bell or notification must not end the program.
             Do::Call(words) => drop(self.call(&words)),
@@ -337,9 +337,9 @@ impl Dashboard {
         for effect in update(&mut self.state, message) {
             match effect {
                 Do::Command(command) => self.submit(command),
-                Do::Quit => return Ok(Next::Leave(Left::Quit)),
+                Do::Quit => return Ok(Next::Leave(ExitReason::Quit)),
                 Do::StartDemo => {
-                    return Ok(Next::Leave(Left::ForDemo(Box::new(self.keep()))));
+                    return Ok(Next::Leave(ExitReason::StartDemo(Box::new(self.keep()))));
                 }
                 Do::LookAgain => {
                     let left = self.again(Some("Checked again: nothing has changed."));
@@ -352,10 +352,12 @@ impl Dashboard {
                     }
                 }
                 Do::EditComposer => {
-                    return Ok(Next::Away(Errand::Write(self.state.composer_text())));
+                    return Ok(Next::Away(ExternalProgram::Edit(
+                        self.state.composer_text(),
+                    )));
                 }
-                Do::Print(text) => return Ok(Next::Away(Errand::Print(text))),
-                Do::ReadOutside(text) => return Ok(Next::Away(Errand::Read(text))),
+                Do::Print(text) => return Ok(Next::Away(ExternalProgram::Print(text))),
+                Do::ReadOutside(text) => return Ok(Next::Away(ExternalProgram::View(text))),
                 Do::Suspend => {
                     self.screen.suspend()?;
                     self.redraw_all()?;
@@ -381,7 +383,7 @@ impl Dashboard {
     fn redraw_all(&mut self) -> Result<()> {
         let (width, height) = self.screen.size()?;
         update(&mut self.state, Msg::Resize(width, height));
-        self.stale = Some(Cause::Key);
+        self.stale = Some(FrameCause::Key);
         Ok(())
     }
 
@@ -389,13 +391,13 @@ impl Dashboard {
         self.state.settle();
         let asked = command.asked();
         let is_refused = match &mut self.crew {
-            Crew::There(assembly) => assembly.crew.submit(command).is_err(),
-            Crew::Elsewhere(viewing) => viewing.submit(command).is_err(),
-            Crew::Coming(early) if early.commands.len() < EARLY_MAX => {
+            CrewState::Running(assembly) => assembly.crew.submit(command).is_err(),
+            CrewState::Remote(viewing) => viewing.submit(command).is_err(),
+            CrewState::Starting(early) if early.commands.len() < EARLY_MAX => {
                 early.commands.push(command);
                 false
             }
-            Crew::Coming(_) | Crew::Missing => true,
+            CrewState::Starting(_) | CrewState::Absent => true,
         };
         if is_refused {
             let why = "The crew could not accept the command: try again in a moment.";
@@ -416,6 +418,6 @@ impl Dashboard {
 enum Next {
     Stay,
     /// Hand the terminal to an external program.
-    Away(Errand),
-    Leave(Left),
+    Away(ExternalProgram),
+    Leave(ExitReason),
 }

@@ -3,10 +3,10 @@
 use anyhow::Result;
 use tokio_util::sync::CancellationToken;
 
-use super::{Dashboard, Left};
-use crate::app::errand::Errand;
+use super::{Dashboard, ExitReason};
+use crate::app::errand::ExternalProgram;
 use crate::app::signals::Signalled;
-use crate::app::{in_words, theme};
+use crate::app::{describe_error, theme};
 use crate::domain::attention::Calling;
 use crate::ui::terminal::Copied;
 use crate::ui::{Msg, ThemeChoice, update};
@@ -39,11 +39,11 @@ impl Dashboard {
 
     /// Hands the terminal to an external program until it ends. The crew keeps running. Returns a reason to leave if a
     /// signal asked crewdeck to end.
-    pub(super) async fn away(&mut self, errand: Errand) -> Result<Option<Left>> {
-        let is_over_by_interrupt = errand.ends_by_interrupt();
+    pub(super) async fn away(&mut self, program: ExternalProgram) -> Result<Option<ExitReason>> {
+        let is_over_by_interrupt = program.ends_by_interrupt();
         self.screen.give()?;
         let stop = CancellationToken::new();
-        let running = errand.run(&stop);
+        let running = program.run(&stop);
         tokio::pin!(running);
         // Events are still recorded at once, for viewers in other processes. A signal that ends crewdeck also ends the
         // editor.
@@ -59,13 +59,13 @@ impl Dashboard {
             }
         };
         if stop.is_cancelled() {
-            return Ok(Some(Left::Quit));
+            return Ok(Some(ExitReason::Quit));
         }
         self.screen.take()?;
         match done {
             Ok(Some(text)) => drop(update(&mut self.state, Msg::Edited(text))),
             Ok(None) => {}
-            Err(error) => self.tell(&in_words(&error)),
+            Err(error) => self.tell(&describe_error(&error)),
         }
         self.redraw_all()?;
         Ok(None)

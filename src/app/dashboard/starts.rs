@@ -2,11 +2,11 @@
 
 use anyhow::{Context, Result};
 
-use super::first::Kept;
-use super::{Dashboard, Left};
+use super::first::RestartState;
+use super::{Dashboard, ExitReason};
 use crate::app::assemble::Blueprint;
 use crate::app::signals::Signals;
-use crate::app::{blocked_on, in_words};
+use crate::app::{block_on, describe_error};
 use crate::cli::Global;
 
 /// Runs the dashboard until the user leaves it and returns the exit code.
@@ -15,15 +15,14 @@ use crate::cli::Global;
 /// The reason why it could not start. The terminal is restored by then.
 pub fn main(global: &Global) -> Result<u8> {
     let mut blueprint = Blueprint::read(global)?;
-    let mut kept = Kept::default();
+    let mut kept = RestartState::default();
     loop {
         let before = std::mem::take(&mut kept);
-        let left =
-            blocked_on(async { Dashboard::open(&blueprint, before)?.stay(&blueprint).await })?;
+        let left = block_on(async { Dashboard::open(&blueprint, before)?.stay(&blueprint).await })?;
         let (from, restart) = match left {
-            Left::Quit => return Ok(0),
-            Left::Again(from) => (from, Restart::Same),
-            Left::ForDemo(from) => (from, Restart::Demo),
+            ExitReason::Quit => return Ok(0),
+            ExitReason::Restart(from) => (from, Restart::Same),
+            ExitReason::StartDemo(from) => (from, Restart::Demo),
         };
         kept = *from;
         let options = match restart {
@@ -36,10 +35,10 @@ pub fn main(global: &Global) -> Result<u8> {
                 ..global.clone()
             },
         };
-        match (blocked_on(read(options, kept.signals.as_mut()))?, restart) {
+        match (block_on(read(options, kept.signals.as_mut()))?, restart) {
             (None, Restart::Same | Restart::Demo) => return Ok(0),
             (Some(Ok(read)), Restart::Same | Restart::Demo) => blueprint = read,
-            (Some(Err(error)), Restart::Same) => kept.said = Some(in_words(&error)),
+            (Some(Err(error)), Restart::Same) => kept.said = Some(describe_error(&error)),
             (Some(Err(error)), Restart::Demo) => return Err(error),
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::app::local;
-use crate::app::wire::{self, ANTHROPIC_KEY, NoModel, OPENAI_KEY, variable};
+use crate::app::wire::{self, ANTHROPIC_KEY, ModelUnavailable, OPENAI_KEY, variable};
 use crate::cli::Global;
 use crate::config::{self, Choice, Settings};
 use crate::doctor::{Asked, ModelFacts, Offer};
@@ -30,14 +30,15 @@ pub async fn facts(global: &Global, settings: Result<Settings>) -> ModelFacts {
 }
 
 fn missing(error: &anyhow::Error) -> ModelFacts {
-    match error.downcast_ref::<NoModel>() {
+    match error.downcast_ref::<ModelUnavailable>() {
         Some(no) => ModelFacts::Missing {
             reason: no.reason.clone(),
             remedy: no.all_steps().join("\n"),
         },
         None => ModelFacts::Missing {
             reason: format!("{error:#}"),
-            remedy: "fix this setting, or try the demo, which needs no model: crewdeck --demo".into(),
+            remedy: "fix this setting, or try the demo, which needs no model: crewdeck --demo"
+                .into(),
         },
     }
 }

@@ -9,11 +9,11 @@ use crate::ui::UiState;
 use crate::ui::fixture::{blank, cells, picture, press, started};
 use crate::ui::theme::Theme;
 
-fn refused(fault: Fault, message: &str, hint: &str) -> NoModel {
-    NoModel::refused(&ModelError::new(fault, message, hint))
+fn refused(fault: Fault, message: &str, hint: &str) -> ModelUnavailable {
+    ModelUnavailable::refused(&ModelError::new(fault, message, hint))
 }
 
-fn wrong_key() -> NoModel {
+fn wrong_key() -> ModelUnavailable {
     refused(
         Fault::Auth,
         "the key was refused (401): invalid x-api-key [authentication_error]",
@@ -21,7 +21,7 @@ fn wrong_key() -> NoModel {
     )
 }
 
-fn nobody() -> NoModel {
+fn nobody() -> ModelUnavailable {
     refused(
         Fault::Unreachable,
         "nothing answers at http://127.0.0.1:9000 (Connection refused)",
@@ -29,8 +29,8 @@ fn nobody() -> NoModel {
     )
 }
 
-fn not_listed() -> NoModel {
-    NoModel::not_listed("big-9", &["big-1".into(), "small-2".into()])
+fn not_listed() -> ModelUnavailable {
+    ModelUnavailable::not_listed("big-9", &["big-1".into(), "small-2".into()])
 }
 
 /// Returns the actions that a page offers, in order.
@@ -64,14 +64,14 @@ fn missing_model_gives_a_page_with_its_fixes() {
             vec![Models, LookAgain, StartDemo, Close],
         ),
     ];
-    for (lack, what, offers) in cases {
-        let page = with_crew(&lack);
+    for (missing, what, offers) in cases {
+        let page = with_crew(&missing);
         assert_eq!((page.weight, page.what.as_str()), (Weight::Trouble, what));
         assert_eq!(actions(&page), offers, "{what}");
-        assert_eq!(page.steps, lack.steps);
+        assert_eq!(page.steps, missing.steps);
         assert!(!page.means.is_empty());
         // Without a crew the server's models cannot be listed.
-        let page = without_crew(&lack);
+        let page = without_crew(&missing);
         assert_eq!(page.weight, Weight::Missing);
         assert_eq!(actions(&page), usual, "{what}");
     }
@@ -82,41 +82,41 @@ fn missing_git_gives_a_page_with_safe_offers_only() {
     let empty = "git init && git commit --allow-empty -m \"Start\"";
     let cases = [
         (
-            Ground::NoRepository(Files::Few(0)),
+            GitStatus::NoRepository(FirstCommit::Files(0)),
             Some((empty, "git init + empty first commit")),
         ),
         (
-            Ground::NoRepository(Files::Few(1)),
+            GitStatus::NoRepository(FirstCommit::Files(1)),
             Some((INIT_AND_COMMIT, "first commit of the one file")),
         ),
         (
-            Ground::NoRepository(Files::Few(12)),
+            GitStatus::NoRepository(FirstCommit::Files(12)),
             Some((INIT_AND_COMMIT, "of the 12 files here")),
         ),
         (
-            Ground::NoCommits(Files::Few(0)),
+            GitStatus::NoCommits(FirstCommit::Files(0)),
             Some(("git commit --allow-empty", "create empty first commit")),
         ),
         (
-            Ground::NoCommits(Files::Few(3)),
+            GitStatus::NoCommits(FirstCommit::Files(3)),
             Some((FIRST_COMMIT, "create first commit of the 3 files")),
         ),
         (
-            Ground::NoCommits(Files::Choose("there are many files here")),
+            GitStatus::NoCommits(FirstCommit::ChooseFiles("there are many files here")),
             Some(("there are many files here", "")),
         ),
         (
-            Ground::NoRepository(Files::NotHere("This is your home directory")),
+            GitStatus::NoRepository(FirstCommit::NotAllowed("This is your home directory")),
             Some(("home directory", "")),
         ),
         (
-            Ground::NoGit("git was not found: install it".into()),
+            GitStatus::NoGit("git was not found: install it".into()),
             Some(("Install git", "")),
         ),
-        (Ground::Fine, None),
+        (GitStatus::Ready, None),
     ];
     for (facts, expected) in cases {
-        let page = ground(&facts);
+        let page = git_page(&facts);
         let Some((step, offer)) = expected else {
             assert_eq!(page, None);
             continue;
@@ -137,14 +137,20 @@ fn missing_git_gives_a_page_with_safe_offers_only() {
 
 /// Returns every page with its snapshot name.
 fn pages() -> Vec<(&'static str, FirstPage)> {
-    let ground = |facts| super::ground(&facts).unwrap();
+    let ground = |facts| super::git_page(&facts).unwrap();
     vec![
         ("no_model", without_crew(&no_model())),
         ("wrong_key", without_crew(&wrong_key())),
         ("nobody", without_crew(&nobody())),
         ("not_listed", with_crew(&not_listed())),
-        ("outside_git", ground(Ground::NoRepository(Files::Few(12)))),
-        ("no_commit", ground(Ground::NoCommits(Files::Few(0)))),
+        (
+            "outside_git",
+            ground(GitStatus::NoRepository(FirstCommit::Files(12))),
+        ),
+        (
+            "no_commit",
+            ground(GitStatus::NoCommits(FirstCommit::Files(0))),
+        ),
         ("making", making()),
     ]
 }

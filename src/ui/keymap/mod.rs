@@ -403,11 +403,7 @@ pub const SLASH: &[(&str, Action, &str)] = &[
         Action::Skills,
         "show the skills that agents can load",
     ),
-    (
-        "/rules",
-        Action::Rules,
-        "view or revoke team permissions",
-    ),
+    ("/rules", Action::Rules, "view or revoke team permissions"),
     ("/help", Action::Help, "show the keys"),
     ("/quit", Action::Close, "quit"),
 ];

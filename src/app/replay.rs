@@ -16,7 +16,7 @@ use crate::cli::Global;
 use crate::config::Settings;
 use crate::protocol::event::Level;
 use crate::ui::replay::Player;
-use crate::ui::terminal::{Copied, Screen};
+use crate::ui::terminal::{CopyResult, Screen};
 use crate::ui::{
     Do, Motion, Msg, Theme, UiState, ViewCache, begin_replay, draw, next_tick, update,
 };
@@ -87,7 +87,7 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
         };
         let resized = |m: &Msg| matches!(m, Msg::Resize(..));
         if messages.iter().any(resized) {
-            screen.spoil();
+            screen.invalidate();
         }
         let effects = messages
             .into_iter()
@@ -105,7 +105,7 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
                 Do::Print(text) => program = Some(ExternalProgram::Print(text)),
                 Do::ReadOutside(text) => program = Some(ExternalProgram::View(text)),
                 Do::Copy(text) => match screen.copy(&text)? {
-                    Copied::Sent | Copied::TooLong => {}
+                    CopyResult::Sent | CopyResult::TooLong => {}
                 },
                 Do::Mouse(owner) => screen.set_mouse(owner)?,
                 Do::SaveTheme(chosen) => {

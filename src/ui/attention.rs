@@ -9,7 +9,7 @@ use crate::domain::stamp::Stamp;
 /// Shortest time between two notifications.
 pub const APART: Duration = Duration::from_secs(10);
 /// How long after a key the user counts as present, if the terminal does not report focus.
-pub const THERE: Duration = Duration::from_secs(15);
+pub const PRESENCE_TIMEOUT: Duration = Duration::from_secs(15);
 /// Most events that wait for the next notification.
 const WAITING_MAX: usize = 64;
 
@@ -69,7 +69,9 @@ impl Attention {
 
     /// Adds a notification with one line of text, unless its kind is disabled, the user is present or the queue is full.
     pub fn news(&mut self, matter: Matter, words: String, now: Stamp) {
-        if !self.wanted.contains(&matter) || self.is_there(now) || self.waiting.len() >= WAITING_MAX
+        if !self.wanted.contains(&matter)
+            || self.is_present(now)
+            || self.waiting.len() >= WAITING_MAX
         {
             return;
         }
@@ -99,11 +101,13 @@ impl Attention {
         Some(since.map_or(Duration::ZERO, |since| APART.saturating_sub(since)))
     }
 
-    fn is_there(&self, now: Stamp) -> bool {
+    fn is_present(&self, now: Stamp) -> bool {
         match self.window {
             Window::Focused => true,
             Window::Elsewhere => false,
-            Window::Unknown => self.pressed.is_some_and(|at| now.since(at) < THERE),
+            Window::Unknown => self
+                .pressed
+                .is_some_and(|at| now.since(at) < PRESENCE_TIMEOUT),
         }
     }
 }

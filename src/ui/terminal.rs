@@ -50,7 +50,7 @@ pub struct Screen {
     mouse: MouseOwner,
     title: String,
     /// Whether the next frame must be drawn completely.
-    is_spoilt: bool,
+    needs_full_redraw: bool,
 }
 
 impl Screen {
@@ -68,7 +68,7 @@ impl Screen {
             taken,
             mouse: MouseOwner::Terminal,
             title: String::new(),
-            is_spoilt: false,
+            needs_full_redraw: false,
         };
         screen.take()?;
         Ok(screen)
@@ -80,7 +80,7 @@ impl Screen {
     /// Fails if the terminal is gone.
     pub fn draw(&mut self, view: impl FnOnce(&mut Frame)) -> io::Result<()> {
         queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
-        if std::mem::take(&mut self.is_spoilt) {
+        if std::mem::take(&mut self.needs_full_redraw) {
             let size = self.terminal.size()?;
             self.terminal.resize(size.into())?;
         }
@@ -90,8 +90,8 @@ impl Screen {
     }
 
     /// Makes the next frame a complete redraw, after a resize. Needed even if the size is the same again.
-    pub fn spoil(&mut self) {
-        self.is_spoilt = true;
+    pub fn invalidate(&mut self) {
+        self.needs_full_redraw = true;
     }
 
     /// Returns the columns and rows of the terminal.
@@ -154,15 +154,15 @@ impl Screen {
     ///
     /// # Errors
     /// Fails if the terminal is gone.
-    pub fn copy(&mut self, text: &str) -> io::Result<Copied> {
+    pub fn copy(&mut self, text: &str) -> io::Result<CopyResult> {
         if text.len() > COPY_MAX {
-            return Ok(Copied::TooLong);
+            return Ok(CopyResult::TooLong);
         }
         execute!(
             self.terminal.backend_mut(),
             CopyToClipboard::to_clipboard_from(text)
         )?;
-        Ok(Copied::Sent)
+        Ok(CopyResult::Sent)
     }
 
     /// Restores the terminal temporarily, for example for `$EDITOR`. [`Screen::take`] sets it up again.
@@ -216,7 +216,7 @@ impl Screen {
 
 /// The result of [`Screen::copy`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Copied {
+pub enum CopyResult {
     /// The sequence was sent. Terminals do not confirm it.
     Sent,
     /// The text is longer than [`COPY_MAX`].

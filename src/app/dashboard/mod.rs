@@ -328,7 +328,7 @@ impl Dashboard {
             Input::Paste(text) => Msg::Paste(text),
             Input::Mouse(mouse) => Msg::Mouse(mouse),
             Input::Resize(width, height) => {
-                self.screen.spoil();
+                self.screen.invalidate();
                 Msg::Resize(width, height)
             }
             Input::FocusGained => Msg::Window(Window::Focused),

@@ -8,7 +8,7 @@ use crate::app::errand::ExternalProgram;
 use crate::app::signals::Signalled;
 use crate::app::{describe_error, theme};
 use crate::domain::attention::Calling;
-use crate::ui::terminal::Copied;
+use crate::ui::terminal::CopyResult;
 use crate::ui::{Msg, ThemeChoice, update};
 
 impl Dashboard {
@@ -24,8 +24,8 @@ impl Dashboard {
 
     pub(super) fn copy(&mut self, text: &str) -> Result<()> {
         match self.screen.copy(text)? {
-            Copied::Sent => {}
-            Copied::TooLong => self.tell("The text is too long to copy through the terminal."),
+            CopyResult::Sent => {}
+            CopyResult::TooLong => self.tell("The text is too long to copy through the terminal."),
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::layers::Web;
+use super::layers::LayeredGraph;
 use super::route::{Channel, Routed};
 use super::{Drawing, Ink, NODE_MIN, Node, Path, ROWS_MAX, Short, Wanted, rows_for};
 
@@ -53,7 +53,7 @@ impl Gap {
 }
 
 impl Columns {
-    fn new(web: &Web, channels: &[Channel], wanted: &Wanted) -> Columns {
+    fn new(web: &LayeredGraph, channels: &[Channel], wanted: &Wanted) -> Columns {
         let wide = |layer: &Vec<usize>| {
             let nodes = layer.iter().filter_map(|p| web.points[*p].node);
             nodes.map(|n| wanted.widths[n]).max().unwrap_or(1).max(1)
@@ -183,7 +183,7 @@ pub fn walk(corners: &[(usize, usize)]) -> impl Iterator<Item = (usize, usize)> 
 }
 
 /// Adds a component below the existing drawing.
-pub fn add(out: &mut Drawing, part: usize, web: &Web, routed: &Routed, wanted: &Wanted) {
+pub fn add(out: &mut Drawing, part: usize, web: &LayeredGraph, routed: &Routed, wanted: &Wanted) {
     let columns = Columns::new(web, &routed.channels, wanted);
     let mut cells = Cells::default();
     let mut arrows: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
@@ -277,7 +277,7 @@ fn spread(row: usize) -> usize {
 
 /// Returns the corners of a link, in spread rows.
 fn corners(
-    web: &Web,
+    web: &LayeredGraph,
     routed: &Routed,
     columns: &Columns,
     wanted: &Wanted,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The layers of a graph after cycles are removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ranked {
+pub struct Layering {
     /// The layer of each node: the length of the longest path to it.
     pub layer: Vec<usize>,
     /// The distinct edges, without those that close a cycle.
@@ -14,7 +14,7 @@ pub struct Ranked {
 }
 
 /// Assigns the layers in topological order. If only nodes in cycles are left, the first one is taken next.
-pub fn rank(count: usize, edges: &[(usize, usize)]) -> Ranked {
+pub fn rank(count: usize, edges: &[(usize, usize)]) -> Layering {
     let all: BTreeSet<(usize, usize)> = edges
         .iter()
         .copied()
@@ -46,7 +46,7 @@ pub fn rank(count: usize, edges: &[(usize, usize)]) -> Ranked {
         }
     }
     kept.sort_unstable();
-    Ranked {
+    Layering {
         layer,
         circular: all.len() - kept.len(),
         edges: kept,
@@ -90,7 +90,7 @@ pub struct Point {
 
 /// A connected component in which every link leads to the next layer.
 #[derive(Debug, Clone, Default)]
-pub struct Web {
+pub struct LayeredGraph {
     pub points: Vec<Point>,
     /// The points of each layer, from the top.
     pub layers: Vec<Vec<usize>>,
@@ -102,10 +102,10 @@ pub struct Web {
     pub paths: Vec<Vec<usize>>,
 }
 
-impl Web {
+impl LayeredGraph {
     /// Builds a component; `None` if it needs more than `bends` bends.
-    pub fn new(members: &[usize], ranked: &Ranked, bends: usize) -> Option<Web> {
-        let mut web = Web::default();
+    pub fn new(members: &[usize], ranked: &Layering, bends: usize) -> Option<LayeredGraph> {
+        let mut web = LayeredGraph::default();
         let mut of_node = HashMap::new();
         for node in members {
             let at = web.add(Some(*node), ranked.layer[*node], *node);

@@ -15,7 +15,7 @@ mod route;
 mod tests;
 
 pub use heavy::heavy;
-use layers::Web;
+use layers::LayeredGraph;
 pub use layers::rank;
 use route::Spacing;
 
@@ -135,9 +135,9 @@ pub fn draw(wanted: &Wanted) -> Option<Drawing> {
     let mut points = count;
     let mut above_has_lines = false;
     for (part, members) in layers::parts(count, &ranked.edges).iter().enumerate() {
-        let mut web = Web::new(members, &ranked, POINTS_MAX.saturating_sub(points))?;
+        let mut web = LayeredGraph::new(members, &ranked, POINTS_MAX.saturating_sub(points))?;
         points += web.points.len() - members.len();
-        order::untangle(&mut web);
+        order::reduce_crossings(&mut web);
         let rows = place::rows(&web);
         let routed = match route::route(&web, &rows, Spacing::Tight) {
             Ok(routed) => routed,

@@ -1,13 +1,13 @@
 //! Orders the points within their layers to reduce crossings.
 
-use super::layers::Web;
+use super::layers::LayeredGraph;
 
 /// Number of sweeps over the layers; more rarely improve the result.
 const SWEEPS: usize = 10;
 
 /// Orders the points of each layer by the mean position of their neighbours, in alternating sweeps, and keeps the order
 /// with the fewest crossings.
-pub fn untangle(web: &mut Web) {
+pub fn reduce_crossings(web: &mut LayeredGraph) {
     let mut best = (crossings(web), web.layers.clone());
     for sweep in 0..SWEEPS {
         if best.0 == 0 {
@@ -33,7 +33,7 @@ pub fn untangle(web: &mut Web) {
 }
 
 /// Returns the position of each point in its layer.
-pub fn places(web: &Web) -> Vec<usize> {
+pub fn places(web: &LayeredGraph) -> Vec<usize> {
     let mut out = vec![0; web.points.len()];
     for layer in &web.layers {
         for (at, point) in layer.iter().enumerate() {
@@ -43,7 +43,7 @@ pub fn places(web: &Web) -> Vec<usize> {
     out
 }
 
-fn sort(web: &mut Web, layer: usize, beside: usize) {
+fn sort(web: &mut LayeredGraph, layer: usize, beside: usize) {
     let place = places(web);
     let links = if beside < layer { &web.prev } else { &web.next };
     let middle = |point: &usize| {
@@ -60,7 +60,7 @@ fn sort(web: &mut Web, layer: usize, beside: usize) {
 }
 
 /// Swaps adjacent points of a layer if that reduces crossings.
-fn swap(web: &mut Web) {
+fn swap(web: &mut LayeredGraph) {
     let mut place = places(web);
     for layer in 0..web.layers.len() {
         for at in 1..web.layers[layer].len() {
@@ -82,7 +82,7 @@ fn swap(web: &mut Web) {
 }
 
 /// Counts the crossings.
-pub fn crossings(web: &Web) -> usize {
+pub fn crossings(web: &LayeredGraph) -> usize {
     let place = places(web);
     let mut all = 0;
     for layer in &web.layers {

@@ -1,12 +1,12 @@
 //! Assigns rows to points: in the order of the layer, and close to their neighbours.
 
-use super::layers::Web;
+use super::layers::LayeredGraph;
 
 /// Number of forward and backward passes over the layers.
 const ROUNDS: usize = 3;
 
 /// Returns the row of each point, from 0.
-pub fn rows(web: &Web) -> Vec<usize> {
+pub fn rows(web: &LayeredGraph) -> Vec<usize> {
     let mut rows: Vec<isize> = super::order::places(web)
         .into_iter()
         .map(usize::cast_signed)
@@ -31,7 +31,7 @@ pub fn rows(web: &Web) -> Vec<usize> {
 
 /// Moves the points of a layer towards the median row of their neighbours, in order and at least one row apart.
 fn settle<'a>(
-    web: &Web,
+    web: &LayeredGraph,
     layer: usize,
     rows: &mut [isize],
     near: impl Fn(usize) -> &'a [usize],

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::layers::Web;
+use super::layers::LayeredGraph;
 
 /// The distance between rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub struct Routed {
 }
 
 /// Routes all lines of a component.
-pub fn route(web: &Web, rows: &[usize], spacing: Spacing) -> Result<Routed, Tangled> {
+pub fn route(web: &LayeredGraph, rows: &[usize], spacing: Spacing) -> Result<Routed, Tangled> {
     let rows: Vec<usize> = match spacing {
         Spacing::Tight => rows.to_vec(),
         Spacing::Loose => rows.iter().map(|row| row * 3 + 1).collect(),
@@ -75,7 +75,12 @@ pub fn route(web: &Web, rows: &[usize], spacing: Spacing) -> Result<Routed, Tang
     Ok(Routed { rows, channels })
 }
 
-fn channel(web: &Web, layer: usize, rows: &[usize], spacing: Spacing) -> Result<Channel, Tangled> {
+fn channel(
+    web: &LayeredGraph,
+    layer: usize,
+    rows: &[usize],
+    spacing: Spacing,
+) -> Result<Channel, Tangled> {
     let mut out = Channel::default();
     let mut known: BTreeMap<Vec<usize>, usize> = BTreeMap::new();
     for point in &web.layers[layer] {
@@ -102,7 +107,7 @@ fn channel(web: &Web, layer: usize, rows: &[usize], spacing: Spacing) -> Result<
 }
 
 /// A vertical line to place: a wire, or the last part of a detour.
-struct Upright {
+struct VerticalLine {
     /// The first and last row.
     span: (usize, usize),
     /// The lines that must be to the right of it.
@@ -118,7 +123,7 @@ struct Upright {
 }
 
 struct Planner {
-    lines: Vec<Upright>,
+    lines: Vec<VerticalLine>,
     /// The occupied spans of each track.
     taken: Vec<Vec<(usize, usize)>>,
 }
@@ -126,7 +131,7 @@ struct Planner {
 impl Planner {
     fn new(wires: &[Wire], rows: &[usize]) -> Planner {
         let begins = begins(wires, rows);
-        let mut lines: Vec<Upright> = wires.iter().map(|w| upright(w, rows)).collect();
+        let mut lines: Vec<VerticalLine> = wires.iter().map(|w| vertical_line(w, rows)).collect();
         for (at, wire) in wires.iter().enumerate() {
             for row in &wire.ends {
                 if let Some(other) = begins.get(row).filter(|other| **other != at) {
@@ -215,7 +220,7 @@ impl Planner {
                 .find(|((_, to), d)| *to == point && d.row == free)
                 .map(|(_, d)| d.track);
             let piece = shared.unwrap_or_else(|| {
-                self.lines.push(Upright {
+                self.lines.push(VerticalLine {
                     span: (row.min(free), row.max(free)),
                     before: Vec::new(),
                     waits: 1,
@@ -240,7 +245,7 @@ impl Planner {
             out.wires[stuck].ends.remove(&row);
             out.wires[stuck].ends.insert(free);
         }
-        let fresh = upright(&out.wires[stuck], rows);
+        let fresh = vertical_line(&out.wires[stuck], rows);
         self.lines[stuck].span = fresh.span;
     }
 }
@@ -249,7 +254,7 @@ impl Planner {
 fn begins(wires: &[Wire], rows: &[usize]) -> HashMap<usize, usize> {
     let mut out = HashMap::new();
     for (at, wire) in wires.iter().enumerate() {
-        let (top, bottom) = upright(wire, rows).span;
+        let (top, bottom) = vertical_line(wire, rows).span;
         if top != bottom {
             out.extend(wire.from.iter().map(|p| (rows[*p], at)));
         }
@@ -257,13 +262,13 @@ fn begins(wires: &[Wire], rows: &[usize]) -> HashMap<usize, usize> {
     out
 }
 
-fn upright(wire: &Wire, rows: &[usize]) -> Upright {
+fn vertical_line(wire: &Wire, rows: &[usize]) -> VerticalLine {
     let starts: Vec<usize> = wire.from.iter().map(|p| rows[*p]).collect();
     let all = || starts.iter().chain(&wire.ends).copied();
     let sum = |rows: &mut dyn Iterator<Item = usize>| rows.sum::<usize>().cast_signed();
     let start = sum(&mut starts.iter().copied()) / starts.len().max(1).cast_signed();
     let end = sum(&mut wire.ends.iter().copied()) / wire.ends.len().max(1).cast_signed();
-    Upright {
+    VerticalLine {
         span: (all().min().unwrap_or(0), all().max().unwrap_or(0)),
         before: Vec::new(),
         waits: 0,

@@ -247,7 +247,7 @@ fn a_model_that_the_server_does_not_have_is_said_and_another_one_is_chosen() {
     let environment = borrowed(&environment);
     let mut screen = open(&project, home.path(), &["--model", "big-9"], &environment);
     screen.wait_for("The model 'big-9' is not among the 2");
-    screen.wait_for("it has big-1, small-2");
+    screen.wait_for("The server has big-1, small-2");
     press(&mut screen, "m");
     screen.wait_for("small-2");
     screen.send("small\r");

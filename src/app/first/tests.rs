@@ -60,7 +60,7 @@ fn missing_model_gives_a_page_with_its_fixes() {
         ),
         (
             not_listed(),
-            "The model 'big-9' is not among the 2 that the server lists.",
+            "The model 'big-9' is not among the 2 models of the server.",
             vec![Models, LookAgain, StartDemo, Close],
         ),
     ];

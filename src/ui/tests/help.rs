@@ -127,7 +127,7 @@ fn the_frame_of_the_help_stays_and_a_short_text_is_no_strip() {
         let open = frame(&after(size, "esc 3 ?"));
         for filtered in [
             "/",
-            "/ \"by force\"",
+            "/ \"kill the\"",
             "/ \"kill the\" enter",
             "/ \"zzz\" enter",
         ] {

@@ -82,14 +82,14 @@ impl Blueprint {
         } else {
             (root(global)?, None)
         };
-        let wish = global.resume.as_deref();
-        let resume = wish.map(|id| resume::choose(&root, id)).transpose()?;
+        let id = global.resume.as_deref();
+        let resume = id.map(|id| resume::choose(&root, id)).transpose()?;
         let Loaded {
             mut settings,
             project,
         } = usable(global, &root)?;
         if demo.is_some() {
-            settings.confine = guard::confining_demo(&settings);
+            settings.confine = guard::demo_sandbox(&settings);
         }
         let choice = if wants_demo {
             Some(Choice::Demo)
@@ -153,7 +153,7 @@ pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Built>
     };
     match lock::take(root, &session)? {
         LockAttempt::Acquired(lock) => {
-            tell(&publisher, notices).await;
+            publish_notices(&publisher, notices).await;
             start_crew(blueprint, lock, session, start, publisher).await
         }
         LockAttempt::Held(holder) => Ok(Built::RunsElsewhere(holder)),
@@ -236,7 +236,7 @@ async fn start_crew(
         },
         tools: settings.tools.clone(),
         tool_timeout: settings.tool_timeout(),
-        guard: guard::hired(root, settings).map(Arc::new),
+        guard: guard::supervisor(root, settings).map(Arc::new),
         compact_at: settings.compact_at.unwrap_or(COMPACT_AT),
         start,
         idle_timeout: settings.idle_timeout(),
@@ -249,7 +249,7 @@ async fn start_crew(
         jitter,
     })
     .await?;
-    guard::tell_what_is_missing(settings, publisher);
+    guard::warn_about_missing_sandbox(settings, publisher);
     Ok(Built::Crew(Box::new(Assembly {
         crew,
         journal,
@@ -258,7 +258,7 @@ async fn start_crew(
     })))
 }
 
-async fn tell(publisher: &Publisher, notices: Vec<String>) {
+async fn publish_notices(publisher: &Publisher, notices: Vec<String>) {
     for text in notices {
         let notice = EventKind::notice(Level::Warn, text);
         publisher.publish(notice).await;

@@ -73,26 +73,24 @@ pub fn main(global: &Global, mode: FixMode, form: Form) -> Result<u8> {
     };
     let mut findings = examine(&place);
     let mode = allowed(mode, &place.crew, &findings);
-    let mut mended = Vec::new();
+    let mut fixed = Vec::new();
     if mode != FixMode::Report && findings.iter().any(|f| f.mend.is_some()) {
         if form == Form::Text && mode == FixMode::Ask {
             print_line(&print::report(&findings, paper()))?;
         }
-        mended = mend(&place, &findings, mode)?;
+        fixed = apply_fixes(&place, &findings, mode)?;
         place.now = now();
         findings = examine(&place);
     }
     let text = match form {
         Form::Text => {
-            let done = mended
-                .iter()
-                .map(|done| harmless(&format!("fixed: {done}")));
-            let gap = (!mended.is_empty()).then(String::new);
+            let done = fixed.iter().map(|done| harmless(&format!("fixed: {done}")));
+            let gap = (!fixed.is_empty()).then(String::new);
             let report = [print::report(&findings, paper())];
             let lines: Vec<String> = done.chain(gap).chain(report).collect();
             lines.join("\n")
         }
-        Form::Json => harmless(&serde_json::to_string_pretty(&value(&mended, &findings)?)?),
+        Form::Json => harmless(&serde_json::to_string_pretty(&to_json(&fixed, &findings)?)?),
     };
     print_line(&text)?;
     match print::failure(&findings) {
@@ -116,9 +114,9 @@ fn examine(place: &Place) -> Vec<Finding> {
 }
 
 /// Returns the applied fixes and then the findings, as one JSON array.
-fn value(mended: &[String], findings: &[Finding]) -> Result<Value> {
+fn to_json(fixed: &[String], findings: &[Finding]) -> Result<Value> {
     let done = |text: &String| json!({"check": "mend", "level": "ok", "text": text});
-    let mut all: Vec<Value> = mended.iter().map(done).collect();
+    let mut all: Vec<Value> = fixed.iter().map(done).collect();
     for finding in findings {
         all.push(serde_json::to_value(finding)?);
     }
@@ -174,13 +172,13 @@ fn allowed(mode: FixMode, crew: &Crew, findings: &[Finding]) -> FixMode {
 }
 
 /// Applies the fixes and returns a line for each. Holds the crew lock, so no crew can start meanwhile.
-fn mend(place: &Place, findings: &[Finding], mode: FixMode) -> Result<Vec<String>> {
+fn apply_fixes(place: &Place, findings: &[Finding], mode: FixMode) -> Result<Vec<String>> {
     store::prepare(&place.root)?;
     let LockAttempt::Acquired(_lock) = lock::take(&place.root, "")? else {
         warn("a crew has just started here: nothing is fixed while it runs");
         return Ok(Vec::new());
     };
-    let mut mended = Vec::new();
+    let mut fixed = Vec::new();
     for (finding, act) in findings
         .iter()
         .filter_map(|f| f.mend.as_ref().map(|m| (f, m)))
@@ -191,11 +189,11 @@ fn mend(place: &Place, findings: &[Finding], mode: FixMode) -> Result<Vec<String
             continue;
         }
         match act.carry_out(&place.root, now()) {
-            Ok(done) => mended.push(done),
+            Ok(done) => fixed.push(done),
             Err(why) => warn(&format!("not fixed: {why}")),
         }
     }
-    Ok(mended)
+    Ok(fixed)
 }
 
 fn confirm(question: &str) -> Result<bool> {
@@ -252,5 +250,6 @@ fn environment_facts(passed: Vec<String>) -> EnvironmentFacts {
 fn theme_warnings(settings: &config::Settings) -> Vec<String> {
     let depth = theme::color_depth();
     let own = settings.themes.iter().cloned().map(ThemeChoice::Own);
-    own.filter_map(|own| theme::hidden(&own, depth)).collect()
+    own.filter_map(|own| theme::contrast_warning(&own, depth))
+        .collect()
 }

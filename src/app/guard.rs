@@ -12,7 +12,7 @@ use crate::protocol::event::{EventKind, Level};
 use crate::store;
 
 /// Returns the supervisor for a crew's commands; `None` if this operating system has none.
-pub fn hired(root: &Path, settings: &Settings) -> Option<Guard> {
+pub fn supervisor(root: &Path, settings: &Settings) -> Option<Guard> {
     let program = Guard::program()?.to_path_buf();
     let confining = settings.confine.unwrap_or_default();
     let confinement = match confining {
@@ -82,7 +82,7 @@ pub fn sandbox() -> SandboxReport {
 
 /// Returns the sandbox setting of the demo. Where mount namespaces do not work, the demo's commands may write to its git
 /// history: the repository is temporary, so nothing of value is at risk.
-pub fn confining_demo(settings: &Settings) -> Option<Confining> {
+pub fn demo_sandbox(settings: &Settings) -> Option<Confining> {
     let is_view_missing = || matches!(sandbox().view, Works::No { .. });
     match settings.confine.unwrap_or_default() {
         Confining::On if Guard::program().is_some() && is_view_missing() => Some(Confining::Files),
@@ -91,7 +91,7 @@ pub fn confining_demo(settings: &Settings) -> Option<Confining> {
 }
 
 /// Publishes a notice if a sandbox feature is missing. Probes in the background, so that the start is not delayed.
-pub fn tell_what_is_missing(settings: &Settings, publisher: Publisher) {
+pub fn warn_about_missing_sandbox(settings: &Settings, publisher: Publisher) {
     if settings.confine == Some(Confining::Off) {
         return;
     }

@@ -10,7 +10,7 @@ use crate::ui::{MouseOwner, UiState};
 ///
 /// # Errors
 /// Fails if the terminal is gone.
-pub fn take(
+pub fn apply(
     settings: &Settings,
     chosen: Option<MouseOwner>,
     screen: &mut Screen,

@@ -52,8 +52,8 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
     begin_replay(&mut state, player);
     state.set_keymap(keymap);
     let depth = theme::color_depth();
-    theme::take(settings, depth, &mut state);
-    mouse::take(settings, None, &mut screen, &mut state)?;
+    theme::apply(settings, depth, &mut state);
+    mouse::apply(settings, None, &mut screen, &mut state)?;
     let mut cache = ViewCache::default();
     let mut keys = EventStream::new();
     let mut limiter = FrameLimiter::default();
@@ -109,7 +109,7 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
                 },
                 Do::Mouse(owner) => screen.set_mouse(owner)?,
                 Do::SaveTheme(chosen) => {
-                    if let Some(message) = theme::keep(&chosen, depth) {
+                    if let Some(message) = theme::save(&chosen, depth) {
                         state.say(Level::Warn, message);
                     }
                 }
@@ -128,7 +128,9 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
         if let Some(program) = program {
             // Otherwise this reader would take keys from the external program.
             drop(keys);
-            if away(&mut screen, &mut state, program, &mut signals).await? == Away::Ended {
+            if run_program(&mut screen, &mut state, program, &mut signals).await?
+                == ProgramEnd::Stopped
+            {
                 return Ok(());
             }
             keys = EventStream::new();
@@ -148,20 +150,20 @@ struct Signals {
 
 /// How the use of an external program ended.
 #[derive(PartialEq, Eq)]
-enum Away {
+enum ProgramEnd {
     /// The screen is restored.
-    Back,
+    Restored,
     /// A signal ends the replay; the terminal is in the shell's mode.
-    Ended,
+    Stopped,
 }
 
 /// Hands the terminal to an external program until it ends.
-async fn away(
+async fn run_program(
     screen: &mut Screen,
     state: &mut UiState,
     program: ExternalProgram,
     signals: &mut Signals,
-) -> Result<Away> {
+) -> Result<ProgramEnd> {
     screen.give()?;
     let stop = CancellationToken::new();
     let is_over_by_interrupt = program.ends_by_interrupt();
@@ -180,7 +182,7 @@ async fn away(
         }
     };
     if stop.is_cancelled() {
-        return Ok(Away::Ended);
+        return Ok(ProgramEnd::Stopped);
     }
     screen.take()?;
     let (width, height) = screen.size()?;
@@ -188,7 +190,7 @@ async fn away(
     if let Err(error) = done {
         state.say(Level::Warn, describe_error(&error));
     }
-    Ok(Away::Back)
+    Ok(ProgramEnd::Restored)
 }
 
 /// Converts a terminal input to a message; `None` for inputs without an effect.

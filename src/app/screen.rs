@@ -11,7 +11,7 @@ const FILE: &str = ".crewdeck/screen.toml";
 const FILE_MAX: u64 = 4096;
 
 /// Loads the layout. If the file cannot be read, returns the default layout and a warning.
-pub fn recall(root: &Path) -> (ScreenChoice, Option<String>) {
+pub fn load(root: &Path) -> (ScreenChoice, Option<String>) {
     let usual = |why: &dyn std::fmt::Display| {
         let warning = format!("The default layout is used: {FILE} cannot be read: {why}.");
         (ScreenChoice::default(), Some(warning))
@@ -27,7 +27,7 @@ pub fn recall(root: &Path) -> (ScreenChoice, Option<String>) {
 }
 
 /// Saves the layout. Returns a warning if that fails.
-pub fn keep(root: &Path, choice: ScreenChoice) -> Option<String> {
+pub fn save(root: &Path, choice: ScreenChoice) -> Option<String> {
     let failed = |why: &dyn std::fmt::Display| Some(format!("The layout was not saved: {why}."));
     let text = match toml::to_string(&choice) {
         Ok(text) => text,
@@ -46,9 +46,9 @@ mod tests {
     #[test]
     fn saved_layout_is_loaded_and_a_broken_file_reported() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(recall(dir.path()), (ScreenChoice::default(), None));
+        assert_eq!(load(dir.path()), (ScreenChoice::default(), None));
         let folder = dir.path().join(".crewdeck");
-        assert!(keep(dir.path(), ScreenChoice::default()).is_some_and(|w| w.contains("not saved")));
+        assert!(save(dir.path(), ScreenChoice::default()).is_some_and(|w| w.contains("not saved")));
         std::fs::create_dir(&folder).unwrap();
         let mut choice = ScreenChoice {
             layout: Arrangement::Board,
@@ -56,11 +56,11 @@ mod tests {
             ..ScreenChoice::default()
         };
         choice.set_left(66);
-        assert_eq!(keep(dir.path(), choice), None);
-        assert_eq!(recall(dir.path()), (choice, None));
+        assert_eq!(save(dir.path(), choice), None);
+        assert_eq!(load(dir.path()), (choice, None));
         for text in ["layout = 'tower'", "= = =", "colour = 3"] {
             std::fs::write(folder.join("screen.toml"), text).unwrap();
-            let (choice, warning) = recall(dir.path());
+            let (choice, warning) = load(dir.path());
             assert_eq!(choice, ScreenChoice::default());
             assert!(
                 warning.is_some_and(|s| s.contains("screen.toml cannot be read")),

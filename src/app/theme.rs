@@ -12,10 +12,10 @@ pub fn color_depth() -> ColorDepth {
 }
 
 /// Applies the custom themes and the chosen theme from the settings.
-pub fn take(settings: &Settings, depth: ColorDepth, state: &mut UiState) {
+pub fn apply(settings: &Settings, depth: ColorDepth, state: &mut UiState) {
     // The name was validated when the settings were read.
     let chosen = settings.chosen_theme().unwrap_or_default();
-    if let Some(warning) = hidden(&chosen, depth) {
+    if let Some(warning) = contrast_warning(&chosen, depth) {
         state.say(Level::Warn, warning);
     }
     state.set_own_themes(settings.themes.clone());
@@ -23,7 +23,7 @@ pub fn take(settings: &Settings, depth: ColorDepth, state: &mut UiState) {
 }
 
 /// Returns a warning if colours of a theme are unreadable at this depth and were replaced.
-pub fn hidden(theme: &ThemeChoice, depth: ColorDepth) -> Option<String> {
+pub fn contrast_warning(theme: &ThemeChoice, depth: ColorDepth) -> Option<String> {
     let hidden = Theme::hidden(theme, depth);
     let words: Vec<&str> = hidden.iter().map(|meaning| meaning.word()).collect();
     (!words.is_empty()).then(|| {
@@ -37,14 +37,14 @@ pub fn hidden(theme: &ThemeChoice, depth: ColorDepth) -> Option<String> {
 
 /// Saves the theme in the user's settings. Returns a message for the user, if there is one; a failed write is only
 /// reported.
-pub fn keep(theme: &ThemeChoice, depth: ColorDepth) -> Option<String> {
+pub fn save(theme: &ThemeChoice, depth: ColorDepth) -> Option<String> {
     match (config::save_theme(theme.word()), depth) {
         (Err(error), _) => Some(format!("The theme was not saved: {error:#}.")),
         (Ok(()), ColorDepth::None) => {
             Some("The theme is saved, but NO_COLOR is set: unset it to see the colours.".into())
         }
         (Ok(()), ColorDepth::Sixteen | ColorDepth::Indexed | ColorDepth::True) => {
-            hidden(theme, depth)
+            contrast_warning(theme, depth)
         }
     }
 }

@@ -30,7 +30,7 @@ pub(super) enum CrewState {
 
 impl CrewState {
     /// Waits for the next update of a crew that another process runs.
-    pub(super) async fn news(&mut self) -> ViewerUpdate {
+    pub(super) async fn next_update(&mut self) -> ViewerUpdate {
         match self {
             CrewState::Remote(viewing) => viewing.next().await,
             CrewState::Starting(_) | CrewState::Running(_) | CrewState::Absent => {
@@ -57,7 +57,7 @@ pub(super) struct StartQueue {
 
 impl StartQueue {
     /// Creates a queue with the first command, if there is one.
-    pub(super) fn wanted(command: Option<Command>) -> StartQueue {
+    pub(super) fn with(command: Option<Command>) -> StartQueue {
         StartQueue {
             commands: command.into_iter().collect(),
             ..StartQueue::default()
@@ -74,7 +74,7 @@ impl StartQueue {
     }
 
     /// Returns a warning if events were lost.
-    fn cut(&self) -> Option<String> {
+    fn warning(&self) -> Option<String> {
         let lost = self.lost;
         let were = if lost == 1 { "event is" } else { "events are" };
         (lost > 0).then(|| {
@@ -95,7 +95,7 @@ pub(super) struct PreviousRun {
 pub(super) type Building<'a> = Pin<Box<dyn Future<Output = Result<Built>> + 'a>>;
 
 impl Dashboard {
-    pub(super) fn built(&mut self, built: Result<Built>, blueprint: &Blueprint) -> Result<()> {
+    pub(super) fn crew_built(&mut self, built: Result<Built>, blueprint: &Blueprint) -> Result<()> {
         let early = match std::mem::replace(&mut self.crew, CrewState::Absent) {
             CrewState::Starting(early) => early,
             CrewState::Running(_) | CrewState::Remote(_) | CrewState::Absent => {
@@ -106,11 +106,11 @@ impl Dashboard {
             Ok(Built::Crew(mut assembly)) => {
                 for event in &early.events {
                     if let Some(text) = assembly.journal.note(event) {
-                        self.tell(&text);
+                        self.warn(&text);
                     }
                 }
-                if let Some(text) = early.cut() {
-                    self.tell(&text);
+                if let Some(text) = early.warning() {
+                    self.warn(&text);
                 }
                 let probe = assembly.probe.take();
                 self.crew = CrewState::Running(assembly);
@@ -162,7 +162,7 @@ impl Dashboard {
     }
 
     /// Shows an update of a crew that another process runs. Returns the crew lock once that process has ended.
-    pub(super) fn look(&mut self, news: ViewerUpdate) -> Result<Option<FreedLock>> {
+    pub(super) fn apply_update(&mut self, news: ViewerUpdate) -> Result<Option<FreedLock>> {
         let CrewState::Remote(viewing) = &mut self.crew else {
             return Ok(None);
         };
@@ -188,7 +188,7 @@ impl Dashboard {
                 if beginning == Beginning::Cut {
                     viewing.tell_of_files();
                     self.state.begins_late();
-                    self.tell("The session is long: only its newest part is shown.");
+                    self.warn("The session is long: only its newest part is shown.");
                 }
             }
             ViewerUpdate::Appended(events) => {
@@ -199,7 +199,7 @@ impl Dashboard {
                     if viewing.begins(&event) {
                         self.state.end_of_run(event.at);
                     }
-                    self.show(event);
+                    self.apply_event(event);
                 }
             }
         }
@@ -262,12 +262,12 @@ mod tests {
             kind: EventKind::notice(Level::Info, "early"),
         };
         (0..256).for_each(|seq| early.keep(&event(seq)));
-        assert_eq!((early.events.len(), early.cut()), (256, None));
+        assert_eq!((early.events.len(), early.warning()), (256, None));
         early.keep(&event(256));
         let warning = "1 event is missing from the journal: only the first 256 before the start of the crew are kept.";
-        assert_eq!(early.cut().as_deref(), Some(warning));
+        assert_eq!(early.warning().as_deref(), Some(warning));
         early.keep(&event(257));
-        let warning = early.cut().unwrap_or_default();
+        let warning = early.warning().unwrap_or_default();
         assert!(
             warning.starts_with("2 events are missing from the journal"),
             "{warning}"

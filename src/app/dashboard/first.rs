@@ -141,7 +141,7 @@ pub(super) enum PageCause {
     /// No local server listens on a known port.
     NoServer,
     /// The local server at this address does not answer.
-    Nobody(SocketAddr),
+    ServerDown(SocketAddr),
     /// Tasks cannot have worktrees in this directory.
     NoWorktrees(PathBuf),
 }
@@ -150,7 +150,7 @@ impl PageCause {
     fn is_gone(&self) -> bool {
         match self {
             PageCause::NoServer => local::find().is_some(),
-            PageCause::Nobody(address) => local::answers(*address),
+            PageCause::ServerDown(address) => local::answers(*address),
             PageCause::NoWorktrees(root) => ground::is_fine(root),
         }
     }
@@ -182,12 +182,12 @@ impl Dashboard {
         self.crew = CrewState::Absent;
         self.asked = Some(found.clone());
         self.state.show_approval(first::approval(found), now());
-        self.tell_what_was_said();
+        self.show_pending_message();
         self.stale = Some(FrameCause::Key);
     }
 
     /// Applies the user's decision on the project settings. Returns how to restart the dashboard, if it has to.
-    pub(super) fn decided(&mut self, effect: &Do) -> Option<ExitReason> {
+    pub(super) fn apply_decision(&mut self, effect: &Do) -> Option<ExitReason> {
         let asked = self.asked.clone()?;
         if *effect == Do::WithoutSettings {
             self.kept.without = Some(asked.digest);
@@ -214,7 +214,7 @@ impl Dashboard {
     fn await_server(&self, blueprint: &Blueprint) {
         let address = wire::base_url(blueprint).filter(|url| is_local(url));
         if let Some(address) = address.and_then(|url| local::address(&url)) {
-            self.checks.watch(PageCause::Nobody(address));
+            self.checks.watch(PageCause::ServerDown(address));
         }
     }
 
@@ -234,7 +234,7 @@ impl Dashboard {
     }
 
     /// Handles the result of a check. Returns how to restart the dashboard, if it has to.
-    pub(super) fn found(
+    pub(super) fn handle_check(
         &mut self,
         found: CheckResult,
         blueprint: &Blueprint,
@@ -255,7 +255,7 @@ impl Dashboard {
                 self.show_first(page);
                 None
             }
-            CheckResult::Made(made) => self.made(made),
+            CheckResult::Made(made) => self.first_commit_done(made),
             // A restart must not end a conversation, a working team or a running first commit.
             CheckResult::Gone(_)
                 if self.first_commit.is_none() && self.state.is_at_the_beginning() =>
@@ -273,10 +273,10 @@ impl Dashboard {
 
     fn show_first(&mut self, page: FirstPage) {
         self.state.show_first(page);
-        self.tell_what_was_said();
+        self.show_pending_message();
     }
 
-    fn tell_what_was_said(&mut self) {
+    fn show_pending_message(&mut self) {
         if let Some(said) = self.kept.said.take() {
             self.publish(Level::Info, &said);
         }
@@ -314,7 +314,7 @@ impl Dashboard {
     }
 
     /// Handles the end of the first commit. Returns how to restart the dashboard, if it can.
-    fn made(&mut self, made: Result<(), GitError>) -> Option<ExitReason> {
+    fn first_commit_done(&mut self, made: Result<(), GitError>) -> Option<ExitReason> {
         if let Err(why) = made {
             self.first_commit = None;
             self.publish(Level::Error, &format!("The first commit failed: {why}"));

@@ -21,7 +21,7 @@ use super::errand::ExternalProgram;
 use super::pace::{FrameCause, FrameLimiter};
 use super::signals::Signals;
 use super::{
-    inputs, keys, mouse, now, resume, screen as remembered, secrets, theme, until, wire, zone,
+    inputs, keys, mouse, now, resume, screen as saved_layout, secrets, theme, until, wire, zone,
 };
 use crate::config::Sensitive;
 use crate::domain::attention::Calling;
@@ -104,7 +104,7 @@ impl Dashboard {
         update(&mut state, Msg::Tick { now: now() });
         state.sit(Seat::Starting);
         state.set_keymap(keymap);
-        let (choice, warning) = remembered::recall(&blueprint.root);
+        let (choice, warning) = saved_layout::load(&blueprint.root);
         state.set_screen(choice);
         if let Some(warning) = warning {
             state.say(Level::Warn, warning);
@@ -117,8 +117,8 @@ impl Dashboard {
             state.set_key_address(shown.trim_end_matches('/'));
         }
         let depth = theme::color_depth();
-        theme::take(&blueprint.settings, depth, &mut state);
-        mouse::take(&blueprint.settings, kept.mouse, &mut screen, &mut state)?;
+        theme::apply(&blueprint.settings, depth, &mut state);
+        mouse::apply(&blueprint.settings, kept.mouse, &mut screen, &mut state)?;
         Ok(Dashboard {
             screen,
             cache: ViewCache::default(),
@@ -126,7 +126,7 @@ impl Dashboard {
             state,
             publisher,
             inlet,
-            crew: CrewState::Starting(StartQueue::wanted(early)),
+            crew: CrewState::Starting(StartQueue::with(early)),
             checks: StartupChecks::default(),
             asked: None,
             first_commit: None,
@@ -197,13 +197,13 @@ impl Dashboard {
                     let inputs = input.and_then(inputs::with);
                     cause = FrameCause::Key;
                     for input in inputs.context("the terminal cannot be read")? {
-                        match self.take(input)? {
+                        match self.handle_input(input)? {
                             Next::Stay => {}
                             Next::Leave(left) => return Ok(left),
-                            Next::Away(program) => {
+                            Next::RunProgram(program) => {
                                 // Otherwise this reader would take keys from the external program.
                                 drop(keys);
-                                if let Some(left) = self.away(program).await? {
+                                if let Some(left) = self.run_program(program).await? {
                                     return Ok(left);
                                 }
                                 keys = EventStream::new();
@@ -212,22 +212,22 @@ impl Dashboard {
                     }
                 }
                 Some(event) = self.inlet.next() => {
-                    self.hear(event);
+                    self.record_event(event);
                     for _ in 0..DRAIN_MAX {
                         let Some(event) = self.inlet.try_next() else { break };
-                        self.hear(event);
+                        self.record_event(event);
                     }
                 }
                 built = &mut building, if matches!(self.crew, CrewState::Starting(_)) => {
-                    self.built(built, blueprint)?;
+                    self.crew_built(built, blueprint)?;
                 }
                 found = self.checks.next() => {
-                    if let Some(left) = self.found(found, blueprint) {
+                    if let Some(left) = self.handle_check(found, blueprint) {
                         return Ok(left);
                     }
                 }
-                news = self.crew.news() => {
-                    if let Some(freed) = self.look(news)? {
+                news = self.crew.next_update() => {
+                    if let Some(freed) = self.apply_update(news)? {
                         building = self.take_over(freed, blueprint);
                     }
                 }
@@ -279,20 +279,20 @@ impl Dashboard {
         Ok(())
     }
 
-    fn hear(&mut self, event: Event) {
+    fn record_event(&mut self, event: Event) {
         match &mut self.crew {
             CrewState::Running(assembly) => {
                 if let Some(text) = assembly.journal.note(&event) {
-                    self.tell(&text);
+                    self.warn(&text);
                 }
             }
             CrewState::Starting(early) => early.keep(&event),
             CrewState::Remote(_) | CrewState::Absent => {}
         }
-        self.show(event);
+        self.apply_event(event);
     }
 
-    fn show(&mut self, event: Event) {
+    fn apply_event(&mut self, event: Event) {
         for effect in update(&mut self.state, Msg::Event(event)) {
             self.apply_effect(effect);
         }
@@ -321,7 +321,7 @@ impl Dashboard {
         }
     }
 
-    fn take(&mut self, input: Input) -> Result<Next> {
+    fn handle_input(&mut self, input: Input) -> Result<Next> {
         let message = match input {
             Input::Key(key) if key.kind == KeyEventKind::Release => return Ok(Next::Stay),
             Input::Key(key) => Msg::Key(key, now()),
@@ -347,17 +347,17 @@ impl Dashboard {
                 }
                 Do::MakeRepository => self.make_repository(),
                 Do::ApproveSettings | Do::WithoutSettings => {
-                    if let Some(left) = self.decided(&effect) {
+                    if let Some(left) = self.apply_decision(&effect) {
                         return Ok(Next::Leave(left));
                     }
                 }
                 Do::EditComposer => {
-                    return Ok(Next::Away(ExternalProgram::Edit(
+                    return Ok(Next::RunProgram(ExternalProgram::Edit(
                         self.state.composer_text(),
                     )));
                 }
-                Do::Print(text) => return Ok(Next::Away(ExternalProgram::Print(text))),
-                Do::ReadOutside(text) => return Ok(Next::Away(ExternalProgram::View(text))),
+                Do::Print(text) => return Ok(Next::RunProgram(ExternalProgram::Print(text))),
+                Do::ReadOutside(text) => return Ok(Next::RunProgram(ExternalProgram::View(text))),
                 Do::Suspend => {
                     self.screen.suspend()?;
                     self.redraw_all()?;
@@ -370,8 +370,8 @@ impl Dashboard {
                 Do::Call(words) => self.call(&words)?,
                 Do::SaveTheme(theme) => self.save_theme(&theme),
                 Do::SaveScreen(choice) => {
-                    if let Some(warning) = remembered::keep(&self.root, choice) {
-                        self.tell(&warning);
+                    if let Some(warning) = saved_layout::save(&self.root, choice) {
+                        self.warn(&warning);
                     }
                 }
             }
@@ -405,7 +405,7 @@ impl Dashboard {
         }
     }
 
-    fn tell(&self, text: &str) {
+    fn warn(&self, text: &str) {
         self.publish(Level::Warn, text);
     }
 
@@ -418,6 +418,6 @@ impl Dashboard {
 enum Next {
     Stay,
     /// Hand the terminal to an external program.
-    Away(ExternalProgram),
+    RunProgram(ExternalProgram),
     Leave(ExitReason),
 }

@@ -25,21 +25,24 @@ impl Dashboard {
     pub(super) fn copy(&mut self, text: &str) -> Result<()> {
         match self.screen.copy(text)? {
             CopyResult::Sent => {}
-            CopyResult::TooLong => self.tell("The text is too long to copy through the terminal."),
+            CopyResult::TooLong => self.warn("The text is too long to copy through the terminal."),
         }
         Ok(())
     }
 
     /// Saves the theme in the user's settings.
     pub(super) fn save_theme(&self, chosen: &ThemeChoice) {
-        if let Some(message) = theme::keep(chosen, self.depth) {
-            self.tell(&message);
+        if let Some(message) = theme::save(chosen, self.depth) {
+            self.warn(&message);
         }
     }
 
     /// Hands the terminal to an external program until it ends. The crew keeps running. Returns a reason to leave if a
     /// signal asked crewdeck to end.
-    pub(super) async fn away(&mut self, program: ExternalProgram) -> Result<Option<ExitReason>> {
+    pub(super) async fn run_program(
+        &mut self,
+        program: ExternalProgram,
+    ) -> Result<Option<ExitReason>> {
         let is_over_by_interrupt = program.ends_by_interrupt();
         self.screen.give()?;
         let stop = CancellationToken::new();
@@ -55,7 +58,7 @@ impl Dashboard {
                     Signalled::Interrupt if is_over_by_interrupt => break Ok(None),
                     Signalled::Interrupt => {}
                 },
-                Some(event) = self.inlet.next() => self.hear(event),
+                Some(event) = self.inlet.next() => self.record_event(event),
             }
         };
         if stop.is_cancelled() {
@@ -65,7 +68,7 @@ impl Dashboard {
         match done {
             Ok(Some(text)) => drop(update(&mut self.state, Msg::Edited(text))),
             Ok(None) => {}
-            Err(error) => self.tell(&describe_error(&error)),
+            Err(error) => self.warn(&describe_error(&error)),
         }
         self.redraw_all()?;
         Ok(None)

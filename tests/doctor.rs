@@ -109,7 +109,8 @@ rules:
     assert!(found.iter().all(|f| f.get("mend").is_none()), "{found:#?}");
     let told = doctor(project, &["--mend", "--yes"], &[]);
     assert!(
-        told.err().contains("nothing is fixed while a crew runs here"),
+        told.err()
+            .contains("nothing is fixed while a crew runs here"),
         "{}",
         told.err()
     );

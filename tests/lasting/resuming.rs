@@ -110,7 +110,11 @@ rules:
     ask_to_end(&mut child);
     let ran = run(&project, script, &["--resume"]);
     assert_eq!(ran.code(), 1);
-    assert!(ran.err().contains("has no unfinished turn"), "{}", ran.err());
+    assert!(
+        ran.err().contains("has no unfinished turn"),
+        "{}",
+        ran.err()
+    );
 }
 
 #[test]

@@ -138,8 +138,8 @@
 //! - `src/agent/turn/property_tests.rs::the_conversation_is_always_valid`
 //! - `src/domain/conversation.rs::rebuilt_conversation_is_always_valid`
 //! - `tests/it/wire.rs::messages_requests_are_valid_and_cache_their_prefix`
-//! - `tests/it/chaos/main.rs::the_work_ends_whatever_messages_come_to`: a server that fails at three calls of ten checks all of them
-//! - `tests/it/chaos/main.rs::the_work_ends_whatever_chat_completions_come_to`
+//! - `tests/it/chaos.rs::the_work_ends_whatever_messages_come_to`: a server that fails at three calls of ten checks all of them
+//! - `tests/it/chaos.rs::the_work_ends_whatever_chat_completions_come_to`
 //! - `src/model/governor/property_tests.rs::no_call_starts_early_and_one_probe_goes_first`
 //!
 //! # 9. Nothing unbounded
@@ -147,7 +147,7 @@
 //! Every buffer, queue, list and file that is read has a named bound beside it, and a cut says so.
 //!
 //! - `src/protocol/bus.rs::full_bus_drops_only_deltas`
-//! - `src/app/dashboard/crew.rs::what_is_too_much_to_be_kept_before_the_crew_is_there_is_counted_and_told`
+//! - `src/app/dashboard/crew.rs::events_lost_before_the_start_are_counted_and_reported`
 //! - `src/model/sse.rs::endless_line_is_rejected`
 //! - `tests/it/tools.rs::the_output_of_a_command_is_bounded_with_a_mark`
 //! - `tests/it/hostile.rs::nesting_without_end_overflows_no_stack`

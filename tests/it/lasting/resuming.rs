@@ -38,7 +38,7 @@ rules:
     let idle = run(&project, script, &["--resume"]);
     assert_eq!(idle.code(), 1);
     assert!(
-        idle.err().contains("nothing was under way"),
+        idle.err().contains("has no unfinished turn"),
         "{}",
         idle.err()
     );
@@ -110,7 +110,11 @@ rules:
     ask_to_end(&mut child);
     let ran = run(&project, script, &["--resume"]);
     assert_eq!(ran.code(), 1);
-    assert!(ran.err().contains("nothing was under way"), "{}", ran.err());
+    assert!(
+        ran.err().contains("has no unfinished turn"),
+        "{}",
+        ran.err()
+    );
 }
 
 #[test]

@@ -223,7 +223,7 @@ fn a_task_a_letter_or_a_log_that_is_not_ours_does_not_stop_the_others() {
                 "crewdeck: The conversation can not be saved; it is tried again at each step: "
             }
             _ => {
-                "warning: The journal can not be written, so --resume will not show what happens now: "
+                "warning: The journal cannot be written, so --resume will not show current events: "
             }
         };
         let told = |l: &&str| l.starts_with(what) && l.contains(DENIED);

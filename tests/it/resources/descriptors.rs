@@ -20,7 +20,7 @@ fn too_few_files_are_one_line_and_40_are_enough_for_a_team() {
     for few in [8, 16, 31] {
         let refused = ran(limited(few, dir.path(), RUN)).refused();
         assert!(
-            refused.contains(&format!("only {few} files may be open at once")),
+            refused.contains(&format!("the limit on open files is {few}")),
             "{refused}"
         );
         assert!(refused.contains("ulimit -n 1024"), "{refused}");

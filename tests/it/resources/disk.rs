@@ -80,11 +80,8 @@ fn on_a_full_disk_nothing_is_half_written_and_with_room_the_work_goes_on() {
         "the disk is full",
     ]);
     run.line(&["The conversation is saved again."]);
-    run.line(&[
-        "warning: The journal can not be written",
-        "the disk is full",
-    ]);
-    run.line(&["The journal is written again"]);
+    run.line(&["warning: The journal cannot be written", "the disk is full"]);
+    run.line(&["The journal is being written again"]);
 
     assert_eq!(subjects(&disk.seen), ["before", "after"]);
     assert_eq!(

@@ -51,7 +51,7 @@
 //!
 //! - `tests/it/race.rs::a_process_that_is_killed_while_it_saves_leaves_whole_files`
 //! - `src/store/transcript.rs::torn_last_line_is_set_aside_at_every_length`
-//! - `src/store/board/tests.rs::a_torn_file_is_told_to_who_wants_it_and_set_aside_by_the_next_reading`
+//! - `src/store/board/tests.rs::damaged_task_file_is_reported_and_set_aside`
 //! - `tests/it/resources.rs::disk::on_a_full_disk_nothing_is_half_written_and_with_room_the_work_goes_on`
 //! - `tests/it/resources.rs::files::a_task_a_roster_or_a_request_that_is_no_file_is_set_aside_and_the_rest_works`
 //! - `tests/it/golden.rs::boards_of_other_programs`

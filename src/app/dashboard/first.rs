@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::task::spawn_blocking;
 
-use super::crew::Crew;
+use super::crew::CrewState;
 use super::{Dashboard, ExitReason};
 use crate::app::assemble::Blueprint;
 use crate::app::describe_error;

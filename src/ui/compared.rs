@@ -1,6 +1,6 @@
 //! Comparison of the dashboard with other terminal programs: what was adopted, what was not, and why.
 //!
-//! Read it before you change a key, a popup or a line of the screen. `tests/architecture.rs` checks that every file named
+//! Read it before you change a key, a popup or a line of the screen. `tests/it/architecture.rs` checks that every file named
 //! here exists.
 //!
 //! # Tools
@@ -84,7 +84,7 @@
 //! | lazygit | at 70x20 unfocused panes shrink to their titles | one pane at a time below 100 columns, the others as tabs with counts, two panes from 36 rows on: `src/ui/layout/mod.rs`; a completed todo list shrinks to its title: `src/ui/layout/arrange.rs` | stacked titles: each costs a row |
 //! | lazygit | the focused panel can grow (`expandFocusedSidePanel`) | a list longer than its pane grows while focused; otherwise heights change only when a pane gets its first row: `src/ui/layout/shares.rs` | growing without need: moving panes cannot be read |
 //! | btop | too small a window: its size and the required size (already at 70x20) | size and required size below 60x16, and that the crew keeps running: `src/ui/view/first.rs` | – |
-//! | lazygit, yazi | resizing to 20x5 and back does no harm ("Not enough space"; cut columns) | any size is drawn: `tests/terminal.rs`, `src/ui/tests/robust.rs` | – |
+//! | lazygit, yazi | resizing to 20x5 and back does no harm ("Not enough space"; cut columns) | any size is drawn: `tests/it/terminal.rs`, `src/ui/tests/robust.rs` | – |
 //! | k9s, lazygit | a message has a level and disappears after six seconds; the keys stay visible | the same with five seconds, and a symbol for the level; the next key dismisses it once it was readable; it stays in the event log: `src/ui/state/mod.rs`, `src/ui/view/hints.rs` | emoji: not every font has them |
 //! | tig | an unknown command is named | unknown slash commands and names, with the valid ones: `src/ui/update/compose.rs` | – |
 //! | opencode | the first page works without a key and says how to get one | the same, and the demo is one key away: `src/ui/view/first.rs` | a logo |

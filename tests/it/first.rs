@@ -185,7 +185,7 @@ fn with_a_wrong_key_the_page_says_so_before_the_first_word() {
         // The key comes first; the header is what else it can be.
         let (key, header) = (
             why.find("Check ANTHROPIC_API_KEY"),
-            why.find("If it is right"),
+            why.find("If the key is right"),
         );
         assert!(
             why.contains("invalid x-api-key") && key.is_some() && key < header,
@@ -204,7 +204,7 @@ fn a_server_that_comes_up_is_found_and_the_page_goes() {
     ];
     let why = why(&run(&project, &[], &environment));
     assert!(
-        why.contains(&url) && why.contains("Is the server running?"),
+        why.contains(&url) && why.contains("Start the server"),
         "{why}"
     );
 

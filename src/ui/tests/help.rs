@@ -55,7 +55,7 @@ fn enter_does_what_the_selected_entry_does_where_the_help_was_opened() {
 fn what_means_nothing_there_says_where_it_counts_and_the_help_stays() {
     let cases = [
         (
-            "esc 3 ? / \"kill the\" enter enter",
+            "esc 3 ? / \"kill the team\" enter enter",
             "Not here. In Team (4): kill the teammate.",
         ),
         (

@@ -87,7 +87,7 @@ fn a_teammate_whose_model_fails_leaves_its_task_and_the_run_ends() {
     times: 0
     fault: { status: 401, message: no such key }
   - agent: lead
-    when: rests with 1 of 1 tasks open
+    when: is idle with 1 of 1 tasks open
     say: Bob could not work.
 ";
     let out = run(dir.path(), rules, &[]);

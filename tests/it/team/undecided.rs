@@ -136,7 +136,7 @@ rules:
     assert_eq!(ran.code(), 1, "{}", ran.err());
     let said = ran.err();
     assert!(
-        said.contains("a permission for bob waits") && said.contains("reminded 3 times"),
+        said.contains("a permission for bob is undecided") && said.contains("reminded 3 times"),
         "{said}"
     );
 }

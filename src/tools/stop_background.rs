@@ -1,4 +1,4 @@
-//! `stop_background`: ends a background command.
+//! `stop_background`: stops a background command.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -21,7 +21,7 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The id that background_run gave.
+    /// The id that background_run returned.
     task_id: String,
 }
 
@@ -34,7 +34,7 @@ fn run(context: &ToolContext, input: Value) -> ToolOutput {
     let ended = known(&jobs, &input.task_id)
         .and_then(|job| context.host.kill_job(&job.id, &context.agent).map(|()| job));
     match ended {
-        Ok(job) => ToolOutput::ok(format!("Background task {} is being ended.", job.id)),
+        Ok(job) => ToolOutput::ok(format!("Background task {} is being stopped.", job.id)),
         Err(why) => ToolOutput::error(why),
     }
 }

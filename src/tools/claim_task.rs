@@ -1,4 +1,4 @@
-//! `claim_task`: takes a ready task.
+//! `claim_task`: claims a ready task.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -26,7 +26,7 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The task's number; null for the first ready one.
+    /// Number of the task; null for the first ready task that fits you.
     #[schemars(with = "Option<u64>")]
     task_id: Option<LooseRef>,
 }
@@ -61,7 +61,7 @@ fn claim(context: &ToolContext, input: Value) -> Result<Option<Task>, ToolOutput
     claimed.map_err(|e| task_ref::refused(&e))
 }
 
-/// How the answer to a claim begins.
+/// Returns the first line of the result of a claim.
 pub fn mark(id: TaskId, claimer: &Name) -> String {
     format!("Claimed task #{} for {claimer}", id.0)
 }

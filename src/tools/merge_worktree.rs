@@ -22,7 +22,7 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The task's number.
+    /// Number of the completed task.
     #[schemars(with = "u64")]
     task_id: LooseRef,
 }

@@ -31,9 +31,11 @@ fn run(context: &ToolContext, input: Value) -> ToolOutput {
         Err(output) => return output,
     };
     let jobs = context.host.jobs(&context.agent);
-    let ended = known(&jobs, &input.task_id)
-        .and_then(|job| context.host.kill_job(&job.id, &context.agent).map(|()| job));
-    match ended {
+    let stopped = known(&jobs, &input.task_id).and_then(|job| {
+        let killed = context.host.kill_job(&job.id, &context.agent);
+        killed.map(|()| job).map_err(|why| format!("Error: {why}"))
+    });
+    match stopped {
         Ok(job) => ToolOutput::ok(format!("Background task {} is being stopped.", job.id)),
         Err(why) => ToolOutput::error(why),
     }

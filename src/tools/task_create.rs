@@ -1,4 +1,4 @@
-//! `task_create`: writes a task on the board.
+//! `task_create`: creates a task on the board.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -24,10 +24,10 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// One line that says what is to be done.
+    /// What will be done, in one line of at most 200 characters.
     #[serde(alias = "title")]
     subject: String,
-    /// Everything else that the worker should know.
+    /// Everything else the owner needs: files, interfaces, how to check the result, what is out of scope.
     description: Option<String>,
     /// Numbers of the tasks that must be completed first.
     #[serde(
@@ -38,7 +38,7 @@ struct Input {
     )]
     #[schemars(with = "Option<Vec<u64>>")]
     blocked_by: Vec<LooseRef>,
-    /// What a teammate must be good at to claim it.
+    /// Tags that a teammate must have to claim the task; null for none.
     #[serde(default)]
     tags: Option<Vec<String>>,
 }

@@ -21,7 +21,7 @@ use crate::store::{Board, Skills};
 use crate::tools::file_snapshots::FileSnapshots;
 use crate::tools::host::Host;
 use crate::tools::policy::{self, Rules, Ruling, Standing};
-use crate::tools::{Access, Guard, Tool, ToolContext, ToolOutput, place_below, reach, table};
+use crate::tools::{Access, Guard, Tool, ToolContext, ToolOutput, path_below_root, reach, table};
 
 /// Most bytes of one tool result that enter the conversation.
 pub const RESULT_MAX: usize = 64 * 1024;
@@ -171,7 +171,7 @@ impl Workshop {
         let body = permission_card::body(tool, &call.input, why, &parts);
         let body = self.redactor.text(&body).into_owned();
         let asking = Asking {
-            workdir: place_below(&self.root, &self.workdir),
+            workdir: path_below_root(&self.root, &self.workdir),
             call: self.asked_call(tool, &call.input, why),
             ..Asking::new(RequestKind::Permission, agent, body)
         };

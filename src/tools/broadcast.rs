@@ -1,4 +1,4 @@
-//! `broadcast`: a letter to everybody else in the team.
+//! `broadcast`: sends a message to the lead and all other teammates.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -24,7 +24,7 @@ pub const TOOL: Tool = Tool {
 
 #[derive(Deserialize, JsonSchema)]
 struct Input {
-    /// The text.
+    /// Text of the message.
     #[serde(alias = "message", alias = "text")]
     content: String,
 }

@@ -1,4 +1,4 @@
-//! `send_message`: a letter to one party.
+//! `send_message`: sends a message to one recipient.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -24,9 +24,9 @@ pub const TOOL: Tool = Tool {
 
 #[derive(Deserialize, JsonSchema)]
 struct Input {
-    /// lead, user, or a teammate's name.
+    /// Recipient: lead, user, or the name of a teammate.
     to: String,
-    /// The text.
+    /// Text of the message.
     #[serde(alias = "message", alias = "text")]
     content: String,
 }

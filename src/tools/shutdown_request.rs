@@ -1,4 +1,4 @@
-//! `shutdown_request`: the lead asks that a teammate shuts down.
+//! `shutdown_request`: the lead asks a teammate to shut down.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -25,9 +25,9 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// Whom.
+    /// Name of the teammate.
     teammate: String,
-    /// Why.
+    /// Reason, which the teammate reads.
     reason: Option<String>,
 }
 
@@ -40,7 +40,7 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
     let name = input.teammate.clone();
     let target = match tokio::task::spawn_blocking(move || letters::recipient(&look, &name)).await {
         Ok(Ok(target)) if !target.is_user() => target,
-        Ok(Ok(_)) => return ToolOutput::error("Error: the user can not be shut down"),
+        Ok(Ok(_)) => return ToolOutput::error("Error: the user cannot be shut down"),
         Ok(Err(output)) => return output,
         Err(error) => return ToolOutput::error(format!("Error: {error}")),
     };
@@ -54,7 +54,7 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
         .await
     {
         Ok(request) => ToolOutput::ok(format!(
-            "Shutdown request {} for '{target}' (status: {}). The answer comes as a message.",
+            "Shutdown request {} for '{target}' (status: {}). The answer is delivered to you as a message.",
             request.id, request.status
         )),
         Err(why) => ToolOutput::error(format!("Error: {why}")),

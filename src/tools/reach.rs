@@ -25,7 +25,7 @@ pub fn of(guard: Option<&Guard>, agent: &Name, workdir: &Path, command: &str) ->
 /// Returns why the user must approve the network for a command, or `None` if no approval is needed.
 pub fn network_question(guard: Option<&Guard>, agent: &Name, command: &str) -> Option<String> {
     let is_asked = network_rule(guard, agent) == Network::Ask && asks_for_network(command);
-    is_asked.then(|| "it asks for the network".into())
+    is_asked.then(|| "it needs the network".into())
 }
 
 fn network_rule(guard: Option<&Guard>, agent: &Name) -> Network {

@@ -1,24 +1,24 @@
-//! The texts that follow a command line which feeds them to its programs (`<<END`). Pure.
+//! Here-documents (`<<END`): finds where they end and whether they can start programs. Pure.
 
-/// What the shell does with such a text.
+/// Whether the shell expands variables and commands in a here-document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
-    /// It puts in what variables hold and programs say.
+    /// It expands them.
     Expanded,
-    /// Nothing: its end mark is quoted.
+    /// It does not, because the delimiter is quoted.
     Literally,
 }
 
-/// What the shell does with the tabs before a line of it.
+/// How the shell treats tabs at the start of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tabs {
-    /// They count: such a line is not the end mark.
+    /// It keeps them: a line with a tab before the delimiter does not end the document.
     Kept,
-    /// It takes them away (`<<-`).
+    /// It strips them (`<<-`).
     Cut,
 }
 
-/// A text that is still to come.
+/// A here-document whose text follows the current line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Body {
     end: String,
@@ -27,23 +27,23 @@ pub struct Body {
 }
 
 impl Body {
-    /// One up to the line `end`.
+    /// Creates a here-document with the delimiter `end`.
     ///
     /// # Errors
-    /// There is no such line.
+    /// If the delimiter is empty.
     pub fn new(end: String, taken: Taken, tabs: Tabs) -> Result<Body, String> {
         if end.is_empty() {
-            return Err("a text in it has no end mark".into());
+            return Err("a here-document has no delimiter".into());
         }
         Ok(Body { end, taken, tabs })
     }
 
-    /// Moves `at` behind it.
+    /// Moves `at` past the here-document.
     ///
     /// # Errors
-    /// It does not end, shells do not agree where, or they would start programs to fill it in.
+    /// If it does not end, if shells disagree where it ends, or if expanding it would start programs.
     pub fn skip(&self, chars: &[char], at: &mut usize) -> Result<(), String> {
-        // Lines that a backslash joins; shells take that away before they look for variables and programs.
+        // Shells join lines that end in a backslash before they expand variables and commands.
         let (mut joined, mut lines) = (String::new(), 0);
         while *at < chars.len() {
             let rest = &chars[*at..];
@@ -67,7 +67,7 @@ impl Body {
             }
             let starts = joined.contains("$(") || joined.contains('`');
             if self.taken == Taken::Expanded && starts {
-                return Err("a text in it starts programs".into());
+                return Err("a here-document starts programs".into());
             }
             (joined, lines) = (String::new(), 0);
         }
@@ -82,16 +82,19 @@ impl Body {
     }
 
     fn ends_unclear(&self) -> String {
-        format!("shells do not agree where the text up to {} ends", self.end)
+        format!(
+            "shells disagree where the here-document with delimiter {} ends",
+            self.end
+        )
     }
 
-    /// That it does not end.
+    /// Returns the error for a here-document that does not end.
     pub fn has_no_end(&self) -> String {
-        format!("the text up to {} does not end", self.end)
+        format!("the here-document with delimiter {} does not end", self.end)
     }
 }
 
-/// Whether the end of a line is taken away, so that the next one belongs to it.
+/// Returns whether a line ends in an unescaped backslash, so that it continues on the next line.
 fn goes_on(line: &str) -> bool {
     line.chars().rev().take_while(|c| *c == '\\').count() % 2 == 1
 }

@@ -252,8 +252,8 @@
 //! - `tests/vendors.rs::a_tool_name_of_two_megabytes_is_bounded_everywhere`
 //! - `tests/wire.rs::halves::a_character_split_over_events_is_joined_on_both_wires`
 //! - `src/model/retry.rs::waits_that_the_server_asks_for_are_bounded_in_sum`
-//! - `src/tools/replace/tests.rs::what_models_send_is_understood`
-//! - `src/tools/replace/tests.rs::what_could_hit_the_wrong_place_is_refused`
+//! - `src/tools/replace/tests.rs::known_model_mistakes_are_tolerated`
+//! - `src/tools/replace/tests.rs::ambiguous_edit_is_refused`
 //! - `tests/evals.rs::graders_accept_the_control_solution`
 //! - `tests/evals.rs::graders_reject_the_untouched_start`
 //!

@@ -111,7 +111,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn names_are_unique_and_every_schema_is_an_object() {
+    fn tool_names_are_unique_and_schemas_are_objects() {
         let names: BTreeSet<&str> = TABLE.iter().map(|t| t.name).collect();
         assert_eq!(names.len(), TABLE.len());
         for tool in TABLE {

@@ -1,8 +1,8 @@
 //! Decides which programs need approval. Pure.
 
 use super::git;
-use super::paths::Place;
-use super::words::{self, Simple, Word};
+use super::paths::CommandDir;
+use super::words::{self, SimpleCommand, Word};
 
 /// Programs that start another program: the words after their own options are its command.
 const WRAPPERS: &[&str] = &[
@@ -164,8 +164,8 @@ const WRITERS: &[&str] = &[
 ];
 
 /// Returns why a command needs approval, or `None` if it needs none.
-pub fn danger(simple: &Simple, place: &Place<'_>) -> Option<String> {
-    if let Some(target) = simple.redirects.iter().find(|t| !place.may_write(t)) {
+pub fn approval_reason(simple: &SimpleCommand, dir: &CommandDir<'_>) -> Option<String> {
+    if let Some(target) = simple.redirects.iter().find(|t| !dir.may_write(t)) {
         return Some(format!("it writes to {}", shown(target)));
     }
     let words = unwrapped(&simple.words);
@@ -195,7 +195,7 @@ pub fn danger(simple: &Simple, place: &Place<'_>) -> Option<String> {
         return Some(format!("{name} changes things outside the work directory"));
     }
     if is(SHELLS) {
-        return shell(simple, args, place);
+        return shell(simple, args, dir);
     }
     if INTERPRETERS
         .iter()
@@ -204,16 +204,16 @@ pub fn danger(simple: &Simple, place: &Place<'_>) -> Option<String> {
         return interpreter(name, simple, args);
     }
     match name {
-        "rm" => rm(args, place),
-        "find" | "fd" => find(args, place),
-        "git" => git::danger(args, place),
+        "rm" => rm(args, dir),
+        "find" | "fd" => find(args, dir),
+        "git" => git::approval_reason(args, dir),
         "eval" => Some("eval runs text that is unknown until it runs".into()),
         "sed" | "perl"
             if args
                 .iter()
                 .any(|a| a.text.starts_with("-i") || a.text == "--in-place") =>
         {
-            outside(name, args, place)
+            outside(name, args, dir)
         }
         "chmod" | "chown" | "chgrp" if has_flag(args, 'R', "--recursive") => {
             Some(format!("{name} -R changes many files at once"))
@@ -227,7 +227,7 @@ pub fn danger(simple: &Simple, place: &Place<'_>) -> Option<String> {
         "psql" | "mysql" | "sqlite3" if args.iter().any(|a| drops(&a.text)) => {
             Some(format!("{name} deletes data"))
         }
-        _ if is(WRITERS) => outside(name, args, place),
+        _ if is(WRITERS) => outside(name, args, dir),
         _ => None,
     }
 }
@@ -286,14 +286,14 @@ fn unwrapped(words: &[Word]) -> Vec<Word> {
     out
 }
 
-fn rm(args: &[Word], place: &Place<'_>) -> Option<String> {
+fn rm(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     let targets: Vec<&Word> = args.iter().filter(|a| !a.text.starts_with('-')).collect();
-    let is_temporary = |w: &&Word| w.is_plain() && Place::is_temporary(&w.text);
+    let is_temporary = |w: &&Word| w.is_plain() && CommandDir::is_temporary(&w.text);
     if has_flag(args, 'r', "--recursive") || has_flag(args, 'R', "--recursive") {
         let kept = targets.iter().find(|w| !is_temporary(w))?;
         return Some(format!("it deletes {} recursively", shown(kept)));
     }
-    if let Some(target) = targets.iter().find(|w| !place.may_write(w)) {
+    if let Some(target) = targets.iter().find(|w| !dir.may_write(w)) {
         return Some(format!("it deletes {}", shown(target)));
     }
     let wide = targets
@@ -302,7 +302,7 @@ fn rm(args: &[Word], place: &Place<'_>) -> Option<String> {
     Some(format!("it deletes {}", shown(wide)))
 }
 
-fn find(args: &[Word], place: &Place<'_>) -> Option<String> {
+fn find(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     if args.iter().any(|a| a.text == "-delete") {
         return Some("find -delete deletes every file it finds".into());
     }
@@ -327,17 +327,17 @@ fn find(args: &[Word], place: &Place<'_>) -> Option<String> {
                     ..a.clone()
                 })
                 .collect();
-            danger(
-                &Simple {
+            approval_reason(
+                &SimpleCommand {
                     words,
-                    ..Simple::default()
+                    ..SimpleCommand::default()
                 },
-                place,
+                dir,
             )
         })
 }
 
-fn shell(simple: &Simple, args: &[Word], place: &Place<'_>) -> Option<String> {
+fn shell(simple: &SimpleCommand, args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     let is_code =
         |a: &Word| a.text.starts_with('-') && !a.text.starts_with("--") && a.text.contains('c');
     if let Some(at) = args.iter().position(is_code) {
@@ -345,7 +345,7 @@ fn shell(simple: &Simple, args: &[Word], place: &Place<'_>) -> Option<String> {
             return Some("it runs text that is unknown until it runs".into());
         };
         return match words::parse(&code.text) {
-            Ok(inner) => inner.iter().find_map(|s| danger(s, place)),
+            Ok(inner) => inner.iter().find_map(|s| approval_reason(s, dir)),
             Err(why) => Some(format!("crewdeck cannot tell what it does: {why}")),
         };
     }
@@ -363,7 +363,7 @@ fn shell(simple: &Simple, args: &[Word], place: &Place<'_>) -> Option<String> {
     }
 }
 
-fn interpreter(name: &str, simple: &Simple, args: &[Word]) -> Option<String> {
+fn interpreter(name: &str, simple: &SimpleCommand, args: &[Word]) -> Option<String> {
     let takes_code = |a: &Word| {
         matches!(
             a.text.as_str(),
@@ -387,7 +387,7 @@ fn interpreter(name: &str, simple: &Simple, args: &[Word]) -> Option<String> {
 }
 
 /// Returns a reason if an argument is a path outside the work directory.
-fn outside(name: &str, args: &[Word], place: &Place<'_>) -> Option<String> {
+fn outside(name: &str, args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     let is_path = |w: &&Word| {
         w.expands
             || w.text.starts_with(['/', '~'])
@@ -397,7 +397,7 @@ fn outside(name: &str, args: &[Word], place: &Place<'_>) -> Option<String> {
             || w.text.starts_with(".tasks")
     };
     // Writing to a device is fine, but a file moved to one is lost.
-    let may = |w: &Word| place.may_write(w) && !(name == "mv" && w.text.starts_with("/dev/"));
+    let may = |w: &Word| dir.may_write(w) && !(name == "mv" && w.text.starts_with("/dev/"));
     let target = args.iter().filter(is_path).find(|w| !may(w))?;
     Some(format!("{name} changes {}", shown(target)))
 }

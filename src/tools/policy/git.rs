@@ -1,8 +1,8 @@
 //! Decides which git commands need approval. Commands whose effect can be undone from the repository need none. Pure.
 
 use super::commands::has_flag;
-use super::paths::Place;
-use super::words::{Simple, Word};
+use super::paths::CommandDir;
+use super::words::{SimpleCommand, Word};
 
 /// Subcommands that change history and cannot be made to start a program by their arguments.
 const HISTORY: &[&str] = &[
@@ -21,7 +21,7 @@ const HISTORY: &[&str] = &[
 ];
 
 /// Returns whether a command is a single git command that needs approval and starts no other program.
-pub fn is_decided_alone(simple: &Simple, place: &Place<'_>) -> bool {
+pub fn is_decided_alone(simple: &SimpleCommand, dir: &CommandDir<'_>) -> bool {
     let Some((program, args)) = simple.words.split_first() else {
         return false;
     };
@@ -39,11 +39,11 @@ pub fn is_decided_alone(simple: &Simple, place: &Place<'_>) -> bool {
             .first()
             .is_some_and(|verb| HISTORY.contains(&verb.text.as_str()))
         && !args.iter().any(starts_another)
-        && danger(args, place).is_some()
+        && approval_reason(args, dir).is_some()
 }
 
 /// Returns why a git command needs approval, or `None` if it needs none.
-pub fn danger(args: &[Word], place: &Place<'_>) -> Option<String> {
+pub fn approval_reason(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     let (verb, rest) = verb(args)?;
     if !verb.is_plain() {
         return Some("the git subcommand is unknown until it runs".into());
@@ -79,7 +79,7 @@ pub fn danger(args: &[Word], place: &Place<'_>) -> Option<String> {
         }
         // Without approval, a command in a worktree can change only branches that commands in that worktree created.
         "branch"
-            if !place.is_worktree()
+            if !dir.is_worktree()
                 && (has_flag(rest, 'd', "--delete") || has_flag(rest, 'm', "--move")) =>
         {
             because("deletes or renames a branch")

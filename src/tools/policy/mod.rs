@@ -4,7 +4,7 @@
 //! and can be undone or repeated. It needs approval if it reaches further, destroys something, or cannot be analyzed.
 //! Commands are split into words as a shell would split them; the policy never searches the raw text.
 
-mod body;
+mod here_document;
 mod commands;
 mod git;
 mod paths;
@@ -45,7 +45,7 @@ pub struct Rules {
 
 /// Returns whether a command only changes the directory of its own shell.
 pub fn only_changes_directory(command: &str) -> bool {
-    let changes = |simple: &words::Simple| {
+    let changes = |simple: &words::SimpleCommand| {
         let name = simple.words.first().map(|word| word.text.as_str());
         simple.redirects.is_empty() && matches!(name, Some("cd" | "pushd" | "popd"))
     };
@@ -106,10 +106,10 @@ pub fn scopes(command: &str, standing: &Standing<'_>) -> Vec<Scope> {
     let Ok(parsed) = words::parse(command) else {
         return Vec::new();
     };
-    let place = paths::Place {
+    let dir = paths::CommandDir {
         workdir: standing.workdir,
     };
-    let asked: Vec<&words::Simple> = dangers(&parsed, standing.rules, &place)
+    let asked: Vec<&words::SimpleCommand> = flagged_commands(&parsed, standing.rules, &dir)
         .map(|(simple, _)| simple)
         .collect();
     let mut offered = scopes::offered(command, &parsed, &asked);
@@ -122,11 +122,11 @@ pub fn flagged(command: &str, standing: &Standing<'_>) -> Vec<String> {
     let Ok(parsed) = words::parse(command) else {
         return Vec::new();
     };
-    let place = paths::Place {
+    let dir = paths::CommandDir {
         workdir: standing.workdir,
     };
     let mut out: Vec<String> = Vec::new();
-    for (simple, _) in dangers(&parsed, standing.rules, &place) {
+    for (simple, _) in flagged_commands(&parsed, standing.rules, &dir) {
         let words = simple.words.iter().map(|word| word.text.clone());
         let redirects = simple
             .redirects
@@ -150,12 +150,12 @@ pub fn judge(command: &str, standing: &Standing<'_>) -> Ruling {
             };
         }
     };
-    let place = paths::Place {
+    let dir = paths::CommandDir {
         workdir: standing.workdir,
     };
     let mut asked = Vec::new();
     let mut reasons: Vec<String> = Vec::new();
-    for (simple, why) in dangers(&parsed, standing.rules, &place) {
+    for (simple, why) in flagged_commands(&parsed, standing.rules, &dir) {
         asked.push(simple);
         // The user decides about the whole command, so all reasons are given.
         if !reasons.contains(&why) {
@@ -163,7 +163,7 @@ pub fn judge(command: &str, standing: &Standing<'_>) -> Ruling {
         }
     }
     let session = &standing.rules.session;
-    if reasons.is_empty() || scopes::cover(session, command, &parsed, &asked, &place) {
+    if reasons.is_empty() || scopes::cover(session, command, &parsed, &asked, &dir) {
         Ruling::Allow
     } else {
         Ruling::Ask {
@@ -180,8 +180,8 @@ pub fn history_reach(command: &str, workdir: &Path) -> HistoryReach {
     let Ok(parsed) = words::parse(command) else {
         return HistoryReach::Private;
     };
-    let place = paths::Place { workdir };
-    let is_decided = |simple: &words::Simple| git::is_decided_alone(simple, &place);
+    let dir = paths::CommandDir { workdir };
+    let is_decided = |simple: &words::SimpleCommand| git::is_decided_alone(simple, &dir);
     if !parsed.is_empty() && parsed.iter().all(is_decided) {
         HistoryReach::Repository
     } else {
@@ -190,19 +190,19 @@ pub fn history_reach(command: &str, workdir: &Path) -> HistoryReach {
 }
 
 /// Returns the commands that need approval, each with the reason.
-fn dangers<'a>(
-    parsed: &'a [words::Simple],
+fn flagged_commands<'a>(
+    parsed: &'a [words::SimpleCommand],
     rules: &'a Rules,
-    place: &'a paths::Place<'a>,
-) -> impl Iterator<Item = (&'a words::Simple, String)> {
+    dir: &'a paths::CommandDir<'a>,
+) -> impl Iterator<Item = (&'a words::SimpleCommand, String)> {
     parsed
         .iter()
         .filter(|simple| !is_allowed(simple, rules))
-        .filter_map(|simple| commands::danger(simple, place).map(|why| (simple, why)))
+        .filter_map(|simple| commands::approval_reason(simple, dir).map(|why| (simple, why)))
 }
 
 /// Returns whether the settings allow the command by its first words. A command with redirections is never covered.
-fn is_allowed(simple: &words::Simple, rules: &Rules) -> bool {
+fn is_allowed(simple: &words::SimpleCommand, rules: &Rules) -> bool {
     simple.redirects.is_empty()
         && rules.allow.iter().any(|rule| {
             let mut wanted = rule.split_whitespace().peekable();

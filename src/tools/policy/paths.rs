@@ -6,7 +6,7 @@ use super::words::Word;
 use crate::domain::folders::is_kept;
 
 /// The work directory of a command.
-pub struct Place<'a> {
+pub struct CommandDir<'a> {
     /// The path.
     pub workdir: &'a Path,
 }
@@ -14,7 +14,7 @@ pub struct Place<'a> {
 /// Devices that are safe to write to.
 const HARMLESS: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"];
 
-impl Place<'_> {
+impl CommandDir<'_> {
     /// Returns whether the work directory is the worktree of a task.
     pub fn is_worktree(&self) -> bool {
         let folder = self.workdir.parent().and_then(Path::file_name);

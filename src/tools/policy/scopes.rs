@@ -5,8 +5,8 @@
 //! no pipe, redirection or expansion and no earlier command that could change which program runs.
 
 use super::commands;
-use super::paths::Place;
-use super::words::{Simple, Word, parse};
+use super::paths::CommandDir;
+use super::words::{SimpleCommand, Word, parse};
 use crate::domain::rule::Scope;
 
 /// Builtins that can change what later words of the same command mean.
@@ -77,14 +77,14 @@ const WORDS_MAX: usize = 80;
 
 /// Returns the session permissions that can be offered for `command`; empty if it can only be allowed once. `asked` are
 /// its parts that need approval.
-pub fn offered(command: &str, all: &[Simple], asked: &[&Simple]) -> Vec<Scope> {
+pub fn offered(command: &str, all: &[SimpleCommand], asked: &[&SimpleCommand]) -> Vec<Scope> {
     let mut out = Vec::new();
     if all.iter().all(is_known) && command.len() <= EXACT_MAX {
         out.push(Scope::Exact {
             command: command.trim().into(),
         });
     }
-    let asked: Vec<&Simple> = if asked.is_empty() {
+    let asked: Vec<&SimpleCommand> = if asked.is_empty() {
         all.iter().collect()
     } else {
         asked.to_vec()
@@ -103,9 +103,9 @@ pub fn offered(command: &str, all: &[Simple], asked: &[&Simple]) -> Vec<Scope> {
 pub fn cover(
     scopes: &[Scope],
     command: &str,
-    all: &[Simple],
-    asked: &[&Simple],
-    place: &Place<'_>,
+    all: &[SimpleCommand],
+    asked: &[&SimpleCommand],
+    dir: &CommandDir<'_>,
 ) -> bool {
     let is_exact = |s: &Scope| match s {
         Scope::Exact { command: allowed } => allowed == command.trim() && all.iter().all(is_known),
@@ -114,26 +114,26 @@ pub fn cover(
     if scopes.iter().any(is_exact) {
         return true;
     }
-    let begins = |simple: &Simple| {
+    let begins = |simple: &SimpleCommand| {
         scopes.iter().any(|s| match s {
             Scope::Begins { words } => has_first(simple, words),
             Scope::Exact { .. } => false,
         })
     };
     is_alone(all)
-        && all.iter().all(|s| stays(s, place))
+        && all.iter().all(|s| keeps_directory(s, dir))
         && !asked.is_empty()
         && asked.iter().all(|s| begins(s))
 }
 
 /// Returns whether the text determines what runs: the shell expands nothing but file name patterns.
-fn is_known(simple: &Simple) -> bool {
+fn is_known(simple: &SimpleCommand) -> bool {
     let known = |w: &Word| !w.expands;
     simple.words.iter().all(known) && simple.redirects.iter().all(known)
 }
 
 /// Returns whether the programs of a command are independent: no pipe, redirection, assignment or expansion.
-fn is_alone(all: &[Simple]) -> bool {
+fn is_alone(all: &[SimpleCommand]) -> bool {
     all.iter().all(|simple| {
         let name = simple.words.first().map_or("", |w| w.text.as_str());
         !simple.is_fed
@@ -145,17 +145,17 @@ fn is_alone(all: &[Simple]) -> bool {
 }
 
 /// Returns whether a program keeps the shell's directory, or changes to a directory below the work directory.
-fn stays(simple: &Simple, place: &Place<'_>) -> bool {
+fn keeps_directory(simple: &SimpleCommand, dir: &CommandDir<'_>) -> bool {
     match simple.words.split_first() {
         Some((name, args)) if name.text == "cd" => {
-            matches!(args, [to] if place.may_write(to) && !to.text.starts_with(['/', '-']))
+            matches!(args, [to] if dir.may_write(to) && !to.text.starts_with(['/', '-']))
         }
         Some(_) | None => true,
     }
 }
 
 /// Returns the program and its subcommand, if these two words determine what it does.
-fn first_words(simple: &Simple) -> Option<String> {
+fn first_words(simple: &SimpleCommand) -> Option<String> {
     let [program, sub, ..] = simple.words.as_slice() else {
         return None;
     };
@@ -180,7 +180,7 @@ fn plain(word: &Word) -> Option<&str> {
     word.is_plain().then_some(word.text.as_str())
 }
 
-fn has_first(simple: &Simple, words: &str) -> bool {
+fn has_first(simple: &SimpleCommand, words: &str) -> bool {
     // The permission is checked on use too: it may come from another program.
     first_words(simple).is_some_and(|first| first == words)
 }

@@ -2,7 +2,7 @@
 
 mod expansions;
 
-use super::body::{Body, Tabs, Taken};
+use super::here_document::{HereDocument, Tabs, Expansion};
 
 /// Deepest nesting of substitutions and `sh -c`.
 const DEPTH_MAX: usize = 8;
@@ -29,7 +29,7 @@ impl Word {
 
 /// A simple command: one program with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Simple {
+pub struct SimpleCommand {
     /// The program and its arguments, without leading assignments.
     pub words: Vec<Word>,
     /// Files that it writes: targets of `>`, `>>`, `&>`, `>|`.
@@ -49,7 +49,7 @@ const KEYWORDS: &[&str] = &[
 ///
 /// # Errors
 /// What could not be parsed; such a command may start anything.
-pub fn parse(command: &str) -> Result<Vec<Simple>, String> {
+pub fn parse(command: &str) -> Result<Vec<SimpleCommand>, String> {
     if command.len() > COMMAND_MAX {
         return Err("it is too long".into());
     }
@@ -58,7 +58,7 @@ pub fn parse(command: &str) -> Result<Vec<Simple>, String> {
     Ok(out)
 }
 
-fn parse_into(command: &str, depth: usize, out: &mut Vec<Simple>) -> Result<(), String> {
+fn parse_into(command: &str, depth: usize, out: &mut Vec<SimpleCommand>) -> Result<(), String> {
     if depth > DEPTH_MAX {
         return Err("it is nested too deeply".into());
     }
@@ -75,7 +75,7 @@ struct Lexer<'a> {
     chars: Vec<char>,
     at: usize,
     depth: usize,
-    inner: &'a mut Vec<Simple>,
+    inner: &'a mut Vec<SimpleCommand>,
 }
 
 impl Lexer<'_> {
@@ -101,8 +101,8 @@ impl Lexer<'_> {
     }
 
     fn run(&mut self) -> Result<(), String> {
-        let mut simple = Simple::default();
-        let mut bodies: Vec<Body> = Vec::new();
+        let mut simple = SimpleCommand::default();
+        let mut documents: Vec<HereDocument> = Vec::new();
         while let Some(c) = self.peek() {
             match c {
                 ' ' | '\t' => self.at += 1,
@@ -114,8 +114,8 @@ impl Lexer<'_> {
                 }
                 '\n' => {
                     self.at += 1;
-                    for body in bodies.drain(..) {
-                        body.skip(&self.chars, &mut self.at)?;
+                    for document in documents.drain(..) {
+                        document.skip(&self.chars, &mut self.at)?;
                     }
                     self.end(&mut simple);
                 }
@@ -144,7 +144,7 @@ impl Lexer<'_> {
                     self.end(&mut simple);
                     simple.is_fed |= !is_or;
                 }
-                '<' => self.input(&mut simple, &mut bodies)?,
+                '<' => self.input(&mut simple, &mut documents)?,
                 '>' => self.output(&mut simple)?,
                 _ => {
                     let word = self.word()?;
@@ -158,14 +158,14 @@ impl Lexer<'_> {
                 }
             }
         }
-        if let Some(body) = bodies.first() {
-            return Err(body.has_no_end());
+        if let Some(document) = documents.first() {
+            return Err(document.unterminated_error());
         }
         self.end(&mut simple);
         Ok(())
     }
 
-    fn take_word(simple: &mut Simple, word: Word) {
+    fn take_word(simple: &mut SimpleCommand, word: Word) {
         if simple.words.is_empty() {
             if KEYWORDS.contains(&word.text.as_str()) && word.is_plain() {
                 return;
@@ -182,7 +182,7 @@ impl Lexer<'_> {
     }
 
     /// Ends the current simple command.
-    fn end(&mut self, simple: &mut Simple) {
+    fn end(&mut self, simple: &mut SimpleCommand) {
         let done = std::mem::take(simple);
         let is_empty = done.words.is_empty() && done.redirects.is_empty() && !done.assigns;
         // A line may end after a pipe: the command that reads from it is on the next line.
@@ -192,24 +192,24 @@ impl Lexer<'_> {
         }
     }
 
-    fn input(&mut self, simple: &mut Simple, bodies: &mut Vec<Body>) -> Result<(), String> {
+    fn input(&mut self, simple: &mut SimpleCommand, documents: &mut Vec<HereDocument>) -> Result<(), String> {
         if self.takes("<<<") {
             self.target()?;
             simple.is_fed = true;
         } else if self.takes("<<") {
             let tabs = if self.takes("-") {
-                Tabs::Cut
+                Tabs::Strip
             } else {
-                Tabs::Kept
+                Tabs::Keep
             };
             self.skip_blanks();
             // The shell joins such lines before it reads the delimiter.
             while self.takes("\\\n") {}
-            let taken = match self.peek() {
-                Some('\'' | '"' | '\\') => Taken::Literally,
-                Some(_) | None => Taken::Expanded,
+            let expansion = match self.peek() {
+                Some('\'' | '"' | '\\') => Expansion::Disabled,
+                Some(_) | None => Expansion::Enabled,
             };
-            bodies.push(Body::new(self.word()?.text, taken, tabs)?);
+            documents.push(HereDocument::new(self.word()?.text, expansion, tabs)?);
             simple.is_fed = true;
         } else if self.takes("<(") {
             self.substitution(')')?;
@@ -227,7 +227,7 @@ impl Lexer<'_> {
         Ok(())
     }
 
-    fn output(&mut self, simple: &mut Simple) -> Result<(), String> {
+    fn output(&mut self, simple: &mut SimpleCommand) -> Result<(), String> {
         if self.takes(">(") {
             self.substitution(')')?;
             simple.words.push(Word {

@@ -2,40 +2,40 @@
 
 /// Whether the shell expands variables and commands in a here-document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken {
+pub enum Expansion {
     /// It expands them.
-    Expanded,
+    Enabled,
     /// It does not, because the delimiter is quoted.
-    Literally,
+    Disabled,
 }
 
 /// How the shell treats tabs at the start of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tabs {
     /// It keeps them: a line with a tab before the delimiter does not end the document.
-    Kept,
+    Keep,
     /// It strips them (`<<-`).
-    Cut,
+    Strip,
 }
 
 /// A here-document whose text follows the current line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Body {
+pub struct HereDocument {
     end: String,
-    taken: Taken,
+    expansion: Expansion,
     tabs: Tabs,
 }
 
-impl Body {
+impl HereDocument {
     /// Creates a here-document with the delimiter `end`.
     ///
     /// # Errors
     /// If the delimiter is empty.
-    pub fn new(end: String, taken: Taken, tabs: Tabs) -> Result<Body, String> {
+    pub fn new(end: String, expansion: Expansion, tabs: Tabs) -> Result<HereDocument, String> {
         if end.is_empty() {
             return Err("a here-document has no delimiter".into());
         }
-        Ok(Body { end, taken, tabs })
+        Ok(HereDocument { end, expansion, tabs })
     }
 
     /// Moves `at` past the here-document.
@@ -52,10 +52,10 @@ impl Body {
             *at += (length + 1).min(rest.len());
             joined.push_str(&line);
             lines += 1;
-            if self.taken == Taken::Expanded && goes_on(&line) {
+            if self.expansion == Expansion::Enabled && is_continued(&line) {
                 joined.pop();
                 if self.is_end(&joined) {
-                    return Err(self.ends_unclear());
+                    return Err(self.ambiguous_end_error());
                 }
                 continue;
             }
@@ -63,25 +63,25 @@ impl Body {
                 return Ok(());
             }
             if self.is_end(&line) || self.is_end(&joined) {
-                return Err(self.ends_unclear());
+                return Err(self.ambiguous_end_error());
             }
             let starts = joined.contains("$(") || joined.contains('`');
-            if self.taken == Taken::Expanded && starts {
+            if self.expansion == Expansion::Enabled && starts {
                 return Err("a here-document starts programs".into());
             }
             (joined, lines) = (String::new(), 0);
         }
-        Err(self.has_no_end())
+        Err(self.unterminated_error())
     }
 
     fn is_end(&self, line: &str) -> bool {
         match self.tabs {
-            Tabs::Kept => line == self.end,
-            Tabs::Cut => line.trim_start_matches('\t') == self.end,
+            Tabs::Keep => line == self.end,
+            Tabs::Strip => line.trim_start_matches('\t') == self.end,
         }
     }
 
-    fn ends_unclear(&self) -> String {
+    fn ambiguous_end_error(&self) -> String {
         format!(
             "shells disagree where the here-document with delimiter {} ends",
             self.end
@@ -89,12 +89,12 @@ impl Body {
     }
 
     /// Returns the error for a here-document that does not end.
-    pub fn has_no_end(&self) -> String {
+    pub fn unterminated_error(&self) -> String {
         format!("the here-document with delimiter {} does not end", self.end)
     }
 }
 
 /// Returns whether a line ends in an unescaped backslash, so that it continues on the next line.
-fn goes_on(line: &str) -> bool {
+fn is_continued(line: &str) -> bool {
     line.chars().rev().take_while(|c| *c == '\\').count() % 2 == 1
 }

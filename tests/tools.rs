@@ -102,7 +102,7 @@ fn large_and_odd_files_are_read_within_bounds() {
     place.write("empty", "");
     let text = place.ok("read_file", json!({"path": "long"}));
     assert!(
-        text.len() < 51_000 && text.contains("more lines; go on with offset"),
+        text.len() < 51_000 && text.contains("more lines; continue with offset"),
         "{}",
         text.len()
     );

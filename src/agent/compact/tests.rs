@@ -116,7 +116,7 @@ fn the_question_stands_behind_the_conversation_or_tells_it() {
     );
     let last = behind.messages.last().unwrap();
     assert_eq!(last.blocks[0], messages.last().unwrap().blocks[0]);
-    assert!(last.words().ends_with("Give most room to: the parser"));
+    assert!(last.words().ends_with("Cover in most detail: the parser"));
     assert_eq!(check(&behind.messages), Ok(()));
 
     let digest = question(&worked(&["bash"; 50], 3000), Form::Digest, None, 20_000);
@@ -127,7 +127,7 @@ fn the_question_stands_behind_the_conversation_or_tells_it() {
         "{}",
         words.len()
     );
-    assert!(words.contains("TOLD: go") && words.contains("CALL bash: {}"));
+    assert!(words.contains("USER: go") && words.contains("CALL bash: {}"));
 }
 
 #[test]

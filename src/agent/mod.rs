@@ -1,4 +1,4 @@
-//! Floor 4: one agent. The turn and the idle cycle are pure machines; the driver carries their effects out.
+//! Layer 4: a single agent. The turn and the idle cycle are pure state machines; the driver executes their effects.
 
 pub mod calls;
 pub mod compact;

@@ -220,7 +220,7 @@ impl Workshop {
     }
 }
 
-/// Summarizes a call in one line; for an unknown tool, its input.
+/// Summarises a call in one line; for an unknown tool, its input.
 pub fn shown(call: &ToolCall) -> String {
     match table::find(&call.name) {
         Some(tool) => (tool.show)(&call.input),

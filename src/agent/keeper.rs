@@ -1,4 +1,4 @@
-//! The driver and its records: messages are on disk before anything follows from them.
+//! The driver's persistence: conversation messages are on disk before anything that follows from them happens.
 
 use super::desk::Intake;
 use super::driver::{Driver, Engine, Log, blocking, todo_open};
@@ -13,7 +13,7 @@ use crate::store::{Added, Cursor, QueuedPrompt, StoreError, Transcript};
 use crate::tools::policy::PlanGate;
 
 impl Driver {
-    /// Writes a message to disk, then acknowledges the letters that it holds (promise 1).
+    /// Writes a conversation message to disk, then acknowledges the inbox messages in it (promise 1).
     pub(super) async fn save(&mut self, message: Message) {
         let is_user = message.role == Role::User;
         for event in self.state.announced.on_message(&self.name, &message) {
@@ -71,7 +71,7 @@ impl Driver {
         }
     }
 
-    /// What the messages on disk hold is acknowledged: letters, and the ends of background jobs.
+    /// Acknowledges what the conversation on disk contains: inbox messages, prompts, and ends of background jobs.
     async fn settle(&mut self) {
         if self.state.log == Log::Behind {
             return;
@@ -91,7 +91,7 @@ impl Driver {
         self.acknowledge().await;
     }
 
-    /// Prompts that the log holds leave the queue; what fails is tried again at the next step.
+    /// Removes prompts that the log contains from the queue. A failure is retried at the next step.
     async fn settle_prompts(&mut self) {
         let held = std::mem::take(&mut self.state.prompts_owed);
         let Some(queue) = self.prompts.clone().filter(|_| !held.is_empty()) else {
@@ -105,7 +105,7 @@ impl Driver {
         }
     }
 
-    /// Adds a line to the agent's log. What can not be written is written by [`Driver::catch_up`].
+    /// Appends a line to the agent's log. If that fails, [`Driver::catch_up`] rewrites the log later.
     pub(super) async fn keep(&mut self, record: Record) {
         if self.state.log == Log::Behind {
             return;
@@ -116,15 +116,15 @@ impl Driver {
             (Ok(Added::First), Log::Whole) => Log::Behind,
             (Ok(Added::First | Added::Behind), Log::Empty | Log::Whole | Log::Behind) => Log::Whole,
             (Err(error), Log::Empty | Log::Whole | Log::Behind) => {
-                let what = "The conversation can not be saved; it is tried again at each step";
+                let what = "The conversation cannot be saved; crewdeck retries at each step";
                 self.trouble(what, &error).await;
                 Log::Behind
             }
         };
     }
 
-    /// Writes a log that is behind anew, and acknowledges what it holds now. Only between messages: all
-    /// that was said so far must have passed [`Driver::save`].
+    /// Rewrites an incomplete log and acknowledges what it contains now. Call it only between messages: the whole
+    /// conversation must have passed [`Driver::save`].
     pub(super) async fn catch_up(&mut self) {
         if self.state.log == Log::Behind && self.write_anew().await.is_ok() {
             let text = "The conversation is saved again.".to_string();
@@ -144,7 +144,7 @@ impl Driver {
         self.workshop.desk.set_intake(intake);
     }
 
-    /// Writes the whole log anew.
+    /// Rewrites the whole log.
     pub(super) async fn write_anew(&mut self) -> Result<(), StoreError> {
         let conversation = Conversation {
             messages: self.state.turn.messages().to_vec(),
@@ -157,7 +157,7 @@ impl Driver {
                 PlanGate::Open => PlanState::Approved,
                 PlanGate::Closed => PlanState::Open,
             },
-            // Letters that are not acknowledged yet are in the messages already.
+            // Inbox messages that are not acknowledged yet are already in the conversation.
             inbox: self.state.owed.map(|c| c.offset),
             prompts: self.state.prompts_owed.clone(),
             turn: TurnState::Open,
@@ -172,7 +172,7 @@ impl Driver {
         done
     }
 
-    /// Keeps a new todo list, and tells it.
+    /// Saves and publishes a new todo list.
     pub(super) async fn keep_todo(&mut self, list: TodoList) {
         self.state.todo = list.clone();
         self.keep(Record::Todo { todo: list.clone() }).await;
@@ -183,7 +183,7 @@ impl Driver {
         .await;
     }
 
-    /// The turn is over: nothing of it is left to do after a restart.
+    /// Records the end of the turn, so that it is not continued after a restart.
     pub(super) async fn rest(&mut self) {
         self.catch_up().await;
         self.keep(Record::Turn {
@@ -192,7 +192,7 @@ impl Driver {
         .await;
     }
 
-    /// Adds an answer's tokens up and tells the sum.
+    /// Adds the usage of an answer and publishes the total.
     pub(super) async fn count(&mut self, engine: &Engine, reply: &Reply) {
         self.state.usage.add(reply.usage);
         self.state.calls += 1;
@@ -228,13 +228,13 @@ impl Driver {
         .await;
     }
 
-    /// Goes on from an earlier conversation: its messages, its todo list, its tokens.
+    /// Restores an earlier conversation with its messages, todo list and usage.
     pub async fn resume(&mut self, from: Conversation) {
         let turn = std::mem::replace(
             &mut self.state.turn,
             Turn::new(super::turn::Limits::default()),
         );
-        // Without a message there is perhaps no log yet: that nobody took away.
+        // Without messages there may be no log yet, and then it was not removed.
         self.state.log = if from.messages.is_empty() {
             Log::Empty
         } else {
@@ -261,7 +261,7 @@ impl Driver {
         self.tell_usage(&engine, context).await;
     }
 
-    /// Prompts that waited when crewdeck ended wait again, except those that stand in the conversation.
+    /// Queues the prompts again that waited when crewdeck ended, except those already in the conversation.
     async fn recall_prompts(&mut self, held: Vec<PromptId>) {
         let Some(queue) = self.prompts.clone() else {
             return;
@@ -273,14 +273,13 @@ impl Driver {
                 self.publish(notice).await;
             }
             Err(error) => {
-                let what = "The messages that waited for the lead cannot be read";
+                let what = "The messages waiting for the lead cannot be read";
                 self.trouble(what, &error).await;
             }
         }
     }
 
-    /// Letters that stand in the conversation do not come again, also where crewdeck was ended before they were
-    /// acknowledged.
+    /// Acknowledges inbox messages that are already in the conversation, in case crewdeck ended before it could.
     async fn stand_by(&mut self, inbox: Option<u64>) {
         if let Some(offset) = inbox {
             self.state.owed = Some(Cursor { offset, mark: None });
@@ -288,13 +287,13 @@ impl Driver {
         }
     }
 
-    /// Background jobs whose end nobody has told: the next message does.
+    /// Reports background jobs whose end is not in the conversation, with the next message.
     fn tell_lost(&mut self, jobs: Vec<(JobId, String)>) {
         let desk = &self.workshop.desk;
         let named: Vec<String> = jobs.iter().map(|(id, c)| format!("{id} ({c})")).collect();
         if !named.is_empty() {
             desk.note(format!(
-                "these background commands no longer run and how they ended is not known: {}",
+                "these background commands no longer run, and how they ended is unknown: {}",
                 named.join(", ")
             ));
         }

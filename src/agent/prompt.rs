@@ -94,7 +94,7 @@ pub fn mate(name: &Name, role: &str, team: &str, mates: &[String], place: &Place
     finish(out, place)
 }
 
-/// Returns who a teammate is, in the wording of learn-claude-code. Kept when its conversation is summarized.
+/// Returns who a teammate is, in the wording of learn-claude-code. Kept when its conversation is summarised.
 pub fn identity(name: &Name, role: &str, team: &str) -> String {
     format!("You are '{name}', role: {role}, team: {team}. Continue your work.")
 }

@@ -206,7 +206,7 @@ pub struct Tool {
     pub access: Access,
     /// Which agents get it.
     pub audience: Audience,
-    /// Summarizes an input in one line, for rows and dialogs.
+    /// Summarises an input in one line, for rows and dialogs.
     pub show: fn(&Value) -> String,
     /// Executes a call.
     pub run: fn(ToolContext, Value) -> BoxFuture<'static, ToolOutput>,

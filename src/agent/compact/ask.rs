@@ -15,7 +15,7 @@ been done, with the files that changed, the commands that were run and their res
 was hard to find; what is in progress and the exact next step; what is still wrong or unknown. At most 800 \
 words, no preface.";
 
-const SYSTEM: &str = "You summarize the work of a coding agent. You are given its conversation. Write down \
+const SYSTEM: &str = "You summarise the work of a coding agent. You are given its conversation. Write down \
 where the work stands, so that the agent can continue from your summary alone.";
 
 /// How the model is asked for a summary.

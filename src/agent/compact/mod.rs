@@ -68,7 +68,7 @@ pub enum Plan {
     Leave,
     /// Old tool results are replaced with placeholders.
     Small(Small),
-    /// The whole conversation is summarized.
+    /// The whole conversation is summarised.
     Whole,
 }
 

@@ -1,7 +1,7 @@
 //! The permission policy: decides whether a tool call runs, needs approval, or is refused. Pure.
 //!
 //! Too many prompts annoy users, and too few lose work. So a command is allowed if it stays inside the work directory
-//! and can be undone or repeated. It needs approval if it reaches further, destroys something, or cannot be analyzed.
+//! and can be undone or repeated. It needs approval if it reaches further, destroys something, or cannot be analysed.
 //! Commands are split into words as a shell would split them; the policy never searches the raw text.
 
 mod here_document;

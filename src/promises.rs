@@ -135,7 +135,7 @@
 //!
 //! The turn machine keeps it under every order of inputs; every request that a test's server sees is checked.
 //!
-//! - `src/agent/turn/property_tests.rs::the_conversation_is_always_valid`
+//! - `src/agent/turn/property_tests.rs::conversation_is_always_valid`
 //! - `src/domain/conversation.rs::it_is_always_valid`
 //! - `tests/wire.rs::messages_requests_are_valid_and_cache_their_prefix`
 //! - `tests/chaos/main.rs::the_work_ends_whatever_messages_come_to`: a server that fails at three calls of ten checks all of them

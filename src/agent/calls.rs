@@ -179,8 +179,7 @@ impl Workshop {
             ..Asking::new(RequestKind::Permission, agent, body)
         };
         let asked = self.host.ask(agent, asking).await;
-        let request =
-            asked.map_err(|e| format!("Error: approval could not be requested: {e}"))?;
+        let request = asked.map_err(|e| format!("Error: approval could not be requested: {e}"))?;
         let comment = head_and_tail(&request.comment, COMMENT_MAX);
         let said = if comment.is_empty() {
             String::new()
@@ -196,7 +195,9 @@ impl Workshop {
             RequestStatus::Approved if comment.is_empty() || by == Name::policy().as_str() => {
                 Ok(String::new())
             }
-            RequestStatus::Approved => Ok(format!("\n[Approved by {by} with the comment: {comment}]")),
+            RequestStatus::Approved => {
+                Ok(format!("\n[Approved by {by} with the comment: {comment}]"))
+            }
             RequestStatus::Rejected => Err(format!(
                 "Error: rejected by {by}{said}. Do not retry it: find another way or ask."
             )),

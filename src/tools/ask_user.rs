@@ -154,10 +154,7 @@ mod tests {
         ];
         for (verdict, comment, expected) in cases {
             let expected = (Outcome::Ok, expected.to_string());
-            assert_eq!(
-                decide_and_answer(verdict, Name::user(), comment),
-                expected
-            );
+            assert_eq!(decide_and_answer(verdict, Name::user(), comment), expected);
         }
     }
 }

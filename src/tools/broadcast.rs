@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, blocking, letters, parse, schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, blocking, messages, parse, schema_of, shown,
 };
 use crate::domain::ids::Name;
 use crate::domain::mail::LetterKind;
@@ -38,7 +38,7 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     to.push(Name::lead());
     to.retain(|name| !name.same(&context.agent));
     for name in &to {
-        letters::send(context, name, LetterKind::Broadcast, &input.content)?;
+        messages::send(context, name, LetterKind::Broadcast, &input.content)?;
     }
     Ok(ToolOutput::ok(format!(
         "Broadcast to {} teammates",

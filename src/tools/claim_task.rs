@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::loose::LooseRef;
+use super::lenient::LenientRef;
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of, task_get, task_ref,
 };
@@ -28,7 +28,7 @@ pub const TOOL: Tool = Tool {
 struct Input {
     /// Number of the task; null for the first ready task that fits you.
     #[schemars(with = "Option<u64>")]
-    task_id: Option<LooseRef>,
+    task_id: Option<LenientRef>,
 }
 
 async fn run(context: ToolContext, input: Value) -> ToolOutput {

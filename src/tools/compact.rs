@@ -35,7 +35,5 @@ fn run(context: &ToolContext, input: Value) -> ToolOutput {
     };
     let focus = input.focus.unwrap_or_default();
     context.host.compact(&context.agent, focus);
-    ToolOutput::ok(
-        "Compressing... A summary replaces the conversation before your next step.",
-    )
+    ToolOutput::ok("Compressing... A summary replaces the conversation before your next step.")
 }

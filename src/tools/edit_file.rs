@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::replace::{self, Edit, Places, Refusal};
 use super::workspace::Workspace;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, blocking, diff, loose, marks, parse,
+    Access, Audience, Tool, ToolContext, ToolOutput, blocking, diff, lenient, marks, parse,
     schema_of, shown,
 };
 
@@ -39,7 +39,7 @@ struct Input {
     /// Replace every occurrence.
     replace_all: Option<bool>,
     /// Several replacements in order, instead of the three fields above; at most 100.
-    #[serde(default, deserialize_with = "loose::list")]
+    #[serde(default, deserialize_with = "lenient::list")]
     #[schemars(with = "Option<Vec<One>>")]
     edits: Vec<One>,
 }

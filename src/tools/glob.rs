@@ -40,7 +40,9 @@ struct Input {
 pub fn matcher(pattern: &str) -> Result<GlobMatcher, ToolOutput> {
     let refused = |why: &str| {
         let shown = clip(pattern, 80);
-        ToolOutput::error(format!("Error: '{shown}' is not a valid glob pattern: {why}"))
+        ToolOutput::error(format!(
+            "Error: '{shown}' is not a valid glob pattern: {why}"
+        ))
     };
     if pattern.len() > PATTERN_MAX {
         return Err(refused("it is longer than 4000 bytes"));

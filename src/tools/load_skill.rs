@@ -70,10 +70,7 @@ fn unknown(name: &str, there: &SkillBook) -> String {
         .iter()
         .find(|b| format!("/{}", b.path.to_lowercase()).contains(&folder));
     if let Some(broken) = broken {
-        text.push_str(&format!(
-            ". {} cannot be used: {}",
-            broken.path, broken.why
-        ));
+        text.push_str(&format!(". {} cannot be used: {}", broken.path, broken.why));
     }
     text
 }

@@ -67,9 +67,7 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
             request.decided_by
         )),
         RequestStatus::Pending | RequestStatus::Withdrawn => {
-            ToolOutput::error(
-                "Error: the plan was withdrawn before a decision: submit it again",
-            )
+            ToolOutput::error("Error: the plan was withdrawn before a decision: submit it again")
         }
     }
 }

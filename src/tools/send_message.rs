@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, letters, parse, schema_of};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, blocking, messages, parse, schema_of,
+};
 use crate::domain::mail::LetterKind;
 use crate::domain::text::one_line;
 
@@ -33,7 +35,7 @@ struct Input {
 
 fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let input: Input = parse(input)?;
-    let to = letters::recipient(context, &input.to)?;
-    letters::send(context, &to, LetterKind::Message, &input.content)?;
+    let to = messages::recipient(context, &input.to)?;
+    messages::send(context, &to, LetterKind::Message, &input.content)?;
     Ok(ToolOutput::ok(format!("Sent message to {to}")))
 }

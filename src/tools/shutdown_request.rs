@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, letters, parse, schema_of, shown};
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, messages, parse, schema_of, shown};
 use crate::domain::request::RequestKind;
 use crate::domain::text::head_and_tail;
 
@@ -38,7 +38,8 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
     };
     let look = context.clone();
     let name = input.teammate.clone();
-    let target = match tokio::task::spawn_blocking(move || letters::recipient(&look, &name)).await {
+    let target = match tokio::task::spawn_blocking(move || messages::recipient(&look, &name)).await
+    {
         Ok(Ok(target)) if !target.is_user() => target,
         Ok(Ok(_)) => return ToolOutput::error("Error: the user cannot be shut down"),
         Ok(Err(output)) => return output,

@@ -52,7 +52,9 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
         Verdict::Reject
     };
     if verdict == Verdict::Reject && reason.is_empty() {
-        return ToolOutput::error("Error: reason is required when approve is false: say why you stay");
+        return ToolOutput::error(
+            "Error: reason is required when approve is false: say why you stay",
+        );
     }
     let id = RequestId(input.request_id.trim().to_string());
     match context
@@ -61,9 +63,7 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
         .await
     {
         Ok(()) => ToolOutput::ok(match verdict {
-            Verdict::Approve => {
-                "Shutdown approved. Finish your current task, then end your turn."
-            }
+            Verdict::Approve => "Shutdown approved. Finish your current task, then end your turn.",
             Verdict::Reject => "Shutdown rejected. You stay: continue your work.",
         }),
         Err(why) => ToolOutput::error(format!("Error: {why}")),

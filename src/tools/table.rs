@@ -88,7 +88,10 @@ pub fn unknown(name: &str, there: &[&str]) -> String {
     let shown = crate::domain::text::one_line(&crate::domain::text::clip(name, 80));
     match nearest(name, there) {
         Some(known) => format!("Unknown tool: {shown}. Did you mean {known}?"),
-        None => format!("Unknown tool: {shown}. Available tools: {}", there.join(", ")),
+        None => format!(
+            "Unknown tool: {shown}. Available tools: {}",
+            there.join(", ")
+        ),
     }
 }
 

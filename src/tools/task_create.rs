@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::loose::{self, LooseRef};
+use super::lenient::{self, LenientRef};
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, shown, task_ref,
 };
@@ -34,10 +34,10 @@ struct Input {
         default,
         alias = "blockedBy",
         alias = "addBlockedBy",
-        deserialize_with = "loose::refs"
+        deserialize_with = "lenient::refs"
     )]
     #[schemars(with = "Option<Vec<u64>>")]
-    blocked_by: Vec<LooseRef>,
+    blocked_by: Vec<LenientRef>,
     /// Tags that a teammate must have to claim the task; null for none.
     #[serde(default)]
     tags: Option<Vec<String>>,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::loose::LooseRef;
+use super::lenient::LenientRef;
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_ref,
 };
@@ -25,7 +25,7 @@ pub const TOOL: Tool = Tool {
 struct Input {
     /// Number of the task.
     #[schemars(with = "u64")]
-    task_id: LooseRef,
+    task_id: LenientRef,
 }
 
 /// Returns the task number in an input, for one-line displays.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::loose::LooseRef;
+use super::lenient::LenientRef;
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_ref,
 };
@@ -37,7 +37,7 @@ struct Input {
     show: Option<Show>,
     /// List only tasks with a higher number than this: the next part of a long list.
     #[schemars(with = "Option<u64>")]
-    after: Option<LooseRef>,
+    after: Option<LenientRef>,
 }
 
 /// Which tasks are listed.

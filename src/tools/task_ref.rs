@@ -1,6 +1,6 @@
 //! Task references and task results, shared by all board tools.
 
-use super::loose::LooseRef;
+use super::lenient::LenientRef;
 use super::{ToolContext, ToolOutput};
 use crate::domain::graph::Claimer;
 use crate::domain::ids::TaskId;
@@ -8,12 +8,12 @@ use crate::domain::task::Task;
 use crate::store::{Board, Roster, StoreError};
 
 /// Resolves a task reference. If the model wrote a subject instead of a number, the error names the number.
-pub fn resolve(board: &Board, reference: &LooseRef) -> Result<TaskId, ToolOutput> {
+pub fn resolve(board: &Board, reference: &LenientRef) -> Result<TaskId, ToolOutput> {
     board.resolve(&reference.0).map_err(|e| refused(&e))
 }
 
 /// Resolves several task references.
-pub fn resolve_all(board: &Board, references: &[LooseRef]) -> Result<Vec<TaskId>, ToolOutput> {
+pub fn resolve_all(board: &Board, references: &[LenientRef]) -> Result<Vec<TaskId>, ToolOutput> {
     references.iter().map(|r| resolve(board, r)).collect()
 }
 

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::loose::{self, LooseRef};
+use super::lenient::{self, LenientRef};
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_ref,
 };
@@ -30,7 +30,7 @@ pub const TOOL: Tool = Tool {
 struct Input {
     /// Number of the task.
     #[schemars(with = "u64")]
-    task_id: LooseRef,
+    task_id: LenientRef,
     /// pending puts your task back on the board, in_progress claims or restarts it, completed finishes it.
     #[schemars(with = "Option<Status>")]
     status: Option<TaskStatus>,
@@ -39,19 +39,19 @@ struct Input {
         default,
         rename = "addBlockedBy",
         alias = "add_blocked_by",
-        deserialize_with = "loose::refs"
+        deserialize_with = "lenient::refs"
     )]
     #[schemars(with = "Option<Vec<u64>>")]
-    add: Vec<LooseRef>,
+    add: Vec<LenientRef>,
     /// Numbers of tasks to remove as blockers.
     #[serde(
         default,
         rename = "removeBlockedBy",
         alias = "remove_blocked_by",
-        deserialize_with = "loose::refs"
+        deserialize_with = "lenient::refs"
     )]
     #[schemars(with = "Option<Vec<u64>>")]
-    remove: Vec<LooseRef>,
+    remove: Vec<LenientRef>,
     /// New subject.
     subject: Option<String>,
     /// New description.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, loose, parse, schema_of};
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, lenient, parse, schema_of};
 use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
 
 /// The tool.
@@ -34,7 +34,7 @@ struct Input {
 #[derive(Deserialize, JsonSchema)]
 struct Item {
     /// Id of the item; null for its position in the list.
-    #[serde(default, deserialize_with = "loose::text")]
+    #[serde(default, deserialize_with = "lenient::text")]
     #[schemars(with = "Option<String>")]
     id: Option<String>,
     /// The step, in a few words.

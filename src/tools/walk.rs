@@ -35,7 +35,9 @@ impl Cut {
     pub fn mark(self) -> &'static str {
         match self {
             Cut::No => "",
-            Cut::Yes => "\n... (only the first 100000 files were searched: set path to narrow the search)",
+            Cut::Yes => {
+                "\n... (only the first 100000 files were searched: set path to narrow the search)"
+            }
         }
     }
 }

@@ -8,17 +8,17 @@
 //! compacts before every call and loses the cache every time. Here it happens as rarely as possible: only when the window
 //! is nearly full, and a small compaction only if it frees at least a quarter of the window.
 
-mod ask;
-mod fresh;
-mod small;
+mod prune;
+mod rebuild;
+mod summary_prompt;
 #[cfg(test)]
 mod tests;
 
 use crate::domain::chat::Message;
 
-pub use ask::{Form, Question, question};
-pub use fresh::{Keep, fresh};
-pub use small::Small;
+pub use prune::Small;
+pub use rebuild::{Keep, fresh};
+pub use summary_prompt::{Form, Question, question};
 
 /// The window in tokens that is assumed if neither the settings nor the model's name determine it.
 pub const WINDOW_ASSUMED: u64 = 100_000;

@@ -110,7 +110,8 @@ impl Turn {
 pub(super) fn too_long() -> TurnEnd {
     TurnEnd::Failed {
         error: "the conversation no longer fits the model's window".into(),
-        hint: "Restart crewdeck to begin a new conversation; the board and the files are kept.".into(),
+        hint: "Restart crewdeck to begin a new conversation; the board and the files are kept."
+            .into(),
     }
 }
 

@@ -58,9 +58,7 @@ pub fn approval_reason(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     }
     match verb.text.as_str() {
         "push" => because("changes another repository"),
-        "reset" if has("--hard") || has("--merge") => {
-            because("--hard discards uncommitted work")
-        }
+        "reset" if has("--hard") || has("--merge") => because("--hard discards uncommitted work"),
         "clean" if !has("-n") && !has("--dry-run") => because("deletes untracked files"),
         "checkout" | "restore" | "switch"
             if has("--")

@@ -35,7 +35,11 @@ impl HereDocument {
         if end.is_empty() {
             return Err("a here-document has no delimiter".into());
         }
-        Ok(HereDocument { end, expansion, tabs })
+        Ok(HereDocument {
+            end,
+            expansion,
+            tabs,
+        })
     }
 
     /// Moves `at` past the here-document.

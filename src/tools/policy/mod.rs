@@ -4,9 +4,9 @@
 //! and can be undone or repeated. It needs approval if it reaches further, destroys something, or cannot be analysed.
 //! Commands are split into words as a shell would split them; the policy never searches the raw text.
 
-mod here_document;
 mod commands;
 mod git;
+mod here_document;
 mod paths;
 mod scopes;
 #[cfg(test)]

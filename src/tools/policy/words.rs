@@ -2,7 +2,7 @@
 
 mod expansions;
 
-use super::here_document::{HereDocument, Tabs, Expansion};
+use super::here_document::{Expansion, HereDocument, Tabs};
 
 /// Deepest nesting of substitutions and `sh -c`.
 const DEPTH_MAX: usize = 8;
@@ -192,7 +192,11 @@ impl Lexer<'_> {
         }
     }
 
-    fn input(&mut self, simple: &mut SimpleCommand, documents: &mut Vec<HereDocument>) -> Result<(), String> {
+    fn input(
+        &mut self,
+        simple: &mut SimpleCommand,
+        documents: &mut Vec<HereDocument>,
+    ) -> Result<(), String> {
         if self.takes("<<<") {
             self.target()?;
             simple.is_fed = true;

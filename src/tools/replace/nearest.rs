@@ -41,7 +41,9 @@ pub fn help(file: &[Line<'_>], variants: &[Variant]) -> String {
             )
         }
         None => {
-            format!("No line of the file is similar: read the file with read_file and try again.{left_out}")
+            format!(
+                "No line of the file is similar: read the file with read_file and try again.{left_out}"
+            )
         }
     }
 }

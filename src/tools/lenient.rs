@@ -13,9 +13,7 @@ pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>
         Some(Value::String(text)) => Some(text),
         Some(Value::Number(n)) => Some(n.to_string()),
         Some(other) => {
-            return Err(D::Error::custom(format!(
-                "expected a text, not {other}"
-            )));
+            return Err(D::Error::custom(format!("expected a text, not {other}")));
         }
     })
 }
@@ -43,13 +41,13 @@ pub fn list<'de, T: DeserializeOwned, D: Deserializer<'de>>(
 
 /// A task reference as a model writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LooseRef(pub TaskRef);
+pub struct LenientRef(pub TaskRef);
 
-impl<'de> Deserialize<'de> for LooseRef {
+impl<'de> Deserialize<'de> for LenientRef {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
         if let Ok(id) = TaskId::deserialize(&value) {
-            return Ok(LooseRef(TaskRef::Id(id)));
+            return Ok(LenientRef(TaskRef::Id(id)));
         }
         let text = match value {
             Value::String(text) => text,
@@ -61,12 +59,12 @@ impl<'de> Deserialize<'de> for LooseRef {
             }
         };
         let Ok(reference) = text.parse();
-        Ok(LooseRef(reference))
+        Ok(LenientRef(reference))
     }
 }
 
 /// Deserializes task references: a list, a single one, or none.
-pub fn refs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<LooseRef>, D::Error> {
+pub fn refs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<LenientRef>, D::Error> {
     let one = |v: Value| serde_json::from_value(v).map_err(D::Error::custom);
     match Option::<Value>::deserialize(deserializer)? {
         None | Some(Value::Null) => Ok(Vec::new()),

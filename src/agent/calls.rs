@@ -231,12 +231,12 @@ pub fn shown(call: &ToolCall) -> String {
 
 /// The calls for which events were published, so that each starts once and finishes once.
 #[derive(Debug, Default)]
-pub struct Announced {
+pub struct PublishedCalls {
     asked: HashMap<CallId, ToolCall>,
     running: HashMap<CallId, ToolCall>,
 }
 
-impl Announced {
+impl PublishedCalls {
     /// Returns the events for calls that start.
     pub fn started(&mut self, agent: &Name, calls: &[ToolCall]) -> Vec<EventKind> {
         calls
@@ -244,7 +244,7 @@ impl Announced {
             .map(|call| {
                 self.asked.remove(&call.id);
                 self.running.insert(call.id.clone(), call.clone());
-                begun(agent, call)
+                started_event(agent, call)
             })
             .collect()
     }
@@ -285,7 +285,7 @@ impl Announced {
             };
             let known = match self.asked.remove(call) {
                 Some(asked) => {
-                    events.push(begun(agent, &asked));
+                    events.push(started_event(agent, &asked));
                     Some(asked)
                 }
                 None => self.running.remove(call),
@@ -326,7 +326,7 @@ fn bounded(input: &Value) -> Value {
     Value::String(head_and_tail(&whole, SHOWN_MAX))
 }
 
-fn begun(agent: &Name, call: &ToolCall) -> EventKind {
+fn started_event(agent: &Name, call: &ToolCall) -> EventKind {
     EventKind::ToolStarted {
         agent: agent.clone(),
         call: call.id.clone(),
@@ -390,7 +390,7 @@ mod tests {
     #[test]
     fn every_call_starts_once_and_finishes_once() {
         let lead = Name::lead();
-        let mut announced = Announced::default();
+        let mut announced = PublishedCalls::default();
         let calls = ["done", "interrupted", "broken"].map(call);
         let asked = Message::assistant(calls.iter().cloned().map(Block::ToolCall).collect());
         assert_eq!(

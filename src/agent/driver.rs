@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use tokio::sync::mpsc;
 
-use super::calls::{Announced, Workshop};
+use super::calls::{PublishedCalls, Workshop};
 pub use super::engine::{Engine, EngineSlot};
 use super::meter::Meter;
 use super::turn::{Effect, Input, TodoOpen, Turn};
@@ -100,24 +100,24 @@ pub struct State {
     /// Whether the log on disk is complete.
     pub(super) log: Log,
     /// The inbox position after the messages in the conversation message that is being built.
-    pub(super) taken: Option<Cursor>,
+    pub(super) pending_inbox: Option<Cursor>,
     /// The inbox position after messages that are not yet on disk or not yet acknowledged.
-    pub(super) owed: Option<Cursor>,
+    pub(super) unacknowledged_inbox: Option<Cursor>,
     /// The inbox messages up to that position.
     pub(super) letters: Vec<Letter>,
     /// Prompts in the conversation message that is being built.
     pub(super) prompts: Vec<QueuedPrompt>,
     /// Prompts in the conversation that are still in the queue on disk.
-    pub(super) prompts_owed: Vec<PromptId>,
+    pub(super) unacknowledged_prompts: Vec<PromptId>,
     /// Background jobs whose end is in the conversation message that is being built.
-    pub(super) told: Vec<JobId>,
+    pub(super) pending_jobs: Vec<JobId>,
     /// Background jobs whose end is in conversation messages that are not on disk yet.
-    pub(super) told_owed: Vec<JobId>,
+    pub(super) unacknowledged_jobs: Vec<JobId>,
     /// Inbox messages in the conversation that the model has not answered yet.
     pub(super) unanswered: Vec<Letter>,
     /// How long the model thought before its last answer, in milliseconds.
     pub(super) thought_ms: u64,
-    pub(super) announced: Announced,
+    pub(super) announced: PublishedCalls,
     /// The start of the turn.
     pub(super) began: Stamp,
     /// The file errors that were reported in this turn, so that each is reported once.
@@ -135,16 +135,16 @@ impl State {
             todo: TodoList::default(),
             asked_to_go: None,
             log: Log::Empty,
-            taken: None,
-            owed: None,
+            pending_inbox: None,
+            unacknowledged_inbox: None,
             letters: Vec::new(),
             prompts: Vec::new(),
-            prompts_owed: Vec::new(),
-            told: Vec::new(),
-            told_owed: Vec::new(),
+            unacknowledged_prompts: Vec::new(),
+            pending_jobs: Vec::new(),
+            unacknowledged_jobs: Vec::new(),
             unanswered: Vec::new(),
             thought_ms: 0,
-            announced: Announced::default(),
+            announced: PublishedCalls::default(),
             began: Stamp::default(),
             troubles: Mutex::default(),
         }
@@ -225,7 +225,7 @@ impl Driver {
             TurnEnd::Done | TurnEnd::Interrupted | TurnEnd::Stopped { .. } => Activity::Idle,
         })
         .await;
-        self.rest().await;
+        self.record_turn_end().await;
         let end = ended.clone();
         self.publish(EventKind::TurnEnded {
             agent: self.name.clone(),
@@ -281,7 +281,7 @@ impl Driver {
         control: &mut mpsc::Receiver<Control>,
         inputs: &mut VecDeque<Input>,
     ) -> Input {
-        if let Some(stop) = self.held_up(control, inputs).await {
+        if let Some(stop) = self.await_budget(control, inputs).await {
             return stop;
         }
         self.activity(Activity::Thinking).await;
@@ -385,7 +385,7 @@ impl Driver {
         }
         if let Some(list) = self.workshop.desk.take_todo() {
             inputs.push_front(Input::TodoSet(todo_open(&list)));
-            self.keep_todo(list).await;
+            self.save_todo(list).await;
         }
     }
 }

@@ -28,7 +28,7 @@ impl Driver {
         }
         if let Some(results) = self.workshop.desk.take_results() {
             blocks.push(results.block);
-            self.state.told.extend(results.jobs);
+            self.state.pending_jobs.extend(results.jobs);
             for (what, text) in results.lines {
                 let agent = self.name.clone();
                 self.publish(EventKind::Injected { agent, what, text })
@@ -39,7 +39,7 @@ impl Driver {
             return blocks;
         };
         // Messages that were taken but not saved, because the turn was interrupted, must not be taken twice.
-        if self.state.taken.is_none() && self.state.owed.is_none() {
+        if self.state.pending_inbox.is_none() && self.state.unacknowledged_inbox.is_none() {
             match self.take_letters(&post).await {
                 Ok(pending) => {
                     for notice in pending.notices() {
@@ -49,7 +49,7 @@ impl Driver {
                         self.look_for_shutdown(&pending.letters).await;
                         blocks.push(mail::block(&pending.letters));
                         self.state.letters = pending.letters;
-                        self.state.taken = Some(pending.upto);
+                        self.state.pending_inbox = Some(pending.upto);
                     }
                 }
                 Err(error) => self.trouble("The inbox cannot be read", &error).await,
@@ -89,7 +89,8 @@ impl Driver {
 
     /// Records, before the message with inbox contents is written, where they will be found.
     pub(super) async fn announce(&self) {
-        let (Some(reader), Some(cursor)) = (self.workshop.desk.reader(), self.state.taken) else {
+        let (Some(reader), Some(cursor)) = (self.workshop.desk.reader(), self.state.pending_inbox)
+        else {
             return;
         };
         let log = self.transcript.clone();
@@ -103,7 +104,7 @@ impl Driver {
         let Some(post) = self.post.clone() else {
             return false;
         };
-        if self.state.taken.is_some() || self.state.owed.is_some() {
+        if self.state.pending_inbox.is_some() || self.state.unacknowledged_inbox.is_some() {
             return false;
         }
         let Ok(pending) = self.take_letters(&post).await else {
@@ -119,7 +120,7 @@ impl Driver {
             return false;
         }
         self.state.letters = pending.letters;
-        self.state.owed = Some(pending.upto);
+        self.state.unacknowledged_inbox = Some(pending.upto);
         // Also repairs the log: messages that cannot be acknowledged must not lead here again and again.
         self.catch_up().await;
         true
@@ -146,7 +147,9 @@ impl Driver {
         if self.state.log == Log::Behind {
             return;
         }
-        let (Some(post), Some(cursor)) = (self.post.clone(), self.state.owed.take()) else {
+        let (Some(post), Some(cursor)) =
+            (self.post.clone(), self.state.unacknowledged_inbox.take())
+        else {
             return;
         };
         let done = match self.reader(post).await {
@@ -155,7 +158,7 @@ impl Driver {
         };
         if let Err(error) = done {
             self.trouble("The inbox cannot be written", &error).await;
-            self.state.owed = Some(cursor);
+            self.state.unacknowledged_inbox = Some(cursor);
             return;
         }
         self.workshop.desk.drop_reader();

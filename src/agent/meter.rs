@@ -24,7 +24,7 @@ pub trait Meter: Send + Sync {
 
 impl Driver {
     /// Waits until the model may be called. Returns the input that ends the turn, if it may not.
-    pub(super) async fn held_up(
+    pub(super) async fn await_budget(
         &self,
         control: &mut mpsc::Receiver<Control>,
         inputs: &mut VecDeque<Input>,

@@ -23,9 +23,13 @@ impl Driver {
         if is_user {
             self.announce().await;
         }
-        let inbox = self.state.taken.filter(|_| is_user).map(|c| c.offset);
+        let inbox = self
+            .state
+            .pending_inbox
+            .filter(|_| is_user)
+            .map(|c| c.offset);
         let ended = if is_user {
-            self.state.told.clone()
+            self.state.pending_jobs.clone()
         } else {
             Vec::new()
         };
@@ -35,7 +39,9 @@ impl Driver {
             Vec::new()
         };
         let ids: Vec<PromptId> = prompts.iter().map(|p| p.id.clone()).collect();
-        self.state.prompts_owed.extend(ids.iter().cloned());
+        self.state
+            .unacknowledged_prompts
+            .extend(ids.iter().cloned());
         self.keep(if inbox.is_none() && ended.is_empty() && ids.is_empty() {
             Record::Message(message)
         } else {
@@ -62,21 +68,21 @@ impl Driver {
             .await;
         }
         if is_user {
-            if let Some(cursor) = self.state.taken.take() {
-                self.state.owed = Some(cursor);
+            if let Some(cursor) = self.state.pending_inbox.take() {
+                self.state.unacknowledged_inbox = Some(cursor);
             }
-            let told = std::mem::take(&mut self.state.told);
-            self.state.told_owed.extend(told);
-            self.settle().await;
+            let jobs = std::mem::take(&mut self.state.pending_jobs);
+            self.state.unacknowledged_jobs.extend(jobs);
+            self.acknowledge_saved().await;
         }
     }
 
     /// Acknowledges what the conversation on disk contains: inbox messages, prompts, and ends of background jobs.
-    async fn settle(&mut self) {
+    async fn acknowledge_saved(&mut self) {
         if self.state.log == Log::Behind {
             return;
         }
-        for job in std::mem::take(&mut self.state.told_owed) {
+        for job in std::mem::take(&mut self.state.unacknowledged_jobs) {
             if let Some(command) = self.workshop.desk.told(&job) {
                 let state = JobState::Ended;
                 self.keep(Record::Job {
@@ -87,13 +93,13 @@ impl Driver {
                 .await;
             }
         }
-        self.settle_prompts().await;
+        self.acknowledge_prompts().await;
         self.acknowledge().await;
     }
 
     /// Removes prompts that the log contains from the queue. A failure is retried at the next step.
-    async fn settle_prompts(&mut self) {
-        let held = std::mem::take(&mut self.state.prompts_owed);
+    async fn acknowledge_prompts(&mut self) {
+        let held = std::mem::take(&mut self.state.unacknowledged_prompts);
         let Some(queue) = self.prompts.clone().filter(|_| !held.is_empty()) else {
             return;
         };
@@ -101,7 +107,7 @@ impl Driver {
         if let Err(error) = blocking(move || queue.settle(&ids)).await {
             self.trouble("The queue of messages cannot be written", &error)
                 .await;
-            self.state.prompts_owed = held;
+            self.state.unacknowledged_prompts = held;
         }
     }
 
@@ -126,7 +132,7 @@ impl Driver {
     /// Rewrites an incomplete log and acknowledges what it contains now. Call it only between messages: the whole
     /// conversation must have passed [`Driver::save`].
     pub(super) async fn catch_up(&mut self) {
-        if self.state.log == Log::Behind && self.write_anew().await.is_ok() {
+        if self.state.log == Log::Behind && self.rewrite_log().await.is_ok() {
             let text = "The conversation is saved again.".to_string();
             let agent = Some(self.name.clone());
             self.publish(EventKind::Notice {
@@ -136,8 +142,8 @@ impl Driver {
             })
             .await;
         }
-        self.settle().await;
-        let intake = match self.state.owed {
+        self.acknowledge_saved().await;
+        let intake = match self.state.unacknowledged_inbox {
             None => Intake::Open,
             Some(_) => Intake::Shut,
         };
@@ -145,7 +151,7 @@ impl Driver {
     }
 
     /// Rewrites the whole log.
-    pub(super) async fn write_anew(&mut self) -> Result<(), StoreError> {
+    pub(super) async fn rewrite_log(&mut self) -> Result<(), StoreError> {
         let conversation = Conversation {
             messages: self.state.turn.messages().to_vec(),
             todo: self.state.todo.clone(),
@@ -158,8 +164,8 @@ impl Driver {
                 PlanGate::Closed => PlanState::Open,
             },
             // Inbox messages that are not acknowledged yet are already in the conversation.
-            inbox: self.state.owed.map(|c| c.offset),
-            prompts: self.state.prompts_owed.clone(),
+            inbox: self.state.unacknowledged_inbox.map(|c| c.offset),
+            prompts: self.state.unacknowledged_prompts.clone(),
             turn: TurnState::Open,
         };
         let transcript = self.transcript.clone();
@@ -173,7 +179,7 @@ impl Driver {
     }
 
     /// Saves and publishes a new todo list.
-    pub(super) async fn keep_todo(&mut self, list: TodoList) {
+    pub(super) async fn save_todo(&mut self, list: TodoList) {
         self.state.todo = list.clone();
         self.keep(Record::Todo { todo: list.clone() }).await;
         self.publish(EventKind::TodoChanged {
@@ -184,7 +190,7 @@ impl Driver {
     }
 
     /// Records the end of the turn, so that it is not continued after a restart.
-    pub(super) async fn rest(&mut self) {
+    pub(super) async fn record_turn_end(&mut self) {
         self.catch_up().await;
         self.keep(Record::Turn {
             turn: TurnState::Ended,
@@ -205,10 +211,10 @@ impl Driver {
             0 => self.state.turn.context(),
             counted => counted,
         };
-        self.tell_usage(engine, context).await;
+        self.publish_usage(engine, context).await;
     }
 
-    async fn tell_usage(&mut self, engine: &Engine, context: u64) {
+    async fn publish_usage(&mut self, engine: &Engine, context: u64) {
         self.keep(Record::Spent {
             spent: self.state.usage,
             cost: self.state.cost,
@@ -248,8 +254,8 @@ impl Driver {
         self.meter.count(&self.name, from.spent, from.cost);
         self.state.todo = from.todo.clone();
         self.recall_prompts(from.prompts).await;
-        self.stand_by(from.inbox).await;
-        self.tell_lost(from.lost_jobs);
+        self.acknowledge_restored(from.inbox).await;
+        self.report_lost_jobs(from.lost_jobs);
         let engine = self.engine();
         self.set_budget();
         self.publish(EventKind::TodoChanged {
@@ -258,7 +264,7 @@ impl Driver {
         })
         .await;
         let context = self.state.turn.context();
-        self.tell_usage(&engine, context).await;
+        self.publish_usage(&engine, context).await;
     }
 
     /// Queues the prompts again that waited when crewdeck ended, except those already in the conversation.
@@ -280,15 +286,15 @@ impl Driver {
     }
 
     /// Acknowledges inbox messages that are already in the conversation, in case crewdeck ended before it could.
-    async fn stand_by(&mut self, inbox: Option<u64>) {
+    async fn acknowledge_restored(&mut self, inbox: Option<u64>) {
         if let Some(offset) = inbox {
-            self.state.owed = Some(Cursor { offset, mark: None });
+            self.state.unacknowledged_inbox = Some(Cursor { offset, mark: None });
             self.acknowledge().await;
         }
     }
 
     /// Reports background jobs whose end is not in the conversation, with the next message.
-    fn tell_lost(&mut self, jobs: Vec<(JobId, String)>) {
+    fn report_lost_jobs(&mut self, jobs: Vec<(JobId, String)>) {
         let desk = &self.workshop.desk;
         let named: Vec<String> = jobs.iter().map(|(id, c)| format!("{id} ({c})")).collect();
         if !named.is_empty() {
@@ -298,7 +304,7 @@ impl Driver {
             ));
         }
         for (job, command) in jobs {
-            self.state.told.push(job.clone());
+            self.state.pending_jobs.push(job.clone());
             desk.began(job, command);
         }
     }

@@ -49,7 +49,7 @@ impl Driver {
         control: &mut mpsc::Receiver<Control>,
         inputs: &mut VecDeque<Input>,
     ) -> Input {
-        if let Some(stop) = self.held_up(control, inputs).await {
+        if let Some(stop) = self.await_budget(control, inputs).await {
             return stop;
         }
         self.activity(Activity::Compacting).await;
@@ -184,7 +184,7 @@ impl Driver {
 
     /// Rewrites the log after the conversation was shortened.
     pub(super) async fn replace(&mut self) {
-        if let Err(error) = self.write_anew().await {
+        if let Err(error) = self.rewrite_log().await {
             self.trouble("The conversation cannot be saved", &error)
                 .await;
         }

@@ -47,7 +47,7 @@ fn run(context: &ToolContext, input: Value) -> ToolOutput {
                 .collect();
             ToolOutput::ok(lines.join("\n"))
         }
-        Some(wanted) => match known(&jobs, &wanted) {
+        Some(wanted) => match find_job(&jobs, &wanted) {
             Ok(job) => {
                 let output = context.host.job_output(&job.id);
                 let output = match (output.trim_end(), job.is_running()) {
@@ -66,7 +66,7 @@ fn run(context: &ToolContext, input: Value) -> ToolOutput {
 ///
 /// # Errors
 /// Text for the model that lists the known ids.
-pub fn known<'a>(jobs: &'a [Job], wanted: &str) -> Result<&'a Job, String> {
+pub fn find_job<'a>(jobs: &'a [Job], wanted: &str) -> Result<&'a Job, String> {
     let wanted = JobId(wanted.trim().trim_start_matches("bg:").to_string());
     jobs.iter().find(|j| j.id == wanted).ok_or_else(|| {
         let ids: Vec<&str> = jobs.iter().map(|j| j.id.0.as_str()).collect();

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::walk::{self, Walked};
+use super::walk::{self, FileList};
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, shown};
 use crate::domain::text::clip;
 
@@ -79,7 +79,7 @@ fn braces(pattern: &str) -> usize {
 fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let input: Input = parse(input)?;
     let matcher = matcher(&input.pattern)?;
-    let Walked { files, cut } = walk::files(context, input.path.as_deref())?;
+    let FileList { files, cut } = walk::files(context, input.path.as_deref())?;
     let found: Vec<String> = files
         .iter()
         .filter(|f| matcher.is_match(&f.below))

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::walk::{self, Walked};
+use super::walk::{self, FileList};
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, glob, parse, schema_of, shown,
 };
@@ -46,7 +46,7 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let input: Input = parse(input)?;
     let matcher = matcher(&input)?;
     let only = input.glob.as_deref().map(glob::matcher).transpose()?;
-    let Walked { files, cut } = walk::files(context, input.path.as_deref())?;
+    let FileList { files, cut } = walk::files(context, input.path.as_deref())?;
     let mut searcher = SearcherBuilder::new()
         .binary_detection(BinaryDetection::quit(0))
         .line_number(true)

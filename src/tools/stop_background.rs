@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::check_background::{known, show_id};
+use super::check_background::{find_job, show_id};
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
 
 /// The tool.
@@ -31,7 +31,7 @@ fn run(context: &ToolContext, input: Value) -> ToolOutput {
         Err(output) => return output,
     };
     let jobs = context.host.jobs(&context.agent);
-    let stopped = known(&jobs, &input.task_id).and_then(|job| {
+    let stopped = find_job(&jobs, &input.task_id).and_then(|job| {
         let killed = context.host.kill_job(&job.id, &context.agent);
         killed.map(|()| job).map_err(|why| format!("Error: {why}"))
     });

@@ -12,7 +12,7 @@ use crate::domain::folders::is_kept;
 const FILES_MAX: usize = 100_000;
 
 /// A file that was found.
-pub struct Entry {
+pub struct FoundFile {
     /// The absolute path.
     pub path: PathBuf,
     /// The path relative to the directory that was searched.
@@ -43,15 +43,15 @@ impl Cut {
 }
 
 /// The files that were found.
-pub struct Walked {
+pub struct FileList {
     /// The files, sorted by path.
-    pub files: Vec<Entry>,
+    pub files: Vec<FoundFile>,
     /// Whether there are more.
     pub cut: Cut,
 }
 
 /// Lists the files below `path`, by default the work directory.
-pub fn files(context: &ToolContext, path: Option<&str>) -> Result<Walked, ToolOutput> {
+pub fn files(context: &ToolContext, path: Option<&str>) -> Result<FileList, ToolOutput> {
     let space = Workspace::open(&context.workdir).map_err(ToolOutput::error)?;
     let inside = space
         .inside(path.unwrap_or("."))
@@ -76,7 +76,7 @@ pub fn files(context: &ToolContext, path: Option<&str>) -> Result<Walked, ToolOu
         .filter_entry(|e| !is_kept(&e.file_name().to_string_lossy()))
         .sort_by_file_name(std::cmp::Ord::cmp)
         .build();
-    let mut out = Walked {
+    let mut out = FileList {
         files: Vec::new(),
         cut: Cut::No,
     };
@@ -99,7 +99,7 @@ pub fn files(context: &ToolContext, path: Option<&str>) -> Result<Walked, ToolOu
         };
         let shown = path.strip_prefix(&root).map(PathBuf::from).ok();
         if let (Some(below), Some(shown)) = (below, shown) {
-            out.files.push(Entry { path, below, shown });
+            out.files.push(FoundFile { path, below, shown });
         }
     }
     Ok(out)

@@ -21,7 +21,7 @@ const HISTORY: &[&str] = &[
 ];
 
 /// Returns whether a command is a single git command that needs approval and starts no other program.
-pub fn is_decided_alone(simple: &SimpleCommand, dir: &CommandDir<'_>) -> bool {
+pub fn is_single_approved_command(simple: &SimpleCommand, dir: &CommandDir<'_>) -> bool {
     let Some((program, args)) = simple.words.split_first() else {
         return false;
     };

@@ -181,7 +181,7 @@ pub fn history_reach(command: &str, workdir: &Path) -> HistoryReach {
         return HistoryReach::Private;
     };
     let dir = paths::CommandDir { workdir };
-    let is_decided = |simple: &words::SimpleCommand| git::is_decided_alone(simple, &dir);
+    let is_decided = |simple: &words::SimpleCommand| git::is_single_approved_command(simple, &dir);
     if !parsed.is_empty() && parsed.iter().all(is_decided) {
         HistoryReach::Repository
     } else {

@@ -258,7 +258,7 @@ fn every_refusal_of_a_tool_says_what_to_do_and_changes_nothing() {
         (
             "task_update",
             json!({"task_id": 10}),
-            "nothing to change: give a status, a text or blockers",
+            "nothing to change: pass status, subject, description, addBlockedBy or removeBlockedBy",
         ),
         (
             "task_update",

@@ -67,7 +67,7 @@ fn a_command_tells_how_it_ended() {
     assert!(
         place
             .no("bash", json!({"cmd": "ls"}))
-            .contains("does not fit the tool")
+            .contains("does not match the tool's schema")
     );
     assert_eq!(place.bash("read x; echo \"<$x>\""), "<>");
 }
@@ -227,7 +227,7 @@ fn files_are_written_edited_and_found() {
     assert!(
         place
             .no("glob", json!({"pattern": "[a"}))
-            .contains("is not a pattern")
+            .contains("is not a valid glob pattern")
     );
     assert_eq!(
         place.ok("grep", json!({"pattern": "^2$"})),
@@ -242,7 +242,7 @@ fn files_are_written_edited_and_found() {
     place.write("wide", format!("hit {}\n", "x".repeat(200_000)));
     let text = place.ok("grep", json!({"pattern": "hit"}));
     assert!(
-        text.len() < 51_000 && text.contains("more lines: narrow it"),
+        text.len() < 51_000 && text.contains("more lines: narrow the search"),
         "{}",
         text.len()
     );

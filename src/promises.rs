@@ -135,7 +135,7 @@
 //!
 //! The turn machine keeps it under every order of inputs; every request that a test's server sees is checked.
 //!
-//! - `src/agent/turn/property_tests.rs::the_conversation_is_always_valid`
+//! - `src/agent/turn/property_tests.rs::conversation_is_always_valid`
 //! - `src/domain/conversation.rs::rebuilt_conversation_is_always_valid`
 //! - `tests/it/wire.rs::messages_requests_are_valid_and_cache_their_prefix`
 //! - `tests/it/chaos.rs::the_work_ends_whatever_messages_come_to`: a server that fails at three calls of ten checks all of them
@@ -252,8 +252,8 @@
 //! - `tests/it/vendors.rs::a_tool_name_of_two_megabytes_is_bounded_everywhere`
 //! - `tests/it/wire.rs::halves::a_character_split_over_events_is_joined_on_both_wires`
 //! - `src/model/retry.rs::sum_of_server_requested_waits_is_bounded`
-//! - `src/tools/replace/tests.rs::what_models_send_is_understood`
-//! - `src/tools/replace/tests.rs::what_could_hit_the_wrong_place_is_refused`
+//! - `src/tools/replace/tests.rs::known_model_mistakes_are_tolerated`
+//! - `src/tools/replace/tests.rs::ambiguous_edit_is_refused`
 //! - `tests/it/evals.rs::graders_accept_the_control_solution`
 //! - `tests/it/evals.rs::graders_reject_the_untouched_start`
 //!

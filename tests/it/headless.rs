@@ -127,7 +127,7 @@ fn where_nobody_can_be_asked_the_answer_is_no_and_everybody_is_told() {
     let told = results(&conversation(dir.path()));
     eprintln!("{told:?}");
     assert!(
-        told.len() == 1 && told[0].contains("not allowed by policy"),
+        told.len() == 1 && told[0].contains("rejected by policy"),
         "{told:?}"
     );
     assert!(!dir.path().parent().unwrap().join("outside").exists());

@@ -12,7 +12,7 @@ fn a_model_that_fails_is_one_line_with_the_remedy_and_exit_1() {
         ("  - fault: { status: 401 }\n", "key"),
         (
             "  - when: something else\n    say: no\n",
-            "no rule for lead after: go. add a rule",
+            "no rule for lead after: go. add a matching rule",
         ),
         (
             "  - fault: { status: 404, message: no such model }\n",

@@ -87,7 +87,7 @@ fn compacting_on_demand_keeps_the_whole_conversation_aside() {
     let project = Project::new();
     let script = r"
 rules:
-  - when: (?s)Write down where this work stands.*Give most room to. the names
+  - when: (?s)Write down where this work stands.*Cover in most detail. the names
     say: We talked about names.
   - when: ^go$
     calls: [{ tool: bash, input: { command: seq 1000 } }, { tool: compact, input: { focus: the names } }]

@@ -138,7 +138,7 @@ fn a_turn_that_only_forgets_and_begins_again_is_ended() {
     assert!(
         warned
             .iter()
-            .any(|e| e["text"].as_str().unwrap().contains("Say how to go on")),
+            .any(|e| e["text"].as_str().unwrap().contains("Send a message to continue")),
         "{warned:?}"
     );
     let compacted = of(&events, "compacted");

@@ -39,7 +39,7 @@ pub(super) fn changed(
             let (was, is) = (before.blocked_by.is_empty(), after.blocked_by.is_empty());
             if !was && is && after.status == TaskStatus::Pending {
                 let task = titled(after.id, &after.subject);
-                let words = format!("{task} is ready: nothing keeps it any more");
+                let words = format!("{task} is unblocked");
                 out.push(told(after, words));
             }
         }

@@ -32,7 +32,7 @@ pub enum Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Problem::Key(key) => write!(f, "{key}: is none of who: kind:"),
+            Problem::Key(key) => write!(f, "{key}: not one of who: kind:"),
             Problem::Kind(word) => {
                 let words = Topic::ALL.map(Topic::word);
                 write!(f, "{word} is none of {}", words.join(" "))

@@ -67,8 +67,8 @@ fn what_each_filter_finds() {
     assert_eq!(
         problems("colour:red kind:x"),
         [
-            "colour: is none of who: kind:",
-            "x is none of task mail request team worktree model job notice"
+            "colour: not one of who: kind:",
+            "x not one of task mail request team worktree model job notice"
         ]
     );
 }

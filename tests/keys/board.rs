@@ -74,7 +74,7 @@ fn a_task_is_written_and_changed_in_a_form() {
     let keys = ["subject", "description", "blockedBy", "tags", "owner"];
     let found: Vec<_> = keys.iter().map(|key| task[key].clone()).collect();
     assert_eq!(serde_json::Value::from(found), expected);
-    desk.press("@", "you wrote #5");
+    desk.press("@", "you created #5");
     desk.clear(ESC, "╭ Event log");
     desk.leave();
 }

@@ -127,7 +127,7 @@ const CLEAN: &str = r"
 fn two_who_ask_the_same_get_one_answer_with_its_comment() {
     let home = tempfile::tempdir().unwrap();
     let mut screen = scripted(home.path(), CLEAN, &[]);
-    screen.press("begin\r", "and the same from");
+    screen.press("begin\r", "also asked by");
     screen.wait_for("1 needs you");
     screen.press(ALT_W, "a approve");
     screen.press("cmind the gap", "mind the gap");

@@ -170,7 +170,7 @@ fn model_call_failures_queueing_and_compaction_are_logged() {
                     after: 30_000,
                 },
             },
-            vec!["model alice: 3 old tool results set aside: 90.0k → 30.0k tokens"],
+            vec!["model alice: 3 old tool results pruned: 90.0k → 30.0k tokens"],
         ),
         (
             EventKind::SubagentStarted {

@@ -142,12 +142,7 @@ mod tests {
                 no("#4 has no owner, nothing to release."),
                 no("#4 waits for #2."),
             ),
-            (
-                5,
-                busy,
-                no("#5 has no owner, nothing to release."),
-                None,
-            ),
+            (5, busy, no("#5 has no owner, nothing to release."), None),
             (6, no("#6 is already yours."), None, None),
         ];
         for (id, claim, release, complete) in cases {

@@ -136,7 +136,6 @@ impl History {
     }
 
     /// Whether old steps were dropped.
-    pub fn is_cut
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
@@ -249,7 +248,10 @@ mod tests {
             b.edit(TaskId(2), &edit, now).unwrap();
         });
         let edited = story.history.since(story.board.get(TaskId(2)).unwrap());
-        assert_eq!(edited, claimed, "an edit does not change the time of the status");
+        assert_eq!(
+            edited, claimed,
+            "an edit does not change the time of the status"
+        );
         story.goes_on(|b, now| {
             b.complete(TaskId(2), &name("carol"), now).unwrap();
         });

@@ -287,10 +287,7 @@ pub fn tasks(state: &UiState, accounts: &Accounts, columns: usize, theme: &Theme
         out.push(CostLine::plain(vec![Span::styled(words, theme.dim)]));
     }
     let share = accounts.share(&rest);
-    let mut spans = vec![Span::styled(
-        pad("  outside tasks", names),
-        theme.dim,
-    )];
+    let mut spans = vec![Span::styled(pad("  outside tasks", names), theme.dim)];
     spans.extend(figures(&form, &rest, share, None, theme.dim, theme));
     out.push(CostLine::plain(spans));
     out

@@ -227,10 +227,7 @@ impl News<'_> {
         .filter_map(|(is_other, part)| is_other.then_some(part))
         .collect();
         if !parts.is_empty() {
-            push(
-                format!("{task}: new {} ({who})", parts.join(" and ")),
-                out,
-            );
+            push(format!("{task}: new {} ({who})", parts.join(" and ")), out);
         }
         let new: Vec<TaskId> = after
             .blocked_by
@@ -239,7 +236,10 @@ impl News<'_> {
             .copied()
             .collect();
         if !new.is_empty() {
-            push(format!("{task} is now blocked by {} ({who})", ids(&new)), out);
+            push(
+                format!("{task} is now blocked by {} ({who})", ids(&new)),
+                out,
+            );
         }
     }
 

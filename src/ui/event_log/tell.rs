@@ -133,18 +133,9 @@ fn ready(before: Option<&Setup>, setup: &Setup) -> Told {
         ),
         Some(before) if before.model != setup.model => Told::new(
             Topic::Model,
-            format!(
-                "model changed from {} to {model}",
-                before.model
-            ),
+            format!("model changed from {} to {model}", before.model),
         ),
-        Some(_) => Told::new(
-            Topic::Team,
-            format!(
-                "session {} resumed",
-                setup.session
-            ),
-        ),
+        Some(_) => Told::new(Topic::Team, format!("session {} resumed", setup.session)),
     }
 }
 

@@ -41,8 +41,7 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
                 task.attempts,
                 one_line(&task.owner)
             );
-            let help =
-                "{panes.focus_board}, then {board.open} shows the task and its history";
+            let help = "{panes.focus_board}, then {board.open} shows the task and its history";
             (task.attempts >= ATTEMPTS_MAX)
                 .then_some(())
                 .and_then(|()| problem(Weight::Waits, many, help))

@@ -48,7 +48,8 @@ fn file(state: &UiState, line: &LogLine) -> Option<Problem> {
         return (!is_over).then(|| problem("crewdeck doctor checks the files"));
     }
     let is_damaged = line.words.contains(DAMAGED);
-    is_damaged.then(|| problem("crewdeck doctor --mend repairs what it can; @ shows when it happened"))
+    is_damaged
+        .then(|| problem("crewdeck doctor --mend repairs what it can; @ shows when it happened"))
 }
 
 fn conflict(state: &UiState, line: &LogLine) -> Option<Problem> {

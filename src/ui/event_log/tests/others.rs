@@ -113,7 +113,9 @@ fn requests_and_permissions_name_who_decided_and_why() {
     );
     assert_eq!(
         story.hears(EventKind::RulesChanged { rules: vec![] }),
-        ["request no longer allowed for the whole team: every command that begins with `cargo test`"]
+        [
+            "request no longer allowed for the whole team: every command that begins with `cargo test`"
+        ]
     );
 }
 
@@ -189,10 +191,7 @@ fn model_call_failures_queueing_and_compaction_are_logged() {
             },
             vec!["✓team alice.1 returned its answer"],
         ),
-        (
-            ready(),
-            vec!["team session s1 resumed"],
-        ),
+        (ready(), vec!["team session s1 resumed"]),
     ];
     for (event, expected) in cases {
         let what = format!("{event:?}");

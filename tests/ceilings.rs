@@ -161,7 +161,7 @@ fn a_person_raises_a_ceiling_and_then_does_not() {
     screen.wait_for("r reject");
     // The cost panel knows of the raise.
     screen.send("$");
-    screen.wait_for("nearest is lead with 400 of 400 tokens, 100%");
+    screen.wait_for("closest is lead with 400 of 400 tokens, 100%");
     screen.send("$");
     screen.wait("the panel closed", |text| !text.contains("╭ Cost"));
     screen.send("r");

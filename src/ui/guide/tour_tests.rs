@@ -221,7 +221,7 @@ fn keys_in(text: &str) -> Vec<String> {
 
 /// The keys that the scripted lead of the demo names must work wherever the focus is.
 #[test]
-fn the_keys_in_the_words_of_the_demo_work_from_everywhere() {
+fn keys_in_the_demo_script_work_from_everywhere() {
     const SCRIPT: &str = include_str!("../../../assets/demo/script.yaml");
     let tried: [(&str, &str, DidIt); 4] = [
         ("`Alt+3`", "alt+3", on_board),

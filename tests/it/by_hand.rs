@@ -112,7 +112,7 @@ fn a_task_is_taken_from_one_at_work_who_goes_on_with_another() {
         std::thread::sleep(Duration::from_millis(5));
     }
     screen.press("\x1b", "i to write");
-    screen.press("3gc", "#1 is the task of alice: u releases it.");
+    screen.press("3gc", "#1 is owned by alice: u releases it.");
     screen.press("u", "Release #1 (Dig the bed), the task of alice?");
     screen.wait_for(".worktrees/task-1 stays as it is");
     screen.clear("n", "the task of alice?");
@@ -260,7 +260,7 @@ fn a_worktree_is_removed_and_what_is_lost_is_named_first() {
     let project = repository();
     let mut screen = planted(&project);
     screen.press("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
-    screen.press("W", "The worktree stays: you have #1 in progress there.");
+    screen.press("W", "Worktree not removed: you have #1 in progress there.");
     let tree = project.file(".worktrees/task-1");
     std::fs::write(tree.join("bed"), "dug\n").unwrap();
     screen.send("d");

@@ -144,7 +144,7 @@ fn a_person_raises_a_ceiling_and_then_does_not() {
     let mut screen = Screen::start(project.path(), 120, 30, &["--provider", &provider]);
     screen.wait_for("Say what you want done");
     screen.send("go\r");
-    screen.wait_for("lead has reached a ceiling and waits");
+    screen.wait_for("lead has reached its budget and waits");
     screen.wait_for("lead has used 200 tokens");
     screen.send("\x1bw");
     screen.wait_for("a approve");
@@ -154,13 +154,13 @@ fn a_person_raises_a_ceiling_and_then_does_not() {
     screen.wait_for("r reject");
     // The cost panel knows of the raise.
     screen.send("$");
-    screen.wait_for("nearest is lead with 400 of 400 tokens, 100%");
+    screen.wait_for("closest is lead with 400 of 400 tokens, 100%");
     screen.send("$");
     screen.wait("the panel closed", |text| !text.contains("╭ Cost"));
     screen.send("r");
     screen.wait_for("user did not raise");
     screen.wait("the card is gone", |text| {
-        !text.contains("reached a ceiling")
+        !text.contains("reached its budget")
     });
     screen.send("\x03\x03\x03");
     let (status, is_clean) = screen.end();

@@ -117,7 +117,7 @@ fn the_person_sees_what_is_not_merged_is_asked_and_can_take_it_back() {
     screen.send("\x1b");
     screen.wait("no page", |t| !t.contains("Task #1"));
     screen.send("m");
-    screen.wait_for("#1 is merged already (commit");
+    screen.wait_for("#1 is already merged (commit");
     git(&project, &["reset", "--quiet", "--keep", &commit]);
     screen.wait_for("⇡ 4 to merge");
     // What others do is seen: the command line here, git itself there, and by a viewer too.
@@ -211,7 +211,7 @@ fn board_and_commands_agree_with_git_through_a_conflict() {
     assert_eq!(trees.matches("1 not merged").count(), 1, "{trees}");
     // It cannot be merged now, and the words go when it can.
     screen.send("gjjjm");
-    screen.wait_for("Not merged: #5 has to be completed first");
+    screen.wait_for("Not merged: complete #5 first");
     // A merge that the user takes back in another terminal, and makes again.
     let merged = git(&project, &["rev-parse", "HEAD"]);
     git(&project, &["reset", "--quiet", "--keep", "HEAD~1"]);

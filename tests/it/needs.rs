@@ -123,11 +123,11 @@ const CLEAN: &str = r"
 fn two_who_ask_the_same_get_one_answer_with_its_comment() {
     let home = tempfile::tempdir().unwrap();
     let mut screen = scripted(home.path(), CLEAN, &[]);
-    screen.press("begin\r", "and the same from");
+    screen.press("begin\r", "also asked by");
     screen.wait_for("1 needs you");
     screen.press(ALT_W, "a approve");
     screen.press("cmind the gap", "mind the gap");
-    screen.press("\r", "a approve with it");
+    screen.press("\r", "a approve with comment");
     screen.press("a", "I mind it.");
     let mut decided = requests(home.path());
     decided.sort();
@@ -165,7 +165,7 @@ fn what_is_allowed_for_the_team_is_not_asked_again_until_it_is_taken_back() {
     screen.press("again, once more\r", "lead asks for permission");
     screen.press(ALT_W, "r reject");
     screen.press("cNot today.", "Not today.");
-    screen.press("\r", "r reject with it");
+    screen.press("\r", "r reject with comment");
     screen.press("r", "So it stays.");
     let last = requests(home.path()).pop();
     assert_eq!(last, Some(row("lead", "rejected", "user", "Not today.")));
@@ -202,7 +202,7 @@ fn what_is_said_to_a_shutdown_reaches_the_lead_either_way() {
         screen.press("begin\r", "lead wants alice to shut down");
         screen.press(ALT_W, "c comment");
         screen.press("cThank her for all.", "Thank her for all.");
-        screen.press("\r", "r reject with it");
+        screen.press("\r", "r reject with comment");
         screen.press(key, "I heard what you said.");
         leave(screen);
     }
@@ -293,7 +293,7 @@ fn what_is_said_to_a_plan_reaches_the_planner_either_way() {
         screen.press("begin\r", "alice asks you to approve its plan");
         screen.press(ALT_W, "c comment");
         screen.press("cMind the cat.", "Mind the cat.");
-        screen.press("\r", "r reject with it");
+        screen.press("\r", "r reject with comment");
         screen.press(key, "I mind the cat.");
         assert_eq!(
             requests(home.path()),

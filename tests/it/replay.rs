@@ -30,11 +30,11 @@ const SCRIPT: &str = r#"rules:
     say: "Both are on the board."
 "#;
 
-/// What the event log tells of it.
+/// The lines that the event log has about it.
 const SENTENCES: &[&str] = &[
     "you → lead: go",
-    "lead wrote #1 Write the parser",
-    "lead wrote #2 Test the parser; it waits for #1",
+    "lead created #1 Write the parser",
+    "lead created #2 Test the parser, blocked by #1",
 ];
 
 #[test]
@@ -80,7 +80,10 @@ fn a_session_is_watched_again_forth_and_back() {
     again.wait_for("? help");
     again.send("@");
     again.wait("the same sentences", told);
-    again.wait_for("crewdeck was started again");
+    again.wait("the line about the resumed session", |text| {
+        let is_resumed = |line: &str| line.contains("session ") && line.contains(" resumed");
+        text.lines().any(is_resumed)
+    });
     again.send("q");
     again.wait_for("? help");
     again.send("q");

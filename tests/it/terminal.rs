@@ -80,7 +80,7 @@ fn the_demo_from_the_first_task_to_the_last_key() {
         made.iter().any(|n| n.starts_with("crewdeck-demo-")),
         "{made:?}"
     );
-    screen.wait_for("The plan of bob waits for you: Alt+w, then a");
+    screen.wait_for("bob's plan needs approval: Alt+w, then a");
     approve(&mut screen, "bob asks you to approve its plan");
     // The plan lets bob go on: he asks carol, and her answer becomes a task.
     screen.wait_for("#9 Check an");
@@ -92,8 +92,8 @@ fn the_demo_from_the_first_task_to_the_last_key() {
         owners.len() == 10 && owners.iter().all(|o| !o.is_empty()),
         "{owners:?}"
     );
-    screen.wait_for("The shutdown of carol waits for you: Alt+w, then a");
-    screen.clear("\x1bh", "Alt+h hides");
+    screen.wait_for("carol's shutdown needs approval: Alt+w, then a");
+    screen.clear("\x1bh", "Alt+h hide");
     approve(&mut screen, "lead wants carol to shut down");
     screen.wait("carol is gone", |text| has_line(text, &["carol", "gone"]));
     screen.wait_for("That was the demo");
@@ -147,7 +147,7 @@ fn a_rejection_with_a_comment_reaches_the_one_who_asked() {
     screen.send("c");
     screen.press("Smaller steps, please.", "Smaller steps, please.");
     screen.send("\r");
-    screen.wait("the choice", |text| text.contains("r reject with it"));
+    screen.wait("the choice", |text| text.contains("r reject with comment"));
     screen.press("r", "nothing else.");
     // The keys went back to the composer; bob's conversation is the second of the team.
     screen.press("\x1b4j\r", "I make the plan smaller.");

@@ -1,7 +1,7 @@
-//! Pure: what the board's pane shows: which tasks in which order, drawn or listed, and where.
+//! The content of the board pane: which tasks, in which order, as graph or list, and at which position. Pure.
 //!
-//! All of it follows from the tasks, the filter and the room. It is worked out when it is asked for and kept
-//! until one of these changes ([`Kept`]), so that a frame costs the same with 10 000 tasks as with 12.
+//! Everything is derived from the tasks, the filter and the pane size. It is computed on demand and cached until one of
+//! these changes ([`Kept`]), so that the cost of a frame does not grow with the number of tasks.
 
 mod branches;
 mod camera;
@@ -50,90 +50,90 @@ use crate::protocol::{Event, EventKind};
 use crate::ui::state::ages;
 use crate::ui::state::pane::Pane;
 
-/// Most tasks that are drawn as a graph.
+/// Maximum number of tasks that are drawn as a graph.
 pub const GRAPH_MAX: usize = 400;
 
-/// From this width on a drawing may be half as wide again.
+/// From this pane width on, in columns, a graph may be up to 1.5 times as wide as the pane.
 const PANNED_FROM: usize = 60;
 
-/// How the person wants the tasks shown.
+/// The board view that the user selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
-    /// Drawn where the drawing fits.
+    /// Graph if it fits, otherwise list.
     #[default]
     Fitting,
-    /// Drawn, in parts that scroll.
+    /// Always the graph; it scrolls if it does not fit.
     Graph,
-    /// Listed.
+    /// Always the list.
     List,
 }
 
-/// Why tasks are listed and not drawn.
+/// Why the board shows a list instead of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// The person wants it.
+    /// The user selected the list, or there are no tasks.
     Asked,
-    /// Some of them are looked for.
+    /// A filter is active.
     Filtered,
-    /// There are too many.
+    /// There are too many tasks; holds their number.
     Many(usize),
-    /// They wait for one another in too many steps for the width.
+    /// The dependency chains are too long for the width; holds the number of layers.
     Deep(usize),
-    /// The lines would be too many.
+    /// The graph has too many edges to draw.
     Tangled,
 }
 
-/// How the tasks are shown.
+/// The board view on the screen.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shown {
-    /// Drawn.
+    /// The tasks as a graph.
     Graph(Arc<Drawing>),
-    /// Listed.
+    /// The tasks as a list, with the reason.
     List(Why),
 }
 
-/// What a drawing keeps to.
+/// The parameters that a drawing depends on besides the board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Keeps {
     columns: u16,
     rows: u16,
     zoom: Zoom,
-    /// The columns of a node that are for its owner.
+    /// The columns that each node reserves for its owner.
     owners: usize,
 }
 
-/// The completed tasks that are not merged, each with the open task in the same worktree that comes first, if any.
+/// The completed tasks that are not merged, each with the open task in the same worktree that must be completed first.
 type Unmerged = BTreeMap<TaskId, Option<TaskId>>;
 
-/// What is worked out from the board, kept until it is out of date. Its loss changes no pixel.
+/// Cached values derived from the board. Dropping them does not change the screen.
 #[derive(Debug, Default)]
 pub struct Kept {
-    /// Counts the boards.
+    /// Incremented with every board change.
     version: u64,
     index: Slot<u64, Arc<Index>>,
-    /// By the board and the words of the filter.
+    /// Key: board version and filter text.
     rows: Slot<(u64, String), Arc<Rows>>,
-    /// By the board and what it keeps to.
+    /// Key: board version and drawing parameters.
     drawing: Slot<(u64, Keeps), Option<Arc<Drawing>>>,
-    /// By the board and the task.
+    /// Key: board version and task.
     unlocks: Slot<(u64, TaskId), Arc<Vec<TaskId>>>,
-    /// By the board.
+    /// Key: board version.
     under_way: Slot<u64, Arc<[Stamp]>>,
-    /// By the board and what is known of the branches.
+    /// Key: board version and branches version.
     to_merge: Slot<(u64, u64), Arc<Vec<TaskId>>>,
-    /// By the same.
+    /// Key: board version and branches version.
     unmerged: Slot<(u64, u64), Arc<Unmerged>>,
 }
 
 impl Kept {
-    /// The board has changed: whatever is kept is out of date.
+    /// Invalidates all cached values after a board change.
     pub fn outdated(&mut self) {
         self.version += 1;
     }
 }
 
 impl UiState {
-    /// Keeps what an event tells of tasks, before the board follows it.
+    /// Updates the task history from an event. Must be called before the event is applied to the board.
     pub(super) fn remember(&mut self, event: &Event) {
         if let EventKind::BoardChanged { changed, removed } = &event.kind {
             self.board_kept.outdated();
@@ -145,14 +145,14 @@ impl UiState {
     }
 }
 
-/// The tasks by their places, with their edges.
+/// Returns the index of the board.
 pub fn index(state: &UiState) -> Arc<Index> {
     let kept = &state.board_kept;
     kept.index
         .get(kept.version, || Arc::new(Index::new(&state.board)))
 }
 
-/// The rows of the list: of all tasks, or of those that the filter lets through.
+/// Returns the rows of the list: all tasks, or those that match the filter.
 pub fn rows(state: &UiState) -> Arc<Rows> {
     let kept = &state.board_kept;
     let words = state.filters.words(Pane::Board);
@@ -165,7 +165,7 @@ pub fn rows(state: &UiState) -> Arc<Rows> {
     })
 }
 
-/// The tasks as a drawing that keeps to `room` where it can; `None` when they are too many or too tangled.
+/// Returns the graph, laid out for `room` if possible, or `None` if it is too large to draw.
 fn drawing(state: &UiState, room: Rect) -> Option<Arc<Drawing>> {
     let kept = &state.board_kept;
     let keeps = Keeps {
@@ -199,7 +199,7 @@ fn drawn(state: &UiState, keeps: Keeps) -> Option<Drawing> {
     {
         return Some(low);
     }
-    // Where the height allows it, subjects that are cut go on in further rows.
+    // If the height allows it, truncated subjects wrap into further rows.
     for rows in (2..=graph::ROWS_MAX).rev() {
         wanted.short = Short::Wrapped(rows);
         let tasks = state.board.tasks();
@@ -212,45 +212,45 @@ fn drawn(state: &UiState, keeps: Keeps) -> Option<Drawing> {
     Some(low)
 }
 
-/// The columns that each node keeps for an owner: for the longest name of the team and of those who own or owned tasks.
+/// Returns the columns that each node reserves for its owner: enough for the longest name of members and owners.
 fn owners(state: &UiState) -> usize {
     let members = state.team.members.iter();
     let longest = members.map(|m| width(m.name.as_str())).max();
     label::owners(longest.unwrap_or(0).max(index(state).longest_owner()))
 }
 
-/// The tasks that become ready when `id` is done: see [`unlocks::unlocks`].
+/// Returns the tasks that become ready when `id` is completed: see [`unlocks::unlocks`].
 pub fn unlocks(state: &UiState, id: TaskId) -> Arc<Vec<TaskId>> {
     let kept = &state.board_kept;
     let make = || Arc::new(unlocks::unlocks(&state.board, id));
     kept.unlocks.get((kept.version, id), make)
 }
 
-/// When the tasks in progress began to be, [`ages::AGES_MAX`] at most.
+/// Returns the start times of the tasks in progress, at most [`ages::AGES_MAX`].
 pub fn under_way(state: &UiState) -> Arc<[Stamp]> {
     let kept = &state.board_kept;
     kept.under_way
         .get(kept.version, || ages::of_tasks(state).into())
 }
 
-/// How long a task has stood where it stands, as `12m`; empty where that is not known.
+/// Returns how long a task has had its current status, as `12m`; empty if that is unknown.
 pub fn standing_for(state: &UiState, task: &Task) -> String {
     let since = state.history.since(task);
     since.map_or_else(String::new, |at| age(state.now.since(at)))
 }
 
-/// The tags of a task, as `#rust #docs`.
+/// Returns the tags of a task, as `#rust #docs`.
 pub fn tags(task: &Task) -> String {
     let tags: Vec<String> = task.tags.iter().map(|t| format!("#{t}")).collect();
     one_line(&tags.join(" "))
 }
 
-/// The first task of `owner` that is not completed.
+/// Returns the first task of `owner` that is not completed.
 pub fn open_task<'a>(state: &'a UiState, owner: &Name) -> Option<&'a Task> {
     state.board.get(index(state).open_of(owner)?)
 }
 
-/// The selected task and its row; the first row when none is selected, or it is not in the list any more.
+/// Returns the selected row and task. Falls back to the first row if nothing is selected or the task left the list.
 pub fn selected(state: &UiState) -> Option<(usize, TaskId)> {
     let (index, rows) = (index(state), rows(state));
     let row = state
@@ -262,8 +262,8 @@ pub fn selected(state: &UiState) -> Option<(usize, TaskId)> {
     Some((row, index.id(row_at.task)?))
 }
 
-/// The first column and row of a drawing that are in view, so that node `selected` is, and where there is
-/// room what it leads to. The first column is that of some node, so that nodes are not cut at the left.
+/// Returns the first visible column and row of a drawing, so that node `selected` is in view and, if there is room, the
+/// nodes that it blocks. The first column is the first column of a node, so that no node is cut off at the left.
 pub fn window(drawing: &Drawing, selected: usize, room: Rect) -> (usize, usize) {
     let node = drawing.nodes.get(selected).copied().unwrap_or_default();
     let (columns, height) = (usize::from(room.width), usize::from(room.height));

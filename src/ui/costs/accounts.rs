@@ -1,4 +1,4 @@
-//! What each agent has used, with its subagents; the dearest first.
+//! Token usage and cost of each agent, including its subagents, most expensive first.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use crate::domain::team::Activity;
 use crate::domain::usage::Usage;
 use crate::ui::state::UiState;
 
-/// What was used.
+/// Token usage, calls and cost.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Used {
-    /// The tokens.
+    /// The tokens, by kind.
     pub usage: Usage,
-    /// The calls of the model; 0 where they were not counted.
+    /// The number of model calls; 0 if they were not counted.
     pub calls: u64,
-    /// US dollars, where the price of any call is known.
+    /// The cost in US dollars; `None` if no price is known.
     pub cost: Option<f64>,
 }
 
 impl Used {
-    /// Adds what was used besides.
+    /// Adds another usage. The cost is the sum of the known costs.
     pub fn add(&mut self, other: Used) {
         self.usage.add(other.usage);
         self.calls = self.calls.saturating_add(other.calls);
@@ -28,7 +28,7 @@ impl Used {
         self.cost = costs.into_iter().flatten().reduce(|a, b| a + b);
     }
 
-    /// What was used since it was `before`.
+    /// Returns the usage since `before`; negative differences count as 0.
     #[must_use]
     pub fn since(self, before: Used) -> Used {
         let usage = Usage {
@@ -52,41 +52,41 @@ impl Used {
         }
     }
 
-    /// What the dearest is sorted by: its cost, then its tokens.
+    /// Returns the sort key for "most expensive": the cost, then the tokens.
     pub fn weight(&self) -> (f64, u64) {
         (self.cost.unwrap_or(0.0), self.usage.total())
     }
 }
 
-/// What one agent answers for.
+/// The usage of one agent and its subagents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Account {
-    /// Whose; `None`: of those of whom nothing else is known any more.
+    /// The agent; `None` for the total of agents that left and were dropped from memory.
     pub name: Option<Name>,
-    /// How many subagents it sent out that are known; of nobody's account, how many agents it is.
+    /// The number of known subagents of the agent; without a name, the number of dropped agents.
     pub others: usize,
-    /// What it and they used.
+    /// The usage of the agent and its subagents.
     pub used: Used,
-    /// Whether it has left.
+    /// Whether the agent has left the team.
     pub is_gone: bool,
 }
 
-/// The accounts of all.
+/// The usage of all agents.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Accounts {
-    /// One for each agent, the dearest first.
+    /// One account for each agent, most expensive first.
     pub all: Vec<Account>,
-    /// What all of them used.
+    /// The total.
     pub sum: Used,
 }
 
 impl Accounts {
-    /// Whether the price of any call is known.
+    /// Whether the price of at least one call is known.
     pub fn is_priced(&self) -> bool {
         self.sum.cost.is_some()
     }
 
-    /// How much of the sum `used` is, in thousandths: of the cost where it is known, else of the tokens.
+    /// Returns the share of `used` in the total, in thousandths: of the cost if known, otherwise of the tokens.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 1000
     pub fn share(&self, used: &Used) -> u64 {
         match (self.sum.cost, used.cost) {
@@ -101,7 +101,7 @@ impl Accounts {
     }
 }
 
-/// What all of them used: lead, teammates, those who have left; a subagent's counts for its parent.
+/// Returns the usage of the lead, the teammates and agents that left. A subagent's usage counts for its parent.
 pub fn accounts(state: &UiState) -> Accounts {
     let mut all: BTreeMap<Name, (usize, Used)> = BTreeMap::new();
     for name in state.present() {

@@ -1,4 +1,4 @@
-//! Which task tokens were spent on: the one that the agent had open when its model answered.
+//! Usage by task. The usage of a model call counts for the task that the agent had open when the call returned.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,11 @@ use crate::domain::ids::{Name, TaskId};
 use crate::ui::board;
 use crate::ui::state::UiState;
 
-/// Most tasks of which it is known; beyond, the one with the lowest number joins what belongs to no task.
+/// Maximum number of tasks that are tracked. Beyond it, the task with the lowest number is dropped; its usage then counts
+/// as usage outside tasks.
 const TASKS_MAX: usize = 1000;
 
-/// What was spent on each task.
+/// The usage of each task.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TaskBook {
     tasks: BTreeMap<TaskId, Used>,
@@ -25,7 +26,7 @@ impl TaskBook {
         }
     }
 
-    /// What was spent on tasks, the dearest first.
+    /// Returns the usage of each task, most expensive first.
     pub fn dearest(&self) -> Vec<(TaskId, Used)> {
         let mut all: Vec<(TaskId, Used)> =
             self.tasks.iter().map(|(id, used)| (*id, *used)).collect();
@@ -36,14 +37,14 @@ impl TaskBook {
         all
     }
 
-    /// What was spent on `task`, if anything is known.
+    /// Returns the usage of `task`, if any is known.
     pub fn of(&self, task: TaskId) -> Option<Used> {
         self.tasks.get(&task).copied()
     }
 }
 
-/// `agent` has used more. What a subagent uses is spent on its parent's task. More than one call at once was made before
-/// this screen looked on: for what is not known.
+/// Records additional usage of `agent`. A subagent's usage counts for its parent's task. An increase by more than one call
+/// happened before this screen was attached: its task is unknown, and it is ignored.
 pub fn spent(state: &mut UiState, agent: &Name, more: Used) {
     if more.usage.total() == 0 || more.calls > 1 {
         return;

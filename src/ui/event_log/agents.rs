@@ -1,4 +1,4 @@
-//! What is told of agents: how their turns end, what they do, who comes and who goes.
+//! Log lines about agents: ends of turns, activities, and who joins or leaves the team.
 
 use super::actors::Deed;
 use super::{Told, Tone, Topic};
@@ -10,11 +10,11 @@ use crate::protocol::event::TurnEnd;
 use crate::ui::look;
 use crate::ui::state::UiState;
 
-/// What is told of the end of a turn.
+/// Returns the log line for the end of a turn, or `None` if the turn of a team member ended normally.
 pub(super) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<Told> {
     let told = match end {
         TurnEnd::Done if agent.parent().is_some() => {
-            Told::new(Topic::Team, format!("{agent} has brought its answer back")).tone(Tone::Good)
+            Told::new(Topic::Team, format!("{agent} returned its answer")).tone(Tone::Good)
         }
         TurnEnd::Done => return None,
         TurnEnd::Interrupted => Told::new(Topic::Team, format!("{agent} was stopped")),
@@ -27,13 +27,13 @@ pub(super) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<Told> {
         )
         .tone(Tone::Error),
         TurnEnd::Stopped { why } => {
-            Told::new(Topic::Model, format!("{agent}'s turn was ended: {why}")).tone(Tone::Warn)
+            Told::new(Topic::Model, format!("{agent}'s turn was stopped: {why}")).tone(Tone::Warn)
         }
     };
     Some(told.of(agent))
 }
 
-/// What is told of what an agent does now.
+/// Returns the log line for a new activity, or `None` if it is not logged.
 pub(super) fn activity_changed(
     state: &UiState,
     agent: &Name,
@@ -65,19 +65,19 @@ pub(super) fn activity_changed(
         Activity::Queued { .. } if matches!(before, Activity::Queued { .. }) => return None,
         Activity::Queued { place } => Told::new(
             Topic::Model,
-            format!("{agent} waits for a free call, place {place}: no more may run at once"),
+            format!("{agent}'s call is queued at position {place}"),
         ),
         Activity::Idle if agent.is_lead() || agent.parent().is_some() => return None,
         Activity::Idle => {
             let words = format!("{agent} is idle: {}", why_idle(state, agent)?);
             Told::new(Topic::Team, words)
         }
-        // The end of the turn, the notice or the request that comes with it says more.
+        // The turn end, notice or request that comes with these has more details.
         Activity::Failed { .. }
         | Activity::Stuck { .. }
         | Activity::NeedsYou { .. }
         | Activity::Gone
-        // The team's pane shows it.
+        // The team pane shows these.
         | Activity::Thinking
         | Activity::Compacting
         | Activity::Tool { .. } => return None,
@@ -85,10 +85,10 @@ pub(super) fn activity_changed(
     Some(told.of(agent))
 }
 
-/// Why an agent has nothing to do, as far as the board tells it; `None`: it goes on at once with what is ready for it.
+/// Returns why an agent is idle, or `None` if a task is ready for it and will be assigned at once.
 fn why_idle(state: &UiState, agent: &Name) -> Option<String> {
     if let Some(own) = state.board.open_task_of(agent) {
-        return Some(format!("its turn is over and {} is still open", own.id));
+        return Some(format!("its turn ended with {} still open", own.id));
     }
     let tags = state.team.find(agent).map(|m| m.tags.clone());
     let claimer = Claimer {
@@ -96,18 +96,18 @@ fn why_idle(state: &UiState, agent: &Name) -> Option<String> {
         tags: tags.unwrap_or_default(),
     };
     if !state.board.has_open() {
-        return Some("nothing is left to do on the board".into());
+        return Some("no open tasks".into());
     }
     let is_ready = state.board.claimable_unasked(&claimer).is_some();
     (!is_ready).then(|| "no task is ready for it".into())
 }
 
-/// What is said of a teammate that leaves, until a notice says why.
+/// The line about a teammate that leaves. A notice with the reason replaces it.
 pub(super) fn gone(name: &str) -> String {
-    format!("{name} has left the team")
+    format!("{name} left the team")
 }
 
-/// What is told of who came and who went.
+/// Returns the log lines for members that joined or left.
 pub(super) fn team_changed(state: &UiState, team: &Team, at: Stamp) -> Vec<Told> {
     let here = |m: &&Member| m.status != MemberStatus::Shutdown;
     let was_here = |m: &Member| state.team.find(&m.name).is_some_and(|m| here(&m));
@@ -126,7 +126,7 @@ pub(super) fn team_changed(state: &UiState, team: &Team, at: Stamp) -> Vec<Told>
             Some(by) => Told::new(Topic::Team, format!("{by} spawned {name}{role}"))
                 .of(name)
                 .by(by.as_str()),
-            None => Told::new(Topic::Team, format!("{name} is on the team{role}")).of(name),
+            None => Told::new(Topic::Team, format!("{name} joined the team{role}")).of(name),
         }
     });
     let left = state.team.members.iter().filter(here);

@@ -1,4 +1,4 @@
-//! The event log over the panes: which lines are in view, and where. Pure.
+//! State and layout of the event log popup. Pure.
 
 use ratatui::layout::Rect;
 
@@ -10,71 +10,71 @@ use crate::ui::state::UiState;
 use crate::ui::state::rows::first_row;
 use crate::ui::writing::line_input::LineInput;
 
-/// Widest popup, in columns.
+/// Maximum width of the popup, in columns.
 const WIDTH_MAX: u16 = 140;
-/// Highest popup, in rows.
+/// Maximum height of the popup, in rows.
 const HEIGHT_MAX: u16 = 42;
-/// From so many rows inside on, the selected line is shown whole below the list.
+/// Minimum inner height, in rows, at which the full text of the selected line is shown below the list.
 const WHOLE_FROM: u16 = 9;
 
-/// How the log is looked at.
+/// Selection and filter of the open event log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LogView {
-    /// The selected line, by its number; `None`: the newest, whichever that is.
+    /// The number of the selected line; `None` follows the newest line.
     pub selected: Option<u64>,
-    /// What it is filtered by.
+    /// The filter input.
     pub filter: LineInput,
-    /// Whether that is being written.
+    /// Whether the filter input has the focus.
     pub searching: Searching,
 }
 
 impl LogView {
-    /// Whether only some lines are shown.
+    /// Whether the filter is not empty.
     pub fn is_filtered(&self) -> bool {
         !self.filter.text().trim().is_empty()
     }
 
-    /// Whether there is a filter, written or being written.
+    /// Whether there is a filter or its input is open.
     pub fn has_filter(&self) -> bool {
         self.searching == Searching::Typing || self.is_filtered()
     }
 
-    /// Shows everything again.
+    /// Closes and clears the filter.
     pub fn end_filter(&mut self) {
         self.searching = Searching::Rest;
         self.filter = LineInput::default();
     }
 
-    /// Whether trouble alone is shown.
+    /// Whether only warnings and errors are shown.
     pub fn is_trouble_only(&self) -> bool {
         self.filter.text().split_whitespace().any(|w| w == "!")
     }
 
-    /// What is looked for.
+    /// Parses the filter.
     pub fn query(&self) -> Query {
         Query::new(self.filter.text())
     }
 
-    /// The lines that the filter lets through, the oldest first.
+    /// Returns the lines that match the filter, oldest first.
     pub fn rows<'a>(&self, state: &'a UiState) -> Vec<&'a LogLine> {
         let query = self.query();
         let lines = state.event_log.lines();
         lines.filter(|l| query.matches(l)).collect()
     }
 
-    /// The place of the selected line among `rows`; `None`: there is none.
+    /// Returns the index of the selected line in `rows`, or `None` if `rows` is empty.
     pub fn row(&self, rows: &[&LogLine]) -> Option<usize> {
         let newest = rows.len().checked_sub(1)?;
         let Some(number) = self.selected else {
             return Some(newest);
         };
-        // One that fell off the log or the filter gives way to the one that came next.
+        // A line that was dropped or filtered out is replaced by the next one.
         let at = rows.iter().position(|l| l.number == number);
         at.or_else(|| rows.iter().position(|l| l.number > number))
             .or(Some(newest))
     }
 
-    /// Selects the row at a place; on the newest it follows.
+    /// Selects the row at index `at`. Selecting the newest row follows new lines.
     pub fn select(&mut self, rows: &[&LogLine], at: usize) {
         let is_newest = at + 1 >= rows.len();
         let line = rows.get(at).filter(|_| !is_newest);
@@ -82,7 +82,7 @@ impl LogView {
     }
 }
 
-/// The selected line, where the log lies on top.
+/// Returns the selected line if the event log is the topmost popup.
 pub fn selected(state: &UiState) -> Option<&LogLine> {
     let Some(Popup::EventLog(view)) = state.popups.last() else {
         return None;
@@ -91,24 +91,24 @@ pub fn selected(state: &UiState) -> Option<&LogLine> {
     rows.get(view.row(&rows)?).copied()
 }
 
-/// Where the parts of the log lie.
+/// The areas of the event log popup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogPlace {
-    /// The popup with its frame.
+    /// The popup, including its frame.
     pub area: Rect,
-    /// The row in which the filter is written.
+    /// The row of the filter input.
     pub search: Option<Rect>,
-    /// The row that says that older lines are missing.
+    /// The row with the note that older lines are missing.
     pub cut: Option<Rect>,
     /// The rows of the list.
     pub list: Rect,
-    /// A rule, and below it the selected line whole.
+    /// A separator and the full text of the selected line.
     pub whole: Option<Rect>,
-    /// The place of the first row in view.
+    /// The index of the first visible row.
     pub first: usize,
 }
 
-/// Where they lie for so many rows, one of which is selected.
+/// Computes the layout for `len` rows with `row` selected.
 pub fn place(state: &UiState, view: &LogView, len: usize, row: usize) -> LogPlace {
     let screen = state.size;
     let width = WIDTH_MAX.min(screen.width.saturating_sub(4));

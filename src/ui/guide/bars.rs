@@ -1,5 +1,6 @@
-//! Pure: the lines of words that can be pressed (hints, tabs, the buttons of a card), and what stands where in them.
-//! Views draw by it, the mouse counts by it.
+//! Layout of clickable lines: hints, tabs and the buttons of cards and dialogs. Pure.
+//!
+//! Views draw these lines, and mouse handling finds its target with the same layout.
 
 use ratatui::layout::Rect;
 
@@ -15,17 +16,17 @@ use crate::ui::state::pane::{Focus, Pane};
 use crate::ui::state::rows;
 use crate::ui::textual::{fit, width, wrap};
 
-/// A part of a line, and where it stands.
+/// A part of a line and its area.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placed<T> {
-    /// Its cells.
+    /// The area on the screen.
     pub at: Rect,
-    /// What it is.
+    /// The content.
     pub what: T,
 }
 
 impl<T> Placed<T> {
-    /// The same place for what `make` makes of it.
+    /// Converts the content and keeps the area.
     pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Placed<U> {
         Placed {
             at: self.at,
@@ -34,23 +35,23 @@ impl<T> Placed<T> {
     }
 }
 
-/// A key on a card.
+/// A button of a card or dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Button {
     /// The key.
     pub key: String,
-    /// What it does.
+    /// The label.
     pub words: &'static str,
-    /// What pressing it does; `None` where a number is to be chosen.
+    /// The action; `None` for a range of number keys, where a number must be chosen.
     pub action: Option<Action>,
 }
 
-/// Columns of the mark before a message and of the blanks around it.
+/// Columns for the mark before a status message and the spaces around it.
 const MESSAGE_MARGIN: usize = 5;
-/// Fewest columns of a message that is cut: with fewer it says nothing.
+/// Minimum width of a truncated status message, in columns; a shorter one would be useless.
 const MESSAGE_LEAST: usize = 16;
 
-/// Puts parts of so many columns one behind the other into `row`; what does not fit is cut off or out.
+/// Places parts, given by width and content, one after another in `row`. Parts that do not fit are truncated or empty.
 pub fn place<T>(row: Rect, parts: impl IntoIterator<Item = (usize, T)>) -> Vec<Placed<T>> {
     let mut x = row.x;
     let mut out = Vec::new();
@@ -66,8 +67,8 @@ pub fn place<T>(row: Rect, parts: impl IntoIterator<Item = (usize, T)>) -> Vec<P
     out
 }
 
-/// The status message in the rows at the bottom: what stands above the hints, where it is too long for its place before
-/// them, and what stands before them. Those hints that are always there, and those of a question, keep their place.
+/// Splits the status message into the text of the row above the hints, used only for a long message, and the text before
+/// the hints. Permanent hints and those of an open dialog keep their place.
 pub fn message(state: &UiState, row: Rect) -> (String, String) {
     let Some(flash) = &state.flash else {
         return (String::new(), String::new());
@@ -82,7 +83,7 @@ pub fn message(state: &UiState, row: Rect) -> (String, String) {
         return (String::new(), flash.text.clone());
     }
     if state.replay.is_some() {
-        // The line above is that of the player.
+        // In a replay, the row above shows the player.
         let before = (room >= MESSAGE_LEAST).then(|| fit(&flash.text, room));
         return (String::new(), before.unwrap_or_default());
     }
@@ -95,7 +96,7 @@ pub fn message(state: &UiState, row: Rect) -> (String, String) {
     (above, fit(&rest, room))
 }
 
-/// The columns of the message that stands before the hints.
+/// Returns the columns that the status message takes before the hints.
 fn message_room(state: &UiState, row: Rect) -> u16 {
     match message(state, row) {
         (_, before) if before.is_empty() => 0,
@@ -107,7 +108,7 @@ fn wide(hint: &Hint) -> usize {
     width(&hint.key) + width(&hint.words) + 3
 }
 
-/// Whether it is a key of the question that is asked: that waits for one of them.
+/// Whether the hint is for a button of the open dialog.
 fn answers(state: &UiState, hint: &Hint) -> bool {
     let popup = state.popups.last();
     popup.is_some_and(|p| {
@@ -121,7 +122,7 @@ fn is_kept(hint: &Hint) -> bool {
     hint.urgency == Urgency::Always
 }
 
-/// The hints that fit into the line at the bottom, behind the message that may stand there.
+/// Returns the hints that fit into the bottom line, after the status message.
 pub fn hint_line(state: &UiState, row: Rect) -> Vec<Placed<Hint>> {
     let taken = message_room(state, row);
     let row = Rect {
@@ -146,14 +147,14 @@ pub fn hint_line(state: &UiState, row: Rect) -> Vec<Placed<Hint>> {
     place(row, shown)
 }
 
-/// Whether the tabs say how much is in their panes: only where there is room.
+/// Whether tabs show counts, which needs enough width.
 #[derive(Clone, Copy)]
 enum Counts {
     Shown,
     Hidden,
 }
 
-/// The panes that share one place, with their words.
+/// Returns the tabs of the panes that share one area, with their labels.
 pub fn tab_line(
     state: &UiState,
     layout: &Layout,
@@ -217,7 +218,8 @@ fn tab_count(state: &UiState, pane: Pane) -> String {
     }
 }
 
-/// The buttons of a card that fit into its last row, the most needed first; none while they do not count.
+/// Returns the buttons of a request's card that fit into its last row, most important first. Empty if the pane does not
+/// have the focus or the request was answered.
 pub fn buttons(state: &UiState, request: &Request, row: Rect) -> Vec<Placed<Button>> {
     let is_open = state.focus == Focus::Pane(Pane::Needs);
     if !is_open || state.requests.is_answered(&request.id) {
@@ -236,7 +238,7 @@ pub fn buttons(state: &UiState, request: &Request, row: Rect) -> Vec<Placed<Butt
     place(row, shown)
 }
 
-/// The keys of the choices of a question, as `1-3`, or one by one where they do not follow one another.
+/// Returns the keys of a question's choices, as `1-3`, or one by one if they are not consecutive numbers.
 pub fn choice_keys(state: &UiState, count: usize) -> String {
     let key = |number| state.keymap.key(Context::Choices, Action::Choose(number));
     let keys: Vec<String> = (1..=count).map(key).collect();
@@ -267,7 +269,7 @@ fn all_buttons(state: &UiState, request: &Request) -> Vec<Button> {
                 action: None,
             },
             key(Action::Reject, "decline"),
-            key(Action::Comment, "own words"),
+            key(Action::Comment, "own answer"),
             open,
         ],
         (
@@ -291,7 +293,7 @@ fn all_buttons(state: &UiState, request: &Request) -> Vec<Button> {
     }
 }
 
-/// What the buttons of a popup that asks do and say; none where it does not ask.
+/// Returns the actions and labels of a dialog's buttons; empty for other popups.
 pub fn asked(state: &UiState, popup: &Popup) -> &'static [(Action, &'static str)] {
     match popup {
         Popup::Comment(comment) => match comment.stage {
@@ -300,12 +302,12 @@ pub fn asked(state: &UiState, popup: &Popup) -> &'static [(Action, &'static str)
                 (Action::Back, "cancel"),
             ],
             CommentStage::Writing => &[
-                (Action::Accept, "go on to yes or no"),
+                (Action::Accept, "next: approve or reject"),
                 (Action::Back, "cancel"),
             ],
             CommentStage::Verdict => &[
-                (Action::Approve, "approve with it"),
-                (Action::Reject, "reject with it"),
+                (Action::Approve, "approve with comment"),
+                (Action::Reject, "reject with comment"),
                 (Action::Back, "back"),
             ],
         },
@@ -323,33 +325,33 @@ pub fn asked(state: &UiState, popup: &Popup) -> &'static [(Action, &'static str)
         },
         Popup::Confirm(Question::Quit) => &[(Action::Accept, "quit"), (Action::Back, "stay")],
         Popup::Confirm(Question::Force(_)) => {
-            &[(Action::Accept, "end it"), (Action::Back, "let it go on")]
+            &[(Action::Accept, "end it"), (Action::Back, "cancel")]
         }
         Popup::Confirm(Question::Release { .. }) => {
-            &[(Action::Accept, "release"), (Action::Back, "leave it")]
+            &[(Action::Accept, "release"), (Action::Back, "cancel")]
         }
         Popup::Confirm(Question::RemoveTree(_)) => {
-            &[(Action::Accept, "remove"), (Action::Back, "leave it")]
+            &[(Action::Accept, "remove"), (Action::Back, "cancel")]
         }
         Popup::Confirm(Question::LoseTree(_)) => {
-            &[(Action::Accept, "lose it"), (Action::Back, "leave it")]
+            &[(Action::Accept, "remove anyway"), (Action::Back, "cancel")]
         }
         Popup::Confirm(Question::ApproveSettings) => {
             &[(Action::Accept, "approve"), (Action::Back, "cancel")]
         }
         Popup::Confirm(Question::Complete(_)) => {
-            &[(Action::Accept, "complete"), (Action::Back, "not")]
+            &[(Action::Accept, "complete"), (Action::Back, "cancel")]
         }
         Popup::Confirm(Question::Merge(_)) if board::to_merge(state).len() > 1 => &[
             (Action::Accept, "merge"),
             (Action::MergeAll, "all"),
-            (Action::Diff, "look"),
-            (Action::Back, "not"),
+            (Action::Diff, "diff"),
+            (Action::Back, "cancel"),
         ],
         Popup::Confirm(Question::Merge(_)) => &[
             (Action::Accept, "merge"),
-            (Action::Diff, "look"),
-            (Action::Back, "not"),
+            (Action::Diff, "diff"),
+            (Action::Back, "cancel"),
         ],
         Popup::Reader(_)
         | Popup::Picker(_)
@@ -360,7 +362,7 @@ pub fn asked(state: &UiState, popup: &Popup) -> &'static [(Action, &'static str)
     }
 }
 
-/// The buttons of a popup that asks, in its last row.
+/// Returns the buttons of a dialog, in its last row.
 pub fn box_buttons(state: &UiState, popup: &Popup, row: Rect) -> Vec<Placed<Button>> {
     let parts = asked(state, popup).iter().map(|(action, words)| {
         let button = Button {
@@ -373,16 +375,18 @@ pub fn box_buttons(state: &UiState, popup: &Popup, row: Rect) -> Vec<Placed<Butt
     place(row, parts)
 }
 
-/// The words at the end of the line of the demo that put it away; `None` where there is no such line.
+/// Returns the hint that hides the tour line, at the end of that line, or `None` if there is no line or no room.
 pub fn tour_away(state: &UiState, row: Rect) -> Option<Placed<String>> {
     let line = tour::line(state)?;
-    let words = format!(" {} hides ", tour::dismissed_by(state));
-    // What is to be pressed next is worth more than how the line is put away, which the keys tell too.
-    let fits = width(tour::MARK) + width(&line) + width(&words) <= usize::from(row.width);
-    fits.then(|| at_the_end(row, words))
+    let key = tour::dismissed_by(state);
+    // The tip itself is more important: the key that hides it is also in the help.
+    let room = usize::from(row.width).saturating_sub(width(tour::MARK) + width(&line));
+    let forms = [format!(" {key} hide tips "), format!(" {key} hide ")];
+    let words = forms.into_iter().find(|words| width(words) <= room)?;
+    Some(at_the_end(row, words))
 }
 
-/// The words on the lower edge of a conversation's frame that follow the newest; `None` while it is followed.
+/// Returns the hint on the lower edge of a conversation that resumes following new output, or `None` while it follows.
 pub fn follow_mark(state: &UiState, area: Rect) -> Option<Placed<String>> {
     let transcript = &state.agents.get(&state.shown)?.transcript;
     if transcript.is_following() {
@@ -396,14 +400,14 @@ pub fn follow_mark(state: &UiState, area: Rect) -> Option<Placed<String>> {
     let edge = Rect {
         y: area.bottom().saturating_sub(1),
         height: 1.min(area.height),
-        // A corner and a blank are behind it.
+        // The last two columns are a space and the corner.
         width: area.width.saturating_sub(2),
         ..area
     };
     Some(at_the_end(edge, words))
 }
 
-/// The number and the name on a pane's frame.
+/// Returns the area of the key and title on a pane's frame.
 pub fn title_place(state: &UiState, pane: Pane, area: Rect) -> Rect {
     let words = width(&pane_key(state, pane)) + width(pane.title()) + 3;
     let width = u16::try_from(words).unwrap_or(u16::MAX);
@@ -426,7 +430,7 @@ fn at_the_end(row: Rect, words: String) -> Placed<String> {
     Placed { at, what: words }
 }
 
-/// The key that leads to a pane, as it stands on its frame and its tab; a long one has no room there.
+/// Returns the key of a pane for its frame and tab, or `·` if the key is longer than one character.
 pub fn pane_key(state: &UiState, pane: Pane) -> String {
     let key = state.keymap.key(Context::Panes, Action::Focus(pane));
     if width(&key) == 1 { key } else { "·".into() }

@@ -1,4 +1,4 @@
-//! What the hint line says of a key where its words depend on what is on the screen. Pure.
+//! Hint labels that depend on the state of the screen. Pure.
 
 use crate::ui::board;
 use crate::ui::guide::bars;
@@ -10,12 +10,12 @@ use crate::ui::state::rows;
 use crate::ui::textual::text_search;
 use crate::ui::writing::answering;
 
-/// What `Back` does in a filtered list.
+/// The label of `Back` in a filtered list.
 pub const CLEAR_FILTER: &str = "clear filter";
-/// What `Back` does in a searched conversation.
+/// The label of `Back` in a searched conversation.
 pub const END_SEARCH: &str = "end search";
 
-/// What the key of `binding` does now, in few words.
+/// Returns the label of `binding` in the current state.
 pub fn words(state: &UiState, binding: &Bound) -> String {
     let action = binding.action;
     let is_closing_view = state.zoom.is_some() || !state.shown.is_lead();
@@ -33,7 +33,7 @@ pub fn words(state: &UiState, binding: &Bound) -> String {
     {
         return format!("wait for {id}");
     }
-    // Such keys are said as the buttons above them say them.
+    // In a dialog, hints have the same labels as its buttons.
     let asks = [Context::TaskForm, Context::Confirm, Context::Leave];
     if asks.contains(&binding.context)
         && let Some(popup) = state.popups.last()
@@ -59,7 +59,7 @@ pub fn words(state: &UiState, binding: &Bound) -> String {
             return CLEAR_FILTER.into();
         }
         if action == Action::Trouble && view.is_trouble_only() {
-            return "everything".into();
+            return "show all".into();
         }
     }
     if binding.context == Context::Reader
@@ -85,7 +85,7 @@ pub fn words(state: &UiState, binding: &Bound) -> String {
     binding.hint.into()
 }
 
-/// A question is not approved or rejected: it is answered.
+/// Returns the label for a question, which is answered or declined instead of approved or rejected.
 fn answer_words(state: &UiState, binding: &Bound) -> Option<&'static str> {
     let id = if let Some(Popup::Comment(comment)) = state.popups.last() {
         Some(&comment.request)

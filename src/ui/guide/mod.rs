@@ -1,4 +1,4 @@
-//! What tells the person what to press next: the hint line, the buttons, the first page, the tour of the demo.
+//! Guidance for the user: the hint line, buttons, the onboarding page, and the tour of the demo.
 
 pub(super) mod bars;
 pub mod first;

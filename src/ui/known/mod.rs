@@ -1,4 +1,4 @@
-//! What the screen knows of the crew, kept from its events: agents, jobs, letters and requests, and how they are told.
+//! View models of the crew, built from its events: agents, jobs, messages and requests, and their text on the screen.
 
 pub(super) mod agents;
 pub(super) mod jobs;

@@ -1,4 +1,4 @@
-//! Pure: letters that nobody reads, told by whom they are for.
+//! Problems with unread messages, grouped by recipient. Pure.
 
 use super::{Problem, STALLED_AFTER, Weight};
 use crate::domain::ids::Name;
@@ -9,13 +9,13 @@ use crate::ui::state::UiState;
 use crate::ui::state::ages::Aging;
 use crate::ui::textual::age;
 
-/// What nobody has read yet: for whom, how many, and since when the first one waits.
+/// Returns the unread messages by recipient: name, number of messages, and time of the oldest one.
 fn unread(state: &UiState) -> Vec<(String, usize, Stamp)> {
     let mut unread: Vec<(String, usize, Stamp)> = Vec::new();
     for traced in state.letters.iter().filter(|t| t.step == LetterStep::Sent) {
         let (to, at) = (one_line(&traced.letter.to), traced.letter.timestamp);
         match unread.iter_mut().find(|(who, ..)| *who == to) {
-            // The first one that is kept waits the longest.
+            // Messages are in order of time: the first one is the oldest.
             Some((_, count, _)) => *count += 1,
             None => unread.push((to, 1, at)),
         }
@@ -28,7 +28,7 @@ fn is_here(to: &str, present: &[Name]) -> bool {
     present.iter().any(|n| n.as_str().eq_ignore_ascii_case(to))
 }
 
-/// Since when those wait who are here.
+/// Returns the times of the oldest unread message of each recipient on the team.
 pub fn ages(state: &UiState) -> Vec<Aging> {
     let present = state.present();
     let mut all = unread(state);
@@ -38,7 +38,7 @@ pub fn ages(state: &UiState) -> Vec<Aging> {
     all.into_iter().map(age).collect()
 }
 
-/// Letters for somebody who is not here, and those that wait for long.
+/// Returns problems for messages to recipients who are not on the team, and for messages that are unread for too long.
 pub fn problems(state: &UiState) -> Vec<Problem> {
     let present = state.present();
     let told = unread(state).into_iter();
@@ -52,18 +52,18 @@ pub fn problems(state: &UiState) -> Vec<Problem> {
             return Some(Problem {
                 weight: Weight::Stuck,
                 cause: format!(
-                    "{letters} for {to}: nobody reads what is sent to {to}, who is not here"
+                    "{letters} for {to}, who is not on the team"
                 ),
-                help: "{panes.focus_inbox}, then {inbox.open} reads them; {panes.compose} tells the lead who else should know",
+                help: "{panes.focus_inbox}, then {inbox.open} opens them; {panes.compose} writes to the lead",
             });
         }
         (passed >= STALLED_AFTER && since.0 > 0.0).then(|| Problem {
             weight: Weight::Stuck,
             cause: format!(
-                "{to} has not read {letters}, the first one for {}",
+                "{to} has not read {letters}, the oldest for {}",
                 age(passed)
             ),
-            help: "{panes.focus_team}, then {team.nudge} nudges it; {panes.focus_inbox}, then {inbox.open} reads them",
+            help: "{panes.focus_team}, then {team.nudge} nudges it; {panes.focus_inbox}, then {inbox.open} opens them",
         })
     })
     .collect()

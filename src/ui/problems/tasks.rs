@@ -1,4 +1,4 @@
-//! Pure: tasks that nobody works on or can take, and what waits for them.
+//! Problems with tasks: no owner present, no teammate who can claim them, missing blockers, unmerged branches. Pure.
 
 use super::{Problem, Weight};
 use crate::domain::graph::{ATTEMPTS_MAX, Claimer, tags_fit};
@@ -9,10 +9,10 @@ use crate::ui::board::history::Step;
 use crate::ui::board::{self, Standing};
 use crate::ui::state::UiState;
 
-/// Most tasks that are named in one problem.
+/// Maximum number of tasks named in one problem.
 const NAMED_MAX: usize = 8;
 
-/// What is wrong with the tasks.
+/// Returns the problems with tasks.
 pub fn problems(state: &UiState) -> Vec<Problem> {
     let present = state.present();
     let mut out: Vec<Problem> = state
@@ -37,12 +37,11 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
     match board::standing(&state.board, task) {
         Standing::InProgress | Standing::Assigned if is_here(&task.owner, present) => {
             let many = format!(
-                "{id} is at its attempt number {}, now by {}",
+                "{id} is in attempt {}, now by {}",
                 task.attempts,
                 one_line(&task.owner)
             );
-            let help =
-                "{panes.focus_board}, then {board.open} shows it and what became of it before";
+            let help = "{panes.focus_board}, then {board.open} shows the task and its history";
             (task.attempts >= ATTEMPTS_MAX)
                 .then_some(())
                 .and_then(|()| problem(Weight::Waits, many, help))
@@ -50,37 +49,37 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
         Standing::InProgress | Standing::Assigned => problem(
             Weight::Stuck,
             format!(
-                "{id} belongs to {}, who is not here{}",
+                "{id} is owned by {}, who is not on the team{}",
                 one_line(&task.owner),
                 what_waits(state, id)
             ),
-            "{panes.compose} writes to the lead: it gives the task to somebody else",
+            "{panes.compose} writes to the lead, who can reassign the task",
         ),
         Standing::Ready if task.attempts >= ATTEMPTS_MAX => problem(
             Weight::Stuck,
             format!(
-                "{id} was given up {} times: nobody takes it unasked{}",
+                "{id} was released {} times and is no longer assigned automatically{}",
                 task.attempts,
                 what_waits(state, id)
             ),
-            "{panes.focus_board}, then {board.open} shows it; {panes.compose} tells the lead what to change",
+            "{panes.focus_board}, then {board.open} shows it; {panes.compose} writes to the lead, who can change it",
         ),
         Standing::Ready => {
             if let Some(tags) = unknown_tags(state, task) {
                 return problem(
                     Weight::Stuck,
                     format!(
-                        "{id} asks for {tags}, and nobody on the team has that{}",
+                        "{id} requires the tags {tags}, no teammate has them{}",
                         what_waits(state, id)
                     ),
-                    "{panes.compose} writes to the lead: it spawns somebody with these tags, or changes them",
+                    "{panes.compose} writes to the lead, who can spawn a teammate with these tags or change them",
                 );
             }
             let who = given_back_by(state, task, present)?;
             problem(
                 Weight::Waits,
-                format!("{id} went back to the board: {who}, who had it, is gone"),
-                "a teammate that is idle takes it by itself; {panes.focus_board}, then {board.open} shows it",
+                format!("{id} is back on the board: its owner {who} left"),
+                "an idle teammate gets it automatically; {panes.focus_board}, then {board.open} shows it",
             )
         }
         Standing::Blocked => {
@@ -90,8 +89,8 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
                 .find(|b| state.board.get(**b).is_none())?;
             problem(
                 Weight::Stuck,
-                format!("{id} waits for {lost}, which is not on the board"),
-                "{panes.compose} writes to the lead: it takes that line away",
+                format!("{id} is blocked by {lost}, which is not on the board"),
+                "{panes.compose} writes to the lead, who can remove the dependency",
             )
         }
         Standing::Done => None,
@@ -105,7 +104,7 @@ fn is_here(owner: &str, present: &[Name]) -> bool {
             .any(|n| n.as_str().eq_ignore_ascii_case(owner))
 }
 
-/// How many tasks wait for it, themselves or through others.
+/// Describes how many open tasks a task blocks, directly or indirectly.
 fn what_waits(state: &UiState, id: TaskId) -> String {
     let mut waiting = std::collections::BTreeSet::new();
     let mut next = vec![id];
@@ -123,12 +122,12 @@ fn what_waits(state: &UiState, id: TaskId) -> String {
     let mut all = waiting.iter();
     match (all.next(), waiting.len()) {
         (None, _) => String::new(),
-        (Some(one), 1) => format!("; {one} waits for it"),
-        (Some(_), n) => format!("; {n} tasks wait for it"),
+        (Some(one), 1) => format!("; it blocks {one}"),
+        (Some(_), n) => format!("; it blocks {n} tasks"),
     }
 }
 
-/// The tags that it asks for, where nobody who is there has all of them.
+/// Returns the tags of a task if no member on the team has all of them.
 fn unknown_tags(state: &UiState, task: &Task) -> Option<String> {
     if task.tags.is_empty() {
         return None;
@@ -141,7 +140,7 @@ fn unknown_tags(state: &UiState, task: &Task) -> Option<String> {
     (!claimers.any(|c| fits(&c))).then(|| one_line(&task.tags.join(" and ")))
 }
 
-/// Who had it last and is gone, where nobody has taken it since.
+/// Returns the last owner of a task if it left and the task was not claimed since.
 fn given_back_by(state: &UiState, task: &Task, present: &[Name]) -> Option<String> {
     let last = state.history.of(task.id).next().map(|(_, step)| step);
     match last {
@@ -159,7 +158,7 @@ fn given_back_by(state: &UiState, task: &Task, present: &[Name]) -> Option<Strin
     }
 }
 
-/// While somebody is at work, what is not merged is in nobody's way.
+/// Reports unmerged branches, but only while no agent is busy: until then the lead may still merge them.
 fn unmerged(state: &UiState) -> Option<Problem> {
     let all = board::to_merge(state);
     if all.is_empty() || state.busy() > 0 {
@@ -178,11 +177,11 @@ fn unmerged(state: &UiState) -> Option<Problem> {
     Some(Problem {
         weight: Weight::Person,
         cause: format!("{}{more} {are} done and not merged", ids.join(" ")),
-        help: "{panes.focus_board}, then {board.merge} merges; the lead can do it, too",
+        help: "{panes.focus_board}, then {board.merge} merges; the lead can merge, too",
     })
 }
 
-/// Tasks are ready, and there is nobody who takes them by itself.
+/// Reports ready tasks when there are no teammates to assign them to.
 fn nobody_there(state: &UiState) -> Option<Problem> {
     if state.team.present().next().is_some() || state.busy() > 0 {
         return None;
@@ -195,7 +194,7 @@ fn nobody_there(state: &UiState) -> Option<Problem> {
     };
     Some(Problem {
         weight: Weight::Waits,
-        cause: format!("{what} and no teammate is there to take what is ready"),
-        help: "{panes.compose} writes to the lead: it spawns teammates, or does the work itself",
+        cause: format!("{what} and there are no teammates"),
+        help: "{panes.compose} writes to the lead, who can spawn teammates or do the work",
     })
 }

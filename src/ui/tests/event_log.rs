@@ -74,7 +74,7 @@ fn its_keys_select_filter_and_close() {
     let mut state = eventful(100, 30);
     press(&mut state, "esc @");
     assert_eq!(state.contexts(), [Context::EventLog, Context::Everywhere]);
-    assert_eq!(selected(&state), "you approved the plan of bob for #2");
+    assert_eq!(selected(&state), "you approved bob's plan for #2");
     assert_eq!(view(&state).selected, None);
     press(&mut state, "k");
     let failed = "bob's call failed: no such model. Choose another with m.";
@@ -83,11 +83,11 @@ fn its_keys_select_filter_and_close() {
     tell(&mut state, vec![EventKind::CrewAtRest]);
     assert_eq!(selected(&state), failed);
     press(&mut state, "f");
-    assert_eq!(selected(&state), "everybody rests, 1 of 5 tasks are done");
+    assert_eq!(selected(&state), "all idle, 1/5 tasks done");
     press(&mut state, "g");
     assert_eq!(
         selected(&state),
-        "crewdeck began session s1 with scripted-demo (script)"
+        "session s1 started with scripted-demo (script)"
     );
     press(&mut state, "G !");
     assert_eq!(view(&state).filter.text(), "!");
@@ -128,7 +128,7 @@ fn the_palette_and_the_help_know_it() {
 fn a_line_is_copied_with_its_time_and_kind() {
     let mut state = eventful(100, 30);
     let done = press(&mut state, "esc @ y");
-    let text = "12:00:27 request you approved the plan of bob for #2";
+    let text = "12:00:27 request you approved bob's plan for #2";
     assert_eq!(done, [Do::Copy(text.into())]);
 }
 

@@ -70,15 +70,15 @@ fn a_key_acts_at_once_on_ones_own_and_asks_before_others() {
 #[test]
 fn what_can_not_be_done_is_said_and_not_offered() {
     for (own, id, key, offers, words) in [
-        (None, 1, "c", None, Some("#1 is completed already.")),
-        (None, 1, "u", None, Some("#1 is completed already.")),
-        (None, 1, "d", None, Some("#1 is completed already.")),
+        (None, 1, "c", None, Some("#1 is already completed.")),
+        (None, 1, "u", None, Some("#1 is already completed.")),
+        (None, 1, "d", None, Some("#1 is already completed.")),
         (
             None,
             2,
             "c",
             None,
-            Some("#2 is the task of alice: u releases it."),
+            Some("#2 is owned by alice: u releases it."),
         ),
         (None, 2, "u", Some("release"), None),
         (
@@ -86,10 +86,10 @@ fn what_can_not_be_done_is_said_and_not_offered() {
             2,
             "d",
             None,
-            Some("#2 is the task of alice: u releases it."),
+            Some("#2 is owned by alice: u releases it."),
         ),
         (None, 4, "c", None, Some("#4 waits for #2.")),
-        (None, 4, "u", None, Some("#4 is nobody's")),
+        (None, 4, "u", None, Some("#4 has no owner")),
         (None, 6, "c", Some("claim"), None),
         // It is asked first, so it is no usual step.
         (None, 6, "d", None, None),
@@ -98,9 +98,9 @@ fn what_can_not_be_done_is_said_and_not_offered() {
             5,
             "c",
             None,
-            Some("You work on #6 already: d there completes it, u releases it."),
+            Some("You already own #6. Select it: d completes it, u releases it."),
         ),
-        (Some(6), 6, "c", None, Some("#6 is yours already.")),
+        (Some(6), 6, "c", None, Some("#6 is already yours.")),
         (Some(6), 6, "d", Some("complete"), None),
         (Some(6), 6, "u", Some("release"), None),
     ] {
@@ -266,10 +266,10 @@ fn a_task_is_written_in_a_form_and_an_error_is_said_in_it() {
     }
     let mut state = at(160, 45, None, 1);
     assert_eq!(press(&mut state, "e"), []);
-    assert!(picture(&state).contains("#1 is completed: it stays as it is."));
+    assert!(picture(&state).contains("Cannot edit #1: it is completed."));
     let mut state = at(60, 16, None, 1);
     press(&mut state, "e");
-    assert!(picture(&state).contains("#1 is completed: it stays as it is."));
+    assert!(picture(&state).contains("Cannot edit #1: it is completed."));
 }
 
 #[test]
@@ -408,7 +408,7 @@ fn a_worktree_goes_after_one_yes_and_work_in_it_after_another_key() {
         assert!(shown.contains(words), "{words}\n{shown}");
     }
     for (id, words) in [
-        (4, "The worktree stays: alice has #4 in progress there."),
+        (4, "Worktree not removed: alice has #4 in progress there."),
         (5, "#5 has no worktree"),
     ] {
         let mut state = merging_on(160, 45, id);

@@ -211,7 +211,7 @@ fn compacting_is_asked_for_with_words_or_without() {
     );
     let shown = picture(&state);
     for part in [
-        "12 old tool results set aside: 160k → 90.4k",
+        "12 old tool results pruned: 160k → 90.4k",
         "conversation compacted: 161k → 5.2k",
     ] {
         assert!(shown.contains(part), "{part} in\n{shown}");

@@ -110,7 +110,7 @@ fn who_stops_nobody_by_leaving_is_not_asked() {
 fn a_message_leaves_the_question_its_keys() {
     for (keys, own) in [
         ("esc q", "y quit  n stay "),
-        ("esc 4 g X", "y end it  n let it go on "),
+        ("esc 4 g X", "y end it  n cancel "),
     ] {
         let mut state = busy(60, 16);
         press(&mut state, keys);

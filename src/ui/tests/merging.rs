@@ -79,10 +79,10 @@ fn a_single_branch_is_not_offered_as_all() {
 fn where_nothing_can_be_merged_the_key_says_why_and_the_hints_do_not_offer_it() {
     for (id, words) in [
         (2, None),
-        (3, Some("#3 is merged already (commit 0123456789).")),
+        (3, Some("#3 is already merged (commit 0123456789).")),
         (4, Some("Not merged: #4 is still in progress.")),
         (5, Some("#5 has no worktree")),
-        (7, Some("Not merged: #8 has to be completed first")),
+        (7, Some("Not merged: complete #8 first")),
         (8, Some("Not merged: #8 is not completed yet.")),
         (9, Some("#9 has nothing to merge")),
     ] {
@@ -109,7 +109,7 @@ fn a_question_that_somebody_else_has_settled_goes() {
     assert!(picture(&state).contains("2 tasks are done and not merged"));
     branches_told(&mut state, &[("task-2", merged)]);
     assert!(state.popups.is_empty());
-    assert!(picture(&state).contains("#2 is merged already (commit 99aabbcc11)."));
+    assert!(picture(&state).contains("#2 is already merged (commit 99aabbcc11)."));
 }
 
 #[test]

@@ -228,7 +228,7 @@ fn the_same_question_of_several_is_one_card_and_one_answer() {
     let mut state = waiting(160, 45, vec![one.clone(), two.clone(), other.clone()]);
     assert_eq!(state.title(), "crewdeck (2 need you) · parser");
     let text = picture(&state);
-    assert!(text.contains("and the same from bob in "), "{text}");
+    assert!(text.contains("also asked by bob in "), "{text}");
     assert!(!text.contains("bob asks for permission"), "{text}");
     assert_eq!(
         press(&mut state, "alt+w a"),

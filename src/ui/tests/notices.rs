@@ -122,7 +122,7 @@ const CASES: &[Case] = &[
     (
         || on_board(3),
         "m",
-        "#3 is merged already",
+        "#3 is already merged",
         |state| {
             let into = "main".to_string();
             let unmerged = BranchState::Unmerged { into, size: None };

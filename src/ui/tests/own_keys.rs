@@ -171,7 +171,7 @@ fn what_is_said_of_no_answer_and_of_a_filter_names_the_persons_keys() {
     ];
     tell(&mut state, events);
     let said = state.flash.as_ref().map(|f| f.text.clone()).unwrap();
-    assert!(said.starts_with("Nobody has answered"), "{said}");
+    assert!(said.starts_with("The lead did not answer"), "{said}");
     assert_eq!(old_keys(&said), Vec::<String>::new(), "{said}");
     let mut state = crew(SIZES[0], "esc @ / \"zzz\" enter");
     state.set_keymap(own());

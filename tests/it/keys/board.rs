@@ -11,10 +11,10 @@ fn the_board_is_turned_zoomed_moved_and_filtered() {
     desk.press("3", "graph or list");
     desk.press("v", "Board · list");
     desk.clear("v", "Board · list");
-    desk.press("-", "One line a task is drawn.");
-    desk.press("-", "Shapes and numbers are drawn.");
-    desk.press("+", "One line a task is drawn.");
-    desk.press("+", "Whole cards are drawn.");
+    desk.press("-", "Showing one line per task.");
+    desk.press("-", "Showing symbols and numbers.");
+    desk.press("+", "Showing one line per task.");
+    desk.press("+", "Showing whole cards.");
     desk.press("G", "›◌ #4 Delta");
     desk.press("g", "›○ #1 Alpha");
     desk.press("l", "›◌ #3 Gamma");
@@ -74,7 +74,7 @@ fn a_task_is_written_and_changed_in_a_form() {
     let keys = ["subject", "description", "blockedBy", "tags", "owner"];
     let found: Vec<_> = keys.iter().map(|key| task[key].clone()).collect();
     assert_eq!(serde_json::Value::from(found), expected);
-    desk.press("@", "you wrote #5");
+    desk.press("@", "you created #5");
     desk.clear(ESC, "╭ Event log");
     desk.leave();
 }
@@ -83,15 +83,15 @@ fn a_task_is_written_and_changed_in_a_form() {
 fn a_task_is_claimed_released_and_completed() {
     let mut desk = Desk::full();
     desk.press(ESC, "? help");
-    desk.press("3gu", "#1 is nobody's: it is on the board already.");
+    desk.press("3gu", "#1 has no owner, nothing to release.");
     desk.press("c", "#1 is yours: work on it in the project directory.");
-    desk.press("c", "#1 is yours already.");
+    desk.press("c", "#1 is already yours.");
     desk.press("u", "○ #1 Alpha");
     desk.press("d", "Complete #1 (Alpha), which nobody has claimed?");
     desk.clear("n", "which nobody has claimed?");
     desk.press("c", "● #1 Alpha");
     desk.press("Y", "#1 has no worktree");
     desk.press("d", "1/4 done");
-    desk.press("d", "#1 is completed already.");
+    desk.press("d", "#1 is already completed.");
     desk.leave();
 }

@@ -21,7 +21,7 @@ fn the_cost_panel_leads_to_an_agent_and_a_task() {
     let mut desk = Desk::full();
     desk.press(ESC, "? help");
     desk.press("$", "╭ Cost");
-    let text = desk.sees("in flight");
+    let text = desk.sees("running, ");
     let alice = figures(&text, "alice").unwrap();
     assert!(alice[0].parse::<u64>().unwrap() >= 2, "{text}");
     desk.press("y", "Copied the figures.");

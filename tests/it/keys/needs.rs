@@ -13,14 +13,14 @@ fn a_plan_is_looked_at_commented_and_rejected() {
     desk.press("o", " to bob ");
     desk.press(ESC, "n nudge");
     desk.press("w", "a approve");
-    desk.press("e", "Enter go on to yes or no");
-    desk.press(ENTER, "a approve with it");
+    desk.press("e", "Enter next: approve or reject");
+    desk.press(ENTER, "a approve with comment");
     desk.sees("│ shorter");
-    desk.press(ESC, "Enter go on to yes or no");
-    desk.clear(ESC, "go on to yes or no");
+    desk.press(ESC, "Enter next: approve or reject");
+    desk.clear(ESC, "next: approve or reject");
     desk.press("cmore\nsteps", "│ steps");
     desk.clear("\x15", "│ steps");
-    desk.press(ENTER, "r reject with it");
+    desk.press(ENTER, "r reject with comment");
     desk.clear("r", "bob asks you to approve its plan");
     desk.leave();
 }

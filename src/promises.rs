@@ -26,8 +26,8 @@
 //! - `tests/resume.rs::a_letter_that_stands_in_the_conversation_does_not_come_again`
 //! - `tests/resume.rs::a_member_that_had_not_heard_its_first_words_hears_them_once`
 //! - `tests/resources.rs::disk::a_letter_that_comes_on_a_full_disk_is_acted_on_once`
-//! - `tests/lasting.rs::saving::a_letter_that_no_log_holds_is_not_acknowledged`
-//! - `tests/lasting.rs::saving::what_could_not_be_saved_is_saved_later_and_its_letters_wait_till_then`
+//! - `tests/lasting.rs::saving::message_not_yet_in_a_log_is_not_acknowledged`
+//! - `tests/lasting.rs::saving::unsaved_conversation_is_saved_later_and_mail_waits`
 //! - `src/store/inbox.rs::growing_in_any_steps_each_letter_comes_once`
 //! - `src/store/inbox.rs::a_bad_line_blocks_nothing_and_what_is_glued_behind_it_is_saved`
 //!
@@ -73,10 +73,10 @@
 //!
 //! - `src/store/prompt_queue.rs::killed_session_gives_back_what_the_conversation_lacks`
 //! - `tests/keys.rs::queued::killed_crew_answers_the_queued_message_when_it_is_resumed`
-//! - `tests/lasting.rs::resuming::killed_in_the_middle_of_a_tool_call_it_comes_back_and_goes_on`
+//! - `tests/lasting.rs::resuming::session_killed_during_a_tool_call_is_resumed`
 //! - `tests/team.rs::endings::a_killed_team_is_back_with_its_plan_and_its_open_request`
 //! - `tests/terminal.rs::after_a_kill_the_screen_and_the_lead_are_back_where_they_stood`
-//! - `tests/needs.rs::what_waits_when_crewdeck_dies_is_named_at_the_next_start`
+//! - `tests/needs.rs::request_pending_at_a_crash_is_reported_at_next_start`
 //! - `tests/worktree_recovery.rs::killed::a_process_that_is_killed_at_any_time_is_no_hindrance`
 //! - `tests/crash.rs::the_demo_that_is_killed_at_any_moment_is_gone_on_with`
 //! - `tests/crash.rs::no_git_debris_is_left_after_the_whole_process_tree_is_killed`: locks, half-made worktrees, cut merges
@@ -106,7 +106,7 @@
 //! - `tests/by_hand.rs::a_worktree_is_removed_and_what_is_lost_is_named_first`: nor is more than was named
 //! - `tests/worktrees.rs::dirty_and_unmerged_work_is_never_removed_unasked`
 //! - `tests/worktrees.rs::merging::squashed_and_rebased_work_counts_as_merged`
-//! - `tests/merging.rs::the_lead_hears_of_the_branches_that_the_board_counts`: one truth for both
+//! - `tests/merging.rs::lead_is_notified_of_the_branches_that_the_board_counts`: one truth for both
 //! - `src/domain/worktree/state.rs::only_what_is_clean_and_merged_may_go`
 //! - `tests/doctor.rs::worktrees_and_files_that_nobody_needs_are_cleared_and_those_with_content_stay`
 //!
@@ -123,7 +123,7 @@
 //! - `tests/cli.rs::project_settings_need_approval_wherever_they_come_from`
 //! - `src/domain/request.rs::it_is_decided_once_by_someone_named`
 //! - `src/domain/request.rs::another_kind_or_target_or_oneself_does_not_count`
-//! - `tests/needs.rs::two_who_ask_the_same_get_one_answer_with_its_comment`
+//! - `tests/needs.rs::identical_permission_requests_share_one_decision`
 //! - `tests/viewer.rs::two_answers_at_once_are_one_decision`
 //! - `tests/viewer.rs::a_shutdown_that_was_decided_before_the_crew_read_of_it_is_carried_out`
 //! - `tests/resume.rs::a_decision_that_was_not_told_is_told_once`
@@ -154,8 +154,8 @@
 //! - `tests/hostile.rs::few_bytes_that_stand_for_many_are_refused`
 //! - `tests/hostile_tools.rs::any_input_is_answered_within_bounds`
 //! - `tests/resources.rs::descriptors::eight_agents_at_work_do_not_keep_files_open`
-//! - `tests/lasting.rs::compaction::a_hundred_rounds_stay_under_the_limit_and_lose_nothing_that_matters`
-//! - `tests/lasting.rs::compaction::a_turn_that_only_forgets_and_begins_again_is_ended`
+//! - `tests/lasting.rs::compaction::long_turn_stays_under_the_window_and_keeps_goals`
+//! - `tests/lasting.rs::compaction::turn_that_compacts_twice_without_progress_ends`
 //!
 //! # 10. The terminal comes back
 //!
@@ -229,12 +229,12 @@
 //! - `tests/worktrees.rs::branches::board_worktree_list_and_git_agree_after_every_step`
 //! - `tests/merging.rs::board_and_commands_agree_with_git_through_a_conflict`
 //! - `src/ui/tests/notices.rs::a_message_is_withdrawn_when_it_is_no_longer_true`
-//! - `tests/merging.rs::the_demo_waits_for_the_plan_and_says_farewell_once`
+//! - `tests/merging.rs::demo_waits_for_plan_approval_and_says_goodbye_once`
 //! - `src/ui/guide/tour_tests.rs::the_keys_in_the_words_of_the_demo_work_from_everywhere`
-//! - `tests/needs.rs::typing_an_answer_answers_the_question`
-//! - `tests/needs.rs::the_second_of_two_requests_finds_the_focus_where_it_was`
-//! - `tests/needs.rs::a_permission_is_not_given_before_its_end_was_in_view`
-//! - `tests/needs.rs::what_fills_a_permission_is_folded_with_a_mark`
+//! - `tests/needs.rs::text_typed_in_the_composer_answers_the_question`
+//! - `tests/needs.rs::focus_returns_after_the_second_of_two_requests`
+//! - `tests/needs.rs::permission_needs_its_end_in_view_before_approval`
+//! - `tests/needs.rs::filler_in_a_permission_is_folded_and_marked`
 //! - `src/ui/tests/drafts.rs::each_agent_has_a_draft_of_its_own`
 //! - `src/ui/tests/focus.rs::ctrl_c_on_a_draft_clears_it_and_does_not_arm_quit`
 //! - `tests/keys.rs::queued::interrupt_sends_the_queued_message_to_the_lead`

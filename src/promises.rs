@@ -14,18 +14,18 @@
 //! there for what a killed one had written down. An agent waits a second for another reader, and leaves its letters for
 //! later then. `mail read` prints before it acknowledges: killed in between, it prints the same letters again.
 //!
-//! - `tests/race.rs::writers_without_a_lock_lose_no_letter`: 16,000 letters from 8 processes
-//! - `tests/race.rs::readers::a_crew_and_mail_read_never_both_get_a_letter`
-//! - `tests/race.rs::readers::a_crew_that_is_killed_while_others_read_loses_none_and_gets_none_twice`
-//! - `tests/race.rs::readers::a_crew_does_not_hang_on_a_reader_that_does_not_end_and_reads_later`
-//! - `tests/race.rs::readers::an_inbox_that_is_cut_while_the_crew_has_it_loses_no_letter`: as the reference's readers cut it
+//! - `tests/race.rs::inbox_writers_without_a_lock_lose_no_message`: 16,000 letters from 8 processes
+//! - `tests/race.rs::readers::crew_and_mail_read_never_both_receive_a_message`
+//! - `tests/race.rs::readers::killed_crew_and_mail_read_receive_each_message_once`
+//! - `tests/race.rs::readers::crew_does_not_wait_for_a_blocked_mail_reader`
+//! - `tests/race.rs::readers::truncated_inbox_loses_no_later_message`: as the reference's readers cut it
 //! - `src/store/reader.rs::what_a_killed_reader_had_in_its_log_is_not_read_again`
 //! - `src/store/reader.rs::an_inbox_that_was_cut_and_grew_unseen_loses_no_letter`
 //! - `src/store/reader.rs::an_inbox_that_is_cut_while_letters_are_taken_loses_none_of_the_new_ones`
 //! - `tests/crash.rs::a_crew_that_is_killed_at_any_moment_does_its_work_once`: each letter stands once in one conversation
 //! - `tests/resume.rs::a_letter_that_stands_in_the_conversation_does_not_come_again`
 //! - `tests/resume.rs::a_member_that_had_not_heard_its_first_words_hears_them_once`
-//! - `tests/resources.rs::disk::a_letter_that_comes_on_a_full_disk_is_acted_on_once`
+//! - `tests/resources.rs::disk::message_received_on_a_full_disk_is_processed_once`
 //! - `tests/lasting.rs::saving::message_not_yet_in_a_log_is_not_acknowledged`
 //! - `tests/lasting.rs::saving::unsaved_conversation_is_saved_later_and_mail_waits`
 //! - `src/store/inbox.rs::growing_in_any_steps_each_letter_comes_once`
@@ -36,11 +36,11 @@
 //! A claim is decided under the board's lock, after a fresh look at every file that it depends on. Numbers come from a
 //! counter that only goes up.
 //!
-//! - `tests/race.rs::eight_processes_claim_and_no_task_has_two_owners`
-//! - `tests/race.rs::the_person_and_a_teammate_who_claim_at_once_are_never_both_the_owner`
+//! - `tests/race.rs::concurrent_claims_give_each_task_one_owner`
+//! - `tests/race.rs::user_and_teammate_never_own_the_same_task`
 //! - `tests/by_hand.rs::a_task_is_taken_from_one_at_work_who_goes_on_with_another`: who had it does not complete it
-//! - `tests/race.rs::one_name_in_many_processes_never_has_two_open_tasks`
-//! - `tests/race.rs::two_blockers_that_are_completed_at_once_free_the_join`
+//! - `tests/race.rs::one_agent_in_many_processes_has_at_most_one_open_task`
+//! - `tests/race.rs::blockers_completed_concurrently_unblock_the_task`
 //! - `tests/crash.rs::a_crew_that_is_killed_while_it_comes_back_does_its_work_once`
 //! - `tests/cli.rs::numbers_are_never_used_again`
 //!
@@ -49,11 +49,11 @@
 //! Temporary file, fsync, rename, fsync of the folder ([`crate::store::atomic`]); append logs end a torn line before
 //! they go on. What is damaged all the same is set aside under a new name, with a notice.
 //!
-//! - `tests/race.rs::a_process_that_is_killed_while_it_saves_leaves_whole_files`
+//! - `tests/race.rs::process_killed_while_saving_leaves_complete_files`
 //! - `src/store/transcript.rs::a_torn_last_line_is_set_aside_at_every_length`
 //! - `src/store/board/tests.rs::a_torn_file_is_told_to_who_wants_it_and_set_aside_by_the_next_reading`
-//! - `tests/resources.rs::disk::on_a_full_disk_nothing_is_half_written_and_with_room_the_work_goes_on`
-//! - `tests/resources.rs::files::a_task_a_roster_or_a_request_that_is_no_file_is_set_aside_and_the_rest_works`
+//! - `tests/resources.rs::disk::full_disk_tears_no_file_and_work_continues_with_room`
+//! - `tests/resources.rs::files::irregular_task_roster_or_request_is_moved_aside`
 //! - `tests/golden.rs::boards_of_other_programs`
 //!
 //! # 4. The graph stays a DAG
@@ -153,7 +153,7 @@
 //! - `tests/hostile.rs::nesting_without_end_overflows_no_stack`
 //! - `tests/hostile.rs::few_bytes_that_stand_for_many_are_refused`
 //! - `tests/hostile_tools.rs::any_input_is_answered_within_bounds`
-//! - `tests/resources.rs::descriptors::eight_agents_at_work_do_not_keep_files_open`
+//! - `tests/resources.rs::descriptors::eight_working_agents_do_not_leak_open_files`
 //! - `tests/lasting.rs::compaction::long_turn_stays_under_the_window_and_keeps_goals`
 //! - `tests/lasting.rs::compaction::turn_that_compacts_twice_without_progress_ends`
 //!
@@ -295,9 +295,9 @@
 //! is reached or a git that is missing is told in one line that says what to do, and work goes on where it can.
 //!
 //! - `tests/secrets.rs::what_tools_bring_back_has_no_secrets_anywhere`
-//! - `tests/resources.rs::repositories::repositories_without_worktrees_are_named_with_the_remedy`
-//! - `tests/resources.rs::denied::a_file_system_that_is_read_only_is_one_line`
-//! - `tests/resources.rs::clock::a_crew_whose_clock_jumps_does_its_work_and_rests_as_long_as_it_should`
+//! - `tests/resources.rs::repositories::unusable_repositories_are_reported_with_the_fix`
+//! - `tests/resources.rs::denied::read_only_file_system_is_reported_in_one_line`
+//! - `tests/resources.rs::clock::crew_works_and_idles_correctly_while_the_clock_jumps`
 //!
 //! # Longer rounds
 //!

@@ -23,8 +23,8 @@
 //! - `src/store/reader.rs::an_inbox_that_was_cut_and_grew_unseen_loses_no_letter`
 //! - `src/store/reader.rs::an_inbox_that_is_cut_while_letters_are_taken_loses_none_of_the_new_ones`
 //! - `tests/crash.rs::a_crew_that_is_killed_at_any_moment_does_its_work_once`: each letter stands once in one conversation
-//! - `tests/resume.rs::a_letter_that_stands_in_the_conversation_does_not_come_again`
-//! - `tests/resume.rs::a_member_that_had_not_heard_its_first_words_hears_them_once`
+//! - `tests/resume.rs::message_already_in_the_conversation_is_not_redelivered`
+//! - `tests/resume.rs::first_prompt_is_delivered_once_after_a_kill`
 //! - `tests/resources.rs::disk::message_received_on_a_full_disk_is_processed_once`
 //! - `tests/lasting.rs::saving::message_not_yet_in_a_log_is_not_acknowledged`
 //! - `tests/lasting.rs::saving::unsaved_conversation_is_saved_later_and_mail_waits`
@@ -74,7 +74,7 @@
 //! - `src/store/prompt_queue.rs::killed_session_gives_back_what_the_conversation_lacks`
 //! - `tests/keys.rs::queued::killed_crew_answers_the_queued_message_when_it_is_resumed`
 //! - `tests/lasting.rs::resuming::session_killed_during_a_tool_call_is_resumed`
-//! - `tests/team.rs::endings::a_killed_team_is_back_with_its_plan_and_its_open_request`
+//! - `tests/team.rs::endings::resumed_team_restores_a_pending_plan_request`
 //! - `tests/terminal.rs::after_a_kill_the_screen_and_the_lead_are_back_where_they_stood`
 //! - `tests/needs.rs::request_pending_at_a_crash_is_reported_at_next_start`
 //! - `tests/worktree_recovery.rs::killed::a_process_that_is_killed_at_any_time_is_no_hindrance`
@@ -82,8 +82,8 @@
 //! - `tests/crash.rs::no_git_debris_is_left_after_the_whole_process_tree_is_killed`: locks, half-made worktrees, cut merges
 //! - `tests/worktree_recovery.rs::debris::a_kill_before_or_after_any_change_by_git_leaves_nothing`
 //! - `tests/worktree_recovery.rs::debris::a_merge_cut_while_it_writes_files_is_undone`
-//! - `tests/resume.rs::a_team_at_work_is_gone_on_with_although_the_lead_only_waited`
-//! - `tests/resume/worktrees.rs::a_conflict_that_was_solved_is_merged_after_a_restart`
+//! - `tests/resume.rs::working_team_resumes_although_the_lead_was_idle`
+//! - `tests/resume/worktrees.rs::resolved_conflict_is_merged_after_a_restart`
 //! - `tests/by_hand.rs::what_the_person_claimed_gets_a_worktree_and_outlives_a_kill`
 //! - `tests/viewer.rs::when_the_first_is_killed_one_of_two_takes_over_and_finishes_the_work`
 //! - `tests/doctor.rs::what_a_killed_crew_left_is_found_and_mended_and_its_work_stays`
@@ -117,8 +117,8 @@
 //! waits for nobody for ever: the lead is reminded three times, then a headless run ends with an error, and who asked
 //! comes back with `--resume`.
 //!
-//! - `tests/team.rs::undecided::a_plan_that_the_lead_never_decides_ends_the_run_and_is_kept`
-//! - `tests/team.rs::undecided::a_lead_that_decides_when_it_is_reminded_is_not_reminded_again`
+//! - `tests/team.rs::undecided::undecided_plan_ends_the_run_and_is_kept`
+//! - `tests/team.rs::undecided::lead_that_decides_after_a_reminder_gets_no_more`
 //! - `tests/worktrees.rs::merging::a_branch_that_changes_the_folders_of_crewdeck_is_not_merged`
 //! - `tests/cli.rs::project_settings_need_approval_wherever_they_come_from`
 //! - `src/domain/request.rs::it_is_decided_once_by_someone_named`
@@ -126,8 +126,8 @@
 //! - `tests/needs.rs::identical_permission_requests_share_one_decision`
 //! - `tests/viewer.rs::two_answers_at_once_are_one_decision`
 //! - `tests/viewer.rs::a_shutdown_that_was_decided_before_the_crew_read_of_it_is_carried_out`
-//! - `tests/resume.rs::a_decision_that_was_not_told_is_told_once`
-//! - `tests/resume.rs::a_request_that_had_not_reached_its_decider_reaches_it`
+//! - `tests/resume.rs::unreported_decision_is_reported_once_on_resume`
+//! - `tests/resume.rs::undelivered_request_reaches_its_approver_on_resume`
 //! - `tests/confinement.rs::a_teammate_writes_in_its_worktree_alone`: nor can it write a decision into the files
 //! - `tests/crew_tools.rs::a_letter_is_always_a_message_in_the_callers_own_name`
 //!
@@ -162,7 +162,7 @@
 //! - `tests/terminal.rs::sigterm_gives_the_terminal_back`
 //! - `tests/first.rs::starts::a_signal_while_the_demo_is_made_ends_it`: between two starts
 //! - `tests/terminal.rs::any_size_is_drawn_and_the_way_back_too`
-//! - `tests/resources.rs::surroundings::terminals_of_any_name_and_locale_work`
+//! - `tests/resources.rs::surroundings::any_terminal_name_and_locale_works`
 //!
 //! # 11. Bytes from outside never drive the terminal
 //!
@@ -183,10 +183,10 @@
 //!
 //! - `tests/history.rs::scripts_cannot_destroy_or_rewind_history`
 //! - `tests/history.rs::commits_of_a_killed_crew_are_taken_over`
-//! - `tests/sandbox.rs::services_that_act_for_the_user_are_not_reached`
-//! - `tests/sandbox.rs::a_command_without_network_has_only_a_loopback_of_its_own`
-//! - `tests/sandbox.rs::a_fork_bomb_ends_with_a_line_that_says_so`
-//! - `tests/sandbox.rs::a_memory_bomb_ends_and_other_commands_go_on`
+//! - `tests/sandbox.rs::commands_cannot_reach_services_that_act_for_the_user`
+//! - `tests/sandbox.rs::command_without_network_has_only_a_private_loopback`
+//! - `tests/sandbox.rs::fork_bomb_is_killed_with_an_explanation`
+//! - `tests/sandbox.rs::memory_bomb_is_killed_and_other_commands_continue`
 //! - `tests/guard.rs::what_gets_away_from_its_group_is_ended_with_its_command`
 //! - `tests/guard.rs::when_crewdeck_is_killed_no_program_and_no_guard_lives_on`: by kill -9
 //! - `tests/guard.rs::when_the_guard_is_killed_its_programs_are_found_and_ended`
@@ -200,14 +200,14 @@
 //! - `tests/held_tools.rs::what_destroys_is_asked_about_and_harmless_all_the_same`
 //! - `src/domain/secret_env/tests.rs::names_of_secrets_are_withheld`
 //! - `src/domain/secret_env/tests.rs::what_programs_need_is_passed_on`
-//! - `tests/secrets.rs::a_command_does_not_see_secrets_of_the_environment`
+//! - `tests/secrets.rs::commands_do_not_see_secret_variables`
 //!
 //! # 13. Housekeeping costs no tokens
 //!
 //! The lead is woken by a letter, by the end of a background job, by the end of all work, and, when nobody can work on
 //! without it, by a reminder of what it has not decided: three at most for a request.
 //!
-//! - `tests/team.rs::mechanisms::s11_two_teammates_claim_three_tasks_and_housekeeping_costs_no_call`
+//! - `tests/team.rs::mechanisms::s11_two_teammates_claim_tasks_without_extra_model_calls`
 //!
 //! # 14. Nothing that a project directory brings takes effect before the user approved exactly it
 //!
@@ -277,10 +277,10 @@
 //! - `tests/history.rs::holes::links_in_the_private_folders_lead_nowhere`
 //! - `tests/history.rs::holes::hooks_that_commands_can_write_do_not_run_with_an_approved_command`
 //! - `tests/history.rs::holes::a_script_cannot_push_to_a_repository_outside`
-//! - `tests/sandbox.rs::services_that_act_for_the_user_are_not_reached`
-//! - `tests/sandbox.rs::a_command_without_network_has_only_a_loopback_of_its_own`
-//! - `tests/sandbox.rs::a_fork_bomb_ends_with_a_line_that_says_so`
-//! - `tests/sandbox.rs::a_memory_bomb_ends_and_other_commands_go_on`
+//! - `tests/sandbox.rs::commands_cannot_reach_services_that_act_for_the_user`
+//! - `tests/sandbox.rs::command_without_network_has_only_a_private_loopback`
+//! - `tests/sandbox.rs::fork_bomb_is_killed_with_an_explanation`
+//! - `tests/sandbox.rs::memory_bomb_is_killed_and_other_commands_continue`
 //!
 //! # Size
 //!
@@ -294,7 +294,7 @@
 //! screen or the model ([`crate::domain::redact`]). A disk that is full, a folder that can not be written, a limit that
 //! is reached or a git that is missing is told in one line that says what to do, and work goes on where it can.
 //!
-//! - `tests/secrets.rs::what_tools_bring_back_has_no_secrets_anywhere`
+//! - `tests/secrets.rs::tool_output_is_redacted_everywhere`
 //! - `tests/resources.rs::repositories::unusable_repositories_are_reported_with_the_fix`
 //! - `tests/resources.rs::denied::read_only_file_system_is_reported_in_one_line`
 //! - `tests/resources.rs::clock::crew_works_and_idles_correctly_while_the_clock_jumps`

@@ -11,7 +11,7 @@ use crate::common::narrow::{
     wait_until,
 };
 use crate::common::pty::Screen;
-use crate::resources::surroundings::stands;
+use crate::resources::surroundings::wait_for_crew;
 use crewdeck::domain::chat::Message;
 
 /// Returns 10 kB of text, more than a page of the log.
@@ -304,7 +304,7 @@ fn dashboard_reports_a_full_disk_and_recovers() {
 ",
     );
     let mut screen = start_dashboard(&disk);
-    stands(&screen);
+    wait_for_crew(&screen);
     disk.fill();
     type_prompt(&mut screen, "first");
     screen.wait_for("That did not work.");

@@ -75,7 +75,7 @@
 //! - `tests/keys.rs::queued::killed_crew_answers_the_queued_message_when_it_is_resumed`
 //! - `tests/lasting.rs::resuming::session_killed_during_a_tool_call_is_resumed`
 //! - `tests/team.rs::endings::resumed_team_restores_a_pending_plan_request`
-//! - `tests/terminal.rs::after_a_kill_the_screen_and_the_lead_are_back_where_they_stood`
+//! - `tests/terminal.rs::resume_after_kill_restores_screen_and_conversation`
 //! - `tests/needs.rs::request_pending_at_a_crash_is_reported_at_next_start`
 //! - `tests/worktree_recovery.rs::killed::a_process_that_is_killed_at_any_time_is_no_hindrance`
 //! - `tests/crash.rs::the_demo_that_is_killed_at_any_moment_is_gone_on_with`
@@ -149,7 +149,7 @@
 //! - `src/protocol/bus.rs::a_full_bus_drops_deltas_and_nothing_else`
 //! - `src/app/dashboard/crew.rs::what_is_too_much_to_be_kept_before_the_crew_is_there_is_counted_and_told`
 //! - `src/model/sse.rs::an_endless_line_is_refused`
-//! - `tests/tools.rs::the_output_of_a_command_is_bounded_with_a_mark`
+//! - `tests/tools.rs::command_output_is_truncated_with_a_mark`
 //! - `tests/hostile.rs::nesting_without_end_overflows_no_stack`
 //! - `tests/hostile.rs::few_bytes_that_stand_for_many_are_refused`
 //! - `tests/hostile_tools.rs::any_input_is_answered_within_bounds`
@@ -159,9 +159,9 @@
 //!
 //! # 10. The terminal comes back
 //!
-//! - `tests/terminal.rs::sigterm_gives_the_terminal_back`
+//! - `tests/terminal.rs::sigterm_restores_the_terminal`
 //! - `tests/first.rs::starts::a_signal_while_the_demo_is_made_ends_it`: between two starts
-//! - `tests/terminal.rs::any_size_is_drawn_and_the_way_back_too`
+//! - `tests/terminal.rs::any_terminal_size_is_drawn_and_restored`
 //! - `tests/resources.rs::surroundings::any_terminal_name_and_locale_works`
 //!
 //! # 11. Bytes from outside never drive the terminal
@@ -247,9 +247,9 @@
 //!
 //! # Servers and models of every kind are understood
 //!
-//! - `tests/vendors.rs::every_request_of_every_role_follows_the_vendors_rules`
-//! - `tests/vendors.rs::an_invalid_tool_name_is_answered_and_not_sent_back`
-//! - `tests/vendors.rs::a_tool_name_of_two_megabytes_is_bounded_everywhere`
+//! - `tests/vendors.rs::requests_of_every_role_follow_the_vendors_rules`
+//! - `tests/vendors.rs::invalid_tool_name_is_answered_and_not_sent_back`
+//! - `tests/vendors.rs::two_megabyte_tool_name_is_truncated_everywhere`
 //! - `tests/wire.rs::halves::a_character_split_over_events_is_joined_on_both_wires`
 //! - `src/model/retry.rs::waits_that_the_server_asks_for_are_bounded_in_sum`
 //! - `src/tools/replace/tests.rs::what_models_send_is_understood`

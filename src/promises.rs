@@ -77,15 +77,15 @@
 //! - `tests/team.rs::endings::resumed_team_restores_a_pending_plan_request`
 //! - `tests/terminal.rs::resume_after_kill_restores_screen_and_conversation`
 //! - `tests/needs.rs::request_pending_at_a_crash_is_reported_at_next_start`
-//! - `tests/worktree_recovery.rs::killed::a_process_that_is_killed_at_any_time_is_no_hindrance`
+//! - `tests/worktree_recovery.rs::killed::creation_works_after_a_process_is_killed_at_any_time`
 //! - `tests/crash.rs::the_demo_that_is_killed_at_any_moment_is_gone_on_with`
 //! - `tests/crash.rs::no_git_debris_is_left_after_the_whole_process_tree_is_killed`: locks, half-made worktrees, cut merges
-//! - `tests/worktree_recovery.rs::debris::a_kill_before_or_after_any_change_by_git_leaves_nothing`
-//! - `tests/worktree_recovery.rs::debris::a_merge_cut_while_it_writes_files_is_undone`
+//! - `tests/worktree_recovery.rs::debris::kill_before_or_after_any_git_change_is_repaired`
+//! - `tests/worktree_recovery.rs::debris::merge_killed_while_writing_files_is_undone`
 //! - `tests/resume.rs::working_team_resumes_although_the_lead_was_idle`
 //! - `tests/resume/worktrees.rs::resolved_conflict_is_merged_after_a_restart`
 //! - `tests/by_hand.rs::what_the_person_claimed_gets_a_worktree_and_outlives_a_kill`
-//! - `tests/viewer.rs::when_the_first_is_killed_one_of_two_takes_over_and_finishes_the_work`
+//! - `tests/viewer.rs::one_of_two_viewers_takes_over_a_killed_crew`
 //! - `tests/doctor.rs::what_a_killed_crew_left_is_found_and_mended_and_its_work_stays`
 //!
 //! # 6. A worktree with unmerged or uncommitted work is never removed
@@ -98,8 +98,8 @@
 //! - `tests/worktree_recovery.rs::removal::what_is_written_by_name_while_it_is_removed_is_not_lost`
 //! - `tests/worktree_recovery.rs::removal::a_process_that_is_killed_while_it_removes_leaves_all_or_nothing`
 //! - `tests/worktree_recovery.rs::removal::a_removal_that_was_cut_off_is_put_in_order_by_the_next_look`
-//! - `tests/worktree_recovery.rs::debris::a_half_made_worktree_that_holds_work_is_finished`
-//! - `tests/worktree_recovery.rs::debris::work_of_the_user_in_a_file_of_a_cut_merge_stays`
+//! - `tests/worktree_recovery.rs::debris::partially_created_worktree_with_user_files_is_completed`
+//! - `tests/worktree_recovery.rs::debris::user_changes_in_a_file_of_a_killed_merge_are_kept`
 //! - `tests/worktree_recovery.rs::own_work::the_users_own_merge_of_the_branch_stays`
 //! - `tests/worktree_recovery.rs::own_work::content_is_compared_byte_by_byte`
 //! - `tests/worktree_recovery.rs::removal::a_worktree_that_can_not_be_put_away_stands_where_it_stood`
@@ -124,8 +124,8 @@
 //! - `src/domain/request.rs::it_is_decided_once_by_someone_named`
 //! - `src/domain/request.rs::another_kind_or_target_or_oneself_does_not_count`
 //! - `tests/needs.rs::identical_permission_requests_share_one_decision`
-//! - `tests/viewer.rs::two_answers_at_once_are_one_decision`
-//! - `tests/viewer.rs::a_shutdown_that_was_decided_before_the_crew_read_of_it_is_carried_out`
+//! - `tests/viewer.rs::concurrent_answers_make_one_decision`
+//! - `tests/viewer.rs::shutdown_approved_in_a_file_is_executed`
 //! - `tests/resume.rs::unreported_decision_is_reported_once_on_resume`
 //! - `tests/resume.rs::undelivered_request_reaches_its_approver_on_resume`
 //! - `tests/confinement.rs::a_teammate_writes_in_its_worktree_alone`: nor can it write a decision into the files
@@ -137,7 +137,7 @@
 //!
 //! - `src/agent/turn/property_tests.rs::the_conversation_is_always_valid`
 //! - `src/domain/conversation.rs::it_is_always_valid`
-//! - `tests/wire.rs::messages_requests_are_valid_and_cache_their_prefix`
+//! - `tests/wire.rs::messages_requests_are_valid_and_cache_the_prefix`
 //! - `tests/chaos/main.rs::the_work_ends_whatever_messages_come_to`: a server that fails at three calls of ten checks all of them
 //! - `tests/chaos/main.rs::the_work_ends_whatever_chat_completions_come_to`
 //! - `src/model/governor/property_tests.rs::nobody_begins_before_the_announced_time_and_then_one_goes_first`
@@ -250,7 +250,7 @@
 //! - `tests/vendors.rs::requests_of_every_role_follow_the_vendors_rules`
 //! - `tests/vendors.rs::invalid_tool_name_is_answered_and_not_sent_back`
 //! - `tests/vendors.rs::two_megabyte_tool_name_is_truncated_everywhere`
-//! - `tests/wire.rs::halves::a_character_split_over_events_is_joined_on_both_wires`
+//! - `tests/wire.rs::lenient::character_split_over_two_events_is_joined`
 //! - `src/model/retry.rs::waits_that_the_server_asks_for_are_bounded_in_sum`
 //! - `src/tools/replace/tests.rs::what_models_send_is_understood`
 //! - `src/tools/replace/tests.rs::what_could_hit_the_wrong_place_is_refused`

@@ -113,15 +113,17 @@ rules:
             files.contains("work.txt") && files.contains("more.txt"),
             "{files}"
         );
-        let told = |tool: &str| {
+        let output_of = |tool: &str| {
             let mut ended = events
                 .iter()
                 .filter(|e| e["type"] == "tool_finished" && e["agent"] == "alice");
             let found = ended.find(|e| claim.contains(tool) && e["tool"] == tool);
             found.map(|e| e["output"].as_str().unwrap().to_string())
         };
-        let told = told("claim_task").or(told("task_update")).unwrap();
-        assert!(told.contains("You work in "), "{told}");
+        let output = output_of("claim_task")
+            .or(output_of("task_update"))
+            .unwrap();
+        assert!(output.contains("You work in "), "{output}");
     }
 }
 

@@ -6,28 +6,28 @@ use crewdeck::domain::worktree::Merge;
 use crewdeck::store::Debris;
 use pretty_assertions::assert_eq;
 
-use super::debris::{Held, Step, assert_nothing_is_left, status};
+use super::debris::{PausedRepository, Step, assert_clean, status};
 use crate::common::repository::{NOW, Repository, commit, git_output, name};
 
 /// A repository in which a merge of task 1 was killed at `b.txt`, and git can be used again.
-fn killed_merge() -> Held {
-    let held = Held::new();
-    held.hold_at_file("b.txt");
-    held.kill_in(Step::Merge);
-    fs::remove_file(held.r.root().join(".git/index.lock")).unwrap();
-    held
+fn killed_merge() -> PausedRepository {
+    let paused = PausedRepository::new();
+    paused.pause_at_file("b.txt");
+    paused.kill_while_paused(Step::Merge);
+    fs::remove_file(paused.r.root().join(".git/index.lock")).unwrap();
+    paused
 }
 
 /// The files, the index and what is under way, as git shows them.
-fn picture(held: &Held) -> (String, String, String, bool, bool) {
-    let root = held.r.root();
-    let [work, index] = [&["diff"][..], &["diff", "--cached"]].map(|args| held.r.git(args));
+fn picture(paused: &PausedRepository) -> (String, String, String, bool, bool) {
+    let root = paused.r.root();
+    let [work, index] = [&["diff"][..], &["diff", "--cached"]].map(|args| paused.r.git(args));
     (
         status(root),
         work,
         index,
-        held.exists("MERGE_HEAD"),
-        held.exists("SQUASH_MSG"),
+        paused.exists("MERGE_HEAD"),
+        paused.exists("SQUASH_MSG"),
     )
 }
 
@@ -39,8 +39,8 @@ fn the_users_own_merge_of_the_branch_stays() {
         &["merge", "--squash", "wt/task-1"],
     ];
     for merge in merges {
-        let held = killed_merge();
-        let r = &held.r;
+        let paused = killed_merge();
+        let r = &paused.r;
         r.git(&["reset", "--quiet", "--hard"]);
         let has_conflict = merge.len() == 2;
         if has_conflict {
@@ -48,28 +48,28 @@ fn the_users_own_merge_of_the_branch_stays() {
         }
         assert_eq!(git_output(r.root(), merge).status.success(), !has_conflict);
         fs::write(r.root().join("a.txt"), "resolved by the user\n").unwrap();
-        let before = picture(&held);
+        let before = picture(&paused);
         let said = r.worktrees().repair(NOW).unwrap().join("\n");
-        assert_eq!(picture(&held), before, "{merge:?}: {said}");
+        assert_eq!(picture(&paused), before, "{merge:?}: {said}");
         let commands = ["git merge --abort", "git merge --continue"];
         let are_named = commands.iter().all(|command| said.contains(command));
-        assert_eq!(are_named, held.exists("MERGE_HEAD"), "{merge:?}: {said}");
+        assert_eq!(are_named, paused.exists("MERGE_HEAD"), "{merge:?}: {said}");
         // It is said once.
         assert_eq!(r.worktrees().debris().unwrap(), []);
         assert_eq!(r.worktrees().repair(NOW).unwrap(), Vec::<String>::new());
         r.git(&["add", "--all"]);
         r.git(&["commit", "--quiet", "--no-edit"]);
-        assert!(!held.exists("MERGE_HEAD"));
+        assert!(!paused.exists("MERGE_HEAD"));
     }
 }
 
 #[test]
 fn the_users_merge_with_the_same_head_and_conflicts_stays() {
-    let held = Held::new();
-    let r = &held.r;
+    let paused = PausedRepository::new();
+    let r = &paused.r;
     commit(r.root(), "a.txt", "another line\n");
-    held.hold_at_file("b.txt");
-    held.kill_in(Step::Merge);
+    paused.pause_at_file("b.txt");
+    paused.kill_while_paused(Step::Merge);
     fs::remove_file(r.root().join(".git/index.lock")).unwrap();
     r.git(&["reset", "--quiet", "--hard"]);
     assert!(
@@ -77,51 +77,51 @@ fn the_users_merge_with_the_same_head_and_conflicts_stays() {
             .status
             .success()
     );
-    let before = picture(&held);
+    let before = picture(&paused);
     let said = r.worktrees().repair(NOW).unwrap().join("\n");
-    assert_eq!(picture(&held), before, "{said}");
+    assert_eq!(picture(&paused), before, "{said}");
     assert!(said.contains("git merge --abort"), "{said}");
 }
 
 #[test]
 fn files_that_the_user_staged_from_the_branch_stay() {
-    let held = killed_merge();
-    let r = &held.r;
+    let paused = killed_merge();
+    let r = &paused.r;
     r.git(&["reset", "--quiet", "--hard"]);
     r.git(&["checkout", "--quiet", "wt/task-1", "--", "a.txt"]);
-    let before = picture(&held);
+    let before = picture(&paused);
     let said = r.worktrees().repair(NOW).unwrap().join("\n");
-    assert_eq!(picture(&held), before, "{said}");
+    assert_eq!(picture(&paused), before, "{said}");
     assert!(said.contains("a.txt"), "{said}");
 }
 
 #[test]
 fn after_a_commit_of_the_user_a_cut_merge_is_named_and_stays() {
-    let held = killed_merge();
-    let r = &held.r;
+    let paused = killed_merge();
+    let r = &paused.r;
     fs::write(r.root().join("d.txt"), "of the user\n").unwrap();
     r.git(&["commit", "--quiet", "-m", "Mine", "d.txt"]);
-    let before = picture(&held);
+    let before = picture(&paused);
     assert!(before.0.contains("a.txt"), "{before:?}");
     let said = r.worktrees().repair(NOW).unwrap().join("\n");
-    assert_eq!(picture(&held), before, "{said}");
+    assert_eq!(picture(&paused), before, "{said}");
     assert!(said.contains("git status"), "{said}");
 }
 
 /// An older version noted no commit when a merge began.
 #[test]
 fn a_cut_merge_of_an_older_version_is_named_and_stays() {
-    let held = killed_merge();
-    let r = &held.r;
+    let paused = killed_merge();
+    let r = &paused.r;
     let log = r.root().join(".worktrees/events.jsonl");
     let text = fs::read_to_string(&log).unwrap();
     let head = format!("\"head\":\"{}\"", r.git(&["rev-parse", "HEAD"]));
     let text = text.replace("\": \"", "\":\"");
     assert!(text.contains(&head), "{text}");
     fs::write(&log, text.replace(&head, "\"was\":\"\"")).unwrap();
-    let before = picture(&held);
+    let before = picture(&paused);
     let said = r.worktrees().repair(NOW).unwrap().join("\n");
-    assert_eq!(picture(&held), before, "{said}");
+    assert_eq!(picture(&paused), before, "{said}");
     assert!(
         said.contains("older version") && said.contains("git status"),
         "{said}"
@@ -131,8 +131,8 @@ fn a_cut_merge_of_an_older_version_is_named_and_stays() {
 
 #[test]
 fn what_the_user_staged_beside_a_cut_merge_stays_staged() {
-    let held = killed_merge();
-    let r = &held.r;
+    let paused = killed_merge();
+    let r = &paused.r;
     fs::write(r.root().join("d.txt"), "of the user\n").unwrap();
     r.git(&["add", "d.txt"]);
     r.worktrees().repair(NOW).unwrap();
@@ -142,15 +142,15 @@ fn what_the_user_staged_beside_a_cut_merge_stays_staged() {
 /// Two different texts that are no UTF-8 look alike once they are made strings.
 #[test]
 fn content_is_compared_byte_by_byte() {
-    let held = Held::new();
-    let r = &held.r;
+    let paused = PausedRepository::new();
+    let r = &paused.r;
     let tree = r.tree("task-1");
     fs::write(tree.join("a.txt"), b"\xe4\xf6\n\xff\xfe".repeat(100)).unwrap();
     fs::write(tree.join("a.bin"), b"\0\xff\xe4\xb8\xad\n".repeat(100)).unwrap();
     crate::common::repository::git(&tree, &["add", "--all"]);
     crate::common::repository::git(&tree, &["commit", "--quiet", "-m", "Bytes"]);
-    held.hold_at_file("b.txt");
-    held.kill_in(Step::Merge);
+    paused.pause_at_file("b.txt");
+    paused.kill_while_paused(Step::Merge);
     // Of the user: it begins with a byte where git's begins with another one.
     fs::write(r.root().join("a.txt"), b"\xe5\xf6").unwrap();
     // Of git: cut within a character.
@@ -161,7 +161,7 @@ fn content_is_compared_byte_by_byte() {
     assert_eq!(text, b"\xe5\xf6");
     assert!(said.contains("a.txt"), "{said}");
     r.git(&["checkout", "--quiet", "a.txt"]);
-    assert_nothing_is_left(r);
+    assert_clean(r);
     let merged = r.worktrees().merge(&name("task-1"), NOW).unwrap();
     assert!(matches!(merged, Merge::Merged { .. }), "{merged:?}");
 }
@@ -169,18 +169,18 @@ fn content_is_compared_byte_by_byte() {
 #[test]
 fn a_mode_that_the_merge_changed_is_restored() {
     use std::os::unix::fs::PermissionsExt;
-    let held = Held::new();
-    let r = &held.r;
+    let paused = PausedRepository::new();
+    let r = &paused.r;
     let executable = || fs::Permissions::from_mode(0o755);
     let tree = r.tree("task-1");
     fs::set_permissions(tree.join("d.txt"), executable()).unwrap();
     crate::common::repository::git(&tree, &["commit", "--quiet", "-a", "-m", "Mode"]);
-    held.hold_at_file("new/c.txt");
-    held.kill_in(Step::Merge);
+    paused.pause_at_file("new/c.txt");
+    paused.kill_while_paused(Step::Merge);
     assert!(status(r.root()).contains(" M d.txt"), "git came that far");
     r.worktrees().repair(NOW).unwrap();
     assert_eq!(status(r.root()), "");
-    assert_nothing_is_left(r);
+    assert_clean(r);
 }
 
 #[cfg(target_os = "linux")]
@@ -188,14 +188,14 @@ fn a_mode_that_the_merge_changed_is_restored() {
 fn a_file_whose_name_is_no_text_is_named_and_stays() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
-    let held = Held::new();
-    let r = &held.r;
+    let paused = PausedRepository::new();
+    let r = &paused.r;
     let tree = r.tree("task-1");
     fs::write(tree.join(OsStr::from_bytes(b"aa\xff")), "of task 1\n").unwrap();
     crate::common::repository::git(&tree, &["add", "--all"]);
     crate::common::repository::git(&tree, &["commit", "--quiet", "-m", "Name"]);
-    held.hold_at_file("b.txt");
-    held.kill_in(Step::Merge);
+    paused.pause_at_file("b.txt");
+    paused.kill_while_paused(Step::Merge);
     let said = r.worktrees().repair(NOW).unwrap().join("\n");
     assert!(said.contains("aa"), "{said}");
     assert!(status(r.root()).starts_with("?? "), "{said}");
@@ -203,10 +203,10 @@ fn a_file_whose_name_is_no_text_is_named_and_stays() {
 
 #[test]
 fn an_incomplete_worktree_with_files_and_no_link_is_named_and_stays() {
-    let held = Held::new();
-    let r = &held.r;
-    held.hold_at_file("d.txt");
-    held.kill_in(Step::Create);
+    let paused = PausedRepository::new();
+    let r = &paused.r;
+    paused.pause_at_file("d.txt");
+    paused.kill_while_paused(Step::Create);
     let dir = r.tree("task-2");
     fs::remove_file(dir.join(".git")).unwrap();
     fs::write(dir.join("notes.txt"), "of the user\n").unwrap();
@@ -217,7 +217,7 @@ fn an_incomplete_worktree_with_files_and_no_link_is_named_and_stays() {
     assert_eq!(found, [Debris::Unlinked(name("task-2"))]);
     fs::rename(&dir, r.root().join("moved")).unwrap();
     r.worktrees().repair(NOW).unwrap();
-    assert_nothing_is_left(r);
+    assert_clean(r);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::process_of;
+use super::start_process_as;
 use crate::common::repository::{NOW, Repository, git, name, refusal};
 use crewdeck::domain::ids::TaskId;
 use crewdeck::domain::worktree::{Losses, OnDisk, Removal, WorktreeError};
@@ -208,7 +208,7 @@ fn a_process_that_is_killed_while_it_removes_leaves_all_or_nothing() {
     let mut found = [0, 0];
     for kill in 0..KILLS {
         let before = begun();
-        let mut child = process_of(&r, "remove");
+        let mut child = start_process_as(&r, "remove");
         while begun() == before {
             assert!(Instant::now() < until, "it removes nothing");
             std::thread::yield_now();

@@ -95,16 +95,16 @@
 //! does that. Who writes by the folder's name meanwhile finds none. What a program that works inside it (its current
 //! directory, an open file) writes in the moment between the second look and the deletion is lost.
 //!
-//! - `tests/worktree_recovery.rs::removal::what_is_written_by_name_while_it_is_removed_is_not_lost`
-//! - `tests/worktree_recovery.rs::removal::a_process_that_is_killed_while_it_removes_leaves_all_or_nothing`
-//! - `tests/worktree_recovery.rs::removal::a_removal_that_was_cut_off_is_put_in_order_by_the_next_look`
+//! - `tests/worktree_recovery.rs::removal::file_written_during_a_removal_is_not_lost`
+//! - `tests/worktree_recovery.rs::removal::killed_removal_leaves_a_complete_worktree_or_none`
+//! - `tests/worktree_recovery.rs::removal::interrupted_removal_is_finished_or_undone_by_next_read`
 //! - `tests/worktree_recovery.rs::debris::partially_created_worktree_with_user_files_is_completed`
 //! - `tests/worktree_recovery.rs::debris::user_changes_in_a_file_of_a_killed_merge_are_kept`
-//! - `tests/worktree_recovery.rs::own_work::the_users_own_merge_of_the_branch_stays`
+//! - `tests/worktree_recovery.rs::own_work::own_merge_by_the_user_is_kept`
 //! - `tests/worktree_recovery.rs::own_work::content_is_compared_byte_by_byte`
-//! - `tests/worktree_recovery.rs::removal::a_worktree_that_can_not_be_put_away_stands_where_it_stood`
+//! - `tests/worktree_recovery.rs::removal::worktree_that_cannot_be_moved_to_the_trash_is_kept`
 //! - `tests/by_hand.rs::a_worktree_is_removed_and_what_is_lost_is_named_first`: nor is more than was named
-//! - `tests/worktrees.rs::dirty_and_unmerged_work_is_never_removed_unasked`
+//! - `tests/worktrees.rs::uncommitted_or_unmerged_work_needs_a_forced_removal`
 //! - `tests/worktrees.rs::merging::squashed_and_rebased_work_counts_as_merged`
 //! - `tests/merging.rs::lead_is_notified_of_the_branches_that_the_board_counts`: one truth for both
 //! - `src/domain/worktree/state.rs::only_what_is_clean_and_merged_may_go`
@@ -119,7 +119,7 @@
 //!
 //! - `tests/team.rs::undecided::undecided_plan_ends_the_run_and_is_kept`
 //! - `tests/team.rs::undecided::lead_that_decides_after_a_reminder_gets_no_more`
-//! - `tests/worktrees.rs::merging::a_branch_that_changes_the_folders_of_crewdeck_is_not_merged`
+//! - `tests/worktrees.rs::merging::branch_that_changes_crewdeck_folders_is_not_merged`
 //! - `tests/cli.rs::project_settings_need_approval_wherever_they_come_from`
 //! - `src/domain/request.rs::it_is_decided_once_by_someone_named`
 //! - `src/domain/request.rs::another_kind_or_target_or_oneself_does_not_count`
@@ -193,7 +193,7 @@
 //! - `src/process/tests.rs::the_time_out_ends_the_whole_group_and_keeps_what_was_said`: where there is no guard
 //! - `tests/confinement.rs::the_state_and_what_git_runs_can_not_be_written_from_the_root`
 //! - `tests/confinement.rs::a_teammate_writes_in_its_worktree_alone`
-//! - `tests/worktrees.rs::surroundings::no_program_of_a_repository_inside_is_started`: by crewdeck's own git
+//! - `tests/worktrees.rs::surroundings::nested_repository_starts_no_program`: by crewdeck's own git
 //! - `tests/confinement.rs::a_project_in_shared_memory_is_reached_and_the_rest_of_it_is_not`
 //! - `tests/confinement.rs::keys_are_not_seen_and_crewdeck_is_not_reached`
 //! - `tests/held_tools.rs::keys_of_the_environment_are_in_no_command`

@@ -383,7 +383,7 @@ fn viewer_of_a_long_session_shows_the_newest_part() {
     quit(crew);
 }
 
-/// Waits until `wanted`.
+/// Waits until `condition` is true.
 fn wait_until(what: &str, condition: impl Fn() -> bool) {
     let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while !condition() {

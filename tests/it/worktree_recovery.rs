@@ -238,7 +238,7 @@ fn role() {
     };
     let trees = Worktrees::open(root.as_ref());
     if number == "remove" {
-        removal::remove_for_ever(&trees, root.as_ref());
+        removal::remove_forever(&trees, root.as_ref());
     }
     if let Some(step) = debris::Step::named(&number) {
         step.run(&trees);

@@ -160,7 +160,7 @@ fn diff_includes_new_files_but_no_nested_repositories() {
     fs::write(dir.join(".gitignore"), "*.o\n").unwrap();
     fs::create_dir(dir.join("own")).unwrap();
     git(&dir.join("own"), &["init", "--quiet"]);
-    fs::write(dir.join("own/c"), "not looked at\n").unwrap();
+    fs::write(dir.join("own/c"), "not read\n").unwrap();
     let text = r.worktrees().diff(&created.worktree.name).unwrap().text;
     for line in ["+odd", "+dash", "+deep", "+*.o"] {
         assert!(text.contains(line), "{line}: {text}");

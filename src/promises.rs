@@ -74,10 +74,10 @@
 //! - `src/store/prompt_queue.rs::killed_session_gives_back_what_the_conversation_lacks`
 //! - `tests/keys.rs::queued::killed_crew_answers_the_queued_message_when_it_is_resumed`
 //! - `tests/lasting.rs::resuming::session_killed_during_a_tool_call_is_resumed`
-//! - `tests/team.rs::endings::resumed_team_restores_a_pending_plan_request`
+//! - `tests/team.rs::failures::resumed_team_restores_a_pending_plan_request`
 //! - `tests/terminal.rs::resume_after_kill_restores_screen_and_conversation`
 //! - `tests/needs.rs::request_pending_at_a_crash_is_reported_at_next_start`
-//! - `tests/worktree_recovery.rs::killed::creation_works_after_a_process_is_killed_at_any_time`
+//! - `tests/worktree_recovery.rs::killed_processes::creation_works_after_a_process_is_killed_at_any_time`
 //! - `tests/crash.rs::the_demo_that_is_killed_at_any_moment_is_gone_on_with`
 //! - `tests/crash.rs::no_git_debris_is_left_after_the_whole_process_tree_is_killed`: locks, half-made worktrees, cut merges
 //! - `tests/worktree_recovery.rs::debris::kill_before_or_after_any_git_change_is_repaired`
@@ -100,8 +100,8 @@
 //! - `tests/worktree_recovery.rs::removal::interrupted_removal_is_finished_or_undone_by_next_read`
 //! - `tests/worktree_recovery.rs::debris::partially_created_worktree_with_user_files_is_completed`
 //! - `tests/worktree_recovery.rs::debris::user_changes_in_a_file_of_a_killed_merge_are_kept`
-//! - `tests/worktree_recovery.rs::own_work::own_merge_by_the_user_is_kept`
-//! - `tests/worktree_recovery.rs::own_work::content_is_compared_byte_by_byte`
+//! - `tests/worktree_recovery.rs::user_changes::own_merge_by_the_user_is_kept`
+//! - `tests/worktree_recovery.rs::user_changes::content_is_compared_byte_by_byte`
 //! - `tests/worktree_recovery.rs::removal::worktree_that_cannot_be_moved_to_the_trash_is_kept`
 //! - `tests/by_hand.rs::a_worktree_is_removed_and_what_is_lost_is_named_first`: nor is more than was named
 //! - `tests/worktrees.rs::uncommitted_or_unmerged_work_needs_a_forced_removal`
@@ -117,8 +117,8 @@
 //! waits for nobody for ever: the lead is reminded three times, then a headless run ends with an error, and who asked
 //! comes back with `--resume`.
 //!
-//! - `tests/team.rs::undecided::undecided_plan_ends_the_run_and_is_kept`
-//! - `tests/team.rs::undecided::lead_that_decides_after_a_reminder_gets_no_more`
+//! - `tests/team.rs::undecided_requests::undecided_plan_ends_the_run_and_is_kept`
+//! - `tests/team.rs::undecided_requests::lead_that_decides_after_a_reminder_gets_no_more`
 //! - `tests/worktrees.rs::merging::branch_that_changes_crewdeck_folders_is_not_merged`
 //! - `tests/cli.rs::project_settings_need_approval_wherever_they_come_from`
 //! - `src/domain/request.rs::it_is_decided_once_by_someone_named`
@@ -162,7 +162,7 @@
 //! - `tests/terminal.rs::sigterm_restores_the_terminal`
 //! - `tests/first.rs::starts::a_signal_while_the_demo_is_made_ends_it`: between two starts
 //! - `tests/terminal.rs::any_terminal_size_is_drawn_and_restored`
-//! - `tests/resources.rs::surroundings::any_terminal_name_and_locale_works`
+//! - `tests/resources.rs::environment::any_terminal_name_and_locale_works`
 //!
 //! # 11. Bytes from outside never drive the terminal
 //!
@@ -193,7 +193,7 @@
 //! - `src/process/tests.rs::the_time_out_ends_the_whole_group_and_keeps_what_was_said`: where there is no guard
 //! - `tests/confinement.rs::the_state_and_what_git_runs_can_not_be_written_from_the_root`
 //! - `tests/confinement.rs::a_teammate_writes_in_its_worktree_alone`
-//! - `tests/worktrees.rs::surroundings::nested_repository_starts_no_program`: by crewdeck's own git
+//! - `tests/worktrees.rs::repository_kinds::nested_repository_starts_no_program`: by crewdeck's own git
 //! - `tests/confinement.rs::a_project_in_shared_memory_is_reached_and_the_rest_of_it_is_not`
 //! - `tests/confinement.rs::keys_are_not_seen_and_crewdeck_is_not_reached`
 //! - `tests/held_tools.rs::keys_of_the_environment_are_in_no_command`
@@ -207,7 +207,7 @@
 //! The lead is woken by a letter, by the end of a background job, by the end of all work, and, when nobody can work on
 //! without it, by a reminder of what it has not decided: three at most for a request.
 //!
-//! - `tests/team.rs::mechanisms::s11_two_teammates_claim_tasks_without_extra_model_calls`
+//! - `tests/team.rs::practice::s11_two_teammates_claim_tasks_without_extra_model_calls`
 //!
 //! # 14. Nothing that a project directory brings takes effect before the user approved exactly it
 //!
@@ -296,7 +296,7 @@
 //!
 //! - `tests/secrets.rs::tool_output_is_redacted_everywhere`
 //! - `tests/resources.rs::repositories::unusable_repositories_are_reported_with_the_fix`
-//! - `tests/resources.rs::denied::read_only_file_system_is_reported_in_one_line`
+//! - `tests/resources.rs::permissions::read_only_file_system_is_reported_in_one_line`
 //! - `tests/resources.rs::clock::crew_works_and_idles_correctly_while_the_clock_jumps`
 //!
 //! # Longer rounds

@@ -2,9 +2,9 @@
 //! work that is still possible continues, and one line says what happened and what to do.
 
 mod clock;
-mod denied;
 mod descriptors;
 mod disk;
+mod environment;
 mod files;
+mod permissions;
 mod repositories;
-mod surroundings;

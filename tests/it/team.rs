@@ -1,8 +1,8 @@
 //! A team with scripted models and everything else real: shutdown, forced end, failures, restarts.
 
-mod endings;
-mod mechanisms;
-mod undecided;
+mod failures;
+mod practice;
+mod undecided_requests;
 mod worktrees;
 
 use std::time::{Duration, Instant};

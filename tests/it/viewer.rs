@@ -387,7 +387,7 @@ fn viewer_of_a_long_session_shows_the_newest_part() {
 fn wait_until(what: &str, condition: impl Fn() -> bool) {
     let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while !condition() {
-        assert!(std::time::Instant::now() < end, "never saw {what}");
+        assert!(std::time::Instant::now() < end, "timed out: {what}");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }

@@ -2,9 +2,9 @@
 
 mod command_line;
 mod debris;
-mod killed;
-mod own_work;
+mod killed_processes;
 mod removal;
+mod user_changes;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -2,7 +2,7 @@
 
 mod branches;
 mod merging;
-mod surroundings;
+mod repository_kinds;
 
 use std::fs;
 use std::path::Path;

@@ -143,13 +143,13 @@ rules:
         .map(|j| j.1)
         .collect();
     assert_eq!(open, ["sleep 600"]);
-    for words in ["what now", "and now"] {
-        let ran = run(&project, script, &[words, "--resume"]);
+    for prompt in ["what now", "and now"] {
+        let ran = run(&project, script, &[prompt, "--resume"]);
         assert_eq!(ran.code(), 0, "{}", ran.err());
         let conversation = lead_conversation(&project);
-        let words: Vec<String> = conversation.messages.iter().map(Message::words).collect();
-        let reports = words.join("\n").matches("no longer run and").count();
-        assert_eq!((reports, conversation.lost_jobs), (1, vec![]), "{words:?}");
+        let texts: Vec<String> = conversation.messages.iter().map(Message::words).collect();
+        let reports = texts.join("\n").matches("no longer run and").count();
+        assert_eq!((reports, conversation.lost_jobs), (1, vec![]), "{texts:?}");
     }
 }
 

@@ -207,7 +207,7 @@ fn truncated_inbox_loses_no_later_message() {
     let cursor = || std::fs::read_to_string(project.file(".team/inbox/.lead.cursor")).unwrap();
     wait(&|| project.file(".team/inbox/.lead.cursor").exists());
     let before = cursor();
-    // The readers of learn-claude-code truncate the inbox so.
+    // Readers in learn-claude-code truncate the inbox like this.
     std::fs::write(&inbox, "").unwrap();
     wait(&|| cursor() != before);
     // The inbox becomes longer than before.

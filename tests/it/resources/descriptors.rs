@@ -88,10 +88,13 @@ fn eight_working_agents_do_not_leak_open_files() {
         });
         max_open
     };
-    let early = max_open_until(20);
-    let late = max_open_until(55);
-    assert!(early > 10, "{early}");
-    assert!(late <= early + 10, "{early} files were open, then {late}");
+    let first = max_open_until(20);
+    let second = max_open_until(55);
+    assert!(first > 10, "{first}");
+    assert!(
+        second <= first + 10,
+        "{first} files were open, then {second}"
+    );
     let run = end_of(child).ok();
     assert!(run.out.contains("Done."), "{}", run.err);
 }

@@ -11,7 +11,7 @@ use crate::common::narrow::{
     wait_until,
 };
 use crate::common::pty::Screen;
-use crate::resources::surroundings::wait_for_crew;
+use crate::resources::environment::wait_for_crew;
 use crewdeck::domain::chat::Message;
 
 /// Returns 10 kB of text, more than a page of the log.

@@ -235,8 +235,8 @@ async fn unreachable_server_error_names_the_address() {
 
 #[tokio::test]
 async fn silent_server_times_out_after_the_configured_time() {
-    let late = sse(ANTHROPIC).set_delay(Duration::from_secs(60));
-    let server = mock_server(late).await;
+    let delayed = sse(ANTHROPIC).set_delay(Duration::from_secs(60));
+    let server = mock_server(delayed).await;
     let ProviderConfig::Anthropic(mut config) = anthropic(&server) else {
         panic!()
     };

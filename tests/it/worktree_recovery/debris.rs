@@ -83,7 +83,7 @@ impl PausedRepository {
     }
 
     fn pause_command(&self) -> String {
-        // The sleep is killed by the test.
+        // Ends after 10 minutes if the test does not kill it.
         format!("touch '{}'; exec sleep 600", self.started.display())
     }
 

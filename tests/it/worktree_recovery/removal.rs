@@ -171,7 +171,7 @@ fn worktree_that_cannot_be_moved_to_the_trash_is_kept() {
 }
 
 #[test]
-fn a_worktree_that_the_person_locked_stays() {
+fn worktree_locked_by_the_user_is_kept() {
     let r = Repository::new();
     r.create(1, &[]);
     let path = r.tree("task-1");

@@ -69,13 +69,13 @@ impl DeniedProject {
         let project = DeniedProject::new();
         let script = "git init --quiet && git -c user.name=a -c user.email=a@b commit --quiet --allow-empty -m a";
         let shell = ["sh", "-c", script];
-        let words = if is_root() {
+        let argv = if is_root() {
             [AS_UNPRIVILEGED, &shell].concat()
         } else {
             shell.to_vec()
         };
-        let made = Command::new(words[0])
-            .args(&words[1..])
+        let made = Command::new(argv[0])
+            .args(&argv[1..])
             .current_dir(&project.root)
             .env("HOME", &project.root)
             .status();

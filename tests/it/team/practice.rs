@@ -40,10 +40,10 @@ rules:
         steps.iter().any(|s| *s == "delivered") && steps.iter().any(|s| *s == "acted_on"),
         "{steps:?}"
     );
-    let said = events
+    let has_answered = events
         .iter()
         .any(|e| e["type"] == "said" && e["text"] == "I test the parser.");
-    assert!(said);
+    assert!(has_answered);
 }
 
 #[test]
@@ -75,10 +75,13 @@ rules:
             .iter()
             .any(|t| t == "alice has shut down, as asked.")
     );
-    let said = events
+    let has_answered = events
         .iter()
         .any(|e| e["type"] == "said" && e["text"] == "Alice is gone.");
-    assert!(said, "the lead gets the shutdown response as a message");
+    assert!(
+        has_answered,
+        "the lead gets the shutdown response as a message"
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Merging from the dashboard, in a real terminal and a real repository: counters, confirmation, merging all branches up
-//! to a conflict, and merges by other programs.
+//! Merging from the dashboard, in a real terminal and a real repository: counters, confirmation, merging all branches
+//! up to a conflict, and merges by other programs.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

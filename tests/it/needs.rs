@@ -158,7 +158,7 @@ fn team_permission_applies_until_it_is_revoked() {
     assert_eq!(
         requests(home.path()),
         [row("lead", "approved", "user", "")],
-        "one question"
+        "the user was asked once"
     );
     screen.press("/rules\r", "Allowed until crewdeck ends");
     screen.press("\r", "user took back");

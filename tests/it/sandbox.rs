@@ -27,7 +27,7 @@ fn with_limits(guard: &Arc<Guard>, processes: Option<u32>, memory_mb: Option<u64
 }
 
 /// Returns whether this machine has namespaces and Landlock; without them the tests are skipped.
-fn is_sandbox_available() -> bool {
+fn is_supported() -> bool {
     let report = probe(Some(&program()));
     let has_all =
         report.landlock.is_some() && report.view == Works::Yes && report.network == Works::Yes;
@@ -114,7 +114,7 @@ time.sleep(600)",
         Ended::Cancelled
     );
     // Shared memory is private to a command and is removed with it.
-    if is_sandbox_available() {
+    if is_supported() {
         let guard = confined(dir, &[], &[]);
         assert_eq!(
             run(&guard, dir, "echo x > /dev/shm/crewdeck-test").ended,
@@ -139,7 +139,7 @@ fn with_network(guard: &Arc<Guard>, dir: &Path, network: NetworkReach, command: 
 
 #[test]
 fn command_without_network_has_only_a_private_loopback() {
-    if !is_sandbox_available() {
+    if !is_supported() {
         return;
     }
     let root = tempfile::tempdir().unwrap();
@@ -188,7 +188,7 @@ fn can_connect(guard: &Arc<Guard>, dir: &Path, socket: &str) -> bool {
 
 #[test]
 fn commands_cannot_reach_services_that_act_for_the_user() {
-    if !is_sandbox_available() {
+    if !is_supported() {
         return;
     }
     let root = tempfile::tempdir_in("/tmp").unwrap();
@@ -248,7 +248,7 @@ fn commands_cannot_reach_services_that_act_for_the_user() {
 
 #[test]
 fn variables_for_blocked_services_are_removed() {
-    if !is_sandbox_available() {
+    if !is_supported() {
         return;
     }
     let environment = |allowed: &str| {

@@ -107,7 +107,7 @@ rules:
     assert!(after.messages[0].words().contains("We talked about names."));
 }
 
-/// Repeats one search until the context is full. The output differs each time, so that the calls do not count as repeated.
+/// Repeats one search until the context is full. The output differs each time, so that no call counts as repeated.
 const REPEATED_SEARCH: &str = r#"
 window: 10000
 rules:

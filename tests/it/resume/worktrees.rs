@@ -27,7 +27,10 @@ fn claimed_task_gets_its_worktree_on_resume() {
     crew.resume(WRITE, &[]);
     assert_eq!(crew.task(id).worktree, "task-1");
     assert_eq!(crew.git(&["show", "wt/task-1:made.txt"]), "made");
-    assert!(!crew.project.file("made.txt").exists(), "not in the root");
+    assert!(
+        !crew.project.file("made.txt").exists(),
+        "the file is in the worktree only"
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::{Value, notices, provider, run};
 use crate::common::project::Project;
 use crate::common::pty::Screen;
 
-/// Returns a script in which bob asks for plan approval and the lead ignores it; `lead` holds further rules for the lead.
+/// Returns a script in which bob asks for plan approval and the lead ignores it. `lead`: further rules for the lead.
 fn plan_script(lead: &str) -> String {
     format!(
         r"

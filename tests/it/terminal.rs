@@ -273,7 +273,7 @@ rules:
   - when: wait
     fault: { status: 429, retry_after: 5, message: too many }
   - when: talk
-    say: These words take too long to wait for, so they are interrupted.
+    say: These words take longer than any user wants to wait for them, so they are interrupted.
   - when: again
     say: All is well.
 ";
